@@ -1,0 +1,1 @@
+"""Catalogs: from an identifier to table metadata."""

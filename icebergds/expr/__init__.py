@@ -1,0 +1,1 @@
+"""Predicates: nodes, binding by field id, projections, evaluation."""

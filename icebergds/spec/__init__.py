@@ -1,0 +1,1 @@
+"""The table format as values; knows no files, no Arrow, no Spark."""

@@ -1,0 +1,124 @@
+"""Manifest lists, manifests and the files they track (spec: Manifests, Manifest Lists)."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from enum import IntEnum, StrEnum
+from typing import Any
+
+
+class FileContent(IntEnum):
+    """What a file tracked by a manifest holds."""
+
+    DATA = 0
+    POSITION_DELETES = 1
+    EQUALITY_DELETES = 2
+
+
+class ManifestContent(IntEnum):
+    """What kind of files a manifest tracks."""
+
+    DATA = 0
+    DELETES = 1
+
+
+class ManifestEntryStatus(IntEnum):
+    """What the snapshot that wrote the manifest did to a file."""
+
+    EXISTING = 0
+    ADDED = 1
+    DELETED = 2
+
+
+class FileFormat(StrEnum):
+    """File formats of data and delete files, lower case."""
+
+    AVRO = "avro"
+    ORC = "orc"
+    PARQUET = "parquet"
+    PUFFIN = "puffin"
+
+
+@dataclass(frozen=True, slots=True)
+class DataFile:
+    """A data or delete file as a manifest describes it (spec: struct `data_file`).
+
+    `partition` holds one in-memory value a field of the spec `spec_id`, in the spec's order.
+    Maps go from field id to count, size or serialised bound. `first_row_id` is already inherited.
+    A deletion vector is the blob at `content_offset` of a Puffin file, for `referenced_data_file`.
+    """
+
+    content: FileContent
+    file_path: str
+    file_format: FileFormat
+    spec_id: int
+    partition: tuple[Any, ...]
+    record_count: int
+    file_size_in_bytes: int
+    column_sizes: Mapping[int, int] = field(default_factory=dict)
+    value_counts: Mapping[int, int] = field(default_factory=dict)
+    null_value_counts: Mapping[int, int] = field(default_factory=dict)
+    nan_value_counts: Mapping[int, int] = field(default_factory=dict)
+    lower_bounds: Mapping[int, bytes] = field(default_factory=dict)
+    upper_bounds: Mapping[int, bytes] = field(default_factory=dict)
+    key_metadata: bytes | None = None
+    split_offsets: tuple[int, ...] = ()
+    equality_ids: tuple[int, ...] = ()
+    sort_order_id: int | None = None
+    first_row_id: int | None = None
+    referenced_data_file: str | None = None
+    content_offset: int | None = None
+    content_size_in_bytes: int | None = None
+
+    @property
+    def is_deletion_vector(self) -> bool:
+        return (
+            self.content is FileContent.POSITION_DELETES and self.file_format is FileFormat.PUFFIN
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class ManifestEntry:
+    """A file with its history; sequence numbers and snapshot id are already inherited."""
+
+    status: ManifestEntryStatus
+    snapshot_id: int
+    data_sequence_number: int
+    file_sequence_number: int
+    data_file: DataFile
+
+
+@dataclass(frozen=True, slots=True)
+class FieldSummary:
+    """Range of one partition field over a manifest (spec: `field_summary`)."""
+
+    contains_null: bool
+    contains_nan: bool | None = None
+    lower_bound: bytes | None = None
+    upper_bound: bytes | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class ManifestFile:
+    """A manifest as a manifest list describes it (spec: struct `manifest_file`).
+
+    Counts are None where a version 1 list leaves them out. `partitions` is empty where absent.
+    """
+
+    manifest_path: str
+    manifest_length: int
+    partition_spec_id: int
+    content: ManifestContent = ManifestContent.DATA
+    sequence_number: int = 0
+    min_sequence_number: int = 0
+    added_snapshot_id: int | None = None
+    added_files_count: int | None = None
+    existing_files_count: int | None = None
+    deleted_files_count: int | None = None
+    added_rows_count: int | None = None
+    existing_rows_count: int | None = None
+    deleted_rows_count: int | None = None
+    partitions: tuple[FieldSummary, ...] = ()
+    key_metadata: bytes | None = None
+    first_row_id: int | None = None
