@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from dataclasses import dataclass, replace
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any
 
@@ -20,11 +20,15 @@ from icebergds.spec.types import (
 
 @dataclass(frozen=True)
 class Schema:
-    """A table's columns at one point of its history."""
+    """A table's columns at one point of its history.
+
+    `unknown` keeps JSON members that the spec does not define.
+    """
 
     fields: tuple[NestedField, ...]
     schema_id: int = 0
     identifier_field_ids: tuple[int, ...] = ()
+    unknown: Mapping[str, Any] = field(default_factory=dict, compare=False, repr=False)
 
     def as_struct(self) -> StructType:
         return StructType(self.fields)
@@ -36,7 +40,7 @@ class Schema:
 
     @cached_property
     def paths_by_id(self) -> dict[int, tuple[str, ...]]:
-        """The names from the root to each field; `element`, `key` and `value` inside lists, maps."""
+        """The names from the root to each field; lists and maps add `element`, `key`, `value`."""
         paths: dict[int, tuple[str, ...]] = {}
         _collect_paths(self.fields, (), paths)
         return paths
@@ -103,6 +107,7 @@ class Schema:
             "fields": self.fields,
             "schema_id": self.schema_id,
             "identifier_field_ids": self.identifier_field_ids,
+            "unknown": self.unknown,
         }
 
     def __hash__(self) -> int:
@@ -112,10 +117,10 @@ class Schema:
 def _collect_paths(
     fields: tuple[NestedField, ...], prefix: tuple[str, ...], out: dict[int, tuple[str, ...]]
 ) -> None:
-    for field in fields:
-        path = (*prefix, field.name)
-        out[field.field_id] = path
-        _collect_paths(children(field.field_type), path, out)
+    for nested in fields:
+        path = (*prefix, nested.name)
+        out[nested.field_id] = path
+        _collect_paths(children(nested.field_type), path, out)
 
 
 def _select_fields(

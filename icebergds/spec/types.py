@@ -21,10 +21,10 @@ struct, list, map              tuple of values, list of values, list of (key, va
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
 from enum import StrEnum
-from typing import Any
+from typing import Any, TypeGuard
 
 
 class TypeId(StrEnum):
@@ -127,7 +127,8 @@ class NestedField:
     """A field of a struct (and a column of a table).
 
     `initial_default` and `write_default` are in-memory values; None stands for no default, which
-    the spec does not distinguish from a null default.
+    the spec does not distinguish from a null default. `unknown` keeps JSON members that the spec
+    does not define, here and in the nested types, so that they are written back.
     """
 
     field_id: int
@@ -135,8 +136,9 @@ class NestedField:
     field_type: IcebergType
     required: bool = False
     doc: str | None = None
-    initial_default: Any = None
-    write_default: Any = None
+    initial_default: Any = field(default=None, hash=False)
+    write_default: Any = field(default=None, hash=False)
+    unknown: Mapping[str, Any] = field(default_factory=dict, compare=False, repr=False)
 
     @property
     def optional(self) -> bool:
@@ -148,6 +150,7 @@ class StructType:
     """A tuple of named fields."""
 
     fields: tuple[NestedField, ...]
+    unknown: Mapping[str, Any] = field(default_factory=dict, compare=False, repr=False)
 
     def __str__(self) -> str:
         inner = ", ".join(f"{f.field_id}: {f.name}: {f.field_type}" for f in self.fields)
@@ -161,6 +164,7 @@ class ListType:
     element_id: int
     element_type: IcebergType
     element_required: bool = False
+    unknown: Mapping[str, Any] = field(default_factory=dict, compare=False, repr=False)
 
     @property
     def element_field(self) -> NestedField:
@@ -179,6 +183,7 @@ class MapType:
     value_id: int
     value_type: IcebergType
     value_required: bool = False
+    unknown: Mapping[str, Any] = field(default_factory=dict, compare=False, repr=False)
 
     @property
     def key_field(self) -> NestedField:
@@ -213,7 +218,7 @@ UNKNOWN = PrimitiveType(TypeId.UNKNOWN)
 VARIANT = PrimitiveType(TypeId.VARIANT)
 
 
-def is_scalar(field_type: IcebergType) -> bool:
+def is_scalar(field_type: IcebergType) -> TypeGuard[ScalarType]:
     """Whether the type has no fields of its own (variant, geometry and geography included)."""
     return not isinstance(field_type, StructType | ListType | MapType)
 
@@ -233,6 +238,6 @@ def children(field_type: IcebergType) -> tuple[NestedField, ...]:
 
 def walk(fields: tuple[NestedField, ...]) -> Iterator[NestedField]:
     """Every field at every level, parents before their children."""
-    for field in fields:
-        yield field
-        yield from walk(children(field.field_type))
+    for nested in fields:
+        yield nested
+        yield from walk(children(nested.field_type))

@@ -1,0 +1,47 @@
+# Each target sets up what it needs; `make check` and `make test` are what CI runs.
+
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+SPARK41 := .venv-spark41
+
+export PYSPARK_PYTHON = $(CURDIR)/$(BIN)/python
+export ICEBERGDS_JAVA_PYTHON = $(CURDIR)/$(SPARK41)/bin/python
+
+.PHONY: demo test check interop test-spark41 bench clean
+
+demo: $(VENV)/.installed
+	$(BIN)/python examples/demo.py
+
+test: $(VENV)/.installed
+	$(BIN)/python -m pytest -m "not interop"
+
+interop: $(VENV)/.installed $(SPARK41)/.installed
+	. .ci/java_oracle.sh && $(BIN)/python -m pytest -m interop
+
+test-spark41: $(SPARK41)/.installed
+	PYSPARK_PYTHON=$(CURDIR)/$(SPARK41)/bin/python $(SPARK41)/bin/python -m pytest -m "spark and not interop"
+
+check: $(VENV)/.installed
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy
+	$(BIN)/lint-imports
+
+bench: $(VENV)/.installed $(SPARK41)/.installed
+	. .ci/java_oracle.sh && $(BIN)/python benchmarks/read.py
+
+clean:
+	rm -rf $(VENV) $(SPARK41) .cache spark-warehouse
+
+$(VENV)/.installed: pyproject.toml
+	$(PYTHON) -m venv $(VENV)
+	$(BIN)/python -m pip install --quiet --upgrade pip
+	$(BIN)/python -m pip install --quiet --editable ".[test,lint]"
+	touch $@
+
+$(SPARK41)/.installed: pyproject.toml
+	$(PYTHON) -m venv $(SPARK41)
+	$(SPARK41)/bin/python -m pip install --quiet --upgrade pip
+	$(SPARK41)/bin/python -m pip install --quiet --editable . "pyspark[connect]==4.1.*" pytest hypothesis
+	touch $@

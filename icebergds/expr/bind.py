@@ -1,0 +1,223 @@
+"""Binding: from column names and natural literals to field ids and values of column types."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from icebergds.errors import InvalidFilterError
+from icebergds.expr.literals import Place, place
+from icebergds.expr.names import resolve
+from icebergds.expr.nodes import (
+    FALSE,
+    SETS,
+    TRUE,
+    UNARY,
+    AlwaysFalse,
+    AlwaysTrue,
+    And,
+    BoundPredicate,
+    Expr,
+    Not,
+    Operation,
+    Or,
+    Predicate,
+    and_,
+    conjuncts,
+    disjuncts,
+    not_,
+    or_,
+    unbound_expected,
+)
+from icebergds.spec.schema import Schema
+from icebergds.spec.types import (
+    DOUBLE,
+    FLOAT,
+    INT,
+    LONG,
+    STRING,
+    UNKNOWN,
+    VARIANT,
+    DecimalType,
+    FixedType,
+    IcebergType,
+    NestedField,
+    PrimitiveType,
+)
+
+
+def bind(expr: Expr, schema: Schema, case_sensitive: bool = True) -> Expr:
+    """The filter on the fields of a schema, without `Not`, its literals exact column values.
+
+    What can be decided from the column's type is: `x < 10**12` on an `int` asks only whether x is
+    null, `x = 1.5` is false. Raises InvalidFilterError for unknown or ambiguous columns, columns
+    inside lists and maps, literals that the column's type cannot be compared with, and questions
+    that the type does not answer.
+    """
+    match expr:
+        case AlwaysTrue() | AlwaysFalse():
+            return expr
+        case And():
+            return and_(*(bind(part, schema, case_sensitive) for part in conjuncts(expr)))
+        case Or():
+            return or_(*(bind(part, schema, case_sensitive) for part in disjuncts(expr)))
+        case Not(child):
+            return bind(not_(child), schema, case_sensitive)
+        case Predicate():
+            return _bind_predicate(expr, resolve(expr.name, schema, case_sensitive))
+        case BoundPredicate():
+            raise unbound_expected(expr)
+
+
+def field_ids(expr: Expr) -> frozenset[int]:
+    """The ids of the fields that a bound filter asks about."""
+    match expr:
+        case And():
+            return frozenset().union(*(field_ids(part) for part in conjuncts(expr)))
+        case Or():
+            return frozenset().union(*(field_ids(part) for part in disjuncts(expr)))
+        case BoundPredicate(field_id=field_id):
+            return frozenset((field_id,))
+        case _:
+            return frozenset()
+
+
+def _bind_predicate(predicate: Predicate, field: NestedField) -> Expr:
+    op, field_type = predicate.op, field.field_type
+    count = len(predicate.values)
+    if op not in SETS and count != (0 if op in UNARY else 1):
+        expected = "no value" if op in UNARY else "one value"
+        raise InvalidFilterError(f"filter {predicate} has {count} values; {op} takes {expected}")
+    unknown = field_type == UNKNOWN
+    if op in (Operation.IS_NULL, Operation.NOT_NULL):
+        if unknown:
+            return TRUE if op is Operation.IS_NULL else FALSE
+        return BoundPredicate(op, field.field_id, field_type)
+    if op in (Operation.IS_NAN, Operation.NOT_NAN):
+        return _bind_nan_test(predicate, field)
+    if not isinstance(field_type, PrimitiveType | DecimalType | FixedType) or (
+        field_type == VARIANT
+    ):
+        raise _unanswerable(predicate, field_type, "is_null and not_null")
+    if op in SETS and not count:
+        return FALSE if op is Operation.IN else TRUE
+    if unknown:
+        return FALSE
+    if op in (Operation.STARTS_WITH, Operation.NOT_STARTS_WITH):
+        return _bind_prefix(predicate, field)
+    try:
+        places = [
+            place(field_type, value, predicate.time_zone)
+            for value in predicate.values
+            if value is not None
+        ]
+    except ValueError as error:
+        raise InvalidFilterError(
+            f"filter {predicate}: column {predicate.name} is {field_type}: {error}"
+        ) from error
+    # A comparison with null is unknown; so is `not_in` a list with a null, unless it is false.
+    if len(places) < count and op is not Operation.IN:
+        return FALSE
+    with_nan = any(there.is_nan for there in places)
+    if op is Operation.IN:
+        return or_(_in(field, places), _bound(Operation.IS_NAN, field) if with_nan else FALSE)
+    if op is Operation.NOT_IN:
+        return and_(_not_in(field, places), _bound(Operation.NOT_NAN, field) if with_nan else TRUE)
+    return _compare(op, field, places[0])
+
+
+def _bind_nan_test(predicate: Predicate, field: NestedField) -> Expr:
+    field_type = field.field_type
+    if field_type in (FLOAT, DOUBLE):
+        return _bound(predicate.op, field)
+    if field_type in (INT, LONG, UNKNOWN) or isinstance(field_type, DecimalType):
+        return FALSE if predicate.op is Operation.IS_NAN else TRUE
+    raise _unanswerable(predicate, field_type, "questions other than is_nan and not_nan")
+
+
+def _bind_prefix(predicate: Predicate, field: NestedField) -> Expr:
+    if field.field_type != STRING:
+        raise _unanswerable(predicate, field.field_type, "comparisons")
+    prefix = predicate.values[0]
+    if prefix is None:
+        return FALSE
+    if not isinstance(prefix, str):
+        raise InvalidFilterError(f"filter {predicate}: the prefix {prefix!r} is not a string")
+    if prefix:
+        return _bound(predicate.op, field, prefix)
+    return _bound(Operation.NOT_NULL, field) if predicate.op is Operation.STARTS_WITH else FALSE
+
+
+def _compare(op: Operation, field: NestedField, there: Place) -> Expr:
+    match op:
+        case Operation.EQ:
+            return _equal(field, there)
+        case Operation.NOT_EQ:
+            return _not_equal(field, there)
+        case Operation.LT | Operation.LT_EQ:
+            return _below(op, field, there)
+        case _:
+            return _above(op, field, there)
+
+
+def _equal(field: NestedField, there: Place) -> Expr:
+    if there.is_nan:
+        return _bound(Operation.IS_NAN, field)
+    return _bound(Operation.EQ, field, there.floor) if there.is_exact else FALSE
+
+
+def _not_equal(field: NestedField, there: Place) -> Expr:
+    if there.is_nan:
+        return and_(_bound(Operation.NOT_NULL, field), _bound(Operation.NOT_NAN, field))
+    if there.is_exact:
+        return _bound(Operation.NOT_EQ, field, there.floor)
+    return _bound(Operation.NOT_NULL, field)
+
+
+def _below(op: Operation, field: NestedField, there: Place) -> Expr:
+    if there.is_nan:
+        not_null = _bound(Operation.NOT_NULL, field)
+        if op is Operation.LT_EQ:
+            return not_null
+        return and_(not_null, _bound(Operation.NOT_NAN, field))
+    if there.is_exact:
+        return _bound(op, field, there.floor)
+    if there.ceiling is None:
+        return _bound(Operation.NOT_NULL, field)
+    return FALSE if there.floor is None else _bound(Operation.LT_EQ, field, there.floor)
+
+
+def _above(op: Operation, field: NestedField, there: Place) -> Expr:
+    if there.is_nan:
+        return _bound(Operation.IS_NAN, field) if op is Operation.GT_EQ else FALSE
+    if there.is_exact:
+        return _bound(op, field, there.floor)
+    if there.floor is None:
+        return _bound(Operation.NOT_NULL, field)
+    return FALSE if there.ceiling is None else _bound(Operation.GT_EQ, field, there.ceiling)
+
+
+def _in(field: NestedField, places: list[Place]) -> Expr:
+    values = {there.floor for there in places if there.is_exact}
+    if len(values) > 1:
+        return BoundPredicate(Operation.IN, field.field_id, field.field_type, tuple(values))
+    return or_(*(_bound(Operation.EQ, field, value) for value in values))
+
+
+def _not_in(field: NestedField, places: list[Place]) -> Expr:
+    values = {there.floor for there in places if there.is_exact}
+    if len(values) > 1:
+        return BoundPredicate(Operation.NOT_IN, field.field_id, field.field_type, tuple(values))
+    if values:
+        return _bound(Operation.NOT_EQ, field, *values)
+    return _bound(Operation.NOT_NULL, field)
+
+
+def _bound(op: Operation, field: NestedField, *values: Any) -> BoundPredicate:
+    return BoundPredicate(op, field.field_id, field.field_type, values)
+
+
+def _unanswerable(predicate: Predicate, field_type: IcebergType, usable: str) -> InvalidFilterError:
+    return InvalidFilterError(
+        f"filter {predicate}: column {predicate.name} is {field_type}, which {predicate.op} does"
+        f" not apply to; it answers {usable}"
+    )

@@ -1,0 +1,113 @@
+"""What a range of values tells about a predicate.
+
+Bounds come from data files' metrics and from manifests' partition summaries. They hold for all
+values that are neither null nor NaN, and need not be values themselves: texts are truncated.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_left, bisect_right
+from dataclasses import dataclass, replace
+from typing import Any
+
+from icebergds.errors import FormatError
+from icebergds.expr.nodes import NEGATED, BoundPredicate, Operation, contains
+from icebergds.spec.types import DOUBLE, FLOAT, UUID, IcebergType
+from icebergds.spec.values import from_bytes
+
+
+@dataclass(frozen=True, slots=True)
+class Bounds:
+    """A range that holds every value of a column that is neither null nor NaN; None is unknown.
+
+    `nan_free` says whether it is known that none is NaN.
+    """
+
+    lower: Any
+    upper: Any
+    nan_free: bool
+
+
+def decode_bounds(
+    field_type: IcebergType, lower: bytes | None, upper: bytes | None, nan_count_is_zero: bool
+) -> Bounds:
+    """The range of serialised bounds of a type that has an order.
+
+    Bounds that cannot be right count as unknown: bytes that are no value of the type, NaN (old
+    writers took it where it was the first value), and a lower bound above the upper one.
+    """
+    least, greatest = _decode(field_type, lower), _decode(field_type, upper)
+    if field_type == UUID:
+        least, greatest = _uuid_range(least, greatest)
+    broken = least != least or greatest != greatest
+    if broken or (least is not None and greatest is not None and least > greatest):
+        least = greatest = None
+    return Bounds(least, greatest, nan_count_is_zero or not is_floating(field_type))
+
+
+def is_floating(field_type: IcebergType) -> bool:
+    """Whether a type has NaN among its values."""
+    return field_type in (FLOAT, DOUBLE)
+
+
+def might_hold(predicate: BoundPredicate, bounds: Bounds) -> bool:
+    """Whether a comparison may be true of some value in a range, or of a NaN beside it."""
+    lower, upper, values = bounds.lower, bounds.upper, predicate.values
+    match predicate.op:
+        case Operation.LT:
+            return lower is None or bool(lower < values[0])
+        case Operation.LT_EQ:
+            return lower is None or bool(lower <= values[0])
+        case Operation.GT:
+            return not bounds.nan_free or upper is None or bool(upper > values[0])
+        case Operation.GT_EQ:
+            return not bounds.nan_free or upper is None or bool(upper >= values[0])
+        case Operation.EQ | Operation.IN:
+            first = 0 if lower is None else bisect_left(values, lower)
+            return first < (len(values) if upper is None else bisect_right(values, upper))
+        case Operation.NOT_EQ | Operation.NOT_IN:
+            single = bounds.nan_free and lower is not None and bool(lower == upper)
+            return not (single and contains(values, lower))
+        case Operation.STARTS_WITH:
+            prefix = values[0]
+            return (lower is None or lower[: len(prefix)] <= prefix) and (
+                upper is None or upper >= prefix
+            )
+        case Operation.NOT_STARTS_WITH:
+            prefix = values[0]
+            return not (
+                lower is not None
+                and upper is not None
+                and lower.startswith(prefix)
+                and upper.startswith(prefix)
+            )
+        case _:
+            raise ValueError(f"{predicate} does not compare values")
+
+
+def must_hold(predicate: BoundPredicate, bounds: Bounds) -> bool:
+    """Whether a comparison is true of every value in a range, and of any NaN beside it."""
+    # Of a value that is not null, either a comparison is true or its negation.
+    return not might_hold(replace(predicate, op=NEGATED[predicate.op]), bounds)
+
+
+def _decode(field_type: IcebergType, data: bytes | None) -> Any:
+    if data is None:
+        return None
+    try:
+        return from_bytes(field_type, data)
+    except FormatError:
+        return None
+
+
+def _uuid_range(lower: bytes | None, upper: bytes | None) -> tuple[bytes | None, bytes | None]:
+    """What holds of uuids, by unsigned bytes, under bounds of an unknown order.
+
+    Java Iceberg orders uuids as two signed longs, Parquet by unsigned bytes, and Java's bounds of a
+    file of several row groups mix both. Under each of these, a lower bound without the first bit
+    is below all values' first halves, and an upper bound with it is above them.
+    """
+    return (
+        lower[:8] + bytes(8) if lower is not None and lower[0] < 0x80 else None,
+        upper[:8] + b"\xff" * 8 if upper is not None and upper[0] >= 0x80 else None,
+    )

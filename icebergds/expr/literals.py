@@ -1,0 +1,357 @@
+"""Literals of filters among the values of a column's type.
+
+Every conversion is exact: a literal that is no value of the type, such as 1.5 for an `int`, a
+nanosecond for a `timestamp` or 10**12 for an `int`, is located between the values next to it.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+import struct
+from dataclasses import dataclass
+from datetime import UTC, date, datetime, time, timedelta, timezone, tzinfo
+from decimal import Decimal
+from fractions import Fraction
+from typing import Any
+from uuid import UUID
+from zoneinfo import ZoneInfo
+
+from icebergds.spec.dates import NANOS_PER_MICRO, parse_date, parse_time
+from icebergds.spec.decimals import from_unscaled
+from icebergds.spec.types import DecimalType, FixedType, ScalarType, TypeId
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """The greatest value of a type that is not above a literal, and the least not below it.
+
+    Both are the value itself where the type has it; None where it has no such value; both NaN for
+    NaN.
+    """
+
+    floor: Any
+    ceiling: Any
+
+    @property
+    def is_exact(self) -> bool:
+        return self.floor is not None and bool(self.floor == self.ceiling)
+
+    @property
+    def is_nan(self) -> bool:
+        return isinstance(self.floor, float) and math.isnan(self.floor)
+
+
+def place(field_type: ScalarType, literal: Any, time_zone: str | None = None) -> Place:
+    """Where a literal lies among the values of a type that has an order.
+
+    Numbers are taken by their exact value, but for two conversions that Spark makes as well: a
+    Decimal for a floating-point column is the double nearest to it, and a float for a decimal
+    column is the shortest decimal that reads back as it. Text is parsed: numbers, ISO-8601 dates,
+    times and timestamps, uuids, `true` and `false`. Dates are midnights for timestamps, and
+    timestamps lie between dates. `time_zone` is the zone of dates, datetimes and text that say
+    none, for types whose values are instants.
+
+    Raises ValueError for a literal that cannot be compared with the type, saying why.
+    """
+    match field_type.type_id:
+        case TypeId.BOOLEAN:
+            return _exactly(_boolean(literal))
+        case TypeId.INT:
+            return _integer_place(literal, 32)
+        case TypeId.LONG:
+            return _integer_place(literal, 64)
+        case TypeId.FLOAT:
+            return _float_place(literal, single=True)
+        case TypeId.DOUBLE:
+            return _float_place(literal, single=False)
+        case TypeId.DECIMAL:
+            assert isinstance(field_type, DecimalType)
+            return _decimal_place(literal, field_type)
+        case TypeId.DATE:
+            return _between_integers(Fraction(_local_nanos(literal), _NANOS_PER_DAY), *_range(32))
+        case TypeId.TIME:
+            nanos = Fraction(_time_nanos(literal), NANOS_PER_MICRO)
+            return _between_integers(nanos, 0, _NANOS_PER_DAY // NANOS_PER_MICRO - 1)
+        case TypeId.TIMESTAMP:
+            return _between_integers(Fraction(_local_nanos(literal), NANOS_PER_MICRO), *_range(64))
+        case TypeId.TIMESTAMP_NS:
+            return _between_integers(Fraction(_local_nanos(literal)), *_range(64))
+        case TypeId.TIMESTAMPTZ:
+            instant = _instant_nanos(literal, time_zone)
+            return _between_integers(Fraction(instant, NANOS_PER_MICRO), *_range(64))
+        case TypeId.TIMESTAMPTZ_NS:
+            return _between_integers(Fraction(_instant_nanos(literal, time_zone)), *_range(64))
+        case TypeId.STRING:
+            return _exactly(_of_class(literal, str, "a string"))
+        case TypeId.UUID:
+            return _exactly(_uuid_bytes(literal))
+        case TypeId.FIXED:
+            assert isinstance(field_type, FixedType)
+            return _exactly(_bytes_of_length(literal, field_type.length))
+        case TypeId.BINARY:
+            return _exactly(_of_class(literal, bytes, "bytes"))
+        case _:
+            raise ValueError(f"values of type {field_type} have no order")
+
+
+def parse_timestamp(text: str) -> datetime:
+    """The datetime of ISO-8601 text: in UTC where the text names a time zone, naive otherwise.
+
+    Raises ValueError for anything else, for years before 1 and after 9999, and for fractions of
+    microseconds.
+    """
+    nanos, zone = _moment(text)
+    micros, rest = divmod(nanos if zone is None else nanos - _offset_nanos(nanos, zone), 1000)
+    if rest:
+        raise ValueError(f"{text!r} has fractions of microseconds, which timestamp literals lose")
+    try:
+        return (_EPOCH if zone is None else _UTC_EPOCH) + timedelta(microseconds=micros)
+    except OverflowError:
+        raise ValueError(f"{text!r} is not in the years 1 to 9999") from None
+
+
+def to_single(number: float) -> float:
+    """The single-precision value nearest to a number; beyond them all, the greatest or least."""
+    return _nearest(number, single=True)
+
+
+_NANOS_PER_DAY = 86_400 * 10**9
+_EPOCH = datetime(1970, 1, 1)
+_UTC_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+_MAX_SINGLE = struct.unpack("<f", b"\xff\xff\x7f\x7f")[0]
+_MAX_DOUBLE = math.nextafter(math.inf, 0.0)
+_HUGE = Fraction(10**80)
+
+_INTEGER = re.compile(r"[+-]?\d+", re.ASCII)
+_NUMBER = re.compile(r"[+-]?(?:\d+(?:\.\d*)?|\.\d+)(?:e[+-]?\d+)?", re.ASCII | re.IGNORECASE)
+_NAMED_FLOAT = re.compile(r"nan|[+-]?inf(?:inity)?", re.ASCII | re.IGNORECASE)
+_UUID = re.compile(r"[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}", re.ASCII | re.IGNORECASE)
+_MOMENT = re.compile(
+    r"(?P<date>[+-]?\d{4,9}-\d\d-\d\d)"
+    r"(?:[T ](?P<time>\d\d:\d\d(?::\d\d(?:\.\d+)?)?) ?(?P<zone>Z|[+-]\d\d:\d\d|[A-Z][\w/+-]*)?)?",
+    re.ASCII | re.IGNORECASE,
+)
+_OFFSET = re.compile(r"(?:UTC|GMT)?([+-])(\d{1,2})(?::?(\d\d))?", re.ASCII | re.IGNORECASE)
+
+
+def _exactly(value: Any) -> Place:
+    return Place(value, value)
+
+
+def _range(bits: int) -> tuple[int, int]:
+    return -(2 ** (bits - 1)), 2 ** (bits - 1) - 1
+
+
+def _between_integers(number: Fraction, low: int, high: int) -> Place:
+    floor, ceiling = math.floor(number), math.ceil(number)
+    return Place(
+        min(floor, high) if floor >= low else None, max(ceiling, low) if ceiling <= high else None
+    )
+
+
+def _of_class(literal: Any, kind: type, noun: str) -> Any:
+    if not isinstance(literal, kind):
+        raise _unfit(literal, noun)
+    return literal
+
+
+def _unfit(literal: Any, noun: str) -> ValueError:
+    return ValueError(f"{literal!r} ({type(literal).__name__}) is not {noun}")
+
+
+def _boolean(literal: Any) -> bool:
+    if isinstance(literal, str) and literal.lower() in ("true", "false"):
+        return literal.lower() == "true"
+    return bool(_of_class(literal, bool, "a boolean"))
+
+
+def _number(literal: Any, text: re.Pattern[str], noun: str) -> int | float | Decimal:
+    if isinstance(literal, str) and text.fullmatch(literal):
+        return Decimal(literal)
+    if isinstance(literal, bool) or not isinstance(literal, int | float | Decimal):
+        raise _unfit(literal, noun)
+    return literal
+
+
+def _integer_place(literal: Any, bits: int) -> Place:
+    return _between_integers(_fraction(_number(literal, _INTEGER, "an integer")), *_range(bits))
+
+
+def _decimal_place(literal: Any, field_type: DecimalType) -> Place:
+    number = _number(literal, _NUMBER, "a decimal")
+    if isinstance(number, float) and math.isfinite(number):
+        number = Decimal(repr(number))
+    limit = 10**field_type.precision - 1
+    units = _between_integers(_fraction(number) * 10**field_type.scale, -limit, limit)
+    return Place(
+        *(
+            None if unit is None else from_unscaled(unit, field_type.scale)
+            for unit in (units.floor, units.ceiling)
+        )
+    )
+
+
+def _fraction(number: int | float | Decimal) -> Fraction:
+    """The exact value; beyond all columns, and closer to zero than any, some such value."""
+    if isinstance(number, float) and not math.isfinite(number):
+        return -_HUGE if number < 0 else _HUGE  # NaN is greater than every other value
+    if isinstance(number, Decimal):
+        if not number.is_finite():
+            raise ValueError(f"{number} is not a finite decimal")
+        # With exponents of any size, the fraction could take more memory than there is.
+        if number and abs(number.adjusted()) > 80:
+            magnitude = _HUGE if number.adjusted() > 0 else 1 / _HUGE
+            return magnitude if number > 0 else -magnitude
+    return Fraction(number)
+
+
+def _float_place(literal: Any, *, single: bool) -> Place:
+    if isinstance(literal, str) and _NAMED_FLOAT.fullmatch(literal):
+        literal = float(literal)
+    number = _number(literal, _NUMBER, "a number")
+    if isinstance(number, Decimal):
+        number = float(number)
+    if isinstance(number, float) and math.isnan(number):
+        return _exactly(math.nan)
+    nearest = _nearest(number, single)
+    if nearest == number:
+        return _exactly(nearest)
+    if nearest < number:
+        return Place(nearest, _next_above(nearest, single))
+    return Place(-_next_above(-nearest, single), nearest)
+
+
+def _nearest(number: int | float, single: bool) -> float:
+    """A value of the type next to a number that is not NaN."""
+    try:
+        value = float(number)
+        if not single:
+            return value
+        rounded: float = struct.unpack("<f", struct.pack("<f", value))[0]
+        return rounded
+    except OverflowError:
+        greatest = _MAX_SINGLE if single else _MAX_DOUBLE
+        return greatest if number > 0 else -greatest
+
+
+def _next_above(value: float, single: bool) -> float:
+    if not single:
+        return math.nextafter(value, math.inf)
+    # Singles of one sign are in the order of their bits.
+    bits = struct.unpack("<i", struct.pack("<f", value))[0]
+    if value == 0:
+        bits = 1
+    else:
+        bits += 1 if value > 0 else -1
+    above: float = struct.unpack("<f", struct.pack("<i", bits))[0]
+    return above
+
+
+def _uuid_bytes(literal: Any) -> bytes:
+    if isinstance(literal, str) and _UUID.fullmatch(literal):
+        return UUID(literal).bytes
+    if isinstance(literal, UUID):
+        return literal.bytes
+    return _bytes_of_length(literal, 16, "a uuid")
+
+
+def _bytes_of_length(literal: Any, length: int, noun: str = "bytes") -> bytes:
+    if not isinstance(literal, bytes):
+        raise _unfit(literal, noun)
+    if len(literal) != length:
+        raise ValueError(f"{len(literal)} bytes can never equal one of {length}")
+    return literal
+
+
+def _time_nanos(literal: Any) -> int:
+    if isinstance(literal, str):
+        return parse_time(literal, nanos=True)
+    moment: time = _of_class(literal, time, "a time")
+    if moment.tzinfo is not None:
+        raise ValueError(f"{literal!r} has a time zone, which times of day do not have")
+    seconds = (moment.hour * 60 + moment.minute) * 60 + moment.second
+    return seconds * 10**9 + moment.microsecond * 1000
+
+
+def _local_nanos(literal: Any) -> int:
+    """Nanoseconds since the epoch on the clock of a place that is not named."""
+    nanos, zone = _moment(literal)
+    if zone is not None:
+        raise ValueError(
+            f"{literal!r} has a time zone and the column has none; write the literal without one"
+        )
+    return nanos
+
+
+def _instant_nanos(literal: Any, time_zone: str | None) -> int:
+    """Nanoseconds since the epoch in UTC."""
+    nanos, zone = _moment(literal)
+    if zone is None:
+        if time_zone is None:
+            raise ValueError(
+                f"{literal!r} has no time zone and the column holds instants; write the literal"
+                " with an offset, or say in which time zone it is"
+            )
+        zone = _time_zone(time_zone)
+    return nanos - _offset_nanos(nanos, zone)
+
+
+def _moment(literal: Any) -> tuple[int, tzinfo | None]:
+    """Nanoseconds since the epoch on a clock, and the zone of that clock where it is said."""
+    match literal:
+        case str():
+            return _parse_moment(literal)
+        case datetime(tzinfo=None):
+            return (literal - _EPOCH) // timedelta(microseconds=1) * NANOS_PER_MICRO, None
+        case datetime():
+            return (literal - _UTC_EPOCH) // timedelta(microseconds=1) * NANOS_PER_MICRO, UTC
+        case date():
+            return (literal - _EPOCH.date()).days * _NANOS_PER_DAY, None
+        case _:
+            raise _unfit(literal, "a date or a timestamp")
+
+
+def _parse_moment(text: str) -> tuple[int, tzinfo | None]:
+    match = _MOMENT.fullmatch(text)
+    if match is None:
+        raise ValueError(
+            f"{text!r} is neither an ISO-8601 date such as 2017-11-16 nor a timestamp such as"
+            " 2017-11-16 22:31:08"
+        )
+    nanos = parse_date(match["date"]) * _NANOS_PER_DAY
+    if match["time"]:
+        nanos += parse_time(match["time"], nanos=True)
+    return nanos, _time_zone(match["zone"]) if match["zone"] else None
+
+
+def _time_zone(name: str) -> tzinfo:
+    if name.upper() in ("Z", "UTC", "GMT"):
+        return UTC
+    offset = _OFFSET.fullmatch(name)
+    if offset is not None:
+        hours, minutes = int(offset[2]), int(offset[3] or 0)
+        if hours > 18 or minutes > 59:
+            raise ValueError(f"time zone {name!r} is more than 18 hours from UTC")
+        distance = timedelta(hours=hours, minutes=minutes)
+        return timezone(-distance if offset[1] == "-" else distance)
+    try:
+        return ZoneInfo(name)
+    except (KeyError, ValueError, OSError) as error:
+        raise ValueError(f"time zone {name!r} is not known") from error
+
+
+def _offset_nanos(local_nanos: int, zone: tzinfo) -> int:
+    """What the clocks of a zone are ahead of UTC.
+
+    Of two instants that show the same time, when clocks are set back, it is that of the first, and
+    times skipped when clocks are set forward are as if they were not yet: Spark's choice as well.
+    """
+    try:
+        local = _EPOCH + timedelta(microseconds=local_nanos // NANOS_PER_MICRO)
+    except OverflowError:
+        # Only rules of recurring years reach beyond the years 1 to 9999 of `datetime`.
+        raise ValueError("the time zone of years before 1 or after 9999 is not known") from None
+    offset = zone.utcoffset(local)
+    assert offset is not None
+    return offset // timedelta(microseconds=1) * NANOS_PER_MICRO

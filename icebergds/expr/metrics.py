@@ -1,0 +1,158 @@
+"""Filters on the column metrics of data files and delete files (spec: Scan Planning)."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Protocol
+
+from icebergds.expr.bounds import decode_bounds, is_floating, might_hold, must_hold
+from icebergds.expr.evaluate import TRUE_OF_NAN
+from icebergds.expr.nodes import (
+    AlwaysFalse,
+    AlwaysTrue,
+    And,
+    BoundPredicate,
+    Expr,
+    Operation,
+    Or,
+    bound_expected,
+)
+from icebergds.spec.reserved import LAST_UPDATED_SEQUENCE_NUMBER, ROW_ID
+from icebergds.spec.types import is_scalar
+
+
+class ColumnMetrics(Protocol):
+    """Counts and serialised bounds by field id, as `spec.manifest.DataFile` has them."""
+
+    @property
+    def record_count(self) -> int: ...
+    @property
+    def value_counts(self) -> Mapping[int, int]: ...
+    @property
+    def null_value_counts(self) -> Mapping[int, int]: ...
+    @property
+    def nan_value_counts(self) -> Mapping[int, int]: ...
+    @property
+    def lower_bounds(self) -> Mapping[int, bytes]: ...
+    @property
+    def upper_bounds(self) -> Mapping[int, bytes]: ...
+
+
+def might_match(expr: Expr, metrics: ColumnMetrics) -> bool:
+    """Whether a file may hold a row that a bound filter selects; False only where proven.
+
+    A column without metrics may hold anything: where it is not in the file, its rows have the
+    field's initial default or null.
+    """
+    if metrics.record_count <= 0:
+        # Negative: the writer did not know.
+        return metrics.record_count < 0
+    return _might(expr, metrics)
+
+
+def must_match(expr: Expr, metrics: ColumnMetrics) -> bool:
+    """Whether a bound filter selects every row of a file; True only where proven."""
+    return metrics.record_count == 0 or _must(expr, metrics)
+
+
+def _might(expr: Expr, metrics: ColumnMetrics) -> bool:
+    match expr:
+        case AlwaysTrue():
+            return True
+        case AlwaysFalse():
+            return False
+        case And(left, right):
+            return _might(left, metrics) and _might(right, metrics)
+        case Or(left, right):
+            return _might(left, metrics) or _might(right, metrics)
+        case BoundPredicate():
+            return _predicate_might(expr, metrics)
+        case _:
+            raise bound_expected(expr)
+
+
+def _must(expr: Expr, metrics: ColumnMetrics) -> bool:
+    match expr:
+        case AlwaysTrue():
+            return True
+        case AlwaysFalse():
+            return False
+        case And(left, right):
+            return _must(left, metrics) and _must(right, metrics)
+        case Or(left, right):
+            return _must(left, metrics) or _must(right, metrics)
+        case BoundPredicate():
+            return _predicate_must(expr, metrics)
+        case _:
+            raise bound_expected(expr)
+
+
+def _predicate_might(predicate: BoundPredicate, metrics: ColumnMetrics) -> bool:
+    field_id, op = predicate.field_id, predicate.op
+    if field_id in _INHERITED:
+        return True
+    rows = metrics.record_count
+    nulls, nans = _counts(predicate, metrics)
+    match op:
+        case Operation.IS_NULL:
+            return nulls != 0
+        case Operation.NOT_NULL:
+            return nulls != rows
+        case Operation.IS_NAN:
+            return nulls != rows and nans != 0
+        case Operation.NOT_NAN:
+            return nans != rows
+    if nulls == rows:
+        return False
+    if nans == rows:
+        return op in TRUE_OF_NAN
+    bounds = decode_bounds(
+        predicate.field_type,
+        metrics.lower_bounds.get(field_id),
+        metrics.upper_bounds.get(field_id),
+        nans == 0,
+    )
+    return might_hold(predicate, bounds)
+
+
+def _predicate_must(predicate: BoundPredicate, metrics: ColumnMetrics) -> bool:
+    field_id, op = predicate.field_id, predicate.op
+    if field_id in _INHERITED:
+        return False
+    rows = metrics.record_count
+    nulls, nans = _counts(predicate, metrics)
+    match op:
+        case Operation.IS_NULL:
+            return nulls == rows
+        case Operation.NOT_NULL:
+            return nulls == 0
+        case Operation.IS_NAN:
+            return nans == rows
+        case Operation.NOT_NAN:
+            return nans == 0 or nulls == rows
+    if nulls != 0:
+        return False
+    bounds = decode_bounds(
+        predicate.field_type,
+        metrics.lower_bounds.get(field_id),
+        metrics.upper_bounds.get(field_id),
+        nans == 0,
+    )
+    return must_hold(predicate, bounds)
+
+
+# A null in these stands for a value that the manifest entry gives (spec: Row Lineage).
+_INHERITED = frozenset({ROW_ID.field_id, LAST_UPDATED_SEQUENCE_NUMBER.field_id})
+
+
+def _counts(predicate: BoundPredicate, metrics: ColumnMetrics) -> tuple[int | None, int | None]:
+    """How many of a file's rows are null and NaN in a column, None where not known."""
+    field_id, rows = predicate.field_id, metrics.record_count
+    # Counts of values are counts of rows only if there are as many. There are fewer where a writer
+    # leaves out rows in which a struct around the column is null (ORC), and more inside lists.
+    if rows <= 0 or metrics.value_counts.get(field_id) != rows:
+        return None, None
+    if not is_scalar(predicate.field_type):
+        return None, None
+    nans = metrics.nan_value_counts.get(field_id) if is_floating(predicate.field_type) else 0
+    return metrics.null_value_counts.get(field_id), nans

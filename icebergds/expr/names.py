@@ -1,0 +1,121 @@
+"""Names of columns in filters: how they are written and what field they mean.
+
+A name is the path from the table to a field, its parts joined with dots: `address.city`. A part in
+backticks is taken as it stands, a backtick in it doubled, as in Spark: `` `a.b`.c `` is the field
+`c` of the struct column `a.b`.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Sequence
+from difflib import get_close_matches
+
+from icebergds.errors import InvalidFilterError
+from icebergds.spec.schema import Schema
+from icebergds.spec.types import IcebergType, NestedField, StructType, is_scalar
+
+
+def quote_name(parts: Iterable[str]) -> str:
+    """The name made of these parts; those that hold a dot or a backtick, or nothing, are quoted."""
+    return ".".join(_quote(part) for part in parts)
+
+
+def split_name(name: str) -> tuple[str, ...]:
+    """The parts of a name, without their backticks.
+
+    Raises InvalidFilterError for an empty part outside backticks and for backticks that do not
+    enclose a whole part.
+    """
+    if _NAME.fullmatch(name) is None:
+        raise InvalidFilterError(
+            f"column name {name!r} is malformed: parts are joined with single dots, and a part that"
+            " holds a dot or a backtick stands in backticks (a backtick in it doubled)"
+        )
+    return tuple(
+        quoted.replace("``", "`") if plain is None else plain
+        for plain, quoted in (match.group(1, 2) for match in _PART.finditer(name))
+    )
+
+
+def resolve(name: str, schema: Schema, case_sensitive: bool = True) -> NestedField:
+    """The field of a schema that a name means.
+
+    Without case sensitivity, an exact match wins at each level. Raises InvalidFilterError for an
+    unknown or ambiguous name and for fields inside lists and maps, of which a row has many.
+    """
+    parts = split_name(name)
+    field: NestedField | None = None
+    for depth, part in enumerate(parts):
+        if field is None:
+            siblings = schema.fields
+        elif isinstance(field.field_type, StructType):
+            siblings = field.field_type.fields
+        else:
+            raise _no_struct(name, parts[:depth], field.field_type)
+        field = _find(part, siblings, case_sensitive, name)
+        if field is None:
+            raise _unknown(name, schema)
+    assert field is not None
+    return field
+
+
+_PART = re.compile(r"(?:^|\.)(?:([^.`]+)|`((?:[^`]|``)*)`)", re.DOTALL)
+_NAME = re.compile(r"(?:[^.`]+|`(?:[^`]|``)*`)(?:\.(?:[^.`]+|`(?:[^`]|``)*`))*", re.DOTALL)
+
+
+def _quote(part: str) -> str:
+    if part and "." not in part and "`" not in part:
+        return part
+    return "`" + part.replace("`", "``") + "`"
+
+
+def _find(
+    part: str, siblings: Sequence[NestedField], case_sensitive: bool, name: str
+) -> NestedField | None:
+    exact = [field for field in siblings if field.name == part]
+    if exact or case_sensitive:
+        return exact[0] if exact else None
+    lowered = part.lower()
+    hits = [field for field in siblings if field.name.lower() == lowered]
+    if len(hits) > 1:
+        raise InvalidFilterError(
+            f"column {name} in the filter is ambiguous: without regard to case, {part} is any of "
+            f"{', '.join(field.name for field in hits)}; write it in the case of the one meant"
+        )
+    return hits[0] if hits else None
+
+
+def _no_struct(name: str, outer: tuple[str, ...], outer_type: IcebergType) -> InvalidFilterError:
+    column = quote_name(outer)
+    if is_scalar(outer_type):
+        return InvalidFilterError(
+            f"column {name} in the filter does not exist: {column} is {outer_type} and has no"
+            " fields"
+        )
+    return InvalidFilterError(
+        f"column {name} in the filter lies inside {column}, a list or map, of which a row holds"
+        f" many values; only {column} is null and {column} is not null can be asked"
+    )
+
+
+def _unknown(name: str, schema: Schema) -> InvalidFilterError:
+    known = [quote_name(path) for path in _reachable(schema.fields)]
+    by_lower = {candidate.lower(): candidate for candidate in known}
+    close = get_close_matches(name.lower(), by_lower, n=3, cutoff=0.6)
+    if close:
+        hint = f"did you mean {' or '.join(by_lower[candidate] for candidate in close)}?"
+    elif known:
+        hint = f"there are {', '.join(known[:10])}{', ...' if len(known) > 10 else ''}"
+    else:
+        hint = "the table has no columns"
+    return InvalidFilterError(f"column {name} in the filter does not exist: {hint}")
+
+
+def _reachable(fields: Sequence[NestedField]) -> list[tuple[str, ...]]:
+    paths: list[tuple[str, ...]] = []
+    for field in fields:
+        paths.append((field.name,))
+        if isinstance(field.field_type, StructType):
+            paths += ((field.name, *path) for path in _reachable(field.field_type.fields))
+    return paths

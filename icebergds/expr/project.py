@@ -1,0 +1,251 @@
+"""From filters on rows to filters on partition tuples (spec: Scan Planning).
+
+An inclusive projection selects the partition of every row that the filter selects; a strict one
+selects only partitions all of whose rows the filter selects. Partition fields with an unknown, void
+or multi-argument transform tell nothing.
+
+Two kinds of partition values in existing tables differ from what the specification says, and the
+projections allow for them:
+
+* Java Iceberg up to 0.10 computed years, months, days and hours before 1970 one too late, unless
+  the time lay exactly on the boundary;
+* truncated integers within a width of their type's minimum wrap around to its maximum.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from typing import Any
+
+from icebergds.expr.nodes import (
+    FALSE,
+    TRUE,
+    BoundPredicate,
+    Expr,
+    Operation,
+    and_,
+    map_leaves,
+    or_,
+)
+from icebergds.spec.decimals import from_unscaled, unscaled
+from icebergds.spec.partition import PartitionField, PartitionSpec, partition_type
+from icebergds.spec.schema import Schema
+from icebergds.spec.transforms import (
+    BucketTransform,
+    DayTransform,
+    HourTransform,
+    IdentityTransform,
+    MonthTransform,
+    Transform,
+    TruncateTransform,
+    YearTransform,
+    apply,
+    can_transform,
+)
+from icebergds.spec.types import DATE, INT, LONG, DecimalType, IcebergType, NestedField
+
+
+def project(expr: Expr, spec: PartitionSpec, schema: Schema) -> Expr:
+    """The inclusive projection of a filter bound to `schema` onto the partitions of a spec.
+
+    The fields of the result are partition fields: their ids, and the types of their values.
+    """
+    targets = _targets(spec, schema)
+    return map_leaves(
+        expr, lambda leaf: and_(*(_inclusive(leaf, *pair) for pair in _about(leaf, targets)))
+    )
+
+
+def project_strict(expr: Expr, spec: PartitionSpec, schema: Schema) -> Expr:
+    """The strict projection of a filter bound to `schema` onto the partitions of a spec.
+
+    The fields of the result are partition fields: their ids, and the types of their values.
+    """
+    targets = _targets(spec, schema)
+    return map_leaves(
+        expr, lambda leaf: or_(*(_strict(leaf, *pair) for pair in _about(leaf, targets)))
+    )
+
+
+_Target = tuple[PartitionField, NestedField]
+
+# What a comparison becomes under a transform that keeps the order: the operation, and whether the
+# value is first moved by one unit (a strict bound on integers is a closed bound on the next one).
+_INCLUSIVE_STEPS = {
+    Operation.LT: (Operation.LT_EQ, -1),
+    Operation.LT_EQ: (Operation.LT_EQ, 0),
+    Operation.GT: (Operation.GT_EQ, 1),
+    Operation.GT_EQ: (Operation.GT_EQ, 0),
+    Operation.EQ: (Operation.IN, 0),
+    Operation.IN: (Operation.IN, 0),
+}
+_STRICT_STEPS = {
+    Operation.LT: (Operation.LT, 0),
+    Operation.LT_EQ: (Operation.LT, 1),
+    Operation.GT: (Operation.GT, 0),
+    Operation.GT_EQ: (Operation.GT, -1),
+    Operation.NOT_EQ: (Operation.NOT_IN, 0),
+    Operation.NOT_IN: (Operation.NOT_IN, 0),
+}
+_Steps = dict[Operation, tuple[Operation, int]]
+
+
+def _targets(spec: PartitionSpec, schema: Schema) -> list[_Target]:
+    return list(zip(spec.fields, partition_type(spec, schema).fields, strict=True))
+
+
+def _about(predicate: BoundPredicate, targets: Iterable[_Target]) -> list[_Target]:
+    return [
+        (part, target)
+        for part, target in targets
+        if part.source_ids == (predicate.field_id,)
+        and can_transform(part.transform, predicate.field_type)
+    ]
+
+
+def _inclusive(predicate: BoundPredicate, part: PartitionField, target: NestedField) -> Expr:
+    return _projected(predicate, part.transform, target, _INCLUSIVE_STEPS) or TRUE
+
+
+def _strict(predicate: BoundPredicate, part: PartitionField, target: NestedField) -> Expr:
+    return _projected(predicate, part.transform, target, _STRICT_STEPS) or FALSE
+
+
+def _projected(
+    predicate: BoundPredicate, transform: Transform, target: NestedField, steps: _Steps
+) -> Expr | None:
+    source_type = predicate.field_type
+    match transform:
+        case IdentityTransform():
+            return _same(predicate, target)
+        case DayTransform() if source_type == DATE:
+            return _same(predicate, target)
+        case BucketTransform() | TruncateTransform() | YearTransform() | MonthTransform():
+            pass
+        case DayTransform() | HourTransform():
+            pass
+        case _:
+            return None
+    if predicate.op in (Operation.IS_NULL, Operation.NOT_NULL):
+        return _same(predicate, target)
+    match transform:
+        case BucketTransform():
+            return _bucketed(predicate, transform, target, steps)
+        case TruncateTransform(width) if source_type in (INT, LONG):
+            return _truncated_integer(predicate, width, target, steps)
+        case TruncateTransform() if isinstance(source_type, DecimalType):
+            return _stepped(predicate, transform, target, steps, _decimal_neighbour)
+        case TruncateTransform(width):
+            return _truncated_text(predicate, width, target, steps)
+        case _:
+            return _off_by_one(_stepped(predicate, transform, target, steps, _integer_neighbour))
+
+
+def _same(predicate: BoundPredicate, target: NestedField) -> Expr:
+    return _on(target, predicate.op, predicate.values)
+
+
+def _on(target: NestedField, op: Operation, values: Iterable[Any]) -> BoundPredicate:
+    return BoundPredicate(op, target.field_id, target.field_type, tuple(values))
+
+
+def _bucketed(
+    predicate: BoundPredicate, transform: Transform, target: NestedField, steps: _Steps
+) -> Expr | None:
+    op, _ = steps.get(predicate.op, (None, 0))
+    if op is not Operation.IN and op is not Operation.NOT_IN:
+        return None
+    return _on(target, op, (apply(transform, predicate.field_type, v) for v in predicate.values))
+
+
+def _stepped(
+    predicate: BoundPredicate,
+    transform: Transform,
+    target: NestedField,
+    steps: _Steps,
+    neighbour: Callable[[IcebergType, Any, int], Any],
+) -> BoundPredicate | None:
+    """The projection through a transform for which a <= b means that T(a) <= T(b)."""
+    if predicate.op not in steps:
+        return None
+    op, distance = steps[predicate.op]
+    source_type = predicate.field_type
+    return _on(
+        target,
+        op,
+        (
+            apply(transform, source_type, neighbour(source_type, value, distance))
+            for value in predicate.values
+        ),
+    )
+
+
+def _integer_neighbour(_: IcebergType, value: int, distance: int) -> int:
+    return value + distance
+
+
+def _decimal_neighbour(source_type: IcebergType, value: Any, distance: int) -> Any:
+    assert isinstance(source_type, DecimalType)
+    return from_unscaled(unscaled(value, source_type.scale) + distance, source_type.scale)
+
+
+def _no_neighbour(_: IcebergType, value: Any, __: int) -> Any:
+    return value
+
+
+def _off_by_one(projected: BoundPredicate | None) -> Expr | None:
+    """Allows for values v below zero that stand in the partition of v + 1."""
+    if projected is None:
+        return None
+    op, values = projected.op, projected.values
+    match op:
+        case Operation.IN | Operation.NOT_IN:
+            values = (*values, *(value + 1 for value in values if value < 0))
+        case Operation.LT_EQ | Operation.GT:
+            values = tuple(value + 1 if value < 0 else value for value in values)
+    return BoundPredicate(op, projected.field_id, projected.field_type, values)
+
+
+def _truncated_integer(
+    predicate: BoundPredicate, width: int, target: NestedField, steps: _Steps
+) -> Expr | None:
+    if predicate.op not in steps:
+        return None
+    op, distance = steps[predicate.op]
+    moved = [value + distance for value in predicate.values]
+    # Not by `apply`, which wraps around: the order holds only for the true multiples.
+    values = [value - value % width for value in moved]
+    # A long column may have been an int one when its files were written.
+    wrapped = {
+        lowest: lowest - lowest % width + 2**bits
+        for bits in ((32,) if predicate.field_type == INT else (32, 64))
+        for lowest in (-(2 ** (bits - 1)),)
+        if lowest % width
+    }
+    match op:
+        case Operation.IN | Operation.NOT_IN:
+            values += (
+                high
+                for lowest, high in wrapped.items()
+                for value in moved
+                if lowest - lowest % width <= value < lowest - lowest % width + width
+            )
+        case Operation.LT_EQ if wrapped:
+            return or_(_on(target, op, values), _on(target, Operation.IN, wrapped.values()))
+        case Operation.GT if wrapped:
+            return and_(_on(target, op, values), _on(target, Operation.NOT_IN, wrapped.values()))
+    return _on(target, op, values)
+
+
+def _truncated_text(
+    predicate: BoundPredicate, width: int, target: NestedField, steps: _Steps
+) -> Expr | None:
+    transform, inclusive = TruncateTransform(width), steps is _INCLUSIVE_STEPS
+    if predicate.op not in (Operation.STARTS_WITH, Operation.NOT_STARTS_WITH):
+        return _stepped(predicate, transform, target, steps, _no_neighbour)
+    if len(predicate.value) <= width:
+        return _same(predicate, target)
+    cut = (predicate.value[:width],)
+    if predicate.op is Operation.STARTS_WITH:
+        return _on(target, Operation.EQ, cut) if inclusive else None
+    return None if inclusive else _on(target, Operation.NOT_EQ, cut)

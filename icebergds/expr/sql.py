@@ -1,0 +1,307 @@
+"""Filters written as conditions of Spark SQL.
+
+Text literals and names are read here, by Spark's rules; the rest of the grammar is sqlglot's, which
+is imported with the first filter.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+from decimal import Decimal, InvalidOperation
+from typing import Any
+
+from icebergds.errors import InvalidFilterError
+from icebergds.expr.names import quote_name
+from icebergds.expr.nodes import FALSE, TRUE, Expr, Operation, Predicate, and_, not_, or_
+from icebergds.expr.sql_literals import cast, set_literals_aside
+
+
+def parse_filter(text: str, *, time_zone: str | None = None) -> Expr:
+    """The filter that a condition of Spark SQL writes, to be bound to a schema.
+
+    Usable are comparisons of a column with a literal (=, ==, !=, <>, <, <=, >, >=, <=>), IN,
+    BETWEEN, IS NULL, IS TRUE, IS DISTINCT FROM, LIKE with no wildcard but a trailing %, isnull,
+    isnotnull, isnan, startswith, columns of type boolean, TRUE, FALSE, AND, OR, NOT and
+    parentheses. Nested fields are `a.b.c`; names with dots or other signs stand in backticks.
+
+    `time_zone` is Spark's session time zone, a region such as `Europe/Paris` or an offset such as
+    `+02:00`: the zone of dates, timestamps and text without one where they are compared with
+    columns that hold instants. Without it such comparisons are refused when the filter is bound.
+
+    Raises InvalidFilterError for everything else, naming the part that cannot be used.
+    """
+    import sqlglot
+    from sqlglot.errors import SqlglotError
+    from sqlglot.expressions import Condition
+
+    outline, literals = set_literals_aside(text)
+    reader = _Reader(text, literals, time_zone)
+    try:
+        return reader.condition(sqlglot.parse_one(outline, read="spark", into=Condition))
+    except SqlglotError as error:
+        highlights = [found["highlight"] for found in getattr(error, "errors", ())]
+        place = f", at or before {reader.restored(highlights[0])}" if highlights else ""
+        raise InvalidFilterError(
+            f"filter {text!r} is not a condition of Spark SQL{place}; write one condition, such as"
+            " \"id > 5 AND name LIKE 'a%'\""
+        ) from error
+    except RecursionError:
+        raise InvalidFilterError(
+            f"filter {text[:200]!r}... is nested too deeply; write alternatives as IN (...)"
+        ) from None
+
+
+_COMPARISONS = {
+    "eq": (Operation.EQ, Operation.EQ),
+    "neq": (Operation.NOT_EQ, Operation.NOT_EQ),
+    "lt": (Operation.LT, Operation.GT),
+    "lte": (Operation.LT_EQ, Operation.GT_EQ),
+    "gt": (Operation.GT, Operation.LT),
+    "gte": (Operation.GT_EQ, Operation.LT_EQ),
+}
+_NAMES = ("column", "dot")
+# A class of sqlglot's tree; their names and ranks change between its versions.
+_Node = Any
+
+
+@dataclass(frozen=True, slots=True)
+class _Reader:
+    """Turns sqlglot's tree of one filter into predicates.
+
+    Nodes are told apart by their class's key. A node is only taken where it has no arguments but
+    those known here: others change its meaning, and appear with new versions of sqlglot.
+    """
+
+    text: str
+    literals: list[str | bytes]
+    time_zone: str | None
+
+    def condition(self, node: _Node) -> Expr:
+        match node.key:
+            case "paren":
+                return self.condition(self.only(node, "this").this)
+            case "and":
+                return and_(*(self.condition(part) for part in self.chain(node)))
+            case "or":
+                return or_(*(self.condition(part) for part in self.chain(node)))
+            case "not":
+                return not_(self.condition(self.only(node, "this").this))
+            case "boolean":
+                return TRUE if node.this else FALSE
+            case "column" | "dot":
+                return self.predicate(Operation.EQ, self.name(node), True)
+            case "eq" | "neq" | "lt" | "lte" | "gt" | "gte":
+                return self.comparison(node)
+            case "nullsafeeq":
+                return self.null_safe(*self.sides(node)[:2])
+            case "nullsafeneq":
+                return not_(self.null_safe(*self.sides(node)[:2]))
+            case "is":
+                return self.is_(node)
+            case "in":
+                self.only(node, "this", "expressions")
+                values = [self.literal(value) for value in node.expressions]
+                if not values:
+                    raise self.unusable(node)
+                return self.predicate(Operation.IN, self.name(node.this), *values)
+            case "between":
+                self.only(node, "this", "low", "high")
+                name = self.name(node.this)
+                return and_(
+                    self.predicate(Operation.GT_EQ, name, self.literal(node.args["low"])),
+                    self.predicate(Operation.LT_EQ, name, self.literal(node.args["high"])),
+                )
+            case "like":
+                return self.like(node, "\\")
+            case "escape":
+                return self.like(self.only(node, "this", "expression").this, self.escape(node))
+            case "startswith":
+                self.only(node, "this", "expression")
+                prefix = self.literal(node.expression)
+                return self.predicate(Operation.STARTS_WITH, self.name(node.this), prefix)
+            case "isnan":
+                return self.predicate(Operation.IS_NAN, self.name(self.only(node, "this").this))
+            case "anonymous":
+                return self.null_test(node)
+            case _:
+                raise self.unusable(node)
+
+    def comparison(self, node: _Node) -> Expr:
+        name, value, swapped = self.sides(node)
+        return self.predicate(_COMPARISONS[node.key][swapped], name, value)
+
+    def sides(self, node: _Node) -> tuple[str, Any, bool]:
+        """The column and the literal of a comparison, and whether the literal stands first."""
+        self.only(node, "this", "expression")
+        if node.this.key in _NAMES:
+            return self.name(node.this), self.literal(node.expression), False
+        if node.expression.key in _NAMES:
+            return self.name(node.expression), self.literal(node.this), True
+        raise self.unusable(node)
+
+    def null_safe(self, name: str, value: Any) -> Expr:
+        if value is None:
+            return self.predicate(Operation.IS_NULL, name)
+        # Two predicates, because the negation selects nulls.
+        return and_(
+            self.predicate(Operation.NOT_NULL, name), self.predicate(Operation.EQ, name, value)
+        )
+
+    def is_(self, node: _Node) -> Expr:
+        self.only(node, "this", "expression")
+        if node.expression.key not in ("null", "boolean"):
+            raise self.unusable(node)
+        return self.null_safe(self.name(node.this), self.literal(node.expression))
+
+    def null_test(self, node: _Node) -> Expr:
+        self.only(node, "this", "expressions")
+        function = str(node.this).lower()
+        if function not in ("isnull", "isnotnull") or len(node.expressions) != 1:
+            raise self.unusable(node)
+        op = Operation.IS_NULL if function == "isnull" else Operation.NOT_NULL
+        return self.predicate(op, self.name(node.expressions[0]))
+
+    def escape(self, node: _Node) -> str:
+        escape = self.literal(node.expression)
+        if node.this.key != "like" or not isinstance(escape, str) or len(escape) != 1:
+            raise self.unusable(node)
+        return escape
+
+    def like(self, node: _Node, escape: str) -> Expr:
+        self.only(node, "this", "expression", "negate")
+        pattern = self.literal(node.expression)
+        if not isinstance(pattern, str):
+            raise self.unusable(node)
+        name = self.name(node.this)
+        prefix, open_ended = self.pattern(node, pattern, escape)
+        # The prefix alone would do, but it is what refuses columns that are not text.
+        found = self.predicate(Operation.STARTS_WITH, name, prefix)
+        if not open_ended:
+            found = and_(found, self.predicate(Operation.EQ, name, prefix))
+        return not_(found) if node.args.get("negate") else found
+
+    def pattern(self, node: _Node, pattern: str, escape: str) -> tuple[str, bool]:
+        """The text that a LIKE pattern begins with, and whether anything may follow it."""
+        prefix: list[str] = []
+        characters = iter(pattern)
+        for character in characters:
+            if character == escape:
+                escaped = next(characters, "")
+                if escaped not in ("%", "_", escape):
+                    raise self.unusable(node)
+                prefix.append(escaped)
+            elif character == "%":
+                if set(characters) - {"%"}:
+                    raise self.unusable(node)
+                return "".join(prefix), True
+            elif character == "_":
+                raise self.unusable(node)
+            else:
+                prefix.append(character)
+        return "".join(prefix), False
+
+    def predicate(self, op: Operation, name: str, *values: Any) -> Expr:
+        return Predicate(op, name, values, self.time_zone)
+
+    def name(self, node: _Node) -> str:
+        return quote_name(self.parts(node))
+
+    def parts(self, node: _Node) -> Iterator[str]:
+        match node.key:
+            case "identifier":
+                yield str(node.this)
+            case "dot":
+                self.only(node, "this", "expression")
+                yield from self.parts(node.this)
+                yield from self.parts(node.expression)
+            case "column":
+                self.only(node, "this", "table", "db", "catalog")
+                for argument in ("catalog", "db", "table", "this"):
+                    if node.args.get(argument):
+                        yield from self.parts(node.args[argument])
+            case _:
+                raise self.unusable(node)
+
+    def literal(self, node: _Node) -> Any:
+        match node.key:
+            case "null":
+                return None
+            case "boolean":
+                return bool(node.this)
+            case "paren":
+                return self.literal(self.only(node, "this").this)
+            case "literal":
+                return self.text_literal(node) if node.is_string else self.number(node)
+            case "neg":
+                value = self.literal(self.only(node, "this").this)
+                if isinstance(value, Decimal):
+                    return value.copy_negate()  # the operator would round
+                if isinstance(value, bool) or not isinstance(value, int | float):
+                    raise self.unusable(node)
+                return -value
+            case "cast" | "trycast":
+                return self.cast(node)
+            case _:
+                raise self.unusable(node)
+
+    def text_literal(self, node: _Node) -> str | bytes:
+        text = str(node.this)
+        # Numbers with the suffix BD become casts of text that was none.
+        return self.literals[int(text[1:])] if text.startswith("@") else text
+
+    def number(self, node: _Node) -> int | float | Decimal:
+        text = str(node.this)
+        if "e" in text.lower():
+            return float(text)
+        return Decimal(text) if "." in text else int(text)
+
+    def cast(self, node: _Node) -> Any:
+        self.only(node, "this", "to")
+        value = self.literal(node.this)
+        target = node.args["to"]
+        if target.key != "datatype":
+            raise self.unusable(node)
+        if value is None:
+            return None
+        try:
+            return cast(value, target.this.name, [int(str(p.this)) for p in target.expressions])
+        except (ValueError, InvalidOperation, OverflowError) as error:
+            raise InvalidFilterError(
+                f"filter {self.text!r}: {self.fragment(node)} is not usable: {error}"
+            ) from error
+
+    def only(self, node: _Node, *arguments: str) -> _Node:
+        if any(value for name, value in node.args.items() if name not in arguments):
+            raise self.unusable(node)
+        return node
+
+    def chain(self, node: _Node) -> list[_Node]:
+        """The operands of a chain of one connective, which may be long and is nested leftwards."""
+        operands: list[_Node] = []
+        key, rest = node.key, node
+        while rest.key == key:
+            self.only(rest, "this", "expression")
+            operands.append(rest.expression)
+            rest = rest.this
+        return [rest, *reversed(operands)]
+
+    def fragment(self, node: _Node) -> str:
+        return self.restored(node.sql(dialect="spark"))
+
+    def restored(self, sql: str) -> str:
+        """A piece of SQL with the literals in their place again."""
+
+        def literal(match: re.Match[str]) -> str:
+            value = self.literals[int(match[1])]
+            return f"X'{value.hex()}'" if isinstance(value, bytes) else f"'{value}'"
+
+        return re.sub(r"'@(\d+)'", literal, sql)
+
+    def unusable(self, node: _Node) -> InvalidFilterError:
+        return InvalidFilterError(
+            f"filter {self.text!r}: {self.fragment(node)} is not usable; usable are comparisons of"
+            " a column with a literal, IN, BETWEEN, IS NULL, LIKE 'prefix%', isnull, isnotnull,"
+            " isnan, startswith, boolean columns, AND, OR and NOT"
+        )

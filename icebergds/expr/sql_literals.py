@@ -1,0 +1,147 @@
+"""Literals of Spark SQL, by Spark's rules: text, bytes, and casts of literals."""
+
+from __future__ import annotations
+
+import re
+from datetime import date, datetime, time, timedelta
+from decimal import Decimal
+from typing import Any
+
+from icebergds.errors import InvalidFilterError
+from icebergds.expr.literals import parse_timestamp, to_single
+from icebergds.spec.dates import parse_date, parse_time
+from icebergds.spec.decimals import unscaled
+
+
+def set_literals_aside(text: str) -> tuple[str, list[str | bytes]]:
+    """The text with its text and binary literals replaced by '@0', '@1', ..., and their values.
+
+    How literals are unescaped differs between versions of sqlglot; here it is Spark's way.
+    """
+    outline: list[str] = []
+    literals: list[str | bytes] = []
+    for token in _TOKEN.finditer(text):
+        piece = token.group()
+        match token.lastgroup:
+            case "raw":
+                literals.append(piece[2:-1])
+            case "hex":
+                literals.append(_unhex(piece[2:-1], text))
+            case "string":
+                literals.append(_unescape(piece[1:-1], text))
+            case "open":
+                raise InvalidFilterError(f"filter {text!r}: {piece} is not closed")
+            case "comment" | "end":
+                raise InvalidFilterError(
+                    f"filter {text!r}: {piece} is not usable; a filter is one condition, without"
+                    " comments"
+                )
+            case _:
+                outline.append(piece)
+                continue
+        outline.append(f"'@{len(literals) - 1}'")
+    return "".join(outline), literals
+
+
+def cast(value: Any, target: str, parameters: list[int]) -> Any:
+    """The value of CAST(value AS target), for casts that lose nothing, and to FLOAT and DOUBLE.
+
+    `target` is sqlglot's name of the type. Raises ValueError, OverflowError or
+    decimal.InvalidOperation for others.
+    """
+    if target in _INTEGER_BITS:
+        number = unscaled(_decimal(value), 0)
+        limit = 2 ** (_INTEGER_BITS[target] - 1)
+        if not -limit <= number < limit:
+            raise ValueError(f"{value} is not a {target.lower()}")
+        return number
+    if target in ("FLOAT", "DOUBLE"):
+        if isinstance(value, bool) or not isinstance(value, str | int | float | Decimal):
+            raise ValueError(f"{value!r} is not a number")
+        return to_single(float(value)) if target == "FLOAT" else float(value)
+    if target == "DECIMAL":
+        precision, scale = [*(parameters or [10]), 0][:2]
+        decimal = _decimal(value)
+        if abs(unscaled(decimal, scale)) >= 10**precision:
+            raise ValueError(f"{value} has more than {precision} digits")
+        return decimal
+    if target == "BINARY" and isinstance(value, str | bytes):
+        return value if isinstance(value, bytes) else value.encode()
+    if isinstance(value, str):
+        if target == "TEXT":
+            return value
+        if target == "BOOLEAN" and value.lower() in ("true", "false"):
+            return value.lower() == "true"
+        if target == "DATE":
+            return _date(value)
+        if target == "TIME":
+            return _time(value)
+        if target in _TIMESTAMPS:
+            return _timestamp(value, target)
+    raise ValueError(f"{value!r} is not cast to {target} here")
+
+
+_INTEGER_BITS = {"TINYINT": 8, "SMALLINT": 16, "INT": 32, "BIGINT": 64}
+_TIMESTAMPS = frozenset({"TIMESTAMP", "TIMESTAMPTZ", "TIMESTAMPLTZ", "TIMESTAMPNTZ"})
+_TOKEN = re.compile(
+    r"""
+      (?P<name>`(?:[^`]|``)*`)
+    | (?P<raw>[rR](?:'[^']*'|"[^"]*"))
+    | (?P<hex>[xX](?:'[^']*'|"[^"]*"))
+    | (?P<string>'(?:[^'\\]|\\.)*'|"(?:[^"\\]|\\.)*")
+    | (?P<open>['"`])
+    | (?P<comment>--|/\*)
+    | (?P<end>;)
+    | (?P<other>\w+|.)
+    """,
+    re.DOTALL | re.VERBOSE,
+)
+_BACKSLASHED = re.compile(r"\\(u[0-9a-fA-F]{4}|U[0-9a-fA-F]{8}|[01][0-7]{2}|.)", re.DOTALL)
+_CHARACTERS = {"0": "\0", "b": "\b", "n": "\n", "r": "\r", "t": "\t", "Z": "\x1a"}
+
+
+def _unhex(digits: str, text: str) -> bytes:
+    try:
+        return bytes.fromhex(digits.rjust(len(digits) + len(digits) % 2, "0"))
+    except ValueError:
+        raise InvalidFilterError(f"filter {text!r}: X'{digits}' is not hexadecimal") from None
+
+
+def _unescape(body: str, text: str) -> str:
+    """The value of a text literal by Spark's escapes; \\% and \\_ are left for LIKE."""
+
+    def character(match: re.Match[str]) -> str:
+        code = match[1]
+        if len(code) > 1:
+            return chr(int(code[1:], 16) if code[0] in "uU" else int(code, 8))
+        return f"\\{code}" if code in "%_" else _CHARACTERS.get(code, code)
+
+    try:
+        # Characters beyond the 16-bit ones may be written as two surrogates.
+        value = _BACKSLASHED.sub(character, body)
+        return value.encode("utf-16-le", "surrogatepass").decode("utf-16-le")
+    except (ValueError, OverflowError):
+        raise InvalidFilterError(
+            f"filter {text!r}: '{body}' has an escape that stands for no character"
+        ) from None
+
+
+def _decimal(value: Any) -> Decimal:
+    if isinstance(value, bool) or not isinstance(value, str | int | float | Decimal):
+        raise ValueError(f"{value!r} is not a number")
+    return Decimal(repr(value)) if isinstance(value, float) else Decimal(value)
+
+
+def _date(text: str) -> date:
+    return date(1970, 1, 1) + timedelta(days=parse_date(text))
+
+
+def _time(text: str) -> time:
+    return (datetime(1970, 1, 1) + timedelta(microseconds=parse_time(text))).time()
+
+
+def _timestamp(text: str, target: str) -> datetime:
+    moment = parse_timestamp(text)
+    if target == "TIMESTAMPNTZ" and moment.tzinfo is not None:
+        raise ValueError(f"{text!r} has a time zone and TIMESTAMP_NTZ has none")
+    return moment

@@ -1,0 +1,69 @@
+"""Filters on the partition summaries of manifests (spec: Manifest Lists)."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+from icebergds.expr.bounds import decode_bounds, might_hold
+from icebergds.expr.nodes import (
+    AlwaysFalse,
+    AlwaysTrue,
+    And,
+    BoundPredicate,
+    Expr,
+    Operation,
+    Or,
+    bound_expected,
+)
+from icebergds.spec.manifest import FieldSummary
+from icebergds.spec.types import StructType
+
+
+def manifest_might_match(
+    expr: Expr, partition_type: StructType, summaries: Sequence[FieldSummary]
+) -> bool:
+    """Whether a manifest may track a file whose partition a filter selects; False only if proven.
+
+    `expr` is a filter on partition values, as `project.project` makes it; `summaries` stand in the
+    order of the fields of `partition_type`, and there may be fewer, or none.
+    """
+    by_id = {
+        field.field_id: summary
+        for field, summary in zip(partition_type.fields, summaries, strict=False)
+    }
+    return _might(expr, by_id)
+
+
+def _might(expr: Expr, summaries: Mapping[int, FieldSummary]) -> bool:
+    match expr:
+        case AlwaysTrue():
+            return True
+        case AlwaysFalse():
+            return False
+        case And(left, right):
+            return _might(left, summaries) and _might(right, summaries)
+        case Or(left, right):
+            return _might(left, summaries) or _might(right, summaries)
+        case BoundPredicate():
+            summary = summaries.get(expr.field_id)
+            return summary is None or _predicate_might(expr, summary)
+        case _:
+            raise bound_expected(expr)
+
+
+def _predicate_might(predicate: BoundPredicate, summary: FieldSummary) -> bool:
+    match predicate.op:
+        case Operation.IS_NULL:
+            return summary.contains_null is not False
+        case Operation.IS_NAN:
+            return summary.contains_nan is not False
+        case Operation.NOT_NULL | Operation.NOT_NAN:
+            # Missing bounds are no proof that all values are null: not all writers give them.
+            return True
+    bounds = decode_bounds(
+        predicate.field_type,
+        summary.lower_bound,
+        summary.upper_bound,
+        summary.contains_nan is False,
+    )
+    return might_hold(predicate, bounds)

@@ -1,0 +1,194 @@
+"""Avro object container files: header, blocks and their codecs (Avro 1.12: Object Container Files).
+
+Values inside the blocks are left to the readers of this package; errors name the file.
+"""
+
+from __future__ import annotations
+
+import bz2
+import lzma
+import zlib
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import pyarrow as pa
+
+from icebergds.errors import CorruptFileError, UnsupportedFeatureError
+
+_MAGIC = b"Obj\x01"
+_ENCRYPTED_MAGIC = b"AGS1"
+_SYNC_SIZE = 16
+
+
+@dataclass(frozen=True, slots=True)
+class AvroContainer:
+    """A container file with its blocks still compressed.
+
+    `metadata` is the header's key-value metadata with `avro.schema` and `avro.codec`; `blocks` hold
+    the number of records and the stored bytes. `what` names the file in errors.
+    """
+
+    what: str
+    metadata: dict[str, bytes]
+    blocks: tuple[tuple[int, memoryview], ...]
+
+    @property
+    def schema_json(self) -> str:
+        """The writer's schema."""
+        return self.metadata["avro.schema"].decode("utf-8")
+
+    @property
+    def codec(self) -> str:
+        return self.metadata.get("avro.codec", b"null").decode("utf-8", "replace") or "null"
+
+    @property
+    def record_count(self) -> int:
+        return sum(count for count, _ in self.blocks)
+
+    def decompressed(self) -> Iterator[tuple[int, bytes | memoryview]]:
+        """Number of records and plain bytes of every block.
+
+        Raises:
+            CorruptFileError: a block does not decompress.
+            UnsupportedFeatureError: the codec is not known.
+        """
+        codec = self.codec
+        expected = 0
+        for number, (count, stored) in enumerate(self.blocks):
+            try:
+                plain = _decompress(codec, stored, expected)
+            except (zlib.error, lzma.LZMAError, ValueError, OSError, EOFError) as error:
+                raise CorruptFileError(
+                    f"{self.what}: block {number} does not decompress with {codec}: {error}"
+                ) from error
+            if plain is None:
+                raise UnsupportedFeatureError(
+                    f"{self.what}: Avro codec {codec!r} is not read; "
+                    "null, deflate, snappy, zstandard, bzip2 and xz are"
+                )
+            expected = len(plain)
+            yield count, plain
+
+
+def parse_container(data: bytes, what: str) -> AvroContainer:
+    """Splits a container file into header and blocks, without decompressing.
+
+    Args:
+        data: the whole file.
+        what: how errors name the file, such as `manifest 's3://...'`.
+
+    Raises:
+        CorruptFileError: the bytes are not a whole container file.
+        UnsupportedFeatureError: the file is encrypted.
+    """
+    if data[:4] == _ENCRYPTED_MAGIC:
+        raise UnsupportedFeatureError(f"{what} is encrypted; encrypted tables are not read")
+    if data[:4] != _MAGIC:
+        raise CorruptFileError(f"{what} is not an Avro file: it begins with {data[:4]!r}")
+    try:
+        metadata, at = _parse_metadata(data, 4)
+        if "avro.schema" not in metadata:
+            raise ValueError("the header holds no schema")
+        blocks = tuple(_parse_blocks(data, at))
+    except (IndexError, ValueError) as error:
+        raise CorruptFileError(f"{what} is truncated or damaged: {error}") from error
+    return AvroContainer(what, metadata, blocks)
+
+
+def read_varint(data: bytes | memoryview, at: int) -> tuple[int, int]:
+    """A zigzag number (Avro `int` or `long`) and the position after it.
+
+    Raises:
+        IndexError: the data ends inside the number.
+        ValueError: the number has more than 64 bits.
+    """
+    byte = data[at]
+    at += 1
+    number = byte & 0x7F
+    shift = 7
+    while byte & 0x80:
+        byte = data[at]
+        at += 1
+        number |= (byte & 0x7F) << shift
+        shift += 7
+        if shift > 70:
+            raise ValueError("a number has more than 10 bytes")
+    return (number >> 1) ^ -(number & 1), at
+
+
+def _parse_metadata(data: bytes, at: int) -> tuple[dict[str, bytes], int]:
+    metadata: dict[str, bytes] = {}
+    while True:
+        count, at = read_varint(data, at)
+        if count == 0:
+            return metadata, at
+        if count < 0:
+            _, at = read_varint(data, at)
+        for _ in range(abs(count)):
+            key, at = _parse_bytes(data, at)
+            value, at = _parse_bytes(data, at)
+            metadata[key.decode("utf-8")] = value
+
+
+def _parse_bytes(data: bytes, at: int) -> tuple[bytes, int]:
+    length, at = read_varint(data, at)
+    end = at + length
+    if length < 0 or end > len(data):
+        raise ValueError(f"a string of {length} bytes at {at} does not fit into the file")
+    return data[at:end], end
+
+
+def _parse_blocks(data: bytes, at: int) -> Iterator[tuple[int, memoryview]]:
+    view = memoryview(data)
+    sync = data[at : at + _SYNC_SIZE]
+    if len(sync) < _SYNC_SIZE:
+        raise ValueError("the header ends early")
+    at += _SYNC_SIZE
+    while at < len(data):
+        count, at = read_varint(data, at)
+        size, at = read_varint(data, at)
+        end = at + size
+        if count < 0 or size < 0 or end + _SYNC_SIZE > len(data):
+            raise ValueError(f"a block of {count} records, {size} bytes at {at} does not fit")
+        if data[end : end + _SYNC_SIZE] != sync:
+            raise ValueError(f"the block at {at} does not end in the file's sync marker")
+        yield count, view[at:end]
+        at = end + _SYNC_SIZE
+
+
+def _decompress(codec: str, stored: memoryview, expected: int) -> bytes | memoryview | None:
+    """Plain bytes, or None for an unknown codec; `expected` is a guess of their number."""
+    match codec:
+        case "null":
+            return stored
+        case "deflate":
+            # The first buffer holds most blocks whole, so that zlib does not grow it.
+            return zlib.decompress(stored, -15, max(expected + 4096, 4 * len(stored), 65536))
+        case "snappy":
+            return _decompress_snappy(stored)
+        case "zstandard":
+            plain: bytes = pa.CompressedInputStream(pa.BufferReader(stored), "zstd").read()
+            return plain
+        case "bzip2":
+            return bz2.decompress(stored)
+        case "xz":
+            return lzma.decompress(stored)
+        case _:
+            return None
+
+
+def _decompress_snappy(stored: memoryview) -> bytes:
+    """Raw snappy followed by the CRC-32 of the plain bytes, big-endian."""
+    body, checksum = stored[:-4], stored[-4:]
+    size = shift = 0
+    for byte in body[:5]:
+        size |= (byte & 0x7F) << shift
+        shift += 7
+        if byte < 0x80:
+            break
+    if size > 255 * len(body):
+        raise ValueError("the stated size is impossible")
+    plain: bytes = pa.Codec("snappy").decompress(body, size, asbytes=True)
+    if zlib.crc32(plain) != int.from_bytes(checksum, "big"):
+        raise ValueError("the checksum differs")
+    return plain

@@ -1,0 +1,148 @@
+"""Cursors into plain Avro bytes, moved side by side over numbers and strings.
+
+A cursor array holds one position a record. Nothing here raises for damaged data: a cursor that
+would leave the buffer, or that stands on a negative length, goes to `over` and stays there. Whoever
+decodes checks afterwards that each record ended where it had to.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+Int64s = npt.NDArray[np.int64]
+UInt64s = npt.NDArray[np.uint64]
+
+_PADDING = 32
+
+_STOPS = np.uint64(0x8080808080808080)
+_ONE = np.uint64(1)
+_THREE = np.uint64(3)
+_SEVEN = np.uint64(7)
+_TOP_BYTE = np.uint64(56)
+# (1 << 8 * k) * _LENGTHS has k + 1 in its top byte.
+_LENGTHS = np.uint64(0x0102030405060708)
+# Joining groups of 7 bits two by two, then four by four, then eight.
+_JOINS = (
+    (np.uint64(0x007F007F007F007F), np.uint64(0x7F007F007F007F00), _ONE),
+    (np.uint64(0x00003FFF00003FFF), np.uint64(0x3FFF00003FFF0000), np.uint64(2)),
+    (np.uint64(0x000000000FFFFFFF), np.uint64(0x0FFFFFFF00000000), np.uint64(4)),
+)
+
+
+class Cursors:
+    """Moves cursors over one buffer.
+
+    Args:
+        data: plain Avro values, one after the other.
+    """
+
+    def __init__(self, data: bytes) -> None:
+        self.size = len(data)
+        self.over = self.size + 1
+        self.data = data + bytes(_PADDING)
+        self.bytes = np.frombuffer(self.data, np.uint8)
+        self.words: UInt64s = self.every_byte("<u8")
+
+    def every_byte(self, dtype: str) -> npt.NDArray[Any]:
+        """A view with an element at every byte, so that one look-up reads a whole number."""
+        kind = np.dtype(dtype)
+        count = len(self.data) - kind.itemsize + 1
+        return np.ndarray((count,), kind, self.data, strides=(1,))
+
+    def moved(self, at: Int64s, by: Int64s | int) -> Int64s:
+        """Cursors moved forward, at most to `over`."""
+        after: Int64s = at + by
+        np.minimum(after, self.over, out=after)
+        return after
+
+    def skip_varint(self, at: Int64s) -> Int64s:
+        """Cursors after one number."""
+        stops = ~self.words[at] & _STOPS
+        if not stops.all():
+            return self.varint(at)[1]
+        return self.moved(at, _length(stops & -stops))
+
+    def skip_two_varints(self, at: Int64s) -> Int64s:
+        """Cursors after two numbers."""
+        stops = ~self.words[at] & _STOPS
+        stops &= stops - _ONE
+        if not stops.all():
+            return self.skip_varint(self.skip_varint(at))
+        return self.moved(at, _length(stops & -stops))
+
+    def varint(self, at: Int64s) -> tuple[Int64s, Int64s]:
+        """Numbers (Avro `int` and `long`) and the cursors after them."""
+        short = self.bytes[at]
+        if short.max() < 0x80:
+            return _unzigzag(short.astype(np.uint64)), self.moved(at, 1)
+        words = self.words[at]
+        stops = ~words & _STOPS
+        low = stops & -stops
+        if stops.all():
+            return _unzigzag(_joined(words & (low - _ONE))), self.moved(at, _length(low))
+        return self._long_varint(at, words, low)
+
+    def two_varints(self, at: Int64s) -> tuple[Int64s, Int64s, Int64s]:
+        """Two numbers in a row and the cursors after them, usually in one look-up."""
+        words = self.words[at]
+        stops = ~words & _STOPS
+        first = stops & -stops
+        stops ^= first
+        if not stops.all():
+            keys, at = self.varint(at)
+            values, at = self.varint(at)
+            return keys, values, at
+        second = stops & -stops
+        keys = _unzigzag(_joined(words & (first - _ONE)))
+        key_bits = _length(first).view(np.uint64) << _THREE
+        values = _unzigzag(_joined((words & (second - _ONE)) >> key_bits))
+        return keys, values, self.moved(at, _length(second))
+
+    def pieces(self, at: Int64s) -> tuple[Int64s, Int64s, Int64s]:
+        """Strings or bytes: where they start, how long they are, and the cursors after them."""
+        lengths, starts = self.varint(at)
+        lengths, after = self.past_pieces(starts, lengths)
+        return starts, lengths, after
+
+    def past_pieces(self, starts: Int64s, lengths: Int64s) -> tuple[Int64s, Int64s]:
+        """Lengths of pieces, no longer than the buffer, and the cursors after the pieces."""
+        # As unsigned numbers, negative lengths are the greatest.
+        bounded = np.minimum(lengths.view(np.uint64), np.uint64(self.over)).view(np.int64)
+        return bounded, self.moved(starts, bounded)
+
+    def _long_varint(self, at: Int64s, words: UInt64s, low: UInt64s) -> tuple[Int64s, Int64s]:
+        """Numbers of which some have 9 or 10 bytes."""
+        numbers = _joined(words & (low - _ONE))
+        lengths = _length(low)
+        rows = np.flatnonzero(low == 0)
+        tail = self.words[np.minimum(at[rows] + 8, self.over)]
+        ninth = tail & np.uint64(0x7F)
+        tenth = (tail >> np.uint64(8)) & np.uint64(0xFF)
+        has_tenth = (tail & np.uint64(0x80)) != 0
+        numbers[rows] |= ninth << _TOP_BYTE
+        numbers[rows] |= np.where(has_tenth, tenth & _ONE, np.uint64(0)) << np.uint64(63)
+        lengths[rows] = np.where(has_tenth, 10, 9)
+        # The tenth byte holds one bit; more of them fit no 64-bit number.
+        lengths[rows[has_tenth & (tenth > _ONE)]] = self.over
+        return _unzigzag(numbers), self.moved(at, lengths)
+
+
+def _length(low: UInt64s) -> Int64s:
+    """Number of bytes up to the one whose highest bit alone is set (0 where none is)."""
+    return (((low >> _SEVEN) * _LENGTHS) >> _TOP_BYTE).view(np.int64)
+
+
+def _joined(groups: UInt64s) -> UInt64s:
+    """The groups of 7 bits in each byte as one number."""
+    if groups.max() < 0x80:
+        return groups
+    for low, high, shift in _JOINS:
+        groups = (groups & low) | ((groups & high) >> shift)
+    return groups
+
+
+def _unzigzag(numbers: UInt64s) -> Int64s:
+    return ((numbers >> _ONE) ^ -(numbers & _ONE)).view(np.int64)

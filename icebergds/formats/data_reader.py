@@ -1,0 +1,44 @@
+"""Opens data and delete files of any format."""
+
+from __future__ import annotations
+
+from icebergds.errors import UnsupportedFeatureError
+from icebergds.formats.orc_reader import OrcReader
+from icebergds.formats.parquet_reader import ParquetReader
+from icebergds.formats.read_request import DataFileReader, PositionedBatch, ReadRequest
+from icebergds.io.fileio import FileIO
+from icebergds.spec.manifest import FileFormat
+from icebergds.spec.name_mapping import NameMapping
+from icebergds.spec.schema import Schema
+
+__all__ = ["DataFileReader", "PositionedBatch", "ReadRequest", "open_data_file"]
+
+
+def open_data_file(
+    io: FileIO,
+    location: str,
+    file_format: FileFormat,
+    *,
+    table_schema: Schema,
+    name_mapping: NameMapping | None = None,
+) -> DataFileReader:
+    """Opens a file to read columns by field id (spec: Column Projection).
+
+    Args:
+        location: of the file, as metadata names it.
+        table_schema: of the table, for files without field ids that no name mapping describes:
+            Parquet columns are then matched by position, ORC and Avro columns by name.
+        name_mapping: the table's `schema.name-mapping.default`, for files without field ids.
+
+    Raises:
+        MissingFileError: there is no such file.
+        CorruptFileError: it is no whole file of the format.
+        UnsupportedFeatureError: the format holds no rows, or uses what is not read.
+    """
+    match file_format:
+        case FileFormat.PARQUET:
+            return ParquetReader(io, location, table_schema=table_schema, name_mapping=name_mapping)
+        case FileFormat.ORC:
+            return OrcReader(io, location, table_schema=table_schema, name_mapping=name_mapping)
+        case _:
+            raise UnsupportedFeatureError(f"{location}: {file_format} is no format of data files")

@@ -1,0 +1,83 @@
+"""Where the stripes of an ORC file begin, which pyarrow does not tell.
+
+The file's tail is a protocol buffer (`FileTail` in orc_proto.proto); four of its fields matter.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+_FOOTER_OF_TAIL = 2
+_STRIPES_OF_FOOTER = 3
+_OFFSET_OF_STRIPE = 1
+_ROWS_OF_STRIPE = 5
+
+
+@dataclass(frozen=True, slots=True)
+class Stripe:
+    """A stripe: the offset in the file of its first byte, and its number of rows."""
+
+    offset: int
+    num_rows: int
+
+
+def stripes_of(tail: bytes) -> list[Stripe]:
+    """The stripes of a file, in order, from its serialised tail.
+
+    Raises:
+        ValueError: the bytes are no file tail.
+    """
+    stripes = []
+    for footer in _messages(tail, _FOOTER_OF_TAIL):
+        for stripe in _messages(footer, _STRIPES_OF_FOOTER):
+            numbers = dict(_fields(stripe))
+            offset, num_rows = numbers.get(_OFFSET_OF_STRIPE, 0), numbers.get(_ROWS_OF_STRIPE, 0)
+            if isinstance(offset, bytes) or isinstance(num_rows, bytes):
+                raise ValueError("a stripe's numbers are no numbers")
+            stripes.append(Stripe(offset, num_rows))
+    return stripes
+
+
+def _messages(data: bytes, wanted: int) -> Iterator[bytes]:
+    for number, value in _fields(data):
+        if number == wanted and isinstance(value, bytes):
+            yield value
+
+
+def _fields(data: bytes) -> Iterator[tuple[int, int | bytes]]:
+    """Numbers and values of a message's fields: integers, or the bytes of what is nested."""
+    at = 0
+    while at < len(data):
+        key, at = _varint(data, at)
+        number, wire_type = key >> 3, key & 7
+        match wire_type:
+            case 0:
+                value, at = _varint(data, at)
+                yield number, value
+            case 1 | 5:
+                width = 8 if wire_type == 1 else 4
+                yield number, data[at : at + width]
+                at += width
+            case 2:
+                length, at = _varint(data, at)
+                yield number, data[at : at + length]
+                at += length
+            case _:
+                raise ValueError(f"field {number} has the unknown wire type {wire_type}")
+    if at > len(data):
+        raise ValueError("the last field is cut off")
+
+
+def _varint(data: bytes, at: int) -> tuple[int, int]:
+    """An unsigned variable-length integer and the offset after it."""
+    value = shift = 0
+    while True:
+        if at >= len(data) or shift > 63:
+            raise ValueError("an integer is cut off")
+        byte = data[at]
+        at += 1
+        value |= (byte & 0x7F) << shift
+        shift += 7
+        if byte < 0x80:
+            return value, at

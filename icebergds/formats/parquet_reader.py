@@ -1,0 +1,243 @@
+"""Parquet data files, read with pyarrow.
+
+Which byte range a row group belongs to is decided by the offset of its first page: it lies in
+exactly one of the ranges that partition a file, and equals the split offset that writers record.
+
+Memory is bounded whatever the size of row groups. Pages are read a few at a time; from remote
+storage, where round trips cost more, row groups whose needed columns are small are fetched whole.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from collections.abc import Set as AbstractSet
+from dataclasses import dataclass
+from types import TracebackType
+from typing import Self
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from icebergds.errors import CorruptFileError, UnsupportedFeatureError
+from icebergds.expr.metrics import might_match
+from icebergds.expr.nodes import TRUE, Expr
+from icebergds.formats.arrow_errors import decoding
+from icebergds.formats.file_schema import (
+    FileColumn,
+    columns_of,
+    has_ids,
+    restrict,
+    to_schema,
+    with_ids_by_position,
+    with_mapped_ids,
+)
+from icebergds.formats.parquet_metrics import filter_columns, row_group_metrics
+from icebergds.formats.projection import Projection, needed_leaves, plan_projection
+from icebergds.formats.read_request import PositionedBatch, ReadRequest
+from icebergds.io.fileio import FileIO
+from icebergds.spec.name_mapping import NameMapping
+from icebergds.spec.schema import Schema
+
+# Bytes of encoded columns that are fetched ahead; beyond, pages are read one by one.
+_FETCH_LIMIT = 64 * 1024 * 1024
+_REMOTE_BUFFER = 4 * 1024 * 1024
+_LOCAL_BUFFER = 1024 * 1024
+
+
+class ParquetReader:
+    """An open Parquet file.
+
+    Args:
+        location: of the file, as metadata names it.
+        table_schema: of the table; tells the ids of nested columns where a file has no ids.
+        name_mapping: the ids of columns of files without ids; without it such files are read by
+            position (top-level columns have ids 1, 2, ...).
+
+    Raises:
+        MissingFileError: there is no such file.
+        CorruptFileError: it is not a whole Parquet file.
+    """
+
+    def __init__(
+        self,
+        io: FileIO,
+        location: str,
+        *,
+        table_schema: Schema,
+        name_mapping: NameMapping | None,
+    ) -> None:
+        self._location = location
+        self._handle = io.open(location)
+        self._is_remote = isinstance(self._handle, pa.PythonFile)
+        try:
+            with decoding(location, "Parquet"):
+                self._file = _open(self._handle)
+                columns = columns_of(self._file.schema_arrow)
+            if sum(len(column.leaves) for column in columns) != self._file.metadata.num_columns:
+                raise UnsupportedFeatureError(
+                    f"{location}: the Parquet schema has columns that Arrow does not know: "
+                    f"{self._file.schema_arrow.names}"
+                )
+        except BaseException:
+            self._handle.close()
+            raise
+        self._by_position = not has_ids(columns) and name_mapping is None
+        if self._by_position:
+            columns = with_ids_by_position(columns, table_schema)
+        elif name_mapping is not None and not has_ids(columns):
+            columns = with_mapped_ids(columns, name_mapping)
+        self._columns: tuple[FileColumn, ...] = columns
+
+    @property
+    def file_schema(self) -> Schema:
+        """The file's columns that have ids."""
+        return to_schema(self._columns)
+
+    def batches(
+        self, request: ReadRequest, start: int | None = None, length: int | None = None
+    ) -> Iterator[PositionedBatch]:
+        """The rows of the row groups that begin in a byte range and may satisfy the filter.
+
+        See `DataFileReader.batches`.
+        """
+        columns = self._columns
+        if self._by_position:
+            # A position may belong to a partition column, which such files do not have.
+            columns = tuple(c for c in columns if c.field_id not in request.constants)
+        leaves = needed_leaves(columns, request.schema, self._location)
+        projection = plan_projection(
+            restrict(columns, leaves), request.schema, request.constants, self._location
+        )
+        groups = self._select_groups(request.row_filter, start, length)
+        for run in _runs(groups, leaves):
+            yield from self._read(run, leaves, projection, request.batch_size)
+
+    def close(self) -> None:
+        """Closes the file."""
+        self._handle.close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self.close()
+
+    def _select_groups(
+        self, row_filter: Expr, start: int | None, length: int | None
+    ) -> list[_RowGroup]:
+        metadata = self._file.metadata
+        asked = (
+            []
+            if row_filter == TRUE
+            else filter_columns(self._columns, metadata.schema, row_filter, self._location)
+        )
+        selected = []
+        position = 0
+        for index in range(metadata.num_row_groups):
+            group = metadata.row_group(index)
+            first_position = position
+            position += group.num_rows
+            if not group.num_rows or not _begins_in(group, start, length):
+                continue
+            if row_filter == TRUE or might_match(row_filter, row_group_metrics(group, asked)):
+                selected.append(_RowGroup(index, first_position, group))
+        return selected
+
+    def _read(
+        self,
+        run: Sequence[_RowGroup],
+        leaves: AbstractSet[int],
+        projection: Projection,
+        batch_size: int,
+    ) -> Iterator[PositionedBatch]:
+        position = run[0].first_position
+        end = run[-1].first_position + run[-1].num_rows
+        for columns, num_rows in self._decode(run, leaves, batch_size):
+            yield PositionedBatch(projection.apply(columns, num_rows), position, num_rows)
+            position += num_rows
+        if position != end:
+            raise CorruptFileError(
+                f"{self._location}: row groups {run[0].index} to {run[-1].index} end at row "
+                f"{position}, but the footer says {end}"
+            )
+
+    def _decode(
+        self, run: Sequence[_RowGroup], leaves: AbstractSet[int], batch_size: int
+    ) -> Iterator[tuple[list[pa.Array], int]]:
+        """The columns of the leaves and the number of rows, batch by batch."""
+        if not leaves:
+            num_rows = sum(group.num_rows for group in run)
+            for first in range(0, num_rows, batch_size):
+                yield [], min(batch_size, num_rows - first)
+            return
+        fetch = self._is_remote and sum(g.encoded_size(leaves) for g in run) <= _FETCH_LIMIT
+        with decoding(self._location, "Parquet"):
+            buffer_size = _REMOTE_BUFFER if self._is_remote else _LOCAL_BUFFER
+            file = _open(self._handle, self._file.metadata, 0 if fetch else buffer_size)
+            # One task has one core: Spark runs as many tasks as there are.
+            batches = file.reader.iter_batches(
+                batch_size,
+                [group.index for group in run],
+                column_indices=sorted(leaves),
+                use_threads=False,
+            )
+            for batch in batches:
+                yield batch.columns, batch.num_rows
+
+
+@dataclass(frozen=True, slots=True)
+class _RowGroup:
+    index: int
+    first_position: int
+    metadata: pq.RowGroupMetaData
+
+    @property
+    def num_rows(self) -> int:
+        return int(self.metadata.num_rows)
+
+    def encoded_size(self, leaves: AbstractSet[int]) -> int:
+        return sum(self.metadata.column(leaf).total_compressed_size for leaf in leaves)
+
+
+def _runs(groups: Sequence[_RowGroup], leaves: AbstractSet[int]) -> Iterator[list[_RowGroup]]:
+    """Neighbours together, as long as what is read of them is small."""
+    run: list[_RowGroup] = []
+    filled = 0
+    for group in groups:
+        size = group.encoded_size(leaves)
+        if run and (group.index != run[-1].index + 1 or filled + size > _FETCH_LIMIT):
+            yield run
+            run, filled = [], 0
+        run.append(group)
+        filled += size
+    if run:
+        yield run
+
+
+def _open(
+    handle: pa.NativeFile, metadata: pq.FileMetaData | None = None, buffer_size: int = 0
+) -> pq.ParquetFile:
+    """Reads through a buffer, or without one fetches all it needs at once."""
+    return pq.ParquetFile(
+        handle,
+        metadata=metadata,
+        pre_buffer=not buffer_size,
+        buffer_size=buffer_size,
+        # Nanoseconds, the default, would wrap outside of the years 1677 to 2262.
+        coerce_int96_timestamp_unit="us",
+    )
+
+
+def _begins_in(group: pq.RowGroupMetaData, start: int | None, length: int | None) -> bool:
+    if start is None:
+        return True
+    chunk = group.column(0)
+    offset = chunk.data_page_offset
+    if chunk.has_dictionary_page and 0 < chunk.dictionary_page_offset < offset:
+        offset = chunk.dictionary_page_offset
+    return bool(start <= offset and (length is None or offset < start + length))

@@ -1,0 +1,222 @@
+"""Storage: where a location of the metadata is, and its bytes.
+
+Local files are read directly, everything else through fsspec. A location is taken literally: it is
+not percent-decoded, and `?`, `#`, spaces and brackets in it mean nothing.
+"""
+
+from __future__ import annotations
+
+import builtins
+import os
+import re
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from typing import Any, TypeVar
+
+import fsspec
+import pyarrow as pa
+
+from icebergds.errors import InvalidOptionError, MissingFileError
+from icebergds.io.fsspec_options import EXTRAS, fsspec_options, fsspec_protocol
+
+_T = TypeVar("_T")
+_SCHEME = re.compile(r"([A-Za-z][A-Za-z0-9+.\-]*):(?=/)")
+
+
+@dataclass(frozen=True)
+class FileIO:
+    """Reads files by the locations that table metadata holds.
+
+    It holds no open handles, so it is cheap to pickle, and any number of threads may use it.
+
+    Args:
+        properties: storage properties under Iceberg's names (`s3.endpoint`, `s3.access-key-id`,
+            `gcs.oauth2.token`, `adls.account-key`, ...); others are ignored.
+        location_map: prefixes of locations to what stands in their place, for tables that were
+            moved. The longest prefix that ends at a path segment wins; the empty prefix stands
+            for every relative path.
+        working_directory: what relative paths without a mapping are relative to; the process's
+            working directory if empty.
+    """
+
+    properties: Mapping[str, str] = field(default_factory=dict, repr=False)
+    location_map: Mapping[str, str] = field(default_factory=dict)
+    working_directory: str = ""
+
+    def __post_init__(self) -> None:
+        directory = os.path.abspath(self.working_directory)
+        mapping = {
+            prefix: _absolute(target, directory)
+            for prefix, target in sorted(self.location_map.items(), key=lambda kv: -len(kv[0]))
+        }
+        object.__setattr__(self, "working_directory", directory)
+        object.__setattr__(self, "location_map", mapping)
+        object.__setattr__(self, "properties", dict(self.properties))
+
+    def resolve(self, location: str) -> str:
+        """Where a location is read from: an absolute local path, or a location with its scheme."""
+        for prefix, target in self.location_map.items():
+            if not prefix:
+                if not _is_absolute(location):
+                    return f"{target.rstrip('/')}/{_without_dot(location)}"
+            elif location.startswith(prefix):
+                rest = location[len(prefix) :]
+                if not rest or rest[0] == "/" or prefix[-1] in "/:":
+                    return _absolute(_joined(prefix, target, rest), self.working_directory)
+        return _absolute(location, self.working_directory)
+
+    def read_bytes(self, location: str) -> bytes:
+        """The whole file, in one call to the storage.
+
+        Raises:
+            MissingFileError: there is no such file.
+        """
+        path = self.resolve(location)
+        with self._missing_named(location, path):
+            if _is_local(path):
+                with open(path, "rb", buffering=0) as file:
+                    return file.read()
+            return self._remote(path, lambda fs, key: bytes(fs.cat_file(key)))
+
+    def open(self, location: str) -> pa.NativeFile:
+        """The file for random access; the caller closes it.
+
+        Raises:
+            MissingFileError: there is no such file.
+        """
+        path = self.resolve(location)
+        with self._missing_named(location, path):
+            if _is_local(path):
+                return pa.OSFile(path, "rb")
+            return self._remote(
+                path, lambda fs, key: pa.PythonFile(fs.open(key, "rb", cache_type="none"), "r")
+            )
+
+    def exists(self, location: str) -> bool:
+        """Whether there is a file or directory at a location."""
+        path = self.resolve(location)
+        if _is_local(path):
+            return os.path.exists(path)
+        return self._remote(path, lambda fs, key: bool(fs.exists(key)))
+
+    def size(self, location: str) -> int:
+        """Length of a file in bytes.
+
+        Raises:
+            MissingFileError: there is no such file.
+        """
+        path = self.resolve(location)
+        with self._missing_named(location, path):
+            if _is_local(path):
+                return os.stat(path).st_size
+            return self._remote(path, lambda fs, key: int(fs.size(key)))
+
+    def list(self, location: str) -> builtins.list[str]:
+        """Names of the files and directories directly inside a directory, in no order.
+
+        Raises:
+            MissingFileError: there is no such directory.
+        """
+        path = self.resolve(location)
+        with self._missing_named(location, path):
+            if _is_local(path):
+                return os.listdir(path)
+            found = self._remote(path, lambda fs, key: fs.ls(key, detail=False))
+            return [name.rstrip("/").rpartition("/")[2] for name in found]
+
+    def _remote(self, path: str, use: Callable[[Any, str], _T]) -> _T:
+        scheme, authority, rest = _split(path)
+        protocol = fsspec_protocol(scheme)
+        try:
+            file_system = fsspec.get_filesystem_class(protocol)
+        except ImportError as error:
+            raise InvalidOptionError(_missing_package(path, protocol)) from error
+        except ValueError as error:
+            raise InvalidOptionError(
+                f"location {path!r}: no file system is known for the scheme {scheme!r}; "
+                "local paths, file:, s3:, gs:, abfs:, hdfs: and fsspec's other protocols are read"
+            ) from error
+        # fsspec keeps one instance for equal options, so this is cheap.
+        fs = file_system(**fsspec_options(protocol, authority, self.properties))
+        return use(fs, _key(fs, protocol, path, authority, rest))
+
+    @contextmanager
+    def _missing_named(self, location: str, path: str) -> Iterator[None]:
+        try:
+            yield
+        except (FileNotFoundError, NotADirectoryError) as error:
+            where = "" if path == location else f" (looked for at {path!r})"
+            raise MissingFileError(f"no such file: {location!r}{where}") from error
+
+
+def _is_absolute(location: str) -> bool:
+    return location.startswith("/") or _SCHEME.match(location) is not None
+
+
+def _is_local(path: str) -> bool:
+    return path.startswith("/")
+
+
+def _absolute(location: str, directory: str) -> str:
+    """Local locations as absolute paths, others as they are."""
+    if location.startswith("/"):
+        return location
+    match = _SCHEME.match(location)
+    if match is None:
+        return f"{directory}/{_without_dot(location)}"
+    if match[1].lower() != "file":
+        return location
+    rest = location[match.end() :]
+    if not rest.startswith("//"):
+        return rest
+    host, slash, path = rest[2:].partition("/")
+    if host not in ("", "localhost"):
+        raise InvalidOptionError(
+            f"location {location!r}: {host!r} stands where file: locations have a host; only local "
+            "files can be read, map the prefix to where the files are with location_map"
+        )
+    return slash + path
+
+
+def _without_dot(relative: str) -> str:
+    return relative[2:] if relative.startswith("./") else relative
+
+
+def _joined(prefix: str, target: str, rest: str) -> str:
+    """`target` in place of `prefix`, with exactly one slash where both or neither had one."""
+    if prefix.endswith("/") and rest:
+        return f"{target.rstrip('/')}/{rest}"
+    return target.rstrip("/") + rest if rest.startswith("/") else target + rest
+
+
+def _split(path: str) -> tuple[str, str, str]:
+    """Scheme (lower case), authority and the rest from its first slash on."""
+    scheme, _, rest = path.partition(":")
+    if not rest.startswith("//"):
+        return scheme.lower(), "", rest
+    authority, slash, key = rest[2:].partition("/")
+    return scheme.lower(), authority, slash + key
+
+
+def _key(fs: Any, protocol: str, path: str, authority: str, rest: str) -> str:
+    """What the file system calls the file. Never parsed as a URL, so no character is special."""
+    match protocol:
+        case "s3" | "gs":
+            return authority + rest
+        case "abfs":
+            return authority.partition("@")[0] + rest
+        case "hdfs" | "viewfs":
+            return rest
+        case _:
+            return str(fs._strip_protocol(path))
+
+
+def _missing_package(path: str, protocol: str) -> str:
+    package, extra = EXTRAS.get(protocol, ("", ""))
+    remedy = (
+        f"needs the package {package}: pip install 'icebergds[{extra}]'"
+        if package
+        else f"needs the package behind fsspec's protocol {protocol!r}"
+    )
+    return f"reading {path!r} {remedy}"

@@ -1,0 +1,139 @@
+"""Iceberg's storage properties as options of fsspec's file systems."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+EXTRAS = {
+    "s3": ("s3fs", "s3"),
+    "gs": ("gcsfs", "gcs"),
+    "abfs": ("adlfs", "azure"),
+}
+
+_PROTOCOLS = {
+    "s3a": "s3",
+    "s3n": "s3",
+    "gcs": "gs",
+    "abfss": "abfs",
+    "wasb": "abfs",
+    "wasbs": "abfs",
+    "az": "abfs",
+    "adl": "abfs",
+}
+
+# Each option with the properties that may hold it, the first one set wins.
+_S3 = {
+    "endpoint_url": ("s3.endpoint",),
+    "key": ("s3.access-key-id", "client.access-key-id"),
+    "secret": ("s3.secret-access-key", "client.secret-access-key"),
+    "token": ("s3.session-token", "client.session-token"),
+    "profile": ("s3.profile-name", "client.profile-name"),
+}
+_GCS = {
+    "project": ("gcs.project-id",),
+    "token": ("gcs.oauth2.token",),
+    "endpoint_url": ("gcs.service.host", "gcs.endpoint"),
+    "requester_pays": ("gcs.user-project", "gcs.requester-pays"),
+}
+_ADLS = {
+    "connection_string": ("adls.connection-string",),
+    "account_name": ("adls.account-name", "adls.auth.shared-key.account.name"),
+    "account_key": ("adls.account-key", "adls.auth.shared-key.account.key"),
+    "sas_token": ("adls.sas-token",),
+    "tenant_id": ("adls.tenant-id",),
+    "client_id": ("adls.client-id",),
+    "client_secret": ("adls.client-secret",),
+}
+
+
+def fsspec_protocol(scheme: str) -> str:
+    """The name under which fsspec knows a location's scheme."""
+    return _PROTOCOLS.get(scheme, scheme)
+
+
+def fsspec_options(protocol: str, authority: str, properties: Mapping[str, str]) -> dict[str, Any]:
+    """Keyword arguments for fsspec's file system of `protocol`.
+
+    `authority` is what a location has between `scheme://` and the next slash. Listings are never
+    cached: another process may add files between two looks.
+    """
+    options: dict[str, Any] = {"use_listings_cache": False}
+    match protocol:
+        case "s3":
+            options |= _s3_options(properties)
+        case "gs":
+            options |= _pick(_GCS, properties)
+            if _is_true(properties.get("gcs.no-auth")):
+                options["token"] = "anon"
+        case "abfs":
+            options |= _adls_options(authority, properties)
+        case "hdfs" | "viewfs":
+            options |= _hdfs_options(protocol, authority, properties)
+    return options
+
+
+def _s3_options(properties: Mapping[str, str]) -> dict[str, Any]:
+    options = _pick(_S3, properties)
+    region = properties.get("s3.region") or properties.get("client.region")
+    if region:
+        options["client_kwargs"] = {"region_name": region}
+    if _is_true(properties.get("s3.anonymous")):
+        options["anon"] = True
+    config: dict[str, Any] = {}
+    if _is_true(properties.get("s3.path-style-access")):
+        config["s3"] = {"addressing_style": "path"}
+    if proxy := properties.get("s3.proxy-uri"):
+        config["proxies"] = {"http": proxy, "https": proxy}
+    if timeout := properties.get("s3.connect-timeout"):
+        config["connect_timeout"] = float(timeout)
+    if timeout := properties.get("s3.request-timeout"):
+        config["read_timeout"] = float(timeout)
+    if config:
+        options["config_kwargs"] = config
+    return options
+
+
+def _adls_options(authority: str, properties: Mapping[str, str]) -> dict[str, Any]:
+    options = _pick(_ADLS, properties)
+    _, _, host = authority.rpartition("@")
+    account = host.partition(".")[0] if "." in host else ""
+    if account:
+        options.setdefault("account_name", account)
+        for option, name in (
+            ("sas_token", "sas-token"),
+            ("connection_string", "connection-string"),
+        ):
+            value = properties.get(f"adls.{name}.{host}") or properties.get(
+                f"adls.{name}.{account}"
+            )
+            if value:
+                options[option] = value
+    return options
+
+
+def _hdfs_options(protocol: str, authority: str, properties: Mapping[str, str]) -> dict[str, Any]:
+    user, _, address = authority.rpartition("@")
+    host, _, port = address.rpartition(":") if ":" in address else (address, "", "")
+    host = host or properties.get("hdfs.host", "default")
+    options: dict[str, Any] = {
+        "host": host if protocol == "hdfs" else f"viewfs://{host}",
+        "port": int(port or properties.get("hdfs.port", "0")),
+    }
+    if user := user or properties.get("hdfs.user", ""):
+        options["user"] = user
+    if ticket := properties.get("hdfs.kerberos_ticket"):
+        options["kerb_ticket"] = ticket
+    return options
+
+
+def _pick(names: Mapping[str, tuple[str, ...]], properties: Mapping[str, str]) -> dict[str, Any]:
+    found = {
+        option: next((properties[name] for name in candidates if properties.get(name)), None)
+        for option, candidates in names.items()
+    }
+    return {option: value for option, value in found.items() if value is not None}
+
+
+def _is_true(text: str | None) -> bool:
+    return text is not None and text.strip().lower() == "true"

@@ -1,0 +1,109 @@
+"""Deletes that the tasks of a worker process share: a cache bounded in bytes."""
+
+from __future__ import annotations
+
+import threading
+from collections import OrderedDict
+from collections.abc import Callable, Hashable
+from concurrent.futures import CancelledError, Future
+from typing import Any, TypeVar
+
+_V = TypeVar("_V")
+
+DEFAULT_MAX_BYTES = 512 * 1024 * 1024
+
+
+class DeleteCache:
+    """Immutable values by key, bounded by the memory they hold. Threads may share it."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._kept: OrderedDict[Hashable, tuple[Any, int]] = OrderedDict()
+        self._loading: dict[Hashable, Future[Any]] = {}
+        self._nbytes = 0
+
+    @property
+    def nbytes(self) -> int:
+        """Memory that the kept values hold, in bytes."""
+        return self._nbytes
+
+    def get_or_load(
+        self,
+        key: Hashable,
+        loader: Callable[[], _V],
+        size_of: Callable[[_V], int],
+        max_bytes: int = DEFAULT_MAX_BYTES,
+    ) -> _V:
+        """The value of a key; loads it if it is not kept.
+
+        Threads that ask for one key at a time share one load and its outcome. What `loader` raises
+        is raised, and not kept.
+
+        Args:
+            key: names everything that the value depends on.
+            loader: makes the value; may ask for other keys.
+            size_of: memory that a value holds, in bytes.
+            max_bytes: bound of all kept values from this call on. A value that is larger is
+                returned, but not kept, and displaces nothing.
+        """
+        while True:
+            with self._lock:
+                if key in self._kept:
+                    self._kept.move_to_end(key)
+                    found: _V = self._kept[key][0]
+                    return found
+                future = self._loading.get(key)
+                is_ours = future is None
+                if future is None:
+                    future = self._loading[key] = Future()
+            if is_ours:
+                return self._load(key, loader, size_of, max_bytes, future)
+            try:
+                shared: _V = future.result()
+                return shared
+            except CancelledError:
+                # The thread that loaded was interrupted; that is no answer for this one.
+                continue
+
+    def clear(self) -> None:
+        """Lets go of every value."""
+        with self._lock:
+            self._kept.clear()
+            self._nbytes = 0
+
+    def _load(
+        self,
+        key: Hashable,
+        loader: Callable[[], _V],
+        size_of: Callable[[_V], int],
+        max_bytes: int,
+        future: Future[Any],
+    ) -> _V:
+        try:
+            value = loader()
+            size = size_of(value)
+        except BaseException as error:
+            with self._lock:
+                del self._loading[key]
+            if isinstance(error, Exception):
+                future.set_exception(error)
+            else:
+                future.cancel()
+            raise
+        with self._lock:
+            del self._loading[key]
+            self._keep(key, value, size, max_bytes)
+        future.set_result(value)
+        return value
+
+    def _keep(self, key: Hashable, value: Any, size: int, max_bytes: int) -> None:
+        if size <= max_bytes:
+            self._kept[key] = (value, size)
+            self._nbytes += size
+        while self._nbytes > max_bytes:
+            _, (_, freed) = self._kept.popitem(last=False)
+            self._nbytes -= freed
+
+
+DELETES = DeleteCache()
+"""The cache of this process."""

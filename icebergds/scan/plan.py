@@ -1,0 +1,238 @@
+"""Plans a scan on the driver: from a snapshot to the shares of tasks (spec: Scan Planning).
+
+Manifests are skipped by their partition summaries, files by their partition and their metrics, both
+with the partition spec that their manifest was written with. What is left is joined with the
+deletes that apply to it, cut into splits and packed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+
+from icebergds.errors import InvalidMetadataError, UnsupportedFeatureError
+from icebergds.expr.bind import field_ids
+from icebergds.expr.nodes import FALSE, TRUE, Expr
+from icebergds.expr.project import project
+from icebergds.expr.summary import manifest_might_match
+from icebergds.formats.manifest_columns import read_manifest_columns
+from icebergds.formats.manifest_list import read_snapshot_manifests
+from icebergds.io.fileio import FileIO
+from icebergds.scan.delete_index import AppliedDeletes, DeleteIndex, key_types
+from icebergds.scan.prune import matching_entries
+from icebergds.scan.read_plan import key_schema
+from icebergds.scan.splits import SplitOptions, pack, split_file
+from icebergds.scan.tasks import (
+    DeleteFileRef,
+    EqualityDeleteGroup,
+    FileScanTask,
+    ScanPartition,
+    delete_file_ref,
+)
+from icebergds.spec.manifest import DataFile, ManifestContent, ManifestEntry, ManifestFile
+from icebergds.spec.metadata import TableMetadata
+from icebergds.spec.partition import PartitionSpec, partition_type
+from icebergds.spec.schema import Schema
+from icebergds.spec.snapshot import Snapshot
+
+# Manifests are fetched side by side: stores answer slowly, and decoding lets go of the lock.
+_MANIFEST_READERS = 8
+
+
+@dataclass(frozen=True, slots=True)
+class PlannedFile:
+    """A data file that may hold rows of the scan, and the deletes that apply to it."""
+
+    entry: ManifestEntry
+    deletes: AppliedDeletes
+
+
+def plan_scan(
+    io: FileIO,
+    metadata: TableMetadata,
+    snapshot: Snapshot | None,
+    schema: Schema,
+    row_filter: Expr,
+    splits: SplitOptions,
+) -> list[ScanPartition]:
+    """The shares of a scan's tasks; none where no file can hold a row of it.
+
+    Args:
+        snapshot: what to read; None reads nothing.
+        schema: the schema that is read.
+        row_filter: bound to `schema`.
+
+    Raises:
+        MissingFileError: a manifest list or manifest is not there.
+        CorruptFileError: a manifest list or manifest is damaged.
+        InvalidMetadataError: two deletion vectors for one data file, or an unknown spec.
+        UnsupportedFeatureError: files are encrypted.
+    """
+    files = plan_files(io, metadata, snapshot, schema, row_filter)
+    groups = pack(_splits(files, splits.split_size), lambda s: _weight(s, splits), splits)
+    schemas = [schema, *sorted(metadata.schemas, key=lambda s: s.schema_id, reverse=True)]
+    return [_share(group, schemas) for group in groups]
+
+
+def plan_files(
+    io: FileIO,
+    metadata: TableMetadata,
+    snapshot: Snapshot | None,
+    schema: Schema,
+    row_filter: Expr = TRUE,
+) -> list[PlannedFile]:
+    """The data files of a scan with their deletes; arguments and errors as for `plan_scan`."""
+    if snapshot is None or row_filter == FALSE:
+        return []
+    if snapshot.key_id is not None:
+        raise UnsupportedFeatureError(
+            f"snapshot {snapshot.snapshot_id}: its manifest list is encrypted; encrypted tables "
+            "are not read"
+        )
+    filters = _PartitionFilters(metadata.specs_by_id, schema, row_filter)
+    manifests = [m for m in read_snapshot_manifests(io, snapshot) if filters.might_match(m)]
+    deletes = [m for m in manifests if m.content is ManifestContent.DELETES]
+    data = [m for m in manifests if m.content is ManifestContent.DATA]
+    with ThreadPoolExecutor(_MANIFEST_READERS) as pool:
+
+        def read_deletes(manifest: ManifestFile) -> list[ManifestEntry]:
+            columns = read_manifest_columns(
+                io, manifest, metadata.specs_by_id, schema, history=metadata.schemas
+            )
+            return matching_entries(columns, filters.of(manifest), TRUE)
+
+        delete_entries = [e for found in pool.map(read_deletes, deletes) for e in found]
+        equality_ids = frozenset(i for e in delete_entries for i in e.data_file.equality_ids)
+        index = DeleteIndex(
+            delete_entries,
+            metadata.specs_by_id,
+            key_types(sorted(metadata.schemas, key=lambda s: s.schema_id), equality_ids),
+        )
+        stats_ids = field_ids(row_filter) | equality_ids
+
+        def read_data(manifest: ManifestFile) -> list[PlannedFile]:
+            columns = read_manifest_columns(
+                io,
+                manifest,
+                metadata.specs_by_id,
+                schema,
+                history=metadata.schemas,
+                stats_ids=stats_ids,
+            )
+            entries = matching_entries(columns, filters.of(manifest), row_filter)
+            return [PlannedFile(entry, index.deletes_for(entry)) for entry in entries]
+
+        return [file for found in pool.map(read_data, data) for file in found]
+
+
+class _PartitionFilters:
+    """The filter as each spec's partitions see it; projected once a spec."""
+
+    def __init__(self, specs: Mapping[int, PartitionSpec], schema: Schema, row_filter: Expr):
+        self._specs = specs
+        self._schema = schema
+        self._filters = {
+            spec_id: project(row_filter, spec, schema) for spec_id, spec in specs.items()
+        }
+
+    def spec(self, manifest: ManifestFile) -> PartitionSpec:
+        spec = self._specs.get(manifest.partition_spec_id)
+        if spec is None:
+            raise InvalidMetadataError(
+                f"manifest {manifest.manifest_path} was written with partition spec "
+                f"{manifest.partition_spec_id}, which the table's metadata lacks"
+            )
+        return spec
+
+    def of(self, manifest: ManifestFile) -> Expr:
+        return self._filters[self.spec(manifest).spec_id]
+
+    def might_match(self, manifest: ManifestFile) -> bool:
+        if manifest.added_files_count == 0 and manifest.existing_files_count == 0:
+            return False
+        if manifest.key_metadata is not None:
+            raise UnsupportedFeatureError(
+                f"manifest {manifest.manifest_path} is encrypted; encrypted tables are not read"
+            )
+        types = partition_type(self.spec(manifest), self._schema)
+        return manifest_might_match(self.of(manifest), types, manifest.partitions)
+
+
+@dataclass(frozen=True, slots=True)
+class _Split:
+    file: PlannedFile
+    start: int
+    length: int
+
+
+def _splits(files: Iterable[PlannedFile], split_size: int) -> Iterator[_Split]:
+    for file in files:
+        for start, length in split_file(file.entry.data_file, split_size):
+            yield _Split(file, start, length)
+
+
+def _weight(split: _Split, options: SplitOptions) -> int:
+    """Bytes to read, deletes included, but at least what opening the files costs."""
+    deletes = (*split.file.deletes.position_deletes, *split.file.deletes.equality_deletes)
+    to_read = split.length + sum(_bytes_to_read(delete.data_file) for delete in deletes)
+    return max(to_read, (1 + len(deletes)) * options.file_open_cost)
+
+
+def _bytes_to_read(delete_file: DataFile) -> int:
+    return delete_file.content_size_in_bytes or delete_file.file_size_in_bytes
+
+
+def _share(group: Sequence[_Split], schemas: Sequence[Schema]) -> ScanPartition:
+    """A task's share: every delete file named once, equality deletes grouped by keys and scope."""
+    positions: dict[DeleteFileRef, int] = {}
+    keys: dict[tuple[object, ...], tuple[int, dict[DeleteFileRef, None]]] = {}
+    tasks = []
+    for split in group:
+        data_file = split.file.entry.data_file
+        _refuse_encrypted(data_file)
+        position_indexes = []
+        for delete in split.file.deletes.position_deletes:
+            _refuse_encrypted(delete.data_file)
+            ref = delete_file_ref(delete.data_file, delete.data_sequence_number)
+            position_indexes.append(positions.setdefault(ref, len(positions)))
+        key_indexes: dict[int, None] = {}
+        for delete in split.file.deletes.equality_deletes:
+            _refuse_encrypted(delete.data_file)
+            scope = _equality_scope(delete.data_file)
+            index, refs = keys.setdefault(scope, (len(keys), {}))
+            refs[delete_file_ref(delete.data_file, delete.data_sequence_number)] = None
+            key_indexes[index] = None
+        tasks.append(
+            FileScanTask(
+                file_path=data_file.file_path,
+                file_format=data_file.file_format,
+                file_size_in_bytes=data_file.file_size_in_bytes,
+                start=split.start,
+                length=split.length,
+                spec_id=data_file.spec_id,
+                partition=data_file.partition,
+                data_sequence_number=split.file.entry.data_sequence_number,
+                first_row_id=data_file.first_row_id,
+                position_deletes=tuple(position_indexes),
+                equality_deletes=tuple(key_indexes),
+            )
+        )
+    groups = tuple(
+        EqualityDeleteGroup(scope[0], tuple(sorted(refs, key=lambda ref: ref.file_path)))  # type: ignore[arg-type]
+        for scope, (_, refs) in keys.items()
+    )
+    ids = {field_id for keyed in groups for field_id in keyed.equality_ids}
+    return ScanPartition(tuple(tasks), tuple(positions), groups, key_schema(schemas, ids))
+
+
+def _equality_scope(delete_file: DataFile) -> tuple[object, ...]:
+    """What files must share for their keys to be one set: key columns and partition."""
+    return (tuple(sorted(delete_file.equality_ids)), delete_file.spec_id, delete_file.partition)
+
+
+def _refuse_encrypted(data_file: DataFile) -> None:
+    if data_file.key_metadata is not None:
+        raise UnsupportedFeatureError(
+            f"file {data_file.file_path} is encrypted; encrypted tables are not read"
+        )

@@ -1,0 +1,140 @@
+"""Which columns a scan returns: chosen by name, data and metadata columns alike."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Sequence
+from dataclasses import replace
+from difflib import get_close_matches
+
+from icebergds.errors import InvalidFilterError, InvalidMetadataError, InvalidOptionError
+from icebergds.expr.names import split_name
+from icebergds.spec.metadata import TableMetadata
+from icebergds.spec.reserved import (
+    DELETED,
+    FILE_PATH,
+    LAST_UPDATED_SEQUENCE_NUMBER,
+    PARTITION,
+    POS,
+    ROW_ID,
+    SPEC_ID,
+)
+from icebergds.spec.schema import Schema
+from icebergds.spec.types import NestedField, StructType
+
+_LISTED_NAME = re.compile(r"(?:[^`,]|`(?:[^`]|``)*`)+", re.DOTALL)
+_LINEAGE = (ROW_ID, LAST_UPDATED_SEQUENCE_NUMBER)
+
+
+def metadata_columns(metadata: TableMetadata) -> tuple[NestedField, ...]:
+    """The metadata columns of a table (spec: Reserved Field IDs); lineage from version 3 on."""
+    partition = replace(PARTITION, field_type=unified_partition_type(metadata))
+    columns = (FILE_PATH, POS, SPEC_ID, partition, DELETED)
+    return (*columns, *_LINEAGE) if metadata.format_version >= 3 else columns
+
+
+def unified_partition_type(metadata: TableMetadata) -> StructType:
+    """All partition fields of all specs, newest spec first where names repeat (`_partition`)."""
+    fields: dict[int, NestedField] = {}
+    for spec in sorted(metadata.partition_specs, key=lambda spec: spec.spec_id):
+        for field in metadata.partition_type(spec).fields:
+            known = fields.get(field.field_id)
+            if known is not None and known.field_type != field.field_type:
+                _refuse_reuse(metadata, known, field)
+            fields[field.field_id] = field
+    return StructType(_with_unique_names(fields.values()))
+
+
+def parse_column_list(text: str) -> list[tuple[str, ...]]:
+    """Names from `a, b.c, `d.e`.f`: parts by dots, a part in backticks taken literally.
+
+    Raises:
+        InvalidOptionError: a malformed name.
+    """
+    items = _LISTED_NAME.findall(text)
+    if ",".join(items) != text:
+        raise InvalidOptionError(
+            f"columns {text!r}: expected names joined by commas, in backticks where they hold a "
+            "comma, a dot or a backtick"
+        )
+    try:
+        return [split_name(item.strip()) for item in items]
+    except InvalidFilterError as error:
+        raise InvalidOptionError(f"columns {text!r}: {error}") from None
+
+
+def project_columns(
+    metadata: TableMetadata, schema: Schema, names: Sequence[tuple[str, ...]]
+) -> Schema:
+    """The columns with these names, in the order of first mention.
+
+    Args:
+        schema: the schema that is read.
+        names: parts of each name; `*` alone stands for all data columns. A name of several parts
+            selects a field inside a struct (through `element`, `key` and `value` in lists, maps).
+            An exact match wins; otherwise case does not count.
+
+    Raises:
+        InvalidOptionError: no such column (names the nearest), or an ambiguous one.
+    """
+    available = Schema((*schema.fields, *_not_shadowing(schema, metadata_columns(metadata))))
+    wanted: dict[int, set[int]] = {}
+    for name in names:
+        if name == ("*",):
+            for field in schema.fields:
+                wanted.setdefault(field.field_id, set()).add(field.field_id)
+            continue
+        field_id = _resolve(available, name)
+        top = (field_id, *available.ancestors(field_id))[-1]
+        wanted.setdefault(top, set()).add(field_id)
+    return Schema(
+        tuple(field for ids in wanted.values() for field in available.select(ids).fields),
+        schema.schema_id,
+    )
+
+
+def _resolve(schema: Schema, name: tuple[str, ...]) -> int:
+    exact: list[int] = []
+    folded: list[int] = []
+    lowered = tuple(part.lower() for part in name)
+    for field_id, path in schema.paths_by_id.items():
+        if path == name:
+            exact.append(field_id)
+        elif tuple(part.lower() for part in path) == lowered:
+            folded.append(field_id)
+    found = exact or folded
+    text = ".".join(name)
+    if not found:
+        near = get_close_matches(text, schema.ids_by_name, n=3)
+        hint = f"; did you mean {' or '.join(near)}?" if near else ""
+        columns = ", ".join(field.name for field in schema.fields)
+        raise InvalidOptionError(f"no column {text!r}{hint} The columns are: {columns}")
+    if len(found) > 1:
+        options = ", ".join(str(schema.find_name(field_id)) for field_id in found)
+        raise InvalidOptionError(f"column {text!r} is ambiguous: {options}; use the exact case")
+    return found[0]
+
+
+def _not_shadowing(schema: Schema, columns: Iterable[NestedField]) -> tuple[NestedField, ...]:
+    """Metadata columns whose names no data column has taken."""
+    taken = {field.name for field in schema.fields}
+    return tuple(field for field in columns if field.name not in taken)
+
+
+def _with_unique_names(fields: Iterable[NestedField]) -> tuple[NestedField, ...]:
+    seen: set[str] = set()
+    out = []
+    for field in sorted(fields, key=lambda field: field.field_id):
+        name = field.name if field.name not in seen else f"{field.name}_{field.field_id}"
+        seen.add(name)
+        out.append(replace(field, name=name))
+    return tuple(out)
+
+
+def _refuse_reuse(metadata: TableMetadata, known: NestedField, field: NestedField) -> None:
+    # Version 1 did not reserve partition field ids: one id may stand for two different fields.
+    raise InvalidMetadataError(
+        f"table {metadata.location}: partition field id {field.field_id} is {known.name} "
+        f"({known.field_type}) in one spec and {field.name} ({field.field_type}) in another; "
+        "the column _partition cannot hold both"
+    )

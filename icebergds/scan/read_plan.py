@@ -1,0 +1,56 @@
+"""What every task of a scan shares: columns, filter, table facts; travels with the reader."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+
+from icebergds.expr.nodes import TRUE, Expr
+from icebergds.io.fileio import FileIO
+from icebergds.spec.name_mapping import NameMapping
+from icebergds.spec.partition import PartitionSpec
+from icebergds.spec.schema import Schema
+from icebergds.spec.types import NestedField
+
+DEFAULT_BATCH_SIZE = 65_536
+DEFAULT_DELETE_CACHE_BYTES = 512 * 1024 * 1024
+
+
+@dataclass(frozen=True, slots=True)
+class ReadPlan:
+    """The part of a scan that is the same for all of its files.
+
+    Attributes:
+        columns: the output, in order; columns of reserved ids are metadata columns.
+        table_schema: the schema that is read, whole.
+        row_filter: bound to `table_schema`; rows that come out satisfy it.
+        delete_cache_bytes: bound of the memory that deletes may keep in a worker process.
+    """
+
+    io: FileIO
+    columns: Schema
+    table_schema: Schema
+    specs: Mapping[int, PartitionSpec]
+    row_filter: Expr = TRUE
+    name_mapping: NameMapping | None = None
+    batch_size: int = DEFAULT_BATCH_SIZE
+    delete_cache_bytes: int = DEFAULT_DELETE_CACHE_BYTES
+
+
+def key_schema(schemas: Iterable[Schema], equality_ids: Iterable[int]) -> Schema:
+    """The columns that hold equality keys, each in the newest schema that has it.
+
+    Args:
+        schemas: from the newest to the oldest.
+        equality_ids: ids of key columns, nested ones too.
+    """
+    missing = set(equality_ids)
+    fields: list[NestedField] = []
+    for schema in schemas:
+        here = {field_id for field_id in missing if schema.find_field(field_id) is not None}
+        if here:
+            fields.extend(schema.select(here).fields)
+            missing -= here
+        if not missing:
+            break
+    return Schema(tuple(fields))

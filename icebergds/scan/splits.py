@@ -1,0 +1,97 @@
+"""Cuts files into splits and packs splits into tasks of about equal weight.
+
+A Python task costs tens of milliseconds before its first row, so tasks should be few and large;
+`split_offsets` (the starts of row groups) say where a file may be cut.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import TypeVar
+
+from icebergds.spec.manifest import DataFile, FileFormat
+
+_Item = TypeVar("_Item")
+_SPLITTABLE = frozenset({FileFormat.PARQUET, FileFormat.AVRO})
+
+
+@dataclass(frozen=True, slots=True)
+class SplitOptions:
+    """How to pack files into tasks.
+
+    Attributes:
+        split_size: target weight of a task, in bytes (`read.split.target-size`).
+        lookback: how many open tasks a split may choose from (`read.split.planning-lookback`).
+        file_open_cost: least weight of a file, in bytes (`read.split.open-file-cost`).
+    """
+
+    split_size: int = 128 * 1024 * 1024
+    lookback: int = 10
+    file_open_cost: int = 4 * 1024 * 1024
+
+
+def split_file(data_file: DataFile, split_size: int) -> list[tuple[int, int]]:
+    """The byte ranges (start, length) to read a file in, each of about `split_size`.
+
+    Together the ranges cover the file. A file is cut at its split offsets where they are sound,
+    at multiples of `split_size` where it has none (readers give every row group or block to
+    exactly one range), and not at all where the format cannot be cut.
+    """
+    size = data_file.file_size_in_bytes
+    if size <= split_size or data_file.file_format not in _SPLITTABLE:
+        return [(0, size)]
+    offsets = data_file.split_offsets
+    if not offsets:
+        starts = list(range(0, size, split_size))
+    elif _are_sound(offsets, size):
+        starts = _group_offsets(offsets, size, split_size)
+    else:
+        return [(0, size)]
+    ends = [*starts[1:], size]
+    return [(start, end - start) for start, end in zip(starts, ends, strict=True)]
+
+
+def pack(
+    items: Iterable[_Item], weigh: Callable[[_Item], int], options: SplitOptions
+) -> Iterator[list[_Item]]:
+    """Groups items in bins of at most `split_size`, first fit among the `lookback` open bins.
+
+    An item heavier than a bin gets one of its own. When too many bins are open the heaviest
+    closes. Order is kept within a bin.
+    """
+    open_bins: deque[tuple[int, list[_Item]]] = deque()
+    for item in items:
+        weight = weigh(item)
+        for index, (filled, group) in enumerate(open_bins):
+            if filled + weight <= options.split_size:
+                group.append(item)
+                open_bins[index] = (filled + weight, group)
+                break
+        else:
+            open_bins.append((weight, [item]))
+            if len(open_bins) > options.lookback:
+                heaviest = max(range(len(open_bins)), key=lambda i: open_bins[i][0])
+                closed = open_bins[heaviest][1]
+                del open_bins[heaviest]
+                yield closed
+    for _, group in open_bins:
+        yield group
+
+
+def _are_sound(offsets: Sequence[int], size: int) -> bool:
+    ascending = all(a < b for a, b in zip(offsets, offsets[1:], strict=False))
+    return ascending and offsets[0] >= 0 and offsets[-1] < size
+
+
+def _group_offsets(offsets: Sequence[int], size: int, split_size: int) -> list[int]:
+    """Starts of ranges that end at an offset and hold at most `split_size` where possible."""
+    starts = [0]
+    boundaries = [*offsets[1:], size]
+    previous = 0
+    for boundary in boundaries:
+        if boundary - starts[-1] > split_size and previous > starts[-1]:
+            starts.append(previous)
+        previous = boundary
+    return starts

@@ -1,0 +1,80 @@
+"""What a plan hands to an executor: files to read and the deletes that apply to them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from icebergds.spec.manifest import DataFile, FileFormat
+from icebergds.spec.schema import Schema
+
+
+@dataclass(frozen=True, slots=True)
+class DeleteFileRef:
+    """A delete file, or one deletion vector inside a Puffin file."""
+
+    file_path: str
+    file_format: FileFormat
+    data_sequence_number: int
+    file_size_in_bytes: int
+    record_count: int
+    content_offset: int | None = None
+    content_size_in_bytes: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class EqualityDeleteGroup:
+    """Equality delete files of one scope that share their key columns.
+
+    Sequence numbers are judged per key, so a group may hold files newer and older than a data file.
+    """
+
+    equality_ids: tuple[int, ...]
+    files: tuple[DeleteFileRef, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class FileScanTask:
+    """A data file, or the bytes `start` to `start + length` of it, with its deletes.
+
+    `position_deletes` and `equality_deletes` index the tuples of the `ScanPartition` around it.
+    """
+
+    file_path: str
+    file_format: FileFormat
+    file_size_in_bytes: int
+    start: int
+    length: int
+    spec_id: int
+    partition: tuple[Any, ...]
+    data_sequence_number: int
+    first_row_id: int | None
+    position_deletes: tuple[int, ...] = ()
+    equality_deletes: tuple[int, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class ScanPartition:
+    """The share of one Spark task: data files and the delete files they refer to.
+
+    `key_schema` has the columns that equality deletes compare, also ones since dropped, each
+    narrowed to its keys.
+    """
+
+    tasks: tuple[FileScanTask, ...]
+    position_deletes: tuple[DeleteFileRef, ...] = ()
+    equality_deletes: tuple[EqualityDeleteGroup, ...] = ()
+    key_schema: Schema = Schema(())
+
+
+def delete_file_ref(data_file: DataFile, data_sequence_number: int) -> DeleteFileRef:
+    """What an executor needs to know of a delete file."""
+    return DeleteFileRef(
+        data_file.file_path,
+        data_file.file_format,
+        data_sequence_number,
+        data_file.file_size_in_bytes,
+        data_file.record_count,
+        data_file.content_offset,
+        data_file.content_size_in_bytes,
+    )

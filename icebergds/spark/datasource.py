@@ -1,0 +1,89 @@
+"""The data source `icebergpy`: from options to a reader."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
+
+from pyspark.sql.datasource import DataSource
+from pyspark.sql.types import StructType
+
+from icebergds.scan.projection import metadata_columns, parse_column_list, project_columns
+from icebergds.spark.options import ReadOptions, parse_read_options
+from icebergds.spark.reader import IcebergReader, PushdownReader
+from icebergds.spark.types import spark_schema
+from icebergds.spark.user_schema import project_user_schema
+from icebergds.spec.schema import Schema
+from icebergds.spec.types import NestedField
+from icebergds.table.table import load_state
+from icebergds.table.time_travel import TimeTravel, resolve_snapshot
+
+if TYPE_CHECKING:
+    from icebergds.catalog.base import TableState
+    from icebergds.spec.snapshot import Snapshot
+
+
+@dataclass(frozen=True, slots=True)
+class _Pin:
+    """What a load has settled on: later calls, in other processes, read the same."""
+
+    metadata_location: str
+    snapshot_id: int | None
+    schema_id: int
+
+
+class IcebergDataSource(DataSource):
+    """Reads Iceberg tables: `spark.read.format("icebergpy").load("<location>")`."""
+
+    def __init__(self, options: Mapping[str, str]) -> None:
+        # Spark pickles this object after schema() and again with the reader: keep it small.
+        self.options = dict(options)
+        self._pin: _Pin | None = None
+
+    @classmethod
+    def name(cls) -> str:
+        return "icebergpy"
+
+    def schema(self) -> StructType:
+        """The columns of the load; settles its snapshot."""
+        options = parse_read_options(self.options)
+        state, _, schema = self._resolve(options)
+        if options.columns is None:
+            return spark_schema(schema)
+        names = parse_column_list(options.columns)
+        return spark_schema(project_columns(state.metadata, schema, names))
+
+    def reader(self, schema: StructType) -> IcebergReader:
+        """The reader for these columns, which `schema()` or the user has chosen."""
+        options = parse_read_options(self.options)
+        state, snapshot, table_schema = self._resolve(options)
+        available = (*table_schema.fields, *_unshadowed(state, table_schema))
+        columns = project_user_schema(schema, available, state.name)
+        kind = PushdownReader if options.pushdown else IcebergReader
+        return kind(options, state, snapshot, table_schema, columns)
+
+    def _resolve(self, options: ReadOptions) -> tuple[TableState, Snapshot | None, Schema]:
+        """Table, snapshot and schema: those of the pin, or the newest, which become the pin."""
+        pin = self._pin
+        state = load_state(
+            options.path if pin is None else pin.metadata_location,
+            catalog=options.catalog if pin is None else None,
+            catalog_properties=options.catalog_properties if pin is None else None,
+            storage_properties=options.storage_properties,
+            location_map=options.location_map,
+        )
+        if pin is not None:
+            metadata = state.metadata
+            named = replace(state, name=options.path)
+            snapshot = None if pin.snapshot_id is None else metadata.snapshot_by_id(pin.snapshot_id)
+            return named, snapshot, metadata.schema_by_id(pin.schema_id)
+        snapshot, schema = resolve_snapshot(state.metadata, options.time_travel, state.name)
+        snapshot_id = None if snapshot is None else snapshot.snapshot_id
+        self._pin = _Pin(state.metadata_location, snapshot_id, schema.schema_id)
+        return state, snapshot, schema
+
+
+def _unshadowed(state: TableState, schema: Schema) -> tuple[NestedField, ...]:
+    taken = {field.name for field in schema.fields}
+    return tuple(f for f in metadata_columns(state.metadata) if f.name not in taken)

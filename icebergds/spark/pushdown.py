@@ -1,0 +1,98 @@
+"""Filters that Spark pushes down, as predicates; what cannot be used selects everything."""
+
+from __future__ import annotations
+
+from decimal import Decimal
+from typing import Any
+
+from pyspark.sql import datasource as spark
+
+from icebergds.errors import InvalidFilterError
+from icebergds.expr.bind import bind
+from icebergds.expr.nodes import (
+    TRUE,
+    BoundPredicate,
+    Expr,
+    Operation,
+    Predicate,
+    map_leaves,
+    not_,
+    or_,
+)
+from icebergds.expr.names import quote_name
+from icebergds.spec.schema import Schema
+from icebergds.spec.types import TypeId
+
+_COMPARISONS = {
+    spark.EqualTo: Operation.EQ,
+    spark.GreaterThan: Operation.GT,
+    spark.GreaterThanOrEqual: Operation.GT_EQ,
+    spark.LessThan: Operation.LT,
+    spark.LessThanOrEqual: Operation.LT_EQ,
+}
+# Types that Spark sees as another type: its conditions on them mean something else than ours.
+_SEEN_OTHERWISE = frozenset(
+    {TypeId.UUID, TypeId.TIMESTAMP_NS, TypeId.TIMESTAMPTZ_NS, TypeId.TIME, TypeId.FIXED}
+)
+# Longer decimals reach Python rounded.
+_EXACT_DECIMAL_DIGITS = 28
+
+
+def bound_spark_filter(pushed: spark.Filter, schema: Schema) -> Expr:
+    """A condition on the table's columns that holds wherever Spark's filter does."""
+    unbound = _convert(pushed)
+    if unbound is None:
+        return TRUE
+    try:
+        bound = bind(unbound, schema, case_sensitive=True)
+    except InvalidFilterError:
+        return TRUE
+    seen_otherwise = []
+
+    def check(leaf: BoundPredicate) -> Expr:
+        if getattr(leaf.field_type, "type_id", None) in _SEEN_OTHERWISE:
+            seen_otherwise.append(leaf)
+        return leaf
+
+    map_leaves(bound, check)
+    return TRUE if seen_otherwise else bound
+
+
+def _convert(pushed: spark.Filter) -> Expr | None:
+    match pushed:
+        case spark.Not(child=child):
+            inner = _convert(child)
+            return None if inner is None else not_(inner)
+        case spark.IsNull(attribute=path):
+            return Predicate(Operation.IS_NULL, quote_name(path))
+        case spark.IsNotNull(attribute=path):
+            return Predicate(Operation.NOT_NULL, quote_name(path))
+        case spark.EqualNullSafe(attribute=path, value=value):
+            return None if value is None else _usable(Operation.EQ, path, (value,), null_safe=True)
+        case spark.In(attribute=path, value=values):
+            return _usable(Operation.IN, path, tuple(values))
+        case spark.StringStartsWith(attribute=path, value=value):
+            return _usable(Operation.STARTS_WITH, path, (value,))
+        case _:
+            operation = _COMPARISONS.get(type(pushed))
+            if operation is None:
+                return None
+            return _usable(operation, pushed.attribute, (pushed.value,))
+
+
+def _usable(
+    operation: Operation, path: tuple[str, ...], values: tuple[Any, ...], null_safe: bool = False
+) -> Expr | None:
+    for value in values:
+        if isinstance(value, Decimal) and len(value.as_tuple().digits) >= _EXACT_DECIMAL_DIGITS:
+            return None
+    name = quote_name(path)
+    if not null_safe:
+        return Predicate(operation, name, values)
+    # Not(a <=> x) is (a != x or a is null).
+    return not_(
+        or_(
+            Predicate(Operation.NOT_EQ, name, values),
+            Predicate(Operation.IS_NULL, name),
+        )
+    )

@@ -1,0 +1,120 @@
+"""Readers: planning in Spark's planning process, reading in its tasks."""
+
+from __future__ import annotations
+
+import gc
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from typing import Any
+
+import pyarrow as pa
+from pyspark.sql.datasource import DataSourceReader, InputPartition
+
+from icebergds.catalog.base import TableState
+from icebergds.expr.bind import bind
+from icebergds.expr.nodes import TRUE, Expr, and_
+from icebergds.expr.sql import parse_filter
+from icebergds.scan.plan import plan_scan
+from icebergds.scan.read import read_partition
+from icebergds.scan.read_plan import ReadPlan
+from icebergds.scan.tasks import ScanPartition
+from icebergds.spark.options import ReadOptions, split_options
+from icebergds.spark.pushdown import bound_spark_filter
+from icebergds.spark.shape import shaper
+from icebergds.spec.schema import Schema
+from icebergds.spec.snapshot import Snapshot
+
+
+@dataclass(frozen=True, slots=True)
+class IcebergPartition(InputPartition):
+    """One Spark task's share of a scan."""
+
+    share: ScanPartition
+
+
+@dataclass(frozen=True, slots=True)
+class _Planning:
+    """What only planning needs; it does not travel to tasks."""
+
+    options: ReadOptions
+    state: TableState
+    snapshot: Snapshot | None
+
+
+class IcebergReader(DataSourceReader):
+    """Reads one snapshot of one table."""
+
+    def __init__(
+        self,
+        options: ReadOptions,
+        state: TableState,
+        snapshot: Snapshot | None,
+        table_schema: Schema,
+        columns: Schema,
+    ) -> None:
+        metadata = state.metadata
+        self._planning: _Planning | None = _Planning(options, state, snapshot)
+        self._plan = ReadPlan(
+            io=state.io,
+            columns=columns,
+            table_schema=table_schema,
+            specs=metadata.specs_by_id,
+            row_filter=_bound_filter(options, table_schema),
+            name_mapping=metadata.name_mapping(),
+            batch_size=options.batch_size,
+            delete_cache_bytes=options.delete_cache_bytes,
+        )
+
+    def partitions(self) -> list[InputPartition]:
+        """The shares of the tasks, at least one."""
+        planning = self._planning
+        assert planning is not None, "partitions are planned where the reader was made"
+        shares = plan_scan(
+            planning.state.io,
+            planning.state.metadata,
+            planning.snapshot,
+            self._plan.table_schema,
+            self._plan.row_filter,
+            split_options(planning.options, planning.state.metadata.properties),
+        )
+        # Without a partition Spark runs one task all the same, and 4.1 hands it None.
+        return [IcebergPartition(share) for share in shares or [ScanPartition(())]]
+
+    def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
+        """The rows of a task, in the exact Arrow schema that Spark asks for."""
+        assert isinstance(partition, IcebergPartition)
+        _settle_worker()
+        yield from map(shaper(self._plan.columns), read_partition(self._plan, partition.share))
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {**self.__dict__, "_planning": None}
+
+
+class PushdownReader(IcebergReader):
+    """A reader that takes Spark's own filters; asked for with `option("pushdown", "true")`."""
+
+    def pushFilters(self, filters: list[Any]) -> Iterator[Any]:  # noqa: N802
+        """Adds what can be used to the scan's filter; Spark evaluates all of them again."""
+        schema = self._plan.table_schema
+        pushed = and_(*(bound_spark_filter(item, schema) for item in filters))
+        self._plan = replace(self._plan, row_filter=and_(self._plan.row_filter, pushed))
+        yield from filters
+
+
+_settled = False
+
+
+def _settle_worker() -> None:
+    """Takes what is imported out of the reach of the collections PySpark makes after each task."""
+    global _settled
+    if not _settled:
+        gc.collect()
+        gc.freeze()
+        _settled = True
+
+
+def _bound_filter(options: ReadOptions, schema: Schema) -> Expr:
+    if options.filter is None:
+        return TRUE
+    parsed = parse_filter(options.filter, time_zone=options.time_zone)
+    return bind(parsed, schema, case_sensitive=False)

@@ -1,0 +1,111 @@
+"""The columns that a schema given by the user stands for: Spark validates nothing, so we do."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from difflib import get_close_matches
+
+from pyspark.sql import types as spark
+
+from icebergds.errors import InvalidOptionError
+from icebergds.spark.types import spark_type
+from icebergds.spec.schema import Schema
+from icebergds.spec.types import IcebergType, ListType, MapType, NestedField, StructType
+
+
+def project_user_schema(
+    user: spark.StructType, available: tuple[NestedField, ...], table: str
+) -> Schema:
+    """The table's columns under the names, in the order and with the nullability of `user`.
+
+    Names match exactly, else without regard to case. A struct may leave fields out, at any depth.
+
+    Raises:
+        InvalidOptionError: a column that the table `table` lacks, another type, or NOT NULL where
+            the table has an optional column.
+    """
+    return Schema(_project_struct(user, available, f"table {table}, schema given to the load"))
+
+
+def _project_struct(
+    user: spark.StructType, available: tuple[NestedField, ...], where: str
+) -> tuple[NestedField, ...]:
+    return tuple(
+        _project_field(
+            _find(wanted.name, available, where),
+            wanted.name,
+            wanted.dataType,
+            wanted.nullable,
+            f"{where}: {wanted.name}",
+        )
+        for wanted in user.fields
+    )
+
+
+def _find(name: str, available: tuple[NestedField, ...], where: str) -> NestedField:
+    found = [field for field in available if field.name == name]
+    found = found or [field for field in available if field.name.lower() == name.lower()]
+    if len(found) == 1:
+        return found[0]
+    if found:
+        raise InvalidOptionError(
+            f"{where}: column {name!r} is ambiguous: {', '.join(f.name for f in found)}; use the "
+            "exact case"
+        )
+    near = get_close_matches(name, [field.name for field in available], n=1)
+    hint = f"did you mean {near[0]!r}?" if near else "it has no such column"
+    raise InvalidOptionError(f"{where}: no column {name!r}; {hint}")
+
+
+def _project_field(
+    field: NestedField, name: str, wanted: spark.DataType, nullable: bool, where: str
+) -> NestedField:
+    if field.optional and not nullable:
+        raise InvalidOptionError(
+            f"{where} is NOT NULL in the schema given, but the table's column may hold nulls; "
+            "leave NOT NULL out"
+        )
+    projected = _project_type(field.field_type, wanted, where)
+    return replace(field, name=name, field_type=projected, required=not nullable)
+
+
+def _project_type(field_type: IcebergType, wanted: spark.DataType, where: str) -> IcebergType:
+    match field_type, wanted:
+        case StructType(fields=fields), spark.StructType():
+            return StructType(_project_struct(wanted, fields, where))
+        case ListType(), spark.ArrayType():
+            element = _project_field(
+                field_type.element_field,
+                "element",
+                wanted.elementType,
+                wanted.containsNull,
+                f"{where}.element",
+            )
+            return replace(
+                field_type, element_type=element.field_type, element_required=element.required
+            )
+        case MapType(), spark.MapType():
+            key = _project_type(field_type.key_type, wanted.keyType, f"{where}.key")
+            value = _project_field(
+                field_type.value_field,
+                "value",
+                wanted.valueType,
+                wanted.valueContainsNull,
+                f"{where}.value",
+            )
+            return replace(
+                field_type,
+                key_type=key,
+                value_type=value.field_type,
+                value_required=value.required,
+            )
+        case _:
+            expected = spark_type(field_type)
+            if type(wanted) is not type(expected) or (
+                isinstance(wanted, spark.DecimalType) and wanted != expected
+            ):
+                raise InvalidOptionError(
+                    f"{where} is {wanted.simpleString()} in the schema given, but the table's "
+                    f"{field_type} is read as {expected.simpleString()}"
+                )
+            return field_type

@@ -1,0 +1,161 @@
+"""Table metadata: everything a table is, but for its files (spec: Table Metadata)."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Any
+
+from icebergds.errors import InvalidMetadataError, NoSuchSnapshotError
+from icebergds.spec.encryption import EncryptedKey
+from icebergds.spec.name_mapping import NAME_MAPPING_PROPERTY, NameMapping
+from icebergds.spec.name_mapping import from_json as name_mapping_from_json
+from icebergds.spec.partition import PartitionSpec, partition_type
+from icebergds.spec.schema import Schema
+from icebergds.spec.snapshot import MetadataLogEntry, Snapshot, SnapshotLogEntry, SnapshotRef
+from icebergds.spec.sort import SortOrder
+from icebergds.spec.statistics import PartitionStatisticsFile, StatisticsFile
+from icebergds.spec.types import StructType
+
+
+@dataclass(frozen=True)
+class TableMetadata:
+    """One version of a table's metadata, of format version 1, 2 or 3.
+
+    Times are milliseconds since the epoch. `current_snapshot_id` is None for a table without rows.
+    `table_uuid` is None in old version 1 tables only. `unknown` keeps JSON members that the spec
+    does not define, so that they are written back.
+    """
+
+    format_version: int
+    table_uuid: str | None
+    location: str
+    last_updated_ms: int
+    last_column_id: int
+    schemas: tuple[Schema, ...]
+    current_schema_id: int
+    partition_specs: tuple[PartitionSpec, ...]
+    default_spec_id: int
+    last_partition_id: int
+    sort_orders: tuple[SortOrder, ...]
+    default_sort_order_id: int
+    last_sequence_number: int = 0
+    properties: Mapping[str, str] = field(default_factory=dict)
+    current_snapshot_id: int | None = None
+    snapshots: tuple[Snapshot, ...] = ()
+    snapshot_log: tuple[SnapshotLogEntry, ...] = ()
+    metadata_log: tuple[MetadataLogEntry, ...] = ()
+    refs: Mapping[str, SnapshotRef] = field(default_factory=dict)
+    statistics: tuple[StatisticsFile, ...] = ()
+    partition_statistics: tuple[PartitionStatisticsFile, ...] = ()
+    next_row_id: int = 0
+    encryption_keys: tuple[EncryptedKey, ...] = ()
+    unknown: Mapping[str, Any] = field(default_factory=dict, compare=False, repr=False)
+
+    def schema(self) -> Schema:
+        """The current schema."""
+        return self.schema_by_id(self.current_schema_id)
+
+    def schema_by_id(self, schema_id: int) -> Schema:
+        """A schema of the table's history.
+
+        Raises InvalidMetadataError where a snapshot or the metadata names one that is not listed.
+        """
+        found = self.schemas_by_id.get(schema_id)
+        if found is None:
+            raise InvalidMetadataError(
+                f"table at {self.location}: its metadata has no schema {schema_id}, only "
+                f"{sorted(self.schemas_by_id)}"
+            )
+        return found
+
+    def spec(self) -> PartitionSpec:
+        """The partition spec that new files are written with."""
+        return self.specs_by_id[self.default_spec_id]
+
+    def sort_order(self) -> SortOrder:
+        """The sort order that new files should be written with; unsorted where it is not listed."""
+        listed = (
+            order for order in self.sort_orders if order.order_id == self.default_sort_order_id
+        )
+        return next(listed, SortOrder())
+
+    def partition_type(self, spec: PartitionSpec) -> StructType:
+        """The struct of a spec's partition values, also where source columns were dropped since.
+
+        The type of a dropped column is that of the newest schema that has it.
+        """
+        return partition_type(spec, self.schema(), reversed(self.schemas))
+
+    def current_snapshot(self) -> Snapshot | None:
+        """The snapshot of the main branch, or None for a table without rows."""
+        if self.current_snapshot_id is None:
+            return None
+        return self.snapshots_by_id[self.current_snapshot_id]
+
+    def snapshot_by_id(self, snapshot_id: int) -> Snapshot | None:
+        """A snapshot, or None where it does not exist (any more)."""
+        return self.snapshots_by_id.get(snapshot_id)
+
+    def snapshot_by_ref(self, name: str) -> Snapshot | None:
+        """The snapshot that a branch or tag refers to, or None where there is no such reference."""
+        ref = self.refs.get(name)
+        return None if ref is None else self.snapshots_by_id[ref.snapshot_id]
+
+    def snapshot_as_of(self, timestamp_ms: int) -> Snapshot | None:
+        """The snapshot that was current at a time, or None where the log does not go that far back.
+
+        Raises NoSuchSnapshotError where that snapshot has expired.
+        (spec: Point in Time Reads)
+        """
+        found: int | None = None
+        for entry in self.snapshot_log:
+            if entry.timestamp_ms <= timestamp_ms:
+                found = entry.snapshot_id
+        if found is None:
+            return None
+        snapshot = self.snapshots_by_id.get(found)
+        if snapshot is None:
+            raise NoSuchSnapshotError(
+                f"table at {self.location}: snapshot {found}, current at {timestamp_ms} ms, has "
+                "expired; read a later time"
+            )
+        return snapshot
+
+    def name_mapping(self) -> NameMapping | None:
+        """Field ids for files without any, from the table's properties, or None.
+
+        Raises InvalidMetadataError where the property is malformed.
+        """
+        text = self.properties.get(NAME_MAPPING_PROPERTY)
+        if text is None:
+            return None
+        try:
+            return name_mapping_from_json(json.loads(text))
+        except (ValueError, InvalidMetadataError) as error:
+            raise InvalidMetadataError(
+                f"table at {self.location}: property {NAME_MAPPING_PROPERTY} is malformed: {error}"
+            ) from error
+
+    @cached_property
+    def schemas_by_id(self) -> dict[int, Schema]:
+        """Every schema by its id."""
+        return {schema.schema_id: schema for schema in self.schemas}
+
+    @cached_property
+    def specs_by_id(self) -> dict[int, PartitionSpec]:
+        """Every partition spec by its id."""
+        return {spec.spec_id: spec for spec in self.partition_specs}
+
+    @cached_property
+    def snapshots_by_id(self) -> dict[int, Snapshot]:
+        """Every snapshot by its id."""
+        return {snapshot.snapshot_id: snapshot for snapshot in self.snapshots}
+
+    def __getstate__(self) -> dict[str, Any]:
+        state = self.__dict__.copy()
+        for derived in ("schemas_by_id", "specs_by_id", "snapshots_by_id"):
+            state.pop(derived, None)
+        return state

@@ -1,0 +1,105 @@
+"""Partition specs: how partition values come from columns (spec: Partitioning)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from icebergds.spec.schema import Schema
+from icebergds.spec.transforms import Transform, VoidTransform, result_type, to_human
+from icebergds.spec.types import UNKNOWN, IcebergType, NestedField, StructType
+
+FIRST_PARTITION_FIELD_ID = 1000
+"""Version 1 tables may leave out field ids: they count from here in each spec."""
+
+
+@dataclass(frozen=True, slots=True)
+class PartitionField:
+    """A partition value: a transform of one source column, or of several since version 3.
+
+    `unknown` keeps JSON members that the spec does not define, here and in the spec's own object.
+    """
+
+    source_ids: tuple[int, ...]
+    field_id: int
+    transform: Transform
+    name: str
+    unknown: Mapping[str, Any] = field(default_factory=dict, compare=False, repr=False)
+
+    @property
+    def source_id(self) -> int:
+        """The first source column: the only one of every transform known here."""
+        return self.source_ids[0]
+
+
+@dataclass(frozen=True, slots=True)
+class PartitionSpec:
+    """The partition values of a file, in order."""
+
+    spec_id: int = 0
+    fields: tuple[PartitionField, ...] = ()
+    unknown: Mapping[str, Any] = field(default_factory=dict, compare=False, repr=False)
+
+    @property
+    def is_unpartitioned(self) -> bool:
+        """Whether all files belong to one partition: no field, or only dropped ones."""
+        return all(isinstance(part.transform, VoidTransform) for part in self.fields)
+
+    @property
+    def last_field_id(self) -> int:
+        """The greatest field id, one less than the first possible where there is none."""
+        return max((part.field_id for part in self.fields), default=FIRST_PARTITION_FIELD_ID - 1)
+
+
+def partition_type(
+    spec: PartitionSpec, schema: Schema, history: Iterable[Schema] = ()
+) -> StructType:
+    """The struct of a spec's partition values: optional fields whose ids are the spec's.
+
+    A source column that the schema no longer has is looked for in `history`, in its order; found
+    nowhere, it counts as of type unknown, as do the results of unknown transforms. Values of such
+    fields may still be there in manifests.
+    """
+    schemas = (schema, *history)
+    return StructType(
+        tuple(
+            NestedField(
+                part.field_id,
+                part.name,
+                result_type(part.transform, _source_type(part.source_id, schemas)),
+            )
+            for part in spec.fields
+        )
+    )
+
+
+def partition_path(
+    spec: PartitionSpec, schema: Schema, partition: tuple[Any, ...], history: Iterable[Schema] = ()
+) -> str:
+    """The directory of a partition's files under a table's data location, as Java names it.
+
+    `partition` holds one in-memory value a field. Empty for an unpartitioned table.
+    """
+    schemas = (schema, *history)
+    return "/".join(
+        f"{_escaped(part.name)}="
+        f"{_escaped(to_human(part.transform, _source_type(part.source_id, schemas), value))}"
+        for part, value in zip(spec.fields, partition, strict=True)
+    )
+
+
+def _source_type(source_id: int, schemas: Iterable[Schema]) -> IcebergType:
+    found = (schema.find_field(source_id) for schema in schemas)
+    return next((column.field_type for column in found if column is not None), UNKNOWN)
+
+
+# application/x-www-form-urlencoded, as of HTML 4: what Java's URLEncoder leaves as it is.
+_UNESCAPED = frozenset(b"abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789.-*_")
+
+
+def _escaped(text: str) -> str:
+    return "".join(
+        chr(byte) if byte in _UNESCAPED else "+" if byte == 0x20 else f"%{byte:02X}"
+        for byte in text.encode()
+    )

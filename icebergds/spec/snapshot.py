@@ -1,0 +1,81 @@
+"""Snapshots, references to them and the logs of table metadata (spec: Snapshots).
+
+`unknown` keeps JSON members that the spec does not define, so that they are written back.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from enum import StrEnum
+from typing import Any
+
+MAIN_BRANCH = "main"
+
+
+class RefType(StrEnum):
+    """Whether a reference moves with commits."""
+
+    BRANCH = "branch"
+    TAG = "tag"
+
+
+@dataclass(frozen=True, slots=True)
+class Snapshot:
+    """The state of a table at one time.
+
+    `timestamp_ms` counts milliseconds since the epoch. Old version 1 snapshots list their
+    `manifests` and have no `manifest_list`. `schema_id`, `first_row_id` and `added_rows` are None
+    where the writer did not record them.
+    """
+
+    snapshot_id: int
+    timestamp_ms: int
+    sequence_number: int = 0
+    parent_snapshot_id: int | None = None
+    manifest_list: str | None = None
+    manifests: tuple[str, ...] = ()
+    summary: Mapping[str, str] = field(default_factory=dict)
+    schema_id: int | None = None
+    first_row_id: int | None = None
+    added_rows: int | None = None
+    key_id: str | None = None
+    unknown: Mapping[str, Any] = field(default_factory=dict, compare=False, repr=False)
+
+    @property
+    def operation(self) -> str | None:
+        """What the commit did: `append`, `replace`, `overwrite`, `delete`, or a later word.
+
+        None without a summary; `overwrite`, which promises nothing, for a summary without it.
+        """
+        return self.summary.get("operation", "overwrite" if self.summary else None)
+
+
+@dataclass(frozen=True, slots=True)
+class SnapshotRef:
+    """A branch or tag; ages in milliseconds, None for the table's default."""
+
+    snapshot_id: int
+    ref_type: RefType
+    min_snapshots_to_keep: int | None = None
+    max_snapshot_age_ms: int | None = None
+    max_ref_age_ms: int | None = None
+    unknown: Mapping[str, Any] = field(default_factory=dict, compare=False, repr=False)
+
+
+@dataclass(frozen=True, slots=True)
+class SnapshotLogEntry:
+    """When a snapshot became the current one, in milliseconds since the epoch."""
+
+    timestamp_ms: int
+    snapshot_id: int
+    unknown: Mapping[str, Any] = field(default_factory=dict, compare=False, repr=False)
+
+
+@dataclass(frozen=True, slots=True)
+class MetadataLogEntry:
+    """A previous metadata file, and when it was made, in milliseconds since the epoch."""
+
+    timestamp_ms: int
+    metadata_file: str
+    unknown: Mapping[str, Any] = field(default_factory=dict, compare=False, repr=False)

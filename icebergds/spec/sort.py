@@ -1,0 +1,56 @@
+"""Sort orders: how rows are sorted within data files (spec: Sorting)."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from enum import StrEnum
+from typing import Any
+
+from icebergds.spec.transforms import Transform
+
+
+class SortDirection(StrEnum):
+    """Which way values go."""
+
+    ASC = "asc"
+    DESC = "desc"
+
+
+class NullOrder(StrEnum):
+    """Where nulls stand, whichever the direction."""
+
+    NULLS_FIRST = "nulls-first"
+    NULLS_LAST = "nulls-last"
+
+
+@dataclass(frozen=True, slots=True)
+class SortField:
+    """A sort key: a transform of one source column, or of several since version 3.
+
+    `unknown` keeps JSON members that the spec does not define, here and in the order's own object.
+    """
+
+    source_ids: tuple[int, ...]
+    transform: Transform
+    direction: SortDirection
+    null_order: NullOrder
+    unknown: Mapping[str, Any] = field(default_factory=dict, compare=False, repr=False)
+
+    @property
+    def source_id(self) -> int:
+        """The first source column: the only one of every transform known here."""
+        return self.source_ids[0]
+
+
+@dataclass(frozen=True, slots=True)
+class SortOrder:
+    """Sort keys, the most significant first; order 0 is the unsorted one."""
+
+    order_id: int = 0
+    fields: tuple[SortField, ...] = ()
+    unknown: Mapping[str, Any] = field(default_factory=dict, compare=False, repr=False)
+
+    @property
+    def is_sorted(self) -> bool:
+        return bool(self.fields)

@@ -1,0 +1,51 @@
+"""Statistics files that table metadata registers (spec: Table Statistics, Partition Statistics).
+
+Readers may ignore all of them. `unknown` keeps JSON members that the spec does not define.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+
+@dataclass(frozen=True, slots=True)
+class BlobMetadata:
+    """A statistic inside a Puffin file; `blob_type` may be one that is not known here.
+
+    `fields` are the ids of the columns that the statistic is about, in its order.
+    """
+
+    blob_type: str
+    snapshot_id: int
+    sequence_number: int
+    fields: tuple[int, ...]
+    properties: Mapping[str, str] = field(default_factory=dict)
+    unknown: Mapping[str, Any] = field(default_factory=dict, compare=False, repr=False)
+
+
+@dataclass(frozen=True, slots=True)
+class StatisticsFile:
+    """A Puffin file with statistics of one snapshot; sizes in bytes.
+
+    `key_metadata` is base64 text whose meaning depends on the encryption in use.
+    """
+
+    snapshot_id: int
+    statistics_path: str
+    file_size_in_bytes: int
+    file_footer_size_in_bytes: int
+    blob_metadata: tuple[BlobMetadata, ...] = ()
+    key_metadata: str | None = None
+    unknown: Mapping[str, Any] = field(default_factory=dict, compare=False, repr=False)
+
+
+@dataclass(frozen=True, slots=True)
+class PartitionStatisticsFile:
+    """A file with one row of counts a partition, of one snapshot; size in bytes."""
+
+    snapshot_id: int
+    statistics_path: str
+    file_size_in_bytes: int
+    unknown: Mapping[str, Any] = field(default_factory=dict, compare=False, repr=False)

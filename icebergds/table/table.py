@@ -1,0 +1,240 @@
+"""`Table`: one table at one moment, and the scans that read it."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+import pyarrow as pa
+
+from icebergds.catalog.base import TableState
+from icebergds.catalog.filesystem import load_from_location
+from icebergds.catalog.loading import load_catalog
+from icebergds.errors import InvalidOptionError
+from icebergds.expr.bind import bind
+from icebergds.expr.nodes import TRUE
+from icebergds.expr.sql import parse_filter
+from icebergds.formats.arrow_types import schema_to_arrow
+from icebergds.io.fileio import FileIO
+from icebergds.scan.plan import plan_scan
+from icebergds.scan.projection import parse_column_list, project_columns
+from icebergds.scan.read import read_partition
+from icebergds.scan.read_plan import ReadPlan
+from icebergds.scan.splits import SplitOptions
+from icebergds.spec.metadata import TableMetadata
+from icebergds.spec.schema import Schema
+from icebergds.spec.snapshot import Snapshot, SnapshotRef
+from icebergds.table.time_travel import TimeTravel, resolve_snapshot
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, SparkSession
+
+
+def load_state(
+    path: str,
+    *,
+    catalog: str | None = None,
+    catalog_properties: Mapping[str, str] | None = None,
+    storage_properties: Mapping[str, str] | None = None,
+    location_map: Mapping[str, str] | None = None,
+) -> TableState:
+    """The current state of a table, named by its location, a metadata file or an identifier.
+
+    Args:
+        path: a location or a metadata file; with `catalog`, an identifier such as `db.table`.
+        catalog: the name of the catalog, for messages.
+        catalog_properties: `type`, `warehouse` and what else the catalog asks for.
+        storage_properties: properties of the storage, such as `s3.endpoint`.
+        location_map: prefixes of locations and what stands in for them.
+
+    Raises:
+        NoSuchTableError: there is no such table.
+        InvalidMetadataError: its metadata is damaged.
+        UnsupportedFeatureError: its format version is above 3.
+    """
+    storage = dict(storage_properties or {})
+    if catalog is None:
+        if catalog_properties:
+            raise InvalidOptionError(
+                "catalog properties are given, but no catalog: set option('catalog', '<name>')"
+            )
+        return load_from_location(FileIO(storage, location_map or {}), path)
+    properties = {**storage, **(catalog_properties or {})}
+    identifier = tuple(path.split("."))
+    return load_catalog(catalog, properties, location_map=location_map).load(identifier)
+
+
+def load_table(
+    path: str,
+    *,
+    catalog: str | None = None,
+    location_map: Mapping[str, str] | None = None,
+    **properties: str,
+) -> Table:
+    """A table by its location, a metadata file, or an identifier in a catalog.
+
+    Args:
+        path: a location or a metadata file; with `catalog`, an identifier such as `db.table`.
+        catalog: the name of a catalog whose properties are given as `catalog.<key>`.
+        location_map: prefixes of locations and what stands in for them.
+        properties: properties of catalog (`catalog.warehouse`) and storage (`s3.endpoint`).
+
+    Raises:
+        NoSuchTableError: there is no such table.
+    """
+    state = load_state(
+        path,
+        catalog=catalog,
+        catalog_properties={
+            key.removeprefix("catalog."): value
+            for key, value in properties.items()
+            if key.startswith("catalog.")
+        },
+        storage_properties={
+            key: value for key, value in properties.items() if not key.startswith("catalog.")
+        },
+        location_map=location_map,
+    )
+    return Table(state)
+
+
+@dataclass(frozen=True, slots=True)
+class Table:
+    """A table as it was when it was loaded."""
+
+    _state: TableState = field(repr=False)
+
+    @property
+    def name(self) -> str:
+        return self._state.name
+
+    @property
+    def metadata(self) -> TableMetadata:
+        return self._state.metadata
+
+    @property
+    def metadata_location(self) -> str:
+        return self._state.metadata_location
+
+    @property
+    def io(self) -> FileIO:
+        return self._state.io
+
+    def location(self) -> str:
+        """The table's base location, as its metadata has it."""
+        return self.metadata.location
+
+    def schema(self) -> Schema:
+        """The current schema."""
+        return self.metadata.schema()
+
+    def current_snapshot(self) -> Snapshot | None:
+        """The newest snapshot of the main branch; None where the table has no rows yet."""
+        return self.metadata.current_snapshot()
+
+    def snapshots(self) -> tuple[Snapshot, ...]:
+        """Every snapshot that has not expired."""
+        return tuple(self.metadata.snapshots)
+
+    def refs(self) -> Mapping[str, SnapshotRef]:
+        """Branches and tags by name."""
+        return self.metadata.refs
+
+    def scan(
+        self,
+        filter: str | None = None,
+        columns: Sequence[str] | str | None = None,
+        snapshot_id: int | None = None,
+        *,
+        branch: str | None = None,
+        tag: str | None = None,
+        options: Mapping[str, str] | None = None,
+    ) -> TableScan:
+        """A read of this table: which rows, which columns, which snapshot.
+
+        Args:
+            filter: a Spark SQL condition; the rows that come out satisfy it.
+            columns: names, dotted for fields inside structs; all data columns by default.
+            snapshot_id: the snapshot to read; the current one by default.
+            branch: the branch to read instead.
+            tag: the tag to read instead.
+            options: further options of the read, such as `split-size`.
+        """
+        return TableScan(
+            self._state,
+            filter,
+            columns if columns is None or isinstance(columns, str) else ",".join(columns),
+            snapshot_id,
+            branch,
+            tag,
+            dict(options or {}),
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class TableScan:
+    """A read that is not yet bound to a Spark session."""
+
+    _state: TableState = field(repr=False)
+    filter: str | None
+    columns: str | None
+    snapshot_id: int | None
+    branch: str | None
+    tag: str | None
+    options: Mapping[str, str]
+
+    def to_arrow(self) -> pa.Table:
+        """The rows, read here without Spark, in Arrow's storage types (`formats.arrow_types`).
+
+        Raises:
+            InvalidFilterError: the filter cannot be parsed, bound or used.
+            InvalidOptionError: no such column.
+            NoSuchSnapshotError: no such snapshot, branch or tag.
+        """
+        metadata, io = self._state.metadata, self._state.io
+        travel = TimeTravel(snapshot_id=self.snapshot_id, branch=self.branch, tag=self.tag)
+        snapshot, schema = resolve_snapshot(metadata, travel, self._state.name)
+        row_filter = TRUE
+        if self.filter is not None:
+            time_zone = self.options.get("time-zone")
+            row_filter = bind(
+                parse_filter(self.filter, time_zone=time_zone), schema, case_sensitive=False
+            )
+        plan = ReadPlan(
+            io=io,
+            columns=project_columns(metadata, schema, parse_column_list(self.columns or "*")),
+            table_schema=schema,
+            specs=metadata.specs_by_id,
+            row_filter=row_filter,
+            name_mapping=metadata.name_mapping(),
+        )
+        shares = plan_scan(io, metadata, snapshot, schema, row_filter, SplitOptions())
+        batches = [batch for share in shares for batch in read_partition(plan, share)]
+        return pa.Table.from_batches(batches, schema_to_arrow(plan.columns))
+
+    def to_df(self, spark: SparkSession) -> DataFrame:
+        """The scan as a DataFrame, from a load of its own, pinned to this state of the table."""
+        io = self._state.io
+        given = {
+            "filter": self.filter,
+            "columns": self.columns,
+            "snapshot-id": None if self.snapshot_id is None else str(self.snapshot_id),
+            "branch": self.branch,
+            "tag": self.tag,
+            "location-map": json.dumps(dict(io.location_map)) if io.location_map else None,
+            # The conditions of a session are in its time zone, which a data source cannot see.
+            "time-zone": None if self.filter is None else _time_zone(spark),
+        }
+        options = {
+            **io.properties,
+            **{name: value for name, value in given.items() if value is not None},
+            **self.options,
+        }
+        reader = spark.read.format("icebergpy").options(**options)
+        return reader.load(self._state.metadata_location)
+
+
+def _time_zone(spark: SparkSession) -> str | None:
+    return spark.conf.get("spark.sql.session.timeZone")

@@ -1,0 +1,109 @@
+"""Which snapshot to read, and with which schema."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from difflib import get_close_matches
+
+from icebergds.errors import NoSuchSnapshotError
+from icebergds.spec.metadata import TableMetadata
+from icebergds.spec.schema import Schema
+from icebergds.spec.snapshot import RefType, Snapshot
+
+
+@dataclass(frozen=True, slots=True)
+class TimeTravel:
+    """Which snapshot to read; at most one attribute is set, none means the current one.
+
+    Attributes:
+        snapshot_id: a snapshot.
+        as_of_ms: the snapshot that was current at this time, milliseconds since 1970-01-01 UTC.
+        branch: the head of a branch.
+        tag: the snapshot of a tag.
+        version: a snapshot id, or the name of a branch or tag (Spark's `versionAsOf`).
+    """
+
+    snapshot_id: int | None = None
+    as_of_ms: int | None = None
+    branch: str | None = None
+    tag: str | None = None
+    version: str | None = None
+
+
+def resolve_snapshot(
+    metadata: TableMetadata, travel: TimeTravel, name: str
+) -> tuple[Snapshot | None, Schema]:
+    """The snapshot to read (None where the table has no rows yet) and the schema to read it with.
+
+    A snapshot, a time or a tag is read with the schema of that snapshot; the head of a branch with
+    the table's current schema, since that is what it is written with next.
+
+    Raises:
+        NoSuchSnapshotError: the table `name` has no such snapshot, branch or tag.
+    """
+    if travel.version is not None:
+        travel = _from_version(metadata, travel.version)
+    if travel.snapshot_id is not None:
+        return _with_its_schema(metadata, _by_id(metadata, travel.snapshot_id, name))
+    if travel.as_of_ms is not None:
+        snapshot = metadata.snapshot_as_of(travel.as_of_ms)
+        if snapshot is None:
+            raise NoSuchSnapshotError(
+                f"table {name}: no snapshot was current at {travel.as_of_ms} ms; "
+                f"{_history(metadata)}"
+            )
+        return _with_its_schema(metadata, snapshot)
+    if travel.tag is not None:
+        return _with_its_schema(metadata, _by_ref(metadata, travel.tag, RefType.TAG, name))
+    if travel.branch is not None:
+        if travel.branch == "main" and metadata.current_snapshot() is None:
+            return None, metadata.schema()
+        return _by_ref(metadata, travel.branch, RefType.BRANCH, name), metadata.schema()
+    return metadata.current_snapshot(), metadata.schema()
+
+
+def _from_version(metadata: TableMetadata, version: str) -> TimeTravel:
+    if version in metadata.refs:
+        ref = metadata.refs[version]
+        is_tag = ref.ref_type is RefType.TAG
+        return TimeTravel(tag=version) if is_tag else TimeTravel(branch=version)
+    if version.isdigit():
+        return TimeTravel(snapshot_id=int(version))
+    return TimeTravel(branch=version)
+
+
+def _with_its_schema(metadata: TableMetadata, snapshot: Snapshot) -> tuple[Snapshot, Schema]:
+    if snapshot.schema_id is None:
+        return snapshot, metadata.schema()
+    return snapshot, metadata.schema_by_id(snapshot.schema_id)
+
+
+def _by_id(metadata: TableMetadata, snapshot_id: int, name: str) -> Snapshot:
+    snapshot = metadata.snapshot_by_id(snapshot_id)
+    if snapshot is None:
+        raise NoSuchSnapshotError(
+            f"table {name}: snapshot {snapshot_id} does not exist; {_history(metadata)}"
+        )
+    return snapshot
+
+
+def _by_ref(metadata: TableMetadata, ref_name: str, kind: RefType, name: str) -> Snapshot:
+    ref = metadata.refs.get(ref_name)
+    if ref is None or ref.ref_type is not kind:
+        others = [n for n, r in metadata.refs.items() if r.ref_type is kind]
+        if ref is not None:
+            hint = f"{ref_name} is a {ref.ref_type.value}"
+        elif near := get_close_matches(ref_name, others, n=1):
+            hint = f"did you mean {near[0]}?"
+        else:
+            hint = f"it has {', '.join(sorted(others)) or 'none'}"
+        raise NoSuchSnapshotError(f"table {name}: no {kind.value} {ref_name!r}; {hint}")
+    return _by_id(metadata, ref.snapshot_id, name)
+
+
+def _history(metadata: TableMetadata) -> str:
+    snapshots = metadata.snapshots
+    if not snapshots:
+        return "the table has no snapshots"
+    newest = max(snapshots, key=lambda snapshot: snapshot.timestamp_ms)
+    return f"the table has {len(snapshots)}, newest {newest.snapshot_id}"

@@ -1,0 +1,91 @@
+"""Builds small files with field ids for the tests of the readers."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from icebergds.formats.data_reader import (
+    DataFileReader,
+    PositionedBatch,
+    ReadRequest,
+    open_data_file,
+)
+from icebergds.io.fileio import FileIO
+from icebergds.spec.manifest import FileFormat
+from icebergds.spec.name_mapping import NameMapping
+from icebergds.spec.schema import Schema
+from icebergds.spec.types import IcebergType, NestedField
+
+
+def with_id(
+    name: str, arrow_type: pa.DataType, field_id: int | None = None, nullable: bool = True
+) -> pa.Field:
+    """An Arrow field with a field id, as Parquet files hold it."""
+    metadata = None if field_id is None else {"PARQUET:field_id": str(field_id)}
+    return pa.field(name, arrow_type, nullable=nullable, metadata=metadata)
+
+
+def write_parquet(
+    path: Path, fields: Sequence[pa.Field], columns: Sequence[Iterable[Any]], **options: Any
+) -> str:
+    """Writes columns of Python values or arrays; returns the file's location."""
+    arrays = [
+        column if isinstance(column, pa.Array) else pa.array(column, field.type)
+        for field, column in zip(fields, columns, strict=True)
+    ]
+    pq.write_table(pa.table(arrays, schema=pa.schema(fields)), path, **options)
+    return str(path)
+
+
+def optional(field_id: int, name: str, field_type: IcebergType, **more: Any) -> NestedField:
+    return NestedField(field_id, name, field_type, **more)
+
+
+def required(field_id: int, name: str, field_type: IcebergType, **more: Any) -> NestedField:
+    return NestedField(field_id, name, field_type, True, **more)
+
+
+def open_file(
+    location: str,
+    file_format: FileFormat = FileFormat.PARQUET,
+    *,
+    table_schema: Schema | None = None,
+    name_mapping: NameMapping | None = None,
+) -> DataFileReader:
+    return open_data_file(
+        FileIO(),
+        location,
+        file_format,
+        table_schema=table_schema or Schema(()),
+        name_mapping=name_mapping,
+    )
+
+
+def read_batches(
+    location: str,
+    schema: Schema,
+    *,
+    file_format: FileFormat = FileFormat.PARQUET,
+    name_mapping: NameMapping | None = None,
+    constants: Mapping[int, Any] | None = None,
+    split: tuple[int, int] = (None, None),  # type: ignore[assignment]
+    **request: Any,
+) -> list[PositionedBatch]:
+    with open_file(location, file_format, table_schema=schema, name_mapping=name_mapping) as reader:
+        asked = ReadRequest(schema, constants or {}, **request)
+        return list(reader.batches(asked, *split))
+
+
+def read_rows(location: str, schema: Schema, **options: Any) -> list[tuple[Any, ...]]:
+    """The rows of a file as tuples in the order of the schema."""
+    return [row for read in read_batches(location, schema, **options) for row in rows_of(read)]
+
+
+def rows_of(read: PositionedBatch) -> list[tuple[Any, ...]]:
+    columns = [column.to_pylist() for column in read.batch.columns]
+    return list(zip(*columns, strict=True)) if columns else [()] * read.num_rows

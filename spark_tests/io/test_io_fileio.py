@@ -1,0 +1,262 @@
+"""Where locations lead, and what FileIO does with them."""
+
+from __future__ import annotations
+
+import os
+import pickle
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import Any
+
+import fsspec
+import pytest
+from fsspec.implementations.memory import MemoryFileSystem
+
+from icebergds.errors import InvalidOptionError, MissingFileError
+from icebergds.io.fileio import FileIO
+
+ODD_NAMES = [
+    "with space",
+    "percent%20encoded",
+    "question?mark",
+    "hash#mark",
+    "brackets[0]",
+    "braces{a}",
+    "ünïcode-日本",
+    "plus+and&",
+    "colon:12:30",
+    "star*",
+]
+
+
+@pytest.mark.parametrize("name", ODD_NAMES)
+@pytest.mark.parametrize("scheme", ["", "file:", "file://", "file://localhost", "FILE:"])
+def test_local_locations_are_taken_literally(tmp_path: Path, name: str, scheme: str) -> None:
+    (tmp_path / name).write_bytes(b"data")
+    location = f"{scheme}{tmp_path}/{name}"
+    io = FileIO()
+    assert io.resolve(location) == f"{tmp_path}/{name}"
+    assert io.read_bytes(location) == b"data"
+    assert io.size(location) == 4
+    assert io.exists(location)
+    with io.open(location) as file:
+        file.seek(1)
+        assert file.read(2) == b"at"
+
+
+def test_a_percent_sequence_does_not_find_the_decoded_name(tmp_path: Path) -> None:
+    (tmp_path / "a b").write_bytes(b"")
+    assert not FileIO().exists(f"file://{tmp_path}/a%20b")
+
+
+def test_relative_locations_stay_where_they_were_made(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "x").write_bytes(b"1")
+    monkeypatch.chdir(tmp_path)
+    io = FileIO()
+    assert io.resolve("x") == io.resolve("./x") == f"{tmp_path}/x"
+    pickled = pickle.dumps(io)
+    monkeypatch.chdir("/")
+    assert pickle.loads(pickled).read_bytes("x") == b"1"
+
+
+def test_the_longest_matching_prefix_wins() -> None:
+    io = FileIO(location_map={"s3://b": "/one", "s3://b/t": "/two", "s3://b/t/u/": "/three/"})
+    assert io.resolve("s3://b/x") == "/one/x"
+    assert io.resolve("s3://b/t/x") == "/two/x"
+    assert io.resolve("s3://b/t/u/x") == "/three/x"
+    assert io.resolve("s3://b/t") == "/two"
+
+
+def test_a_prefix_ends_at_a_path_segment() -> None:
+    io = FileIO(location_map={"/warehouse/t": "/moved"})
+    assert io.resolve("/warehouse/t2/x") == "/warehouse/t2/x"
+
+
+@pytest.mark.parametrize(
+    ("prefix", "target"), [("/a", "/b"), ("/a/", "/b/"), ("/a/", "/b"), ("/a", "/b/")]
+)
+def test_slashes_at_the_ends_of_prefix_and_target_do_not_matter(prefix: str, target: str) -> None:
+    assert FileIO(location_map={prefix: target}).resolve("/a/x/y") == "/b/x/y"
+
+
+def test_the_empty_prefix_stands_for_relative_paths_only() -> None:
+    io = FileIO(location_map={"": "/home/table", "data": "/elsewhere"})
+    assert io.resolve("metadata/x") == "/home/table/metadata/x"
+    assert io.resolve("data/x") == "/elsewhere/x"
+    assert io.resolve("/data/x") == "/data/x"
+    assert io.resolve("s3://b/x") == "s3://b/x"
+
+
+def test_locations_may_be_mapped_to_relative_and_file_targets(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    io = FileIO(location_map={"s3a://b": "here", "hdfs://nn:8020": f"file://{tmp_path}"})
+    assert io.resolve("s3a://b/x") == f"{tmp_path}/here/x"
+    assert io.resolve("hdfs://nn:8020/x") == f"{tmp_path}/x"
+
+
+def test_a_missing_file_is_named_as_in_the_metadata_and_where_it_was_looked_for(
+    tmp_path: Path,
+) -> None:
+    io = FileIO(location_map={"s3://b": str(tmp_path)})
+    for use in (io.read_bytes, io.open, io.size, io.list):
+        with pytest.raises(MissingFileError) as caught:
+            use("s3://b/gone")
+        assert "'s3://b/gone'" in str(caught.value)
+        assert f"'{tmp_path}/gone'" in str(caught.value)
+
+
+def test_a_file_location_with_a_host_is_refused() -> None:
+    with pytest.raises(InvalidOptionError, match="location_map"):
+        FileIO().resolve("file://warehouse/t/x")
+
+
+def test_list_gives_the_names_inside(tmp_path: Path) -> None:
+    (tmp_path / "d").mkdir()
+    (tmp_path / "f").write_bytes(b"")
+    assert sorted(FileIO().list(f"file:{tmp_path}")) == ["d", "f"]
+
+
+def test_credentials_are_neither_shown_nor_lost_in_pickling() -> None:
+    io = FileIO({"s3.secret-access-key": "hush"})
+    assert "hush" not in repr(io)
+    assert pickle.loads(pickle.dumps(io)).properties == {"s3.secret-access-key": "hush"}
+
+
+def test_a_missing_package_is_named_with_its_extra(monkeypatch: pytest.MonkeyPatch) -> None:
+    def refuse(protocol: str) -> type:
+        raise ImportError(protocol)
+
+    monkeypatch.setattr(fsspec, "get_filesystem_class", refuse)
+    for location, extra in [
+        ("s3a://b/x", "s3"),
+        ("gs://b/x", "gcs"),
+        ("abfss://c@a.dfs.core.windows.net/x", "azure"),
+    ]:
+        with pytest.raises(InvalidOptionError, match=rf"icebergds\[{extra}\]"):
+            FileIO().read_bytes(location)
+
+
+def test_an_unknown_scheme_is_named() -> None:
+    with pytest.raises(InvalidOptionError, match="'nosuch'"):
+        FileIO().read_bytes("nosuch://b/x")
+
+
+class _Recorder(MemoryFileSystem):
+    """Keeps what it was made with and which keys it was asked for."""
+
+    cachable = False
+    made_with: dict[str, Any] = {}  # noqa: RUF012
+    calls: list[str] = []  # noqa: RUF012
+    store: dict[str, bytes] = {}  # noqa: RUF012
+
+    def __init__(self, **options: Any) -> None:
+        type(self).made_with = options
+        super().__init__()
+
+    def cat_file(self, path: str, **_: Any) -> bytes:
+        self.calls.append(path)
+        if path not in self.store:
+            raise FileNotFoundError(path)
+        return self.store[path]
+
+
+@pytest.fixture
+def recorder(monkeypatch: pytest.MonkeyPatch) -> type[_Recorder]:
+    monkeypatch.setattr(fsspec, "get_filesystem_class", lambda protocol: _Recorder)
+    _Recorder.calls.clear()
+    _Recorder.store.clear()
+    return _Recorder
+
+
+def test_s3_properties_become_s3fs_options(recorder: type[_Recorder]) -> None:
+    recorder.store["bucket/a b?c#d%20[1]"] = b"x"
+    io = FileIO(
+        {
+            "s3.endpoint": "http://localhost:9000",
+            "s3.access-key-id": "id",
+            "s3.secret-access-key": "key",
+            "s3.session-token": "session",
+            "s3.region": "eu-west-1",
+            "s3.path-style-access": "true",
+        }
+    )
+    assert io.read_bytes("s3n://bucket/a b?c#d%20[1]") == b"x"
+    assert recorder.calls == ["bucket/a b?c#d%20[1]"]
+    assert recorder.made_with == {
+        "endpoint_url": "http://localhost:9000",
+        "key": "id",
+        "secret": "key",
+        "token": "session",
+        "client_kwargs": {"region_name": "eu-west-1"},
+        "config_kwargs": {"s3": {"addressing_style": "path"}},
+        "use_listings_cache": False,
+    }
+
+
+def test_a_missing_remote_file_is_our_error(recorder: type[_Recorder]) -> None:
+    with pytest.raises(MissingFileError, match="s3://b/x"):
+        FileIO().read_bytes("s3://b/x")
+
+
+def test_azure_locations_give_container_path_and_account(recorder: type[_Recorder]) -> None:
+    recorder.store["container/dir/x"] = b"x"
+    io = FileIO({"adls.sas-token.acc.dfs.core.windows.net": "sig"})
+    assert io.read_bytes("abfss://container@acc.dfs.core.windows.net/dir/x") == b"x"
+    assert recorder.made_with["account_name"] == "acc"
+    assert recorder.made_with["sas_token"] == "sig"
+
+
+def test_gcs_properties_become_gcsfs_options(recorder: type[_Recorder]) -> None:
+    recorder.store["b/x"] = b"x"
+    FileIO({"gcs.project-id": "p", "gcs.oauth2.token": "t"}).read_bytes("gs://b/x")
+    assert recorder.made_with == {"project": "p", "token": "t", "use_listings_cache": False}
+
+
+@pytest.mark.parametrize(
+    ("location", "host", "port"),
+    [
+        ("hdfs://nn:8020/a?b", "nn", 8020),
+        ("hdfs://service/a?b", "service", 0),
+        ("hdfs:///a?b", "default", 0),
+        ("hdfs:/a?b", "default", 0),
+    ],
+)
+def test_hdfs_locations_give_host_and_port(
+    recorder: type[_Recorder], location: str, host: str, port: int
+) -> None:
+    recorder.store["/a?b"] = b"x"
+    FileIO().read_bytes(location)
+    assert (recorder.made_with["host"], recorder.made_with["port"]) == (host, port)
+
+
+def test_other_protocols_of_fsspec_are_read() -> None:
+    fs = fsspec.filesystem("memory")
+    fs.pipe("/icebergds-test/dir/f", b"hello")
+    io = FileIO()
+    location = "memory://icebergds-test/dir"
+    try:
+        assert io.read_bytes(f"{location}/f") == b"hello"
+        assert io.size(f"{location}/f") == 5
+        assert io.exists(f"{location}/f")
+        assert not io.exists(f"{location}/g")
+        assert io.list(location) == ["f"]
+        with io.open(f"{location}/f") as file:
+            file.seek(2)
+            assert file.read() == b"llo"
+        with pytest.raises(MissingFileError):
+            io.open(f"{location}/g")
+    finally:
+        fs.rm("/icebergds-test", recursive=True)
+
+
+def test_one_instance_serves_many_threads(tmp_path: Path) -> None:
+    for i in range(50):
+        (tmp_path / str(i)).write_bytes(os.urandom(1000 + i))
+    io = FileIO()
+    with ThreadPoolExecutor(8) as pool:
+        sizes = list(pool.map(lambda i: len(io.read_bytes(f"{tmp_path}/{i}")), range(50)))
+    assert sizes == [1000 + i for i in range(50)]

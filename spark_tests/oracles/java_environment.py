@@ -1,0 +1,69 @@
+"""Where Java Iceberg runs: an interpreter with PySpark 4.1, and the runtime jar.
+
+`.ci/java_oracle.sh` makes both. Environment variables name them where they are elsewhere:
+ICEBERGDS_JAVA_PYTHON the interpreter, ICEBERGDS_ICEBERG_JAR the jar.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+from dataclasses import dataclass
+from pathlib import Path
+
+ICEBERG_VERSION = "1.12.0"
+_ROOT = Path(__file__).resolve().parents[2]
+_JAR = f"iceberg-spark-runtime-4.1_2.13-{ICEBERG_VERSION}.jar"
+_MISSING = "run `. .ci/java_oracle.sh` from the repository's root, or set {variable}"
+
+
+@dataclass(frozen=True, slots=True)
+class JavaEnvironment:
+    """An interpreter that has PySpark 4.1, and Java Iceberg's runtime jar for it."""
+
+    python: Path
+    jar: Path
+
+    def run(self, module: str, *arguments: str, timeout_seconds: float | None = None) -> str:
+        """Runs a module of `spark_tests`; returns what it prints.
+
+        Raises RuntimeError with the end of its error output if it fails.
+        """
+        environment = {
+            **os.environ,
+            "PYTHONPATH": str(_ROOT / "spark_tests"),
+            "PYSPARK_PYTHON": str(self.python),
+            "ICEBERGDS_ICEBERG_JAR": str(self.jar),
+        }
+        # A Spark of the calling environment must not be taken for this one.
+        for variable in ("SPARK_HOME", "SPARK_CONF_DIR", "SPARK_REMOTE", "PYSPARK_DRIVER_PYTHON"):
+            environment.pop(variable, None)
+        done = subprocess.run(
+            [str(self.python), "-m", module, *arguments],
+            env=environment,
+            cwd=_ROOT,
+            capture_output=True,
+            text=True,
+            timeout=timeout_seconds,
+            check=False,
+        )
+        if done.returncode:
+            raise RuntimeError(f"{module} failed:\n{done.stdout[-2000:]}\n{done.stderr[-6000:]}")
+        return done.stdout
+
+
+def java_environment() -> JavaEnvironment | str:
+    """The environment, or a sentence that says what is missing and how to get it."""
+    default_python = _ROOT / ".venv-java" / "bin" / "python"
+    python = Path(os.environ.get("ICEBERGDS_JAVA_PYTHON", default_python))
+    if not python.exists():
+        where = _MISSING.format(variable="ICEBERGDS_JAVA_PYTHON")
+        return f"no interpreter with PySpark 4.1 at {python}: {where}"
+    jar = Path(os.environ.get("ICEBERGDS_ICEBERG_JAR", _ROOT / ".cache" / "java" / _JAR))
+    if not jar.exists():
+        where = _MISSING.format(variable="ICEBERGDS_ICEBERG_JAR")
+        return f"no Java Iceberg runtime at {jar}: {where}"
+    if shutil.which("java") is None and "JAVA_HOME" not in os.environ:
+        return "no Java: install a JDK of version 17 or later"
+    return JavaEnvironment(python, jar)

@@ -1,0 +1,266 @@
+from __future__ import annotations
+
+import pickle
+from collections.abc import Sequence
+from pathlib import Path
+
+import fastavro
+import numpy as np
+import pyarrow as pa
+import pyarrow.orc as orc
+import pyarrow.parquet as pq
+import pytest
+from corpus import corpus_dir
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from icebergds.errors import CorruptFileError, MissingFileError
+from icebergds.formats.positions import PositionSet
+from icebergds.io.fileio import FileIO
+from icebergds.scan import position_deletes
+from icebergds.scan.position_deletes import positions_nbytes, read_position_deletes
+from icebergds.spec.manifest import FileFormat
+
+_PATH_ID, _POS_ID = 2147483546, 2147483545
+Rows = Sequence[tuple[str, int]]
+
+# Stretches, so that both sparse and dense sets appear.
+_SETS = st.lists(
+    st.tuples(st.integers(0, 5_000), st.sampled_from([1, 1, 3, 200]), st.sampled_from([1, 2, 70])),
+    max_size=5,
+).map(lambda parts: sorted({p for a, n, step in parts for p in range(a, a + n * step, step)}))
+
+
+def _table(rows: Rows, *, ids: bool = True) -> pa.Table:
+    def field(name: str, arrow_type: pa.DataType, field_id: int) -> pa.Field:
+        metadata = {"PARQUET:field_id": str(field_id)} if ids else None
+        return pa.field(name, arrow_type, nullable=False, metadata=metadata)
+
+    schema = pa.schema(
+        [field("file_path", pa.string(), _PATH_ID), field("pos", pa.int64(), _POS_ID)]
+    )
+    return pa.table([[path for path, _ in rows], [pos for _, pos in rows]], schema=schema)
+
+
+def _write(path: Path, rows: Rows, file_format: FileFormat, *, ids: bool = True) -> str:
+    match file_format:
+        case FileFormat.PARQUET:
+            pq.write_table(_table(rows, ids=ids), path, row_group_size=7)
+        case FileFormat.ORC:
+            table = _table(rows, ids=False)
+            if ids:
+                table = table.cast(
+                    pa.schema(
+                        field.with_metadata({"iceberg.id": str(i), "iceberg.required": "true"})
+                        for field, i in zip(table.schema, (_PATH_ID, _POS_ID), strict=True)
+                    )
+                )
+            orc.write_table(table, path)
+        case _:
+            fields = [("file_path", "string", _PATH_ID), ("pos", "long", _POS_ID)]
+            schema = {
+                "type": "record",
+                "name": "file_position_delete",
+                "fields": [
+                    {"name": n, "type": t, **({"field-id": i} if ids else {})} for n, t, i in fields
+                ],
+            }
+            records = [{"file_path": path, "pos": pos} for path, pos in rows]
+            with path.open("wb") as out:
+                fastavro.writer(out, schema, records)
+    return str(path)
+
+
+def _model(rows: Rows) -> dict[str, list[int]]:
+    return {name: sorted({p for n, p in rows if n == name}) for name, _ in rows}
+
+
+def _plain(found: object) -> dict[str, list[int]]:
+    assert isinstance(found, dict)
+    return {path: positions.positions().tolist() for path, positions in found.items()}
+
+
+def _many(path: str, count: int) -> list[tuple[str, int]]:
+    return [(path, pos) for pos in range(count)]
+
+
+@settings(deadline=None, max_examples=150)
+@given(_SETS, st.integers(0, 25_000), st.integers(0, 3_000))
+def test_a_mask_is_membership(positions: list[int], first: int, count: int) -> None:
+    mask = PositionSet.of(positions).mask(first, count)
+    members = set(positions)
+    expected = [row in members for row in range(first, first + count)]
+    assert (mask is None) == (not any(expected))
+    assert mask is None or mask.tolist() == expected
+
+
+@settings(deadline=None, max_examples=100)
+@given(st.lists(_SETS, max_size=4))
+def test_a_union_holds_what_any_part_holds(parts: list[list[int]]) -> None:
+    union = PositionSet.union(PositionSet.of(part) for part in parts)
+    expected = sorted(set().union(*parts))
+    assert union.positions().tolist() == expected
+    assert len(union) == len(expected)
+    assert union == PositionSet.of(expected)
+
+
+@settings(deadline=None, max_examples=50)
+@given(_SETS, st.sampled_from([1, 8, 100, 4096]))
+def test_split_positions_are_all_positions(positions: list[int], size: int) -> None:
+    parts = list(PositionSet.of(positions).split(size))
+    assert [p for _, part in parts for p in part.tolist()] == positions
+    for start, part in parts:
+        assert start % size == 0
+        assert {int(p) // size for p in part} == {start // size}
+
+
+@given(_SETS)
+def test_a_set_survives_pickling(positions: list[int]) -> None:
+    original = PositionSet.of(positions)
+    assert pickle.loads(pickle.dumps(original)) == original
+
+
+def test_repeated_and_unordered_positions_are_one_set() -> None:
+    assert PositionSet.of([5, 3, 5, 2**40]).positions().tolist() == [3, 5, 2**40]
+
+
+def test_negative_positions_are_no_set() -> None:
+    with pytest.raises(ValueError, match="-1"):
+        PositionSet.of([3, -1])
+
+
+def test_memory_is_bounded_by_positions_and_by_rows() -> None:
+    sparse = PositionSet.of(np.arange(1000) * 1_000_000)
+    dense = PositionSet.of(np.arange(1_000_000))
+    stray = PositionSet.union([dense, PositionSet.of([2**50])])
+    assert sparse.nbytes == 8 * 1000
+    assert dense.nbytes <= 1_000_000 // 8 + 1
+    assert stray.nbytes <= 8 * 1_000_001
+    assert len(stray) == 1_000_001
+
+
+@settings(deadline=None, max_examples=30)
+@given(
+    rows=st.lists(st.tuples(st.sampled_from("abcd"), st.integers(0, 40) | st.just(2**40))),
+    wanted=st.none() | st.sets(st.sampled_from("abcx")),
+    in_order=st.booleans(),
+    ids=st.booleans(),
+)
+@pytest.mark.parametrize("file_format", [FileFormat.PARQUET, FileFormat.ORC, FileFormat.AVRO])
+def test_files_hold_positions_by_data_file(
+    tmp_path_factory: pytest.TempPathFactory,
+    file_format: FileFormat,
+    rows: list[tuple[str, int]],
+    wanted: set[str] | None,
+    in_order: bool,
+    ids: bool,
+) -> None:
+    if in_order:
+        rows = sorted(rows)
+    location = _write(tmp_path_factory.getbasetemp() / "d", rows, file_format, ids=ids)
+    found = read_position_deletes(FileIO(), location, file_format, paths=wanted)
+    expected = _model([row for row in rows if wanted is None or row[0] in wanted])
+    assert _plain(found) == expected
+
+
+def test_row_groups_of_other_data_files_are_not_read(tmp_path: Path) -> None:
+    rows = [*_many("a", 7), *_many("b", 7), *_many("c", 7)]
+    path = tmp_path / "d.parquet"
+    location = _write(path, rows, FileFormat.PARQUET)
+    data = bytearray(path.read_bytes())
+    metadata = pq.read_metadata(path)
+    for group in (0, 2):
+        chunk = metadata.row_group(group).column(0)
+        start = chunk.dictionary_page_offset or chunk.data_page_offset
+        data[start : start + chunk.total_compressed_size] = b"\xff" * chunk.total_compressed_size
+    path.write_bytes(data)
+    found = read_position_deletes(FileIO(), location, FileFormat.PARQUET, paths=["b"])
+    assert _plain(found) == {"b": list(range(7))}
+    with pytest.raises(CorruptFileError, match=r"d\.parquet"):
+        read_position_deletes(FileIO(), location, FileFormat.PARQUET)
+
+
+def test_many_wanted_files_are_found(tmp_path: Path) -> None:
+    rows = [(f"file-{i:04}", i) for i in range(1000)]
+    location = _write(tmp_path / "d.parquet", rows, FileFormat.PARQUET)
+    wanted = {path for path, _ in rows[::2]}
+    found = read_position_deletes(FileIO(), location, FileFormat.PARQUET, paths=wanted)
+    assert _plain(found) == {path: [pos] for path, pos in rows[::2]}
+
+
+def test_positions_are_packed_while_reading(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(position_deletes, "_PACKED_AT", 3)
+    rows = [(name, pos) for pos in range(50) for name in ("a", "b")]
+    location = _write(tmp_path / "d.parquet", rows, FileFormat.PARQUET)
+    assert _plain(read_position_deletes(FileIO(), location, FileFormat.PARQUET)) == _model(rows)
+
+
+def test_other_columns_are_ignored(tmp_path: Path) -> None:
+    table = _table([("a", 1)])
+    row = pa.field("row", pa.struct([pa.field("x", pa.int32())]), nullable=False)
+    table = table.add_column(0, row, [pa.array([{"x": 1}], row.type)])
+    pq.write_table(table, tmp_path / "d.parquet")
+    found = read_position_deletes(FileIO(), str(tmp_path / "d.parquet"), FileFormat.PARQUET)
+    assert _plain(found) == {"a": [1]}
+
+
+def test_a_negative_position_is_our_error(tmp_path: Path) -> None:
+    location = _write(tmp_path / "d.parquet", [("a", -1)], FileFormat.PARQUET)
+    with pytest.raises(CorruptFileError, match=r"d\.parquet.* -1"):
+        read_position_deletes(FileIO(), location, FileFormat.PARQUET)
+
+
+@pytest.mark.parametrize("missing", ["file_path", "pos"])
+def test_a_missing_column_is_our_error(tmp_path: Path, missing: str) -> None:
+    pq.write_table(_table([("a", 1)]).drop_columns([missing]), tmp_path / "d.parquet")
+    with pytest.raises(CorruptFileError, match=r"d\.parquet"):
+        read_position_deletes(FileIO(), str(tmp_path / "d.parquet"), FileFormat.PARQUET)
+
+
+@pytest.mark.parametrize("values", [([None], [1]), (["a"], [None])])
+def test_a_null_is_our_error(
+    tmp_path: Path, values: tuple[list[str | None], list[int | None]]
+) -> None:
+    schema = pa.schema([field.with_nullable(True) for field in _table([]).schema])
+    pq.write_table(pa.table(list(values), schema=schema), tmp_path / "d.parquet")
+    with pytest.raises(CorruptFileError, match=r"d\.parquet"):
+        read_position_deletes(FileIO(), str(tmp_path / "d.parquet"), FileFormat.PARQUET)
+
+
+def test_a_truncated_file_is_our_error(tmp_path: Path) -> None:
+    location = _write(tmp_path / "d.parquet", [("a", 1)], FileFormat.PARQUET)
+    Path(location).write_bytes(Path(location).read_bytes()[:-20])
+    with pytest.raises(CorruptFileError, match=r"d\.parquet"):
+        read_position_deletes(FileIO(), location, FileFormat.PARQUET)
+
+
+def test_a_missing_file_is_named(tmp_path: Path) -> None:
+    with pytest.raises(MissingFileError, match=r"none\.parquet"):
+        read_position_deletes(FileIO(), str(tmp_path / "none.parquet"), FileFormat.PARQUET)
+
+
+def test_memory_counts_paths_and_positions(tmp_path: Path) -> None:
+    rows = [("abc", 1), ("abc", 1000), ("de", 5)]
+    location = _write(tmp_path / "d.parquet", rows, FileFormat.PARQUET)
+    found = read_position_deletes(FileIO(), location, FileFormat.PARQUET)
+    assert positions_nbytes(found) == 5 + sum(found[path].nbytes for path in found)
+
+
+def test_files_that_others_wrote_are_read() -> None:
+    paths = [
+        "dremio/sabot/kernel/src/test/resources/iceberg/table_with_delete/data/qux/"
+        "qux-delete-0.parquet",
+        "icebird/test/files/hyperparam-iceberg/java/bunnies/data/bunnies-pos-deletes.parquet",
+        "impala/testdata/data/iceberg_test/hadoop_catalog/ice/"
+        "iceberg_spark_compaction_with_dangling_delete/data/"
+        "delete-ca41ed5edf889878-632c88f100000001_1119661503_data.0.parq",
+    ]
+    for path in paths:
+        location = str(corpus_dir() / path)
+        table = pq.read_table(location)
+        rows = list(zip(table["file_path"].to_pylist(), table["pos"].to_pylist(), strict=True))
+        found = read_position_deletes(FileIO(), location, FileFormat.PARQUET)
+        assert rows
+        assert _plain(found) == _model(rows)

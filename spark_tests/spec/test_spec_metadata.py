@@ -1,0 +1,431 @@
+"""Table metadata: what older versions leave out, what is refused, and how it is asked."""
+
+from __future__ import annotations
+
+import gzip
+import json
+import pickle
+import zlib
+from typing import Any
+
+import pytest
+
+from icebergds.errors import (
+    InvalidMetadataError,
+    NoSuchSnapshotError,
+    UnsupportedFeatureError,
+)
+from icebergds.spec.metadata import TableMetadata
+from icebergds.spec.metadata_json import (
+    metadata_from_json,
+    metadata_to_json,
+    parse_metadata,
+    serialise_metadata,
+)
+from icebergds.spec.name_mapping import MappedField
+from icebergds.spec.partition import PartitionSpec
+from icebergds.spec.snapshot import RefType, SnapshotRef
+from icebergds.spec.sort import SortOrder
+from icebergds.spec.types import INT, STRING
+
+SOURCE = "s3://b/t/metadata/v3.metadata.json"
+COLUMN = {"id": 1, "name": "x", "required": True, "type": "int"}
+SCHEMA = {"type": "struct", "schema-id": 0, "fields": [COLUMN]}
+FIELD = {"name": "x", "transform": "identity", "source-id": 1, "field-id": 1000}
+V1 = {
+    "format-version": 1,
+    "location": "s3://b/t",
+    "last-updated-ms": 1_600_000_000_000,
+    "last-column-id": 1,
+    "schema": {"type": "struct", "fields": [COLUMN]},
+    "partition-spec": [],
+}
+V2 = {
+    "format-version": 2,
+    "table-uuid": "fb072c92-a02b-11e9-ae9c-1bb7bc9eca94",
+    "location": "s3://b/t",
+    "last-sequence-number": 0,
+    "last-updated-ms": 1_600_000_000_000,
+    "last-column-id": 1,
+    "schemas": [SCHEMA],
+    "current-schema-id": 0,
+    "partition-specs": [{"spec-id": 0, "fields": []}],
+    "default-spec-id": 0,
+    "last-partition-id": 999,
+    "sort-orders": [{"order-id": 0, "fields": []}],
+    "default-sort-order-id": 0,
+}
+V3 = {**V2, "format-version": 3, "next-row-id": 0}
+
+
+def parse(obj: dict[str, Any], **members: Any) -> TableMetadata:
+    """Metadata of an object with some members replaced, `_` standing for `-`."""
+    replaced = {name.replace("_", "-"): value for name, value in members.items()}
+    return metadata_from_json({**obj, **replaced}, SOURCE)
+
+
+def snapshot(snapshot_id: int, sequence_number: int = 0, **members: Any) -> dict[str, Any]:
+    return {
+        "snapshot-id": snapshot_id,
+        "sequence-number": sequence_number,
+        "timestamp-ms": snapshot_id * 1000,
+        "manifest-list": f"s3://b/t/metadata/snap-{snapshot_id}.avro",
+        **{name.replace("_", "-"): value for name, value in members.items()},
+    }
+
+
+def main_at(snapshot_id: int) -> dict[str, Any]:
+    return {"main": {"snapshot-id": snapshot_id, "type": "branch"}}
+
+
+# What older versions leave out
+
+
+def test_the_oldest_metadata_gets_its_defaults() -> None:
+    metadata = parse(V1)
+    assert metadata.table_uuid is None
+    assert metadata.last_sequence_number == 0
+    assert metadata.current_schema_id == metadata.schema().schema_id == 0
+    assert metadata.partition_specs == (PartitionSpec(0),)
+    assert metadata.spec() == PartitionSpec(0)
+    assert metadata.last_partition_id == 999
+    assert metadata.sort_orders == (SortOrder(),)
+    assert metadata.current_snapshot() is None
+    assert metadata.snapshots == ()
+    assert metadata.refs == {}
+    assert metadata.properties == {}
+    assert metadata.next_row_id == 0
+
+
+def test_field_ids_of_the_oldest_specs_are_counted() -> None:
+    fields = [{"name": n, "transform": "identity", "source-id": 1} for n in "ab"]
+    metadata = parse(V1, partition_spec=fields)
+    assert [field.field_id for field in metadata.spec().fields] == [1000, 1001]
+    assert metadata.last_partition_id == 1001
+
+
+def test_version_1_may_list_schemas_without_naming_the_current_one() -> None:
+    newer = {**SCHEMA, "schema-id": 4}
+    metadata = parse(V1, schemas=[SCHEMA], schema=newer)
+    assert metadata.current_schema_id == 4
+    assert sorted(metadata.schemas_by_id) == [0, 4]
+
+
+def test_version_1_may_list_specs_without_naming_the_default_one() -> None:
+    specs = [{"spec-id": 3, "fields": []}, {"spec-id": 5, "fields": [FIELD]}]
+    assert parse(V1, partition_specs=specs, partition_spec=[FIELD]).default_spec_id == 5
+    other = {**FIELD, "name": "y"}
+    metadata = parse(V1, partition_specs=specs, partition_spec=[other])
+    assert metadata.default_spec_id == 6
+    assert metadata.spec().fields[0].name == "y"
+
+
+@pytest.mark.parametrize("none", [-1, None])
+def test_minus_one_is_no_current_snapshot(none: int | None) -> None:
+    metadata = parse(V2, current_snapshot_id=none)
+    assert metadata.current_snapshot_id is None
+    assert metadata.current_snapshot() is None
+
+
+def test_there_is_always_a_main_branch() -> None:
+    tag = {"snapshot-id": 7, "type": "tag"}
+    metadata = parse(V2, current_snapshot_id=7, snapshots=[snapshot(7)], refs={"t": tag})
+    assert metadata.refs == {
+        "t": SnapshotRef(7, RefType.TAG),
+        "main": SnapshotRef(7, RefType.BRANCH),
+    }
+
+
+def test_drafts_of_version_3_have_no_next_row_id() -> None:
+    draft = {name: value for name, value in V3.items() if name != "next-row-id"}
+    assert parse(draft).next_row_id == 0
+    given = [snapshot(1, first_row_id=0, added_rows=10), snapshot(2, first_row_id=10, added_rows=5)]
+    assert parse(draft, snapshots=given).next_row_id == 15
+
+
+def test_the_unsorted_order_need_not_be_listed() -> None:
+    metadata = parse(V2, sort_orders=[])
+    assert metadata.sort_order() == SortOrder()
+
+
+def test_numbers_in_properties_become_text() -> None:
+    assert parse(V2, properties={"a": 1, "b": None, "c": "d"}).properties == {"a": "1", "c": "d"}
+
+
+# What is refused
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        "table-uuid",
+        "location",
+        "last-sequence-number",
+        "last-updated-ms",
+        "last-column-id",
+        "schemas",
+        "current-schema-id",
+        "partition-specs",
+        "default-spec-id",
+        "last-partition-id",
+        "sort-orders",
+        "default-sort-order-id",
+    ],
+)
+def test_what_version_2_lacks_is_named_with_its_source(name: str) -> None:
+    with pytest.raises(InvalidMetadataError) as caught:
+        parse(V2, **{name: None})
+    assert SOURCE in str(caught.value)
+    assert f"'{name}'" in str(caught.value)
+
+
+@pytest.mark.parametrize("name", ["location", "last-updated-ms", "schema", "partition-spec"])
+def test_what_version_1_lacks_is_named(name: str) -> None:
+    with pytest.raises(InvalidMetadataError, match=f"'{name}'"):
+        parse(V1, **{name: None})
+
+
+def test_later_versions_are_refused_by_name() -> None:
+    with pytest.raises(UnsupportedFeatureError, match=rf"{SOURCE}: format version 4 is above 3"):
+        parse(V3, format_version=4)
+
+
+@pytest.mark.parametrize("version", [0, -1, "2", None, 2.0, True])
+def test_versions_count_from_1(version: Any) -> None:
+    with pytest.raises(InvalidMetadataError, match="'format-version'"):
+        parse(V2, format_version=version)
+
+
+@pytest.mark.parametrize("members", [[], "x", 5, None])
+def test_the_document_is_an_object(members: Any) -> None:
+    with pytest.raises(InvalidMetadataError, match="expected an object"):
+        metadata_from_json(members, SOURCE)
+
+
+@pytest.mark.parametrize(
+    ("members", "message"),
+    [
+        ({"current_schema_id": 9}, "current-schema-id is 9, which is not listed"),
+        ({"default_spec_id": 9}, "default-spec-id is 9, which is not listed"),
+        ({"default_sort_order_id": 9}, "default-sort-order-id is 9, which is not listed"),
+        ({"current_snapshot_id": 9}, "current-snapshot-id is 9, which is not listed"),
+        ({"refs": main_at(9)}, "snapshot of ref 'main' is 9, which is not listed"),
+        ({"schemas": [SCHEMA, SCHEMA]}, "'schemas' has more than one entry with id 0"),
+        ({"snapshots": [snapshot(1), snapshot(1)]}, "'snapshots' has more than one entry"),
+        ({"snapshots": [snapshot(1, 8)]}, "sequence number 8, above 'last-sequence-number' 0"),
+        (
+            {"snapshots": [snapshot(1), snapshot(2)], "current_snapshot_id": 1, "refs": main_at(2)},
+            "they must agree",
+        ),
+        ({"snapshots": [snapshot(2)], "refs": main_at(2)}, "they must agree"),
+        ({"snapshots": [5]}, "an entry of 'snapshots' is 5, expected an object"),
+        ({"snapshots": {}}, "'snapshots' of the document is {}, expected an array"),
+        ({"properties": []}, "'properties'"),
+    ],
+    ids=lambda value: value[:30] if isinstance(value, str) else "",
+)
+def test_what_contradicts_itself_is_refused(members: dict[str, Any], message: str) -> None:
+    with pytest.raises(InvalidMetadataError, match=message):
+        parse(V2, **members)
+
+
+@pytest.mark.parametrize(
+    "data",
+    [b"", b"{", b"amp;", b"\xff\xfe\xfd", gzip.compress(b"{}")[:-5], gzip.compress(b"{")],
+    ids=repr,
+)
+def test_damaged_files_are_named(data: bytes) -> None:
+    with pytest.raises(InvalidMetadataError, match=f"table metadata {SOURCE} is damaged"):
+        parse_metadata(data, SOURCE)
+
+
+def test_other_compressions_are_refused_by_name() -> None:
+    with pytest.raises(UnsupportedFeatureError, match="zstd"):
+        parse_metadata(b"\x28\xb5\x2f\xfd" + b"\0" * 20, SOURCE)
+
+
+def test_an_unknown_type_is_refused_with_its_source() -> None:
+    money = {**SCHEMA, "fields": [{**COLUMN, "type": "money"}]}
+    with pytest.raises(UnsupportedFeatureError, match=rf"{SOURCE}: type 'money'"):
+        parse(V2, schemas=[money])
+
+
+# What is written
+
+
+@pytest.mark.parametrize("obj", [V1, V2, V3], ids=["v1", "v2", "v3"])
+@pytest.mark.parametrize("compress", [False, True])
+def test_metadata_survives_its_file(obj: dict[str, Any], compress: bool) -> None:
+    metadata = parse(
+        obj,
+        current_snapshot_id=7,
+        snapshots=[snapshot(7)],
+        properties={"comment": "é"},
+        snapshot_log=[{"timestamp-ms": 5, "snapshot-id": 7}],
+    )
+    data = serialise_metadata(metadata, compress)
+    assert parse_metadata(data, SOURCE) == metadata
+    assert data.startswith(b"\x1f\x8b") is compress
+    if compress:
+        assert json.loads(zlib.decompress(data, 31)) == metadata_to_json(metadata)
+
+
+def test_members_that_nobody_knows_are_written_back_at_every_level() -> None:
+    marked = {
+        "schemas": [{**SCHEMA, "fields": [{**COLUMN, "x": 1}], "x": 2}],
+        "partition-specs": [{"spec-id": 0, "fields": [{**FIELD, "x": 3}], "x": 4}],
+        "sort-orders": [
+            {
+                "order-id": 0,
+                "fields": [
+                    {
+                        "transform": "identity",
+                        "source-id": 1,
+                        "direction": "asc",
+                        "null-order": "nulls-first",
+                        "x": 5,
+                    }
+                ],
+                "x": 6,
+            }
+        ],
+        "snapshots": [{**snapshot(7), "x": 7}],
+        "current-snapshot-id": 7,
+        "refs": {"main": {"snapshot-id": 7, "type": "branch", "x": 8}},
+        "snapshot-log": [{"timestamp-ms": 5, "snapshot-id": 7, "x": 9}],
+        "metadata-log": [{"timestamp-ms": 5, "metadata-file": "m", "x": 10}],
+        "statistics": [
+            {
+                "snapshot-id": 7,
+                "statistics-path": "p",
+                "file-size-in-bytes": 1,
+                "file-footer-size-in-bytes": 1,
+                "blob-metadata": [
+                    {
+                        "type": "t",
+                        "snapshot-id": 7,
+                        "sequence-number": 1,
+                        "fields": [1],
+                        "x": 11,
+                    }
+                ],
+                "x": 12,
+            }
+        ],
+        "partition-statistics": [
+            {"snapshot-id": 7, "statistics-path": "p", "file-size-in-bytes": 1, "x": 13}
+        ],
+        "encryption-keys": [{"key-id": "k", "encrypted-key-metadata": "YQ==", "x": 14}],
+        "x-top": {"deep": [{"x": 15}]},
+    }
+    written = metadata_to_json(metadata_from_json({**V3, **marked}, SOURCE))
+    assert {name: written[name] for name in marked} == marked
+
+
+def test_version_1_is_written_for_its_oldest_readers() -> None:
+    written = metadata_to_json(parse(V1, partition_spec=[FIELD]))
+    assert written["schema"] == SCHEMA
+    assert written["partition-spec"] == [FIELD]
+    assert written["current-snapshot-id"] == -1
+    assert "last-sequence-number" not in written
+    assert "table-uuid" not in written
+    assert "next-row-id" not in written
+
+
+def test_later_versions_do_not_repeat_the_current_schema() -> None:
+    written = metadata_to_json(parse(V2, schema=SCHEMA, partition_spec=[]))
+    assert "schema" not in written
+    assert "partition-spec" not in written
+    assert written["last-sequence-number"] == 0
+    assert written["current-snapshot-id"] == -1
+
+
+def test_version_3_has_no_snapshot_minus_one() -> None:
+    written = metadata_to_json(parse(V3))
+    assert "current-snapshot-id" not in written
+    assert written["next-row-id"] == 0
+
+
+# How it is asked
+
+
+HISTORY = parse(
+    V2,
+    snapshots=[snapshot(1), snapshot(2), snapshot(4)],
+    current_snapshot_id=4,
+    refs={**main_at(4), "old": {"snapshot-id": 1, "type": "tag"}},
+    snapshot_log=[
+        {"timestamp-ms": 1000, "snapshot-id": 1},
+        {"timestamp-ms": 2000, "snapshot-id": 2},
+        {"timestamp-ms": 3000, "snapshot-id": 3},
+        {"timestamp-ms": 4000, "snapshot-id": 1},
+        {"timestamp-ms": 5000, "snapshot-id": 4},
+    ],
+)
+
+
+@pytest.mark.parametrize(
+    ("timestamp_ms", "snapshot_id"),
+    [(1000, 1), (1999, 1), (2000, 2), (4999, 1), (5000, 4), (10**15, 4)],
+)
+def test_the_log_says_what_was_current(timestamp_ms: int, snapshot_id: int) -> None:
+    found = HISTORY.snapshot_as_of(timestamp_ms)
+    assert found is not None
+    assert found.snapshot_id == snapshot_id
+
+
+def test_nothing_was_current_before_the_log() -> None:
+    assert HISTORY.snapshot_as_of(999) is None
+
+
+def test_an_expired_snapshot_cannot_be_travelled_to() -> None:
+    with pytest.raises(NoSuchSnapshotError, match="snapshot 3, current at 3500 ms, has expired"):
+        HISTORY.snapshot_as_of(3500)
+
+
+def test_snapshots_are_found_by_id_and_by_reference() -> None:
+    first, current = HISTORY.snapshot_by_id(1), HISTORY.current_snapshot()
+    assert first is HISTORY.snapshot_by_ref("old")
+    assert current is HISTORY.snapshot_by_ref("main") is HISTORY.snapshot_by_id(4)
+    assert HISTORY.snapshot_by_id(3) is None
+    assert HISTORY.snapshot_by_ref("nobody") is None
+
+
+def test_a_schema_that_is_not_listed_is_named() -> None:
+    with pytest.raises(InvalidMetadataError, match=r"s3://b/t: its metadata has no schema 9"):
+        HISTORY.schema_by_id(9)
+
+
+def test_partition_values_of_a_dropped_column_keep_its_newest_type() -> None:
+    def with_y(schema_id: int, type_name: str) -> dict[str, Any]:
+        column = {"id": 2, "name": "y", "required": False, "type": type_name}
+        return {**SCHEMA, "schema-id": schema_id, "fields": [column]}
+
+    spec = {"spec-id": 0, "fields": [FIELD, {**FIELD, "source-id": 2, "field-id": 1001}]}
+    metadata = parse(
+        V2, schemas=[with_y(1, "int"), with_y(2, "string"), SCHEMA], partition_specs=[spec]
+    )
+    types = [field.field_type for field in metadata.partition_type(metadata.spec()).fields]
+    assert types == [INT, STRING]
+
+
+def test_the_name_mapping_is_a_property() -> None:
+    mapping = json.dumps([{"names": ["x", "y"], "field-id": 1}])
+    found = parse(V2, properties={"schema.name-mapping.default": mapping}).name_mapping()
+    assert found is not None
+    assert found.fields == (MappedField(("x", "y"), 1),)
+    assert parse(V2).name_mapping() is None
+
+
+@pytest.mark.parametrize("text", ["{", "5", "[5]"])
+def test_a_malformed_name_mapping_is_named(text: str) -> None:
+    metadata = parse(V2, properties={"schema.name-mapping.default": text})
+    with pytest.raises(InvalidMetadataError, match=r"schema\.name-mapping\.default is malformed"):
+        metadata.name_mapping()
+
+
+def test_metadata_survives_pickling_and_leaves_its_indexes_behind() -> None:
+    assert HISTORY.snapshot_by_id(1) is not None
+    state = pickle.dumps(HISTORY)
+    assert b"snapshots_by_id" not in state
+    assert pickle.loads(state) == HISTORY
