@@ -162,8 +162,8 @@ def _decompress(codec: str, stored: memoryview, expected: int) -> bytes | memory
         case "null":
             return stored
         case "deflate":
-            # The first buffer holds most blocks whole, so that zlib does not grow it.
-            return zlib.decompress(stored, -15, max(expected + 4096, 4 * len(stored), 65536))
+            # A buffer that holds the block whole need not grow.
+            return zlib.decompress(stored, -15, expected + 4096 if expected else 4 * len(stored))
         case "snappy":
             return _decompress_snappy(stored)
         case "zstandard":

@@ -7,6 +7,7 @@ decodes checks afterwards that each record ended where it had to.
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Any
 
 import numpy as np
@@ -15,7 +16,7 @@ import numpy.typing as npt
 Int64s = npt.NDArray[np.int64]
 UInt64s = npt.NDArray[np.uint64]
 
-_PADDING = 32
+_PADDING = bytes(32)
 
 _STOPS = np.uint64(0x8080808080808080)
 _ONE = np.uint64(1)
@@ -36,13 +37,13 @@ class Cursors:
     """Moves cursors over one buffer.
 
     Args:
-        data: plain Avro values, one after the other.
+        pieces: plain Avro values, one after the other, in pieces.
     """
 
-    def __init__(self, data: bytes) -> None:
-        self.size = len(data)
+    def __init__(self, pieces: Iterable[bytes | memoryview]) -> None:
+        self.data = b"".join([*pieces, _PADDING])
+        self.size = len(self.data) - len(_PADDING)
         self.over = self.size + 1
-        self.data = data + bytes(_PADDING)
         self.bytes = np.frombuffer(self.data, np.uint8)
         self.words: UInt64s = self.every_byte("<u8")
 

@@ -13,7 +13,7 @@ _CODECS = {"gzip": "deflate", "uncompressed": "null", "zstd": "zstandard"}
 
 
 def write_container(
-    schema: Mapping[str, Any],
+    schema: dict[str, Any],
     records: Iterable[Mapping[str, Any]],
     metadata: Mapping[str, str],
     codec: str,

@@ -37,7 +37,7 @@ from icebergds.formats.manifest_parts import (
 # Fewer entries than this are decoded faster one by one.
 FEW_ENTRIES = 24
 # Blocks are decoded together up to this size, so that cursors and bytes stay in the caches.
-_CHUNK_BYTES = 4 << 20
+_CHUNK_BYTES = 4096 << 10
 
 _FORMATS = ("parquet", "PARQUET", "puffin", "PUFFIN", "avro", "AVRO", "orc", "ORC")
 
@@ -116,7 +116,7 @@ class _Decoder:
     def _side_by_side(self, blocks: Sequence[_Block]) -> EntryParts[pa.Array] | None:
         counts = np.array([count for count, _ in blocks])
         ends = np.cumsum([len(plain) for _, plain in blocks])
-        decoder = ColumnDecoder(b"".join([plain for _, plain in blocks]))
+        decoder = ColumnDecoder(plain for _, plain in blocks)
         places = self._places(decoder, ends, counts)
         parts = self._proved(decoder, places, ends, counts)
         if parts is None:

@@ -82,7 +82,7 @@ def manifest_schema(partition: StructType, format_version: int) -> dict[str, Any
 
 def decimal_size(precision: int) -> int:
     """The fewest bytes that hold every decimal of a precision (spec: Avro, decimal)."""
-    return (10**precision - 1).bit_length() // 8 + 1
+    return int(10**precision - 1).bit_length() // 8 + 1
 
 
 def avro_name(name: str) -> str:

@@ -17,7 +17,7 @@ from icebergds.spark.user_schema import project_user_schema
 from icebergds.spec.schema import Schema
 from icebergds.spec.types import NestedField
 from icebergds.table.table import load_state
-from icebergds.table.time_travel import TimeTravel, resolve_snapshot
+from icebergds.table.time_travel import resolve_snapshot
 
 if TYPE_CHECKING:
     from icebergds.catalog.base import TableState

@@ -9,6 +9,7 @@ from pyspark.sql import datasource as spark
 
 from icebergds.errors import InvalidFilterError
 from icebergds.expr.bind import bind
+from icebergds.expr.names import quote_name
 from icebergds.expr.nodes import (
     TRUE,
     BoundPredicate,
@@ -19,7 +20,6 @@ from icebergds.expr.nodes import (
     not_,
     or_,
 )
-from icebergds.expr.names import quote_name
 from icebergds.spec.schema import Schema
 from icebergds.spec.types import TypeId
 

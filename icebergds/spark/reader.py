@@ -93,7 +93,7 @@ class IcebergReader(DataSourceReader):
 class PushdownReader(IcebergReader):
     """A reader that takes Spark's own filters; asked for with `option("pushdown", "true")`."""
 
-    def pushFilters(self, filters: list[Any]) -> Iterator[Any]:  # noqa: N802
+    def pushFilters(self, filters: list[Any]) -> Iterator[Any]:
         """Adds what can be used to the scan's filter; Spark evaluates all of them again."""
         schema = self._plan.table_schema
         pushed = and_(*(bound_spark_filter(item, schema) for item in filters))

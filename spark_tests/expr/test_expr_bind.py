@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import math
+import uuid
 from datetime import UTC, date, datetime, time, timedelta, timezone
 from decimal import Decimal
 from fractions import Fraction
 from typing import Any
-from uuid import UUID as Uuid
 
 import pytest
 from expr_strategies import values_of
@@ -61,6 +61,7 @@ from icebergds.spec.types import (
 
 DAY = 86_400_000_000
 DECIMAL = DecimalType(9, 2)
+UUID_NUMBER = 0xF79C3E09677C4BBDA4793F349CB785E7
 
 
 def schema_of(of: IcebergType) -> Schema:
@@ -121,8 +122,8 @@ def shown(of: IcebergType, op: str, *values: Any, time_zone: str | None = None) 
         (TIMESTAMPTZ, "1970-01-01 01:00:00 Europe/Paris", 0),
         (TIMESTAMPTZ_NS, "1970-01-01 00:00:00.5Z", 500_000_000),
         (STRING, "a", "a"),
-        (UUID, "F79C3E09-677c-4bbd-a479-3f349cb785e7", bytes.fromhex("f79c3e09677c4bbda4793f349cb785e7")),
-        (UUID, Uuid(int=1), bytes(15) + b"\1"),
+        (UUID, "F79C3E09-677c-4bbd-a479-3f349cb785e7", uuid.UUID(int=UUID_NUMBER).bytes),
+        (UUID, uuid.UUID(int=1), bytes(15) + b"\1"),
         (UUID, bytes(16), bytes(16)),
         (FixedType(2), b"ab", b"ab"),
         (BINARY, b"", b""),

@@ -54,38 +54,38 @@ def test_case_may_be_ignored_and_an_exact_match_wins(name, field_id):
 
 
 def test_case_counts_by_default():
-    with pytest.raises(InvalidFilterError, match="column ID .*did you mean id"):
+    with pytest.raises(InvalidFilterError, match=r"column ID .*did you mean id"):
         resolve("ID", SCHEMA)
 
 
 def test_ambiguous_names_are_refused():
-    with pytest.raises(InvalidFilterError, match="ambiguous.*Twin, twin"):
+    with pytest.raises(InvalidFilterError, match=r"ambiguous.*Twin, twin"):
         resolve("TWIN", SCHEMA, case_sensitive=False)
 
 
 @pytest.mark.parametrize("name", ["tags.element", "tags.element.name", "props.key", "props.x"])
 def test_fields_inside_lists_and_maps_are_refused(name):
-    with pytest.raises(InvalidFilterError, match="list or map"):
+    with pytest.raises(InvalidFilterError, match=r"list or map"):
         resolve(name, SCHEMA)
 
 
 def test_unknown_names_are_answered_with_near_ones():
-    with pytest.raises(InvalidFilterError, match="column adress does not exist|did you mean"):
+    with pytest.raises(InvalidFilterError, match=r"column adress .*did you mean address"):
         resolve("adress", SCHEMA)
     with pytest.raises(InvalidFilterError, match=r"did you mean .*address\.city"):
         resolve("address.ctiy", SCHEMA)
-    with pytest.raises(InvalidFilterError, match="there are id, address, address.city"):
+    with pytest.raises(InvalidFilterError, match=r"there are id, address, address\.city"):
         resolve("zzzzzzzz", SCHEMA)
 
 
 def test_fields_of_scalars_do_not_exist():
-    with pytest.raises(InvalidFilterError, match="id is int and has no fields"):
+    with pytest.raises(InvalidFilterError, match=r"id is int and has no fields"):
         resolve("id.x", SCHEMA)
 
 
 @pytest.mark.parametrize("name", ["", ".", "a.", ".a", "a..b", "`a", "a`b`", "`a`b", "a.`b"])
 def test_malformed_names_are_refused(name):
-    with pytest.raises(InvalidFilterError, match="malformed"):
+    with pytest.raises(InvalidFilterError, match=r"malformed"):
         split_name(name)
 
 

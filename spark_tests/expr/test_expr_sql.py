@@ -164,7 +164,8 @@ def test_text_is_unescaped_as_spark_does(body, value):
 
 
 def test_raw_text_is_not_unescaped():
-    assert parse_filter(r"a = r'\n' AND b = R" '"\t"') == parse_filter(r"a = '\\n' AND b = '\\t'")
+    raw = r"""a = r'\n' AND b = R"\t" """
+    assert parse_filter(raw) == parse_filter(r"a = '\\n' AND b = '\\t'")
 
 
 @pytest.mark.parametrize(
@@ -311,7 +312,7 @@ def test_long_conditions_parse():
 
 
 def test_conditions_too_deep_to_read_are_refused():
-    with pytest.raises(InvalidFilterError, match="nested too deeply|not a condition"):
+    with pytest.raises(InvalidFilterError, match=r"nested too deeply|not a condition"):
         parse_filter("(" * 3000 + "a" + ")" * 3000)
 
 

@@ -21,6 +21,11 @@ class TableCase:
     build: Callable[[Iceberg, str], IcebergTable]
     as_of: bool
 
+    @property
+    def has_deletes(self) -> bool:
+        """Whether merge-on-read deletes are among what the table shows."""
+        return any("deletes" in feature or "vector" in feature for feature in self.features)
+
 
 TABLES: dict[str, TableCase] = {}
 

@@ -263,6 +263,25 @@ def test_regular_keys_do_not_pile_up(step: int, start: int, count: int) -> None:
     assert not keys.contains([pa.array(others)], 0).any()
 
 
+@settings(deadline=None, max_examples=25)
+@given(st.data())
+def test_keys_that_pile_up_are_mixed_again(data: st.DataObject) -> None:
+    files = data.draw(st.lists(st.tuples(_rows((LONG,), 8), st.integers(1, 5)), max_size=4))
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(key_index, "_FAR", -1)
+        _agrees((LONG,), files, data.draw(_rows((LONG,), 20)))
+
+
+def test_a_key_that_looks_like_a_free_slot_is_found() -> None:
+    builder = EqualityKeySetBuilder(_fields((LONG,)))
+    unlucky = key_hash.unmix(np.array([FREE]), builder._multiplier).view(np.int64)
+    values = np.concatenate((unlucky, unlucky // 2))
+    builder.add([pa.array(values)], 1)
+    keys = builder.build()
+    assert keys.contains([pa.array(values)], 0).all()
+    assert not keys.contains([pa.array(values + 1)], 0).any()
+
+
 def test_large_sets_are_exact() -> None:
     rng = np.random.default_rng(5)
     for bound in (2**62, 1_000_000):

@@ -1,0 +1,82 @@
+"""Writes small Parquet files of in-memory values, described as manifests do."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.parquet as pq
+
+from icebergds.formats.arrow_types import schema_to_arrow, to_array
+from icebergds.spec.manifest import DataFile, FileContent, FileFormat
+from icebergds.spec.schema import Schema
+from icebergds.spec.types import DOUBLE, FLOAT, UNKNOWN, VARIANT, IcebergType, is_scalar
+from icebergds.spec.values import to_bytes
+
+Row = Sequence[Any]
+"""In-memory values (see `spec.types`), one a column."""
+
+
+def write_parquet_file(
+    path: Path,
+    schema: Schema,
+    rows: Sequence[Row],
+    row_group_size: int | None = None,
+    with_metrics: bool = True,
+) -> DataFile:
+    """Writes rows as an unpartitioned data file with exact metrics of top-level scalar columns."""
+    columns = [
+        to_array(field.field_type, [row[index] for row in rows])
+        for index, field in enumerate(schema.fields)
+    ]
+    pq.write_table(
+        pa.table(columns, schema=schema_to_arrow(schema)), path, row_group_size=row_group_size
+    )
+    footer = pq.read_metadata(path)
+    values: dict[int, int] = {}
+    nulls: dict[int, int] = {}
+    nans: dict[int, int] = {}
+    lower: dict[int, bytes] = {}
+    upper: dict[int, bytes] = {}
+    for field, column in zip(schema.fields, columns, strict=True):
+        if not with_metrics or not is_scalar(field.field_type) or field.field_type == VARIANT:
+            continue
+        values[field.field_id] = len(column)
+        nulls[field.field_id] = column.null_count
+        if field.field_type in (FLOAT, DOUBLE):
+            nans[field.field_id] = pc.sum(pc.is_nan(column)).as_py() or 0
+        found = _ordered([row[schema.fields.index(field)] for row in rows], field.field_type)
+        if found:
+            lower[field.field_id] = to_bytes(field.field_type, found[0])
+            upper[field.field_id] = to_bytes(field.field_type, found[-1])
+    return DataFile(
+        content=FileContent.DATA,
+        file_path=str(path),
+        file_format=FileFormat.PARQUET,
+        spec_id=0,
+        partition=(),
+        record_count=len(rows),
+        file_size_in_bytes=path.stat().st_size,
+        value_counts=values,
+        null_value_counts=nulls,
+        nan_value_counts=nans,
+        lower_bounds=lower,
+        upper_bounds=upper,
+        split_offsets=tuple(_start_of(footer, i) for i in range(footer.num_row_groups)),
+    )
+
+
+def _ordered(values: Sequence[Any], field_type: IcebergType) -> list[Any]:
+    """The values that bounds are about, ascending: neither null nor NaN."""
+    if field_type == UNKNOWN:
+        return []
+    return sorted(value for value in values if value is not None and value == value)
+
+
+def _start_of(footer: pq.FileMetaData, row_group: int) -> int:
+    column = footer.row_group(row_group).column(0)
+    offsets = (column.dictionary_page_offset, column.data_page_offset)
+    return min(offset for offset in offsets if offset)

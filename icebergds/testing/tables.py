@@ -1,0 +1,438 @@
+"""Builds small real tables on the local disk, a commit at a time, for tests of readers.
+
+It writes what it is told, also what no engine would: deletes that apply to nothing, metrics that
+are missing, files in several specs.
+"""
+
+from __future__ import annotations
+
+import uuid
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+from icebergds.formats.deletion_vector import encode_deletion_vector
+from icebergds.formats.manifest_list import read_snapshot_manifests, write_manifest_list
+from icebergds.formats.manifests import read_manifest, write_manifest
+from icebergds.formats.positions import PositionSet
+from icebergds.formats.puffin import NewBlob, encode_puffin
+from icebergds.io.fileio import FileIO
+from icebergds.spec.manifest import (
+    DataFile,
+    FieldSummary,
+    FileContent,
+    FileFormat,
+    ManifestContent,
+    ManifestEntry,
+    ManifestEntryStatus,
+    ManifestFile,
+)
+from icebergds.spec.metadata import TableMetadata
+from icebergds.spec.metadata_json import serialise_metadata
+from icebergds.spec.partition import PartitionSpec
+from icebergds.spec.reserved import DELETE_FILE_PATH, DELETE_POS
+from icebergds.spec.schema import Schema
+from icebergds.spec.snapshot import RefType, Snapshot, SnapshotLogEntry, SnapshotRef
+from icebergds.spec.sort import SortOrder
+from icebergds.spec.values import to_bytes
+from icebergds.testing.files import Row, write_parquet_file
+
+_FIRST_TIMESTAMP_MS = 1_700_000_000_000
+
+
+class TableBuilder:
+    """A table under construction; `metadata_location` is current after every commit.
+
+    Args:
+        location: the table's root directory, which is made.
+        schema: the columns.
+        spec: how files are partitioned; unpartitioned by default.
+        format_version: 1, 2 or 3.
+        properties: table properties.
+    """
+
+    def __init__(
+        self,
+        location: Path | str,
+        schema: Schema,
+        *,
+        spec: PartitionSpec | None = None,
+        format_version: int = 2,
+        properties: Mapping[str, str] | None = None,
+    ) -> None:
+        self.location = Path(location)
+        spec = spec or PartitionSpec()
+        for directory in ("data", "metadata"):
+            (self.location / directory).mkdir(parents=True, exist_ok=True)
+        self.metadata = TableMetadata(
+            format_version=format_version,
+            table_uuid=str(uuid.uuid4()),
+            location=str(self.location),
+            last_updated_ms=_FIRST_TIMESTAMP_MS,
+            last_column_id=schema.highest_field_id,
+            schemas=(schema,),
+            current_schema_id=schema.schema_id,
+            partition_specs=(spec,),
+            default_spec_id=spec.spec_id,
+            last_partition_id=spec.last_field_id,
+            sort_orders=(SortOrder(),),
+            default_sort_order_id=0,
+            properties=dict(properties or {}),
+        )
+        self.version = 0
+        self.io = FileIO()
+        self._write_metadata()
+
+    @property
+    def schema(self) -> Schema:
+        return self.metadata.schema()
+
+    @property
+    def metadata_location(self) -> str:
+        return str(self.location / "metadata" / f"v{self.version}.metadata.json")
+
+    def evolve(self, schema: Schema | None = None, spec: PartitionSpec | None = None) -> None:
+        """Adds a schema or a partition spec, with an id of its own, and makes it current."""
+        metadata = self.metadata
+        if schema is not None:
+            metadata = replace(
+                metadata,
+                schemas=(*metadata.schemas, schema),
+                current_schema_id=schema.schema_id,
+                last_column_id=max(metadata.last_column_id, schema.highest_field_id),
+            )
+        if spec is not None:
+            metadata = replace(
+                metadata,
+                partition_specs=(*metadata.partition_specs, spec),
+                default_spec_id=spec.spec_id,
+                last_partition_id=max(metadata.last_partition_id, spec.last_field_id),
+            )
+        self._replace_metadata(metadata)
+
+    def data_file(
+        self,
+        rows: Sequence[Row],
+        *,
+        partition: tuple[Any, ...] = (),
+        spec_id: int | None = None,
+        schema: Schema | None = None,
+        row_group_size: int | None = None,
+        with_metrics: bool = True,
+    ) -> DataFile:
+        """Writes a Parquet data file of rows in `schema` (the current one by default)."""
+        schema = schema or self.schema
+        written = write_parquet_file(
+            self._path("data", "parquet"), schema, rows, row_group_size, with_metrics
+        )
+        return replace(written, partition=partition, spec_id=self._spec_id(spec_id))
+
+    def position_deletes(
+        self,
+        positions: Mapping[str, Sequence[int]],
+        *,
+        partition: tuple[Any, ...] = (),
+        spec_id: int | None = None,
+    ) -> DataFile:
+        """Writes a position delete file: for each data file's path, rows to delete."""
+        rows = [(path, position) for path in sorted(positions) for position in positions[path]]
+        schema = Schema((DELETE_FILE_PATH, DELETE_POS))
+        written = write_parquet_file(self._path("deletes", "parquet"), schema, rows)
+        return replace(
+            written,
+            content=FileContent.POSITION_DELETES,
+            partition=partition,
+            spec_id=self._spec_id(spec_id),
+        )
+
+    def equality_deletes(
+        self,
+        columns: Sequence[str],
+        keys: Sequence[Row],
+        *,
+        partition: tuple[Any, ...] = (),
+        spec_id: int | None = None,
+        schema: Schema | None = None,
+        with_metrics: bool = True,
+    ) -> DataFile:
+        """Writes an equality delete file: keys to delete, of top-level columns by name."""
+        schema = schema or self.schema
+        fields = tuple(
+            replace(field, required=False)
+            for name in columns
+            for field in schema.fields
+            if field.name == name
+        )
+        key_schema = Schema(fields)
+        written = write_parquet_file(
+            self._path("keys", "parquet"), key_schema, keys, None, with_metrics
+        )
+        return replace(
+            written,
+            content=FileContent.EQUALITY_DELETES,
+            equality_ids=tuple(field.field_id for field in fields),
+            partition=partition,
+            spec_id=self._spec_id(spec_id),
+        )
+
+    def deletion_vectors(
+        self, positions: Sequence[tuple[DataFile, Sequence[int]]]
+    ) -> list[DataFile]:
+        """Writes one Puffin file with a deletion vector for each data file."""
+        blobs = [
+            NewBlob(
+                "deletion-vector-v1",
+                (DELETE_POS.field_id,),
+                encode_deletion_vector(PositionSet.of(deleted)),
+                properties={
+                    "referenced-data-file": data_file.file_path,
+                    "cardinality": str(len(set(deleted))),
+                },
+            )
+            for data_file, deleted in positions
+        ]
+        data, placed = encode_puffin(blobs)
+        path = self._path("vectors", "puffin")
+        path.write_bytes(data)
+        return [
+            DataFile(
+                content=FileContent.POSITION_DELETES,
+                file_path=str(path),
+                file_format=FileFormat.PUFFIN,
+                spec_id=data_file.spec_id,
+                partition=data_file.partition,
+                record_count=len(set(deleted)),
+                file_size_in_bytes=len(data),
+                referenced_data_file=data_file.file_path,
+                content_offset=blob.offset,
+                content_size_in_bytes=blob.length,
+            )
+            for (data_file, deleted), blob in zip(positions, placed, strict=True)
+        ]
+
+    def commit(
+        self,
+        *files: DataFile,
+        removed: Sequence[DataFile] = (),
+        branch: str = "main",
+        operation: str = "append",
+        with_summaries: bool = False,
+    ) -> int:
+        """Commits files as one snapshot on a branch and returns its id.
+
+        Args:
+            files: data and delete files to add.
+            removed: files of earlier commits that are gone from now on.
+            with_summaries: record the ranges of partition values in the manifest list.
+        """
+        metadata = self.metadata
+        parent = metadata.snapshot_by_ref(branch)
+        number = metadata.last_sequence_number + 1 if metadata.format_version > 1 else 0
+        snapshot_id = len(metadata.snapshots) + 1001
+        gone = {file.file_path for file in removed}
+        manifests = [] if parent is None else list(read_snapshot_manifests(self.io, parent))
+        manifests = [self._without(manifest, gone, number, snapshot_id) for manifest in manifests]
+        for spec_id in sorted({file.spec_id for file in files}):
+            for content in ManifestContent:
+                added = [
+                    ManifestEntry(ManifestEntryStatus.ADDED, snapshot_id, number, number, file)
+                    for file in files
+                    if file.spec_id == spec_id
+                    and (file.content is FileContent.DATA) is (content is ManifestContent.DATA)
+                ]
+                if added:
+                    manifests.append(
+                        self._write_manifest(
+                            added, spec_id, content, number, snapshot_id, with_summaries
+                        )
+                    )
+        manifests, next_row_id = self._assign_row_ids(manifests)
+        return self._add_snapshot(
+            manifests, snapshot_id, parent, number, branch, operation, next_row_id
+        )
+
+    def tag(self, name: str, snapshot_id: int) -> None:
+        """Names a snapshot."""
+        refs = {**self.metadata.refs, name: SnapshotRef(snapshot_id, RefType.TAG)}
+        self._replace_metadata(replace(self.metadata, refs=refs))
+
+    def branch(self, name: str, snapshot_id: int) -> None:
+        """Starts a branch at a snapshot."""
+        refs = {**self.metadata.refs, name: SnapshotRef(snapshot_id, RefType.BRANCH)}
+        self._replace_metadata(replace(self.metadata, refs=refs))
+
+    def _spec_id(self, spec_id: int | None) -> int:
+        return self.metadata.default_spec_id if spec_id is None else spec_id
+
+    def _path(self, kind: str, suffix: str) -> Path:
+        return self.location / "data" / f"{kind}-{uuid.uuid4()}.{suffix}"
+
+    def _write_manifest(
+        self,
+        entries: Sequence[ManifestEntry],
+        spec_id: int,
+        content: ManifestContent,
+        number: int,
+        snapshot_id: int,
+        with_summaries: bool,
+    ) -> ManifestFile:
+        spec = self.metadata.specs_by_id[spec_id]
+        data = write_manifest(
+            entries,
+            spec,
+            self.schema,
+            format_version=self.metadata.format_version,
+            content=content,
+            history=self.metadata.schemas,
+        )
+        path = self.location / "metadata" / f"{uuid.uuid4()}-m0.avro"
+        path.write_bytes(data)
+
+        def of(status: ManifestEntryStatus) -> list[DataFile]:
+            return [entry.data_file for entry in entries if entry.status is status]
+
+        added = of(ManifestEntryStatus.ADDED)
+        existing = of(ManifestEntryStatus.EXISTING)
+        deleted = of(ManifestEntryStatus.DELETED)
+        live = [*added, *existing]
+        return ManifestFile(
+            manifest_path=str(path),
+            manifest_length=len(data),
+            partition_spec_id=spec_id,
+            content=content,
+            sequence_number=number,
+            min_sequence_number=min(entry.data_sequence_number for entry in entries),
+            added_snapshot_id=snapshot_id,
+            added_files_count=len(added),
+            existing_files_count=len(existing),
+            deleted_files_count=len(deleted),
+            added_rows_count=sum(file.record_count for file in added),
+            existing_rows_count=sum(file.record_count for file in existing),
+            deleted_rows_count=sum(file.record_count for file in deleted),
+            partitions=self._summaries(spec, live) if with_summaries else (),
+        )
+
+    def _summaries(
+        self, spec: PartitionSpec, files: Sequence[DataFile]
+    ) -> tuple[FieldSummary, ...]:
+        types = self.metadata.partition_type(spec).fields
+        summaries = []
+        for index, part in enumerate(types):
+            values = [file.partition[index] for file in files]
+            ordered = sorted(v for v in values if v is not None and v == v)
+            summaries.append(
+                FieldSummary(
+                    any(v is None for v in values),
+                    any(v != v for v in values),
+                    to_bytes(part.field_type, ordered[0]) if ordered else None,
+                    to_bytes(part.field_type, ordered[-1]) if ordered else None,
+                )
+            )
+        return tuple(summaries)
+
+    def _without(
+        self, manifest: ManifestFile, gone: set[str], number: int, snapshot_id: int
+    ) -> ManifestFile:
+        if not gone:
+            return manifest
+        entries = read_manifest(
+            self.io,
+            manifest,
+            self.metadata.specs_by_id,
+            self.schema,
+            history=self.metadata.schemas,
+            live_only=True,
+        )
+        if not any(entry.data_file.file_path in gone for entry in entries):
+            return manifest
+        kept = [
+            replace(
+                entry,
+                status=ManifestEntryStatus.DELETED
+                if entry.data_file.file_path in gone
+                else ManifestEntryStatus.EXISTING,
+            )
+            for entry in entries
+        ]
+        return self._write_manifest(
+            kept, manifest.partition_spec_id, manifest.content, number, snapshot_id, False
+        )
+
+    def _assign_row_ids(self, manifests: Sequence[ManifestFile]) -> tuple[list[ManifestFile], int]:
+        next_row_id = self.metadata.next_row_id
+        if self.metadata.format_version < 3:
+            return list(manifests), next_row_id
+        assigned = []
+        for manifest in manifests:
+            if manifest.content is ManifestContent.DATA and manifest.first_row_id is None:
+                manifest = replace(manifest, first_row_id=next_row_id)
+                next_row_id += (manifest.added_rows_count or 0) + (
+                    manifest.existing_rows_count or 0
+                )
+            assigned.append(manifest)
+        return assigned, next_row_id
+
+    def _add_snapshot(
+        self,
+        manifests: Sequence[ManifestFile],
+        snapshot_id: int,
+        parent: Snapshot | None,
+        number: int,
+        branch: str,
+        operation: str,
+        next_row_id: int,
+    ) -> int:
+        metadata = self.metadata
+        version = metadata.format_version
+        parent_id = None if parent is None else parent.snapshot_id
+        path = self.location / "metadata" / f"snap-{snapshot_id}-{uuid.uuid4()}.avro"
+        path.write_bytes(
+            write_manifest_list(
+                manifests,
+                format_version=version,
+                snapshot_id=snapshot_id,
+                parent_snapshot_id=parent_id,
+                sequence_number=number,
+                first_row_id=metadata.next_row_id if version >= 3 else None,
+            )
+        )
+        timestamp_ms = metadata.last_updated_ms + 1000
+        snapshot = Snapshot(
+            snapshot_id=snapshot_id,
+            timestamp_ms=timestamp_ms,
+            sequence_number=number,
+            parent_snapshot_id=parent_id,
+            manifest_list=str(path),
+            summary={"operation": operation},
+            schema_id=metadata.current_schema_id,
+            first_row_id=metadata.next_row_id if version >= 3 else None,
+            added_rows=next_row_id - metadata.next_row_id if version >= 3 else None,
+        )
+        on_main = branch == "main"
+        log = metadata.snapshot_log
+        self._replace_metadata(
+            replace(
+                metadata,
+                last_sequence_number=number,
+                last_updated_ms=timestamp_ms,
+                snapshots=(*metadata.snapshots, snapshot),
+                current_snapshot_id=snapshot_id if on_main else metadata.current_snapshot_id,
+                snapshot_log=(*log, SnapshotLogEntry(timestamp_ms, snapshot_id))
+                if on_main
+                else log,
+                refs={**metadata.refs, branch: SnapshotRef(snapshot_id, RefType.BRANCH)},
+                next_row_id=next_row_id,
+            )
+        )
+        return snapshot_id
+
+    def _replace_metadata(self, metadata: TableMetadata) -> None:
+        self.metadata = metadata
+        self._write_metadata()
+
+    def _write_metadata(self) -> None:
+        self.version += 1
+        Path(self.metadata_location).write_bytes(serialise_metadata(self.metadata))
+        hint = self.location / "metadata" / "version-hint.text"
+        hint.write_text(str(self.version))

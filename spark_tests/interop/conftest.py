@@ -1,0 +1,60 @@
+"""Tables of other engines, written once and kept until what writes them changes."""
+
+from __future__ import annotations
+
+import hashlib
+import shutil
+from collections.abc import Mapping
+from pathlib import Path
+
+import pytest
+from oracles.index import ExpectedTable, load_index
+from oracles.java_environment import ICEBERG_VERSION, JavaEnvironment, java_environment
+from pyspark.sql import SparkSession
+
+import icebergds
+
+_ORACLES = Path(__file__).resolve().parents[1] / "oracles"
+
+
+@pytest.fixture(scope="session")
+def java() -> JavaEnvironment:
+    """Where Java Iceberg runs; skips where it is not installed."""
+    environment = java_environment()
+    if isinstance(environment, str):
+        pytest.skip(environment)
+    return environment
+
+
+@pytest.fixture(scope="session")
+def java_tables(
+    java: JavaEnvironment, pytestconfig: pytest.Config
+) -> Mapping[str, ExpectedTable]:
+    """All tables of `oracles.tables`, written and read by Java Iceberg."""
+    directory = _cached(pytestconfig, "java_tables", ICEBERG_VERSION)
+    if not (directory / "index.json").exists():
+        shutil.rmtree(directory, ignore_errors=True)
+        java.run("oracles.java_tables", str(directory), timeout_seconds=1800)
+    return load_index(directory)
+
+
+@pytest.fixture(scope="session")
+def spark(spark: SparkSession) -> SparkSession:
+    """The session of the whole suite, with the source registered."""
+    icebergds.register(spark)
+    return spark
+
+
+def _cached(config: pytest.Config, name: str, version: str) -> Path:
+    """A directory in pytest's cache that is another one as soon as the oracles change."""
+    digest = hashlib.sha256(version.encode())
+    for source in sorted(_ORACLES.rglob("*.py")):
+        digest.update(source.read_bytes())
+    cache = config.cache
+    assert cache is not None
+    root = cache.mkdir(name)
+    directory = root / digest.hexdigest()[:16]
+    for other in root.iterdir():
+        if other != directory:
+            shutil.rmtree(other)
+    return directory

@@ -1,0 +1,56 @@
+"""Tables that Java Iceberg wrote read as Java Iceberg reads them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import oracles.tables  # noqa: F401  (registers the tables)
+import pytest
+from oracles.index import ExpectedTable
+from oracles.read import mismatch
+from oracles.registry import TABLES
+from pyspark.sql import SparkSession
+
+pytestmark = [pytest.mark.spark, pytest.mark.interop]
+
+_WITH_DELETES = [name for name, case in TABLES.items() if case.has_deletes]
+
+
+@pytest.mark.parametrize("name", TABLES)
+def test_rows_are_those_that_java_reads(
+    spark: SparkSession, java_tables: Mapping[str, ExpectedTable], name: str
+) -> None:
+    table = java_tables[name]
+    problem = mismatch(spark, table.location, table.current)
+    assert problem is None, problem
+
+
+@pytest.mark.parametrize("name", TABLES)
+def test_metadata_columns_are_those_that_java_reads(
+    spark: SparkSession, java_tables: Mapping[str, ExpectedTable], name: str
+) -> None:
+    table = java_tables[name]
+    assert table.metadata_columns is not None
+    problem = mismatch(spark, table.location, table.metadata_columns)
+    assert problem is None, problem
+
+
+@pytest.mark.parametrize("name", _WITH_DELETES)
+def test_deleted_rows_are_marked_as_java_marks_them(
+    spark: SparkSession, java_tables: Mapping[str, ExpectedTable], name: str
+) -> None:
+    table = java_tables[name]
+    if table.deleted_rows is None:
+        pytest.skip("Java Iceberg on Spark cannot read this table with _deleted")
+    problem = mismatch(spark, table.location, table.deleted_rows)
+    assert problem is None, problem
+
+
+@pytest.mark.parametrize("name", TABLES)
+def test_time_travel_reads_what_java_reads(
+    spark: SparkSession, java_tables: Mapping[str, ExpectedTable], name: str
+) -> None:
+    table = java_tables[name]
+    found = [mismatch(spark, table.location, travel) for travel in table.time_travel]
+    problems = [problem for problem in found if problem is not None]
+    assert not problems, "\n".join(problems)
