@@ -27,7 +27,8 @@ class TableState:
 class Catalog(Protocol):
     """Finds tables by identifier."""
 
-    name: str
+    @property
+    def name(self) -> str: ...
 
     def load(self, identifier: tuple[str, ...]) -> TableState:
         """The current state of a table.

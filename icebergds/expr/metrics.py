@@ -20,6 +20,10 @@ from icebergds.expr.nodes import (
 from icebergds.spec.reserved import LAST_UPDATED_SEQUENCE_NUMBER, ROW_ID
 from icebergds.spec.types import is_scalar
 
+INHERITED = frozenset({ROW_ID.field_id, LAST_UPDATED_SEQUENCE_NUMBER.field_id})
+"""Columns in which a stored null stands for a value that the manifest entry gives (spec: Row
+Lineage), so that their metrics say nothing of what is read."""
+
 
 class ColumnMetrics(Protocol):
     """Counts and serialised bounds by field id, as `spec.manifest.DataFile` has them."""
@@ -89,7 +93,7 @@ def _must(expr: Expr, metrics: ColumnMetrics) -> bool:
 
 def _predicate_might(predicate: BoundPredicate, metrics: ColumnMetrics) -> bool:
     field_id, op = predicate.field_id, predicate.op
-    if field_id in _INHERITED:
+    if field_id in INHERITED:
         return True
     rows = metrics.record_count
     nulls, nans = _counts(predicate, metrics)
@@ -117,7 +121,7 @@ def _predicate_might(predicate: BoundPredicate, metrics: ColumnMetrics) -> bool:
 
 def _predicate_must(predicate: BoundPredicate, metrics: ColumnMetrics) -> bool:
     field_id, op = predicate.field_id, predicate.op
-    if field_id in _INHERITED:
+    if field_id in INHERITED:
         return False
     rows = metrics.record_count
     nulls, nans = _counts(predicate, metrics)
@@ -139,10 +143,6 @@ def _predicate_must(predicate: BoundPredicate, metrics: ColumnMetrics) -> bool:
         nans == 0,
     )
     return must_hold(predicate, bounds)
-
-
-# A null in these stands for a value that the manifest entry gives (spec: Row Lineage).
-_INHERITED = frozenset({ROW_ID.field_id, LAST_UPDATED_SEQUENCE_NUMBER.field_id})
 
 
 def _counts(predicate: BoundPredicate, metrics: ColumnMetrics) -> tuple[int | None, int | None]:

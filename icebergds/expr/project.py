@@ -19,6 +19,7 @@ from typing import Any
 
 from icebergds.expr.nodes import (
     FALSE,
+    SETS,
     TRUE,
     BoundPredicate,
     Expr,
@@ -33,12 +34,11 @@ from icebergds.spec.schema import Schema
 from icebergds.spec.transforms import (
     BucketTransform,
     DayTransform,
-    HourTransform,
     IdentityTransform,
-    MonthTransform,
     Transform,
     TruncateTransform,
-    YearTransform,
+    UnknownTransform,
+    VoidTransform,
     apply,
     can_transform,
 )
@@ -115,19 +115,14 @@ def _projected(
     predicate: BoundPredicate, transform: Transform, target: NestedField, steps: _Steps
 ) -> Expr | None:
     source_type = predicate.field_type
-    match transform:
-        case IdentityTransform():
-            return _same(predicate, target)
-        case DayTransform() if source_type == DATE:
-            return _same(predicate, target)
-        case BucketTransform() | TruncateTransform() | YearTransform() | MonthTransform():
-            pass
-        case DayTransform() | HourTransform():
-            pass
-        case _:
-            return None
+    if isinstance(transform, VoidTransform | UnknownTransform):
+        return None
+    if isinstance(transform, IdentityTransform) or (
+        isinstance(transform, DayTransform) and source_type == DATE
+    ):
+        return _on(target, predicate.op, predicate.values)
     if predicate.op in (Operation.IS_NULL, Operation.NOT_NULL):
-        return _same(predicate, target)
+        return _on(target, predicate.op)
     match transform:
         case BucketTransform():
             return _bucketed(predicate, transform, target, steps)
@@ -141,11 +136,7 @@ def _projected(
             return _off_by_one(_stepped(predicate, transform, target, steps, _integer_neighbour))
 
 
-def _same(predicate: BoundPredicate, target: NestedField) -> Expr:
-    return _on(target, predicate.op, predicate.values)
-
-
-def _on(target: NestedField, op: Operation, values: Iterable[Any]) -> BoundPredicate:
+def _on(target: NestedField, op: Operation, values: Iterable[Any] = ()) -> BoundPredicate:
     return BoundPredicate(op, target.field_id, target.field_type, tuple(values))
 
 
@@ -215,26 +206,25 @@ def _truncated_integer(
     moved = [value + distance for value in predicate.values]
     # Not by `apply`, which wraps around: the order holds only for the true multiples.
     values = [value - value % width for value in moved]
-    # A long column may have been an int one when its files were written.
-    wrapped = {
-        lowest: lowest - lowest % width + 2**bits
-        for bits in ((32,) if predicate.field_type == INT else (32, 64))
-        for lowest in (-(2 ** (bits - 1)),)
-        if lowest % width
-    }
-    match op:
-        case Operation.IN | Operation.NOT_IN:
-            values += (
-                high
-                for lowest, high in wrapped.items()
-                for value in moved
-                if lowest - lowest % width <= value < lowest - lowest % width + width
-            )
-        case Operation.LT_EQ if wrapped:
-            return or_(_on(target, op, values), _on(target, Operation.IN, wrapped.values()))
-        case Operation.GT if wrapped:
-            return and_(_on(target, op, values), _on(target, Operation.NOT_IN, wrapped.values()))
+    wrapped = _wrapped_multiples(predicate.field_type, width)
+    if wrapped and op is Operation.LT_EQ:
+        return or_(_on(target, op, values), _on(target, Operation.IN, wrapped.values()))
+    if wrapped and op is Operation.GT:
+        return and_(_on(target, op, values), _on(target, Operation.NOT_IN, wrapped.values()))
+    if op in SETS:
+        values += [wrapped[value] for value in values if value in wrapped]
     return _on(target, op, values)
+
+
+def _wrapped_multiples(source_type: IcebergType, width: int) -> dict[int, int]:
+    """Multiples of the width below a type's minimum, and the values they became."""
+    # A long column may have been an int one when its files were written.
+    multiples = {}
+    for bits in (32,) if source_type == INT else (32, 64):
+        lowest = -(2 ** (bits - 1))
+        if lowest % width:
+            multiples[lowest - lowest % width] = lowest - lowest % width + 2**bits
+    return multiples
 
 
 def _truncated_text(
@@ -244,7 +234,7 @@ def _truncated_text(
     if predicate.op not in (Operation.STARTS_WITH, Operation.NOT_STARTS_WITH):
         return _stepped(predicate, transform, target, steps, _no_neighbour)
     if len(predicate.value) <= width:
-        return _same(predicate, target)
+        return _on(target, predicate.op, predicate.values)
     cut = (predicate.value[:width],)
     if predicate.op is Operation.STARTS_WITH:
         return _on(target, Operation.EQ, cut) if inclusive else None

@@ -1,4 +1,4 @@
-"""Output columns of a file: stored ones, and metadata columns made from what is known of the file."""
+"""Output columns of a file: stored ones, and metadata columns made from what is known of it."""
 
 from __future__ import annotations
 

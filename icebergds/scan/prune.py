@@ -7,6 +7,7 @@ Arrow cannot compare: those keep every entry here and are left to `might_match` 
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -115,13 +116,13 @@ class _MetricsMask:
         nulls, nans = self._known_counts(predicate)
         match predicate.op:
             case Operation.IS_NULL:
-                return nulls != 0
+                return _mask(nulls != 0)
             case Operation.NOT_NULL:
-                return nulls != rows
+                return _mask(nulls != rows)
             case Operation.IS_NAN:
-                return (nulls != rows) & (nans != 0)
+                return _mask((nulls != rows) & (nans != 0))
             case Operation.NOT_NAN:
-                return nans != rows
+                return _mask(nans != rows)
         only_nulls = (nulls == rows) & (rows > 0)
         only_nans = (nans == rows) & (rows > 0)
         nan_matters = predicate.op in (Operation.GT, Operation.GT_EQ)
@@ -135,7 +136,7 @@ class _MetricsMask:
             Operation.IN,
         ):
             by_bounds &= ~only_nans
-        return by_bounds & ~only_nulls
+        return _mask(by_bounds & ~only_nulls)
 
     def _known_counts(self, predicate: BoundPredicate) -> tuple[_Counts, _Counts]:
         """Nulls and NaNs among a file's rows, -1 where not known (see `expr.metrics`)."""
@@ -172,9 +173,9 @@ class _MetricsMask:
     def _by_numbers(
         self,
         predicate: BoundPredicate,
-        lower: npt.NDArray[np.generic],
+        lower: npt.NDArray[Any],
         has_lower: _Mask,
-        upper: npt.NDArray[np.generic],
+        upper: npt.NDArray[Any],
         has_upper: _Mask,
     ) -> _Mask:
         # A bound that is NaN or above the other says nothing, nor does the other one.
@@ -183,22 +184,22 @@ class _MetricsMask:
         has_lower, has_upper = has_lower & ~broken, has_upper & ~broken
         match predicate.op:
             case Operation.LT:
-                return ~has_lower | (lower < predicate.value)
+                return _mask(~has_lower | (lower < predicate.value))
             case Operation.LT_EQ:
-                return ~has_lower | (lower <= predicate.value)
+                return _mask(~has_lower | (lower <= predicate.value))
             case Operation.GT:
-                return ~has_upper | (upper > predicate.value)
+                return _mask(~has_upper | (upper > predicate.value))
             case Operation.GT_EQ:
-                return ~has_upper | (upper >= predicate.value)
+                return _mask(~has_upper | (upper >= predicate.value))
             case Operation.EQ | Operation.IN:
                 values = np.array(predicate.values, dtype=lower.dtype)
                 first = np.where(has_lower, np.searchsorted(values, lower, "left"), 0)
                 last = np.where(has_upper, np.searchsorted(values, upper, "right"), len(values))
-                return first < last
+                return _mask(first < last)
             case Operation.NOT_EQ | Operation.NOT_IN if not is_floating(predicate.field_type):
                 values = np.array(predicate.values, dtype=lower.dtype)
                 single = has_lower & has_upper & (lower == upper)
-                return ~(single & np.isin(lower, values))
+                return _mask(~(single & np.isin(lower, values)))
             case _:
                 self.is_exact = False
                 return np.ones(len(self.columns), np.bool_)
@@ -229,6 +230,11 @@ class _MetricsMask:
                 return np.ones(len(self.columns), np.bool_)
 
 
+def _mask(values: Any) -> _Mask:
+    mask: _Mask = values
+    return mask
+
+
 def _or_unknown(values: pa.Array) -> _Mask:
     mask: _Mask = pc.fill_null(values, True).to_numpy(zero_copy_only=False)
     return mask
@@ -239,9 +245,7 @@ def _crossed(lower: pa.Array, upper: pa.Array) -> _Mask:
     return mask
 
 
-def _decode_numbers(
-    bounds: pa.Array, kinds: tuple[str, ...]
-) -> tuple[npt.NDArray[np.generic], _Mask]:
+def _decode_numbers(bounds: pa.Array, kinds: tuple[str, ...]) -> tuple[npt.NDArray[Any], _Mask]:
     """Bounds as numbers of the widest kind, and which of them are known."""
     count = len(bounds)
     _, offsets_buffer, data_buffer = bounds.buffers()

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import TypeVar
 
 from icebergds.spec.manifest import DataFile, FileFormat
@@ -81,7 +82,7 @@ def pack(
 
 
 def _are_sound(offsets: Sequence[int], size: int) -> bool:
-    ascending = all(a < b for a, b in zip(offsets, offsets[1:], strict=False))
+    ascending = all(a < b for a, b in pairwise(offsets))
     return ascending and offsets[0] >= 0 and offsets[-1] < size
 
 

@@ -8,6 +8,8 @@ from typing import Any
 from icebergds.spec.manifest import DataFile, FileFormat
 from icebergds.spec.schema import Schema
 
+_NO_COLUMNS = Schema(())
+
 
 @dataclass(frozen=True, slots=True)
 class DeleteFileRef:
@@ -64,7 +66,7 @@ class ScanPartition:
     tasks: tuple[FileScanTask, ...]
     position_deletes: tuple[DeleteFileRef, ...] = ()
     equality_deletes: tuple[EqualityDeleteGroup, ...] = ()
-    key_schema: Schema = Schema(())
+    key_schema: Schema = _NO_COLUMNS
 
 
 def delete_file_ref(data_file: DataFile, data_sequence_number: int) -> DeleteFileRef:

@@ -124,7 +124,7 @@ def split_options(options: ReadOptions, properties: Mapping[str, str]) -> SplitO
     def choose(option: int | None, name: str, fallback: int) -> int:
         if option is not None:
             return option
-        return _parse(properties, name, _positive, fallback)
+        return int(_parse(properties, name, _positive, fallback))
 
     return SplitOptions(
         choose(options.split_size, "read.split.target-size", default.split_size),

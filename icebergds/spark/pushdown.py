@@ -23,13 +23,6 @@ from icebergds.expr.nodes import (
 from icebergds.spec.schema import Schema
 from icebergds.spec.types import TypeId
 
-_COMPARISONS = {
-    spark.EqualTo: Operation.EQ,
-    spark.GreaterThan: Operation.GT,
-    spark.GreaterThanOrEqual: Operation.GT_EQ,
-    spark.LessThan: Operation.LT,
-    spark.LessThanOrEqual: Operation.LT_EQ,
-}
 # Types that Spark sees as another type: its conditions on them mean something else than ours.
 _SEEN_OTHERWISE = frozenset(
     {TypeId.UUID, TypeId.TIMESTAMP_NS, TypeId.TIMESTAMPTZ_NS, TypeId.TIME, TypeId.FIXED}
@@ -74,10 +67,23 @@ def _convert(pushed: spark.Filter) -> Expr | None:
         case spark.StringStartsWith(attribute=path, value=value):
             return _usable(Operation.STARTS_WITH, path, (value,))
         case _:
-            operation = _COMPARISONS.get(type(pushed))
-            if operation is None:
-                return None
-            return _usable(operation, pushed.attribute, (pushed.value,))
+            return _convert_comparison(pushed)
+
+
+def _convert_comparison(pushed: spark.Filter) -> Expr | None:
+    match pushed:
+        case spark.EqualTo(attribute=path, value=value):
+            return _usable(Operation.EQ, path, (value,))
+        case spark.GreaterThan(attribute=path, value=value):
+            return _usable(Operation.GT, path, (value,))
+        case spark.GreaterThanOrEqual(attribute=path, value=value):
+            return _usable(Operation.GT_EQ, path, (value,))
+        case spark.LessThan(attribute=path, value=value):
+            return _usable(Operation.LT, path, (value,))
+        case spark.LessThanOrEqual(attribute=path, value=value):
+            return _usable(Operation.LT_EQ, path, (value,))
+        case _:
+            return None
 
 
 def _usable(

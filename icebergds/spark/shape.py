@@ -1,4 +1,4 @@
-"""Batches in storage types to batches in exactly the types Spark takes; what fits is not touched."""
+"""Batches in storage types to exactly the types that Spark takes; what fits is not touched."""
 
 from __future__ import annotations
 
@@ -108,7 +108,7 @@ def _uuid_text(array: pa.Array) -> pa.Array:
     count = len(array)
     if count == 0:
         return pa.array([], pa.string())
-    validity, data = array.buffers()
+    _, data = array.buffers()
     octets = np.frombuffer(data, dtype=np.uint8)[array.offset * 16 : (array.offset + count) * 16]
     text = np.full((count, 36), ord("-"), dtype=np.uint8)
     nibbles = np.empty((count, 32), dtype=np.uint8)

@@ -14,7 +14,7 @@ from icebergds.catalog.filesystem import load_from_location
 from icebergds.catalog.loading import load_catalog
 from icebergds.errors import InvalidOptionError
 from icebergds.expr.bind import bind
-from icebergds.expr.nodes import TRUE
+from icebergds.expr.nodes import TRUE, Expr
 from icebergds.expr.sql import parse_filter
 from icebergds.formats.arrow_types import schema_to_arrow
 from icebergds.io.fileio import FileIO
@@ -196,7 +196,7 @@ class TableScan:
         metadata, io = self._state.metadata, self._state.io
         travel = TimeTravel(snapshot_id=self.snapshot_id, branch=self.branch, tag=self.tag)
         snapshot, schema = resolve_snapshot(metadata, travel, self._state.name)
-        row_filter = TRUE
+        row_filter: Expr = TRUE
         if self.filter is not None:
             time_zone = self.options.get("time-zone")
             row_filter = bind(

@@ -79,4 +79,4 @@ def _ordered(values: Sequence[Any], field_type: IcebergType) -> list[Any]:
 def _start_of(footer: pq.FileMetaData, row_group: int) -> int:
     column = footer.row_group(row_group).column(0)
     offsets = (column.dictionary_page_offset, column.data_page_offset)
-    return min(offset for offset in offsets if offset)
+    return min(int(offset) for offset in offsets if offset)

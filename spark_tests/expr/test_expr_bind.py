@@ -517,7 +517,7 @@ def unbound_filters(of: IcebergType) -> st.SearchStrategy[Expr]:
     )
 
 
-@settings(max_examples=600)
+@settings(max_examples=400)
 @given(st.data())
 def test_binding_keeps_three_valued_logic_and_exact_numbers(data):
     of = data.draw(st.sampled_from(NUMERIC_TYPES))

@@ -154,15 +154,12 @@ def _raised_bytes(data: bytes) -> bytes | None:
     return None
 
 
-@settings(max_examples=600)
+@settings(max_examples=700)
 @given(st.data())
 def test_pruning_never_drops_a_file_with_a_matching_row(data):
-    columns = {
-        1: data.draw(st.sampled_from(SCALAR_TYPES)),
-        2: data.draw(st.sampled_from(SCALAR_TYPES)),
-    }
-    table = data.draw(rows(columns))
-    row_filter = data.draw(filters(columns))
+    columns = {1: data.draw(st.sampled_from([*SCALAR_TYPES, FLOAT, DOUBLE, STRING, BINARY]))}
+    table = data.draw(rows(columns, max_size=4))
+    row_filter = data.draw(filters(columns, max_leaves=2))
     metrics = loosened(data.draw, metrics_of(columns, table), columns)
     selected = [matches(row_filter, value_of(row)) for row in table]
     assert might_match(row_filter, metrics) or not any(selected)
@@ -314,6 +311,13 @@ def test_upper_bounds_say_nothing_about_nan(op):
 def test_nan_is_not_below_an_upper_bound():
     assert not must_match(ask("lt", 5.0, of=DOUBLE), column(1.0, 2.0, of=DOUBLE))
     assert must_match(ask("lt", 5.0, of=DOUBLE), column(1.0, 2.0, of=DOUBLE, nans=0))
+
+
+@pytest.mark.parametrize(("op", "nans", "possible"), [("not_eq", 1, True), ("not_eq", 0, False)])
+def test_equal_bounds_say_nothing_about_nan(op, nans, possible):
+    metrics = column(1.0, 1.0, of=DOUBLE, nans=nans)
+    assert might_match(ask(op, 1.0, of=DOUBLE), metrics) is possible
+    assert must_match(ask("eq", 1.0, of=DOUBLE), metrics) is not possible
 
 
 def test_files_of_nan_alone():

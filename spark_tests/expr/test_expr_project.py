@@ -128,7 +128,7 @@ def check_laws(predicate: Any, of: IcebergType, transform: Transform, value: Any
     assert matches(left, {1: value}.__getitem__) == selected
 
 
-@settings(max_examples=1000)
+@settings(max_examples=800)
 @given(st.data())
 def test_projections_hold_for_every_transform(data):
     transform, of = data.draw(st.sampled_from(PAIRS))
@@ -160,7 +160,7 @@ def test_projections_hold_for_longs_that_were_ints_when_written(data):
     check_laws(predicate, LONG, transform, row[1], apply(transform, INT, row[1]))
 
 
-@settings(max_examples=300)
+@settings(max_examples=150)
 @given(st.data())
 def test_projections_hold_for_whole_filters_and_several_partition_fields(data):
     columns = {1: data.draw(st.sampled_from(TYPES)), 2: data.draw(st.sampled_from(TYPES))}

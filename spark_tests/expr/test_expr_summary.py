@@ -51,7 +51,7 @@ def between(
     return [FieldSummary(nulls, nans, to_bytes(of, lower), to_bytes(of, upper))]
 
 
-@settings(max_examples=400)
+@settings(max_examples=200)
 @given(st.data())
 def test_pruning_never_drops_a_manifest_with_a_matching_partition(data):
     types = [data.draw(st.sampled_from(SCALAR_TYPES)) for _ in range(2)]
@@ -74,7 +74,7 @@ def test_pruning_never_drops_a_manifest_with_a_matching_partition(data):
         assert manifest_might_match(row_filter, struct_of(*types), fewer)
 
 
-@settings(max_examples=200)
+@settings(max_examples=150)
 @given(st.data())
 def test_manifests_of_one_partition_are_decided(data):
     """So that the law above is not kept by never pruning."""

@@ -43,7 +43,7 @@ def ask(of: IcebergType, op: str, *literals: Any) -> BoundPredicate:
     return BoundPredicate(Operation(op), 1, of, literals)
 
 
-@settings(max_examples=600)
+@settings(max_examples=300)
 @given(st.data())
 def test_masks_select_the_rows_of_the_model(data):
     columns = {

@@ -136,6 +136,25 @@ def test_positions_beyond_63_bits_are_refused() -> None:
         decode_deletion_vector(_frame(bitmap), "f")
 
 
+def test_bitmaps_out_of_order_are_refused() -> None:
+    part = pyroaring.BitMap([1]).serialize()
+    for keys in ((1, 0), (1, 1)):
+        parts = b"".join(struct.pack("<I", key) + part for key in keys)
+        with pytest.raises(CorruptFileError, match="follows key 1"):
+            decode_roaring64(struct.pack("<Q", 2) + parts, "f")
+
+
+@pytest.mark.parametrize("runs", [[(0, 9), (5, 9)], [(20, 9), (0, 9)], [(65_530, 19)]])
+def test_runs_that_overlap_or_leave_their_container_are_refused(
+    runs: list[tuple[int, int]],
+) -> None:
+    count = sum(length + 1 for _, length in runs)
+    head = struct.pack("<QIIBHH", 1, 0, 12_347, 1, 0, count - 1)
+    stored = struct.pack("<H", len(runs)) + b"".join(struct.pack("<HH", *run) for run in runs)
+    with pytest.raises(CorruptFileError, match="overlap"):
+        decode_roaring64(head + stored, "f")
+
+
 def test_positions_that_others_cannot_read_are_not_written() -> None:
     assert encode_deletion_vector(PositionSet.of([MAX_POSITION]))
     with pytest.raises(ValueError, match="does not fit"):

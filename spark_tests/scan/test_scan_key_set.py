@@ -324,6 +324,19 @@ def test_a_null_key_deletes_null_only() -> None:
     assert keys.contains(column, 2).tolist() == [False] * 3
 
 
+def test_bytes_under_a_null_do_not_count() -> None:
+    types = (STRING, LONG)
+    keys = _key_set(types, [([(None, None)], 2)])
+    plain = [pa.array(["under", "a"]), pa.array([5, 6])]
+    first_is_null = pa.array([False, True]).buffers()[1]
+    columns = [
+        pa.Array.from_buffers(column.type, 2, [first_is_null, *column.buffers()[1:]])
+        for column in plain
+    ]
+    assert columns[0].to_pylist() == [None, "a"]
+    assert keys.contains(columns, 1).tolist() == [True, False]
+
+
 def test_null_has_its_own_sequence_number() -> None:
     keys = _key_set((INT,), [([(None,), (1,)], 2), ([(1,)], 4)])
     column = [pa.array([1, None], pa.int32())]
