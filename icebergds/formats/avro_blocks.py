@@ -57,6 +57,7 @@ class AvroBlocks:
 
     def __init__(self, handle: pa.NativeFile, location: str) -> None:
         self._location = location
+        self._size = handle.size()
         self._stream: BinaryIO = io.BufferedReader(handle, _BUFFER)
         magic = self._stream.read(4)
         if magic == _ENCRYPTED_MAGIC:
@@ -86,7 +87,7 @@ class AvroBlocks:
             if count < 0 or size < 0:
                 raise self._damaged(f"the block at {offset} has {count} records, {size} bytes")
             yield AvroBlock(offset, position, count, self, begin, size)
-            self._stream.seek(begin + size)
+            self._stream.seek(min(begin + size, self._size))
             if self._exactly(_SYNC_SIZE) != self._sync:
                 raise self._damaged(f"the block at {offset} does not end in the sync marker")
             offset, position = begin + size + _SYNC_SIZE, position + count
@@ -126,7 +127,8 @@ class AvroBlocks:
 
     def _exactly(self, size: int) -> bytes:
         at = self._stream.tell()
-        data = self._stream.read(size)
+        # Asked first, as a damaged size may exceed all memory.
+        data = self._stream.read(size) if at + size <= self._size else b""
         if len(data) < size:
             raise self._damaged(f"{size} bytes at {at} do not fit into it")
         return data

@@ -136,14 +136,14 @@ class ItemCollector:
     records: int
     empty: Numbers | Slices
     met: Int64s = field(init=False)
-    parts: list[tuple[Int64s, Int64s, Int64s | None, Numbers | Slices]] = field(init=False)
+    parts: list[tuple[Int64s, Int64s, int | Int64s, Numbers | Slices]] = field(init=False)
 
     def __post_init__(self) -> None:
         self.met = np.zeros(self.records, np.int64)
         self.parts = []
 
-    def add(self, rows: Rows, keys: Int64s | None, values: Numbers | Slices) -> None:
-        """Takes one element of some records."""
+    def add(self, rows: Rows, keys: int | Int64s, values: Numbers | Slices) -> None:
+        """Takes one element of some records; keys of arrays are ignored."""
         where = np.arange(self.records) if rows is None else rows
         self.parts.append((where, self.met[where], keys, values))
         self.met[where] += 1
@@ -162,7 +162,7 @@ class ItemCollector:
         for rows, positions, part_keys, part in self.parts:
             targets = firsts[rows] + positions
             put(part, values, targets)
-            if keys is not None and part_keys is not None:
+            if keys is not None:
                 keys[targets] = part_keys
         if valid.all():
             values.valid = None

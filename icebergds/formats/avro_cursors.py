@@ -8,6 +8,7 @@ decodes checks afterwards that each record ended where it had to.
 from __future__ import annotations
 
 from collections.abc import Iterable
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -20,6 +21,9 @@ _PADDING = bytes(32)
 
 _STOPS = np.uint64(0x8080808080808080)
 _ONE = np.uint64(1)
+# The first bytes of a word, and the highest bits of the bytes after them.
+_KEPT = tuple((1 << 8 * count) - 1 for count in range(9))
+_STOPS_AFTER = tuple(np.uint64(int(_STOPS) & ~kept) for kept in _KEPT)
 _THREE = np.uint64(3)
 _SEVEN = np.uint64(7)
 _TOP_BYTE = np.uint64(56)
@@ -31,6 +35,27 @@ _JOINS = (
     (np.uint64(0x00003FFF00003FFF), np.uint64(0x3FFF00003FFF0000), np.uint64(2)),
     (np.uint64(0x000000000FFFFFFF), np.uint64(0x0FFFFFFF00000000), np.uint64(4)),
 )
+
+
+@dataclass(slots=True)
+class VarintPairs:
+    """Keys, each followed by a number, and the cursors after both.
+
+    Keys and values are a single number where they are the same for all records. Values that nobody
+    asks for are not decoded: `stored` may hold the bytes around them, the bit at their end, and the
+    number of bits before them.
+    """
+
+    keys: int | Int64s
+    after: Int64s
+    stored: int | Int64s | tuple[UInt64s, UInt64s, Any]
+
+    @property
+    def values(self) -> int | Int64s:
+        if isinstance(self.stored, tuple):
+            words, last, key_bits = self.stored
+            return _unzigzag(_joined((words & (last - _ONE)) >> key_bits))
+        return self.stored
 
 
 class Cursors:
@@ -66,14 +91,6 @@ class Cursors:
             return self.varint(at)[1]
         return self.moved(at, _length(stops & -stops))
 
-    def skip_two_varints(self, at: Int64s) -> Int64s:
-        """Cursors after two numbers."""
-        stops = ~self.words[at] & _STOPS
-        stops &= stops - _ONE
-        if not stops.all():
-            return self.skip_varint(self.skip_varint(at))
-        return self.moved(at, _length(stops & -stops))
-
     def varint(self, at: Int64s) -> tuple[Int64s, Int64s]:
         """Numbers (Avro `int` and `long`) and the cursors after them."""
         short = self.bytes[at]
@@ -86,33 +103,55 @@ class Cursors:
             return _unzigzag(_joined(words & (low - _ONE))), self.moved(at, _length(low))
         return self._long_varint(at, words, low)
 
-    def two_varints(self, at: Int64s) -> tuple[Int64s, Int64s, Int64s]:
-        """Two numbers in a row and the cursors after them, usually in one look-up."""
+    def pairs(self, at: Int64s) -> VarintPairs:
+        """Two numbers in a row and the cursors after them.
+
+        Records tend to be alike: what the first one holds is decoded by itself, and one comparison
+        tells whether all others hold it too.
+        """
         words = self.words[at]
+        first = int(words[0])
+        key_end = _end(first, 0)
+        value_end = _end(first, key_end) if key_end else 0
+        if value_end:
+            differing = int(np.bitwise_or.reduce(words ^ words[0]))
+            key = _number(first, 0, key_end)
+            if not differing & _KEPT[value_end]:
+                value = _number(first, key_end, value_end)
+                return VarintPairs(key, self.moved(at, value_end), value)
+            if not differing & _KEPT[key_end]:
+                stops = ~words & _STOPS_AFTER[key_end]
+                if stops.all():
+                    low = stops & -stops
+                    raw = (words, low, np.uint64(8 * key_end))
+                    return VarintPairs(key, self.moved(at, _length(low)), raw)
+        return self._unlike_pairs(at, words)
+
+    def pieces(self, at: Int64s) -> tuple[Int64s, Int64s, Int64s]:
+        """Strings or bytes: where they start, how long they are, and the cursors after them."""
+        lengths, starts = self.varint(at)
+        return starts, lengths, self.past_pieces(starts, lengths)
+
+    def past_pieces(self, starts: Int64s, lengths: int | Int64s) -> Int64s:
+        """Cursors after pieces of given lengths."""
+        if isinstance(lengths, int):
+            return self.moved(starts, lengths if 0 <= lengths < self.over else self.over)
+        # As unsigned numbers, negative lengths are the greatest.
+        bounded = np.minimum(lengths.view(np.uint64), np.uint64(self.over)).view(np.int64)
+        return self.moved(starts, bounded)
+
+    def _unlike_pairs(self, at: Int64s, words: UInt64s) -> VarintPairs:
         stops = ~words & _STOPS
         first = stops & -stops
         stops ^= first
         if not stops.all():
             keys, at = self.varint(at)
             values, at = self.varint(at)
-            return keys, values, at
+            return VarintPairs(keys, at, values)
         second = stops & -stops
         keys = _unzigzag(_joined(words & (first - _ONE)))
         key_bits = _length(first).view(np.uint64) << _THREE
-        values = _unzigzag(_joined((words & (second - _ONE)) >> key_bits))
-        return keys, values, self.moved(at, _length(second))
-
-    def pieces(self, at: Int64s) -> tuple[Int64s, Int64s, Int64s]:
-        """Strings or bytes: where they start, how long they are, and the cursors after them."""
-        lengths, starts = self.varint(at)
-        lengths, after = self.past_pieces(starts, lengths)
-        return starts, lengths, after
-
-    def past_pieces(self, starts: Int64s, lengths: Int64s) -> tuple[Int64s, Int64s]:
-        """Lengths of pieces, no longer than the buffer, and the cursors after the pieces."""
-        # As unsigned numbers, negative lengths are the greatest.
-        bounded = np.minimum(lengths.view(np.uint64), np.uint64(self.over)).view(np.int64)
-        return bounded, self.moved(starts, bounded)
+        return VarintPairs(keys, self.moved(at, _length(second)), (words, second, key_bits))
 
     def _long_varint(self, at: Int64s, words: UInt64s, low: UInt64s) -> tuple[Int64s, Int64s]:
         """Numbers of which some have 9 or 10 bytes."""
@@ -129,6 +168,24 @@ class Cursors:
         # The tenth byte holds one bit; more of them fit no 64-bit number.
         lengths[rows[has_tenth & (tenth > _ONE)]] = self.over
         return _unzigzag(numbers), self.moved(at, lengths)
+
+
+def _end(word: int, start: int) -> int:
+    """Where the number ends that starts at a byte of a word; 0 if beyond the word."""
+    rest = word >> 8 * start
+    for end in range(start + 1, 9):
+        if not rest & 0x80:
+            return end
+        rest >>= 8
+    return 0
+
+
+def _number(word: int, start: int, end: int) -> int:
+    """The number in some bytes of a word."""
+    number = 0
+    for index in range(end - 1, start - 1, -1):
+        number = number << 7 | word >> 8 * index & 0x7F
+    return number >> 1 ^ -(number & 1)
 
 
 def _length(low: UInt64s) -> Int64s:

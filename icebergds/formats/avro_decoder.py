@@ -200,7 +200,7 @@ class ColumnDecoder(Cursors):
         sized = np.flatnonzero(counts < 0)
         sizes, starts = self.varint(at[sized])
         if skip:
-            _, at[sized] = self.past_pieces(starts, sizes)
+            at[sized] = self.past_pieces(starts, sizes)
         else:
             counts[sized] = -counts[sized]
             at[sized] = starts
@@ -222,23 +222,26 @@ class ColumnDecoder(Cursors):
         if pair is None:
             return lambda at, _: self.skip(items, at)
         if is_number(pair[1]):
-            return lambda at, _: self.skip_two_varints(at)
+            return lambda at, _: self.pairs(at).after
         if is_piece(pair[1]):
             return lambda at, _: self._read_pair(pair, at)[2]
         return lambda at, _: self.skip(pair[1], self.skip_varint(at))
 
-    def _read_pair(self, pair: _Pair, at: Int64s) -> tuple[Int64s, Numbers | Slices, Int64s]:
-        """Key, value and the cursors after a key-value record."""
+    def _read_pair(
+        self, pair: _Pair, at: Int64s
+    ) -> tuple[int | Int64s, Callable[[], Numbers | Slices], Int64s]:
+        """Keys of key-value records, how to get at their values, and the cursors after them."""
         if is_number(pair[1]):
-            keys, numbers, at = self.two_varints(at)
-            return keys, Numbers(numbers), at
+            pairs = self.pairs(at)
+            return pairs.keys, lambda: Numbers(_spread(pairs.values, len(at))), pairs.after
         if is_piece(pair[1]):
-            keys, lengths, starts = self.two_varints(at)
-            lengths, at = self.past_pieces(starts, lengths)
-            return keys, Slices(starts, lengths), at
+            pairs = self.pairs(at)
+            starts, lengths = pairs.after, pairs.values
+            after = self.past_pieces(starts, lengths)
+            return pairs.keys, lambda: Slices(starts, _spread(lengths, len(at))), after
         keys, at = self.varint(at)
         values, at = self._read_element(pair[1], at)
-        return keys, values, at
+        return keys, lambda: values, at
 
     def _read_element(self, node: AvroNode, at: Int64s) -> tuple[Numbers | Slices, Int64s]:
         values, at = self.read(node, at)
@@ -253,15 +256,14 @@ class ColumnDecoder(Cursors):
 
         def visit(at: Int64s, rows: Rows) -> Int64s:
             keys, values, at = self._read_pair(pair, at)
-            first = int(keys[0])
-            if (keys == first).all():
-                if first in found:
-                    put(values, found[first], _within(among, rows))
+            if isinstance(keys, int):
+                if keys in found:
+                    put(values(), found[keys], _within(among, rows))
                 return at
             for key, column in found.items():
                 hits = np.flatnonzero(keys == key)
                 if hits.size:
-                    put(taken(values, hits), column, _within(among, _within(rows, hits)))
+                    put(taken(values(), hits), column, _within(among, _within(rows, hits)))
             return at
 
         return visit
@@ -274,16 +276,20 @@ class ColumnDecoder(Cursors):
         collector = ItemCollector(len(at), empty)
 
         def visit(at: Int64s, rows: Rows) -> Int64s:
-            keys = None
             if pair is None:
                 values, at = self._read_element(items, at)
+                collector.add(rows, 0, values)
             else:
-                keys, values, at = self._read_pair(pair, at)
-            collector.add(rows, keys, values)
+                keys, values_of, at = self._read_pair(pair, at)
+                collector.add(rows, keys, values_of())
             return at
 
         at = self._elements(at, visit)
         return collector.items(pair is not None), at
+
+
+def _spread(values: int | Int64s, count: int) -> Int64s:
+    return np.full(count, values) if isinstance(values, int) else values
 
 
 def _within(outer: Rows, inner: Rows) -> Rows:

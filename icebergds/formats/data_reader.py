@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from icebergds.errors import UnsupportedFeatureError
+from icebergds.formats.avro_reader import AvroReader
 from icebergds.formats.orc_reader import OrcReader
 from icebergds.formats.parquet_reader import ParquetReader
 from icebergds.formats.read_request import DataFileReader, PositionedBatch, ReadRequest
@@ -38,6 +39,8 @@ def open_data_file(
     match file_format:
         case FileFormat.PARQUET:
             return ParquetReader(io, location, table_schema=table_schema, name_mapping=name_mapping)
+        case FileFormat.AVRO:
+            return AvroReader(io, location, table_schema=table_schema, name_mapping=name_mapping)
         case FileFormat.ORC:
             return OrcReader(io, location, table_schema=table_schema, name_mapping=name_mapping)
         case _:

@@ -15,6 +15,14 @@ from pyspark.sql import SparkSession
 import icebergds
 
 _ORACLES = Path(__file__).resolve().parents[1] / "oracles"
+# Modules that have no part in writing tables: changing them does not outdate the cache.
+_NOT_WRITING = {
+    "comparison.py",
+    "index.py",
+    "java_environment.py",
+    "pyiceberg_tables.py",
+    "read.py",
+}
 
 
 @pytest.fixture(scope="session")
@@ -27,9 +35,7 @@ def java() -> JavaEnvironment:
 
 
 @pytest.fixture(scope="session")
-def java_tables(
-    java: JavaEnvironment, pytestconfig: pytest.Config
-) -> Mapping[str, ExpectedTable]:
+def java_tables(java: JavaEnvironment, pytestconfig: pytest.Config) -> Mapping[str, ExpectedTable]:
     """All tables of `oracles.tables`, written and read by Java Iceberg."""
     directory = _cached(pytestconfig, "java_tables", ICEBERG_VERSION)
     if not (directory / "index.json").exists():
@@ -49,7 +55,8 @@ def _cached(config: pytest.Config, name: str, version: str) -> Path:
     """A directory in pytest's cache that is another one as soon as the oracles change."""
     digest = hashlib.sha256(version.encode())
     for source in sorted(_ORACLES.rglob("*.py")):
-        digest.update(source.read_bytes())
+        if source.name not in _NOT_WRITING:
+            digest.update(source.read_bytes())
     cache = config.cache
     assert cache is not None
     root = cache.mkdir(name)

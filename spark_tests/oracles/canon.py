@@ -102,9 +102,7 @@ def _structs(array: pa.Array, fields: Sequence[Mapping[str, Any]]) -> list[Any]:
         index = array.type.get_field_index(field["name"])
         if index < 0 and field["type"] != "unknown":
             raise KeyError(f"field {field['name']} is missing from {array.type}")
-        children.append(
-            _values(flat[index], field["type"]) if index >= 0 else [None] * len(array)
-        )
+        children.append(_values(flat[index], field["type"]) if index >= 0 else [None] * len(array))
     return [
         [child[row] for child in children] if valid else None
         for row, valid in enumerate(array.is_valid().to_pylist())

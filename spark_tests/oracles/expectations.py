@@ -13,13 +13,12 @@ from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
-from py4j.protocol import Py4JJavaError
-from pyspark.errors import PySparkException
-
 from oracles.canon import canonical_rows, write_rows_file
 from oracles.collect import collect
 from oracles.java_table import IcebergTable
 from oracles.registry import TableCase
+from py4j.protocol import Py4JJavaError
+from pyspark.errors import PySparkException
 
 
 def expectations(case: TableCase, table: IcebergTable, directory: Path) -> dict[str, Any]:

@@ -124,7 +124,9 @@ class IcebergTable:
             .spec(spec)
             .partition(partition)
         )
-        return self.iceberg.write_all(builder.build(), self.iceberg.records(rows, delete_schema)).toDeleteFile()
+        return self.iceberg.write_all(
+            builder.build(), self.iceberg.records(rows, delete_schema)
+        ).toDeleteFile()
 
     def position_deletes(
         self, positions: Sequence[tuple[Any, Iterable[int]]], *, file_format: str = "parquet"
@@ -228,9 +230,7 @@ class IcebergTable:
         (group,) = self._by_partition([row], schema, spec)
         return group[0]
 
-    def _by_partition(
-        self, rows: Sequence[Row], schema: Any, spec: Any
-    ) -> list[tuple[Any, Any]]:
+    def _by_partition(self, rows: Sequence[Row], schema: Any, spec: Any) -> list[tuple[Any, Any]]:
         records = self.iceberg.records(rows, schema)
         if spec.isUnpartitioned():
             return [(None, records)]

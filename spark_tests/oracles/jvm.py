@@ -15,19 +15,16 @@ from typing import Any
 
 import pyarrow as pa
 import pyarrow.parquet as pq
-from pyspark.sql import SparkSession
-
 from oracles.arrow_schema import IcebergType, arrow_schema, numbered, struct
 from oracles.canon import canonical_rows
 from oracles.java_table import CATALOG, NAMESPACE, IcebergTable
+from pyspark.sql import SparkSession
 
 Row = Mapping[str, Any]
 PartitionField = tuple[str, str] | tuple[str, str, str]
 
 # Settings for many tiny jobs: compiling for speed would take longer than the work itself.
-_SHORT_RUN = (
-    "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC -Djdk.lang.Process.launchMechanism=VFORK"
-)
+_SHORT_RUN = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC -Djdk.lang.Process.launchMechanism=VFORK"
 _SMALL_QUERIES = {
     "spark.sql.codegen.wholeStage": "false",
     "spark.sql.codegen.factoryMode": "NO_CODEGEN",
@@ -151,7 +148,7 @@ class Iceberg:
         return lists.newArrayList(reader.project(schema).build())
 
     def read_rows(self, scan: Any, schema: Any) -> list[str]:
-        """Canonical rows that Java Iceberg's generic reader reads in `scan`, projected to `schema`."""
+        """Canonical rows that Java's generic reader reads in `scan`, projected to `schema`."""
         # Java's Parquet writer escapes odd names; the rows are the same under plain ones.
         plain = _with_plain_names(self.schema_json(schema))
         path = self._scratch_path()

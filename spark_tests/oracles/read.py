@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from pyspark.sql import SparkSession
-
 from oracles.canon import canonical_rows
 from oracles.collect import collect
 from oracles.comparison import difference
 from oracles.index import Expectation
+from pyspark.sql import SparkSession
 
 
 def read_rows(spark: SparkSession, location: str, expected: Expectation) -> list[str]:

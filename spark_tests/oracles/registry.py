@@ -53,8 +53,7 @@ def _variants(build: Build, formats: tuple[str, ...]) -> list[tuple[str, Any, tu
     if not formats:
         return [(build.__name__, build, ())]
     return [
-        (f"{build.__name__}_{name}", partial(build, file_format=name), (name,))
-        for name in formats
+        (f"{build.__name__}_{name}", partial(build, file_format=name), (name,)) for name in formats
     ]
 
 

@@ -204,7 +204,9 @@ def equality_deletes_on_evolved_column(iceberg: Iceberg, name: str) -> IcebergTa
     written.append(_rows(0, 12))
     written.row_delta(deletes=[written.equality_deletes(["n"], [{"n": 2}])])
     written.evolve(("updateColumn", "n", iceberg.type("long")), ("renameColumn", "n", "number"))
-    written.append([{"id": 40, "number": 2}, {"id": 41, "number": 1}, {"id": 42, "number": 1 << 40}])
+    written.append(
+        [{"id": 40, "number": 2}, {"id": 41, "number": 1}, {"id": 42, "number": 1 << 40}]
+    )
     keys = [{"number": 1}, {"number": 1 << 40}]
     written.row_delta(deletes=[written.equality_deletes(["number"], keys)])
     return written

@@ -186,7 +186,9 @@ def imported_partitions(iceberg: Iceberg, name: str) -> IcebergTable:
     frame = iceberg.spark.sql(f"{query} FROM range(9)")
     frame.write.partitionBy("p", "q").parquet(source)
     columns = [("id", "long"), ("v", "string"), ("p", "int"), ("q", "string")]
-    written = iceberg.create(name, columns, partition=[("p", "identity", "p"), ("q", "identity", "q")])
+    written = iceberg.create(
+        name, columns, partition=[("p", "identity", "p"), ("q", "identity", "q")]
+    )
     written.call("add_files", f"source_table => '`parquet`.`{source}`'")
     data_file = written.tasks()[0].file()
     written.row_delta(deletes=[written.position_deletes([(data_file, [0])])])

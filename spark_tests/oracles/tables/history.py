@@ -259,7 +259,9 @@ def replaced_table(iceberg: Iceberg, name: str) -> IcebergTable:
 def well_described(iceberg: Iceberg, name: str) -> IcebergTable:
     written = _appended(iceberg, name, 1)
     written.sql("ALTER TABLE {t} WRITE ORDERED BY part, v DESC")
-    written.java.updateSchema().setIdentifierFields(["id"]).updateColumnDoc("v", "a square").commit()
+    written.java.updateSchema().setIdentifierFields(["id"]).updateColumnDoc(
+        "v", "a square"
+    ).commit()
     written.append(_rows(40, 4))
     return written.call("compute_table_stats").call("compute_partition_stats")
 

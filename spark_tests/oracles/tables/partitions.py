@@ -54,9 +54,7 @@ def identity_of_each_type(iceberg: Iceberg, name: str) -> IcebergTable:
     written = iceberg.create(name, columns, partition=fields)
     wanted = {column.rstrip("!") for column, _ in columns}
     # U+0000 and U+FFFF cannot be part of a local file's name.
-    rows = [
-        {key: value for key, value in row.items() if key in wanted} for row in primitive_rows()
-    ]
+    rows = [{key: value for key, value in row.items() if key in wanted} for row in primitive_rows()]
     rows[2]["a_string"] = "\t\"'"
     written.append(rows)
     return written

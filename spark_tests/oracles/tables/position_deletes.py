@@ -176,9 +176,7 @@ def large_file_with_vectors(iceberg: Iceberg, name: str) -> IcebergTable:
             "read.split.open-file-cost": "1",
         },
     )
-    written.sql(
-        "INSERT INTO {t} SELECT id, cast(hash(id) AS int) FROM range(0, 150000, 1, 1)"
-    )
+    written.sql("INSERT INTO {t} SELECT id, cast(hash(id) AS int) FROM range(0, 150000, 1, 1)")
     written.sql("DELETE FROM {t} WHERE id BETWEEN 1000 AND 70000 OR id % 1000 = 3 OR id = 149999")
     return written.sql("DELETE FROM {t} WHERE id >= 131000 AND hash(id) % 2 = 0")
 

@@ -55,9 +55,7 @@ def initial_defaults(iceberg: Iceberg, name: str, file_format: str) -> IcebergTa
 @table("default values", "v3", "nested fields", formats=_DEFAULTING_FORMATS)
 def nested_defaults(iceberg: Iceberg, name: str, file_format: str) -> IcebergTable:
     point = struct(("x", "int"))
-    written = iceberg.create(
-        name, [("id!", "int"), ("s", point), ("l", list_of(point))], version=3
-    )
+    written = iceberg.create(name, [("id!", "int"), ("s", point), ("l", list_of(point))], version=3)
     rows = [{"id": 1, "s": {"x": 1}, "l": [{"x": 2}, None]}, {"id": 2}]
     written.append(rows, file_format=file_format)
     integer = iceberg.type("int")
