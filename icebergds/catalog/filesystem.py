@@ -95,13 +95,13 @@ def find_newest_metadata(io: FileIO, location: str, name: str) -> str:
     try:
         files = io.list(directory)
     except MissingFileError:
-        raise _no_such_table(name, directory) from None
+        raise _no_such_table(io, name, directory) from None
     versions: dict[int, list[str]] = {}
     for file in files:
         if (match := _METADATA_FILE.match(file)) is not None:
             versions.setdefault(int(match["v"] or match["n"]), []).append(file)
     if not versions:
-        raise _no_such_table(name, directory)
+        raise _no_such_table(io, name, directory)
     newest = versions[max(versions)]
     if len(newest) > 1:
         newest = _hinted(io, directory, newest) or newest
@@ -128,9 +128,11 @@ def _hinted(io: FileIO, directory: str, candidates: list[str]) -> list[str]:
     return [c for c in candidates if c in names or c.split(".", 1)[0] in names]
 
 
-def _no_such_table(name: str, directory: str) -> NoSuchTableError:
+def _no_such_table(io: FileIO, name: str, directory: str) -> NoSuchTableError:
+    place = io.resolve(directory)
+    where = directory if place == directory else f"{directory} (looked for at {place})"
     return NoSuchTableError(
         f"table {name}: no metadata file (v<N>.metadata.json or <N>-<uuid>.metadata.json) in "
-        f"{directory}; give the table's root directory, a metadata file, or a catalog and an "
+        f"{where}; give the table's root directory, a metadata file, or a catalog and an "
         "identifier (option('catalog', ...))"
     )

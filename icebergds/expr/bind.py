@@ -22,6 +22,7 @@ from icebergds.expr.nodes import (
     Or,
     Predicate,
     and_,
+    bound_expected,
     conjuncts,
     disjuncts,
     not_,
@@ -77,8 +78,10 @@ def field_ids(expr: Expr) -> frozenset[int]:
             return frozenset().union(*(field_ids(part) for part in disjuncts(expr)))
         case BoundPredicate(field_id=field_id):
             return frozenset((field_id,))
-        case _:
+        case AlwaysTrue() | AlwaysFalse():
             return frozenset()
+        case _:
+            raise bound_expected(expr)
 
 
 def _bind_predicate(predicate: Predicate, field: NestedField) -> Expr:

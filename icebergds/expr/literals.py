@@ -47,10 +47,10 @@ def place(field_type: ScalarType, literal: Any, time_zone: str | None = None) ->
 
     Numbers are taken by their exact value, but for two conversions that Spark makes as well: a
     Decimal for a floating-point column is the double nearest to it, and a float for a decimal
-    column is the shortest decimal that reads back as it. Text is parsed: numbers, ISO-8601 dates,
-    times and timestamps, uuids, `true` and `false`. Dates are midnights for timestamps, and
-    timestamps lie between dates. `time_zone` is the zone of dates, datetimes and text that say
-    none, for types whose values are instants.
+    column is the shortest decimal that reads back as it. Text is parsed as what the column holds:
+    numbers, ISO-8601 dates, times and timestamps, uuids, `true` and `false`. A date is its midnight
+    for timestamps, and a datetime lies between dates. `time_zone` is the zone of dates, datetimes
+    and text that say none, for types whose values are instants.
 
     Raises ValueError for a literal that cannot be compared with the type, saying why.
     """
@@ -69,7 +69,7 @@ def place(field_type: ScalarType, literal: Any, time_zone: str | None = None) ->
             assert isinstance(field_type, DecimalType)
             return _decimal_place(literal, field_type)
         case TypeId.DATE:
-            return _between_integers(Fraction(_local_nanos(literal), _NANOS_PER_DAY), *_range(32))
+            return _date_place(literal)
         case TypeId.TIME:
             nanos = Fraction(_time_nanos(literal), NANOS_PER_MICRO)
             return _between_integers(nanos, 0, _NANOS_PER_DAY // NANOS_PER_MICRO - 1)
@@ -190,6 +190,16 @@ def _decimal_place(literal: Any, field_type: DecimalType) -> Place:
             for unit in (units.floor, units.ceiling)
         )
     )
+
+
+def _date_place(literal: Any) -> Place:
+    # Text is a date or nothing: Spark would cut a time of day off, and compare timestamps with it.
+    days = (
+        Fraction(parse_date(literal))
+        if isinstance(literal, str)
+        else Fraction(_local_nanos(literal), _NANOS_PER_DAY)
+    )
+    return _between_integers(days, *_range(32))
 
 
 def _fraction(number: int | float | Decimal) -> Fraction:

@@ -9,11 +9,14 @@ from icebergds.expr.evaluate import matches
 from icebergds.expr.nodes import (
     FALSE,
     TRUE,
+    AlwaysFalse,
+    AlwaysTrue,
     And,
     BoundPredicate,
     Expr,
     Or,
     and_,
+    bound_expected,
     conjuncts,
     disjuncts,
     or_,
@@ -55,8 +58,10 @@ def _evaluator(
             return lambda partition: or_(*(part(partition) for part in parts))
         case BoundPredicate():
             return _predicate_evaluator(expr, spec, schema, positions)
-        case _:
+        case AlwaysTrue() | AlwaysFalse():
             return lambda _: expr
+        case _:
+            raise bound_expected(expr)
 
 
 def _predicate_evaluator(

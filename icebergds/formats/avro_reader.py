@@ -11,7 +11,7 @@ import json
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from types import TracebackType
-from typing import Self
+from typing import Any, Self
 
 import fastavro
 import pyarrow as pa
@@ -151,7 +151,7 @@ class AvroReader:
         for first in range(0, block.count, chunk_size):
             num_rows = min(chunk_size, block.count - first)
             try:
-                records = [
+                records: list[Any] = [
                     fastavro.schemaless_reader(stream, self._schema, None) for _ in range(num_rows)
                 ]
                 arrays = records_to_arrow(records, self._record, columns, self._location)

@@ -35,7 +35,7 @@ from icebergds.formats.manifest_parts import (
 )
 
 # Fewer entries than this are decoded faster one by one.
-FEW_ENTRIES = 24
+FEW_ENTRIES = 32
 # Blocks are decoded together up to this size, so that cursors and bytes stay in the caches.
 _CHUNK_BYTES = 4096 << 10
 

@@ -75,7 +75,10 @@ def write_manifest(
         UnsupportedFeatureError: a partition value's type cannot be stored.
     """
     partition = partition_type(spec, schema, history)
-    records = [_record(entry, partition, content, format_version, inherit) for entry in entries]
+    records = []
+    for entry in entries:
+        _check(entry.data_file, partition, content, format_version)
+        records.append(_inheriting(entry_record(entry, partition), entry.status, inherit))
     metadata = {
         "schema": json.dumps(schema_to_json(schema)),
         "schema-id": str(schema.schema_id),
@@ -89,37 +92,40 @@ def write_manifest(
     return write_container(avro_schema, records, metadata, codec, level)
 
 
-def _record(
-    entry: ManifestEntry,
-    partition: StructType,
-    content: ManifestContent,
-    format_version: int,
-    inherit: Collection[str],
-) -> dict[str, Any]:
-    file = entry.data_file
+def entry_record(entry: ManifestEntry, partition: StructType) -> dict[str, Any]:
+    """An entry as an Avro record with the fields of all versions, its values as stored."""
+    return {
+        "status": entry.status.value,
+        "snapshot_id": entry.snapshot_id,
+        "sequence_number": entry.data_sequence_number,
+        "file_sequence_number": entry.file_sequence_number,
+        "data_file": _data_file(entry.data_file, partition),
+    }
+
+
+def _check(
+    file: DataFile, partition: StructType, content: ManifestContent, format_version: int
+) -> None:
+    if format_version == 1 and content is ManifestContent.DELETES:
+        raise InvalidDataError(f"{file.file_path}: version 1 has no delete files")
     if (file.content is FileContent.DATA) is not (content is ManifestContent.DATA):
         raise InvalidDataError(
             f"{file.file_path}: a file of {file.content.name} has no place in a manifest of "
             f"{content.name.lower()}"
         )
-    if format_version == 1 and content is ManifestContent.DELETES:
-        raise InvalidDataError(f"{file.file_path}: version 1 has no delete files")
     if len(file.partition) != len(partition.fields):
         raise InvalidDataError(
             f"{file.file_path} has {len(file.partition)} partition values, its spec has "
             f"{len(partition.fields)} fields"
         )
-    record: dict[str, Any] = {
-        "status": entry.status.value,
-        "snapshot_id": entry.snapshot_id,
-        "sequence_number": entry.data_sequence_number,
-        "file_sequence_number": entry.file_sequence_number,
-        "data_file": _data_file(file, partition),
-    }
-    if entry.status is ManifestEntryStatus.ADDED:
+
+
+def _inheriting(
+    record: dict[str, Any], status: ManifestEntryStatus, inherit: Collection[str]
+) -> dict[str, Any]:
+    if status is ManifestEntryStatus.ADDED:
         for name in inherit:
-            target = record if name in record else record["data_file"]
-            target[name] = None
+            (record if name in record else record["data_file"])[name] = None
     return record
 
 

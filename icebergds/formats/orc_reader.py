@@ -39,6 +39,8 @@ from icebergds.spec.schema import Schema
 from icebergds.spec.types import TypeId
 
 _INSTANTS = frozenset({TypeId.TIMESTAMPTZ, TypeId.TIMESTAMPTZ_NS})
+# Earlier ones wrap timestamps that nanoseconds cannot hold, and say nothing.
+_FIRST_PYARROW_FOR_TIMESTAMPS = 25
 
 
 class OrcReader:
@@ -164,10 +166,18 @@ class OrcReader:
         return columns
 
     def _check_timestamps(self, leaves: AbstractSet[int], schema: Schema) -> None:
-        """Local times say nothing of instants: writers stored them in zones of their own."""
+        """Refuses timestamps that would not be read right.
+
+        Local times say nothing of instants: writers stored them in zones of their own.
+        """
         for column in walk_columns(self._columns):
             if not pa.types.is_timestamp(column.arrow_type) or column.leaves[0] not in leaves:
                 continue
+            if int(pa.__version__.partition(".")[0]) < _FIRST_PYARROW_FOR_TIMESTAMPS:
+                raise UnsupportedFeatureError(
+                    f"column {column.name!r} of {self._location}: reading timestamps from ORC "
+                    f"needs pyarrow {_FIRST_PYARROW_FOR_TIMESTAMPS}, this is {pa.__version__}"
+                )
             field = schema.find_field(-1 if column.field_id is None else column.field_id)
             if field is None:
                 continue

@@ -7,7 +7,7 @@ every set, so no data can be made, and no regular data happens to be, bad for al
 
 from __future__ import annotations
 
-import secrets
+import os
 from collections.abc import Sequence
 
 import numpy as np
@@ -35,7 +35,7 @@ _LOW_BYTES = np.array([(1 << 8 * count) - 1 for count in range(9)], dtype=np.uin
 
 def new_seed() -> int:
     """A seed that nobody can guess."""
-    return secrets.randbits(64)
+    return int.from_bytes(os.urandom(8), "little")
 
 
 def odd_multipliers(seed: int, first: int, count: int) -> Hashes:

@@ -49,8 +49,10 @@ def parse_column_list(text: str) -> list[tuple[str, ...]]:
     """Names from `a, b.c, `d.e`.f`: parts by dots, a part in backticks taken literally.
 
     Raises:
-        InvalidOptionError: a malformed name.
+        InvalidOptionError: a malformed name, or none at all.
     """
+    if not text.strip():
+        raise InvalidOptionError("columns: no column is named; name some, or leave columns out")
     items = _LISTED_NAME.findall(text)
     if ",".join(items) != text:
         raise InvalidOptionError(

@@ -3,19 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from pyspark.sql.datasource import DataSource
 from pyspark.sql.types import StructType
 
+from icebergds.errors import InvalidOptionError
 from icebergds.scan.projection import metadata_columns, parse_column_list, project_columns
-from icebergds.spark.options import ReadOptions, parse_read_options
 from icebergds.spark.reader import IcebergReader, PushdownReader
 from icebergds.spark.types import spark_schema
 from icebergds.spark.user_schema import project_user_schema
 from icebergds.spec.schema import Schema
 from icebergds.spec.types import NestedField
+from icebergds.table.read_options import ReadOptions, parse_read_options
 from icebergds.table.table import load_state
 from icebergds.table.time_travel import resolve_snapshot
 
@@ -40,6 +42,8 @@ class IcebergDataSource(DataSource):
         # Spark pickles this object after schema() and again with the reader: keep it small.
         self.options = dict(options)
         self._pin: _Pin | None = None
+        # Whether the columns are those of `schema()`, which Spark skips if the user gave a schema.
+        self._chose_columns = False
 
     @classmethod
     def name(cls) -> str:
@@ -49,6 +53,7 @@ class IcebergDataSource(DataSource):
         """The columns of the load; settles its snapshot."""
         options = parse_read_options(self.options)
         state, _, schema = self._resolve(options)
+        self._chose_columns = True
         if options.columns is None:
             return spark_schema(schema)
         names = parse_column_list(options.columns)
@@ -57,27 +62,44 @@ class IcebergDataSource(DataSource):
     def reader(self, schema: StructType) -> IcebergReader:
         """The reader for these columns, which `schema()` or the user has chosen."""
         options = parse_read_options(self.options)
+        if options.columns is not None and not self._chose_columns:
+            raise InvalidOptionError(
+                "option 'columns' and a schema given to the load both choose columns; give one"
+            )
         state, snapshot, table_schema = self._resolve(options)
         available = (*table_schema.fields, *_unshadowed(state, table_schema))
         columns = project_user_schema(schema, available, state.name)
         kind = PushdownReader if options.pushdown else IcebergReader
         return kind(options, state, snapshot, table_schema, columns)
 
+    def __getstate__(self) -> dict[str, Any]:
+        # Spark pickles the source before it plans, and may plan a load more than once: what it
+        # reads is settled by now, also where `schema()` was not called. Errors are the reader's.
+        if self._pin is None:
+            with suppress(Exception):
+                self._resolve(parse_read_options(self.options))
+        return self.__dict__
+
     def _resolve(self, options: ReadOptions) -> tuple[TableState, Snapshot | None, Schema]:
         """Table, snapshot and schema: those of the pin, or the newest, which become the pin."""
         pin = self._pin
-        state = load_state(
-            options.path if pin is None else pin.metadata_location,
-            catalog=options.catalog if pin is None else None,
-            catalog_properties=options.catalog_properties if pin is None else None,
-            storage_properties=options.storage_properties,
-            location_map=options.location_map,
-        )
         if pin is not None:
+            state = load_state(
+                pin.metadata_location,
+                storage_properties={**options.storage_properties, **options.catalog_properties},
+                location_map=options.location_map,
+            )
             metadata = state.metadata
             named = replace(state, name=options.path)
             snapshot = None if pin.snapshot_id is None else metadata.snapshot_by_id(pin.snapshot_id)
             return named, snapshot, metadata.schema_by_id(pin.schema_id)
+        state = load_state(
+            options.path,
+            catalog=options.catalog,
+            catalog_properties=options.catalog_properties,
+            storage_properties=options.storage_properties,
+            location_map=options.location_map,
+        )
         snapshot, schema = resolve_snapshot(state.metadata, options.time_travel, state.name)
         snapshot_id = None if snapshot is None else snapshot.snapshot_id
         self._pin = _Pin(state.metadata_location, snapshot_id, schema.schema_id)

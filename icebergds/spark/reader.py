@@ -11,18 +11,15 @@ import pyarrow as pa
 from pyspark.sql.datasource import DataSourceReader, InputPartition
 
 from icebergds.catalog.base import TableState
-from icebergds.expr.bind import bind
-from icebergds.expr.nodes import TRUE, Expr, and_
-from icebergds.expr.sql import parse_filter
-from icebergds.scan.plan import plan_scan
+from icebergds.expr.nodes import and_
 from icebergds.scan.read import read_partition
-from icebergds.scan.read_plan import ReadPlan
 from icebergds.scan.tasks import ScanPartition
-from icebergds.spark.options import ReadOptions, split_options
 from icebergds.spark.pushdown import bound_spark_filter
 from icebergds.spark.shape import shaper
 from icebergds.spec.schema import Schema
 from icebergds.spec.snapshot import Snapshot
+from icebergds.table.read_options import ReadOptions
+from icebergds.table.reading import make_read_plan, plan_shares
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,31 +49,14 @@ class IcebergReader(DataSourceReader):
         table_schema: Schema,
         columns: Schema,
     ) -> None:
-        metadata = state.metadata
         self._planning: _Planning | None = _Planning(options, state, snapshot)
-        self._plan = ReadPlan(
-            io=state.io,
-            columns=columns,
-            table_schema=table_schema,
-            specs=metadata.specs_by_id,
-            row_filter=_bound_filter(options, table_schema),
-            name_mapping=metadata.name_mapping(),
-            batch_size=options.batch_size,
-            delete_cache_bytes=options.delete_cache_bytes,
-        )
+        self._plan = make_read_plan(options, state, table_schema, columns)
 
     def partitions(self) -> list[InputPartition]:
         """The shares of the tasks, at least one."""
         planning = self._planning
         assert planning is not None, "partitions are planned where the reader was made"
-        shares = plan_scan(
-            planning.state.io,
-            planning.state.metadata,
-            planning.snapshot,
-            self._plan.table_schema,
-            self._plan.row_filter,
-            split_options(planning.options, planning.state.metadata.properties),
-        )
+        shares = plan_shares(planning.options, planning.state, planning.snapshot, self._plan)
         # Without a partition Spark runs one task all the same, and 4.1 hands it None.
         return [IcebergPartition(share) for share in shares or [ScanPartition(())]]
 
@@ -111,10 +91,3 @@ def _settle_worker() -> None:
         gc.collect()
         gc.freeze()
         _settled = True
-
-
-def _bound_filter(options: ReadOptions, schema: Schema) -> Expr:
-    if options.filter is None:
-        return TRUE
-    parsed = parse_filter(options.filter, time_zone=options.time_zone)
-    return bind(parsed, schema, case_sensitive=False)

@@ -9,6 +9,7 @@ from pyspark.sql import types as spark
 
 from icebergds.errors import InvalidOptionError
 from icebergds.spark.types import spark_type
+from icebergds.spec.reserved import is_reserved
 from icebergds.spec.schema import Schema
 from icebergds.spec.types import IcebergType, ListType, MapType, NestedField, StructType
 
@@ -21,8 +22,8 @@ def project_user_schema(
     Names match exactly, else without regard to case. A struct may leave fields out, at any depth.
 
     Raises:
-        InvalidOptionError: a column that the table `table` lacks, another type, or NOT NULL where
-            the table has an optional column.
+        InvalidOptionError: a column that the table `table` lacks, or named twice, no column at all,
+            another type, or NOT NULL where the table has an optional column.
     """
     return Schema(_project_struct(user, available, f"table {table}, schema given to the load"))
 
@@ -30,15 +31,21 @@ def project_user_schema(
 def _project_struct(
     user: spark.StructType, available: tuple[NestedField, ...], where: str
 ) -> tuple[NestedField, ...]:
+    if not user.fields and any(not is_reserved(field.field_id) for field in available):
+        raise InvalidOptionError(f"{where}: no column is named; name some, or give no schema")
+    found = [_find(wanted.name, available, where) for wanted in user.fields]
+    names: dict[int, str] = {}
+    for field, wanted in zip(found, user.fields, strict=True):
+        if field.field_id in names:
+            raise InvalidOptionError(
+                f"{where}: {names[field.field_id]!r} and {wanted.name!r} name the same column"
+            )
+        names[field.field_id] = wanted.name
     return tuple(
         _project_field(
-            _find(wanted.name, available, where),
-            wanted.name,
-            wanted.dataType,
-            wanted.nullable,
-            f"{where}: {wanted.name}",
+            field, wanted.name, wanted.dataType, wanted.nullable, f"{where}: {wanted.name}"
         )
-        for wanted in user.fields
+        for field, wanted in zip(found, user.fields, strict=True)
     )
 
 
@@ -102,7 +109,7 @@ def _project_type(field_type: IcebergType, wanted: spark.DataType, where: str) -
         case _:
             expected = spark_type(field_type)
             if type(wanted) is not type(expected) or (
-                isinstance(wanted, spark.DecimalType) and wanted != expected
+                isinstance(wanted, spark.DecimalType | spark.TimeType) and wanted != expected
             ):
                 raise InvalidOptionError(
                     f"{where} is {wanted.simpleString()} in the schema given, but the table's "

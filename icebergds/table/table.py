@@ -13,20 +13,16 @@ from icebergds.catalog.base import TableState
 from icebergds.catalog.filesystem import load_from_location
 from icebergds.catalog.loading import load_catalog
 from icebergds.errors import InvalidOptionError
-from icebergds.expr.bind import bind
-from icebergds.expr.nodes import TRUE, Expr
-from icebergds.expr.sql import parse_filter
 from icebergds.formats.arrow_types import schema_to_arrow
 from icebergds.io.fileio import FileIO
-from icebergds.scan.plan import plan_scan
 from icebergds.scan.projection import parse_column_list, project_columns
 from icebergds.scan.read import read_partition
-from icebergds.scan.read_plan import ReadPlan
-from icebergds.scan.splits import SplitOptions
 from icebergds.spec.metadata import TableMetadata
 from icebergds.spec.schema import Schema
 from icebergds.spec.snapshot import Snapshot, SnapshotRef
-from icebergds.table.time_travel import TimeTravel, resolve_snapshot
+from icebergds.table.read_options import parse_read_options, storage_properties
+from icebergds.table.reading import make_read_plan, plan_shares
+from icebergds.table.time_travel import resolve_snapshot
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -190,51 +186,52 @@ class TableScan:
 
         Raises:
             InvalidFilterError: the filter cannot be parsed, bound or used.
-            InvalidOptionError: no such column.
+            InvalidOptionError: no such column, or options that contradict each other.
             NoSuchSnapshotError: no such snapshot, branch or tag.
         """
-        metadata, io = self._state.metadata, self._state.io
-        travel = TimeTravel(snapshot_id=self.snapshot_id, branch=self.branch, tag=self.tag)
-        snapshot, schema = resolve_snapshot(metadata, travel, self._state.name)
-        row_filter: Expr = TRUE
-        if self.filter is not None:
-            time_zone = self.options.get("time-zone")
-            row_filter = bind(
-                parse_filter(self.filter, time_zone=time_zone), schema, case_sensitive=False
-            )
-        plan = ReadPlan(
-            io=io,
-            columns=project_columns(metadata, schema, parse_column_list(self.columns or "*")),
-            table_schema=schema,
-            specs=metadata.specs_by_id,
-            row_filter=row_filter,
-            name_mapping=metadata.name_mapping(),
-        )
-        shares = plan_scan(io, metadata, snapshot, schema, row_filter, SplitOptions())
+        state = self._state
+        options = parse_read_options({**self._options(), "path": state.metadata_location})
+        snapshot, schema = resolve_snapshot(state.metadata, options.time_travel, state.name)
+        names = parse_column_list("*" if options.columns is None else options.columns)
+        columns = project_columns(state.metadata, schema, names)
+        plan = make_read_plan(options, state, schema, columns)
+        shares = plan_shares(options, state, snapshot, plan)
         batches = [batch for share in shares for batch in read_partition(plan, share)]
-        return pa.Table.from_batches(batches, schema_to_arrow(plan.columns))
+        return pa.Table.from_batches(batches, schema_to_arrow(columns))
 
     def to_df(self, spark: SparkSession) -> DataFrame:
-        """The scan as a DataFrame, from a load of its own, pinned to this state of the table."""
+        """The scan as a DataFrame, from a load of its own, pinned to this state of the table.
+
+        Timestamps without an offset, in the filter and in options, are in the session's time zone.
+
+        Raises:
+            InvalidOptionError: an option that is an argument of `scan` as well.
+        """
+        zone = spark.conf.get("spark.sql.session.timeZone")
+        options = {**({"time-zone": zone} if zone else {}), **self._options()}
+        return spark.read.format("icebergpy").options(**options).load(self._state.metadata_location)
+
+    def _options(self) -> dict[str, str]:
+        """The read's options by name, as a data source in another process needs them."""
         io = self._state.io
-        given = {
+        arguments = {
             "filter": self.filter,
             "columns": self.columns,
             "snapshot-id": None if self.snapshot_id is None else str(self.snapshot_id),
             "branch": self.branch,
             "tag": self.tag,
-            "location-map": json.dumps(dict(io.location_map)) if io.location_map else None,
-            # The conditions of a session are in its time zone, which a data source cannot see.
-            "time-zone": None if self.filter is None else _time_zone(spark),
         }
-        options = {
-            **io.properties,
-            **{name: value for name, value in given.items() if value is not None},
-            **self.options,
+        named = {name: value for name, value in arguments.items() if value is not None}
+        further = {name.lower(): value for name, value in self.options.items()}
+        if both := sorted(named.keys() & further.keys()):
+            raise InvalidOptionError(
+                f"{', '.join(both)}: given as an argument of the scan and as an option; give one"
+            )
+        # Relative paths are relative to this process: the data source runs elsewhere.
+        location_map = {"": io.working_directory, **io.location_map}
+        return {
+            **storage_properties(io.properties),
+            "location-map": json.dumps(location_map),
+            **named,
+            **further,
         }
-        reader = spark.read.format("icebergpy").options(**options)
-        return reader.load(self._state.metadata_location)
-
-
-def _time_zone(spark: SparkSession) -> str | None:
-    return spark.conf.get("spark.sql.session.timeZone")

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+from collections.abc import Iterable
 from dataclasses import dataclass
 from difflib import get_close_matches
 
@@ -9,6 +11,8 @@ from icebergds.errors import NoSuchSnapshotError
 from icebergds.spec.metadata import TableMetadata
 from icebergds.spec.schema import Schema
 from icebergds.spec.snapshot import RefType, Snapshot
+
+_SNAPSHOT_ID = re.compile(r"-?\d+", re.ASCII)
 
 
 @dataclass(frozen=True, slots=True)
@@ -20,7 +24,8 @@ class TimeTravel:
         as_of_ms: the snapshot that was current at this time, milliseconds since 1970-01-01 UTC.
         branch: the head of a branch.
         tag: the snapshot of a tag.
-        version: a snapshot id, or the name of a branch or tag (Spark's `versionAsOf`).
+        version: a snapshot id, or the name of a branch or tag (Spark's `versionAsOf`); a number
+            is always an id, so that its meaning does not change when a snapshot expires.
     """
 
     snapshot_id: int | None = None
@@ -42,7 +47,7 @@ def resolve_snapshot(
         NoSuchSnapshotError: the table `name` has no such snapshot, branch or tag.
     """
     if travel.version is not None:
-        travel = _from_version(metadata, travel.version)
+        travel = _from_version(metadata, travel.version, name)
     if travel.snapshot_id is not None:
         return _with_its_schema(metadata, _by_id(metadata, travel.snapshot_id, name))
     if travel.as_of_ms is not None:
@@ -62,14 +67,18 @@ def resolve_snapshot(
     return metadata.current_snapshot(), metadata.schema()
 
 
-def _from_version(metadata: TableMetadata, version: str) -> TimeTravel:
-    if version in metadata.refs:
-        ref = metadata.refs[version]
+def _from_version(metadata: TableMetadata, version: str, name: str) -> TimeTravel:
+    if _SNAPSHOT_ID.fullmatch(version):
+        return TimeTravel(snapshot_id=int(version))
+    ref = metadata.refs.get(version)
+    if ref is not None:
         is_tag = ref.ref_type is RefType.TAG
         return TimeTravel(tag=version) if is_tag else TimeTravel(branch=version)
-    if version.isdigit():
-        return TimeTravel(snapshot_id=int(version))
-    return TimeTravel(branch=version)
+    if version == "main":
+        return TimeTravel(branch=version)
+    near = get_close_matches(version, metadata.refs, n=1)
+    hint = f"did you mean {near[0]}?" if near else f"it has {_listed(metadata.refs)}"
+    raise NoSuchSnapshotError(f"table {name}: no branch or tag {version!r}; {hint}")
 
 
 def _with_its_schema(metadata: TableMetadata, snapshot: Snapshot) -> tuple[Snapshot, Schema]:
@@ -96,9 +105,13 @@ def _by_ref(metadata: TableMetadata, ref_name: str, kind: RefType, name: str) ->
         elif near := get_close_matches(ref_name, others, n=1):
             hint = f"did you mean {near[0]}?"
         else:
-            hint = f"it has {', '.join(sorted(others)) or 'none'}"
+            hint = f"it has {_listed(others)}"
         raise NoSuchSnapshotError(f"table {name}: no {kind.value} {ref_name!r}; {hint}")
     return _by_id(metadata, ref.snapshot_id, name)
+
+
+def _listed(names: Iterable[str]) -> str:
+    return ", ".join(sorted(names)) or "none"
 
 
 def _history(metadata: TableMetadata) -> str:

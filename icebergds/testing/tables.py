@@ -14,7 +14,7 @@ from typing import Any
 
 from icebergds.formats.deletion_vector import encode_deletion_vector
 from icebergds.formats.manifest_list import read_snapshot_manifests, write_manifest_list
-from icebergds.formats.manifests import read_manifest, write_manifest
+from icebergds.formats.manifests import INHERITED, read_manifest, write_manifest
 from icebergds.formats.positions import PositionSet
 from icebergds.formats.puffin import NewBlob, encode_puffin
 from icebergds.io.fileio import FileIO
@@ -111,6 +111,10 @@ class TableBuilder:
             )
         self._replace_metadata(metadata)
 
+    def upgrade(self, format_version: int) -> None:
+        """Raises the format version; snapshots, manifests and files stay as they are."""
+        self._replace_metadata(replace(self.metadata, format_version=format_version))
+
     def data_file(
         self,
         rows: Sequence[Row],
@@ -155,8 +159,13 @@ class TableBuilder:
         spec_id: int | None = None,
         schema: Schema | None = None,
         with_metrics: bool = True,
+        equality_ids: Sequence[int] | None = None,
     ) -> DataFile:
-        """Writes an equality delete file: keys to delete, of top-level columns by name."""
+        """Writes an equality delete file: keys to delete, of top-level columns by name.
+
+        `equality_ids` says which fields, at any depth of structs, are compared, in which order;
+        all of the columns by default.
+        """
         schema = schema or self.schema
         fields = tuple(
             replace(field, required=False)
@@ -171,7 +180,9 @@ class TableBuilder:
         return replace(
             written,
             content=FileContent.EQUALITY_DELETES,
-            equality_ids=tuple(field.field_id for field in fields),
+            equality_ids=tuple(
+                (field.field_id for field in fields) if equality_ids is None else equality_ids
+            ),
             partition=partition,
             spec_id=self._spec_id(spec_id),
         )
@@ -218,25 +229,36 @@ class TableBuilder:
         branch: str = "main",
         operation: str = "append",
         with_summaries: bool = False,
+        data_sequence_numbers: Mapping[str, int] | None = None,
     ) -> int:
         """Commits files as one snapshot on a branch and returns its id.
 
         Args:
             files: data and delete files to add.
-            removed: files of earlier commits that are gone from now on.
+            removed: files of earlier commits that are gone from now on; of several deletion
+                vectors in one Puffin file only those that are named.
             with_summaries: record the ranges of partition values in the manifest list.
+            data_sequence_numbers: numbers of added files, by path, that do not inherit this
+                commit's: files with rows of earlier commits.
         """
         metadata = self.metadata
         parent = metadata.snapshot_by_ref(branch)
         number = metadata.last_sequence_number + 1 if metadata.format_version > 1 else 0
         snapshot_id = len(metadata.snapshots) + 1001
-        gone = {file.file_path for file in removed}
+        older = data_sequence_numbers or {}
+        gone = {(file.file_path, file.content_offset) for file in removed}
         manifests = [] if parent is None else list(read_snapshot_manifests(self.io, parent))
         manifests = [self._without(manifest, gone, number, snapshot_id) for manifest in manifests]
         for spec_id in sorted({file.spec_id for file in files}):
             for content in ManifestContent:
                 added = [
-                    ManifestEntry(ManifestEntryStatus.ADDED, snapshot_id, number, number, file)
+                    ManifestEntry(
+                        ManifestEntryStatus.ADDED,
+                        snapshot_id,
+                        older.get(file.file_path, number),
+                        number,
+                        file,
+                    )
                     for file in files
                     if file.spec_id == spec_id
                     and (file.content is FileContent.DATA) is (content is ManifestContent.DATA)
@@ -278,12 +300,18 @@ class TableBuilder:
         with_summaries: bool,
     ) -> ManifestFile:
         spec = self.metadata.specs_by_id[spec_id]
+        all_inherit = all(
+            entry.data_sequence_number == number
+            for entry in entries
+            if entry.status is ManifestEntryStatus.ADDED
+        )
         data = write_manifest(
             entries,
             spec,
             self.schema,
             format_version=self.metadata.format_version,
             content=content,
+            inherit=INHERITED if all_inherit else INHERITED - {"sequence_number"},
             history=self.metadata.schemas,
         )
         path = self.location / "metadata" / f"{uuid.uuid4()}-m0.avro"
@@ -332,10 +360,18 @@ class TableBuilder:
         return tuple(summaries)
 
     def _without(
-        self, manifest: ManifestFile, gone: set[str], number: int, snapshot_id: int
+        self,
+        manifest: ManifestFile,
+        gone: set[tuple[str, int | None]],
+        number: int,
+        snapshot_id: int,
     ) -> ManifestFile:
         if not gone:
             return manifest
+
+        def is_gone(entry: ManifestEntry) -> bool:
+            return (entry.data_file.file_path, entry.data_file.content_offset) in gone
+
         entries = read_manifest(
             self.io,
             manifest,
@@ -344,13 +380,13 @@ class TableBuilder:
             history=self.metadata.schemas,
             live_only=True,
         )
-        if not any(entry.data_file.file_path in gone for entry in entries):
+        if not any(map(is_gone, entries)):
             return manifest
         kept = [
             replace(
                 entry,
                 status=ManifestEntryStatus.DELETED
-                if entry.data_file.file_path in gone
+                if is_gone(entry)
                 else ManifestEntryStatus.EXISTING,
             )
             for entry in entries

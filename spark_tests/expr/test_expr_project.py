@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
+from decimal import Decimal
 from typing import Any
 
 import pytest
-from expr_strategies import DAY, Row, filters, predicates, rows, value_of
-from hypothesis import given, settings
+from expr_strategies import DAY, Row, filters, law, predicates, rows, value_of
+from hypothesis import given
 from hypothesis import strategies as st
 
 from icebergds.expr.evaluate import matches
-from icebergds.expr.nodes import FALSE, TRUE, BoundPredicate, Operation, and_, or_
+from icebergds.expr.nodes import FALSE, TRUE, BoundPredicate, Operation, Predicate, and_, or_
 from icebergds.expr.project import project, project_strict
 from icebergds.expr.residual import residual, residual_evaluator
 from icebergds.spec.partition import PartitionField, PartitionSpec
@@ -128,7 +129,7 @@ def check_laws(predicate: Any, of: IcebergType, transform: Transform, value: Any
     assert matches(left, {1: value}.__getitem__) == selected
 
 
-@settings(max_examples=800)
+@law(600)
 @given(st.data())
 def test_projections_hold_for_every_transform(data):
     transform, of = data.draw(st.sampled_from(PAIRS))
@@ -137,7 +138,7 @@ def test_projections_hold_for_every_transform(data):
     check_laws(predicate, of, transform, row[1], partition_value(transform, of, row[1]))
 
 
-@settings(max_examples=300)
+@law(300)
 @given(st.data())
 def test_projections_hold_for_dates_before_1970_one_too_late(data):
     """Java Iceberg up to 0.10 rounded towards zero."""
@@ -151,7 +152,7 @@ def test_projections_hold_for_dates_before_1970_one_too_late(data):
     check_laws(predicate, of, transform, row[1], part)
 
 
-@settings(max_examples=300)
+@law(300)
 @given(st.data())
 def test_projections_hold_for_longs_that_were_ints_when_written(data):
     transform = data.draw(st.sampled_from([TruncateTransform(w) for w in (2, 3, 10)]))
@@ -160,7 +161,7 @@ def test_projections_hold_for_longs_that_were_ints_when_written(data):
     check_laws(predicate, LONG, transform, row[1], apply(transform, INT, row[1]))
 
 
-@settings(max_examples=150)
+@law(150)
 @given(st.data())
 def test_projections_hold_for_whole_filters_and_several_partition_fields(data):
     columns = {1: data.draw(st.sampled_from(TYPES)), 2: data.draw(st.sampled_from(TYPES))}
@@ -187,6 +188,7 @@ def test_projections_hold_for_whole_filters_and_several_partition_fields(data):
         assert matches(evaluator(partition), value_of(row)) == selected
 
 
+@law()
 @given(st.data())
 def test_identity_leaves_nothing_of_a_filter(data):
     of = data.draw(st.sampled_from(TYPES))
@@ -208,6 +210,12 @@ def test_identity_leaves_nothing_of_a_filter(data):
         (ask("gt", 103, of=LONG), TruncateTransform(8), "#1000 gt_eq 104", "#1000 gt 96"),
         (ask("gt_eq", 104, of=LONG), TruncateTransform(8), "#1000 gt_eq 104", "#1000 gt 96"),
         (ask("eq", -1, of=LONG), TruncateTransform(8), "#1000 in (-8)", "false"),
+        (
+            ask("lt", Decimal("10.00"), of=DecimalType(4, 2)),
+            TruncateTransform(50),
+            "#1000 lt_eq Decimal('9.50')",
+            "#1000 lt Decimal('10.00')",
+        ),
         (ask("lt", "abcd", of=STRING), TruncateTransform(2), "#1000 lt_eq 'ab'", "#1000 lt 'ab'"),
         (ask("eq", "abcd", of=STRING), TruncateTransform(2), "#1000 in ('ab')", "false"),
         (ask("lt", DAY, of=TIMESTAMP), DayTransform(), "#1000 lt_eq 0", "#1000 lt 1"),
@@ -255,6 +263,12 @@ def test_integers_that_wrapped_around_are_found():
     assert projected(ask("lt", 5, of=INT), TruncateTransform(10)) == (
         "(#1000 lt_eq 0 or #1000 in (2147483646))"
     )
+    assert projected_strictly(ask("gt", 5, of=INT), TruncateTransform(10)) == (
+        "(#1000 gt 0 and #1000 not_in (2147483646))"
+    )
+    assert projected(ask("eq", -(2**31), of=INT), TruncateTransform(10)) == (
+        "#1000 in (-2147483650, 2147483646)"
+    )
 
 
 def test_fields_of_several_sources_tell_nothing():
@@ -301,6 +315,15 @@ def test_residual_keeps_what_the_partition_does_not_decide():
     assert residual(or_(after, other), spec, schema, (0,)) == other
     assert residual(after, spec, schema, (None,)) == FALSE
     assert residual(TRUE, spec, schema, (0,)) == TRUE
+
+
+def test_unbound_filters_are_refused():
+    unbound = Predicate(Operation.EQ, "a", (1,))
+    for function in (project, project_strict):
+        with pytest.raises(TypeError, match="bind"):
+            function(unbound, PartitionSpec(), schema_of({1: INT}))
+    with pytest.raises(TypeError, match="bind"):
+        residual(unbound, PartitionSpec(), schema_of({1: INT}), ())
 
 
 def test_residual_of_unpartitioned_files_is_the_filter():

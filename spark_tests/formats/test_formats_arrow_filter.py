@@ -7,8 +7,8 @@ from typing import Any
 
 import pyarrow as pa
 import pytest
-from expr.expr_strategies import SCALAR_TYPES, filters, rows, value_of
-from hypothesis import given, settings
+from expr.expr_strategies import SCALAR_TYPES, filters, law, rows, value_of
+from hypothesis import given
 from hypothesis import strategies as st
 
 from icebergds.expr.evaluate import matches
@@ -43,7 +43,7 @@ def ask(of: IcebergType, op: str, *literals: Any) -> BoundPredicate:
     return BoundPredicate(Operation(op), 1, of, literals)
 
 
-@settings(max_examples=300)
+@law(250)
 @given(st.data())
 def test_masks_select_the_rows_of_the_model(data):
     columns = {

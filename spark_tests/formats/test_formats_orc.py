@@ -9,6 +9,7 @@ import itertools
 from decimal import Decimal
 from pathlib import Path
 
+import fsspec
 import pyarrow as pa
 import pyarrow.orc as orc
 import pytest
@@ -190,6 +191,18 @@ def test_timestamps_beyond_what_can_be_read_are_refused_and_do_not_wrap(tmp_path
     with pytest.raises(UnsupportedFeatureError, match=r"f\.orc.*1677"):
         read_rows(location, Schema((optional(1, "t", TIMESTAMP),)))
     assert read_rows(location, Schema((optional(2, "a", INT),))) == [(1,), (2,)]
+
+
+def test_timestamps_are_refused_where_pyarrow_would_wrap_them(tmp_path, monkeypatch):
+    location = write_orc(
+        tmp_path / "f.orc",
+        [attributed("t", pa.timestamp("us"), 1), attributed("a", pa.int32(), 2)],
+        [[0], [1]],
+    )
+    monkeypatch.setattr(pa, "__version__", "24.0.0")
+    with pytest.raises(UnsupportedFeatureError, match=r"'t' of .*f\.orc.* needs pyarrow 25"):
+        read_rows(location, Schema((optional(1, "t", TIMESTAMP),)))
+    assert read_rows(location, Schema((optional(2, "a", INT),))) == [(1,)]
 
 
 @pytest.mark.parametrize(
@@ -377,6 +390,15 @@ def test_rows_are_counted_where_no_column_is_read(striped):
     reads = read_batches(striped, Schema(()), file_format=FileFormat.ORC)
     assert sum(read.num_rows for read in reads) == 5000
     assert reads[-1].first_position + reads[-1].num_rows == 5000
+
+
+def test_remote_files_are_read_too(striped):
+    store = fsspec.filesystem("memory")
+    store.pipe("/orc/f.orc", Path(striped).read_bytes())
+    try:
+        assert read_rows("memory:///orc/f.orc", NUMBERS) == [(n,) for n in range(5000)]
+    finally:
+        store.rm("/orc", recursive=True)
 
 
 def test_an_empty_file_has_no_batches(tmp_path):

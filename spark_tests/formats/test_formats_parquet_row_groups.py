@@ -8,6 +8,7 @@ import math
 from decimal import Decimal
 from pathlib import Path
 
+import fsspec
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
@@ -19,6 +20,7 @@ from icebergds.errors import CorruptFileError
 from icebergds.expr.bind import bind
 from icebergds.expr.evaluate import matches
 from icebergds.expr.nodes import Operation, Predicate, or_
+from icebergds.formats import parquet_reader
 from icebergds.spec.schema import Schema
 from icebergds.spec.types import (
     BINARY,
@@ -82,6 +84,18 @@ def test_every_row_is_in_exactly_one_of_any_splits(tmp_path_factory, cuts, group
         reads = read_batches(location, NUMBERS, split=(start, end - start))
         found += positions_and_values(reads)
     assert found == [(n, n) for n in range(95)]
+
+
+@pytest.mark.parametrize("fetch_limit", [0, 2000, 10**9])
+def test_remote_files_are_read_whatever_is_fetched_at_once(tmp_path, monkeypatch, fetch_limit):
+    monkeypatch.setattr(parquet_reader, "_FETCH_LIMIT", fetch_limit)
+    store = fsspec.filesystem("memory")
+    store.pipe("/parquet/n.parquet", Path(numbers(tmp_path)).read_bytes())
+    try:
+        reads = read_batches("memory:///parquet/n.parquet", NUMBERS)
+    finally:
+        store.rm("/parquet", recursive=True)
+    assert positions_and_values(reads) == [(n, n) for n in range(95)]
 
 
 def test_a_split_at_a_row_groups_start_owns_that_row_group(tmp_path):

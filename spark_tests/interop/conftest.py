@@ -40,7 +40,7 @@ def java_tables(java: JavaEnvironment, pytestconfig: pytest.Config) -> Mapping[s
     directory = _cached(pytestconfig, "java_tables", ICEBERG_VERSION)
     if not (directory / "index.json").exists():
         shutil.rmtree(directory, ignore_errors=True)
-        java.run("oracles.java_tables", str(directory), timeout_seconds=1800)
+        java.run("-m", "oracles.java_tables", str(directory), timeout_seconds=1800)
     return load_index(directory)
 
 

@@ -25,10 +25,11 @@ class JavaEnvironment:
     python: Path
     jar: Path
 
-    def run(self, module: str, *arguments: str, timeout_seconds: float | None = None) -> str:
-        """Runs a module of `spark_tests`; returns what it prints.
+    def run(self, *command: str, timeout_seconds: float | None = None) -> str:
+        """Runs the interpreter with the arguments `command`; returns what it prints.
 
-        Raises RuntimeError with the end of its error output if it fails.
+        Modules of `spark_tests` can be imported. Raises RuntimeError with the end of the error
+        output if the command fails.
         """
         environment = {
             **os.environ,
@@ -40,7 +41,7 @@ class JavaEnvironment:
         for variable in ("SPARK_HOME", "SPARK_CONF_DIR", "SPARK_REMOTE", "PYSPARK_DRIVER_PYTHON"):
             environment.pop(variable, None)
         done = subprocess.run(
-            [str(self.python), "-m", module, *arguments],
+            [str(self.python), *command],
             env=environment,
             cwd=_ROOT,
             capture_output=True,
@@ -49,7 +50,8 @@ class JavaEnvironment:
             check=False,
         )
         if done.returncode:
-            raise RuntimeError(f"{module} failed:\n{done.stdout[-2000:]}\n{done.stderr[-6000:]}")
+            what = " ".join(command)
+            raise RuntimeError(f"{what} failed:\n{done.stdout[-2000:]}\n{done.stderr[-6000:]}")
         return done.stdout
 
 

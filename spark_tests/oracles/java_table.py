@@ -111,22 +111,36 @@ class IcebergTable:
         """
         schema = self.java.schema()
         spec = self._spec(spec_id)
-        ids = [schema.findField(name).fieldId() for name in keys]
         delete_schema = schema.select([*keys, *columns])
         partition = self._partition(partition_of, schema, spec) if partition_of else None
+        records = self.iceberg.records(rows, delete_schema)
+        return self.write_equality_deletes(
+            keys, delete_schema, records, file_format=file_format, spec=spec, partition=partition
+        )
+
+    def write_equality_deletes(
+        self,
+        keys: Sequence[str],
+        schema: Any,
+        records: Any,
+        *,
+        file_format: str = "parquet",
+        spec: Any = None,
+        partition: Any = None,
+    ) -> Any:
+        """An equality delete file of Java records of a Java `schema`, not yet committed."""
+        spec = spec or self.java.spec()
         output = self._output(spec, partition, f"equality-deletes.{file_format}")
         builder = (
             self.iceberg.equality_delete_writer(file_format, output)
-            .schema(delete_schema)
+            .schema(schema)
             .setAll(self.java.properties())
             .metricsConfig(self.iceberg.api.MetricsConfig.forTable(self.java))
-            .equalityFieldIds(ids)
+            .equalityFieldIds([schema.findField(name).fieldId() for name in keys])
             .spec(spec)
             .partition(partition)
         )
-        return self.iceberg.write_all(
-            builder.build(), self.iceberg.records(rows, delete_schema)
-        ).toDeleteFile()
+        return self.iceberg.write_all(builder.build(), records).toDeleteFile()
 
     def position_deletes(
         self, positions: Sequence[tuple[Any, Iterable[int]]], *, file_format: str = "parquet"

@@ -50,7 +50,8 @@ def start_spark(warehouse: Path, jar: Path, **conf: str) -> SparkSession:
         ),
         catalog: "org.apache.iceberg.spark.SparkCatalog",
         f"{catalog}.type": "hadoop",
-        f"{catalog}.warehouse": warehouse.as_uri(),
+        # As Hadoop writes paths: so all paths of a table have one form.
+        f"{catalog}.warehouse": f"file:{warehouse}",
         f"{catalog}.cache-enabled": "false",
         **conf,
     }
@@ -71,7 +72,7 @@ class Iceberg:
         self.scratch = scratch
         self._numbers = count()
         hadoop_conf = spark._jsc.hadoopConfiguration()
-        self.catalog = self.api.hadoop.HadoopCatalog(hadoop_conf, warehouse.as_uri())
+        self.catalog = self.api.hadoop.HadoopCatalog(hadoop_conf, f"file:{warehouse}")
         self._record_class = self.jvm.java.lang.Class.forName("org.apache.iceberg.data.Record")
         self._write_all = self._method("org.apache.iceberg.io.FileWriter", "write", "Iterable")
         self._file_io = self.api.hadoop.HadoopFileIO(hadoop_conf)

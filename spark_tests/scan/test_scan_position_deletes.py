@@ -248,19 +248,46 @@ def test_memory_counts_paths_and_positions(tmp_path: Path) -> None:
     assert positions_nbytes(found) == 5 + sum(found[path].nbytes for path in found)
 
 
-def test_files_that_others_wrote_are_read() -> None:
-    paths = [
-        "dremio/sabot/kernel/src/test/resources/iceberg/table_with_delete/data/qux/"
-        "qux-delete-0.parquet",
-        "icebird/test/files/hyperparam-iceberg/java/bunnies/data/bunnies-pos-deletes.parquet",
-        "impala/testdata/data/iceberg_test/hadoop_catalog/ice/"
-        "iceberg_spark_compaction_with_dangling_delete/data/"
-        "delete-ca41ed5edf889878-632c88f100000001_1119661503_data.0.parq",
-    ]
-    for path in paths:
-        location = str(corpus_dir() / path)
-        table = pq.read_table(location)
-        rows = list(zip(table["file_path"].to_pylist(), table["pos"].to_pylist(), strict=True))
-        found = read_position_deletes(FileIO(), location, FileFormat.PARQUET)
-        assert rows
-        assert _plain(found) == _model(rows)
+_READERS = {
+    FileFormat.PARQUET: lambda path: pq.read_table(path).to_pylist(),
+    FileFormat.ORC: lambda path: orc.read_table(path).to_pylist(),
+    FileFormat.AVRO: lambda path: list(fastavro.reader(path.open("rb"))),
+}
+_MIXED = "java-gen/position_deletes_mixed_formats/data"
+
+
+@pytest.mark.parametrize(
+    ("path", "file_format"),
+    [
+        (
+            "dremio/sabot/kernel/src/test/resources/iceberg/table_with_delete/data/qux/"
+            "qux-delete-0.parquet",
+            FileFormat.PARQUET,
+        ),
+        (
+            "icebird/test/files/hyperparam-iceberg/java/bunnies/data/bunnies-pos-deletes.parquet",
+            FileFormat.PARQUET,
+        ),
+        (
+            "impala/testdata/data/iceberg_test/hadoop_catalog/ice/"
+            "iceberg_spark_compaction_with_dangling_delete/data/"
+            "delete-ca41ed5edf889878-632c88f100000001_1119661503_data.0.parq",
+            FileFormat.PARQUET,
+        ),
+        (
+            f"{_MIXED}/00000-62-e0defc15-ad04-4563-b443-0040fc04ff64-00001.parquet",
+            FileFormat.PARQUET,
+        ),
+        (f"{_MIXED}/00000-61-38a8f620-bee1-4777-8f9d-0579ce7dc03e-00001.orc", FileFormat.ORC),
+        (f"{_MIXED}/00000-63-321d5c85-78c7-48ee-8c86-952c6c8dd935-00001.avro", FileFormat.AVRO),
+    ],
+)
+def test_files_that_others_wrote_are_read(path: str, file_format: FileFormat) -> None:
+    location = corpus_dir() / path
+    rows = [(row["file_path"], row["pos"]) for row in _READERS[file_format](location)]
+    assert rows
+    found = read_position_deletes(FileIO(), str(location), file_format)
+    assert _plain(found) == _model(rows)
+    for wanted in _model(rows):
+        one = read_position_deletes(FileIO(), str(location), file_format, paths=[wanted])
+        assert _plain(one) == {wanted: _model(rows)[wanted]}

@@ -3,22 +3,25 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from datetime import UTC, datetime
+from datetime import date
 from difflib import get_close_matches
 from typing import Any, TypeVar
-from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
 from icebergds.errors import InvalidOptionError
+from icebergds.expr.literals import parse_timestamp, place
 from icebergds.scan.read_plan import DEFAULT_BATCH_SIZE, DEFAULT_DELETE_CACHE_BYTES
 from icebergds.scan.splits import SplitOptions
+from icebergds.spec.types import TIMESTAMPTZ
 from icebergds.table.time_travel import TimeTravel
 
 _Value = TypeVar("_Value")
 
-# Prefixes of properties that go to the storage or the catalog, unread by us.
-_PASSED_ON = ("s3.", "gcs.", "adls.", "hdfs.", "client.", "fs.", "catalog.")
+# Prefixes of properties that go to the storage and the catalog, unread by us.
+_STORAGE = ("s3.", "gcs.", "adls.", "hdfs.", "client.", "fs.")
+_CATALOG = "catalog."
 
 _KNOWN = (
     "path",
@@ -48,6 +51,9 @@ _TIME_TRAVEL = (
     "versionasof",
     "timestampasof",
 )
+
+
+_WHOLE_NUMBER = re.compile(r"[+-]?\d+", re.ASCII)
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,21 +97,17 @@ def parse_read_options(options: Mapping[str, str]) -> ReadOptions:
             "option('catalog', '<name>') with load('<db.table>'). A table created in Spark's "
             "session catalog loses its options; use a temporary view with OPTIONS instead"
         )
-    time_zone = given.get("time-zone")
+    time_zone = _parse(given, "time-zone", _known_zone, None)
     return ReadOptions(
         path=path,
         catalog=given.get("catalog"),
-        catalog_properties=_without_prefix(given, "catalog."),
-        storage_properties={
-            name: value
-            for name, value in given.items()
-            if name.startswith(_PASSED_ON) and not name.startswith("catalog.")
-        },
+        catalog_properties=_without_prefix(given, _CATALOG),
+        storage_properties=storage_properties(given),
         location_map=_parse(given, "location-map", _location_map, {}),
         time_travel=_parse_time_travel(given, time_zone),
         columns=given.get("columns"),
         filter=given.get("filter"),
-        time_zone=_parse(given, "time-zone", _known_zone, None),
+        time_zone=time_zone,
         split_size=_parse(given, "split-size", _positive, None),
         lookback=_parse(given, "lookback", _positive, None),
         file_open_cost=_parse(given, "file-open-cost", _not_negative, None),
@@ -117,32 +119,44 @@ def parse_read_options(options: Mapping[str, str]) -> ReadOptions:
     )
 
 
+def storage_properties(properties: Mapping[str, str]) -> dict[str, str]:
+    """Those properties that say how to reach the storage, such as `s3.endpoint`."""
+    return {name: value for name, value in properties.items() if name.startswith(_STORAGE)}
+
+
 def split_options(options: ReadOptions, properties: Mapping[str, str]) -> SplitOptions:
     """How to pack tasks: an option wins over the table's property, that over the default."""
     default = SplitOptions()
 
-    def choose(option: int | None, name: str, fallback: int) -> int:
+    def choose(option: int | None, name: str, fallback: int, least: int = 1) -> int:
         if option is not None:
             return option
-        return int(_parse(properties, name, _positive, fallback))
+        convert = _positive if least else _not_negative
+        return int(_parse(properties, name, convert, fallback))
 
     return SplitOptions(
         choose(options.split_size, "read.split.target-size", default.split_size),
         choose(options.lookback, "read.split.planning-lookback", default.lookback),
-        choose(options.file_open_cost, "read.split.open-file-cost", default.file_open_cost),
+        choose(options.file_open_cost, "read.split.open-file-cost", default.file_open_cost, 0),
     )
 
 
 def _refuse_unknown(given: Mapping[str, str]) -> None:
+    if "provider" in given and "owner" in given:
+        raise InvalidOptionError(
+            "tables of Spark's session catalog (CREATE TABLE, saveAsTable) lose their options "
+            "there, so they cannot be read again; create a view instead: CREATE TEMPORARY VIEW v "
+            "USING icebergpy OPTIONS (path '<table location>')"
+        )
     known = {name.lower(): name for name in _KNOWN}
     for name in given:
-        if name in known or name.startswith(_PASSED_ON):
+        if name in known or name.startswith((*_STORAGE, _CATALOG)):
             continue
         near = get_close_matches(name, known, n=1)
-        hint = f"; did you mean {known[near[0]]!r}?" if near else ""
+        hint = f"; did you mean {known[near[0]]!r}?" if near else "."
         raise InvalidOptionError(
             f"unknown option {name!r}{hint} Known options: {', '.join(_KNOWN)}, and properties "
-            f"of catalog and storage that begin with {', '.join(_PASSED_ON)}"
+            f"of catalog and storage that begin with {', '.join((*_STORAGE, _CATALOG))}"
         )
 
 
@@ -214,9 +228,9 @@ def _boolean(text: str) -> bool:
 
 def _known_zone(text: str) -> str:
     try:
-        ZoneInfo(text)
-    except (ZoneInfoNotFoundError, ValueError):
-        raise ValueError("expected a time zone such as Europe/Berlin or UTC") from None
+        place(TIMESTAMPTZ, date(1970, 1, 1), text)
+    except ValueError:
+        raise ValueError("expected a time zone such as Europe/Berlin, +02:00 or UTC") from None
     return text
 
 
@@ -231,20 +245,19 @@ def _location_map(text: str) -> dict[str, str]:
 
 
 def _timestamp_ms(text: str, time_zone: str | None) -> int:
-    if text.strip().lstrip("-").isdigit():
+    if _WHOLE_NUMBER.fullmatch(text.strip()):
         # Spark reads a bare number as seconds since the epoch.
         return int(text) * 1000
     try:
-        moment = datetime.fromisoformat(text.strip())
+        moment = parse_timestamp(text.strip())
     except ValueError:
         raise ValueError(
             "expected a timestamp such as 2026-01-31T12:00:00Z, or seconds since the epoch"
         ) from None
-    if moment.tzinfo is None:
-        if time_zone is None:
-            raise ValueError(
-                "the session's time zone is not known to a data source; give an offset "
-                "(2026-01-31T12:00:00Z) or option('time-zone', '<zone>')"
-            )
-        moment = moment.replace(tzinfo=ZoneInfo(_known_zone(time_zone)))
-    return int(moment.astimezone(UTC).timestamp() * 1000)
+    if moment.tzinfo is None and time_zone is None:
+        raise ValueError(
+            "the session's time zone is not known to a data source; give an offset "
+            "(2026-01-31T12:00:00Z) or option('time-zone', '<zone>')"
+        )
+    micros: int = place(TIMESTAMPTZ, moment, time_zone).floor
+    return micros // 1000

@@ -1,0 +1,691 @@
+"""Random small tables, a commit at a time, in files and in the model at once.
+
+Values come from small pools, so that rows, keys, bounds, partitions and literals meet often.
+"""
+
+from __future__ import annotations
+
+import math
+import struct
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from decimal import Decimal
+from pathlib import Path
+from typing import Any, TypeVar
+
+import fastavro
+from hypothesis import strategies as st
+from scan_model import (
+    ModelDelete,
+    ModelFile,
+    ModelState,
+    Row,
+    TableFacts,
+    deleted_positions,
+    leaf_value,
+    output,
+    partition_key,
+    rows_of,
+)
+
+from icebergds.expr.nodes import SETS, TRUE, UNARY, BoundPredicate, Expr, Operation, and_, or_
+from icebergds.spec.manifest import DataFile
+from icebergds.spec.partition import FIRST_PARTITION_FIELD_ID, PartitionField, PartitionSpec
+from icebergds.spec.promotion import can_promote
+from icebergds.spec.reserved import LAST_UPDATED_SEQUENCE_NUMBER, ROW_ID
+from icebergds.spec.schema import Schema
+from icebergds.spec.transforms import (
+    BucketTransform,
+    DayTransform,
+    HourTransform,
+    IdentityTransform,
+    MonthTransform,
+    Transform,
+    TruncateTransform,
+    VoidTransform,
+    YearTransform,
+    apply,
+    can_transform,
+)
+from icebergds.spec.types import (
+    BINARY,
+    BOOLEAN,
+    DATE,
+    DOUBLE,
+    FLOAT,
+    INT,
+    LONG,
+    STRING,
+    TIMESTAMP,
+    UNKNOWN,
+    UUID,
+    DecimalType,
+    IcebergType,
+    ListType,
+    NestedField,
+    StructType,
+    is_scalar,
+)
+from icebergds.testing.tables import TableBuilder
+
+_T = TypeVar("_T")
+Draw = Callable[[st.SearchStrategy[_T]], _T]
+
+_DAY = 86_400_000_000
+_NARROW, _WIDE = DecimalType(4, 2), DecimalType(20, 2)
+_THIRD: float = struct.unpack("<f", struct.pack("<f", 1 / 3))[0]
+_INTS = [-3, -1, 0, 1, 2, 3, 2**31 - 1]
+_FLOATS = [0.0, -0.0, 1.5, -1.5, math.nan, math.inf, -math.inf, _THIRD]
+_DECIMALS = [Decimal("-1.50"), Decimal("0.00"), Decimal("0.49"), Decimal("99.99")]
+_POOLS: dict[IcebergType, list[Any]] = {
+    BOOLEAN: [False, True],
+    INT: _INTS,
+    LONG: [*_INTS, -(2**63), 2**40],
+    FLOAT: _FLOATS,
+    DOUBLE: [*_FLOATS, 0.1, 1e300],
+    _NARROW: _DECIMALS,
+    _WIDE: [*_DECIMALS, Decimal("-123456789012345678.90")],
+    DATE: [-366, -1, 0, 1, 31, 365, 18_262],
+    TIMESTAMP: [-_DAY, -1, 0, 1, _DAY // 24, _DAY, 31 * _DAY, 365 * _DAY + 1],
+    STRING: ["", "a", "ab", "abc", "b", "\u00e9", "\uffff", "\U00010000"],
+    BINARY: [b"", b"a", b"ab", b"\x00", b"\xff", b"\xff\xff"],
+    UUID: [bytes([first]) + bytes(14) + bytes([last]) for first in (0, 0x80) for last in (0, 1)],
+}
+_TYPES: list[IcebergType] = [*(t for t in _POOLS if t != _WIDE), INT, INT, STRING]
+_TRANSFORMS: list[Transform] = [
+    IdentityTransform(),
+    IdentityTransform(),
+    BucketTransform(2),
+    TruncateTransform(2),
+    YearTransform(),
+    MonthTransform(),
+    DayTransform(),
+    HourTransform(),
+    VoidTransform(),
+]
+_NAMES = ["a", "b", "c", "d", "e", "f", "g", "h"]
+_DANGLING = "/nowhere/data-gone.parquet"
+
+
+class RandomTable:
+    """A table under construction, and what its snapshots hold by the model.
+
+    Args:
+        draw: draws from a strategy.
+        location: the table's root directory.
+        with_equality_deletes: whether commits may have them.
+        format_versions: of the table at first; it may be raised to the last of them.
+    """
+
+    def __init__(
+        self,
+        draw: Draw[Any],
+        location: Path,
+        *,
+        with_equality_deletes: bool = True,
+        format_versions: Sequence[int] = (1, 2, 3),
+    ) -> None:
+        self._draw = draw
+        self._with_equality_deletes = with_equality_deletes
+        self._versions = format_versions
+        version = draw(st.sampled_from(format_versions))
+        self._last_column_id = 0
+        fields = tuple(
+            self._new_field(name, version, added=False)
+            for name in _NAMES[: draw(st.integers(1, 4))]
+        )
+        schema = Schema(fields)
+        spec = PartitionSpec(0, self._new_parts(schema, (), FIRST_PARTITION_FIELD_ID))
+        self.builder = TableBuilder(location, schema, spec=spec, format_version=version)
+        self.states: dict[int, ModelState] = {}
+        self._added: list[ModelFile] = []
+        self._base = ModelState()
+
+    @property
+    def facts(self) -> TableFacts:
+        return TableFacts(self.builder.metadata.schemas, self.builder.metadata.specs_by_id)
+
+    def step(self) -> None:
+        """One random commit or change of the table's metadata."""
+        metadata = self.builder.metadata
+        steps = [self._commit] * 6 + [self._evolve_schema] * 3 + [self._evolve_spec]
+        if metadata.format_version < self._versions[-1]:
+            steps.append(self._upgrade)
+        if metadata.snapshots:
+            steps.append(self._branch)
+        self._one_of(steps)()
+
+    # Changes of metadata.
+
+    def _upgrade(self) -> None:
+        self.builder.upgrade(self.builder.metadata.format_version + 1)
+
+    def _branch(self) -> None:
+        snapshot = self._one_of(self.builder.metadata.snapshots)
+        self.builder.branch(self._one_of(["audit", "test"]), snapshot.snapshot_id)
+
+    def _evolve_spec(self) -> None:
+        metadata = self.builder.metadata
+        old = metadata.spec().fields
+        kept: list[PartitionField] = []
+        for part in old:
+            if self._draw(st.booleans()):
+                kept.append(part)
+            elif metadata.format_version == 1:
+                kept.append(replace(part, transform=VoidTransform()))
+        known = [part for spec in metadata.partition_specs for part in spec.fields]
+        new = self._new_parts(self.builder.schema, kept, metadata.last_partition_id + 1, known)
+        spec_id = max(metadata.specs_by_id) + 1
+        self.builder.evolve(spec=PartitionSpec(spec_id, (*kept, *new)))
+
+    def _new_parts(
+        self,
+        schema: Schema,
+        kept: Sequence[PartitionField],
+        next_id: int,
+        known: Sequence[PartitionField] = (),
+    ) -> tuple[PartitionField, ...]:
+        sources = [f for f in _leaves(schema.fields) if f.field_type != UNKNOWN]
+        parts: list[PartitionField] = []
+        for _ in range(self._draw(st.integers(0, 2))):
+            source = self._one_of(sources) if sources else None
+            transform = self._one_of(_TRANSFORMS)
+            if source is None or not can_transform(transform, source.field_type):
+                continue
+            same = ((source.field_id,), transform)
+            if any((part.source_ids, part.transform) == same for part in (*kept, *parts)):
+                continue
+            # Partition Evolution: equivalent fields keep their id.
+            found = [p.field_id for p in known if (p.source_ids, p.transform) == same]
+            if found and found[-1] not in {part.field_id for part in (*kept, *parts)}:
+                field_id = found[-1]
+            else:
+                field_id, next_id = next_id, next_id + 1
+            parts.append(PartitionField((source.field_id,), field_id, transform, f"p{field_id}"))
+        return tuple(parts)
+
+    def _evolve_schema(self) -> None:
+        metadata = self.builder.metadata
+        self._last_column_id = max(self._last_column_id, metadata.last_column_id)
+        fields = list(self.builder.schema.fields)
+        change = self._one_of([self._add, self._drop, self._rename, self._promote, self._shuffle])
+        change(fields)
+        schema_id = max(schema.schema_id for schema in metadata.schemas) + 1
+        self.builder.evolve(schema=Schema(tuple(fields), schema_id))
+
+    def _add(self, fields: list[NestedField]) -> None:
+        version = self.builder.metadata.format_version
+        at = self._draw(st.integers(0, len(fields) - 1))
+        inside = fields[at].field_type
+        if isinstance(inside, StructType) and self._draw(st.booleans()):
+            child = self._new_field(self._free_name(inside.fields), version, nested=True)
+            fields[at] = replace(fields[at], field_type=StructType((*inside.fields, child)))
+        else:
+            fields.append(self._new_field(self._free_name(fields), version))
+
+    def _drop(self, fields: list[NestedField]) -> None:
+        sources = {
+            part.source_id
+            for part in self.builder.metadata.spec().fields
+            if not isinstance(part.transform, VoidTransform)
+        }
+        at = self._draw(st.integers(0, len(fields) - 1))
+        field = fields[at]
+        inside = field.field_type
+        if isinstance(inside, StructType) and len(inside.fields) > 1 and self._draw(st.booleans()):
+            kept = [f for f in inside.fields[1:] if f.field_id not in sources]
+            if len(kept) == len(inside.fields) - 1 and inside.fields[0].field_id not in sources:
+                fields[at] = replace(field, field_type=StructType(tuple(kept)))
+        elif len(fields) > 1 and not sources & {f.field_id for f in _leaves([field])}:
+            del fields[at]
+
+    def _rename(self, fields: list[NestedField]) -> None:
+        at = self._draw(st.integers(0, len(fields) - 1))
+        fields[at] = replace(fields[at], name=self._free_name(fields))
+
+    def _promote(self, fields: list[NestedField]) -> None:
+        metadata = self.builder.metadata
+        sources = {p.source_id for s in metadata.partition_specs for p in s.fields}
+
+        def wider(field: NestedField) -> NestedField:
+            match field.field_type:
+                case StructType(fields=inner):
+                    return replace(field, field_type=StructType(tuple(map(wider, inner))))
+                case ListType():
+                    return field
+            for wide in (LONG, DOUBLE, _WIDE, TIMESTAMP):
+                changes_value = field.field_type == DATE and (
+                    field.field_id in sources or field.initial_default is not None
+                )
+                if (
+                    can_promote(field.field_type, wide, metadata.format_version)
+                    and not changes_value
+                ):
+                    return replace(field, field_type=wide)
+            return field
+
+        at = self._draw(st.integers(0, len(fields) - 1))
+        fields[at] = wider(fields[at])
+
+    def _shuffle(self, fields: list[NestedField]) -> None:
+        fields[:] = self._draw(st.permutations(fields))
+
+    def _new_field(
+        self, name: str, version: int, *, added: bool = True, nested: bool = False
+    ) -> NestedField:
+        self._last_column_id += 1
+        field_id = self._last_column_id
+        kind = self._draw(st.integers(0, 11))
+        if kind == 0 and not nested:
+            children = tuple(
+                self._new_field(child, version, added=False, nested=True)
+                for child in _NAMES[: self._draw(st.integers(1, 3))]
+            )
+            return NestedField(field_id, name, StructType(children))
+        if kind == 1 and not nested:
+            self._last_column_id += 1
+            return NestedField(field_id, name, ListType(self._last_column_id, INT))
+        if kind == 2 and version >= 3:
+            return NestedField(field_id, name, UNKNOWN)
+        field_type = self._one_of(_TYPES)
+        if not added:
+            # Arrow refuses to write null structs around required fields.
+            return NestedField(field_id, name, field_type, not nested and self._rarely())
+        if version < 3 or self._draw(st.booleans()):
+            return NestedField(field_id, name, field_type)
+        default = self._draw(st.sampled_from(_POOLS[field_type]))
+        if default != default:
+            default = 0.0
+        is_required = not nested and self._draw(st.booleans())
+        return NestedField(field_id, name, field_type, is_required, initial_default=default)
+
+    def _free_name(self, fields: Sequence[NestedField]) -> str:
+        taken = {field.name for field in fields}
+        return self._one_of(
+            [name for name in (*_NAMES, "a.b", "A ,`", "x", "y") if name not in taken]
+        )
+
+    # Commits.
+
+    def _commit(self) -> None:
+        metadata = self.builder.metadata
+        branches = [name for name, ref in metadata.refs.items() if ref.ref_type.value == "branch"]
+        branch = self._one_of(["main", "main", *branches])
+        parent = metadata.snapshot_by_ref(branch)
+        self._base = ModelState() if parent is None else self.states[parent.snapshot_id]
+        self._added = []
+        deletes: list[ModelDelete] = []
+        removed: list[DataFile] = []
+        older: dict[str, int] = {}
+        kind = self._one_of(["append", "append", "delete", "both", "both", "remove", "rewrite"])
+        if kind in ("append", "both") or not self._base.files:
+            self._append()
+        if kind in ("delete", "both"):
+            self._delete(deletes, removed)
+        if kind == "remove":
+            removed += [file.data_file for file in self._some(self._base.files)]
+            removed += [d.data_file for d in self._some(self._base.deletes)[:1]]
+        if kind == "rewrite" and parent is not None and metadata.format_version > 1:
+            removed += self._rewrite(parent.sequence_number, older)
+        snapshot_id = self.builder.commit(
+            *(file.data_file for file in self._added),
+            *(delete.data_file for delete in deletes),
+            removed=removed,
+            branch=branch,
+            with_summaries=self._draw(st.booleans()),
+            data_sequence_numbers=older,
+        )
+        snapshot = self.builder.metadata.snapshots_by_id[snapshot_id]
+        number = snapshot.sequence_number
+        state = self._base.changed(
+            (replace(f, sequence_number=older.get(f.path, number)) for f in self._added),
+            (replace(d, sequence_number=number) for d in deletes),
+            removed,
+        )
+        assert snapshot.manifest_list is not None
+        first_row_ids = inherited_first_row_ids(snapshot.manifest_list)
+        self.states[snapshot_id] = replace(state, first_row_ids=first_row_ids)
+
+    def _append(self) -> None:
+        schemas = [self.builder.schema] * 4 + [self._one_of(self.builder.metadata.schemas)]
+        schema = self._one_of(schemas)
+        stored = [field for field in schema.fields if field.field_type != UNKNOWN]
+        specs = [
+            spec
+            for spec in self.builder.metadata.partition_specs
+            if all(schema.find_field(part.source_id) is not None for part in spec.fields)
+        ]
+        default = [spec for spec in specs if spec.spec_id == self.builder.metadata.default_spec_id]
+        if not specs:
+            return
+        spec = self._one_of([*default * 4, *specs])
+        row = st.tuples(*(_values(field) for field in stored))
+        by_partition: dict[tuple[Any, ...], tuple[DataFile, list[Row]]] = {}
+        for values in self._draw(st.lists(row, min_size=1, max_size=7)):
+            partition = _partition_of(spec, schema, stored, values)
+            file = DataFile(None, "", None, spec.spec_id, partition, 0, 0)  # type: ignore[arg-type]
+            by_partition.setdefault(partition_key(file), (file, []))[1].append(values)
+        for file, rows in by_partition.values():
+            cut = self._draw(st.integers(0, 2 * len(rows)))
+            for part in (rows[:cut], rows[cut:]):
+                if part:
+                    self._write(part, stored, spec, file.partition)
+
+    def _write(
+        self,
+        rows: Sequence[Row],
+        stored: Sequence[NestedField],
+        spec: PartitionSpec,
+        partition: tuple[Any, ...],
+    ) -> ModelFile:
+        fixed = {
+            part.source_id for part in spec.fields if isinstance(part.transform, IdentityTransform)
+        }
+        # Column Projection: files that came from Hive lack the partition columns.
+        lacks = fixed if self._draw(st.integers(0, 5)) == 0 else set()
+        kept = [i for i, field in enumerate(stored) if field.field_id not in lacks]
+        if not kept:
+            kept = list(range(len(stored)))
+        schema = Schema(tuple(stored[i] for i in kept))
+        rows = [tuple(row[i] for i in kept) for row in rows]
+        data_file = self.builder.data_file(
+            rows,
+            partition=partition,
+            spec_id=spec.spec_id,
+            schema=schema,
+            row_group_size=self._one_of([None, 1, 2, 3]),
+        )
+        file = ModelFile(self._weakened(data_file, schema), 0, schema, tuple(rows))
+        self._added.append(file)
+        return file
+
+    def _rewrite(self, number: int, older: dict[str, int]) -> list[DataFile]:
+        """Compacts the live rows of a partition; their deletes are then done."""
+        chosen = self._some(self._base.files)
+        chosen = [
+            f for f in chosen if partition_key(f.data_file) == partition_key(chosen[0].data_file)
+        ]
+        schema, facts = self.builder.schema, self.facts
+        stored = [field for field in schema.fields if field.field_type != UNKNOWN]
+        if self.builder.metadata.format_version >= 3:
+            stored += [ROW_ID, LAST_UPDATED_SEQUENCE_NUMBER]
+        state = ModelState(tuple(chosen), self._base.deletes, self._base.first_row_ids)
+        live = [
+            tuple(output(row, field, state, facts) for field in stored)
+            for row in rows_of(state, facts)
+            if not row.is_deleted
+        ]
+        if live and stored:
+            spec = facts.specs[chosen[0].data_file.spec_id]
+            written = self._write(live, stored, spec, chosen[0].data_file.partition)
+            older[written.path] = number
+        return [file.data_file for file in chosen]
+
+    def _delete(self, deletes: list[ModelDelete], removed: list[DataFile]) -> None:
+        version = self.builder.metadata.format_version
+        if version == 1:
+            return
+        kinds = [self._delete_positions if version == 2 else self._delete_by_vectors]
+        if self._with_equality_deletes:
+            kinds.append(self._delete_keys)
+        for kind in self._draw(st.lists(st.sampled_from(kinds), min_size=1, max_size=3)):
+            if kind != self._delete_by_vectors or not any(
+                d.data_file.is_deletion_vector for d in deletes
+            ):
+                kind(deletes, removed)
+
+    def _delete_positions(self, deletes: list[ModelDelete], _: list[DataFile]) -> None:
+        chosen = self._some([*self._base.files, *self._added])
+        groups: dict[object, list[ModelFile]] = {}
+        by_file = self._draw(st.booleans())
+        for file in chosen:
+            key = file.path if by_file else partition_key(file.data_file)
+            groups.setdefault(key, []).append(file)
+        for files in groups.values():
+            positions = {file.path: self._positions(file) for file in files}
+            if not by_file and self._draw(st.booleans()):
+                # One that does not exist, and any that may lie in another partition.
+                positions[_DANGLING] = frozenset({0})
+                other = self._one_of(chosen)
+                positions.setdefault(other.path, self._positions(other))
+            data_file = self.builder.position_deletes(
+                {path: sorted(found) for path, found in positions.items()},
+                partition=files[0].data_file.partition,
+                spec_id=files[0].data_file.spec_id,
+            )
+            if by_file and self._draw(st.booleans()):
+                data_file = replace(data_file, referenced_data_file=files[0].path)
+            if self._draw(st.booleans()):
+                data_file = replace(data_file, lower_bounds={}, upper_bounds={})
+            deletes.append(ModelDelete(data_file, 0, positions))
+
+    def _delete_by_vectors(self, deletes: list[ModelDelete], removed: list[DataFile]) -> None:
+        chosen = self._some([*self._base.files, *self._added])
+        merged = []
+        for file in chosen:
+            removed += [
+                delete.data_file
+                for delete in self._base.deletes
+                if delete.data_file.is_deletion_vector and file.path in delete.positions
+            ]
+            known = deleted_positions(file, self._base.deletes)
+            merged.append((file, known | self._positions(file)))
+        written = self.builder.deletion_vectors(
+            [(file.data_file, sorted(found)) for file, found in merged]
+        )
+        deletes += [
+            ModelDelete(data_file, 0, {file.path: found})
+            for data_file, (file, found) in zip(written, merged, strict=True)
+        ]
+
+    def _delete_keys(self, deletes: list[ModelDelete], _: list[DataFile]) -> None:
+        schema, facts = self.builder.schema, self.facts
+        leaves = [f.field_id for f in _leaves(schema.fields) if f.field_type != UNKNOWN]
+        if not leaves:
+            return
+        ids = self._draw(st.lists(st.sampled_from(leaves), min_size=1, max_size=2, unique=True))
+        tops = {(i, *schema.ancestors(i))[-1] for i in ids}
+        columns = [
+            field
+            for field in schema.fields
+            if field.field_id in tops or (field.field_type != UNKNOWN and self._rarely())
+        ]
+        columns = [replace(field, required=False) for field in columns]
+        files = [*self._base.files, *self._added]
+        scopes = [
+            (spec.spec_id, (None,) * len(spec.fields))
+            for spec in facts.specs.values()
+            if spec.is_unpartitioned
+        ]
+        scopes += [(f.data_file.spec_id, f.data_file.partition) for f in files]
+        if not scopes:
+            return
+        spec_id, partition = self._one_of(scopes)
+        known = [
+            tuple(leaf_value(file, at, f.field_id, schema, facts) for f in columns)
+            for file in files
+            for at in range(len(file.rows))
+        ]
+        random_row = st.tuples(*(_values(field) for field in columns))
+        key = random_row | st.sampled_from(known) if known else random_row
+        keys = self._draw(st.lists(key, min_size=1, max_size=3))
+        data_file = self.builder.equality_deletes(
+            [field.name for field in columns],
+            keys,
+            partition=partition,
+            spec_id=spec_id,
+            schema=Schema(tuple(columns)),
+            equality_ids=ids,
+        )
+        key_schema = Schema(tuple(columns))
+        weakened = self._weakened(data_file, key_schema)
+        deletes.append(ModelDelete(weakened, 0, {}, key_schema, tuple(keys)))
+
+    # Parts of files.
+
+    def _positions(self, file: ModelFile) -> frozenset[int]:
+        # Also one beyond the file's end.
+        positions = st.frozensets(st.integers(0, len(file.rows)), min_size=1, max_size=3)
+        return self._draw(positions)
+
+    def _weakened(self, file: DataFile, schema: Schema) -> DataFile:
+        """The file with less said about it, as writers differ in what they record."""
+        match self._draw(st.integers(0, 4)):
+            case 0:
+                return replace(
+                    file,
+                    value_counts={},
+                    null_value_counts={},
+                    nan_value_counts={},
+                    lower_bounds={},
+                    upper_bounds={},
+                    split_offsets=(),
+                )
+            case 1:
+                return replace(file, nan_value_counts={}, upper_bounds={})
+            case 2:
+                return replace(file, null_value_counts={}, split_offsets=file.split_offsets[::-1])
+            case 3:
+                return replace(_with_short_bounds(file, schema), split_offsets=())
+            case _:
+                return file
+
+    def _some(self, items: Sequence[_T]) -> list[_T]:
+        if not items:
+            return []
+        indexes = st.lists(
+            st.integers(0, len(items) - 1), min_size=1, max_size=min(3, len(items)), unique=True
+        )
+        return [items[i] for i in self._draw(indexes)]
+
+    def _one_of(self, items: Sequence[_T]) -> _T:
+        return items[self._draw(st.integers(0, len(items) - 1))]
+
+    def _rarely(self) -> bool:
+        return self._draw(st.integers(0, 3)) == 0
+
+
+def inherited_first_row_ids(manifest_list: str) -> dict[str, int]:
+    """Row Lineage: first row ids of a snapshot's data files, by path, where they have one."""
+    found: dict[str, int] = {}
+    for manifest in _avro(manifest_list):
+        following = manifest.get("first_row_id")
+        if manifest.get("content", 0) != 0:
+            continue
+        for entry in _avro(manifest["manifest_path"]):
+            data_file = entry["data_file"]
+            first = data_file.get("first_row_id")
+            if entry["status"] == 2:
+                continue
+            if first is None and following is not None:
+                first, following = following, following + data_file["record_count"]
+            if first is not None:
+                found[data_file["file_path"]] = first
+    return found
+
+
+def filters(schema: Schema) -> st.SearchStrategy[Expr]:
+    """Bound filters on the scalar columns of a schema, at any depth of structs."""
+    leaves = [field for field in _leaves(schema.fields) if field.field_type != UNKNOWN]
+    if not leaves:
+        return st.just(TRUE)
+    predicate = st.sampled_from(leaves).flatmap(_predicates)
+    return st.recursive(
+        predicate,
+        lambda inner: st.lists(inner, min_size=2, max_size=3).flatmap(
+            lambda parts: st.sampled_from([and_(*parts), or_(*parts)])
+        ),
+        max_leaves=4,
+    )
+
+
+def projections(schema: Schema, metadata_columns: Sequence[NestedField]) -> Any:
+    """Names of columns in any order, nested and metadata columns among them."""
+    own = [path for path in schema.paths_by_id.values() if not {"element"} & set(path)]
+    names = [*own, *((column.name,) for column in metadata_columns)]
+    return st.lists(st.sampled_from(names), min_size=1, max_size=5, unique=True)
+
+
+def _predicates(field: NestedField) -> st.SearchStrategy[Expr]:
+    field_type = field.field_type
+    literals = st.sampled_from([value for value in _POOLS[field_type] if value == value])
+    skipped = set() if field_type == STRING else {"starts_with", "not_starts_with"}
+    if field_type not in (FLOAT, DOUBLE):
+        skipped |= {"is_nan", "not_nan"}
+    operations = [op for op in Operation if op.value not in skipped]
+
+    def with_values(op: Operation) -> st.SearchStrategy[Expr]:
+        if op in UNARY:
+            values = st.just([])
+        elif op in SETS:
+            values = st.lists(literals, min_size=1, max_size=3)
+        elif op in (Operation.STARTS_WITH, Operation.NOT_STARTS_WITH):
+            values = literals.filter(bool).map(lambda value: [value])
+        else:
+            values = literals.map(lambda value: [value])
+        return values.map(
+            lambda found: BoundPredicate(op, field.field_id, field_type, tuple(found))
+        )
+
+    return st.sampled_from(operations).flatmap(with_values)
+
+
+def _values(field: NestedField) -> st.SearchStrategy[Any]:
+    match field.field_type:
+        case StructType(fields=inner):
+            value: st.SearchStrategy[Any] = st.tuples(*map(_values, inner))
+        case ListType(element_type=element):
+            value = st.lists(_values(NestedField(0, "", element)), max_size=2)
+        case _ if field.field_type == UNKNOWN:
+            return st.none()
+        case field_type:
+            pool = _POOLS[field_type]
+            return st.sampled_from(pool if field.required else [None, *pool])
+    return value if field.required else st.none() | value
+
+
+def _leaves(fields: Sequence[NestedField]) -> list[NestedField]:
+    """Scalar fields at the top and inside structs."""
+    found: list[NestedField] = []
+    for field in fields:
+        if isinstance(field.field_type, StructType):
+            found += _leaves(field.field_type.fields)
+        elif is_scalar(field.field_type):
+            found.append(field)
+    return found
+
+
+def _partition_of(
+    spec: PartitionSpec, schema: Schema, stored: Sequence[NestedField], values: Row
+) -> tuple[Any, ...]:
+    row = ModelFile(None, 0, Schema(tuple(stored)), (values,))  # type: ignore[arg-type]
+    partition = []
+    for part in spec.fields:
+        source = schema.find_field(part.source_id)
+        assert source is not None
+        value = leaf_value(row, 0, part.source_id, schema, TableFacts((schema,), {}))
+        partition.append(apply(part.transform, source.field_type, value))
+    return tuple(partition)
+
+
+def _with_short_bounds(file: DataFile, schema: Schema) -> DataFile:
+    """Texts and bytes cut to one character, as metrics mode `truncate(1)` does."""
+    lower, upper = dict(file.lower_bounds), dict(file.upper_bounds)
+    for field in schema.fields:
+        bound = upper.get(field.field_id)
+        if bound is None or field.field_type not in (STRING, BINARY):
+            continue
+        if field.field_type == STRING:
+            text = bound.decode()
+            lower[field.field_id] = lower[field.field_id].decode()[:1].encode()
+            above = chr(ord(text[0]) + 1).encode() if len(text) > 1 else bound
+        else:
+            lower[field.field_id] = lower[field.field_id][:1]
+            above = bytes([bound[0] + 1]) if len(bound) > 1 and bound[0] < 255 else bound
+        upper[field.field_id] = above
+    return replace(file, lower_bounds=lower, upper_bounds=upper)
+
+
+def _avro(path: str) -> list[dict[str, Any]]:
+    with open(path, "rb") as file:
+        return list(fastavro.reader(file))  # type: ignore[arg-type]

@@ -1,0 +1,116 @@
+"""Random tables, read by scans and by a plain model of the specification."""
+
+from __future__ import annotations
+
+import os
+import pickle
+import tempfile
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+from scan_model import ModelState, scan
+from scan_tables import RandomTable, filters, projections
+
+from icebergds.expr.nodes import TRUE, Expr
+from icebergds.formats.arrow_types import schema_to_arrow, to_array
+from icebergds.scan.plan import plan_scan
+from icebergds.scan.projection import metadata_columns, project_columns
+from icebergds.scan.read import read_partition
+from icebergds.scan.read_plan import ReadPlan
+from icebergds.scan.splits import SplitOptions
+from icebergds.spec.schema import Schema
+from icebergds.spec.snapshot import Snapshot
+from icebergds.table.table import Table, load_table
+from icebergds.table.time_travel import TimeTravel, resolve_snapshot
+
+_EXAMPLES = int(os.environ.get("ICEBERGDS_SCAN_EXAMPLES", "100"))
+_SETTINGS = settings(
+    max_examples=_EXAMPLES,
+    deadline=None,
+    suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large],
+)
+_SPLITS = st.builds(
+    SplitOptions,
+    st.sampled_from([150, 400, 1000, 128 * 1024 * 1024]),
+    st.integers(1, 3),
+    st.sampled_from([0, 300, 4 * 1024 * 1024]),
+)
+
+
+@given(st.data())
+@_SETTINGS
+def test_scans_return_the_rows_of_the_model(data: st.DataObject) -> None:
+    with tempfile.TemporaryDirectory() as directory:
+        made = RandomTable(data.draw, Path(directory) / "t")
+        for _ in range(data.draw(st.integers(1, 8))):
+            made.step()
+        table = load_table(str(made.builder.location))
+        everything = [("*",), *((c.name,) for c in metadata_columns(table.metadata))]
+        for snapshot, schema in _readable(table):
+            _check(table, made, snapshot, schema, TRUE, everything, SplitOptions(), 65_536)
+        for _ in range(3):
+            snapshot, schema = data.draw(st.sampled_from(_readable(table)))
+            _check(
+                table,
+                made,
+                snapshot,
+                schema,
+                data.draw(filters(schema)),
+                data.draw(projections(schema, metadata_columns(table.metadata))),
+                data.draw(_SPLITS),
+                data.draw(st.sampled_from([1, 2, 5, 65_536])),
+            )
+
+
+def _readable(table: Table) -> list[tuple[Snapshot | None, Schema]]:
+    """Heads of branches with the schema of today, snapshots with their own."""
+    travels = [TimeTravel()]
+    travels += [TimeTravel(branch=name) for name in table.refs()]
+    travels += [TimeTravel(snapshot_id=snapshot.snapshot_id) for snapshot in table.snapshots()]
+    return [resolve_snapshot(table.metadata, travel, table.name) for travel in travels]
+
+
+def _check(
+    table: Table,
+    made: RandomTable,
+    snapshot: Snapshot | None,
+    schema: Schema,
+    row_filter: Expr,
+    names: Sequence[tuple[str, ...]],
+    splits: SplitOptions,
+    batch_size: int,
+) -> None:
+    columns = project_columns(table.metadata, schema, names)
+    plan = ReadPlan(
+        io=table.io,
+        columns=columns,
+        table_schema=schema,
+        specs=table.metadata.specs_by_id,
+        row_filter=row_filter,
+        batch_size=batch_size,
+    )
+    shares = plan_scan(table.io, table.metadata, snapshot, schema, row_filter, splits)
+    plan, shares = pickle.loads(pickle.dumps((plan, shares)))
+    batches = [batch for share in shares for batch in read_partition(plan, share)]
+    assert all(0 < batch.num_rows <= batch_size for batch in batches)
+    found = pa.Table.from_batches(batches, schema_to_arrow(columns))
+    state = ModelState() if snapshot is None else made.states[snapshot.snapshot_id]
+    expected = scan(state, made.facts, schema, row_filter, columns.fields)
+    assert _sorted(found) == _sorted(_as_arrow(expected, columns))
+
+
+def _as_arrow(rows: Sequence[tuple[Any, ...]], columns: Schema) -> pa.Table:
+    arrays = [
+        to_array(field.field_type, [row[index] for row in rows])
+        for index, field in enumerate(columns.fields)
+    ]
+    return pa.Table.from_arrays(arrays, schema=schema_to_arrow(columns))
+
+
+def _sorted(table: pa.Table) -> list[str]:
+    """The rows as texts, in which NaN equals itself and -0.0 is not 0.0."""
+    return sorted(map(repr, zip(*(column.to_pylist() for column in table.columns), strict=True)))
