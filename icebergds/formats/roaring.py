@@ -23,10 +23,8 @@ def decode_roaring64(data: bytes, source: str) -> PositionSet:
     """
     try:
         bitmap = BitMap64.deserialize(data)
-    except ValueError as error:
+    except (ValueError, IndexError) as error:
         raise CorruptFileError(f"{source}: the bitmap is damaged ({error})") from error
-    if not bitmap:
-        return PositionSet.of(())
     positions = np.frombuffer(bitmap.to_array(), dtype=np.int64)
     if positions.size and positions[-1] < 0:
         raise CorruptFileError(f"{source}: the bitmap holds positions of 2^63 and more")

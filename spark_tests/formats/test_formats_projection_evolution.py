@@ -104,10 +104,11 @@ def evolved(field_type: IcebergType, draw: st.DrawFn, ids: itertools.count[int])
     """A type that a column may have become: fields renamed, moved, dropped, added, promoted."""
     match field_type:
         case StructType(fields=fields):
-            kept = draw(st.permutations(fields))[draw(st.integers(0, len(fields) - 1)) :]
+            kept = draw(st.permutations(fields))[draw(st.integers(0, len(fields))) :]
+            least = 0 if kept else 1
+            added = draw(st.lists(st.none() | SCALARS[INT], min_size=least, max_size=2))
             later = [replace(f, field_type=evolved(f.field_type, draw, ids)) for f in kept]
-            for default in draw(st.lists(st.none() | SCALARS[INT], max_size=2)):
-                later.append(NestedField(next(ids), "", INT, initial_default=default))
+            later += [NestedField(next(ids), "", INT, initial_default=value) for value in added]
             # Names say nothing: they are dealt out anew, and may be those of other columns.
             names = draw(st.permutations([f"c{n}" for n in range(len(later))]))
             return StructType(
