@@ -26,7 +26,7 @@ from icebergds.spec.reserved import (
     SPEC_ID,
 )
 from icebergds.spec.transforms import IdentityTransform
-from icebergds.spec.types import LONG, NestedField, StructType
+from icebergds.spec.types import LONG, UNKNOWN, NestedField, StructType
 
 _Mask = npt.NDArray[np.bool_]
 _Make = Callable[[PositionedBatch, _Mask | None], pa.Array]
@@ -109,13 +109,19 @@ def _constant(column: NestedField, value: Any) -> _Make:
 
 
 def _partition_value(column: NestedField, plan: ReadPlan, task: FileScanTask) -> tuple[Any, ...]:
-    """A file's partition as a value of the unified type: null for fields of other specs."""
+    """A file's partition as a value of the unified type.
+
+    Fields of other specs are null, and so are those of which only their writer knows the type.
+    """
     assert isinstance(column.field_type, StructType), "_partition is a struct"
     spec = plan.specs[task.spec_id]
     values = {
         field.field_id: value for field, value in zip(spec.fields, task.partition, strict=False)
     }
-    return tuple(values.get(field.field_id) for field in column.field_type.fields)
+    return tuple(
+        None if field.field_type == UNKNOWN else values.get(field.field_id)
+        for field in column.field_type.fields
+    )
 
 
 def _positions(read: PositionedBatch) -> npt.NDArray[np.int64]:

@@ -20,6 +20,7 @@ from icebergds.spec.reserved import (
     SPEC_ID,
 )
 from icebergds.spec.schema import Schema
+from icebergds.spec.transforms import VoidTransform
 from icebergds.spec.types import NestedField, StructType
 
 _LISTED_NAME = re.compile(r"(?:[^`,]|`(?:[^`]|``)*`)+", re.DOTALL)
@@ -27,20 +28,39 @@ _LINEAGE = (ROW_ID, LAST_UPDATED_SEQUENCE_NUMBER)
 
 
 def metadata_columns(metadata: TableMetadata) -> tuple[NestedField, ...]:
-    """The metadata columns of a table (spec: Reserved Field IDs); lineage from version 3 on."""
-    partition = replace(PARTITION, field_type=unified_partition_type(metadata))
-    columns = (FILE_PATH, POS, SPEC_ID, partition, DELETED)
+    """The metadata columns of a table (spec: Reserved Field IDs); lineage from version 3 on.
+
+    `_partition` is not among them where `unified_partition_type` finds no type for it.
+    """
+    try:
+        partition = (replace(PARTITION, field_type=unified_partition_type(metadata)),)
+    except InvalidMetadataError:
+        partition = ()
+    columns = (FILE_PATH, POS, SPEC_ID, *partition, DELETED)
     return (*columns, *_LINEAGE) if metadata.format_version >= 3 else columns
 
 
 def unified_partition_type(metadata: TableMetadata) -> StructType:
-    """All partition fields of all specs, newest spec first where names repeat (`_partition`)."""
+    """All partition fields of all specs, each under its newest name (`_partition`).
+
+    Raises:
+        InvalidMetadataError: one id stands for fields of different types.
+    """
     fields: dict[int, NestedField] = {}
+    only_void: set[int] = set()
     for spec in sorted(metadata.partition_specs, key=lambda spec: spec.spec_id):
-        for field in metadata.partition_type(spec).fields:
+        for part, field in zip(spec.fields, metadata.partition_type(spec).fields, strict=True):
             known = fields.get(field.field_id)
-            if known is not None and known.field_type != field.field_type:
-                _refuse_reuse(metadata, known, field)
+            is_void = isinstance(part.transform, VoidTransform)
+            if known is None:
+                only_void |= {field.field_id} if is_void else set()
+            elif is_void:
+                # Version 1 drops a field by making it void; values written before keep their type.
+                field = replace(known, name=field.name)
+            elif field.field_id in only_void:
+                only_void.remove(field.field_id)
+            elif known.field_type != field.field_type:
+                raise _reused_id(metadata, known, field)
             fields[field.field_id] = field
     return StructType(_with_unique_names(fields.values()))
 
@@ -78,6 +98,7 @@ def project_columns(
 
     Raises:
         InvalidOptionError: no such column (names the nearest), or an ambiguous one.
+        InvalidMetadataError: `_partition` is named and has no type (`unified_partition_type`).
     """
     available = Schema((*schema.fields, *_not_shadowing(schema, metadata_columns(metadata))))
     wanted: dict[int, set[int]] = {}
@@ -86,7 +107,7 @@ def project_columns(
             for field in schema.fields:
                 wanted.setdefault(field.field_id, set()).add(field.field_id)
             continue
-        field_id = _resolve(available, name)
+        field_id = _resolve(metadata, available, name)
         top = (field_id, *available.ancestors(field_id))[-1]
         wanted.setdefault(top, set()).add(field_id)
     return Schema(
@@ -95,7 +116,7 @@ def project_columns(
     )
 
 
-def _resolve(schema: Schema, name: tuple[str, ...]) -> int:
+def _resolve(metadata: TableMetadata, schema: Schema, name: tuple[str, ...]) -> int:
     exact: list[int] = []
     folded: list[int] = []
     lowered = tuple(part.lower() for part in name)
@@ -106,6 +127,8 @@ def _resolve(schema: Schema, name: tuple[str, ...]) -> int:
             folded.append(field_id)
     found = exact or folded
     text = ".".join(name)
+    if not found and lowered[0] == PARTITION.name:
+        unified_partition_type(metadata)
     if not found:
         near = get_close_matches(text, schema.ids_by_name, n=3)
         hint = f"; did you mean {' or '.join(near)}?" if near else ""
@@ -133,9 +156,11 @@ def _with_unique_names(fields: Iterable[NestedField]) -> tuple[NestedField, ...]
     return tuple(out)
 
 
-def _refuse_reuse(metadata: TableMetadata, known: NestedField, field: NestedField) -> None:
+def _reused_id(
+    metadata: TableMetadata, known: NestedField, field: NestedField
+) -> InvalidMetadataError:
     # Version 1 did not reserve partition field ids: one id may stand for two different fields.
-    raise InvalidMetadataError(
+    return InvalidMetadataError(
         f"table {metadata.location}: partition field id {field.field_id} is {known.name} "
         f"({known.field_type}) in one spec and {field.name} ({field.field_type}) in another; "
         "the column _partition cannot hold both"

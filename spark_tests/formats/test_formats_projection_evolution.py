@@ -184,7 +184,7 @@ def in_orc(field: pa.Field) -> pa.Field:
 
 
 @pytest.mark.parametrize("file_format", [FileFormat.PARQUET, FileFormat.ORC])
-@settings(max_examples=150, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @given(evolution=evolutions(), batch_size=st.integers(1, 7))
 def test_files_are_read_under_any_later_schema(
     tmp_path_factory, file_format, evolution, batch_size
