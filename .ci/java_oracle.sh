@@ -31,7 +31,7 @@ icebergds_java_oracle() {
         command -v mvn >/dev/null || { echo "java_oracle.sh: Maven is needed to fetch $jar" >&2; return 1; }
         # Into a folder of its own first, so that an interrupted copy is not taken for the jar.
         folder=$(dirname "$ICEBERGDS_ICEBERG_JAR")
-        mvn --batch-mode --quiet dependency:copy \
+        mvn --batch-mode --quiet -Dstyle.color=never dependency:copy \
             -Dartifact="org.apache.iceberg:$artifact:$iceberg" \
             -DoutputDirectory="$folder/incomplete" || return 1
         mv "$folder/incomplete/$jar" "$ICEBERGDS_ICEBERG_JAR" && rmdir "$folder/incomplete" ||

@@ -16,6 +16,7 @@ import os
 import sys
 import time
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -24,6 +25,8 @@ sys.path.insert(0, str(_ROOT / "spark_tests"))
 
 if TYPE_CHECKING:
     from oracles.jvm import Iceberg, IcebergTable
+
+Delete = Callable[["IcebergTable"], object]
 
 FILES = 4
 ROWS_OF_A_GROUP = 500_000
@@ -104,29 +107,32 @@ def _write_with_java(directory: Path, rows: int) -> None:
     files = [task.file() for task in base.tasks()]
     tables = {"base": _entry(base, {"data_files": [str(file.location()) for file in files]})}
 
-    def variant(name: str, version: int, delete: Callable[[IcebergTable], Any]) -> None:
-        def make() -> IcebergTable:
+    for name, version, delete in _variants(rows):
+
+        def make(name: str = name, version: int = version, delete: Delete = delete) -> IcebergTable:
             table = _sharing(iceberg, name, version, files)
             delete(table)
             return table
 
         tables[name] = _entry(_timed(name, make), {})
-
-    condition = "DELETE FROM {{t}} WHERE pmod(xxhash64(id, 6), 100) < {percent}"
-    variant("position_deletes_1_percent", 2, lambda t: t.sql(condition.format(percent=1)))
-    variant("deletion_vectors_10_percent", 3, lambda t: t.sql(condition.format(percent=10)))
-    for column in ("id", "reference"):
-        for count in (100_000, 1_000_000):
-            keys = min(count, rows)
-            variant(
-                f"equality_deletes_{count}_by_{column}",
-                2,
-                lambda t, column=column, keys=keys: _delete_by_keys(t, column, keys, rows),
-            )
     index = {"rows": rows, "columns": [name for name, _ in _COLUMNS], "tables": tables}
     (directory / "index.json").write_text(json.dumps(index, indent=1))
     scratch.rmdir()
     spark.stop()
+
+
+def _variants(rows: int) -> list[tuple[str, int, Delete]]:
+    """Name and format version of each table with deletes, and what deletes from it."""
+    by_hash = "DELETE FROM {{t}} WHERE pmod(xxhash64(id, 6), 100) < {percent}"
+    found: list[tuple[str, int, Delete]] = [
+        ("position_deletes_1_percent", 2, lambda t: t.sql(by_hash.format(percent=1))),
+        ("deletion_vectors_10_percent", 3, lambda t: t.sql(by_hash.format(percent=10))),
+    ]
+    for column in ("id", "reference"):
+        for count in (100_000, 1_000_000):
+            delete = partial(_delete_by_keys, column=column, count=min(count, rows), rows=rows)
+            found.append((f"equality_deletes_{count}_by_{column}", 2, delete))
+    return found
 
 
 def _base(iceberg: Iceberg, rows: int) -> IcebergTable:

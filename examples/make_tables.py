@@ -126,7 +126,7 @@ def _write_with_java(target: Path) -> None:
         for build in (orders_v2, orders_v3):
             name = build.__name__
             table = build(iceberg, name)
-            entry = expectations(TableCase(name, (), build, as_of=False), table, dump)
+            entry = expectations(TableCase(name, (), build, as_of=False, refused=None), table, dump)
             entries.append(_portable(entry, table, name))
             pages.append(_page(build.__doc__ or "", table, name))
             _relocate(table, f"{LOCATION}/{name}", target)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -31,6 +32,10 @@ STATISTICS = (
     "upper_bounds",
 )
 """Names of `DataFile`'s statistics, in its order."""
+
+_STATUSES = {status.value: status for status in ManifestEntryStatus}
+_CONTENTS = {content.value: content for content in FileContent}
+_FORMATS = {file_format.value: file_format for file_format in FileFormat}
 
 
 @dataclass(frozen=True, slots=True)
@@ -130,9 +135,9 @@ class EntryColumns:
         statistics = _maps_of_all(self) if self.all_stats else _maps_of_some(self)
         data_files = map(
             DataFile,
-            map(FileContent, self.content.tolist()),
+            map(_CONTENTS.__getitem__, self.content.tolist()),
             self.file_path.to_pylist(),
-            map(FileFormat, self.file_format.to_pylist()),
+            map(_FORMATS.__getitem__, self.file_format.to_pylist()),
             [self.spec_id] * len(self),
             partition_tuples(self.partition_type, self.partition, len(self)),
             self.record_count.tolist(),
@@ -150,7 +155,7 @@ class EntryColumns:
         return list(
             map(
                 ManifestEntry,
-                map(ManifestEntryStatus, self.status.tolist()),
+                map(_STATUSES.__getitem__, self.status.tolist()),
                 self.snapshot_id.tolist(),
                 self.data_sequence_number.tolist(),
                 self.file_sequence_number.tolist(),
@@ -160,10 +165,17 @@ class EntryColumns:
 
 
 def _maps_of_all(columns: EntryColumns) -> dict[str, list[dict[int, Any]]]:
-    return {
-        name: [dict(pairs or ()) for pairs in maps.to_pylist(maps_as_pydicts=None)]
-        for name, maps in columns.all_stats.items()
-    }
+    return {name: _dictionaries(maps) for name, maps in columns.all_stats.items()}
+
+
+def _dictionaries(maps: pa.MapArray) -> list[dict[int, Any]]:
+    """A dictionary for each map, empty for null."""
+    bounds = maps.offsets.to_pylist()
+    keys, values = maps.keys.to_pylist(), maps.items.to_pylist()
+    return [
+        dict(zip(keys[start:end], values[start:end], strict=True))
+        for start, end in pairwise(bounds)
+    ]
 
 
 def _maps_of_some(columns: EntryColumns) -> dict[str, list[dict[int, Any]]]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Sequence
+from contextlib import suppress
 from dataclasses import replace
 from difflib import get_close_matches
 
@@ -32,12 +33,10 @@ def metadata_columns(metadata: TableMetadata) -> tuple[NestedField, ...]:
 
     `_partition` is not among them where `unified_partition_type` finds no type for it.
     """
-    try:
-        partition = (replace(PARTITION, field_type=unified_partition_type(metadata)),)
-    except InvalidMetadataError:
-        partition = ()
-    columns = (FILE_PATH, POS, SPEC_ID, *partition, DELETED)
-    return (*columns, *_LINEAGE) if metadata.format_version >= 3 else columns
+    columns = [FILE_PATH, POS, SPEC_ID]
+    with suppress(InvalidMetadataError):
+        columns.append(replace(PARTITION, field_type=unified_partition_type(metadata)))
+    return (*columns, DELETED, *(_LINEAGE if metadata.format_version >= 3 else ()))
 
 
 def unified_partition_type(metadata: TableMetadata) -> StructType:
@@ -128,6 +127,7 @@ def _resolve(metadata: TableMetadata, schema: Schema, name: tuple[str, ...]) -> 
     found = exact or folded
     text = ".".join(name)
     if not found and lowered[0] == PARTITION.name:
+        # Raises the reason why the table has no such column.
         unified_partition_type(metadata)
     if not found:
         near = get_close_matches(text, schema.ids_by_name, n=3)

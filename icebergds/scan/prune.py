@@ -15,7 +15,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from icebergds.expr.bounds import is_floating
-from icebergds.expr.metrics import might_match
+from icebergds.expr.metrics import INHERITED, might_match
 from icebergds.expr.nodes import (
     TRUE,
     AlwaysFalse,
@@ -65,7 +65,9 @@ def matching_entries(
     if row_filter == TRUE or not len(columns):
         return columns.entries()
     metrics = _MetricsMask(columns)
-    columns = columns.filter(metrics.evaluate(row_filter) & (columns.record_count != 0))
+    rows = columns.record_count
+    # Negative: the writer did not know.
+    columns = columns.filter((metrics.evaluate(row_filter) & (rows > 0)) | (rows < 0))
     entries = columns.entries()
     if metrics.is_exact:
         return entries
@@ -113,6 +115,8 @@ class _MetricsMask:
 
     def _predicate(self, predicate: BoundPredicate) -> _Mask:
         rows = self.columns.record_count
+        if predicate.field_id in INHERITED:
+            return np.ones(len(rows), np.bool_)
         nulls, nans = self._known_counts(predicate)
         match predicate.op:
             case Operation.IS_NULL:
@@ -164,6 +168,9 @@ class _MetricsMask:
             widths = _NUMBERS[type_id]
             lower, has_lower = _decode_numbers(stats.lower_bound, widths)
             upper, has_upper = _decode_numbers(stats.upper_bound, widths)
+            # Bounds of another width may come from before a promotion that changed the values.
+            stored = sum(len(b) - b.null_count for b in (stats.lower_bound, stats.upper_bound))
+            self.is_exact &= bool(has_lower.sum() + has_upper.sum() == stored)
             return self._by_numbers(predicate, lower, has_lower, upper, has_upper)
         if type_id is TypeId.STRING:
             return self._by_text(predicate, stats.lower_bound, stats.upper_bound)
@@ -213,6 +220,8 @@ class _MetricsMask:
 
         # Bounds that contradict each other, and equal ones, are judged by `might_match`.
         self.is_exact = False
+        if not (_is_text(lower) and _is_text(upper)):
+            return np.ones(len(self.columns), np.bool_)
         match predicate.op:
             case Operation.LT | Operation.LT_EQ:
                 return at_most(predicate.value) | _crossed(lower, upper)
@@ -238,6 +247,14 @@ def _mask(values: Any) -> _Mask:
 def _or_unknown(values: pa.Array) -> _Mask:
     mask: _Mask = pc.fill_null(values, True).to_numpy(zero_copy_only=False)
     return mask
+
+
+def _is_text(bounds: pa.Array) -> bool:
+    try:
+        bounds.cast(pa.string())
+    except pa.ArrowInvalid:
+        return False
+    return True
 
 
 def _crossed(lower: pa.Array, upper: pa.Array) -> _Mask:

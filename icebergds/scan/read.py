@@ -101,7 +101,7 @@ def _read_task(
         table_schema=plan.table_schema,
         name_mapping=plan.name_mapping,
     ) as reader:
-        for read in reader.batches(request, task.start, task.length):
+        for read in reader.batches(request, task.start, _length(task)):
             deleted = _deleted_rows(read, positions, probes, task.data_sequence_number)
             kept = None if deleted is None or keep_deleted else ~deleted
             kept = _and(kept, _selected_rows(read.batch, row_filter, read_fields))
@@ -109,6 +109,12 @@ def _read_task(
                 continue
             batch = output.assemble(read, deleted)
             yield batch if kept is None or kept.all() else batch.filter(pa.array(kept))
+
+
+def _length(task: FileScanTask) -> int | None:
+    """Bytes of the task's range; the last one is open, lest a size recorded too small lose rows."""
+    is_last = task.start + task.length >= task.file_size_in_bytes
+    return None if is_last else task.length
 
 
 def _fields_to_read(

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from icebergds.expr.nodes import TRUE, Expr
 from icebergds.io.fileio import FileIO
 from icebergds.spec.name_mapping import NameMapping
 from icebergds.spec.partition import PartitionSpec
 from icebergds.spec.schema import Schema
-from icebergds.spec.types import NestedField
+from icebergds.spec.types import NestedField, StructType
 
 DEFAULT_BATCH_SIZE = 65_536
 DEFAULT_DELETE_CACHE_BYTES = 512 * 1024 * 1024
@@ -40,6 +40,9 @@ class ReadPlan:
 def key_schema(schemas: Iterable[Schema], equality_ids: Iterable[int]) -> Schema:
     """The columns that hold equality keys, each in the newest schema that has it.
 
+    All are optional: files may lack a key that was dropped, and a delete of a null that no row can
+    hold deletes nothing.
+
     Args:
         schemas: from the newest to the oldest.
         equality_ids: ids of key columns, nested ones too.
@@ -49,8 +52,15 @@ def key_schema(schemas: Iterable[Schema], equality_ids: Iterable[int]) -> Schema
     for schema in schemas:
         here = {field_id for field_id in missing if schema.find_field(field_id) is not None}
         if here:
-            fields.extend(schema.select(here).fields)
+            fields.extend(map(_optional, schema.select(here).fields))
             missing -= here
         if not missing:
             break
     return Schema(tuple(fields))
+
+
+def _optional(field: NestedField) -> NestedField:
+    field_type = field.field_type
+    if isinstance(field_type, StructType):
+        field_type = StructType(tuple(map(_optional, field_type.fields)))
+    return replace(field, field_type=field_type, required=False)

@@ -15,7 +15,7 @@ from typing import TypeVar
 from icebergds.spec.manifest import DataFile, FileFormat
 
 _Item = TypeVar("_Item")
-_SPLITTABLE = frozenset({FileFormat.PARQUET, FileFormat.AVRO})
+_SPLITTABLE = frozenset({FileFormat.PARQUET, FileFormat.ORC, FileFormat.AVRO})
 
 
 @dataclass(frozen=True, slots=True)

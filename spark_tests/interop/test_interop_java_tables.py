@@ -7,16 +7,19 @@ from collections.abc import Mapping
 import oracles.tables  # noqa: F401  (registers the tables)
 import pytest
 from oracles.index import ExpectedTable
-from oracles.read import mismatch
+from oracles.read import mismatch, read_rows
 from oracles.registry import TABLES
+from pyspark.errors import PySparkException
 from pyspark.sql import SparkSession
 
 pytestmark = [pytest.mark.spark, pytest.mark.interop]
 
-_WITH_DELETES = [name for name, case in TABLES.items() if case.has_deletes]
+_READ = [name for name, case in TABLES.items() if case.refused is None]
+_WITH_DELETES = [name for name in _READ if TABLES[name].has_deletes]
+_REFUSED = [name for name in TABLES if name not in _READ]
 
 
-@pytest.mark.parametrize("name", TABLES)
+@pytest.mark.parametrize("name", _READ)
 def test_rows_are_those_that_java_reads(
     spark: SparkSession, java_tables: Mapping[str, ExpectedTable], name: str
 ) -> None:
@@ -25,7 +28,7 @@ def test_rows_are_those_that_java_reads(
     assert problem is None, problem
 
 
-@pytest.mark.parametrize("name", TABLES)
+@pytest.mark.parametrize("name", _READ)
 def test_metadata_columns_are_those_that_java_reads(
     spark: SparkSession, java_tables: Mapping[str, ExpectedTable], name: str
 ) -> None:
@@ -46,7 +49,7 @@ def test_deleted_rows_are_marked_as_java_marks_them(
     assert problem is None, problem
 
 
-@pytest.mark.parametrize("name", TABLES)
+@pytest.mark.parametrize("name", _READ)
 def test_time_travel_reads_what_java_reads(
     spark: SparkSession, java_tables: Mapping[str, ExpectedTable], name: str
 ) -> None:
@@ -54,3 +57,14 @@ def test_time_travel_reads_what_java_reads(
     found = [mismatch(spark, table.location, travel) for travel in table.time_travel]
     problems = [problem for problem in found if problem is not None]
     assert not problems, "\n".join(problems)
+
+
+@pytest.mark.parametrize("name", _REFUSED)
+def test_what_is_not_read_is_refused_by_name(
+    spark: SparkSession, java_tables: Mapping[str, ExpectedTable], name: str
+) -> None:
+    table = java_tables[name]
+    with pytest.raises(PySparkException) as refusal:
+        read_rows(spark, table.location, table.current)
+    assert str(TABLES[name].refused) in str(refusal.value)
+    assert "UnsupportedFeatureError" in str(refusal.value)

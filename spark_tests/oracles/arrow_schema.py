@@ -29,7 +29,7 @@ _PRIMITIVES: dict[str, pa.DataType] = {
 }
 
 
-def struct(*fields: tuple[str, IcebergType]) -> dict[str, Any]:
+def struct(*fields: tuple[str, Any]) -> dict[str, Any]:
     """A struct type without ids; a name that ends with "!" is a required field."""
     return {
         "type": "struct",

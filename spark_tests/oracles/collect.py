@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pyarrow as pa
 from pyspark.sql import DataFrame
 
@@ -15,4 +17,5 @@ def collect(frame: DataFrame) -> pa.Table:
     try:
         return frame.toArrow()
     except pa.ArrowInvalid:
-        return pa.Table.from_batches(frame._collect_as_arrow(empty_list_if_zero_records=False))
+        classic: Any = frame
+        return pa.Table.from_batches(classic._collect_as_arrow(empty_list_if_zero_records=False))

@@ -49,14 +49,14 @@ class _Dump:
         """The present rows, alone and with metadata columns."""
         java, iceberg = self.table.java, self.table.iceberg
         schema = iceberg.schema_json(java.schema())
-        rows = self._generic(java.schema(), self._scan())
+        rows: list[str] | None = self._generic(java.schema(), self._scan())
         names = ["_file", "_pos", "_spec_id"]
         names += ["_row_id", "_last_updated_sequence_number"] if self._version() >= 3 else []
         by_spark = self._spark(["*", *names, *self._partition_column()])
         if by_spark is not None:
             rows = self._agreed(rows, canonical_rows(by_spark, schema))
             with_metadata = self._schema_with([*names, *self._partition_column()])
-            metadata_rows = canonical_rows(by_spark, with_metadata)
+            metadata_rows: list[str] | None = canonical_rows(by_spark, with_metadata)
         else:
             columns = [*java.schema().columns(), *(self._metadata_column(n) for n in names)]
             projection = iceberg.api.Schema(columns)

@@ -20,6 +20,8 @@ from oracles.canon import canonical_rows
 from oracles.java_table import CATALOG, NAMESPACE, IcebergTable
 from pyspark.sql import SparkSession
 
+__all__ = ["Iceberg", "IcebergTable", "start_spark"]
+
 Row = Mapping[str, Any]
 PartitionField = tuple[str, str] | tuple[str, str, str]
 
@@ -66,7 +68,8 @@ class Iceberg:
 
     def __init__(self, spark: SparkSession, warehouse: Path, scratch: Path) -> None:
         self.spark = spark
-        self.jvm = spark._jvm
+        self.jvm: Any = spark._jvm
+        self._gateway: Any = spark.sparkContext._gateway
         self.api = self.jvm.org.apache.iceberg
         self.warehouse = warehouse
         self.scratch = scratch
@@ -84,7 +87,7 @@ class Iceberg:
     def create(
         self,
         name: str,
-        columns: Sequence[tuple[str, IcebergType]],
+        columns: Sequence[tuple[str, Any]],
         *,
         partition: Sequence[PartitionField] = (),
         version: int = 2,
@@ -112,7 +115,8 @@ class Iceberg:
 
     def schema_json(self, schema: Any) -> dict[str, Any]:
         """The JSON form of a Java schema."""
-        return json.loads(self.api.SchemaParser.toJson(schema))
+        parsed: dict[str, Any] = json.loads(self.api.SchemaParser.toJson(schema))
+        return parsed
 
     def type(self, kind: IcebergType) -> Any:
         """A Java type from JSON form."""
@@ -202,7 +206,7 @@ class Iceberg:
     def write_all(self, writer: Any, records: Any) -> Any:
         """Writes an Iterable of records and closes the writer."""
         # By reflection: called by name, py4j takes the overload for a single record.
-        arguments = self.spark.sparkContext._gateway.new_array(self.jvm.java.lang.Object, 1)
+        arguments = self._gateway.new_array(self.jvm.java.lang.Object, 1)
         arguments[0] = records
         self._write_all.invoke(writer, arguments)
         writer.close()
@@ -222,7 +226,7 @@ class Iceberg:
 
     def _method(self, class_name: str, name: str, argument: str) -> Any:
         classes = self.jvm.java.lang.Class
-        types = self.spark.sparkContext._gateway.new_array(classes, 1)
+        types = self._gateway.new_array(classes, 1)
         types[0] = classes.forName(f"java.lang.{argument}")
         return classes.forName(class_name).getMethod(name, types)
 

@@ -7,14 +7,14 @@ from __future__ import annotations
 
 import datetime as dt
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from decimal import Decimal
 from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
 import pyarrow.parquet as pq
-from oracles.arrow_schema import IcebergType, list_of, map_of, numbered, struct
+from oracles.arrow_schema import list_of, map_of, numbered, struct
 from oracles.canon import canonical_rows, write_rows_file
 from oracles.tables.types import PRIMITIVES, primitive_rows
 from pyiceberg.catalog import Catalog
@@ -54,7 +54,7 @@ class Writer:
     def create(
         self,
         name: str,
-        columns: list[tuple[str, IcebergType]],
+        columns: Sequence[tuple[str, Any]],
         *,
         partition: list[tuple[str, str]] | None = None,
         version: int = 2,

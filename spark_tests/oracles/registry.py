@@ -20,6 +20,7 @@ class TableCase:
     features: tuple[str, ...]
     build: Callable[[Iceberg, str], IcebergTable]
     as_of: bool
+    refused: str | None
 
     @property
     def has_deletes(self) -> bool:
@@ -31,19 +32,23 @@ TABLES: dict[str, TableCase] = {}
 
 
 def table(
-    *features: str, formats: tuple[str, ...] = (), as_of: bool = False
+    *features: str,
+    formats: tuple[str, ...] = (),
+    as_of: bool = False,
+    refused: str | None = None,
 ) -> Callable[[Build], Build]:
     """Registers a function (iceberg, name) as a table of the function's name.
 
     With `formats`, a table a format, the function called with the format as its third argument.
-    `as_of` asks for expectations by timestamp as well.
+    `as_of` asks for expectations by timestamp as well. `refused` is for what icebergds does not
+    read: words of the error that says so.
     """
 
     def register(build: Build) -> Build:
         for name, call, extra in _variants(build, formats):
             if name in TABLES:
                 raise ValueError(f"table {name} is defined twice")
-            TABLES[name] = TableCase(name, (*features, *extra), call, as_of)
+            TABLES[name] = TableCase(name, (*features, *extra), call, as_of, refused)
         return build
 
     return register

@@ -148,7 +148,7 @@ class RandomTable:
     def step(self) -> None:
         """One random commit or change of the table's metadata."""
         metadata = self.builder.metadata
-        steps = [self._commit] * 6 + [self._evolve_schema] * 3 + [self._evolve_spec]
+        steps = [self._commit] * 5 + [self._evolve_schema] * 2 + [self._evolve_spec] * 2
         if metadata.format_version < self._versions[-1]:
             steps.append(self._upgrade)
         if metadata.snapshots:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import pickle
 import tempfile
 from collections.abc import Sequence
@@ -27,9 +26,8 @@ from icebergds.spec.snapshot import Snapshot
 from icebergds.table.table import Table, load_table
 from icebergds.table.time_travel import TimeTravel, resolve_snapshot
 
-_EXAMPLES = int(os.environ.get("ICEBERGDS_SCAN_EXAMPLES", "100"))
 _SETTINGS = settings(
-    max_examples=_EXAMPLES,
+    max_examples=60,
     deadline=None,
     suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large],
 )
@@ -46,7 +44,7 @@ _SPLITS = st.builds(
 def test_scans_return_the_rows_of_the_model(data: st.DataObject) -> None:
     with tempfile.TemporaryDirectory() as directory:
         made = RandomTable(data.draw, Path(directory) / "t")
-        for _ in range(data.draw(st.integers(1, 8))):
+        for _ in range(data.draw(st.integers(1, 10))):
             made.step()
         table = load_table(str(made.builder.location))
         everything = [("*",), *((c.name,) for c in metadata_columns(table.metadata))]

@@ -50,12 +50,26 @@ def empty_append(iceberg: Iceberg, name: str) -> IcebergTable:
     return written
 
 
-@table("history", "file without rows")
-def empty_file(iceberg: Iceberg, name: str) -> IcebergTable:
+@table("history", "file without rows", formats=("orc", "avro"))
+def empty_file(iceberg: Iceberg, name: str, file_format: str) -> IcebergTable:
+    written = iceberg.create(name, _COLUMNS)
+    written.append([], file_format=file_format)
+    written.append(_rows(0, 2))
+    return written
+
+
+@table("history", "file without rows that was never written")
+def missing_empty_file(iceberg: Iceberg, name: str) -> IcebergTable:
+    """Java's Parquet writer makes no file for no rows; a manifest entry without rows is skipped."""
     written = iceberg.create(name, _COLUMNS)
     written.append([])
     written.append(_rows(0, 2))
     return written
+
+
+@table("history", "v4", refused="version 4")
+def format_version_4(iceberg: Iceberg, name: str) -> IcebergTable:
+    return iceberg.create(name, _COLUMNS, version=4)
 
 
 @table("history", "append", "time travel", as_of=True)

@@ -30,7 +30,7 @@ PRIMITIVES = [
 ]
 
 
-def primitive_rows() -> list[dict[str, Any]]:
+def primitive_rows(last_year: int = 9999) -> list[dict[str, Any]]:
     """Ordinary values, the smallest, the greatest, empty ones, and nulls."""
     ordinary = {
         "a_boolean": True,
@@ -69,8 +69,8 @@ def primitive_rows() -> list[dict[str, Any]]:
         "a_double": 5e-324,
         "a_decimal": Decimal("9999999.99"),
         "a_date": dt.date(9999, 12, 31),
-        "a_timestamp": dt.datetime(9999, 12, 31, 23, 59, 59, 999999),
-        "a_timestamptz": dt.datetime(9999, 12, 31, 23, 59, 59, 999999, UTC),
+        "a_timestamp": dt.datetime(last_year, 12, 31, 23, 59, 59, 999999),
+        "a_timestamptz": dt.datetime(last_year, 12, 31, 23, 59, 59, 999999, UTC),
         "a_string": "\x00\t\n\"'\\\uffff",
         "a_uuid": b"\xff" * 16,
         "a_fixed": b"\xff" * 5,
@@ -80,24 +80,28 @@ def primitive_rows() -> list[dict[str, Any]]:
     return [{"id": index, **row} for index, row in enumerate(rows)]
 
 
+# Arrow reads timestamps of ORC as nanoseconds, in which 2262 is the last year.
+_LAST_YEARS = {"parquet": 9999, "orc": 2261, "avro": 9999}
+
+
 @table("types", "v1", formats=ALL_FORMATS)
 def primitives_v1(iceberg: Iceberg, name: str, file_format: str) -> IcebergTable:
     written = iceberg.create(name, PRIMITIVES, version=1)
-    written.append(primitive_rows(), file_format=file_format)
+    written.append(primitive_rows(_LAST_YEARS[file_format]), file_format=file_format)
     return written
 
 
 @table("types", "v2", formats=ALL_FORMATS)
 def primitives_v2(iceberg: Iceberg, name: str, file_format: str) -> IcebergTable:
     written = iceberg.create(name, PRIMITIVES)
-    written.append(primitive_rows(), file_format=file_format)
+    written.append(primitive_rows(_LAST_YEARS[file_format]), file_format=file_format)
     return written
 
 
 @table("types", "v3", formats=ALL_FORMATS)
 def primitives_v3(iceberg: Iceberg, name: str, file_format: str) -> IcebergTable:
     written = iceberg.create(name, PRIMITIVES, version=3)
-    written.append(primitive_rows(), file_format=file_format)
+    written.append(primitive_rows(_LAST_YEARS[file_format]), file_format=file_format)
     return written
 
 
@@ -131,24 +135,35 @@ def times(iceberg: Iceberg, name: str, file_format: str) -> IcebergTable:
     return written
 
 
+_ANCIENT_DAYS = [
+    dt.date(1, 1, 1),
+    dt.date(1000, 2, 28),
+    dt.date(1582, 10, 4),
+    dt.date(1582, 10, 15),
+    dt.date(1677, 12, 31),
+]
+
+
 @table("types", "dates before the Gregorian calendar", formats=ALL_FORMATS)
 def ancient_dates(iceberg: Iceberg, name: str, file_format: str) -> IcebergTable:
-    columns = [("id!", "int"), ("d", "date"), ("t", "timestamp"), ("z", "timestamptz")]
-    written = iceberg.create(name, columns)
-    days = [dt.date(1, 1, 1), dt.date(1000, 2, 28), dt.date(1582, 10, 4), dt.date(1582, 10, 15)]
-    written.append(
-        [
-            {
-                "id": index,
-                "d": day,
-                "t": dt.datetime.combine(day, dt.time(1, 2, 3, 4)),
-                "z": dt.datetime.combine(day, dt.time(1, 2, 3, 4), UTC),
-            }
-            for index, day in enumerate(days)
-        ],
-        file_format=file_format,
-    )
+    written = iceberg.create(name, [("id!", "int"), ("d", "date")])
+    rows = [{"id": index, "d": day} for index, day in enumerate(_ANCIENT_DAYS)]
+    written.append(rows, file_format=file_format)
     return written
+
+
+@table("types", "timestamps before the Gregorian calendar", formats=("parquet", "avro"))
+def ancient_timestamps(iceberg: Iceberg, name: str, file_format: str) -> IcebergTable:
+    written = iceberg.create(name, [("id!", "int"), ("t", "timestamp"), ("z", "timestamptz")])
+    moments = [dt.datetime.combine(day, dt.time(1, 2, 3, 4)) for day in _ANCIENT_DAYS]
+    rows = [{"id": i, "t": t, "z": t.replace(tzinfo=UTC)} for i, t in enumerate(moments)]
+    written.append(rows, file_format=file_format)
+    return written
+
+
+@table("types", "orc", refused="outside of the years 1677 to 2262")
+def ancient_timestamps_orc(iceberg: Iceberg, name: str) -> IcebergTable:
+    return ancient_timestamps(iceberg, name, "orc")
 
 
 @table("types", "decimals of every width", formats=ALL_FORMATS)
@@ -238,19 +253,33 @@ def unknown_columns(iceberg: Iceberg, name: str, file_format: str) -> IcebergTab
     return written
 
 
+_VARIANTS = [
+    '{"a": 1, "b": [true, null, "x", 1.5], "c": {"d": {}}}',
+    "null",
+    "12345678901234567890",
+    '"' + "long text " * 20 + '"',
+    "[]",
+    "-1.25e-3",
+]
+
+
 @table("types", "v3", "variant")
 def variants(iceberg: Iceberg, name: str) -> IcebergTable:
     written = iceberg.create(name, [("id!", "int"), ("v", "variant")], version=3)
-    values = [
-        '{"a": 1, "b": [true, null, "x", 1.5], "c": {"d": {}}}',
-        "null",
-        "12345678901234567890",
-        '"' + "long text " * 20 + '"',
-        "[]",
-        "-1.25e-3",
-    ]
-    rows = ", ".join(f"({i}, parse_json('{value}'))" for i, value in enumerate(values))
+    rows = ", ".join(f"({i}, parse_json('{value}'))" for i, value in enumerate(_VARIANTS))
     return written.sql(f"INSERT INTO {{t}} VALUES {rows}, (99, NULL)")
+
+
+@table("types", "v3", "variant", refused="shredded")
+def shredded_variants(iceberg: Iceberg, name: str) -> IcebergTable:
+    properties = {"write.parquet.shred-variants": "true"}
+    columns = [("id!", "int"), ("v", "variant")]
+    written = iceberg.create(name, columns, version=3, properties=properties)
+    # Java infers from rows of one shape what to shred.
+    value = """parse_json(concat('{"a": ', id, ', "b": "text ', id, '"}'))"""
+    return written.sql(
+        f"INSERT INTO {{t}} SELECT cast(id AS int) AS id, {value} AS v FROM range(0, 200, 1, 1)"
+    )
 
 
 @table("types", "v3", "geometry", "geography")

@@ -1,0 +1,63 @@
+"""Reads a table through Spark Connect; prints what it saw as one line of JSON.
+
+Nothing is registered: Spark finds the format by itself.
+"""
+
+from __future__ import annotations
+
+import json
+import sys
+from typing import Any
+
+from pyspark.errors import AnalysisException, PythonException
+from pyspark.sql import DataFrame, SparkSession
+
+from icebergds import load_table
+
+
+def main(table: str, relative: str) -> None:
+    spark = (
+        SparkSession.builder.remote("local[2]")
+        .config("spark.ui.enabled", "false")
+        .config("spark.sql.session.timeZone", "UTC")
+        .getOrCreate()
+    )
+
+    def load(path: str = table, **options: str) -> DataFrame:
+        return spark.read.format("icebergpy").options(**options).load(path)
+
+    def ids(df: DataFrame) -> list[int]:
+        return sorted(row[0] for row in df.select("id").collect())
+
+    spark.sql(f"CREATE TEMPORARY VIEW v USING icebergpy OPTIONS (path '{table}', filter 'id > 2')")
+    spark.conf.set("spark.sql.python.filterPushdown.enabled", "true")
+    once = load()
+    seen: dict[str, Any] = {
+        "session": type(spark).__module__,
+        "all": ids(once),
+        "first snapshot": ids(load(versionAsOf="1001")),
+        "option filter": ids(load(filter="name = 'b' or id = 5")),
+        "union of filters": ids(once.where("id = 1").union(once.where("id = 5"))),
+        "after filters": ids(once),
+        "view": [row[0] for row in spark.sql("SELECT id FROM v ORDER BY id").collect()],
+        "scan": ids(load_table(table).scan(filter="at < '1970-01-01 00:00:04'").to_df(spark)),
+        # Workers of a Connect server run in a directory of their own.
+        "scan of a relative path": ids(load_table(relative).scan(columns=["id"]).to_df(spark)),
+        "missing table": message(lambda: load("/nowhere").schema),
+        "missing column": message(lambda: load(columns="nmae").schema),
+        "bad filter": message(lambda: load(filter="nmae > 1").collect()),
+    }
+    print(json.dumps(seen))
+    spark.stop()
+
+
+def message(action: Any) -> str:
+    try:
+        action()
+    except (AnalysisException, PythonException) as error:
+        return str(error)
+    return "no error"
+
+
+if __name__ == "__main__":
+    main(*sys.argv[1:])
