@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 
 import numpy as np
 
@@ -36,12 +36,18 @@ from icebergds.formats.avro_schema import (
 _Pair = tuple[AvroNode, AvroNode]
 _Visit = Callable[[Int64s, Rows], Int64s]
 
-# Arrays with more elements than this are not worth a step for each.
-_MAX_STEPS = 50_000
-
 
 class ColumnDecoder(Cursors):
-    """Decodes values of any type for all records of a buffer; see `Cursors` on damaged data."""
+    """Decodes values of any type for all records of a buffer; see `Cursors` on damaged data.
+
+    Args:
+        pieces: the buffer, in pieces.
+        max_elements: arrays with larger blocks count as damaged, since each element is a step.
+    """
+
+    def __init__(self, pieces: Iterable[bytes | memoryview], max_elements: int = 50_000) -> None:
+        super().__init__(pieces)
+        self.max_elements = max_elements
 
     def skip(self, node: AvroNode, at: Int64s) -> Int64s:
         """Cursors after a value."""
@@ -208,8 +214,10 @@ class ColumnDecoder(Cursors):
 
     def _visit_block(self, at: Int64s, counts: Int64s, rows: Rows, visit: _Visit) -> Int64s:
         least, most = max(int(counts.min()), 0), int(counts.max())
-        if most > _MAX_STEPS:
-            raise NotVectorisableError(f"an array of {most} elements")
+        if most > self.max_elements:
+            damaged = counts > self.max_elements
+            at[damaged], counts[damaged] = self.over, 0
+            least, most = max(int(counts.min()), 0), int(counts.max())
         for _ in range(least):
             at = visit(at, rows)
         for step in range(least, most):

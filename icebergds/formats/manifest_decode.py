@@ -12,6 +12,7 @@ which that fails are decoded entry by entry, with the same result.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from copy import copy
 from dataclasses import dataclass
 
 import numpy as np
@@ -40,6 +41,11 @@ FEW_ENTRIES = 32
 _CHUNK_BYTES = 4096 << 10
 
 _FORMATS = ("parquet", "PARQUET", "puffin", "PUFFIN", "avro", "AVRO", "orc", "ORC")
+
+# Where more places than this for each entry look like formats, or where arrays that start at such a
+# place have more elements, following the chain does not pay.
+_MAX_PLACES = 8
+_MAX_COLUMNS = 2_000
 
 _Block = tuple[int, bytes | memoryview]
 
@@ -155,8 +161,10 @@ class _Decoder:
         self, decoder: ColumnDecoder, places: Int64s, ends: Int64s, counts: Int64s
     ) -> Int64s | None:
         """Those of `places` that one comes by from the beginning of each block, or None."""
-        if not len(places):
+        if not 0 < len(places) <= _MAX_PLACES * counts.sum():
             return None
+        decoder = copy(decoder)
+        decoder.max_elements = _MAX_COLUMNS
         entry_ends = _skip(decoder, self._back(), places)
         begins = np.concatenate(([0], ends[:-1], entry_ends))
         reached = _skip(decoder, self._front(), begins)

@@ -91,8 +91,8 @@ def row_group_metrics(
             value_counts[column.field_id] = chunk.num_values
             null_counts[column.field_id] = statistics.null_count
         if statistics.has_min_max:
-            least = _bound(column, chunk.physical_type, statistics.min_raw)
-            greatest = _bound(column, chunk.physical_type, statistics.max_raw)
+            least = bound_of(column, chunk.physical_type, statistics.min_raw)
+            greatest = bound_of(column, chunk.physical_type, statistics.max_raw)
             if least is not None and greatest is not None:
                 lower[column.field_id] = least
                 upper[column.field_id] = greatest
@@ -112,7 +112,7 @@ def _find_leaf(columns: Sequence[FileColumn], field_id: int, source: str) -> int
     return None
 
 
-def _bound(column: FilterColumn, physical: str, raw: Any) -> bytes | None:
+def bound_of(column: FilterColumn, physical: str, raw: Any) -> bytes | None:
     """A physical value as a bound of the column's type in the table, None if it cannot be one."""
     try:
         value = _value(column, physical, raw)

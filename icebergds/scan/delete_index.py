@@ -1,6 +1,7 @@
 """Which delete files apply to which data file (spec: Scan Planning).
 
-A lookup costs a few dictionary probes and binary searches, whatever the number of deletes.
+A lookup costs a few dictionary probes and binary searches, and one comparison of bounds with all
+deletes of its scope that are new enough.
 """
 
 from __future__ import annotations
@@ -9,19 +10,26 @@ import math
 import struct
 from bisect import bisect_left, bisect_right
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from contextlib import suppress
+from dataclasses import dataclass
+from functools import cached_property
+from itertools import compress
 from typing import Any
 
+import numpy as np
+
 from icebergds.errors import InvalidMetadataError
-from icebergds.expr.bounds import Bounds, decode_bounds
+from icebergds.scan.delete_ranges import KeyRanges, Mask, PathRanges, is_ordered
 from icebergds.spec.manifest import DataFile, FileContent, ManifestEntry
 from icebergds.spec.partition import PartitionSpec
 from icebergds.spec.reserved import DELETE_FILE_PATH
 from icebergds.spec.schema import Schema
-from icebergds.spec.types import IcebergType, TypeId, is_scalar
+from icebergds.spec.types import IcebergType
 
-_Scope = tuple[int, tuple[Any, ...]]
-_UNORDERED = frozenset({TypeId.VARIANT, TypeId.GEOMETRY, TypeId.GEOGRAPHY, TypeId.UNKNOWN})
+Scope = tuple[int, tuple[Any, ...]]
+"""A partition spec and a partition of it, such that equal partitions compare as equal."""
+
+_Entries = tuple[ManifestEntry, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,24 +38,6 @@ class AppliedDeletes:
 
     position_deletes: tuple[ManifestEntry, ...] = ()
     equality_deletes: tuple[ManifestEntry, ...] = ()
-
-
-@dataclass(slots=True)
-class _BySequence:
-    """Entries in ascending order of data sequence number."""
-
-    entries: list[ManifestEntry] = field(default_factory=list)
-    sequence_numbers: list[int] = field(default_factory=list)
-
-    def seal(self) -> None:
-        self.entries.sort(key=lambda entry: entry.data_sequence_number)
-        self.sequence_numbers = [entry.data_sequence_number for entry in self.entries]
-
-    def at_least(self, sequence_number: int) -> list[ManifestEntry]:
-        return self.entries[bisect_left(self.sequence_numbers, sequence_number) :]
-
-    def above(self, sequence_number: int) -> list[ManifestEntry]:
-        return self.entries[bisect_right(self.sequence_numbers, sequence_number) :]
 
 
 class DeleteIndex:
@@ -60,7 +50,8 @@ class DeleteIndex:
             entry is never used to drop a delete file.
 
     Raises:
-        InvalidMetadataError: two deletion vectors for one data file.
+        InvalidMetadataError: two deletion vectors for one data file, a vector without its place,
+            or equality deletes without keys.
     """
 
     def __init__(
@@ -69,81 +60,44 @@ class DeleteIndex:
         specs: Mapping[int, PartitionSpec],
         key_types: Mapping[int, IcebergType],
     ) -> None:
-        self._key_types = key_types
         self._vectors: dict[str, ManifestEntry] = {}
-        self._positions_by_path: dict[str, _BySequence] = {}
-        self._positions_by_scope: dict[_Scope, _BySequence] = {}
-        self._equality_by_scope: dict[_Scope, _BySequence] = {}
-        self._equality_global = _BySequence()
+        by_path: dict[str, list[ManifestEntry]] = {}
+        by_scope: dict[Scope, list[ManifestEntry]] = {}
+        keys: dict[Scope | None, list[ManifestEntry]] = {}
         for entry in entries:
-            self._add(entry, specs)
-        for group in (
-            *self._positions_by_path.values(),
-            *self._positions_by_scope.values(),
-            *self._equality_by_scope.values(),
-            self._equality_global,
-        ):
-            group.seal()
-        self._is_empty = not (
-            self._vectors
-            or self._positions_by_path
-            or self._positions_by_scope
-            or self._equality_by_scope
-            or self._equality_global.entries
-        )
+            delete_file = entry.data_file
+            if delete_file.content is FileContent.EQUALITY_DELETES:
+                _check_keys(delete_file)
+                is_global = specs[delete_file.spec_id].is_unpartitioned
+                keys.setdefault(None if is_global else scope_of(delete_file), []).append(entry)
+            elif delete_file.is_deletion_vector:
+                self._add_vector(entry)
+            elif (path := _only_data_path(delete_file)) is not None:
+                by_path.setdefault(path, []).append(entry)
+            else:
+                by_scope.setdefault(scope_of(delete_file), []).append(entry)
+        self._by_path = {path: _Deletes(group) for path, group in by_path.items()}
+        self._by_scope = {scope: _PositionDeletes(group) for scope, group in by_scope.items()}
+        self._keys = {scope: _EqualityDeletes(group, key_types) for scope, group in keys.items()}
+        self._is_empty = not (self._vectors or by_path or by_scope or keys)
 
     def deletes_for(self, entry: ManifestEntry) -> AppliedDeletes:
         """The delete files that apply to a live data file, and no others."""
         if self._is_empty:
             return _NO_DELETES
         data_file = entry.data_file
-        sequence_number = entry.data_sequence_number
-        scope = _scope(data_file)
+        number = entry.data_sequence_number
+        scope = scope_of(data_file)
         vector = self._vectors.get(data_file.file_path)
-        positions: list[ManifestEntry]
-        if vector is not None and vector.data_sequence_number >= sequence_number:
-            positions = [vector]
+        positions: _Entries
+        if vector is not None and vector.data_sequence_number >= number:
+            positions = (vector,)
         else:
-            # Position deletes also apply to rows of their own commit.
-            positions = [
-                *_at_least(self._positions_by_path.get(data_file.file_path), sequence_number),
-                *(
-                    delete
-                    for delete in _at_least(self._positions_by_scope.get(scope), sequence_number)
-                    if _may_name(delete.data_file, data_file.file_path)
-                ),
-            ]
-        # Equality deletes apply to strictly older rows.
-        candidates = self._equality_global.above(sequence_number)
-        scoped = self._equality_by_scope.get(scope)
-        if scoped is not None:
-            candidates = candidates + scoped.above(sequence_number)
-        if not positions and not candidates:
-            return _NO_DELETES
-        return AppliedDeletes(
-            tuple(positions),
-            tuple(d for d in candidates if self._may_share_keys(d.data_file, data_file)),
-        )
-
-    def _add(self, entry: ManifestEntry, specs: Mapping[int, PartitionSpec]) -> None:
-        delete_file = entry.data_file
-        if delete_file.content is FileContent.EQUALITY_DELETES:
-            if not delete_file.equality_ids:
-                raise InvalidMetadataError(
-                    f"equality delete file {delete_file.file_path} names no equality_ids"
-                )
-            if specs[delete_file.spec_id].is_unpartitioned:
-                self._equality_global.entries.append(entry)
-            else:
-                scope = _scope(delete_file)
-                self._equality_by_scope.setdefault(scope, _BySequence()).entries.append(entry)
-        elif delete_file.is_deletion_vector:
-            self._add_vector(entry)
-        elif (path := _only_data_path(delete_file)) is not None:
-            self._positions_by_path.setdefault(path, _BySequence()).entries.append(entry)
-        else:
-            scope = _scope(delete_file)
-            self._positions_by_scope.setdefault(scope, _BySequence()).entries.append(entry)
+            positions = _of(self._by_path.get(data_file.file_path), data_file, number)
+            positions += _of(self._by_scope.get(scope), data_file, number)
+        equality = _of(self._keys.get(None), data_file, number)
+        equality += _of(self._keys.get(scope), data_file, number)
+        return AppliedDeletes(positions, equality) if positions or equality else _NO_DELETES
 
     def _add_vector(self, entry: ManifestEntry) -> None:
         delete_file = entry.data_file
@@ -166,28 +120,6 @@ class DeleteIndex:
             )
         self._vectors[path] = entry
 
-    def _may_share_keys(self, delete_file: DataFile, data_file: DataFile) -> bool:
-        return all(
-            self._may_share_key(field_id, delete_file, data_file)
-            for field_id in delete_file.equality_ids
-        )
-
-    def _may_share_key(self, field_id: int, delete_file: DataFile, data_file: DataFile) -> bool:
-        key_type = self._key_types.get(field_id)
-        if key_type is None or not is_scalar(key_type) or _type_id(key_type) in _UNORDERED:
-            return True
-        delete_nulls, delete_values = _may_hold(delete_file, field_id)
-        data_nulls, data_values = _may_hold(data_file, field_id)
-        if delete_nulls and data_nulls:
-            return True
-        if not (delete_values and data_values):
-            return False
-        deleted = _bounds(key_type, field_id, delete_file)
-        stored = _bounds(key_type, field_id, data_file)
-        if not (deleted.nan_free or stored.nan_free):
-            return True
-        return _at_most(deleted.lower, stored.upper) and _at_most(stored.lower, deleted.upper)
-
 
 _NO_DELETES = AppliedDeletes()
 
@@ -202,11 +134,8 @@ def key_types(schemas: Sequence[Schema], equality_ids: Iterable[int]) -> dict[in
     return found
 
 
-def _at_least(group: _BySequence | None, sequence_number: int) -> list[ManifestEntry]:
-    return [] if group is None else group.at_least(sequence_number)
-
-
-def _scope(data_file: DataFile) -> _Scope:
+def scope_of(data_file: DataFile) -> Scope:
+    """What files of one partition have in common (spec: Scan Planning, notes 3 and 4)."""
     partition = data_file.partition
     if any(isinstance(value, float) for value in partition):
         # Floating partition values are equal if their bits are, with all NaNs as one.
@@ -214,6 +143,85 @@ def _scope(data_file: DataFile) -> _Scope:
             _float_bits(value) if isinstance(value, float) else value for value in partition
         )
     return data_file.spec_id, partition
+
+
+class _Deletes:
+    """Deletes of one scope, in ascending order of data sequence number."""
+
+    def __init__(self, entries: Iterable[ManifestEntry]) -> None:
+        self._entries = sorted(entries, key=lambda entry: entry.data_sequence_number)
+        self._numbers = [entry.data_sequence_number for entry in self._entries]
+        self._chosen: dict[tuple[int, bytes], _Entries] = {}
+
+    def applying_to(self, data_file: DataFile, sequence_number: int) -> _Entries:
+        """The deletes of a data file in this scope; equal results are one object."""
+        start = self._first_for(sequence_number)
+        if start == len(self._entries):
+            return ()
+        mask = self._may_apply(data_file, start)
+        key = (start, mask.tobytes())
+        chosen = self._chosen.get(key)
+        if chosen is None:
+            chosen = self._chosen[key] = tuple(compress(self._entries[start:], mask))
+        return chosen
+
+    def _first_for(self, sequence_number: int) -> int:
+        # Position deletes also apply to rows of their own commit.
+        return bisect_left(self._numbers, sequence_number)
+
+    def _may_apply(self, data_file: DataFile, start: int) -> Mask:
+        return np.ones(len(self._entries) - start, np.bool_)
+
+
+class _PositionDeletes(_Deletes):
+    """Position delete files of one partition."""
+
+    @cached_property
+    def _ranges(self) -> PathRanges:
+        return PathRanges([entry.data_file for entry in self._entries])
+
+    def _may_apply(self, data_file: DataFile, start: int) -> Mask:
+        return self._ranges.may_name(data_file.file_path, start)
+
+
+class _EqualityDeletes(_Deletes):
+    """Equality delete files of one partition, or those that are global."""
+
+    def __init__(
+        self, entries: Iterable[ManifestEntry], key_types: Mapping[int, IcebergType]
+    ) -> None:
+        super().__init__(entries)
+        self._key_types = key_types
+
+    @cached_property
+    def _ranges(self) -> list[KeyRanges]:
+        files = [entry.data_file for entry in self._entries]
+        return [
+            KeyRanges(files, field_id, self._key_types[field_id])
+            for field_id in sorted({i for file in files for i in file.equality_ids})
+            if field_id in self._key_types and is_ordered(self._key_types[field_id])
+        ]
+
+    def _first_for(self, sequence_number: int) -> int:
+        # They apply to strictly older rows.
+        return bisect_right(self._numbers, sequence_number)
+
+    def _may_apply(self, data_file: DataFile, start: int) -> Mask:
+        mask = super()._may_apply(data_file, start)
+        for ranges in self._ranges:
+            mask &= ranges.may_share(data_file, start)
+        return mask
+
+
+def _of(deletes: _Deletes | None, data_file: DataFile, number: int) -> _Entries:
+    return () if deletes is None else deletes.applying_to(data_file, number)
+
+
+def _check_keys(delete_file: DataFile) -> None:
+    if not delete_file.equality_ids:
+        raise InvalidMetadataError(
+            f"equality delete file {delete_file.file_path} names no equality_ids"
+        )
 
 
 def _float_bits(value: float) -> bytes:
@@ -229,41 +237,6 @@ def _only_data_path(delete_file: DataFile) -> str | None:
     upper = delete_file.upper_bounds.get(path_id)
     # An upper bound that was truncated is greater than the lower bound: equality means exact.
     if lower is not None and lower == upper:
-        return lower.decode("utf-8")
+        with suppress(UnicodeDecodeError):
+            return lower.decode("utf-8")
     return None
-
-
-def _may_name(delete_file: DataFile, path: str) -> bool:
-    """Whether the bounds of a position delete file's paths leave room for this one."""
-    encoded = path.encode("utf-8")
-    lower = delete_file.lower_bounds.get(DELETE_FILE_PATH.field_id)
-    upper = delete_file.upper_bounds.get(DELETE_FILE_PATH.field_id)
-    return (lower is None or lower <= encoded) and (upper is None or encoded <= upper)
-
-
-def _type_id(key_type: IcebergType) -> TypeId | None:
-    return getattr(key_type, "type_id", None)
-
-
-def _may_hold(data_file: DataFile, field_id: int) -> tuple[bool, bool]:
-    """Whether a column may hold nulls, and whether it may hold values."""
-    nulls = data_file.null_value_counts.get(field_id)
-    # Counts of values are counts of rows only if there are as many: some writers leave out rows in
-    # which a struct around the column is null.
-    if nulls is None or data_file.value_counts.get(field_id) != data_file.record_count:
-        return True, True
-    return nulls != 0, nulls != data_file.record_count
-
-
-def _bounds(key_type: IcebergType, field_id: int, data_file: DataFile) -> Bounds:
-    return decode_bounds(
-        key_type,
-        data_file.lower_bounds.get(field_id),
-        data_file.upper_bounds.get(field_id),
-        data_file.nan_value_counts.get(field_id) == 0,
-    )
-
-
-def _at_most(lower: Any, upper: Any) -> bool:
-    """Whether a lower bound leaves room below an upper one; an unknown bound always does."""
-    return lower is None or upper is None or bool(lower <= upper)

@@ -7,7 +7,7 @@ deletes that apply to it, cut into splits and packed.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 
@@ -19,7 +19,7 @@ from icebergds.expr.summary import manifest_might_match
 from icebergds.formats.manifest_columns import read_manifest_columns
 from icebergds.formats.manifest_list import read_snapshot_manifests
 from icebergds.io.fileio import FileIO
-from icebergds.scan.delete_index import AppliedDeletes, DeleteIndex, key_types
+from icebergds.scan.delete_index import AppliedDeletes, DeleteIndex, Scope, key_types, scope_of
 from icebergds.scan.prune import matching_entries
 from icebergds.scan.read_plan import key_schema
 from icebergds.scan.splits import SplitOptions, pack, split_file
@@ -70,7 +70,7 @@ def plan_scan(
         UnsupportedFeatureError: files are encrypted.
     """
     files = plan_files(io, metadata, snapshot, schema, row_filter)
-    groups = pack(_splits(files, splits.split_size), lambda s: _weight(s, splits), splits)
+    groups = pack(_splits(files, splits.split_size), _Weights(splits).of, splits)
     schemas = [schema, *sorted(metadata.schemas, key=lambda s: s.schema_id, reverse=True)]
     return [_share(group, schemas) for group in groups]
 
@@ -172,37 +172,84 @@ def _splits(files: Iterable[PlannedFile], split_size: int) -> Iterator[_Split]:
             yield _Split(file, start, length)
 
 
-def _weight(split: _Split, options: SplitOptions) -> int:
-    """Bytes to read, deletes included, but at least what opening the files costs."""
-    deletes = (*split.file.deletes.position_deletes, *split.file.deletes.equality_deletes)
-    to_read = split.length + sum(_bytes_to_read(delete.data_file) for delete in deletes)
-    return max(to_read, (1 + len(deletes)) * options.file_open_cost)
+class _Weights:
+    """Bytes that splits make a task read, deletes included."""
+
+    def __init__(self, options: SplitOptions) -> None:
+        self._open_cost = options.file_open_cost
+        self._bytes: dict[int, int] = {}
+
+    def of(self, split: _Split) -> int:
+        """The weight of a split, at least what opening its files costs."""
+        positions, keys = split.file.deletes.position_deletes, split.file.deletes.equality_deletes
+        to_read = split.length + self._bytes_of(positions) + self._bytes_of(keys)
+        return max(to_read, (1 + len(positions) + len(keys)) * self._open_cost)
+
+    def _bytes_of(self, deletes: tuple[ManifestEntry, ...]) -> int:
+        # Many files share one tuple of deletes.
+        known = self._bytes.get(id(deletes))
+        if known is None:
+            known = sum(
+                entry.data_file.content_size_in_bytes or entry.data_file.file_size_in_bytes
+                for entry in deletes
+            )
+            self._bytes[id(deletes)] = known
+        return known
 
 
-def _bytes_to_read(delete_file: DataFile) -> int:
-    return delete_file.content_size_in_bytes or delete_file.file_size_in_bytes
+class _DeleteTable:
+    """The deletes of a task's share: every file named once, equality deletes by keys and scope."""
+
+    def __init__(self) -> None:
+        self.positions: dict[DeleteFileRef, int] = {}
+        self._keys: dict[tuple[tuple[int, ...], Scope], tuple[int, dict[DeleteFileRef, None]]] = {}
+        self._known: dict[int, tuple[int, ...]] = {}
+
+    def add_positions(self, deletes: tuple[ManifestEntry, ...]) -> tuple[int, ...]:
+        """Where the share has these position deletes."""
+        return self._once(deletes, self._position_index)
+
+    def add_keys(self, deletes: tuple[ManifestEntry, ...]) -> tuple[int, ...]:
+        """Where the share has the groups of these equality deletes."""
+        return self._once(deletes, self._group_index)
+
+    def groups(self) -> tuple[EqualityDeleteGroup, ...]:
+        return tuple(
+            EqualityDeleteGroup(ids, tuple(sorted(refs, key=lambda ref: ref.file_path)))
+            for (ids, _), (_, refs) in self._keys.items()
+        )
+
+    def _once(
+        self, deletes: tuple[ManifestEntry, ...], index_of: Callable[[ManifestEntry], int]
+    ) -> tuple[int, ...]:
+        # Many files share one tuple of deletes, which is looked at once.
+        known = self._known.get(id(deletes))
+        if known is None:
+            for entry in deletes:
+                _refuse_encrypted(entry.data_file)
+            known = tuple(dict.fromkeys(map(index_of, deletes)))
+            self._known[id(deletes)] = known
+        return known
+
+    def _position_index(self, entry: ManifestEntry) -> int:
+        ref = delete_file_ref(entry.data_file, entry.data_sequence_number)
+        return self.positions.setdefault(ref, len(self.positions))
+
+    def _group_index(self, entry: ManifestEntry) -> int:
+        data_file = entry.data_file
+        # What files must share for their keys to be one set.
+        group = (tuple(sorted(data_file.equality_ids)), scope_of(data_file))
+        index, refs = self._keys.setdefault(group, (len(self._keys), {}))
+        refs[delete_file_ref(data_file, entry.data_sequence_number)] = None
+        return index
 
 
 def _share(group: Sequence[_Split], schemas: Sequence[Schema]) -> ScanPartition:
-    """A task's share: every delete file named once, equality deletes grouped by keys and scope."""
-    positions: dict[DeleteFileRef, int] = {}
-    keys: dict[tuple[object, ...], tuple[int, dict[DeleteFileRef, None]]] = {}
+    table = _DeleteTable()
     tasks = []
     for split in group:
         data_file = split.file.entry.data_file
         _refuse_encrypted(data_file)
-        position_indexes = []
-        for delete in split.file.deletes.position_deletes:
-            _refuse_encrypted(delete.data_file)
-            ref = delete_file_ref(delete.data_file, delete.data_sequence_number)
-            position_indexes.append(positions.setdefault(ref, len(positions)))
-        key_indexes: dict[int, None] = {}
-        for delete in split.file.deletes.equality_deletes:
-            _refuse_encrypted(delete.data_file)
-            scope = _equality_scope(delete.data_file)
-            index, refs = keys.setdefault(scope, (len(keys), {}))
-            refs[delete_file_ref(delete.data_file, delete.data_sequence_number)] = None
-            key_indexes[index] = None
         tasks.append(
             FileScanTask(
                 file_path=data_file.file_path,
@@ -214,21 +261,13 @@ def _share(group: Sequence[_Split], schemas: Sequence[Schema]) -> ScanPartition:
                 partition=data_file.partition,
                 data_sequence_number=split.file.entry.data_sequence_number,
                 first_row_id=data_file.first_row_id,
-                position_deletes=tuple(position_indexes),
-                equality_deletes=tuple(key_indexes),
+                position_deletes=table.add_positions(split.file.deletes.position_deletes),
+                equality_deletes=table.add_keys(split.file.deletes.equality_deletes),
             )
         )
-    groups = tuple(
-        EqualityDeleteGroup(scope[0], tuple(sorted(refs, key=lambda ref: ref.file_path)))  # type: ignore[arg-type]
-        for scope, (_, refs) in keys.items()
-    )
+    groups = table.groups()
     ids = {field_id for keyed in groups for field_id in keyed.equality_ids}
-    return ScanPartition(tuple(tasks), tuple(positions), groups, key_schema(schemas, ids))
-
-
-def _equality_scope(delete_file: DataFile) -> tuple[object, ...]:
-    """What files must share for their keys to be one set: key columns and partition."""
-    return (tuple(sorted(delete_file.equality_ids)), delete_file.spec_id, delete_file.partition)
+    return ScanPartition(tuple(tasks), tuple(table.positions), groups, key_schema(schemas, ids))
 
 
 def _refuse_encrypted(data_file: DataFile) -> None:

@@ -12,9 +12,13 @@ from decimal import Decimal
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+import pyarrow as pa
 from hypothesis import strategies as st
 
+from icebergds.formats.manifest_columns import ColumnStats, EntryColumns
 from icebergds.formats.manifest_schema import manifest_schema
+from icebergds.formats.manifests import entry_record
 from icebergds.spec.manifest import (
     DataFile,
     FileContent,
@@ -26,7 +30,7 @@ from icebergds.spec.manifest import (
 )
 from icebergds.spec.partition import PartitionField, PartitionSpec
 from icebergds.spec.schema import Schema
-from icebergds.spec.transforms import IdentityTransform
+from icebergds.spec.transforms import IdentityTransform, Transform
 from icebergds.spec.types import (
     BINARY,
     BOOLEAN,
@@ -50,6 +54,10 @@ from icebergds.spec.types import (
 )
 
 SYNC = b"0123456789abcdef"
+
+# Values of `few_entries`: which way entries are decoded.
+ONE_BY_ONE = 10**9
+SIDE_BY_SIDE = 0
 
 
 @dataclass(frozen=True)
@@ -285,3 +293,47 @@ def java_schema(format_version: int = 2) -> dict[str, Any]:
 
 def renamed(entry: ManifestEntry, **attributes: Any) -> ManifestEntry:
     return replace(entry, data_file=replace(entry.data_file, **attributes))
+
+
+def partitioned(
+    column: IcebergType, transform: Transform | None = None
+) -> tuple[Schema, PartitionSpec]:
+    return (
+        Schema((NestedField(1, "c", column),)),
+        PartitionSpec(0, (PartitionField((1,), 1000, transform or IdentityTransform(), "p"),)),
+    )
+
+
+def encoded(
+    entries: Sequence[ManifestEntry], schema: Any = None, how: Encoding | None = None
+) -> list[bytes]:
+    records = [entry_record(entry, StructType(())) for entry in entries]
+    return [encode(schema or java_schema(), record, how or Encoding()) for record in records]
+
+
+def blocks_of(records: Sequence[bytes], size: int) -> list[Sequence[bytes]]:
+    return [records[start : start + size] for start in range(0, len(records), size)]
+
+
+def comparable(columns: EntryColumns) -> str:
+    """All values as text, in which NaN equals itself."""
+    return str([plain(getattr(columns, name)) for name in columns.__slots__])
+
+
+def plain(part: Any) -> Any:
+    match part:
+        case pa.Array() if pa.types.is_temporal(part.type):
+            # Python's dates end long before Iceberg's.
+            return part.type, part.view(f"int{part.type.bit_width}").to_pylist()
+        case pa.Array():
+            return part.type, part.to_pylist()
+        case np.ndarray():
+            return part.tolist()
+        case ColumnStats():
+            return [plain(column) for column in part.columns()]
+        case tuple():
+            return [plain(column) for column in part]
+        case dict():
+            return {key: plain(part[key]) for key in sorted(part)}
+        case _:
+            return part

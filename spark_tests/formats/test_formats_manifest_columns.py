@@ -4,9 +4,7 @@ from __future__ import annotations
 
 import gc
 import random
-import struct
 import tracemalloc
-from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -18,10 +16,15 @@ from corpus import corpus_dir, corpus_tables
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from manifest_cases import (
+    ONE_BY_ONE,
     PARTITION_TYPES,
+    SIDE_BY_SIDE,
     Encoding,
+    blocks_of,
+    comparable,
     container,
     encode,
+    encoded,
     entries_of,
     java_schema,
     like_java,
@@ -30,11 +33,10 @@ from manifest_cases import (
     table,
 )
 
-from icebergds.errors import CorruptFileError, IcebergError, UnsupportedFeatureError
+from icebergds.errors import UnsupportedFeatureError
 from icebergds.formats import manifest_decode
 from icebergds.formats.arrow_types import to_arrow
 from icebergds.formats.manifest_columns import (
-    ColumnStats,
     EntryColumns,
     read_manifest_columns,
 )
@@ -44,19 +46,15 @@ from icebergds.io.fileio import FileIO
 from icebergds.spec.manifest import (
     FileFormat,
     ManifestContent,
-    ManifestEntry,
     ManifestEntryStatus,
     ManifestFile,
 )
 from icebergds.spec.metadata_json import parse_metadata
-from icebergds.spec.partition import PartitionSpec, partition_type
+from icebergds.spec.partition import partition_type
 from icebergds.spec.schema import Schema
 from icebergds.spec.types import StructType
 
 IO = FileIO()
-UNPARTITIONED = PartitionSpec()
-ONE_BY_ONE = 10**9
-SIDE_BY_SIDE = 0
 
 
 def both_ways(manifest: ManifestFile, *args: Any, **options: Any) -> EntryColumns:
@@ -68,30 +66,6 @@ def both_ways(manifest: ManifestFile, *args: Any, **options: Any) -> EntryColumn
     return fast
 
 
-def comparable(columns: EntryColumns) -> str:
-    """All values as text, in which NaN equals itself."""
-    return str([plain(getattr(columns, name)) for name in columns.__slots__])
-
-
-def plain(part: Any) -> Any:
-    match part:
-        case pa.Array() if pa.types.is_temporal(part.type):
-            # Python's dates end long before Iceberg's.
-            return part.type, part.view(f"int{part.type.bit_width}").to_pylist()
-        case pa.Array():
-            return part.type, part.to_pylist()
-        case np.ndarray():
-            return part.tolist()
-        case ColumnStats():
-            return [plain(column) for column in part.columns()]
-        case tuple():
-            return [plain(column) for column in part]
-        case dict():
-            return {key: plain(part[key]) for key in sorted(part)}
-        case _:
-            return part
-
-
 @pytest.fixture
 def only_side_by_side(monkeypatch: pytest.MonkeyPatch) -> None:
     """Fails the test if an entry is decoded one by one."""
@@ -100,17 +74,6 @@ def only_side_by_side(monkeypatch: pytest.MonkeyPatch) -> None:
         raise AssertionError("decoded one by one")
 
     monkeypatch.setattr(manifest_decode, "read_records", refuse)
-
-
-def encoded(
-    entries: Sequence[ManifestEntry], schema: Any = None, how: Encoding | None = None
-) -> list[bytes]:
-    records = [entry_record(entry, StructType(())) for entry in entries]
-    return [encode(schema or java_schema(), record, how or Encoding()) for record in records]
-
-
-def blocks_of(records: Sequence[bytes], size: int) -> list[Sequence[bytes]]:
-    return [records[start : start + size] for start in range(0, len(records), size)]
 
 
 @given(data=st.data(), format_version=st.sampled_from([1, 2, 3]), deletes=st.booleans())
@@ -441,85 +404,7 @@ def manifests_there(io: FileIO, snapshot: Any) -> list[ManifestFile]:
     return [m for m in read_snapshot_manifests(io, snapshot) if io.exists(m.manifest_path)]
 
 
-def a_manifest() -> bytes:
-    return container(java_schema(), blocks_of(encoded([like_java(n) for n in range(60)]), 20))
-
-
-@pytest.mark.parametrize("few_entries", [SIDE_BY_SIDE, ONE_BY_ONE])
-def test_a_truncated_manifest_is_named(tmp_path: Path, few_entries: int) -> None:
-    data = a_manifest()
-    ends_of_blocks = [
-        at + 16 for at in range(len(data)) if data.startswith(b"0123456789abcdef", at)
-    ]
-    draw = random.Random(1)
-    for length in [0, 1, 3, 4, 10, *draw.sample(range(20, len(data)), 60)]:
-        if length in ends_of_blocks:
-            continue
-        manifest = store(tmp_path / "cut.avro", data[:length], added_snapshot_id=1)
-        with pytest.raises(CorruptFileError, match=r"cut\.avro"):
-            read_manifest_columns(IO, manifest, few_entries=few_entries)
-
-
-def test_damaged_entries_are_errors_or_the_same_by_both_ways(tmp_path: Path) -> None:
-    """Bytes changed in plain blocks: never a hang, never another kind of error."""
-    records = encoded([like_java(n) for n in range(40)])
-    draw = random.Random(2)
-    for _ in range(150):
-        block = bytearray(b"".join(records))
-        for _ in range(draw.randrange(1, 4)):
-            block[draw.randrange(len(block))] = draw.choice((0, 1, 2, 0x7F, 0x80, 0xFF))
-        data = container(java_schema(), [[bytes(block)] + [b""] * 39], codec="null")
-        manifest = store(tmp_path / "m.avro", data, added_snapshot_id=1)
-        outcomes = []
-        for few in (SIDE_BY_SIDE, ONE_BY_ONE):
-            try:
-                columns = read_manifest_columns(IO, manifest, few_entries=few)
-                outcomes.append(comparable(columns))
-            except IcebergError as error:
-                outcomes.append(type(error).__name__)
-        assert outcomes[0] == outcomes[1]
-
-
-@pytest.mark.parametrize(
-    "data",
-    [
-        pytest.param(b"PAR1" + bytes(100), id="not Avro"),
-        pytest.param(container({"type": "string"}, []), id="not a record"),
-        pytest.param(container({"type": "record", "name": "r", "fields": []}, []), id="no fields"),
-        pytest.param(container({"type": "array", "items": "int"}, []), id="array"),
-        pytest.param(container("nosuch", []), id="unknown type"),
-        pytest.param(container(java_schema(), [[b""] * 5]), id="entries without bytes"),
-    ],
-)
-def test_what_is_no_manifest_is_refused(tmp_path: Path, data: bytes) -> None:
-    manifest = store(tmp_path / "odd.avro", data)
-    with pytest.raises(CorruptFileError, match=r"odd\.avro"):
-        read_manifest_columns(IO, manifest)
-
-
-def test_an_array_of_elements_without_bytes_is_refused(tmp_path: Path) -> None:
-    """A few bytes could claim any number of them."""
-    schema = java_schema()
-    nulls = {"type": "array", "items": "null"}
-    schema["fields"].append({"name": "nulls", "type": nulls, "field-id": 7777})
-    manifest = store(tmp_path / "m.avro", container(schema, []))
-    with pytest.raises(CorruptFileError, match="without bytes"):
-        read_manifest_columns(IO, manifest)
-
-
-def test_an_encrypted_manifest_is_refused_by_name(tmp_path: Path) -> None:
-    manifest = store(tmp_path / "m.avro", b"AGS1" + struct.pack("<i", 1 << 20) + bytes(50))
-    with pytest.raises(UnsupportedFeatureError, match="encrypted"):
-        read_manifest_columns(IO, manifest)
-
-
-def test_an_unknown_codec_is_refused_by_name(tmp_path: Path) -> None:
-    data = container(java_schema(), [encoded([like_java(1)])], codec="brotli")
-    manifest = store(tmp_path / "m.avro", data, added_snapshot_id=1)
-    with pytest.raises(UnsupportedFeatureError, match="brotli"):
-        read_manifest_columns(IO, manifest)
-
-
 def test_schemas_may_be_given_without_specs(tmp_path: Path) -> None:
-    manifest = store(tmp_path / "m.avro", a_manifest(), added_snapshot_id=1)
+    data = container(java_schema(), [encoded([like_java(n) for n in range(60)])])
+    manifest = store(tmp_path / "m.avro", data, added_snapshot_id=1)
     assert len(read_manifest_columns(IO, manifest, None, Schema(()))) == 60

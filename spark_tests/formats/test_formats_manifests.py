@@ -12,11 +12,11 @@ from typing import Any
 
 import pyiceberg.manifest as pyiceberg_manifest
 import pytest
-from manifest_cases import container, encode, java_schema, like_java, renamed, store
+from manifest_cases import container, encode, java_schema, like_java, partitioned, renamed, store
 from pyiceberg.avro.file import AvroFile
 from pyiceberg.io.pyarrow import PyArrowFileIO
 
-from icebergds.errors import CorruptFileError, InvalidDataError, InvalidMetadataError
+from icebergds.errors import CorruptFileError, InvalidDataError
 from icebergds.formats.manifest_columns import read_manifest_columns
 from icebergds.formats.manifests import INHERITED, entry_record, read_manifest, write_manifest
 from icebergds.io.fileio import FileIO
@@ -32,29 +32,18 @@ from icebergds.spec.partition import PartitionField, PartitionSpec
 from icebergds.spec.schema import Schema
 from icebergds.spec.transforms import (
     BucketTransform,
-    DayTransform,
     IdentityTransform,
-    Transform,
-    UnknownTransform,
-    VoidTransform,
 )
 from icebergds.spec.types import (
-    BINARY,
     BOOLEAN,
     DATE,
     DOUBLE,
-    FLOAT,
     INT,
-    LONG,
     STRING,
-    TIME,
     TIMESTAMP,
-    TIMESTAMP_NS,
-    TIMESTAMPTZ,
     UUID,
     DecimalType,
     FixedType,
-    IcebergType,
     NestedField,
     StructType,
 )
@@ -219,204 +208,6 @@ def test_unknown_codes_are_refused(tmp_path: Path, field: str, value: int) -> No
     (record if field == "status" else record["data_file"])[field] = value
     with pytest.raises(CorruptFileError, match=f"{field} {value}"):
         read_manifest(IO, stored(tmp_path, [record]))
-
-
-def partitioned(
-    column: IcebergType, transform: Transform | None = None
-) -> tuple[Schema, PartitionSpec]:
-    return (
-        Schema((NestedField(1, "c", column),)),
-        PartitionSpec(0, (PartitionField((1,), 1000, transform or IdentityTransform(), "p"),)),
-    )
-
-
-def partition_schema(avro_type: Any, name: str = "p", field_id: int | None = 1000) -> Any:
-    """A manifest's schema with one partition field of any Avro type."""
-    schema = java_schema()
-    field: dict[str, Any] = {"name": name, "type": ["null", avro_type]}
-    if field_id is not None:
-        field["field-id"] = field_id
-    data_file = next(f for f in schema["fields"] if f["name"] == "data_file")
-    partition = next(f for f in data_file["type"]["fields"] if f["name"] == "partition")
-    partition["type"]["fields"] = [field]
-    return schema
-
-
-def partition_value(
-    path: Path,
-    avro_type: Any,
-    value: Any,
-    schema: Schema | None,
-    spec: PartitionSpec | None,
-    name: str = "p",
-    field_id: int | None = 1000,
-    header: dict[str, str] | None = None,
-) -> Any:
-    """What a stored partition value is read as, by both ways."""
-    avro_schema = partition_schema(avro_type, name, field_id)
-    record = record_of(like_java(1))
-    record["data_file"]["partition"] = {name: value}
-    data = container(avro_schema, [[encode(avro_schema, record)]], header)
-    manifest = store(path / "m.avro", data, added_snapshot_id=1)
-    specs = {} if spec is None else {0: spec}
-    found = [
-        read_manifest_columns(IO, manifest, specs, schema, few_entries=few).entries()
-        for few in (0, 9)
-    ]
-    assert found[0] == found[1]
-    [[entry], _] = found
-    (value,) = entry.data_file.partition
-    return value
-
-
-def logical(kind: str, logical_type: str, **rest: Any) -> dict[str, Any]:
-    return {"type": kind, "logicalType": logical_type, **rest}
-
-
-DECIMAL_4_2 = logical("fixed", "decimal", name="d", size=2, precision=4, scale=2)
-
-
-@pytest.mark.parametrize(
-    ("column", "avro_type", "stored_value", "value"),
-    [
-        (BOOLEAN, "boolean", True, True),
-        (INT, "int", -5, -5),
-        (LONG, "long", 2**40, 2**40),
-        (FLOAT, "float", 1.5, 1.5),
-        (DOUBLE, "double", 2.5, 2.5),
-        (DATE, logical("int", "date"), -1, -1),
-        (DATE, "int", 19_000, 19_000),
-        (TIME, logical("long", "time-micros"), 86_399_999_999, 86_399_999_999),
-        (TIMESTAMP, logical("long", "timestamp-micros"), -1, -1),
-        (TIMESTAMPTZ, logical("long", "timestamp-micros", **{"adjust-to-utc": True}), 5, 5),
-        (TIMESTAMP_NS, logical("long", "timestamp-nanos"), 2**60, 2**60),
-        (STRING, "string", "é", "é"),
-        (BINARY, "bytes", b"\xff\x00", b"\xff\x00"),
-        (FixedType(3), {"type": "fixed", "name": "f", "size": 3}, b"abc", b"abc"),
-        (UUID, logical("fixed", "uuid", name="u", size=16), bytes(range(16)), bytes(range(16))),
-        (UUID, "string", str(uuid.UUID(int=7)), uuid.UUID(int=7).bytes),
-        (DecimalType(4, 2), DECIMAL_4_2, b"\xff\xff", Decimal("-0.01")),
-        (DecimalType(38, 3), "bytes", (10**37).to_bytes(16, "big"), Decimal(10**37).scaleb(-3)),
-    ],
-    ids=str,
-)
-def test_partition_values_have_their_in_memory_form(
-    tmp_path: Path, column: IcebergType, avro_type: Any, stored_value: Any, value: Any
-) -> None:
-    schema, spec = partitioned(column)
-    found = partition_value(tmp_path, avro_type, stored_value, schema, spec)
-    assert found == value
-    assert type(found) is type(value)
-    assert partition_value(tmp_path, avro_type, None, schema, spec) is None
-
-
-@pytest.mark.parametrize(
-    ("column", "avro_type", "stored_value", "value"),
-    [
-        (LONG, "int", 7, 7),
-        (DOUBLE, "float", 0.5, 0.5),
-        (DecimalType(20, 2), DECIMAL_4_2, b"\x00\x96", Decimal("1.50")),
-        (TIMESTAMP, logical("int", "date"), 2, 2 * 86_400_000_000),
-        (TIMESTAMP_NS, logical("int", "date"), -1, -86_400_000_000_000),
-    ],
-    ids=str,
-)
-def test_partition_values_written_before_a_promotion_are_promoted(
-    tmp_path: Path, column: IcebergType, avro_type: Any, stored_value: Any, value: Any
-) -> None:
-    schema, spec = partitioned(column)
-    assert partition_value(tmp_path, avro_type, stored_value, schema, spec) == value
-
-
-def test_days_may_be_stored_as_plain_numbers(tmp_path: Path) -> None:
-    schema, spec = partitioned(TIMESTAMP, DayTransform())
-    assert partition_value(tmp_path, "int", 19_000, schema, spec) == 19_000
-
-
-def test_nan_partition_values_are_equal_and_hash_alike(tmp_path: Path) -> None:
-    schema, spec = partitioned(DOUBLE)
-    first, second = (
-        partition_value(tmp_path, "double", float("nan"), schema, spec) for _ in range(2)
-    )
-    assert (first,) == (second,)
-    assert hash((first,)) == hash((second,))
-
-
-def test_partition_fields_are_matched_by_id_then_name_then_place(tmp_path: Path) -> None:
-    schema, spec = partitioned(INT, BucketTransform(4))
-
-    def value(name: str, field_id: int | None) -> Any:
-        return partition_value(tmp_path, "int", 3, schema, spec, name, field_id)
-
-    assert value("other", 1000) == 3
-    assert value("p", 1234) == 3
-    assert value("p", None) == 3
-    assert value("other", None) == 3
-    assert value("other", 1234) is None
-
-
-def test_a_partition_struct_may_have_fewer_fields_than_the_spec(tmp_path: Path) -> None:
-    schema = Schema((NestedField(1, "a", INT), NestedField(2, "b", STRING)))
-    spec = PartitionSpec(
-        0,
-        (
-            PartitionField((2,), 1001, IdentityTransform(), "b"),
-            PartitionField((1,), 1000, IdentityTransform(), "a"),
-        ),
-    )
-    avro_schema = partition_schema("int", "a")
-    record = record_of(like_java(1))
-    record["data_file"]["partition"] = {"a": 3}
-    data = container(avro_schema, [[encode(avro_schema, record)]])
-    manifest = store(tmp_path / "m.avro", data, added_snapshot_id=1)
-    columns = read_manifest_columns(IO, manifest, {0: spec}, schema)
-    assert [str(column.type) for column in columns.partition] == ["string", "int32"]
-    assert columns.entries()[0].data_file.partition == (None, 3)
-
-
-def test_the_spec_comes_from_the_header_if_the_table_lacks_it(tmp_path: Path) -> None:
-    schema, spec = partitioned(TIMESTAMP)
-    entry = renamed(like_java(1), partition=(1_000_000,))
-    data = write_manifest([entry], spec, schema, format_version=2)
-    manifest = store(tmp_path / "m.avro", data, added_snapshot_id=1, sequence_number=7)
-    assert read_manifest(IO, manifest) == [entry]
-    columns = read_manifest_columns(IO, manifest)
-    assert columns.partition_type == StructType((NestedField(1000, "p", TIMESTAMP),))
-
-
-def test_values_of_dropped_columns_have_the_type_they_were_written_with(tmp_path: Path) -> None:
-    schema, spec = partitioned(DATE)
-    entry = renamed(like_java(1), partition=(19_000,))
-    data = write_manifest([entry], spec, schema, format_version=2)
-    manifest = store(tmp_path / "m.avro", data, added_snapshot_id=1)
-    columns = read_manifest_columns(IO, manifest, {0: spec}, NOTHING)
-    assert columns.partition_type.fields[0].field_type == DATE
-    assert columns.entries()[0].data_file.partition == (19_000,)
-
-
-@pytest.mark.parametrize("transform", [IdentityTransform(), VoidTransform(), UnknownTransform("x")])
-def test_values_of_unknown_type_are_kept_as_stored(tmp_path: Path, transform: Transform) -> None:
-    """They still tell partitions apart (spec: Scan Planning, note 4)."""
-    _, spec = partitioned(INT, transform)
-    for avro_type, value in (("string", "a"), (logical("int", "date"), 4), ("double", 0.5)):
-        assert partition_value(tmp_path, avro_type, value, NOTHING, spec) == value
-
-
-def test_a_partitioned_manifest_without_any_spec_is_refused(tmp_path: Path) -> None:
-    with pytest.raises(InvalidMetadataError, match="partition spec 0"):
-        partition_value(tmp_path, "int", 1, NOTHING, None)
-
-
-def test_the_whole_spec_in_the_header_is_understood(tmp_path: Path) -> None:
-    fields = [{"name": "p", "transform": "bucket[4]", "source-id": 1, "field-id": 1000}]
-    header = {"partition-spec": json.dumps({"spec-id": 0, "fields": fields})}
-    assert partition_value(tmp_path, "int", 3, NOTHING, None, header=header) == 3
-
-
-def test_a_partition_value_of_another_type_is_refused(tmp_path: Path) -> None:
-    schema, spec = partitioned(DATE)
-    with pytest.raises(CorruptFileError, match="partition field 'p'"):
-        partition_value(tmp_path, "string", "2024-01-01", schema, spec)
 
 
 @pytest.mark.parametrize("format_version", [1, 2])

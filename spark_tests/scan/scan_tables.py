@@ -356,7 +356,7 @@ class RandomTable:
             if all(schema.find_field(part.source_id) is not None for part in spec.fields)
         ]
         default = [spec for spec in specs if spec.spec_id == self.builder.metadata.default_spec_id]
-        if not specs:
+        if not (specs and stored):
             return
         spec = self._one_of([*default * 4, *specs])
         row = st.tuples(*(_values(field) for field in stored))

@@ -2,14 +2,19 @@
 
 from __future__ import annotations
 
+import os
+from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 import pytest
+from spark_reads import QUICK_JVM, session_conf
 
 from icebergds import register
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
+
+os.environ.setdefault("JAVA_TOOL_OPTIONS", QUICK_JVM)
 
 
 @pytest.fixture(scope="session", autouse=True)
@@ -17,3 +22,16 @@ def _registered(spark: SparkSession) -> None:
     # Many tests make tasks fail on purpose.
     spark.sparkContext.setLogLevel("OFF")
     register(spark)
+
+
+@pytest.fixture(params=["true", "false"], ids=["pushdown-on", "pushdown-off"])
+def pushdown_conf(spark: SparkSession, request: pytest.FixtureRequest) -> Iterator[str]:
+    """Runs a test with Spark's filter pushdown for Python sources switched on and off."""
+    with session_conf(spark, "spark.sql.python.filterPushdown.enabled", request.param):
+        yield request.param
+
+
+@pytest.fixture
+def pushdown_enabled(spark: SparkSession) -> Iterator[None]:
+    with session_conf(spark, "spark.sql.python.filterPushdown.enabled", "true"):
+        yield

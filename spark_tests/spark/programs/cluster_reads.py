@@ -39,7 +39,7 @@ def main(table: str) -> None:
         "rows": sorted(row[:2] for row in rows),
         "deleted": sorted(row.id for row in flagged if row["_deleted"]),
     }
-    print(json.dumps(seen))
+    print(json.dumps(seen), flush=True)
     spark.stop()
 
 

@@ -47,7 +47,7 @@ def main(table: str, relative: str) -> None:
         "missing column": message(lambda: load(columns="nmae").schema),
         "bad filter": message(lambda: load(filter="nmae > 1").collect()),
     }
-    print(json.dumps(seen))
+    print(json.dumps(seen), flush=True)
     spark.stop()
 
 

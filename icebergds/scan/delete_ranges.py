@@ -1,0 +1,139 @@
+"""Ranges that delete files cover, compared with a data file's all at once.
+
+A data file may meet thousands of delete files; their bounds are decoded once and held as columns.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from icebergds.expr.bounds import Bounds, decode_bounds
+from icebergds.spec.manifest import DataFile
+from icebergds.spec.reserved import DELETE_FILE_PATH
+from icebergds.spec.types import IcebergType, TypeId, is_scalar
+
+Mask = npt.NDArray[np.bool_]
+
+_UNORDERED = frozenset({TypeId.VARIANT, TypeId.GEOMETRY, TypeId.GEOGRAPHY, TypeId.UNKNOWN})
+_DTYPES: dict[TypeId, type] = {
+    TypeId.INT: np.int64,
+    TypeId.LONG: np.int64,
+    TypeId.FLOAT: np.float64,
+    TypeId.DOUBLE: np.float64,
+    TypeId.DATE: np.int64,
+    TypeId.TIME: np.int64,
+    TypeId.TIMESTAMP: np.int64,
+    TypeId.TIMESTAMPTZ: np.int64,
+    TypeId.TIMESTAMP_NS: np.int64,
+    TypeId.TIMESTAMPTZ_NS: np.int64,
+}
+
+
+class PathRanges:
+    """The paths of data files that position delete files may name, by their bounds."""
+
+    def __init__(self, files: Sequence[DataFile]) -> None:
+        path_id = DELETE_FILE_PATH.field_id
+        self._lower = _Limits([file.lower_bounds.get(path_id) for file in files], object)
+        self._upper = _Limits([file.upper_bounds.get(path_id) for file in files], object)
+
+    def may_name(self, path: str, start: int) -> Mask:
+        """Which of the files from `start` on leave room for a path."""
+        encoded = path.encode("utf-8")
+        return self._lower.at_most(encoded, start) & self._upper.at_least(encoded, start)
+
+
+class KeyRanges:
+    """The values of one key column that equality delete files may hold, by their metrics.
+
+    Args:
+        files: those without the column among their keys count as holding anything.
+        key_type: a type that `is_ordered` accepts; bounds may be older than its promotion.
+    """
+
+    def __init__(self, files: Sequence[DataFile], field_id: int, key_type: IcebergType) -> None:
+        self._field_id = field_id
+        self._key_type = key_type
+        holds = [_may_hold(file, field_id) for file in files]
+        bounds = [_bounds(key_type, field_id, file) for file in files]
+        dtype = _DTYPES.get(_type_id(key_type), object)
+        self._is_no_key = np.array([field_id not in f.equality_ids for f in files], np.bool_)
+        self._nulls = np.array([nulls for nulls, _ in holds], np.bool_)
+        self._values = np.array([values for _, values in holds], np.bool_)
+        self._nans = np.array([not known.nan_free for known in bounds], np.bool_)
+        self._lower = _Limits([known.lower for known in bounds], dtype)
+        self._upper = _Limits([known.upper for known in bounds], dtype)
+
+    def may_share(self, data_file: DataFile, start: int) -> Mask:
+        """Which of the files from `start` on may hold a key of a data file."""
+        nulls, values = _may_hold(data_file, self._field_id)
+        found = self._is_no_key[start:].copy()
+        if nulls:
+            found |= self._nulls[start:]
+        if values:
+            stored = _bounds(self._key_type, self._field_id, data_file)
+            overlap = self._lower.at_most(stored.upper, start)
+            overlap &= self._upper.at_least(stored.lower, start)
+            if not stored.nan_free:
+                overlap |= self._nans[start:]
+            found |= overlap & self._values[start:]
+        return found
+
+
+def is_ordered(key_type: IcebergType) -> bool:
+    """Whether metrics of a key type tell which keys a file may hold."""
+    return is_scalar(key_type) and key_type.type_id not in _UNORDERED
+
+
+class _Limits:
+    """One bound of many files; None is unknown."""
+
+    def __init__(self, values: Sequence[Any], dtype: type) -> None:
+        self._known = np.array([value is not None for value in values], np.bool_)
+        some = next((value for value in values if value is not None), None)
+        self._values: npt.NDArray[Any] | None = None
+        if some is not None:
+            self._values = np.empty(len(values), dtype)
+            self._values[:] = [some if value is None else value for value in values]
+
+    def at_most(self, value: Any, start: int) -> Mask:
+        """Which limits from `start` on are known to be at most a value, or not known."""
+        known = self._known[start:]
+        if value is None or self._values is None:
+            return np.ones(len(known), np.bool_)
+        return np.asarray(self._values[start:] <= value) | ~known
+
+    def at_least(self, value: Any, start: int) -> Mask:
+        """Which limits from `start` on are known to be at least a value, or not known."""
+        known = self._known[start:]
+        if value is None or self._values is None:
+            return np.ones(len(known), np.bool_)
+        return np.asarray(self._values[start:] >= value) | ~known
+
+
+def _type_id(key_type: IcebergType) -> TypeId:
+    assert is_scalar(key_type), "types with an order are scalar"
+    return key_type.type_id
+
+
+def _may_hold(data_file: DataFile, field_id: int) -> tuple[bool, bool]:
+    """Whether a column may hold nulls, and whether it may hold values."""
+    nulls = data_file.null_value_counts.get(field_id)
+    # Counts of values are counts of rows only if there are as many: some writers leave out rows in
+    # which a struct around the column is null.
+    if nulls is None or data_file.value_counts.get(field_id) != data_file.record_count:
+        return True, True
+    return nulls != 0, nulls != data_file.record_count
+
+
+def _bounds(key_type: IcebergType, field_id: int, data_file: DataFile) -> Bounds:
+    return decode_bounds(
+        key_type,
+        data_file.lower_bounds.get(field_id),
+        data_file.upper_bounds.get(field_id),
+        data_file.nan_value_counts.get(field_id) == 0,
+    )

@@ -1,0 +1,101 @@
+"""Shorthands of the tests that read through Spark."""
+
+from __future__ import annotations
+
+import json
+import os
+import pickle
+import subprocess
+import sys
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from functools import reduce
+from pathlib import Path
+from typing import Any
+
+from pyspark.errors import PySparkException
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql.functions import lit
+from pyspark.sql.types import StructType
+
+import icebergds
+from icebergds.spark.datasource import IcebergDataSource
+from icebergds.spark.reader import IcebergReader
+
+# The JVMs of tests are short-lived: optimising their code does not pay.
+QUICK_JVM = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"
+
+
+def load(spark: SparkSession, path: Path | str, **options: str) -> DataFrame:
+    """A load of its own; options that hold a hyphen are passed as `**{"snapshot-id": ...}`."""
+    return spark.read.format("icebergpy").options(**options).load(str(path))
+
+
+def ids(df: DataFrame) -> list[int]:
+    """The ids of all rows, in order."""
+    return sorted(row[0] for row in df.select("id").collect())
+
+
+def ids_of_each(frames: Mapping[str, DataFrame]) -> dict[str, list[int]]:
+    """The ids of several DataFrames, by one Spark job."""
+    named = [df.select("id").withColumn("name", lit(name)) for name, df in frames.items()]
+    found: dict[str, list[int]] = {name: [] for name in frames}
+    for row in reduce(DataFrame.union, named).collect():
+        found[row["name"]].append(row["id"])
+    return {name: sorted(rows) for name, rows in found.items()}
+
+
+def message_of(action: Callable[[], Any]) -> str:
+    """What Spark says when an action fails; fails where it does not."""
+    try:
+        result = action()
+    except PySparkException as error:
+        return str(error)
+    raise AssertionError(f"no error, but {result}")
+
+
+def planned(options: Mapping[str, str], schema: str | StructType | None = None) -> IcebergReader:
+    """The reader of a load, made as Spark makes it, without Spark: what has no rows is quick."""
+    source = IcebergDataSource(options)
+    if isinstance(schema, str):
+        schema = StructType.fromDDL(schema)
+    chosen = source.schema() if schema is None else schema
+    copied: IcebergDataSource = pickle.loads(pickle.dumps(source))
+    return copied.reader(chosen)
+
+
+@contextmanager
+def session_conf(spark: SparkSession, name: str, value: str) -> Iterator[None]:
+    """A setting of the session, put back at the end."""
+    before = spark.conf.get(name)
+    spark.conf.set(name, value)
+    try:
+        yield
+    finally:
+        spark.conf.set(name, before)
+
+
+def run_program(name: str, *arguments: str, directory: Path) -> dict[str, Any]:
+    """Runs a program of `programs` in a process of its own; what it printed, read as JSON.
+
+    The module by which Spark discovers the format is on the path, as where it is installed.
+    """
+    package = Path(icebergds.__file__).parent
+    path = [str(package / "spark" / "discovery"), str(package.parent)]
+    finished = subprocess.run(
+        [sys.executable, str(Path(__file__).parent / "programs" / name), *arguments],
+        cwd=directory,
+        env={
+            **os.environ,
+            "PYSPARK_PYTHON": sys.executable,
+            "PYTHONPATH": os.pathsep.join(path),
+            "JAVA_TOOL_OPTIONS": QUICK_JVM,
+        },
+        capture_output=True,
+        text=True,
+        timeout=300,
+        check=False,
+    )
+    assert finished.returncode == 0, finished.stderr[-4000:]
+    seen: dict[str, Any] = json.loads(finished.stdout.splitlines()[-1])
+    return seen
