@@ -3,7 +3,7 @@
 A table's metadata directory holds `v<N>.metadata.json` (tables committed by rename, as Hadoop
 tables are) or `<N>-<uuid>.metadata.json` (tables committed by a catalog), either gzip-compressed
 with `.gz` before or after `.metadata.json`. The directory is listed and the highest version wins:
-`version-hint.text` may be stale, so it only helps where a store cannot list.
+`version-hint.text` may be stale, so it only decides between files of one version.
 """
 
 from __future__ import annotations
@@ -11,6 +11,7 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass
+from difflib import get_close_matches
 
 from icebergds.catalog.base import TableState
 from icebergds.errors import (
@@ -23,8 +24,11 @@ from icebergds.io.fileio import FileIO
 from icebergds.spec.metadata_json import parse_metadata
 
 _METADATA_FILE = re.compile(
-    r"^(?:v(?P<v>\d+)|(?P<n>\d+)-[^/]+?)(?:\.gz\.metadata\.json|\.metadata\.json(?:\.gz)?)$"
+    r"^(?:v(?P<v>\d+)|(?P<n>\d+)-[^/]+?)(?:\.gz\.metadata\.json|\.metadata\.json(?:\.gz)?)$",
+    re.ASCII,
 )
+# Commits by rename write under such a name first: what is left of them was never committed.
+_TEMPORARY = re.compile(r"^[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}\.", re.IGNORECASE)
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,10 +43,28 @@ class FileSystemCatalog:
         """The current state of a table.
 
         Raises:
-            NoSuchTableError: no table directory under the warehouse.
+            NoSuchTableError: no table directory under the warehouse; names the nearest.
+            InvalidOptionError: the identifier has an empty part or one with a slash.
         """
-        location = "/".join((self.warehouse.rstrip("/"), *identifier))
-        return load_from_location(self.io, location, name=".".join((self.name, *identifier)))
+        if not all(identifier) or any("/" in part for part in identifier):
+            raise InvalidOptionError(
+                f"catalog {self.name}: {'.'.join(identifier)!r} is no identifier, which is names "
+                "joined by dots, such as db.events; to load a location, leave the catalog out"
+            )
+        directory = "/".join((self.warehouse.rstrip("/"), *identifier[:-1]))
+        location = f"{directory}/{identifier[-1]}"
+        try:
+            return load_from_location(self.io, location, name=".".join((self.name, *identifier)))
+        except NoSuchTableError as error:
+            near = get_close_matches(identifier[-1], self._names_in(directory), n=1)
+            hint = f"; did you mean {'.'.join((*identifier[:-1], *near))}?" if near else ""
+            raise NoSuchTableError(f"{error}{hint}") from None
+
+    def _names_in(self, directory: str) -> list[str]:
+        try:
+            return self.io.list(directory)
+        except MissingFileError:
+            return []
 
 
 def file_system_catalog(name: str, properties: Mapping[str, str], io: FileIO) -> FileSystemCatalog:
@@ -98,7 +120,7 @@ def find_newest_metadata(io: FileIO, location: str, name: str) -> str:
         raise _no_such_table(io, name, directory) from None
     versions: dict[int, list[str]] = {}
     for file in files:
-        if (match := _METADATA_FILE.match(file)) is not None:
+        if (match := _METADATA_FILE.match(file)) is not None and not _TEMPORARY.match(file):
             versions.setdefault(int(match["v"] or match["n"]), []).append(file)
     if not versions:
         raise _no_such_table(io, name, directory)

@@ -9,7 +9,7 @@ storage, where round trips cost more, row groups whose needed columns are small 
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
 from types import TracebackType
@@ -31,7 +31,10 @@ from icebergds.formats.file_schema import (
     with_ids_by_position,
     with_mapped_ids,
 )
+from icebergds.formats.page_reader import read_pages
 from icebergds.formats.parquet_metrics import filter_columns, row_group_metrics
+from icebergds.formats.parquet_open import open_parquet
+from icebergds.formats.parquet_pages import PagePruner, PageSelection
 from icebergds.formats.projection import Projection, needed_leaves, plan_projection
 from icebergds.formats.read_request import PositionedBatch, ReadRequest
 from icebergds.io.fileio import FileIO
@@ -71,7 +74,7 @@ class ParquetReader:
         self._is_remote = isinstance(self._handle, pa.PythonFile)
         try:
             with decoding(location, "Parquet"):
-                self._file = _open(self._handle)
+                self._file = open_parquet(self._handle)
                 columns = columns_of(self._file.schema_arrow)
             if sum(len(column.leaves) for column in columns) != self._file.metadata.num_columns:
                 raise UnsupportedFeatureError(
@@ -108,9 +111,12 @@ class ParquetReader:
         projection = plan_projection(
             restrict(columns, leaves), request.schema, request.constants, self._location
         )
-        groups = self._select_groups(request.row_filter, start, length)
+        groups = self._select_groups(request.row_filter, leaves, start, length)
         for run in _runs(groups, leaves):
-            yield from self._read(run, leaves, projection, request.batch_size)
+            if run[0].pages is None:
+                yield from self._read(run, leaves, projection, request.batch_size)
+            else:
+                yield from self._read_pages(run[0], run[0].pages, projection, request.batch_size)
 
     def close(self) -> None:
         """Closes the file."""
@@ -128,15 +134,19 @@ class ParquetReader:
         self.close()
 
     def _select_groups(
-        self, row_filter: Expr, start: int | None, length: int | None
-    ) -> list[_RowGroup]:
+        self,
+        row_filter: Expr,
+        leaves: AbstractSet[int],
+        start: int | None,
+        length: int | None,
+    ) -> Iterator[_RowGroup]:
         metadata = self._file.metadata
         asked = (
             []
             if row_filter == TRUE
             else filter_columns(self._columns, metadata.schema, row_filter, self._location)
         )
-        selected = []
+        pruner = PagePruner(self._handle, metadata, row_filter, asked, leaves)
         position = 0
         for index in range(metadata.num_row_groups):
             group = metadata.row_group(index)
@@ -145,8 +155,7 @@ class ParquetReader:
             if not group.num_rows or not _begins_in(group, start, length):
                 continue
             if row_filter == TRUE or might_match(row_filter, row_group_metrics(group, asked)):
-                selected.append(_RowGroup(index, first_position, group))
-        return selected
+                yield _RowGroup(index, first_position, group, pruner.select(index))
 
     def _read(
         self,
@@ -166,6 +175,43 @@ class ParquetReader:
                 f"{position}, but the footer says {end}"
             )
 
+    def _read_pages(
+        self,
+        group: _RowGroup,
+        selection: PageSelection,
+        projection: Projection,
+        batch_size: int,
+    ) -> Iterator[PositionedBatch]:
+        leaves = selection.pages.keys()
+        reads = read_pages(
+            self._handle,
+            selection,
+            restrict(self._columns, leaves),
+            batch_size,
+            is_remote=self._is_remote,
+        )
+        done = group.first_position
+        while True:
+            try:
+                read = next(reads, None)
+            except Exception:
+                # The index is wrong, or else the row group is, which reading all of it finds out.
+                break
+            if read is None:
+                return
+            first, columns, num_rows = read
+            position = group.first_position + first
+            yield PositionedBatch(projection.apply(columns, num_rows), position, num_rows)
+            done = position + num_rows
+        for batch in self._read([group], leaves, projection, batch_size):
+            skipped = min(max(done - batch.first_position, 0), batch.num_rows)
+            if skipped < batch.num_rows:
+                yield PositionedBatch(
+                    batch.batch.slice(skipped),
+                    batch.first_position + skipped,
+                    batch.num_rows - skipped,
+                )
+
     def _decode(
         self, run: Sequence[_RowGroup], leaves: AbstractSet[int], batch_size: int
     ) -> Iterator[tuple[list[pa.Array], int]]:
@@ -178,7 +224,7 @@ class ParquetReader:
         fetch = self._is_remote and sum(g.encoded_size(leaves) for g in run) <= _FETCH_LIMIT
         with decoding(self._location, "Parquet"):
             buffer_size = _REMOTE_BUFFER if self._is_remote else _LOCAL_BUFFER
-            file = _open(self._handle, self._file.metadata, 0 if fetch else buffer_size)
+            file = open_parquet(self._handle, self._file.metadata, 0 if fetch else buffer_size)
             # One task has one core: Spark runs as many tasks as there are.
             batches = file.reader.iter_batches(
                 batch_size,
@@ -195,6 +241,7 @@ class _RowGroup:
     index: int
     first_position: int
     metadata: pq.RowGroupMetaData
+    pages: PageSelection | None
 
     @property
     def num_rows(self) -> int:
@@ -204,33 +251,24 @@ class _RowGroup:
         return sum(self.metadata.column(leaf).total_compressed_size for leaf in leaves)
 
 
-def _runs(groups: Sequence[_RowGroup], leaves: AbstractSet[int]) -> Iterator[list[_RowGroup]]:
-    """Neighbours together, as long as what is read of them is small."""
+def _runs(groups: Iterable[_RowGroup], leaves: AbstractSet[int]) -> Iterator[list[_RowGroup]]:
+    """Neighbours together that are read whole, as long as what is read of them is small."""
     run: list[_RowGroup] = []
     filled = 0
     for group in groups:
         size = group.encoded_size(leaves)
-        if run and (group.index != run[-1].index + 1 or filled + size > _FETCH_LIMIT):
+        if run and (
+            group.index != run[-1].index + 1
+            or filled + size > _FETCH_LIMIT
+            or group.pages is not None
+            or run[-1].pages is not None
+        ):
             yield run
             run, filled = [], 0
         run.append(group)
         filled += size
     if run:
         yield run
-
-
-def _open(
-    handle: pa.NativeFile, metadata: pq.FileMetaData | None = None, buffer_size: int = 0
-) -> pq.ParquetFile:
-    """Reads through a buffer, or without one fetches all it needs at once."""
-    return pq.ParquetFile(
-        handle,
-        metadata=metadata,
-        pre_buffer=not buffer_size,
-        buffer_size=buffer_size,
-        # Nanoseconds, the default, would wrap outside of the years 1677 to 2262.
-        coerce_int96_timestamp_unit="us",
-    )
 
 
 def _begins_in(group: pq.RowGroupMetaData, start: int | None, length: int | None) -> bool:

@@ -138,7 +138,9 @@ def _row_id(index: int, first_row_id: int | None) -> _Make:
 
 
 def _last_updated(index: int, task: FileScanTask) -> _Make:
-    """Row Lineage: null becomes the data sequence number of the file."""
+    """Row Lineage: null becomes the data sequence number; null for files without row ids."""
+    if task.first_row_id is None:
+        return lambda read, _: pa.nulls(read.num_rows, pa.int64())
     return lambda read, _: pc.coalesce(
         read.batch.column(index), repeat(LONG, task.data_sequence_number, read.num_rows)
     )

@@ -130,8 +130,9 @@ def _resolve(metadata: TableMetadata, schema: Schema, name: tuple[str, ...]) -> 
         # Raises the reason why the table has no such column.
         unified_partition_type(metadata)
     if not found:
-        near = get_close_matches(text, schema.ids_by_name, n=3)
-        hint = f"; did you mean {' or '.join(near)}?" if near else ""
+        names = {known.lower(): known for known in schema.ids_by_name}
+        near = [names[known] for known in get_close_matches(text.lower(), names, n=3)]
+        hint = f"; did you mean {' or '.join(near)}?" if near else "."
         columns = ", ".join(field.name for field in schema.fields)
         raise InvalidOptionError(f"no column {text!r}{hint} The columns are: {columns}")
     if len(found) > 1:

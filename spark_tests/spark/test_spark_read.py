@@ -78,7 +78,7 @@ def test_temporary_view_with_options(spark: SparkSession, table: Path, pushdown_
     )
     total = spark.sql("SELECT sum(id), sum(_pos) FROM v WHERE id > 6 OR id < 0").collect()
     assert total == [(24, 6)]
-    assert spark.sql("SELECT id FROM v ORDER BY id").collect() == [(6,), (7,), (8,), (9,)]
+    assert ids(spark.sql("SELECT id FROM v")) == [6, 7, 8, 9]
 
 
 def test_the_columns_of_a_temporary_view_choose_columns(spark: SparkSession, table: Path) -> None:
@@ -140,7 +140,7 @@ def test_the_partition_of_an_unpartitioned_table_is_an_empty_struct(
 ) -> None:
     df = load(spark, table, columns="id, _partition")
     assert df.schema["_partition"].dataType.simpleString() == "struct<>"
-    assert df.where("id < 3").orderBy("id").collect() == [(1, ()), (2, ())]
+    assert sorted(df.where("id < 3").collect()) == [(1, ()), (2, ())]
 
 
 def test_names_are_found_in_any_case_and_keep_the_case_of_the_table(

@@ -1,0 +1,163 @@
+"""`table.scan(...).to_df(spark)`."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from pathlib import Path
+
+import pytest
+from pyspark.sql import SparkSession
+from spark_reads import ids, ids_of_each, message_of, session_conf
+from spark_tables import ALL_PEOPLE, DELETED_PEOPLE, LIVE_PEOPLE, people
+
+from icebergds import Table, load_table
+from icebergds.errors import InvalidOptionError
+
+pytestmark = pytest.mark.spark
+
+
+@pytest.fixture(scope="module")
+def warehouse(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    directory = tmp_path_factory.mktemp("scan")
+    builder = people(directory / "db" / "people")
+    builder.tag("first", 1001)
+    builder.branch("dev", 1001)
+    return directory
+
+
+@pytest.fixture(scope="module")
+def table(warehouse: Path) -> Table:
+    return load_table(str(warehouse / "db" / "people"))
+
+
+def test_rows_columns_and_snapshot(spark: SparkSession, table: Table) -> None:
+    df = table.scan(filter="id < 4", columns=["name", "id"], snapshot_id=1001).to_df(spark)
+    assert df.columns == ["name", "id"]
+    assert sorted(df.collect()) == [("a", 0), ("b", 1), ("c", 2), ("d", 3)]
+
+
+def test_what_a_scan_reads(spark: SparkSession, table: Table) -> None:
+    scans = {
+        "all": (table.scan(), LIVE_PEOPLE),
+        "snapshot": (table.scan(snapshot_id=1001), ALL_PEOPLE),
+        "branch": (table.scan(branch="dev"), ALL_PEOPLE),
+        "tag": (table.scan(tag="first", filter="id < 2"), [0, 1]),
+        "options": (table.scan(options={"versionAsOf": "first"}), ALL_PEOPLE),
+        "column text": (table.scan(columns="id, _deleted"), ALL_PEOPLE),
+        "none left": (table.scan(filter="id > 100"), []),
+    }
+    found = ids_of_each({name: scan.to_df(spark) for name, (scan, _) in scans.items()})
+    assert found == {name: expected for name, (_, expected) in scans.items()}
+    in_arrow = {
+        name: sorted(scan.to_arrow().column("id").to_pylist()) for name, (scan, _) in scans.items()
+    }
+    assert in_arrow == found
+
+
+def test_every_call_is_a_load_of_its_own(
+    spark: SparkSession, table: Table, pushdown_conf: str
+) -> None:
+    scan = table.scan(options={"pushdown": pushdown_conf})
+    one, other = scan.to_df(spark), scan.to_df(spark)
+    both = one.where("id = 1").union(other.where("id = 2"))
+    assert ids(both) == [1, 2]
+    assert ids(scan.to_df(spark)) == LIVE_PEOPLE
+
+
+@pytest.mark.parametrize(
+    ("zone", "hour"), [("UTC", 0), ("America/New_York", -5), ("+05:30", 5), ("GMT+2", 2)]
+)
+def test_timestamps_are_in_the_time_zone_of_the_session(
+    spark: SparkSession, table: Table, zone: str, hour: int
+) -> None:
+    day, minute = ("1970-01-01", 30) if zone == "+05:30" else ("1970-01-01", 0)
+    day = "1969-12-31" if hour < 0 else day
+    moment = f"{day} {hour % 24:02}:{minute:02}:04"
+    with session_conf(spark, "spark.sql.session.timeZone", zone):
+        df = table.scan(filter=f"at < '{moment}'").to_df(spark)
+        assert ids(df) == ids(df.where(f"at < '{moment}'")) == [1, 2]
+
+
+def test_the_time_zone_may_be_given(spark: SparkSession, table: Table) -> None:
+    scan = table.scan(filter="at < '1970-01-01 01:00:04'", options={"time-zone": "+01:00"})
+    assert ids(scan.to_df(spark)) == [1, 2]
+    assert sorted(scan.to_arrow().column("id").to_pylist()) == [1, 2]
+
+
+def test_a_time_to_travel_to_is_in_the_time_zone_of_the_session(
+    spark: SparkSession, table: Table
+) -> None:
+    with session_conf(spark, "spark.sql.session.timeZone", "Europe/Berlin"):
+        scan = table.scan(options={"timestampAsOf": "2023-11-14 23:13:21"})
+        assert ids(scan.to_df(spark)) == ALL_PEOPLE
+
+
+def test_a_scan_stays_with_the_table_as_it_was_loaded(spark: SparkSession, tmp_path: Path) -> None:
+    builder = people(tmp_path / "t")
+    loaded = load_table(str(builder.location))
+    builder.commit(builder.data_file([(77, "x", None)]))
+    assert ids(loaded.scan().to_df(spark)) == LIVE_PEOPLE
+
+
+def test_a_table_of_a_catalog(spark: SparkSession, warehouse: Path) -> None:
+    properties = {"catalog.warehouse": str(warehouse)}
+    loaded = load_table("db.people", catalog="lake", **properties)
+    assert ids(loaded.scan(columns=["id"]).to_df(spark)) == LIVE_PEOPLE
+
+
+def test_a_table_named_relative_to_the_working_directory(
+    spark: SparkSession, warehouse: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(warehouse)
+    assert ids(load_table("db/people").scan(columns=["id"]).to_df(spark)) == LIVE_PEOPLE
+
+
+def test_a_moved_table(spark: SparkSession, tmp_path: Path) -> None:
+    old = people(tmp_path / "old").location
+    new = shutil.move(old, tmp_path / "new")
+    loaded = load_table(str(new), location_map={str(old): str(new)})
+    assert ids(loaded.scan().to_df(spark)) == LIVE_PEOPLE
+
+
+def test_storage_properties_reach_the_data_source(spark: SparkSession, table: Table) -> None:
+    loaded = load_table(table.metadata_location, **{"s3.endpoint": "http://localhost:1"})
+    assert ids(loaded.scan(columns=["id"]).to_df(spark)) == LIVE_PEOPLE
+
+
+def test_arguments_and_options_that_say_the_same_are_refused(
+    spark: SparkSession, table: Table
+) -> None:
+    scan = table.scan(filter="id = 1", options={"Filter": "id = 2"})
+    with pytest.raises(InvalidOptionError, match="filter: given as an argument"):
+        scan.to_df(spark)
+    with pytest.raises(InvalidOptionError, match="filter: given as an argument"):
+        scan.to_arrow()
+
+
+def test_snapshots_named_twice_are_refused(spark: SparkSession, table: Table) -> None:
+    scan = table.scan(snapshot_id=1001, options={"tag": "first"})
+    with pytest.raises(InvalidOptionError, match="contradict"):
+        scan.to_arrow()
+    assert "contradict" in message_of(lambda: scan.to_df(spark))
+
+
+def test_no_columns_are_refused(spark: SparkSession, table: Table) -> None:
+    with pytest.raises(InvalidOptionError, match="no column is named"):
+        table.scan(columns=[]).to_arrow()
+    assert "no column is named" in message_of(lambda: table.scan(columns=[]).to_df(spark))
+
+
+def test_deleted_rows(spark: SparkSession, table: Table) -> None:
+    df = table.scan(columns=["id", "_deleted"], filter="id < 5").to_df(spark)
+    assert ids(df.where("_deleted")) == DELETED_PEOPLE
+
+
+def test_a_location_map_of_the_options_wins(spark: SparkSession, tmp_path: Path) -> None:
+    old = people(tmp_path / "old").location
+    new = shutil.copytree(old, tmp_path / "new")
+    metadata = old / "metadata" / "v3.metadata.json"
+    loaded = load_table(str(metadata))
+    shutil.rmtree(old / "data")
+    mapping = json.dumps({f"{old}/data": f"{new}/data"})
+    assert ids(loaded.scan(options={"location-map": mapping}).to_df(spark)) == LIVE_PEOPLE
