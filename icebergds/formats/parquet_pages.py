@@ -21,7 +21,7 @@ from icebergds.formats.page_index import Integers, PageBounds, PageIndex, PageIn
 from icebergds.formats.parquet_metrics import FilterColumn, RowGroupMetrics, bound_of
 
 # Below, finding out what to skip takes longer than reading it.
-_LEAST_BYTES = 256 * 1024
+_LEAST_BYTES = 1024 * 1024
 # Above, what is skipped is not worth the smaller reads.
 _GREATEST_SHARE = 2 / 3
 # Selected pages are held in memory.

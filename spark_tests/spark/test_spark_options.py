@@ -204,7 +204,11 @@ REFUSED: list[tuple[dict[str, str], type[IcebergError], str]] = [
         InvalidOptionError,
         "unknown type 'hive'",
     ),
-    ({"catalog": "lake", "catalog.warehouse": "/w"}, NoSuchTableError, "table lake."),
+    (
+        {"path": "db.x", "catalog": "lake", "catalog.warehouse": "/w"},
+        NoSuchTableError,
+        "table lake.db.x: ",
+    ),
     ({"filter": "id >"}, InvalidFilterError, "is not a condition of Spark SQL"),
     ({"filter": ""}, InvalidFilterError, "filter ''"),
     ({"filter": "nmae = 'x'"}, InvalidFilterError, "name"),

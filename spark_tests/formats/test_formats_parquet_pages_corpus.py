@@ -1,0 +1,121 @@
+"""Files of other writers that have a page index, read by page."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.parquet as pq
+from corpus import corpus_dir
+
+from icebergds.expr.bind import bind
+from icebergds.expr.names import quote_name
+from icebergds.expr.nodes import Expr, Operation, Predicate, or_
+from icebergds.formats import page_reader, parquet_pages
+from icebergds.formats.arrow_filter import filter_mask
+from icebergds.formats.data_reader import open_data_file
+from icebergds.formats.read_request import PositionedBatch, ReadRequest
+from icebergds.io.fileio import FileIO
+from icebergds.spec.manifest import FileFormat
+from icebergds.spec.schema import Schema
+from icebergds.spec.types import VARIANT, IcebergType, StructType, is_scalar
+
+
+def test_java_files_read_by_page_give_the_rows_of_reading_them_whole(monkeypatch):
+    monkeypatch.setattr(parquet_pages, "_LEAST_BYTES", 0)
+    monkeypatch.setattr(parquet_pages, "_LEAST_GAP", 1)
+    monkeypatch.setattr(parquet_pages, "_GREATEST_SHARE", 2)
+    failed = []
+    read_leaf = page_reader._open_leaf
+
+    def open_leaf(*args):
+        try:
+            return read_leaf(*args)
+        except Exception as error:
+            failed.append(repr(error))
+            raise
+
+    monkeypatch.setattr(page_reader, "_open_leaf", open_leaf)
+    asked = 0
+    for path in files_with_page_index():
+        with open_data_file(
+            FileIO(), str(path), FileFormat.PARQUET, table_schema=Schema(()), name_mapping=None
+        ) as reader:
+            flat = tuple(f for f in reader.file_schema.fields if is_flat(f.field_type))
+            schema = Schema(flat)
+            whole = list(reader.batches(ReadRequest(schema)))
+            for row_filter in filters(schema, whole):
+                asked += 1
+                paged = reader.batches(ReadRequest(schema, {}, row_filter, 300))
+                expected = selected(schema, whole, row_filter)
+                assert selected(schema, paged, row_filter) == expected, f"{path}: {row_filter}"
+    assert asked > 100
+    assert failed == []
+
+
+def files_with_page_index() -> list[Path]:
+    found = {}
+    for path in sorted(corpus_dir().rglob("*.parquet")):
+        content = path.read_bytes()
+        if content[:4] != b"PAR1" or content[-4:] != b"PAR1" or content in found:
+            continue
+        try:
+            metadata = pq.read_metadata(path)
+        except (pa.ArrowInvalid, OSError):
+            continue  # Damaged on purpose.
+        if metadata.num_row_groups and metadata.row_group(0).column(0).has_column_index:
+            found[content] = path
+    return list(found.values())
+
+
+def filters(schema: Schema, reads: Sequence[PositionedBatch]) -> list[Expr]:
+    """Filters on the values that scalar columns hold."""
+    return [
+        bind(predicate, schema)
+        for place, field in enumerate(schema.fields[:6])
+        if is_scalar(field.field_type)
+        for predicate in predicates(field.name, [read.batch.column(place) for read in reads])
+    ]
+
+
+def is_flat(field_type: IcebergType) -> bool:
+    """Whether pages of rows are pages of values; shredded variants are not read at all."""
+    if isinstance(field_type, StructType):
+        return all(is_flat(field.field_type) for field in field_type.fields)
+    return is_scalar(field_type) and field_type != VARIANT
+
+
+def predicates(name: str, arrays: Sequence[pa.Array]) -> list[Expr]:
+    values = pa.chunked_array(arrays) if arrays else pa.chunked_array([[]])
+    try:
+        known = sorted(set(pc.drop_null(values).to_pylist()))
+    except (TypeError, pa.ArrowException, ValueError):
+        return []
+    if not known or any(value != value for value in known):
+        return []
+    name = quote_name((name,))
+    middle = known[len(known) // 2]
+    return [
+        Predicate(Operation.EQ, name, (middle,)),
+        Predicate(Operation.LT, name, (middle,)),
+        Predicate(Operation.GT_EQ, name, (known[-1],)),
+        Predicate(Operation.IS_NULL, name),
+        or_(Predicate(Operation.NOT_EQ, name, (known[0],)), Predicate(Operation.IS_NULL, name)),
+    ]
+
+
+def selected(
+    schema: Schema, reads: Iterable[PositionedBatch], row_filter: Expr
+) -> tuple[list[int], str]:
+    """Positions of the rows that a filter selects, and the rows; NaN is equal as text."""
+    places = {field.field_id: at for at, field in enumerate(schema.fields)}
+    positions: list[int] = []
+    rows: list[object] = []
+    for read in reads:
+        batch = read.batch
+        mask = filter_mask(row_filter, batch, lambda at, b=batch: b.column(places[at]))
+        positions += [read.first_position + at for at in pc.indices_nonzero(mask).to_pylist()]
+        rows += batch.filter(mask).to_pylist()
+    return positions, repr(rows)
