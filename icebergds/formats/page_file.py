@@ -23,8 +23,8 @@ def chunk_file(
     group: int,
     leaf: int,
     field: pa.Field,
-    dictionary: memoryview | None,
-    pages: Sequence[memoryview],
+    dictionary: bytes | None,
+    pages: Sequence[bytes],
     num_rows: Sequence[int],
 ) -> pa.Buffer:
     """A file of the column that holds a leaf, with some of its pages as its only row group.
@@ -57,7 +57,7 @@ def chunk_file(
     return pa.py_buffer(b"".join((_MAGIC, *head, *pages, *tail)))
 
 
-def _header(page: memoryview, kinds: Sequence[int]) -> Struct:
+def _header(page: bytes, kinds: Sequence[int]) -> Struct:
     """The header of a page of some types that fills its bytes."""
     header, size = thrift.decode_struct(page)
     if value_of(header, 1, thrift.I32) not in kinds:

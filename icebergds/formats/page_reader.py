@@ -6,8 +6,7 @@ one column and one row group, in memory, that Arrow decodes.
 
 from __future__ import annotations
 
-from bisect import bisect_right
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 
 import numpy as np
@@ -22,6 +21,8 @@ from icebergds.formats.parquet_pages import PageSelection
 # Bytes between pages that are read too, where that saves a read.
 _HOLE = 16 * 1024
 _REMOTE_HOLE = 1024 * 1024
+# Bytes in a read, unless a page is larger.
+_READ_LIMIT = 8 * 1024 * 1024
 
 
 def read_pages(
@@ -49,48 +50,19 @@ def read_pages(
         leaf: np.flatnonzero(pages.of_rows(selection.starts, selection.stops))
         for leaf, pages in selection.pages.items()
     }
-    blocks = _Blocks(handle, _extents(selection.pages, selected), is_remote)
+    extents = _extents(selection.pages, selected)
+    parts = _fetch(handle, extents, _REMOTE_HOLE if is_remote else _HOLE)
     readers = {
-        leaf: _open_leaf(blocks, selection, column, leaf, selected[leaf], batch_size)
+        leaf: _open_leaf(parts, selection, column, leaf, selected[leaf], batch_size)
         for column in columns
         for leaf in selection.pages
         if leaf in column.leaves
     }
-    del blocks
     for start, stop in zip(selection.starts.tolist(), selection.stops.tolist(), strict=True):
         for first in range(start, stop, batch_size):
             num_rows = min(batch_size, stop - first)
             arrays = {leaf: reader.take(first, num_rows) for leaf, reader in readers.items()}
             yield first, [_assemble(column, arrays) for column in columns], num_rows
-
-
-class _Blocks:
-    """Parts of a file in memory."""
-
-    def __init__(
-        self, handle: pa.NativeFile, extents: Sequence[tuple[int, int]], is_remote: bool
-    ) -> None:
-        hole = _REMOTE_HOLE if is_remote else _HOLE
-        self._offsets: list[int] = []
-        ends: list[int] = []
-        for offset, size in sorted(extents):
-            if ends and offset - ends[-1] <= hole:
-                ends[-1] = max(ends[-1], offset + size)
-            else:
-                self._offsets.append(offset)
-                ends.append(offset + size)
-        self._blocks = [
-            memoryview(handle.read_at(end - offset, offset))
-            for offset, end in zip(self._offsets, ends, strict=True)
-        ]
-
-    def part(self, offset: int, size: int) -> memoryview:
-        at = bisect_right(self._offsets, offset) - 1
-        start = offset - self._offsets[at]
-        found = self._blocks[at][start : start + size]
-        if len(found) != size:
-            raise PageIndexError(f"the file ends within the {size} bytes at {offset}")
-        return found
 
 
 def _extents(pages: Mapping[int, Pages], selected: Mapping[int, Integers]) -> list[tuple[int, int]]:
@@ -103,8 +75,34 @@ def _extents(pages: Mapping[int, Pages], selected: Mapping[int, Integers]) -> li
     return [extent for extent in extents if extent[1]]
 
 
+def _fetch(
+    handle: pa.NativeFile, extents: Sequence[tuple[int, int]], hole: int
+) -> dict[int, bytes]:
+    """Parts of a file by their offsets."""
+    parts = {}
+    for run in _near(sorted(extents), hole):
+        start = run[0][0]
+        block = memoryview(handle.read_at(sum(run[-1]) - start, start))
+        for offset, size in run:
+            # Copied, so that what is between does not stay in memory.
+            parts[offset] = bytes(block[offset - start : offset - start + size])
+    return parts
+
+
+def _near(extents: Iterable[tuple[int, int]], hole: int) -> Iterator[list[tuple[int, int]]]:
+    """Extents in order, those that are near each other together."""
+    run: list[tuple[int, int]] = []
+    for offset, size in extents:
+        if run and (offset - sum(run[-1]) > hole or offset - run[0][0] > _READ_LIMIT):
+            yield run
+            run = []
+        run.append((offset, size))
+    if run:
+        yield run
+
+
 def _open_leaf(
-    blocks: _Blocks,
+    parts: dict[int, bytes],
     selection: PageSelection,
     column: FileColumn,
     leaf: int,
@@ -112,19 +110,14 @@ def _open_leaf(
     batch_size: int,
 ) -> _LeafReader:
     pages = selection.pages[leaf]
-    size = int(pages.offsets[0]) - pages.start
-    dictionary = blocks.part(pages.start, size) if size else None
+    # Taken out, so that they are in memory once.
+    dictionary = parts.pop(pages.start) if pages.start < pages.offsets[0] else None
+    encoded = [parts.pop(offset) for offset in pages.offsets[selected].tolist()]
     counts = np.diff(pages.rows)[selected]
-    parts = [
-        blocks.part(offset, size)
-        for offset, size in zip(
-            pages.offsets[selected].tolist(), pages.sizes[selected].tolist(), strict=True
-        )
-    ]
     wanted = _type_of_leaf(column, leaf)
     field = pa.field(column.name, wanted, nullable=not column.required)
     content = chunk_file(
-        selection.index, selection.group, leaf, field, dictionary, parts, counts.tolist()
+        selection.index, selection.group, leaf, field, dictionary, encoded, counts.tolist()
     )
     file = open_parquet(pa.BufferReader(content))
     found = file.schema_arrow.field(0).type

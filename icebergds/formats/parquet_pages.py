@@ -16,7 +16,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from icebergds.expr.metrics import might_match
-from icebergds.expr.nodes import Expr
+from icebergds.expr.nodes import BoundPredicate, Expr, map_leaves
 from icebergds.formats.page_index import Integers, PageBounds, PageIndex, PageIndexError, Pages
 from icebergds.formats.parquet_metrics import FilterColumn, RowGroupMetrics, bound_of
 
@@ -30,6 +30,8 @@ _GREATEST_BYTES = 64 * 1024 * 1024
 _LEAST_GAP = 2048
 # Larger footers take too long to decode.
 _GREATEST_CHUNKS = 10_000
+# Questions to ask of one row group, likewise.
+_GREATEST_QUESTIONS = 20_000
 
 # By these annotations bytes are ordered as they compare, numbers by their values.
 _ORDERED = frozenset(
@@ -84,9 +86,11 @@ class PagePruner:
         self._row_filter = row_filter
         self._asked = asked
         self._leaves = leaves
+        self._num_predicates = _count_predicates(row_filter)
         self._index: PageIndex | None = None
         self._is_usable = (
-            bool(leaves)
+            bool(asked)
+            and bool(leaves)
             and metadata.num_row_groups * metadata.num_columns <= _GREATEST_CHUNKS
             and all(metadata.schema.column(leaf).max_repetition_level == 0 for leaf in leaves)
         )
@@ -133,12 +137,14 @@ class PagePruner:
             for physical in [row_group.column(column.leaf).physical_type]
         ]
         starts, stops = self._keep(asked, asked_pages, facts)
+        if (stops - starts).sum() > _GREATEST_SHARE * row_group.num_rows:
+            return None
         pages = {leaf: index.pages(group, leaf) for leaf in self._leaves}
         if any(part.rows[-1] != row_group.num_rows for part in (*asked_pages, *pages.values())):
             raise PageIndexError("columns differ in their number of rows")
         needed = sum(_encoded_size(part, starts, stops) for part in pages.values())
         whole = sum(row_group.column(leaf).total_compressed_size for leaf in self._leaves)
-        if needed > min(_GREATEST_SHARE * whole, _GREATEST_BYTES):
+        if len(starts) and needed > min(_GREATEST_SHARE * whole, _GREATEST_BYTES):
             return None
         return PageSelection(index, group, starts, stops, pages)
 
@@ -167,6 +173,8 @@ class PagePruner:
             ]
         )
         combinations, inverse = np.unique(cells, axis=1, return_inverse=True)
+        if self._num_predicates * combinations.shape[1] > _GREATEST_QUESTIONS:
+            return cuts[:1], cuts[-1:]
         might = np.array(
             [
                 might_match(self._row_filter, _metrics(asked, known, codes))
@@ -176,6 +184,17 @@ class PagePruner:
         )
         keep = might[inverse.reshape(-1)]
         return _merge(starts[keep], stops[keep])
+
+
+def _count_predicates(row_filter: Expr) -> int:
+    found = []
+
+    def note(predicate: BoundPredicate) -> Expr:
+        found.append(predicate)
+        return predicate
+
+    map_leaves(row_filter, note)
+    return len(found)
 
 
 @dataclass(frozen=True, slots=True)

@@ -5,6 +5,7 @@ exactly one of the ranges that partition a file, and equals the split offset tha
 
 Memory is bounded whatever the size of row groups. Pages are read a few at a time; from remote
 storage, where round trips cost more, row groups whose needed columns are small are fetched whole.
+Where a page index shows that a filter leaves little of a row group, only those pages are read.
 """
 
 from __future__ import annotations

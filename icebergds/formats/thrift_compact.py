@@ -37,7 +37,7 @@ class ThriftError(ValueError):
     """Bytes are not what they should be in the compact protocol."""
 
 
-def decode_struct(data: bytes | memoryview, start: int = 0) -> tuple[Struct, int]:
+def decode_struct(data: bytes, start: int = 0) -> tuple[Struct, int]:
     """A struct that begins at `start`, and where it ends.
 
     Raises:
@@ -86,7 +86,7 @@ def values_of(fields: Struct, field_id: int, wanted: int) -> list[Any]:
 
 
 class _Decoder:
-    def __init__(self, data: bytes | memoryview, at: int) -> None:
+    def __init__(self, data: bytes, at: int) -> None:
         self._data = data
         self.at = at
 
@@ -160,7 +160,7 @@ class _Decoder:
         self.at += size
         if self.at > len(self._data):
             raise ThriftError(f"{size} bytes at {start} do not fit")
-        return bytes(self._data[start : self.at])
+        return self._data[start : self.at]
 
     def _unsigned(self) -> int:
         data, at = self._data, self.at

@@ -248,7 +248,10 @@ class TableBuilder:
         older = data_sequence_numbers or {}
         gone = {(file.file_path, file.content_offset) for file in removed}
         manifests = [] if parent is None else list(read_snapshot_manifests(self.io, parent))
-        manifests = [self._without(manifest, gone, number, snapshot_id) for manifest in manifests]
+        manifests = [
+            self._without(manifest, gone, number, snapshot_id, with_summaries)
+            for manifest in manifests
+        ]
         for spec_id in sorted({file.spec_id for file in files}):
             for content in ManifestContent:
                 added = [
@@ -365,6 +368,7 @@ class TableBuilder:
         gone: set[tuple[str, int | None]],
         number: int,
         snapshot_id: int,
+        with_summaries: bool,
     ) -> ManifestFile:
         if not gone:
             return manifest
@@ -392,7 +396,7 @@ class TableBuilder:
             for entry in entries
         ]
         return self._write_manifest(
-            kept, manifest.partition_spec_id, manifest.content, number, snapshot_id, False
+            kept, manifest.partition_spec_id, manifest.content, number, snapshot_id, with_summaries
         )
 
     def _assign_row_ids(self, manifests: Sequence[ManifestFile]) -> tuple[list[ManifestFile], int]:

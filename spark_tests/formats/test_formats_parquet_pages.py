@@ -132,6 +132,7 @@ def test_little_is_skipped_only_where_it_is_worth_it(tmp_path, monkeypatch):
         ("_GREATEST_SHARE", 0.1),
         ("_GREATEST_BYTES", 10),
         ("_GREATEST_CHUNKS", 0),
+        ("_GREATEST_QUESTIONS", 1),
     ]:
         with monkeypatch.context() as patch:
             patch.setattr(parquet_pages, name, value)

@@ -74,7 +74,7 @@ def filters(schema: Schema, reads: Sequence[PositionedBatch]) -> list[Expr]:
     """Filters on the values that scalar columns hold."""
     return [
         bind(predicate, schema)
-        for place, field in enumerate(schema.fields[:6])
+        for place, field in enumerate(schema.fields[:3])
         if is_scalar(field.field_type)
         for predicate in predicates(field.name, [read.batch.column(place) for read in reads])
     ]

@@ -114,6 +114,7 @@ class RandomTable:
         draw: draws from a strategy.
         location: the table's root directory.
         with_equality_deletes: whether commits may have them.
+        always_summaries: whether manifest lists have the ranges of partition values throughout.
         format_versions: of the table at first; it may be raised to the last of them.
     """
 
@@ -123,10 +124,12 @@ class RandomTable:
         location: Path,
         *,
         with_equality_deletes: bool = True,
+        always_summaries: bool = False,
         format_versions: Sequence[int] = (1, 2, 3),
     ) -> None:
         self._draw = draw
         self._with_equality_deletes = with_equality_deletes
+        self._always_summaries = always_summaries
         self._versions = format_versions
         version = draw(st.sampled_from(format_versions))
         self._last_column_id = 0
@@ -332,7 +335,7 @@ class RandomTable:
             *(delete.data_file for delete in deletes),
             removed=removed,
             branch=branch,
-            with_summaries=self._draw(st.booleans()),
+            with_summaries=self._always_summaries or self._draw(st.booleans()),
             data_sequence_numbers=older,
         )
         snapshot = self.builder.metadata.snapshots_by_id[snapshot_id]

@@ -180,7 +180,6 @@ def test_errors_of_tasks(spark: SparkSession, tmp_path: Path, case: str) -> None
     [
         pytest.param(lambda df: df.count(), id="count"),
         pytest.param(lambda df: df.limit(100).toPandas(), id="toPandas"),
-        pytest.param(lambda df: list(df.toLocalIterator()), id="toLocalIterator"),
         pytest.param(lambda df: df.write.format("noop").mode("overwrite").save(), id="write"),
     ],
 )
@@ -190,6 +189,13 @@ def test_no_action_takes_the_rows_of_the_good_files(
     builder = IN_TASKS["missing data file"].make(tmp_path / "t")
     message = message_of(lambda: use(load(spark, builder.location)))
     assert "icebergds.errors.MissingFileError" in message
+
+
+def test_an_iterator_of_rows_fails_before_its_end(spark: SparkSession, tmp_path: Path) -> None:
+    builder = IN_TASKS["missing data file"].make(tmp_path / "t")
+    # Spark 4.1 raises an error of its gateway here.
+    with pytest.raises(Exception, match="icebergds.errors.MissingFileError"):
+        list(load(spark, builder.location).toLocalIterator())
 
 
 def test_a_missing_file_is_named_with_the_place_where_it_was_looked_for(

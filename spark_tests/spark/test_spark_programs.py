@@ -46,8 +46,9 @@ def test_connect_filters_by_option(connect: Seen) -> None:
 
 
 def test_connect_keeps_the_filters_of_one_load_apart(connect: Seen) -> None:
+    """`all` is read from the same load, later."""
     assert connect["union of filters"] == [1, 5]
-    assert connect["after filters"] == LIVE_PEOPLE
+    assert connect["all"] == LIVE_PEOPLE
 
 
 def test_connect_reads_a_temporary_view(connect: Seen) -> None:

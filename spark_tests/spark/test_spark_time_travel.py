@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 import pytest
-from pyspark.sql import SparkSession
+from pyspark.sql import DataFrame, SparkSession
 from spark_reads import ids, ids_of_each, load, message_of, planned
 
 from icebergds.errors import IcebergError, InvalidOptionError, NoSuchSnapshotError
@@ -97,8 +97,12 @@ _BY_NAME = {str(case.options): case for case in CASES}
 
 
 @pytest.fixture(scope="module")
-def found(spark: SparkSession, table: Path) -> dict[str, list[int]]:
-    frames = {name: load(spark, table, **case.options) for name, case in _BY_NAME.items()}
+def frames(spark: SparkSession, table: Path) -> dict[str, DataFrame]:
+    return {name: load(spark, table, **case.options) for name, case in _BY_NAME.items()}
+
+
+@pytest.fixture(scope="module")
+def found(frames: dict[str, DataFrame]) -> dict[str, list[int]]:
     return ids_of_each(frames)
 
 
@@ -108,9 +112,8 @@ def test_rows_of_a_snapshot(found: dict[str, list[int]], name: str) -> None:
 
 
 @pytest.mark.parametrize("name", _BY_NAME)
-def test_schema_of_a_snapshot(spark: SparkSession, table: Path, name: str) -> None:
-    case = _BY_NAME[name]
-    assert " ".join(load(spark, table, **case.options).columns) == case.columns
+def test_schema_of_a_snapshot(frames: dict[str, DataFrame], name: str) -> None:
+    assert " ".join(frames[name].columns) == _BY_NAME[name].columns
 
 
 def test_filter_and_columns_name_those_of_the_snapshot(spark: SparkSession, table: Path) -> None:

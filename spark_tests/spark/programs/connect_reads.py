@@ -7,10 +7,12 @@ from __future__ import annotations
 
 import json
 import sys
+from functools import reduce
 from typing import Any
 
 from pyspark.errors import AnalysisException, PythonException
 from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql.functions import lit
 
 from icebergds import load_table
 
@@ -26,29 +28,39 @@ def main(table: str, relative: str) -> None:
     def load(path: str = table, **options: str) -> DataFrame:
         return spark.read.format("icebergpy").options(**options).load(path)
 
-    def ids(df: DataFrame) -> list[int]:
-        return sorted(row[0] for row in df.select("id").collect())
-
     spark.sql(f"CREATE TEMPORARY VIEW v USING icebergpy OPTIONS (path '{table}', filter 'id > 2')")
     spark.conf.set("spark.sql.python.filterPushdown.enabled", "true")
     once = load()
     seen: dict[str, Any] = {
         "session": type(spark).__module__,
-        "all": ids(once),
-        "first snapshot": ids(load(versionAsOf="1001")),
-        "option filter": ids(load(filter="name = 'b' or id = 5")),
         "union of filters": ids(once.where("id = 1").union(once.where("id = 5"))),
-        "after filters": ids(once),
-        "view": [row[0] for row in spark.sql("SELECT id FROM v ORDER BY id").collect()],
-        "scan": ids(load_table(table).scan(filter="at < '1970-01-01 00:00:04'").to_df(spark)),
-        # Workers of a Connect server run in a directory of their own.
-        "scan of a relative path": ids(load_table(relative).scan(columns=["id"]).to_df(spark)),
+        **ids_of_each(
+            {
+                "all": once,
+                "first snapshot": load(versionAsOf="1001"),
+                "option filter": load(filter="name = 'b' or id = 5"),
+                "view": spark.table("v"),
+                "scan": load_table(table).scan(filter="at < '1970-01-01 00:00:04'").to_df(spark),
+                # Workers of a Connect server run in a directory of their own.
+                "scan of a relative path": load_table(relative).scan(columns=["id"]).to_df(spark),
+            }
+        ),
         "missing table": message(lambda: load("/nowhere").schema),
         "missing column": message(lambda: load(columns="nmae").schema),
         "bad filter": message(lambda: load(filter="nmae > 1").collect()),
     }
     print(json.dumps(seen), flush=True)
     spark.stop()
+
+
+def ids(df: DataFrame) -> list[int]:
+    return sorted(row[0] for row in df.select("id").collect())
+
+
+def ids_of_each(frames: dict[str, DataFrame]) -> dict[str, list[int]]:
+    named = [df.select("id", lit(name)) for name, df in frames.items()]
+    rows = reduce(DataFrame.union, named).collect()
+    return {name: sorted(row[0] for row in rows if row[1] == name) for name in frames}
 
 
 def message(action: Any) -> str:
