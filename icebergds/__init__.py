@@ -13,6 +13,8 @@ if TYPE_CHECKING:
     from icebergds.spark.registration import register
     from icebergds.table.table import Table, load_table
 
+__version__ = "0.1.0"
+
 # Every Python worker of Spark imports this package: what it does not use must cost it nothing.
 _HOMES = {
     "IcebergError": "icebergds.errors",

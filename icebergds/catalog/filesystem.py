@@ -23,6 +23,7 @@ from icebergds.errors import (
 from icebergds.io.fileio import FileIO
 from icebergds.spec.metadata_json import parse_metadata
 
+_PROPERTIES = ("type", "warehouse")
 _METADATA_FILE = re.compile(
     r"^(?:v(?P<v>\d+)|(?P<n>\d+)-[^/]+?)(?:\.gz\.metadata\.json|\.metadata\.json(?:\.gz)?)$",
     re.ASCII,
@@ -73,6 +74,14 @@ def file_system_catalog(name: str, properties: Mapping[str, str], io: FileIO) ->
     Raises:
         InvalidOptionError: no warehouse is given.
     """
+    for key in properties:
+        if "." not in key and key not in _PROPERTIES:
+            near = get_close_matches(key, _PROPERTIES, n=1)
+            hint = f"; did you mean {near[0]!r}?" if near else ""
+            raise InvalidOptionError(
+                f"catalog {name}: a file system catalog has no property {key!r}{hint} It has "
+                f"{', '.join(_PROPERTIES)}, and properties of the storage such as s3.endpoint"
+            )
     warehouse = properties.get("warehouse")
     if not warehouse:
         raise InvalidOptionError(

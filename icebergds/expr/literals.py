@@ -301,7 +301,7 @@ def _instant_nanos(literal: Any, time_zone: str | None) -> int:
         if time_zone is None:
             raise ValueError(
                 f"{literal!r} has no time zone and the column holds instants; write the literal"
-                " with an offset, or say in which time zone it is"
+                " with an offset, or give its time zone (option 'time-zone')"
             )
         zone = _time_zone(time_zone)
     return nanos - _offset_nanos(nanos, zone)

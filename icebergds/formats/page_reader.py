@@ -66,7 +66,7 @@ def read_pages(
 
 
 def _extents(pages: Mapping[int, Pages], selected: Mapping[int, Integers]) -> list[tuple[int, int]]:
-    """Offset and size of every run of pages, and of dictionaries."""
+    """Offset and size of every page to read, and of dictionaries."""
     extents = []
     for leaf, part in pages.items():
         extents.append((part.start, int(part.offsets[0]) - part.start))

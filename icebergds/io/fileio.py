@@ -147,7 +147,10 @@ class FileIO:
             yield
         except (FileNotFoundError, NotADirectoryError) as error:
             where = "" if path == location else f" (looked for at {path!r})"
-            raise MissingFileError(f"no such file: {location!r}{where}") from error
+            raise MissingFileError(
+                f"no such file: {location!r}{where}; if the table was moved, 'location-map'"
+                " leads the locations in its metadata to where the files are now"
+            ) from error
 
 
 def _is_absolute(location: str) -> bool:

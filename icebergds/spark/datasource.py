@@ -18,6 +18,7 @@ from icebergds.spark.user_schema import project_user_schema
 from icebergds.spec.schema import Schema
 from icebergds.spec.types import NestedField
 from icebergds.table.read_options import ReadOptions, parse_read_options
+from icebergds.table.reading import bound_filter
 from icebergds.table.table import load_state
 from icebergds.table.time_travel import resolve_snapshot
 
@@ -54,6 +55,7 @@ class IcebergDataSource(DataSource):
         options = parse_read_options(self.options)
         state, _, schema = self._resolve(options)
         self._chose_columns = True
+        bound_filter(options, schema)  # Its errors belong to the load, not to the first query.
         if options.columns is None:
             return spark_schema(schema)
         names = parse_column_list(options.columns)

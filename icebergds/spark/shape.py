@@ -58,7 +58,7 @@ def _shape_scalar(array: pa.Array, type_id: TypeId, target: pa.DataType) -> pa.A
     match type_id:
         case TypeId.UUID:
             return _uuid_text(array)
-        case TypeId.TIMESTAMP_NS | TypeId.TIMESTAMPTZ_NS:
+        case TypeId.TIME | TypeId.TIMESTAMP_NS | TypeId.TIMESTAMPTZ_NS:
             return array.view(pa.int64())
         case TypeId.VARIANT:
             return pa.StructArray.from_arrays(

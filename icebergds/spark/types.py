@@ -5,7 +5,7 @@ What Spark lacks has one mapping each:
 =============================  ============================================================
 uuid                           string, lower case with hyphens
 fixed(L)                       binary
-time                           time(6)
+time                           bigint, microseconds since midnight
 timestamp_ns, timestamptz_ns   bigint, nanoseconds since 1970-01-01T00:00 (UTC if tz)
 geometry, geography            binary, well-known binary (WKB)
 unknown                        void
@@ -36,7 +36,8 @@ _SPARK_TYPES: dict[TypeId, spark.DataType] = {
     TypeId.FLOAT: spark.FloatType(),
     TypeId.DOUBLE: spark.DoubleType(),
     TypeId.DATE: spark.DateType(),
-    TypeId.TIME: spark.TimeType(6),
+    # Spark has a TIME type, but refuses queries as simple as count() on it by default.
+    TypeId.TIME: spark.LongType(),
     TypeId.TIMESTAMP: spark.TimestampNTZType(),
     TypeId.TIMESTAMPTZ: spark.TimestampType(),
     TypeId.TIMESTAMP_NS: spark.LongType(),
@@ -66,7 +67,7 @@ _ARROW_TYPES: dict[TypeId, pa.DataType] = {
     TypeId.FLOAT: pa.float32(),
     TypeId.DOUBLE: pa.float64(),
     TypeId.DATE: pa.date32(),
-    TypeId.TIME: pa.time64("ns"),
+    TypeId.TIME: pa.int64(),
     TypeId.TIMESTAMP: pa.timestamp("us"),
     TypeId.TIMESTAMPTZ: pa.timestamp("us", tz="UTC"),
     TypeId.TIMESTAMP_NS: pa.int64(),

@@ -109,7 +109,7 @@ def _project_type(field_type: IcebergType, wanted: spark.DataType, where: str) -
         case _:
             expected = spark_type(field_type)
             if type(wanted) is not type(expected) or (
-                isinstance(wanted, spark.DecimalType | spark.TimeType) and wanted != expected
+                isinstance(wanted, spark.DecimalType) and wanted != expected
             ):
                 raise InvalidOptionError(
                     f"{where} is {wanted.simpleString()} in the schema given, but the table's "

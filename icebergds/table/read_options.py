@@ -102,7 +102,7 @@ def parse_read_options(options: Mapping[str, str]) -> ReadOptions:
         path=path,
         catalog=given.get("catalog"),
         catalog_properties=_without_prefix(given, _CATALOG),
-        storage_properties=storage_properties(given),
+        storage_properties=storage_properties_of(given),
         location_map=_parse(given, "location-map", _location_map, {}),
         time_travel=_parse_time_travel(given, time_zone),
         columns=given.get("columns"),
@@ -119,7 +119,7 @@ def parse_read_options(options: Mapping[str, str]) -> ReadOptions:
     )
 
 
-def storage_properties(properties: Mapping[str, str]) -> dict[str, str]:
+def storage_properties_of(properties: Mapping[str, str]) -> dict[str, str]:
     """Those properties that say how to reach the storage, such as `s3.endpoint`."""
     return {name: value for name, value in properties.items() if name.startswith(_STORAGE)}
 

@@ -31,7 +31,7 @@ def make_read_plan(
         columns=columns,
         table_schema=schema,
         specs=state.metadata.specs_by_id,
-        row_filter=_bound_filter(options, schema),
+        row_filter=bound_filter(options, schema),
         name_mapping=state.metadata.name_mapping(),
         batch_size=options.batch_size,
         delete_cache_bytes=options.delete_cache_bytes,
@@ -52,7 +52,12 @@ def plan_shares(
     )
 
 
-def _bound_filter(options: ReadOptions, schema: Schema) -> Expr:
+def bound_filter(options: ReadOptions, schema: Schema) -> Expr:
+    """The filter of a read, bound to the schema that is read; TRUE where there is none.
+
+    Raises:
+        InvalidFilterError: it cannot be parsed, bound or used.
+    """
     if options.filter is None:
         return TRUE
     parsed = parse_filter(options.filter, time_zone=options.time_zone)

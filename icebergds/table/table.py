@@ -20,7 +20,7 @@ from icebergds.scan.read import read_partition
 from icebergds.spec.metadata import TableMetadata
 from icebergds.spec.schema import Schema
 from icebergds.spec.snapshot import Snapshot, SnapshotRef
-from icebergds.table.read_options import parse_read_options, storage_properties
+from icebergds.table.read_options import parse_read_options, storage_properties_of
 from icebergds.table.reading import make_read_plan, plan_shares
 from icebergds.table.time_travel import resolve_snapshot
 
@@ -54,7 +54,8 @@ def load_state(
     if catalog is None:
         if catalog_properties:
             raise InvalidOptionError(
-                "catalog properties are given, but no catalog: set option('catalog', '<name>')"
+                f"properties {', '.join(catalog_properties)} are a catalog's, but no catalog is "
+                "named: set option('catalog', '<name>') or catalog='<name>'"
             )
         return load_from_location(FileIO(storage, location_map or {}), path)
     properties = {**storage, **(catalog_properties or {})}
@@ -66,45 +67,50 @@ def load_table(
     path: str,
     *,
     catalog: str | None = None,
+    properties: Mapping[str, str] | None = None,
     location_map: Mapping[str, str] | None = None,
-    **properties: str,
 ) -> Table:
     """A table by its location, a metadata file, or an identifier in a catalog.
 
     Args:
         path: a location or a metadata file; with `catalog`, an identifier such as `db.table`.
-        catalog: the name of a catalog whose properties are given as `catalog.<key>`.
+        catalog: the name of a catalog, for messages.
+        properties: of the catalog (`type`, `warehouse`) and the storage (`s3.endpoint`).
         location_map: prefixes of locations and what stands in for them.
-        properties: properties of catalog (`catalog.warehouse`) and storage (`s3.endpoint`).
 
     Raises:
+        InvalidOptionError: an unknown property.
         NoSuchTableError: there is no such table.
+
+    >>> load_table("db.events", catalog="lake", properties={"warehouse": "s3://bucket/warehouse"})
+    ... # doctest: +SKIP
     """
-    state = load_state(
-        path,
-        catalog=catalog,
-        catalog_properties={
-            key.removeprefix("catalog."): value
-            for key, value in properties.items()
-            if key.startswith("catalog.")
-        },
-        storage_properties={
-            key: value for key, value in properties.items() if not key.startswith("catalog.")
-        },
-        location_map=location_map,
+    given = {key.removeprefix("catalog."): value for key, value in (properties or {}).items()}
+    storage = storage_properties_of(given)
+    rest = {key: value for key, value in given.items() if key not in storage}
+    return Table(
+        load_state(
+            path,
+            catalog=catalog,
+            catalog_properties=rest,
+            storage_properties=storage,
+            location_map=location_map,
+        )
     )
-    return Table(state)
 
 
 @dataclass(frozen=True, slots=True)
 class Table:
     """A table as it was when it was loaded."""
 
-    _state: TableState = field(repr=False)
+    _state: TableState
 
     @property
     def name(self) -> str:
         return self._state.name
+
+    def __repr__(self) -> str:
+        return f"Table({self.name!r}, metadata_location={self.metadata_location!r})"
 
     @property
     def metadata(self) -> TableMetadata:
@@ -230,7 +236,7 @@ class TableScan:
         # Relative paths are relative to this process: the data source runs elsewhere.
         location_map = {"": io.working_directory, **io.location_map}
         return {
-            **storage_properties(io.properties),
+            **storage_properties_of(io.properties),
             "location-map": json.dumps(location_map),
             **named,
             **further,

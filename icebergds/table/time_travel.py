@@ -55,7 +55,7 @@ def resolve_snapshot(
         if snapshot is None:
             raise NoSuchSnapshotError(
                 f"table {name}: no snapshot was current at {travel.as_of_ms} ms; "
-                f"{_history(metadata)}"
+                f"{_history(metadata)}{_first_moment(metadata)}"
             )
         return _with_its_schema(metadata, snapshot)
     if travel.tag is not None:
@@ -112,6 +112,11 @@ def _by_ref(metadata: TableMetadata, ref_name: str, kind: RefType, name: str) ->
 
 def _listed(names: Iterable[str]) -> str:
     return ", ".join(sorted(names)) or "none"
+
+
+def _first_moment(metadata: TableMetadata) -> str:
+    log = metadata.snapshot_log
+    return f"; the first was committed at {log[0].timestamp_ms} ms" if log else ""
 
 
 def _history(metadata: TableMetadata) -> str:

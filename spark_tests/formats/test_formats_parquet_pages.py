@@ -19,10 +19,10 @@ from hypothesis import strategies as st
 from icebergds.errors import CorruptFileError
 from icebergds.expr.bind import bind
 from icebergds.expr.evaluate import matches
-from icebergds.expr.nodes import Operation, Predicate, and_, or_
+from icebergds.expr.nodes import TRUE, Operation, Predicate, and_, or_
 from icebergds.formats import page_reader, parquet_pages
 from icebergds.formats.page_index import PageIndex
-from icebergds.formats.thrift_compact import decode_struct, encode_struct
+from icebergds.formats.thrift_compact import I64, decode_struct, encode_struct
 from icebergds.spec.schema import Schema
 from icebergds.spec.types import (
     BOOLEAN,
@@ -108,6 +108,18 @@ def test_batches_are_of_neighbouring_rows_and_no_larger_than_asked(tmp_path):
         assert found == [(n, n) for n in (*range(10), *range(30, 50), *range(90, 95))]
 
 
+def test_nulls_are_looked_for_where_they_are(tmp_path):
+    values = [1] * 10 + [1, None] * 5 + [None] * 10
+    location = write_parquet(tmp_path / "f", [with_id("n", pa.int64(), 1)], [values], **PAGED)
+    for op, expected in [
+        (Operation.IS_NULL, range(10, 30)),
+        (Operation.NOT_NULL, range(20)),
+    ]:
+        assert positions(location, NUMBERS, bind(Predicate(op, "n"), NUMBERS)) == [*expected]
+    row_filter = bind(Predicate(Operation.EQ, "n", (1,)), NUMBERS)
+    assert positions(location, NUMBERS, row_filter) == [*range(20)]
+
+
 def test_row_groups_whose_pages_all_fail_are_skipped(tmp_path):
     fields = [with_id("n", pa.int64(), 1)]
     values = [*range(10), *range(90, 100)]
@@ -177,7 +189,7 @@ def test_structs_are_put_together_from_pages_of_their_leaves(tmp_path):
     narrow = StructType((optional(5, "b", StructType((optional(4, "y", STRING),))),))
     for wanted in (outer_type, narrow):
         schema = Schema((*NUMBERS.fields, optional(6, "s", wanted)))
-        whole = rows_read(location, schema, bind(Predicate(Operation.NOT_NULL, "n"), NUMBERS))
+        whole = rows_read(location, schema, TRUE)
         assert len(whole) == 60
         read = rows_read(location, schema, between(33, 41))
         assert len(read) < 20
@@ -202,6 +214,21 @@ def test_damaged_page_indexes_are_left_alone(tmp_path):
             content[: index.start] + damage * len(index) + content[index.stop :]
         )
         assert positions(location, NUMBERS, between(33, 45)) == [*range(95)]
+
+
+@pytest.mark.parametrize("wrong", [39, 41])
+def test_pages_of_other_rows_than_their_index_says_are_not_read_alone(tmp_path, wrong):
+    location = numbers(tmp_path)
+    content = bytearray(Path(location).read_bytes())
+    _, start = decode_struct(bytes(content), page_index_of(location).start)
+    index, stop = decode_struct(bytes(content), start)
+    locations = index[1][1].values
+    assert locations[4][3] == (I64, 40)
+    locations[4][3] = (I64, wrong)
+    content[start:stop] = encode_struct(index)
+    Path(location).write_bytes(content)
+    row_filter = bind(Predicate(Operation.IN, "n", (33, 65)), NUMBERS)
+    assert rows_read(location, NUMBERS, row_filter) == [(n, f"({n},)") for n in range(95)]
 
 
 @settings(max_examples=150, deadline=None)
@@ -360,7 +387,7 @@ def test_rows_that_a_filter_selects_are_those_of_reading_everything(
     path = tmp_path_factory.mktemp("pages") / "f.parquet"
     location = write_parquet(path, FIELDS, columns, write_page_index=True, **layout)
     bound = bind(row_filter, ALL)
-    whole = rows_read(location, ALL, bind(and_(), ALL))
+    whole = rows_read(location, ALL, TRUE)
     read = rows_read(location, ALL, bound, batch_size=batch_size)
     assert [pair for pair in read if whole[pair[0]] != pair] == []
     assert [position for position, _ in read] == sorted({position for position, _ in read})

@@ -26,7 +26,7 @@ from icebergds.spark.reader import IcebergReader
 QUICK_JVM = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"
 
 
-def load(spark: SparkSession, path: Path | str, **options: str) -> DataFrame:
+def load(spark: SparkSession, path: Path | str, **options: Any) -> DataFrame:
     """A load of its own; options that hold a hyphen are passed as `**{"snapshot-id": ...}`."""
     return spark.read.format("icebergpy").options(**options).load(str(path))
 

@@ -179,7 +179,7 @@ def test_errors_of_tasks(spark: SparkSession, tmp_path: Path, case: str) -> None
     "use",
     [
         pytest.param(lambda df: df.count(), id="count"),
-        pytest.param(lambda df: df.limit(100).toPandas(), id="toPandas"),
+        pytest.param(lambda df: df.limit(100).collect(), id="limit"),
         pytest.param(lambda df: df.write.format("noop").mode("overwrite").save(), id="write"),
     ],
 )
@@ -194,7 +194,7 @@ def test_no_action_takes_the_rows_of_the_good_files(
 def test_an_iterator_of_rows_fails_before_its_end(spark: SparkSession, tmp_path: Path) -> None:
     builder = IN_TASKS["missing data file"].make(tmp_path / "t")
     # Spark 4.1 raises an error of its gateway here.
-    with pytest.raises(Exception, match="icebergds.errors.MissingFileError"):
+    with pytest.raises(Exception, match=r"icebergds\.errors\.MissingFileError"):
         list(load(spark, builder.location).toLocalIterator())
 
 

@@ -46,9 +46,7 @@ def test_a_metadata_file_is_that_state_of_the_table(spark: SparkSession, table: 
     assert ids(before) == list(range(10))
 
 
-def test_one_dataframe_is_used_again_and_again(
-    spark: SparkSession, table: Path, pushdown_conf: str
-) -> None:
+def test_one_dataframe_is_used_again_and_again(spark: SparkSession, table: Path) -> None:
     df = load(spark, table)
     assert df.count() == 8
     assert ids(df.where("name = 'z' and id < 8")) == [6, 7]
@@ -57,9 +55,7 @@ def test_one_dataframe_is_used_again_and_again(
     assert ids(df) == LIVE_PEOPLE
 
 
-def test_self_join_and_union_of_one_dataframe(
-    spark: SparkSession, table: Path, pushdown_conf: str
-) -> None:
+def test_self_join_and_union_of_one_dataframe(spark: SparkSession, table: Path) -> None:
     df = load(spark, table)
     pairs = df.alias("a").join(df.alias("b"), "name").where("a.id < b.id")
     assert pairs.count() == 6

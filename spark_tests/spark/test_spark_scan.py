@@ -102,7 +102,7 @@ def test_a_scan_stays_with_the_table_as_it_was_loaded(spark: SparkSession, tmp_p
 
 def test_a_table_of_a_catalog(spark: SparkSession, warehouse: Path) -> None:
     properties = {"catalog.warehouse": str(warehouse)}
-    loaded = load_table("db.people", catalog="lake", **properties)
+    loaded = load_table("db.people", catalog="lake", properties=properties)
     assert ids(loaded.scan(columns=["id"]).to_df(spark)) == LIVE_PEOPLE
 
 
@@ -121,7 +121,7 @@ def test_a_moved_table(spark: SparkSession, tmp_path: Path) -> None:
 
 
 def test_storage_properties_reach_the_data_source(spark: SparkSession, table: Table) -> None:
-    loaded = load_table(table.metadata_location, **{"s3.endpoint": "http://localhost:1"})
+    loaded = load_table(table.metadata_location, properties={"s3.endpoint": "http://localhost:1"})
     assert ids(loaded.scan(columns=["id"]).to_df(spark)) == LIVE_PEOPLE
 
 

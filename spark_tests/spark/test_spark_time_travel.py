@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import pytest
-from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import SparkSession
 from spark_reads import ids, ids_of_each, load, message_of, planned
 
 from icebergds.errors import IcebergError, InvalidOptionError, NoSuchSnapshotError
@@ -96,24 +96,34 @@ CASES = [
 _BY_NAME = {str(case.options): case for case in CASES}
 
 
-@pytest.fixture(scope="module")
-def frames(spark: SparkSession, table: Path) -> dict[str, DataFrame]:
-    return {name: load(spark, table, **case.options) for name, case in _BY_NAME.items()}
-
-
-@pytest.fixture(scope="module")
-def found(frames: dict[str, DataFrame]) -> dict[str, list[int]]:
-    return ids_of_each(frames)
-
-
 @pytest.mark.parametrize("name", _BY_NAME)
-def test_rows_of_a_snapshot(found: dict[str, list[int]], name: str) -> None:
-    assert found[name] == _BY_NAME[name].ids
+def test_rows_and_schema_of_a_snapshot(table: Path, name: str) -> None:
+    case = _BY_NAME[name]
+    reader = planned({"path": str(table), **case.options})
+    batches = [batch for share in reader.partitions() for batch in reader.read(share)]
+    assert sorted(i for batch in batches for i in batch.column("id").to_pylist()) == case.ids
+    assert {" ".join(batch.schema.names) for batch in batches} == {case.columns}
 
 
-@pytest.mark.parametrize("name", _BY_NAME)
-def test_schema_of_a_snapshot(frames: dict[str, DataFrame], name: str) -> None:
-    assert " ".join(frames[name].columns) == _BY_NAME[name].columns
+def test_spark_hands_every_option_over(spark: SparkSession, table: Path) -> None:
+    options: dict[str, dict[str, Any]] = {
+        "id": {"snapshot-id": 1001},
+        "time": {"as-of-timestamp": 1700000001999},
+        "tag": {"tag": "first"},
+        "branch": {"branch": "dev"},
+        "version": {"versionAsOf": 1002},
+        "timestamp": {"timestampAsOf": "2023-11-14 23:13:21", "time-zone": "Europe/Berlin"},
+    }
+    frames = {name: load(spark, table, **given) for name, given in options.items()}
+    assert frames["id"].columns == ["id", "name"]
+    assert ids_of_each(frames) == {
+        "id": [1, 2],
+        "time": [1, 2],
+        "tag": [1, 2],
+        "branch": [1, 2, 9],
+        "version": [1, 2, 3],
+        "timestamp": [1, 2],
+    }
 
 
 def test_filter_and_columns_name_those_of_the_snapshot(spark: SparkSession, table: Path) -> None:

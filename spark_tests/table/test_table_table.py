@@ -151,16 +151,16 @@ def test_what_a_scan_refuses(
 
 def test_a_table_is_loaded_by_catalog_and_identifier(built: TableBuilder) -> None:
     warehouse = str(built.location.parents[1])
-    table = load_table("db.t", catalog="lake", **{"catalog.warehouse": warehouse})
+    table = load_table("db.t", catalog="lake", properties={"warehouse": warehouse})
     assert table.name == "lake.db.t"
     assert table.scan().to_arrow().num_rows == 10
     with pytest.raises(NoSuchTableError, match=r"lake\.db\.s"):
-        load_table("db.s", catalog="lake", **{"catalog.warehouse": warehouse})
+        load_table("db.s", catalog="lake", properties={"warehouse": warehouse})
 
 
 def test_properties_of_a_catalog_without_one_are_refused(built: TableBuilder) -> None:
     with pytest.raises(InvalidOptionError, match="no catalog"):
-        load_table(str(built.location), **{"catalog.warehouse": "/w"})
+        load_table(str(built.location), properties={"warehouse": "/w"})
 
 
 def test_files_without_ids_are_read_through_the_name_mapping(tmp_path: Path) -> None:
