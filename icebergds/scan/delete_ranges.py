@@ -105,14 +105,21 @@ class _Limits:
         known = self._known[start:]
         if value is None or self._values is None:
             return np.ones(len(known), np.bool_)
-        return np.asarray(self._values[start:] <= value) | ~known
+        return np.asarray(self._values[start:] <= self._operand(value)) | ~known
 
     def at_least(self, value: Any, start: int) -> Mask:
         """Which limits from `start` on are known to be at least a value, or not known."""
         known = self._known[start:]
         if value is None or self._values is None:
             return np.ones(len(known), np.bool_)
-        return np.asarray(self._values[start:] >= value) | ~known
+        return np.asarray(self._values[start:] >= self._operand(value)) | ~known
+
+    def _operand(self, value: Any) -> npt.NDArray[Any]:
+        # As numpy's own strings, bytes and texts would lose the zeros they end with.
+        assert self._values is not None
+        operand = np.empty((), self._values.dtype)
+        operand[()] = value
+        return operand
 
 
 def _type_id(key_type: IcebergType) -> TypeId:

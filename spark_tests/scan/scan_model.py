@@ -274,6 +274,8 @@ def output(row: ModelRow, column: NestedField, state: ModelState, facts: TableFa
             }
             return tuple(values.get(f.field_id) for f in column.field_type.fields)
         case LAST_UPDATED_SEQUENCE_NUMBER.field_id:
+            if file.path not in state.first_row_ids:
+                return None
             stored = _top_value(file, row.position, column, facts)
             return file.sequence_number if stored is None else stored
         case ROW_ID.field_id:

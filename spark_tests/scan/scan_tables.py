@@ -113,8 +113,9 @@ class RandomTable:
     Args:
         draw: draws from a strategy.
         location: the table's root directory.
-        with_equality_deletes: whether commits may have them.
-        always_summaries: whether manifest lists have the ranges of partition values throughout.
+        is_plain: leave out what other readers get wrong or refuse: equality deletes, deletes of
+            rows that are not there or in another partition, the type unknown, files that lack
+            their partition columns, manifest lists without partition summaries.
         format_versions: of the table at first; it may be raised to the last of them.
     """
 
@@ -123,13 +124,11 @@ class RandomTable:
         draw: Draw[Any],
         location: Path,
         *,
-        with_equality_deletes: bool = True,
-        always_summaries: bool = False,
+        is_plain: bool = False,
         format_versions: Sequence[int] = (1, 2, 3),
     ) -> None:
         self._draw = draw
-        self._with_equality_deletes = with_equality_deletes
-        self._always_summaries = always_summaries
+        self._is_plain = is_plain
         self._versions = format_versions
         version = draw(st.sampled_from(format_versions))
         self._last_column_id = 0
@@ -288,7 +287,7 @@ class RandomTable:
         if kind == 1 and not nested:
             self._last_column_id += 1
             return NestedField(field_id, name, ListType(self._last_column_id, INT))
-        if kind == 2 and version >= 3:
+        if kind == 2 and version >= 3 and not self._is_plain:
             return NestedField(field_id, name, UNKNOWN)
         field_type = self._one_of(_TYPES)
         if not added:
@@ -335,7 +334,7 @@ class RandomTable:
             *(delete.data_file for delete in deletes),
             removed=removed,
             branch=branch,
-            with_summaries=self._always_summaries or self._draw(st.booleans()),
+            with_summaries=self._is_plain or self._draw(st.booleans()),
             data_sequence_numbers=older,
         )
         snapshot = self.builder.metadata.snapshots_by_id[snapshot_id]
@@ -385,7 +384,7 @@ class RandomTable:
             part.source_id for part in spec.fields if isinstance(part.transform, IdentityTransform)
         }
         # Column Projection: files that came from Hive lack the partition columns.
-        lacks = fixed if self._draw(st.integers(0, 5)) == 0 else set()
+        lacks = fixed if not self._is_plain and self._draw(st.integers(0, 5)) == 0 else set()
         kept = [i for i, field in enumerate(stored) if field.field_id not in lacks]
         if not kept:
             kept = list(range(len(stored)))
@@ -429,7 +428,7 @@ class RandomTable:
         if version == 1:
             return
         kinds = [self._delete_positions if version == 2 else self._delete_by_vectors]
-        if self._with_equality_deletes:
+        if not self._is_plain:
             kinds.append(self._delete_keys)
         for kind in self._draw(st.lists(st.sampled_from(kinds), min_size=1, max_size=3)):
             if kind != self._delete_by_vectors or not any(
@@ -449,7 +448,7 @@ class RandomTable:
             if not by_file and self._draw(st.booleans()):
                 # One that does not exist, and any that may lie in another partition.
                 positions[_DANGLING] = frozenset({0})
-                other = self._one_of(chosen)
+                other = files[0] if self._is_plain else self._one_of(chosen)
                 positions.setdefault(other.path, self._positions(other))
             data_file = self.builder.position_deletes(
                 {path: sorted(found) for path, found in positions.items()},
@@ -528,7 +527,8 @@ class RandomTable:
 
     def _positions(self, file: ModelFile) -> frozenset[int]:
         # Also one beyond the file's end.
-        positions = st.frozensets(st.integers(0, len(file.rows)), min_size=1, max_size=3)
+        last = len(file.rows) - 1 if self._is_plain else len(file.rows)
+        positions = st.frozensets(st.integers(0, last), min_size=1, max_size=3)
         return self._draw(positions)
 
     def _weakened(self, file: DataFile, schema: Schema) -> DataFile:

@@ -28,11 +28,13 @@ from icebergds.spec.reserved import DELETE_FILE_PATH
 from icebergds.spec.schema import Schema
 from icebergds.spec.transforms import IdentityTransform, UnknownTransform, VoidTransform
 from icebergds.spec.types import (
+    BINARY,
     DOUBLE,
     FLOAT,
     INT,
     LONG,
     STRING,
+    FixedType,
     GeometryType,
     IcebergType,
     ListType,
@@ -269,6 +271,15 @@ def test_equality_deletes_of_other_keys_are_dropped(
     index = _index(_keys(seq=2, metrics=_metrics({1: INT}, [(k,) for k in deleted])))
     data = _data(_A, seq=1, metrics=_metrics({1: INT}, [(k,) for k in stored]))
     assert _equality(index, data) == []
+
+
+@pytest.mark.parametrize(
+    ("key_type", "key"), [(BINARY, b"\0"), (FixedType(2), b"\0\0"), (STRING, "a\0")]
+)
+def test_keys_that_end_with_zeros_are_compared_whole(key_type: IcebergType, key: Any) -> None:
+    metrics = _metrics({1: key_type}, [(key,)])
+    keys = _keys(seq=2, metrics=metrics)
+    assert _equality(_index(keys, types={1: key_type}), _data(_A, seq=1, metrics=metrics)) == [keys]
 
 
 def test_one_column_without_common_keys_is_enough() -> None:

@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import pickle
 import tempfile
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
+from uuid import UUID
 
 import pyarrow as pa
+import pytest
+from duckdb_reader import DuckDBReader
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from scan_model import ModelState, scan
@@ -64,6 +67,61 @@ def test_scans_return_the_rows_of_the_model(data: st.DataObject) -> None:
             )
 
 
+@pytest.mark.interop
+@given(st.data())
+@settings(_SETTINGS, max_examples=40)
+def test_pyiceberg_reads_the_same_rows(data: st.DataObject) -> None:
+    static_table = pytest.importorskip("pyiceberg.table").StaticTable
+    with tempfile.TemporaryDirectory() as directory:
+        made = _plain_table(data, Path(directory))
+        try:
+            theirs = static_table.from_metadata(made.builder.metadata_location).scan().to_arrow()
+        except Exception:
+            return  # What it cannot read is no difference.
+        ours = load_table(str(made.builder.location)).scan().to_arrow()
+        assert _plain_rows(_values(ours)) == _plain_rows(_values(theirs))
+
+
+@pytest.fixture(scope="module")
+def duckdb_reader() -> Iterator[DuckDBReader]:
+    with DuckDBReader() as reader:
+        yield reader
+
+
+@pytest.mark.interop
+@given(st.data())
+@settings(_SETTINGS, max_examples=40)
+def test_duckdb_reads_the_same_rows(duckdb_reader: DuckDBReader, data: st.DataObject) -> None:
+    with tempfile.TemporaryDirectory() as directory:
+        made = _plain_table(data, Path(directory))
+        theirs = duckdb_reader.read(made.builder.metadata_location)
+        if theirs is not None:
+            ours = load_table(str(made.builder.location)).scan().to_arrow()
+            assert _plain_rows(_values(ours)) == _plain_rows(theirs)
+
+
+def _plain_table(data: st.DataObject, directory: Path) -> RandomTable:
+    made = RandomTable(data.draw, directory / "t", is_plain=True)
+    for _ in range(data.draw(st.integers(2, 10))):
+        made.step()
+    return made
+
+
+def _values(table: pa.Table) -> Iterable[tuple[Any, ...]]:
+    return zip(*(column.to_pylist() for column in table.columns), strict=True)
+
+
+def _plain_rows(rows: Iterable[tuple[Any, ...]]) -> list[str]:
+    """Rows as texts, whatever a reader takes uuids for."""
+
+    def plain(value: Any) -> Any:
+        if isinstance(value, dict):
+            return {name: plain(inner) for name, inner in value.items()}
+        return value.bytes if isinstance(value, UUID) else value
+
+    return sorted(repr(tuple(map(plain, row))) for row in rows)
+
+
 def _readable(table: Table) -> list[tuple[Snapshot | None, Schema]]:
     """Heads of branches with the schema of today, snapshots with their own."""
     travels = [TimeTravel()]
@@ -111,4 +169,4 @@ def _as_arrow(rows: Sequence[tuple[Any, ...]], columns: Schema) -> pa.Table:
 
 def _sorted(table: pa.Table) -> list[str]:
     """The rows as texts, in which NaN equals itself and -0.0 is not 0.0."""
-    return sorted(map(repr, zip(*(column.to_pylist() for column in table.columns), strict=True)))
+    return sorted(map(repr, _values(table)))
