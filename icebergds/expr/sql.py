@@ -37,6 +37,10 @@ def parse_filter(text: str, *, time_zone: str | None = None) -> Expr:
     from sqlglot.expressions import Condition
 
     outline, literals = set_literals_aside(text)
+    if "{" in outline:
+        raise InvalidFilterError(
+            f"filter {text!r}: braces are not part of a condition; Spark SQL has no such comments"
+        )
     reader = _Reader(text, literals, time_zone)
     try:
         return reader.condition(sqlglot.parse_one(outline, read="spark", into=Condition))
@@ -46,6 +50,10 @@ def parse_filter(text: str, *, time_zone: str | None = None) -> Expr:
         raise InvalidFilterError(
             f"filter {text!r} is not a condition of Spark SQL{place}; write one condition, such as"
             " \"id > 5 AND name LIKE 'a%'\""
+        ) from error
+    except (ValueError, ArithmeticError) as error:
+        raise InvalidFilterError(
+            f"filter {text[:200]!r} holds a number that cannot be read: {error}"
         ) from error
     except RecursionError:
         raise InvalidFilterError(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from decimal import Decimal
 from typing import Any
 
 import pyarrow as pa
@@ -81,6 +82,13 @@ def _predicate_mask(predicate: BoundPredicate, column: pa.Array) -> pa.BooleanAr
 
 
 def _compared(predicate: BoundPredicate, column: pa.Array) -> pa.Array:
+    if not _fits(predicate.value, predicate.field_type):
+        # Projected through a truncation, a value may leave the range of its type.
+        is_above = predicate.value > 0
+        holds = predicate.op is Operation.NOT_EQ or predicate.op in (
+            (Operation.LT, Operation.LT_EQ) if is_above else (Operation.GT, Operation.GT_EQ)
+        )
+        return pc.and_(pc.is_valid(column), pa.scalar(holds))
     value = pa.scalar(predicate.value, to_arrow(predicate.field_type))
     mask = _COMPARISONS[predicate.op](column, value)
     # Arrow finds every comparison with NaN false but inequality; NaN is greater than all values.
@@ -93,7 +101,19 @@ def _is_in(predicate: BoundPredicate, column: pa.Array) -> pa.BooleanArray:
     values: Sequence[Any] = predicate.values
     if is_floating(predicate.field_type) and 0.0 in values:
         values = (*values, 0.0, -0.0)  # Arrow looks for bits
-    return pc.is_in(column, value_set=_array(values, predicate.field_type))
+    fitting = [value for value in values if _fits(value, predicate.field_type)]
+    return pc.is_in(column, value_set=_array(fitting, predicate.field_type))
+
+
+def _fits(value: Any, field_type: IcebergType) -> bool:
+    """Whether a number is in the range of its type."""
+    if not isinstance(value, int | Decimal) or isinstance(value, bool):
+        return True
+    try:
+        pa.scalar(value, to_arrow(field_type))
+    except (pa.ArrowInvalid, OverflowError):
+        return False
+    return True
 
 
 def _array(values: Sequence[Any], field_type: IcebergType) -> pa.Array:

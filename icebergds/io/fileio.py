@@ -145,7 +145,8 @@ class FileIO:
     def _missing_named(self, location: str, path: str) -> Iterator[None]:
         try:
             yield
-        except (FileNotFoundError, NotADirectoryError) as error:
+        except (FileNotFoundError, NotADirectoryError, IsADirectoryError, ValueError) as error:
+            # A value error: the name cannot be that of a file, for a NUL or half a character in it.
             where = "" if path == location else f" (looked for at {path!r})"
             raise MissingFileError(
                 f"no such file: {location!r}{where}; if the table was moved, 'location-map'"

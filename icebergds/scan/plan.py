@@ -120,6 +120,8 @@ def plan_files(
                 history=metadata.schemas,
                 stats_ids=stats_ids,
             )
+            # Files without rows may not exist: some writers list them and never create them.
+            columns = columns.filter(columns.record_count != 0)
             entries = matching_entries(columns, filters.of(manifest), row_filter)
             return [PlannedFile(entry, index.deletes_for(entry)) for entry in entries]
 

@@ -60,15 +60,14 @@ def matching_entries(
         partition_filter: bound to the partition type of the manifest's spec.
         row_filter: bound to the table's schema; the statistics of its columns are in `columns`.
     """
-    # Files without rows may not even exist: some writers list them and never create them.
-    columns = columns.filter(columns.record_count != 0)
     if partition_filter != TRUE:
         columns = columns.filter(_partition_mask(columns, partition_filter))
     if row_filter == TRUE or not len(columns):
         return columns.entries()
     metrics = _MetricsMask(columns)
-    # A negative count: the writer did not know.
-    columns = columns.filter(metrics.evaluate(row_filter) | (columns.record_count < 0))
+    rows = columns.record_count
+    # Negative: the writer did not know.
+    columns = columns.filter((metrics.evaluate(row_filter) & (rows > 0)) | (rows < 0))
     entries = columns.entries()
     if metrics.is_exact:
         return entries

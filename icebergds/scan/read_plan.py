@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 
+from icebergds.errors import InvalidMetadataError
 from icebergds.expr.nodes import TRUE, Expr
 from icebergds.io.fileio import FileIO
 from icebergds.spec.name_mapping import NameMapping
@@ -46,6 +47,9 @@ def key_schema(schemas: Iterable[Schema], equality_ids: Iterable[int]) -> Schema
     Args:
         schemas: from the newest to the oldest.
         equality_ids: ids of key columns, nested ones too.
+
+    Raises:
+        InvalidMetadataError: no schema has one of the columns.
     """
     missing = set(equality_ids)
     fields: list[NestedField] = []
@@ -55,8 +59,11 @@ def key_schema(schemas: Iterable[Schema], equality_ids: Iterable[int]) -> Schema
             fields.extend(map(_optional, schema.select(here).fields))
             missing -= here
         if not missing:
-            break
-    return Schema(tuple(fields))
+            return Schema(tuple(fields))
+    raise InvalidMetadataError(
+        f"equality deletes compare the columns of field ids {sorted(missing)}, which none of the "
+        "table's schemas has; their rows cannot be told apart from others"
+    )
 
 
 def _optional(field: NestedField) -> NestedField:

@@ -64,7 +64,7 @@ def parse_metadata(data: bytes, source: str) -> TableMetadata:
     """
     try:
         obj = json.loads(_decompressed(data, source))
-    except (zlib.error, ValueError) as error:
+    except (zlib.error, ValueError, RecursionError) as error:
         raise InvalidMetadataError(
             f"table metadata {source} is damaged: {error}; expected a JSON object, plain or gzip"
         ) from error

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
@@ -64,7 +65,7 @@ def load_state(
 
 
 def load_table(
-    path: str,
+    path: str | os.PathLike[str],
     *,
     catalog: str | None = None,
     properties: Mapping[str, str] | None = None,
@@ -85,6 +86,7 @@ def load_table(
     >>> load_table("db.events", catalog="lake", properties={"warehouse": "s3://bucket/warehouse"})
     ... # doctest: +SKIP
     """
+    path = os.fspath(path)
     given = {key.removeprefix("catalog."): value for key, value in (properties or {}).items()}
     storage = storage_properties_of(given)
     rest = {key: value for key, value in given.items() if key not in storage}

@@ -14,18 +14,13 @@ from typing import Any
 
 from icebergds.formats.deletion_vector import encode_deletion_vector
 from icebergds.formats.manifest_list import read_snapshot_manifests, write_manifest_list
-from icebergds.formats.manifests import INHERITED, read_manifest, write_manifest
 from icebergds.formats.positions import PositionSet
 from icebergds.formats.puffin import NewBlob, encode_puffin
 from icebergds.io.fileio import FileIO
 from icebergds.spec.manifest import (
     DataFile,
-    FieldSummary,
     FileContent,
     FileFormat,
-    ManifestContent,
-    ManifestEntry,
-    ManifestEntryStatus,
     ManifestFile,
 )
 from icebergds.spec.metadata import TableMetadata
@@ -35,7 +30,6 @@ from icebergds.spec.reserved import DELETE_FILE_PATH, DELETE_POS
 from icebergds.spec.schema import Schema
 from icebergds.spec.snapshot import RefType, Snapshot, SnapshotLogEntry, SnapshotRef
 from icebergds.spec.sort import SortOrder
-from icebergds.spec.values import to_bytes
 from icebergds.testing.files import Row, write_parquet_file
 
 _FIRST_TIMESTAMP_MS = 1_700_000_000_000
@@ -245,34 +239,23 @@ class TableBuilder:
         parent = metadata.snapshot_by_ref(branch)
         number = metadata.last_sequence_number + 1 if metadata.format_version > 1 else 0
         snapshot_id = len(metadata.snapshots) + 1001
-        older = data_sequence_numbers or {}
+        writer = ManifestWriter(
+            self.io,
+            self.location / "metadata",
+            metadata,
+            snapshot_id,
+            number,
+            with_summaries,
+        )
         gone = {(file.file_path, file.content_offset) for file in removed}
-        manifests = [] if parent is None else list(read_snapshot_manifests(self.io, parent))
+        before = () if parent is None else read_snapshot_manifests(self.io, parent)
         manifests = [
-            self._without(manifest, gone, number, snapshot_id, with_summaries)
-            for manifest in manifests
+            *(writer.without(manifest, gone) for manifest in before),
+            *writer.added(files, data_sequence_numbers or {}),
         ]
-        for spec_id in sorted({file.spec_id for file in files}):
-            for content in ManifestContent:
-                added = [
-                    ManifestEntry(
-                        ManifestEntryStatus.ADDED,
-                        snapshot_id,
-                        older.get(file.file_path, number),
-                        number,
-                        file,
-                    )
-                    for file in files
-                    if file.spec_id == spec_id
-                    and (file.content is FileContent.DATA) is (content is ManifestContent.DATA)
-                ]
-                if added:
-                    manifests.append(
-                        self._write_manifest(
-                            added, spec_id, content, number, snapshot_id, with_summaries
-                        )
-                    )
-        manifests, next_row_id = self._assign_row_ids(manifests)
+        next_row_id = metadata.next_row_id
+        if metadata.format_version >= 3:
+            manifests, next_row_id = with_row_ids(manifests, next_row_id)
         return self._add_snapshot(
             manifests, snapshot_id, parent, number, branch, operation, next_row_id
         )
@@ -292,126 +275,6 @@ class TableBuilder:
 
     def _path(self, kind: str, suffix: str) -> Path:
         return self.location / "data" / f"{kind}-{uuid.uuid4()}.{suffix}"
-
-    def _write_manifest(
-        self,
-        entries: Sequence[ManifestEntry],
-        spec_id: int,
-        content: ManifestContent,
-        number: int,
-        snapshot_id: int,
-        with_summaries: bool,
-    ) -> ManifestFile:
-        spec = self.metadata.specs_by_id[spec_id]
-        all_inherit = all(
-            entry.data_sequence_number == number
-            for entry in entries
-            if entry.status is ManifestEntryStatus.ADDED
-        )
-        data = write_manifest(
-            entries,
-            spec,
-            self.schema,
-            format_version=self.metadata.format_version,
-            content=content,
-            inherit=INHERITED if all_inherit else INHERITED - {"sequence_number"},
-            history=self.metadata.schemas,
-        )
-        path = self.location / "metadata" / f"{uuid.uuid4()}-m0.avro"
-        path.write_bytes(data)
-
-        def of(status: ManifestEntryStatus) -> list[DataFile]:
-            return [entry.data_file for entry in entries if entry.status is status]
-
-        added = of(ManifestEntryStatus.ADDED)
-        existing = of(ManifestEntryStatus.EXISTING)
-        deleted = of(ManifestEntryStatus.DELETED)
-        live = [*added, *existing]
-        return ManifestFile(
-            manifest_path=str(path),
-            manifest_length=len(data),
-            partition_spec_id=spec_id,
-            content=content,
-            sequence_number=number,
-            min_sequence_number=min(entry.data_sequence_number for entry in entries),
-            added_snapshot_id=snapshot_id,
-            added_files_count=len(added),
-            existing_files_count=len(existing),
-            deleted_files_count=len(deleted),
-            added_rows_count=sum(file.record_count for file in added),
-            existing_rows_count=sum(file.record_count for file in existing),
-            deleted_rows_count=sum(file.record_count for file in deleted),
-            partitions=self._summaries(spec, live) if with_summaries else (),
-        )
-
-    def _summaries(
-        self, spec: PartitionSpec, files: Sequence[DataFile]
-    ) -> tuple[FieldSummary, ...]:
-        types = self.metadata.partition_type(spec).fields
-        summaries = []
-        for index, part in enumerate(types):
-            values = [file.partition[index] for file in files]
-            ordered = sorted(v for v in values if v is not None and v == v)
-            summaries.append(
-                FieldSummary(
-                    any(v is None for v in values),
-                    any(v != v for v in values),
-                    to_bytes(part.field_type, ordered[0]) if ordered else None,
-                    to_bytes(part.field_type, ordered[-1]) if ordered else None,
-                )
-            )
-        return tuple(summaries)
-
-    def _without(
-        self,
-        manifest: ManifestFile,
-        gone: set[tuple[str, int | None]],
-        number: int,
-        snapshot_id: int,
-        with_summaries: bool,
-    ) -> ManifestFile:
-        if not gone:
-            return manifest
-
-        def is_gone(entry: ManifestEntry) -> bool:
-            return (entry.data_file.file_path, entry.data_file.content_offset) in gone
-
-        entries = read_manifest(
-            self.io,
-            manifest,
-            self.metadata.specs_by_id,
-            self.schema,
-            history=self.metadata.schemas,
-            live_only=True,
-        )
-        if not any(map(is_gone, entries)):
-            return manifest
-        kept = [
-            replace(
-                entry,
-                status=ManifestEntryStatus.DELETED
-                if is_gone(entry)
-                else ManifestEntryStatus.EXISTING,
-            )
-            for entry in entries
-        ]
-        return self._write_manifest(
-            kept, manifest.partition_spec_id, manifest.content, number, snapshot_id, with_summaries
-        )
-
-    def _assign_row_ids(self, manifests: Sequence[ManifestFile]) -> tuple[list[ManifestFile], int]:
-        next_row_id = self.metadata.next_row_id
-        if self.metadata.format_version < 3:
-            return list(manifests), next_row_id
-        assigned = []
-        for manifest in manifests:
-            if manifest.content is ManifestContent.DATA and manifest.first_row_id is None:
-                manifest = replace(manifest, first_row_id=next_row_id)
-                next_row_id += (manifest.added_rows_count or 0) + (
-                    manifest.existing_rows_count or 0
-                )
-            assigned.append(manifest)
-        return assigned, next_row_id
 
     def _add_snapshot(
         self,

@@ -137,3 +137,21 @@ def test_connectives_take_no_nulls_over():
 def test_unbound_filters_are_refused():
     with pytest.raises(TypeError, match="bind"):
         mask_of(Predicate(Operation.EQ, "a", (1,)), {1: pa.array([1])})
+
+
+@pytest.mark.parametrize(
+    ("op", "value", "selected"),
+    [
+        (Operation.GT_EQ, -(2**31) - 2, [True, True, False]),
+        (Operation.LT, -(2**31) - 2, [False, False, False]),
+        (Operation.LT_EQ, 2**31, [True, True, False]),
+        (Operation.NOT_EQ, 2**31, [True, True, False]),
+        (Operation.EQ, 2**31, [False, False, False]),
+    ],
+)
+def test_values_beyond_a_type_are_compared_by_value(
+    op: Operation, value: int, selected: list[bool]
+) -> None:
+    batch = pa.record_batch([pa.array([-(2**31), 2**31 - 1, None], pa.int32())], ["v"])
+    mask = filter_mask(BoundPredicate(op, 1, INT, (value,)), batch, lambda _: batch.column(0))
+    assert mask.to_pylist() == selected

@@ -114,7 +114,7 @@ def test_files_of_an_unknown_number_of_rows_are_kept() -> None:
 def test_files_without_rows_are_dropped_by_any_filter() -> None:
     file = _file("f", 0, {}, {}, {}, {}, {})
     assert _kept([file], BoundPredicate(Operation.GT, 1, INT, (5,)), {1: INT}) == []
-    assert _kept([file], TRUE, {}) == []
+    assert _kept([file], TRUE, {}) == [file]
 
 
 def test_stored_row_ids_are_not_the_row_ids() -> None:
