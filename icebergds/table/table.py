@@ -169,7 +169,7 @@ class Table:
         return TableScan(
             self._state,
             filter,
-            columns if columns is None or isinstance(columns, str) else ",".join(columns),
+            columns if columns is None or isinstance(columns, str) else _listed(columns),
             snapshot_id,
             branch,
             tag,
@@ -243,3 +243,8 @@ class TableScan:
             **named,
             **further,
         }
+
+
+def _listed(names: Sequence[str]) -> str:
+    """Names as the option `columns` has them; one with a comma in it is a whole name."""
+    return ",".join(f"`{n}`" if "," in n and "`" not in n else n for n in names)

@@ -31,6 +31,7 @@ from icebergds.spec.schema import Schema
 from icebergds.spec.snapshot import RefType, Snapshot, SnapshotLogEntry, SnapshotRef
 from icebergds.spec.sort import SortOrder
 from icebergds.testing.files import Row, write_parquet_file
+from icebergds.testing.manifests import ManifestWriter, with_row_ids
 
 _FIRST_TIMESTAMP_MS = 1_700_000_000_000
 

@@ -1,15 +1,9 @@
-"""Random small tables, a commit at a time, in files and in the model at once.
-
-Values come from small pools, so that rows, keys, bounds, partitions and literals meet often.
-"""
+"""Random small tables, a commit at a time, in files and in the model at once."""
 
 from __future__ import annotations
 
-import math
-import struct
 from collections.abc import Callable, Sequence
 from dataclasses import replace
-from decimal import Decimal
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -27,8 +21,8 @@ from scan_model import (
     partition_key,
     rows_of,
 )
+from scan_values import POOLS, TYPES, WIDE, scalar_fields, values_of_field
 
-from icebergds.expr.nodes import SETS, TRUE, UNARY, BoundPredicate, Expr, Operation, and_, or_
 from icebergds.spec.manifest import DataFile
 from icebergds.spec.partition import FIRST_PARTITION_FIELD_ID, PartitionField, PartitionSpec
 from icebergds.spec.promotion import can_promote
@@ -49,49 +43,22 @@ from icebergds.spec.transforms import (
 )
 from icebergds.spec.types import (
     BINARY,
-    BOOLEAN,
     DATE,
     DOUBLE,
-    FLOAT,
     INT,
     LONG,
     STRING,
     TIMESTAMP,
     UNKNOWN,
-    UUID,
-    DecimalType,
-    IcebergType,
     ListType,
     NestedField,
     StructType,
-    is_scalar,
 )
 from icebergds.testing.tables import TableBuilder
 
 _T = TypeVar("_T")
 Draw = Callable[[st.SearchStrategy[_T]], _T]
 
-_DAY = 86_400_000_000
-_NARROW, _WIDE = DecimalType(4, 2), DecimalType(20, 2)
-_THIRD: float = struct.unpack("<f", struct.pack("<f", 1 / 3))[0]
-_INTS = [-3, -1, 0, 1, 2, 3, 2**31 - 1]
-_FLOATS = [0.0, -0.0, 1.5, -1.5, math.nan, math.inf, -math.inf, _THIRD]
-_DECIMALS = [Decimal("-1.50"), Decimal("0.00"), Decimal("0.49"), Decimal("99.99")]
-_POOLS: dict[IcebergType, list[Any]] = {
-    BOOLEAN: [False, True],
-    INT: _INTS,
-    LONG: [*_INTS, -(2**63), 2**40],
-    FLOAT: _FLOATS,
-    DOUBLE: [*_FLOATS, 0.1, 1e300],
-    _NARROW: _DECIMALS,
-    _WIDE: [*_DECIMALS, Decimal("-123456789012345678.90")],
-    DATE: [-366, -1, 0, 1, 31, 365, 18_262],
-    TIMESTAMP: [-_DAY, -1, 0, 1, _DAY // 24, _DAY, 31 * _DAY, 365 * _DAY + 1],
-    STRING: ["", "a", "ab", "abc", "b", "\u00e9", "\uffff", "\U00010000"],
-    BINARY: [b"", b"a", b"ab", b"\x00", b"\xff", b"\xff\xff"],
-    UUID: [bytes([first]) + bytes(14) + bytes([last]) for first in (0, 0x80) for last in (0, 1)],
-}
-_TYPES: list[IcebergType] = [*(t for t in _POOLS if t != _WIDE), INT, INT, STRING]
 _TRANSFORMS: list[Transform] = [
     IdentityTransform(),
     IdentityTransform(),
@@ -187,7 +154,7 @@ class RandomTable:
         next_id: int,
         known: Sequence[PartitionField] = (),
     ) -> tuple[PartitionField, ...]:
-        sources = [f for f in _leaves(schema.fields) if f.field_type != UNKNOWN]
+        sources = [f for f in scalar_fields(schema.fields) if f.field_type != UNKNOWN]
         parts: list[PartitionField] = []
         for _ in range(self._draw(st.integers(0, 2))):
             source = self._one_of(sources) if sources else None
@@ -238,7 +205,7 @@ class RandomTable:
             kept = [f for f in inside.fields[1:] if f.field_id not in sources]
             if len(kept) == len(inside.fields) - 1 and inside.fields[0].field_id not in sources:
                 fields[at] = replace(field, field_type=StructType(tuple(kept)))
-        elif len(fields) > 1 and not sources & {f.field_id for f in _leaves([field])}:
+        elif len(fields) > 1 and not sources & {f.field_id for f in scalar_fields([field])}:
             del fields[at]
 
     def _rename(self, fields: list[NestedField]) -> None:
@@ -255,7 +222,7 @@ class RandomTable:
                     return replace(field, field_type=StructType(tuple(map(wider, inner))))
                 case ListType():
                     return field
-            for wide in (LONG, DOUBLE, _WIDE, TIMESTAMP):
+            for wide in (LONG, DOUBLE, WIDE, TIMESTAMP):
                 changes_value = field.field_type == DATE and (
                     field.field_id in sources or field.initial_default is not None
                 )
@@ -289,13 +256,13 @@ class RandomTable:
             return NestedField(field_id, name, ListType(self._last_column_id, INT))
         if kind == 2 and version >= 3 and not self._is_plain:
             return NestedField(field_id, name, UNKNOWN)
-        field_type = self._one_of(_TYPES)
+        field_type = self._one_of(TYPES)
         if not added:
             # Arrow refuses to write null structs around required fields.
             return NestedField(field_id, name, field_type, not nested and self._rarely())
         if version < 3 or self._draw(st.booleans()):
             return NestedField(field_id, name, field_type)
-        default = self._draw(st.sampled_from(_POOLS[field_type]))
+        default = self._draw(st.sampled_from(POOLS[field_type]))
         if default != default:
             default = 0.0
         is_required = not nested and self._draw(st.booleans())
@@ -361,7 +328,7 @@ class RandomTable:
         if not (specs and stored):
             return
         spec = self._one_of([*default * 4, *specs])
-        row = st.tuples(*(_values(field) for field in stored))
+        row = st.tuples(*(values_of_field(field) for field in stored))
         by_partition: dict[tuple[Any, ...], tuple[DataFile, list[Row]]] = {}
         for values in self._draw(st.lists(row, min_size=1, max_size=7)):
             partition = _partition_of(spec, schema, stored, values)
@@ -482,7 +449,7 @@ class RandomTable:
 
     def _delete_keys(self, deletes: list[ModelDelete], _: list[DataFile]) -> None:
         schema, facts = self.builder.schema, self.facts
-        leaves = [f.field_id for f in _leaves(schema.fields) if f.field_type != UNKNOWN]
+        leaves = [f.field_id for f in scalar_fields(schema.fields) if f.field_type != UNKNOWN]
         if not leaves:
             return
         ids = self._draw(st.lists(st.sampled_from(leaves), min_size=1, max_size=2, unique=True))
@@ -508,7 +475,7 @@ class RandomTable:
             for file in files
             for at in range(len(file.rows))
         ]
-        random_row = st.tuples(*(_values(field) for field in columns))
+        random_row = st.tuples(*(values_of_field(field) for field in columns))
         key = random_row | st.sampled_from(known) if known else random_row
         keys = self._draw(st.lists(key, min_size=1, max_size=3))
         data_file = self.builder.equality_deletes(
@@ -584,77 +551,6 @@ def inherited_first_row_ids(manifest_list: str) -> dict[str, int]:
                 first, following = following, following + data_file["record_count"]
             if first is not None:
                 found[data_file["file_path"]] = first
-    return found
-
-
-def filters(schema: Schema) -> st.SearchStrategy[Expr]:
-    """Bound filters on the scalar columns of a schema, at any depth of structs."""
-    leaves = [field for field in _leaves(schema.fields) if field.field_type != UNKNOWN]
-    if not leaves:
-        return st.just(TRUE)
-    predicate = st.sampled_from(leaves).flatmap(_predicates)
-    return st.recursive(
-        predicate,
-        lambda inner: st.lists(inner, min_size=2, max_size=3).flatmap(
-            lambda parts: st.sampled_from([and_(*parts), or_(*parts)])
-        ),
-        max_leaves=4,
-    )
-
-
-def projections(schema: Schema, metadata_columns: Sequence[NestedField]) -> Any:
-    """Names of columns in any order, nested and metadata columns among them."""
-    own = [path for path in schema.paths_by_id.values() if not {"element"} & set(path)]
-    names = [*own, *((column.name,) for column in metadata_columns)]
-    return st.lists(st.sampled_from(names), min_size=1, max_size=5, unique=True)
-
-
-def _predicates(field: NestedField) -> st.SearchStrategy[Expr]:
-    field_type = field.field_type
-    literals = st.sampled_from([value for value in _POOLS[field_type] if value == value])
-    skipped = set() if field_type == STRING else {"starts_with", "not_starts_with"}
-    if field_type not in (FLOAT, DOUBLE):
-        skipped |= {"is_nan", "not_nan"}
-    operations = [op for op in Operation if op.value not in skipped]
-
-    def with_values(op: Operation) -> st.SearchStrategy[Expr]:
-        if op in UNARY:
-            values = st.just([])
-        elif op in SETS:
-            values = st.lists(literals, min_size=1, max_size=3)
-        elif op in (Operation.STARTS_WITH, Operation.NOT_STARTS_WITH):
-            values = literals.filter(bool).map(lambda value: [value])
-        else:
-            values = literals.map(lambda value: [value])
-        return values.map(
-            lambda found: BoundPredicate(op, field.field_id, field_type, tuple(found))
-        )
-
-    return st.sampled_from(operations).flatmap(with_values)
-
-
-def _values(field: NestedField) -> st.SearchStrategy[Any]:
-    match field.field_type:
-        case StructType(fields=inner):
-            value: st.SearchStrategy[Any] = st.tuples(*map(_values, inner))
-        case ListType(element_type=element):
-            value = st.lists(_values(NestedField(0, "", element)), max_size=2)
-        case _ if field.field_type == UNKNOWN:
-            return st.none()
-        case field_type:
-            pool = _POOLS[field_type]
-            return st.sampled_from(pool if field.required else [None, *pool])
-    return value if field.required else st.none() | value
-
-
-def _leaves(fields: Sequence[NestedField]) -> list[NestedField]:
-    """Scalar fields at the top and inside structs."""
-    found: list[NestedField] = []
-    for field in fields:
-        if isinstance(field.field_type, StructType):
-            found += _leaves(field.field_type.fields)
-        elif is_scalar(field.field_type):
-            found.append(field)
     return found
 
 

@@ -15,7 +15,8 @@ from duckdb_reader import DuckDBReader
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from scan_model import ModelState, scan
-from scan_tables import RandomTable, filters, projections
+from scan_tables import RandomTable
+from scan_values import filters, projections
 
 from icebergds.expr.nodes import TRUE, Expr
 from icebergds.formats.arrow_types import schema_to_arrow, to_array
@@ -30,7 +31,7 @@ from icebergds.table.table import Table, load_table
 from icebergds.table.time_travel import TimeTravel, resolve_snapshot
 
 _SETTINGS = settings(
-    max_examples=60,
+    max_examples=120,
     deadline=None,
     suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large],
 )
@@ -52,7 +53,7 @@ def test_scans_return_the_rows_of_the_model(data: st.DataObject) -> None:
         table = load_table(str(made.builder.location))
         everything = [("*",), *((c.name,) for c in metadata_columns(table.metadata))]
         for snapshot, schema in _readable(table):
-            _check(table, made, snapshot, schema, TRUE, everything, SplitOptions(), 65_536)
+            _check(table, made, snapshot, schema, TRUE, everything, SplitOptions(), 65_536, 10**6)
         for _ in range(3):
             snapshot, schema = data.draw(st.sampled_from(_readable(table)))
             _check(
@@ -64,6 +65,7 @@ def test_scans_return_the_rows_of_the_model(data: st.DataObject) -> None:
                 data.draw(projections(schema, metadata_columns(table.metadata))),
                 data.draw(_SPLITS),
                 data.draw(st.sampled_from([1, 2, 5, 65_536])),
+                data.draw(st.sampled_from([0, 10, 10**6])),
             )
 
 
@@ -139,6 +141,7 @@ def _check(
     names: Sequence[tuple[str, ...]],
     splits: SplitOptions,
     batch_size: int,
+    delete_cache_bytes: int,
 ) -> None:
     columns = project_columns(table.metadata, schema, names)
     plan = ReadPlan(
@@ -148,6 +151,7 @@ def _check(
         specs=table.metadata.specs_by_id,
         row_filter=row_filter,
         batch_size=batch_size,
+        delete_cache_bytes=delete_cache_bytes,
     )
     shares = plan_scan(table.io, table.metadata, snapshot, schema, row_filter, splits)
     plan, shares = pickle.loads(pickle.dumps((plan, shares)))
