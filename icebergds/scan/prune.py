@@ -169,9 +169,10 @@ class _MetricsMask:
             lower, has_lower = _decode_numbers(stats.lower_bound, widths)
             upper, has_upper = _decode_numbers(stats.upper_bound, widths)
             # Bounds of another width may come from before a promotion that changed the values.
-            stored = sum(len(b) - b.null_count for b in (stats.lower_bound, stats.upper_bound))
-            self.is_exact &= bool(has_lower.sum() + has_upper.sum() == stored)
-            return self._by_numbers(predicate, lower, has_lower, upper, has_upper)
+            odd = _is_valid(stats.lower_bound) & ~has_lower
+            odd |= _is_valid(stats.upper_bound) & ~has_upper
+            self.is_exact &= not odd.any()
+            return self._by_numbers(predicate, lower, has_lower, upper, has_upper) | odd
         if type_id is TypeId.STRING:
             return self._by_text(predicate, stats.lower_bound, stats.upper_bound)
         self.is_exact = False
@@ -249,6 +250,11 @@ def _or_unknown(values: pa.Array) -> _Mask:
     return mask
 
 
+def _is_valid(bounds: pa.Array) -> _Mask:
+    mask: _Mask = bounds.is_valid().to_numpy(zero_copy_only=False)
+    return mask
+
+
 def _is_text(bounds: pa.Array) -> bool:
     try:
         bounds.cast(pa.string())
@@ -268,7 +274,7 @@ def _decode_numbers(bounds: pa.Array, kinds: tuple[str, ...]) -> tuple[npt.NDArr
     _, offsets_buffer, data_buffer = bounds.buffers()
     offsets = np.frombuffer(offsets_buffer, np.int32)[bounds.offset : bounds.offset + count + 1]
     data = np.frombuffer(data_buffer or b"", np.uint8)
-    valid: _Mask = bounds.is_valid().to_numpy(zero_copy_only=False)
+    valid = _is_valid(bounds)
     lengths = np.diff(offsets)
     values = np.zeros(count, np.dtype(kinds[0]))
     known = np.zeros(count, np.bool_)

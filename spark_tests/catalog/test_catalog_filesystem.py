@@ -28,7 +28,7 @@ from icebergds.testing.tables import TableBuilder
 
 _SCHEMA = Schema((NestedField(1, "id", LONG),))
 _UUID = "8f1b3c2a-0d4e-4f5a-9b6c-7d8e9fa0b1c2"
-_OTHER = "00000000-1111-2222-3333-444444444444"
+_OTHER = "12345678-1111-2222-3333-444444444444"
 
 
 # Which metadata file is the newest.

@@ -256,6 +256,16 @@ def test_the_weight_of_a_task_counts_its_deletes(tmp_path: Path) -> None:
     assert [len(share.tasks) for share in _shares(table, options)] == [1, 1, 1, 1]
 
 
+def test_opening_a_file_has_a_least_weight(tmp_path: Path) -> None:
+    table = TableBuilder(tmp_path / "t", _SCHEMA)
+    table.commit(*(table.data_file([(i, "x", 0)]) for i in range(4)))
+    options = SplitOptions(split_size=10**6, lookback=10, file_open_cost=5 * 10**5)
+    assert [len(share.tasks) for share in _shares(table, options)] == [2, 2]
+    # Delete files are opened, too.
+    table.commit(table.equality_deletes(["id"], [(99,)], with_metrics=False))
+    assert [len(share.tasks) for share in _shares(table, options)] == [1, 1, 1, 1]
+
+
 # What cannot be read.
 
 _DAMAGES: dict[str, Callable[[bytes], bytes]] = {

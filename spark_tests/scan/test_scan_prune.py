@@ -90,6 +90,13 @@ def test_bounds_written_before_a_promotion_prune(
     assert _kept([file], BoundPredicate(Operation.EQ, 1, of, (inside,)), {1: of}) == [file]
 
 
+def test_bounds_of_two_widths_that_contradict_each_other_prove_nothing() -> None:
+    lower, upper = {1: struct.pack("<i", 0)}, {1: struct.pack("<q", -5)}
+    file = _file("f", 1, {1: 1}, {1: 0}, {}, lower, upper)
+    predicate = BoundPredicate(Operation.EQ, 1, TIMESTAMP, (3,))
+    assert _kept([file], predicate, {1: TIMESTAMP}) == [file]
+
+
 def test_many_values_prune_without_an_object_per_entry() -> None:
     # Statistics decide on columns: an entry that is dropped is never made.
     files = [_exact_file(str(i), INT, [i]) for i in range(100)]
