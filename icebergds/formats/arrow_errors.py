@@ -24,9 +24,13 @@ def decoding(location: str, file_format: str) -> Iterator[None]:
         yield
     except pa.ArrowNotImplementedError as error:
         raise UnsupportedFeatureError(f"{location}: {error}") from error
-    except (pa.ArrowInvalid, pa.ArrowTypeError, pa.ArrowKeyError, OSError) as error:
+    except (pa.ArrowInvalid, pa.ArrowTypeError, pa.ArrowKeyError, UnicodeError, OSError) as error:
         if isinstance(error, OSError) and error.errno is not None:
             raise
+        if "encrypted metadata" in str(error):
+            raise UnsupportedFeatureError(
+                f"{location} is encrypted; encrypted files are not read"
+            ) from error
         raise CorruptFileError(
             f"{location} cannot be decoded as {file_format}; it may be damaged: {error}"
         ) from error

@@ -9,12 +9,10 @@ from typing import BinaryIO
 
 import pyarrow as pa
 
-from icebergds.errors import CorruptFileError, UnsupportedFeatureError
-from icebergds.formats.avro_container import AvroContainer, read_varint
+from icebergds.errors import CorruptFileError
+from icebergds.formats.avro_container import SYNC_SIZE, AvroContainer, parse_header, read_varint
 
-_MAGIC = b"Obj\x01"
-_ENCRYPTED_MAGIC = b"AGS1"
-_SYNC_SIZE = 16
+_HEADER = 64 * 1024
 _BUFFER = 1024 * 1024
 _LONGEST_VARINT = 10
 
@@ -59,16 +57,7 @@ class AvroBlocks:
         self._location = location
         self._size = handle.size()
         self._stream: BinaryIO = io.BufferedReader(handle, _BUFFER)
-        magic = self._stream.read(4)
-        if magic == _ENCRYPTED_MAGIC:
-            raise UnsupportedFeatureError(f"{location} is encrypted; encrypted files are not read")
-        if magic != _MAGIC:
-            raise CorruptFileError(f"{location} is not an Avro file: it begins with {magic!r}")
-        self.metadata = dict(self._read_metadata())
-        self._sync = self._exactly(_SYNC_SIZE)
-        self._first_offset = self._stream.tell()
-        if "avro.schema" not in self.metadata:
-            raise self._damaged("the header holds no schema")
+        self.metadata, self._sync, self._first_offset = self._read_header()
 
     def __iter__(self) -> Iterator[AvroBlock]:
         """All blocks; a block's bytes are read only when it is asked for them.
@@ -88,9 +77,9 @@ class AvroBlocks:
                 raise self._damaged(f"the block at {offset} has {count} records, {size} bytes")
             yield AvroBlock(offset, position, count, self, begin, size)
             self._stream.seek(min(begin + size, self._size))
-            if self._exactly(_SYNC_SIZE) != self._sync:
+            if self._exactly(SYNC_SIZE) != self._sync:
                 raise self._damaged(f"the block at {offset} does not end in the sync marker")
-            offset, position = begin + size + _SYNC_SIZE, position + count
+            offset, position = begin + size + SYNC_SIZE, position + count
 
     def plain(self, begin: int, size: int, count: int) -> bytes | memoryview:
         """The decompressed bytes of a block."""
@@ -100,21 +89,17 @@ class AvroBlocks:
         _, plain = next(block.decompressed())
         return plain
 
-    def _read_metadata(self) -> Iterator[tuple[str, bytes]]:
+    def _read_header(self) -> tuple[dict[str, bytes], bytes, int]:
+        read = _HEADER
         while True:
-            count = self._varint()
-            if count == 0:
-                return
-            if count < 0:
-                self._varint()
-            for _ in range(abs(count)):
-                yield self._bytes().decode("utf-8", "replace"), self._bytes()
-
-    def _bytes(self) -> bytes:
-        length = self._varint()
-        if length < 0:
-            raise self._damaged(f"a string of {length} bytes")
-        return self._exactly(length)
+            self._stream.seek(0)
+            head = self._stream.read(read)
+            try:
+                return parse_header(head, self._location)
+            except (IndexError, ValueError) as error:
+                if read >= self._size:
+                    raise self._damaged(str(error)) from error
+                read *= 8
 
     def _varint(self) -> int:
         at = self._stream.tell()

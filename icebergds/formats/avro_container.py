@@ -15,9 +15,10 @@ import pyarrow as pa
 
 from icebergds.errors import CorruptFileError, UnsupportedFeatureError
 
+SYNC_SIZE = 16
+
 _MAGIC = b"Obj\x01"
 _ENCRYPTED_MAGIC = b"AGS1"
-_SYNC_SIZE = 16
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,18 +82,33 @@ def parse_container(data: bytes, what: str) -> AvroContainer:
         CorruptFileError: the bytes are not a whole container file.
         UnsupportedFeatureError: the file is encrypted.
     """
-    if data[:4] == _ENCRYPTED_MAGIC:
-        raise UnsupportedFeatureError(f"{what} is encrypted; encrypted tables are not read")
-    if data[:4] != _MAGIC:
-        raise CorruptFileError(f"{what} is not an Avro file: it begins with {data[:4]!r}")
     try:
-        metadata, at = _parse_metadata(data, 4)
-        if "avro.schema" not in metadata:
-            raise ValueError("the header holds no schema")
-        blocks = tuple(_parse_blocks(data, at))
+        metadata, sync, at = parse_header(data, what)
+        blocks = tuple(_parse_blocks(data, sync, at))
     except (IndexError, ValueError) as error:
         raise CorruptFileError(f"{what} is truncated or damaged: {error}") from error
     return AvroContainer(what, metadata, blocks)
+
+
+def parse_header(data: bytes, what: str) -> tuple[dict[str, bytes], bytes, int]:
+    """Metadata, sync marker and length of the header that the data begins with.
+
+    Raises:
+        CorruptFileError: it is no Avro file.
+        UnsupportedFeatureError: the file is encrypted.
+        IndexError, ValueError: the header is damaged, or the data ends inside it.
+    """
+    if data[:4] == _ENCRYPTED_MAGIC:
+        raise UnsupportedFeatureError(f"{what} is encrypted; encrypted files are not read")
+    if data[:4] != _MAGIC:
+        raise CorruptFileError(f"{what} is not an Avro file: it begins with {data[:4]!r}")
+    metadata, at = _parse_metadata(data, 4)
+    sync = data[at : at + SYNC_SIZE]
+    if len(sync) < SYNC_SIZE:
+        raise ValueError("the header ends early")
+    if "avro.schema" not in metadata:
+        raise ValueError("the header holds no schema")
+    return metadata, sync, at + SYNC_SIZE
 
 
 def read_varint(data: bytes | memoryview, at: int) -> tuple[int, int]:
@@ -138,22 +154,18 @@ def _parse_bytes(data: bytes, at: int) -> tuple[bytes, int]:
     return data[at:end], end
 
 
-def _parse_blocks(data: bytes, at: int) -> Iterator[tuple[int, memoryview]]:
+def _parse_blocks(data: bytes, sync: bytes, at: int) -> Iterator[tuple[int, memoryview]]:
     view = memoryview(data)
-    sync = data[at : at + _SYNC_SIZE]
-    if len(sync) < _SYNC_SIZE:
-        raise ValueError("the header ends early")
-    at += _SYNC_SIZE
     while at < len(data):
         count, at = read_varint(data, at)
         size, at = read_varint(data, at)
         end = at + size
-        if count < 0 or size < 0 or end + _SYNC_SIZE > len(data):
+        if count < 0 or size < 0 or end + SYNC_SIZE > len(data):
             raise ValueError(f"a block of {count} records, {size} bytes at {at} does not fit")
-        if data[end : end + _SYNC_SIZE] != sync:
+        if data[end : end + SYNC_SIZE] != sync:
             raise ValueError(f"the block at {at} does not end in the file's sync marker")
         yield count, view[at:end]
-        at = end + _SYNC_SIZE
+        at = end + SYNC_SIZE
 
 
 def _decompress(codec: str, stored: memoryview, expected: int) -> bytes | memoryview | None:

@@ -10,8 +10,7 @@ import io
 import json
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from types import TracebackType
-from typing import Any, Self
+from typing import Any
 
 import fastavro
 import pyarrow as pa
@@ -20,17 +19,9 @@ from icebergds.errors import CorruptFileError
 from icebergds.formats.avro_blocks import AvroBlock, AvroBlocks
 from icebergds.formats.avro_records import record_schema
 from icebergds.formats.avro_types import expanded_schema, record_columns, records_to_arrow
-from icebergds.formats.file_schema import (
-    FileColumn,
-    has_ids,
-    restrict,
-    to_schema,
-    with_ids_by_name,
-    with_mapped_ids,
-)
+from icebergds.formats.file_schema import FileColumn, restrict, to_schema, with_ids
 from icebergds.formats.projection import needed_leaves, plan_projection
 from icebergds.formats.read_request import PositionedBatch, ReadRequest
-from icebergds.io.fileio import FileIO
 from icebergds.spec.name_mapping import NameMapping
 from icebergds.spec.schema import Schema
 
@@ -44,39 +35,27 @@ class AvroReader:
     """An open Avro data file.
 
     Args:
-        location: of the file, as metadata names it.
+        handle: the open file; it is not closed.
+        location: how errors name it.
         table_schema: of the table, whose names tell the ids of columns of files that have none.
         name_mapping: takes the place of the table's names for that.
 
     Raises:
-        MissingFileError: there is no such file.
         CorruptFileError: it is not an Avro file of records.
         UnsupportedFeatureError: it is encrypted.
     """
 
     def __init__(
         self,
-        file_io: FileIO,
+        handle: pa.NativeFile,
         location: str,
         *,
         table_schema: Schema,
         name_mapping: NameMapping | None,
     ) -> None:
         self._location = location
-        self._handle = file_io.open(location)
-        try:
-            self._blocks = AvroBlocks(self._handle, location)
-            columns = self._read_schema()
-        except BaseException:
-            self._handle.close()
-            raise
-        if not has_ids(columns):
-            columns = (
-                with_ids_by_name(columns, table_schema)
-                if name_mapping is None
-                else with_mapped_ids(columns, name_mapping)
-            )
-        self._columns: tuple[FileColumn, ...] = columns
+        self._blocks = AvroBlocks(handle, location)
+        self._columns = with_ids(self._read_schema(), table_schema, name_mapping)
 
     @property
     def file_schema(self) -> Schema:
@@ -98,21 +77,6 @@ class AvroReader:
             batch = projection.apply(chunk.columns, chunk.num_rows)
             yield PositionedBatch(batch, chunk.first_position, chunk.num_rows)
 
-    def close(self) -> None:
-        """Closes the file."""
-        self._handle.close()
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
-        self.close()
-
     def _read_schema(self) -> tuple[FileColumn, ...]:
         """The columns; keeps what decoding needs of the schema."""
         text = self._blocks.metadata["avro.schema"].decode("utf-8", "replace")
@@ -120,7 +84,7 @@ class AvroReader:
             self._schema = record_schema(text)
             self._record = expanded_schema(json.loads(text))
             return record_columns(self._record)
-        except (ValueError, LookupError, TypeError) as error:
+        except (ValueError, LookupError, TypeError, RecursionError) as error:
             raise CorruptFileError(f"{self._location}: {error}") from error
 
     def _chunks(

@@ -67,7 +67,7 @@ def parse_avro_schema(text: str) -> AvroNode:
     """
     try:
         return _parse(json.loads(text), {}, "")
-    except (KeyError, TypeError, AttributeError) as error:
+    except (KeyError, TypeError, AttributeError, RecursionError) as error:
         raise ValueError(f"the Avro schema lacks or mistypes a part: {error}") from error
 
 

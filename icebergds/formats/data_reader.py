@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
+
 from icebergds.errors import UnsupportedFeatureError
 from icebergds.formats.avro_reader import AvroReader
 from icebergds.formats.orc_reader import OrcReader
@@ -15,6 +18,14 @@ from icebergds.spec.schema import Schema
 __all__ = ["DataFileReader", "PositionedBatch", "ReadRequest", "open_data_file"]
 
 
+_READERS: dict[FileFormat, type[ParquetReader | AvroReader | OrcReader]] = {
+    FileFormat.PARQUET: ParquetReader,
+    FileFormat.AVRO: AvroReader,
+    FileFormat.ORC: OrcReader,
+}
+
+
+@contextmanager
 def open_data_file(
     io: FileIO,
     location: str,
@@ -22,8 +33,8 @@ def open_data_file(
     *,
     table_schema: Schema,
     name_mapping: NameMapping | None = None,
-) -> DataFileReader:
-    """Opens a file to read columns by field id (spec: Column Projection).
+) -> Iterator[DataFileReader]:
+    """A file, opened to read columns by field id (spec: Column Projection).
 
     Args:
         location: of the file, as metadata names it.
@@ -36,12 +47,8 @@ def open_data_file(
         CorruptFileError: it is no whole file of the format.
         UnsupportedFeatureError: the format holds no rows, or uses what is not read.
     """
-    match file_format:
-        case FileFormat.PARQUET:
-            return ParquetReader(io, location, table_schema=table_schema, name_mapping=name_mapping)
-        case FileFormat.AVRO:
-            return AvroReader(io, location, table_schema=table_schema, name_mapping=name_mapping)
-        case FileFormat.ORC:
-            return OrcReader(io, location, table_schema=table_schema, name_mapping=name_mapping)
-        case _:
-            raise UnsupportedFeatureError(f"{location}: {file_format} is no format of data files")
+    reader = _READERS.get(file_format)
+    if reader is None:
+        raise UnsupportedFeatureError(f"{location}: {file_format} is no format of data files")
+    with io.open(location) as handle:
+        yield reader(handle, location, table_schema=table_schema, name_mapping=name_mapping)

@@ -99,14 +99,17 @@ def has_ids(columns: Iterable[FileColumn]) -> bool:
     return any(column.field_id is not None for column in walk_columns(columns))
 
 
-def with_mapped_ids(columns: Sequence[FileColumn], mapping: NameMapping) -> tuple[FileColumn, ...]:
-    """The columns with the ids that a name mapping gives them."""
-    return _assign_ids(columns, [column.name for column in columns], mapping.fields)
+def with_ids(
+    columns: Sequence[FileColumn], schema: Schema, name_mapping: NameMapping | None
+) -> tuple[FileColumn, ...]:
+    """The columns as they are if they have ids, else with ids by their names.
 
-
-def with_ids_by_name(columns: Sequence[FileColumn], schema: Schema) -> tuple[FileColumn, ...]:
-    """The columns with the ids of the schema's fields of the same names."""
-    return _assign_ids(columns, [c.name for c in columns], _mapping_of(schema.fields))
+    The names are those of the mapping, or of the schema's fields where there is none.
+    """
+    if has_ids(columns):
+        return tuple(columns)
+    fields = _mapping_of(schema.fields) if name_mapping is None else name_mapping.fields
+    return _assign_ids(columns, [column.name for column in columns], fields)
 
 
 def with_ids_by_position(columns: Sequence[FileColumn], schema: Schema) -> tuple[FileColumn, ...]:

@@ -10,8 +10,6 @@ from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
-from types import TracebackType
-from typing import Self
 
 import pyarrow as pa
 import pyarrow.orc as orc
@@ -23,17 +21,14 @@ from icebergds.formats.file_schema import (
     ColumnKind,
     FileColumn,
     columns_of,
-    has_ids,
     restrict,
     to_schema,
     walk_columns,
-    with_ids_by_name,
-    with_mapped_ids,
+    with_ids,
 )
 from icebergds.formats.orc_tail import Stripe, stripes_of
 from icebergds.formats.projection import needed_leaves, plan_projection
 from icebergds.formats.read_request import PositionedBatch, ReadRequest
-from icebergds.io.fileio import FileIO
 from icebergds.spec.name_mapping import NameMapping
 from icebergds.spec.schema import Schema
 from icebergds.spec.types import TypeId
@@ -47,40 +42,29 @@ class OrcReader:
     """An open ORC file.
 
     Args:
-        location: of the file, as metadata names it.
+        handle: the open file; it is not closed.
+        location: how errors name it.
         table_schema: of the table, whose names tell the ids of columns of files that have none.
         name_mapping: takes the place of the table's names for that.
 
     Raises:
-        MissingFileError: there is no such file.
         CorruptFileError: it is not a whole ORC file.
     """
 
     def __init__(
         self,
-        io: FileIO,
+        handle: pa.NativeFile,
         location: str,
         *,
         table_schema: Schema,
         name_mapping: NameMapping | None,
     ) -> None:
         self._location = location
-        self._handle = io.open(location)
-        try:
-            with decoding(location, "ORC"):
-                self._file = orc.ORCFile(self._handle)
-                columns = columns_of([_declared(field) for field in self._file.schema])
-            self._stripes = self._read_stripes()
-        except BaseException:
-            self._handle.close()
-            raise
-        if not has_ids(columns):
-            columns = (
-                with_ids_by_name(columns, table_schema)
-                if name_mapping is None
-                else with_mapped_ids(columns, name_mapping)
-            )
-        self._columns: tuple[FileColumn, ...] = columns
+        with decoding(location, "ORC"):
+            self._file = orc.ORCFile(handle)
+            columns = columns_of([_declared(field) for field in self._file.schema])
+        self._stripes = self._read_stripes()
+        self._columns = with_ids(columns, table_schema, name_mapping)
 
     @property
     def file_schema(self) -> Schema:
@@ -115,21 +99,6 @@ class OrcReader:
                     batch = rows.slice(offset, request.batch_size)
                     yield PositionedBatch(batch, first_position + offset, batch.num_rows)
             first_position += stripe.num_rows
-
-    def close(self) -> None:
-        """Closes the file."""
-        self._handle.close()
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
-        self.close()
 
     def _read_stripes(self) -> list[Stripe]:
         try:

@@ -13,8 +13,6 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
-from types import TracebackType
-from typing import Self
 
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -24,13 +22,12 @@ from icebergds.expr.metrics import might_match
 from icebergds.expr.nodes import TRUE, Expr
 from icebergds.formats.arrow_errors import decoding
 from icebergds.formats.file_schema import (
-    FileColumn,
     columns_of,
     has_ids,
     restrict,
     to_schema,
+    with_ids,
     with_ids_by_position,
-    with_mapped_ids,
 )
 from icebergds.formats.page_reader import read_pages
 from icebergds.formats.parquet_metrics import filter_columns, row_group_metrics
@@ -38,7 +35,6 @@ from icebergds.formats.parquet_open import open_parquet
 from icebergds.formats.parquet_pages import PagePruner, PageSelection
 from icebergds.formats.projection import Projection, needed_leaves, plan_projection
 from icebergds.formats.read_request import PositionedBatch, ReadRequest
-from icebergds.io.fileio import FileIO
 from icebergds.spec.name_mapping import NameMapping
 from icebergds.spec.schema import Schema
 
@@ -52,45 +48,41 @@ class ParquetReader:
     """An open Parquet file.
 
     Args:
-        location: of the file, as metadata names it.
+        handle: the open file; it is not closed.
+        location: how errors name it.
         table_schema: of the table; tells the ids of nested columns where a file has no ids.
         name_mapping: the ids of columns of files without ids; without it such files are read by
             position (top-level columns have ids 1, 2, ...).
 
     Raises:
-        MissingFileError: there is no such file.
         CorruptFileError: it is not a whole Parquet file.
     """
 
     def __init__(
         self,
-        io: FileIO,
+        handle: pa.NativeFile,
         location: str,
         *,
         table_schema: Schema,
         name_mapping: NameMapping | None,
     ) -> None:
         self._location = location
-        self._handle = io.open(location)
-        self._is_remote = isinstance(self._handle, pa.PythonFile)
-        try:
-            with decoding(location, "Parquet"):
-                self._file = open_parquet(self._handle)
-                columns = columns_of(self._file.schema_arrow)
-            if sum(len(column.leaves) for column in columns) != self._file.metadata.num_columns:
-                raise UnsupportedFeatureError(
-                    f"{location}: the Parquet schema has columns that Arrow does not know: "
-                    f"{self._file.schema_arrow.names}"
-                )
-        except BaseException:
-            self._handle.close()
-            raise
+        self._handle = handle
+        self._is_remote = isinstance(handle, pa.PythonFile)
+        with decoding(location, "Parquet"):
+            self._file = open_parquet(handle)
+            columns = columns_of(self._file.schema_arrow)
+        if sum(len(column.leaves) for column in columns) != self._file.metadata.num_columns:
+            raise UnsupportedFeatureError(
+                f"{location}: the Parquet schema has columns that Arrow does not know: "
+                f"{self._file.schema_arrow.names}"
+            )
         self._by_position = not has_ids(columns) and name_mapping is None
-        if self._by_position:
-            columns = with_ids_by_position(columns, table_schema)
-        elif name_mapping is not None and not has_ids(columns):
-            columns = with_mapped_ids(columns, name_mapping)
-        self._columns: tuple[FileColumn, ...] = columns
+        self._columns = (
+            with_ids_by_position(columns, table_schema)
+            if self._by_position
+            else with_ids(columns, table_schema, name_mapping)
+        )
 
     @property
     def file_schema(self) -> Schema:
@@ -118,21 +110,6 @@ class ParquetReader:
                 yield from self._read(run, leaves, projection, request.batch_size)
             else:
                 yield from self._read_pages(run[0], run[0].pages, projection, request.batch_size)
-
-    def close(self) -> None:
-        """Closes the file."""
-        self._handle.close()
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
-        self.close()
 
     def _select_groups(
         self,

@@ -179,7 +179,7 @@ def _decompress(codec: str, data: bytes, what: str) -> bytes:
 def _parse_footer(payload: bytes, location: str, footer_start: int) -> PuffinFooter:
     try:
         parsed = json.loads(payload.decode("utf-8"))
-    except ValueError as error:
+    except (ValueError, RecursionError) as error:
         raise _corrupt(location, f"its footer is not JSON ({error})") from error
     footer = _expect(parsed, dict, location, "its footer")
     blobs = _expect(footer.get("blobs"), list, location, "`blobs` of its footer")

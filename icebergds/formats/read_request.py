@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
-from types import TracebackType
-from typing import Any, Protocol, Self
+from typing import Any, Protocol
 
 import pyarrow as pa
 
@@ -50,7 +49,7 @@ class PositionedBatch:
 
 
 class DataFileReader(Protocol):
-    """An open data or delete file, a context manager.
+    """An open data or delete file.
 
     `file_schema` holds the file's columns that have ids, from the file itself or as its columns
     were matched.
@@ -73,14 +72,3 @@ class DataFileReader(Protocol):
             UnsupportedFeatureError: a column is stored in a form that is not read.
         """
         ...
-
-    def close(self) -> None: ...
-
-    def __enter__(self) -> Self: ...
-
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None: ...

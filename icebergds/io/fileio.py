@@ -88,6 +88,8 @@ class FileIO:
         path = self.resolve(location)
         with self._missing_named(location, path):
             if _is_local(path):
+                if os.path.isdir(path):
+                    raise IsADirectoryError(path)
                 return pa.OSFile(path, "rb")
             return self._remote(
                 path, lambda fs, key: pa.PythonFile(fs.open(key, "rb", cache_type="none"), "r")

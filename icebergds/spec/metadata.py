@@ -134,7 +134,7 @@ class TableMetadata:
             return None
         try:
             return name_mapping_from_json(json.loads(text))
-        except (ValueError, InvalidMetadataError) as error:
+        except (ValueError, RecursionError, InvalidMetadataError) as error:
             raise InvalidMetadataError(
                 f"table at {self.location}: property {NAME_MAPPING_PROPERTY} is malformed: {error}"
             ) from error

@@ -201,9 +201,12 @@ def _without_prefix(given: Mapping[str, str], prefix: str) -> dict[str, str]:
 
 def _integer(text: str) -> int:
     try:
-        return int(text)
+        value = int(text)
     except ValueError:
         raise ValueError("expected a whole number") from None
+    if not -(2**63) <= value < 2**63:
+        raise ValueError("expected a number of at most 64 bits")
+    return value
 
 
 def _positive(text: str) -> int:
@@ -237,7 +240,7 @@ def _known_zone(text: str) -> str:
 def _location_map(text: str) -> dict[str, str]:
     try:
         parsed = json.loads(text)
-    except json.JSONDecodeError as error:
+    except (json.JSONDecodeError, RecursionError) as error:
         raise ValueError(f"expected a JSON object of prefixes ({error})") from None
     if not isinstance(parsed, dict) or not all(isinstance(v, str) for v in parsed.values()):
         raise ValueError('expected a JSON object such as {"s3://old/prefix/": "file:///new/"}')

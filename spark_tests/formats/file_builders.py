@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import Any
 
@@ -56,7 +57,7 @@ def open_file(
     *,
     table_schema: Schema | None = None,
     name_mapping: NameMapping | None = None,
-) -> DataFileReader:
+) -> AbstractContextManager[DataFileReader]:
     return open_data_file(
         FileIO(),
         location,

@@ -502,9 +502,17 @@ def test_an_empty_file_has_no_batches(tmp_path):
     assert read_batches(location, NUMBERS, file_format=FileFormat.AVRO) == []
 
 
+def test_a_header_may_be_of_any_length(tmp_path):
+    schema = record("table", field("n", "int", 1))
+    notes = {"notes": "x" * 300_000}
+    location = write_avro(tmp_path / "f.avro", schema, [{"n": 7}], metadata=notes)
+    assert read_rows(location, Schema((optional(1, "n", INT),))) == [(7,)]
+
+
 def test_missing_truncated_and_foreign_files_are_named(tmp_path, blocks):
-    with pytest.raises(MissingFileError, match=r"gone\.avro"):
-        open_file(str(tmp_path / "gone.avro"), FileFormat.AVRO)
+    opened = open_file(str(tmp_path / "gone.avro"), FileFormat.AVRO)
+    with pytest.raises(MissingFileError, match=r"gone\.avro"), opened:
+        pass
     whole = Path(blocks).read_bytes()
     contents = [
         b"",

@@ -407,8 +407,9 @@ def test_an_empty_file_has_no_batches(tmp_path):
 
 
 def test_missing_truncated_and_foreign_files_are_named(tmp_path, striped):
-    with pytest.raises(MissingFileError, match=r"gone\.orc"):
-        open_file(str(tmp_path / "gone.orc"), FileFormat.ORC)
+    opened = open_file(str(tmp_path / "gone.orc"), FileFormat.ORC)
+    with pytest.raises(MissingFileError, match=r"gone\.orc"), opened:
+        pass
     whole = Path(striped).read_bytes()
     for number, content in enumerate([b"", b"ORC", b"no orc file at all", whole[:-7], whole[50:]]):
         path = tmp_path / f"bad{number}.orc"

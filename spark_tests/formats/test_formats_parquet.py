@@ -415,8 +415,30 @@ def test_legacy_lists_and_maps_are_read_through_a_name_mapping(tmp_path):
 
 
 def test_a_missing_file_is_named(tmp_path):
-    with pytest.raises(MissingFileError, match=r"gone\.parquet"):
-        open_file(str(tmp_path / "gone.parquet"))
+    opened = open_file(str(tmp_path / "gone.parquet"))
+    with pytest.raises(MissingFileError, match=r"gone\.parquet"), opened:
+        pass
+
+
+def test_a_directory_in_the_place_of_a_file_is_named(tmp_path):
+    with pytest.raises(MissingFileError, match=tmp_path.name), open_file(str(tmp_path)):
+        pass
+
+
+def test_an_encrypted_file_is_refused(tmp_path):
+    path = tmp_path / "secret.parquet"
+    path.write_bytes(b"PARE" + bytes(100) + (60).to_bytes(4, "little") + b"PARE")
+    opened = open_file(str(path))
+    with pytest.raises(UnsupportedFeatureError, match=r"secret\.parquet is encrypted"), opened:
+        pass
+
+
+def test_column_names_that_are_no_text_are_damage(tmp_path):
+    location = write_parquet(tmp_path / "f.parquet", [with_id("name", pa.int32(), 1)], [[1]])
+    content = Path(location).read_bytes()
+    Path(location).write_bytes(content.replace(b"name", b"n\xffme"))
+    with pytest.raises(CorruptFileError, match=r"f\.parquet"):
+        read_rows(location, Schema((optional(1, "a", INT),)))
 
 
 def test_truncated_and_foreign_files_are_corrupt(tmp_path, simple):

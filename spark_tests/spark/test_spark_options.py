@@ -194,6 +194,7 @@ REFUSED: list[tuple[dict[str, str], type[IcebergError], str]] = [
     ({"lookback": "-1"}, InvalidOptionError, "expected a number above 0"),
     ({"file-open-cost": "-1"}, InvalidOptionError, "expected 0 or more"),
     ({"batch-size": "0"}, InvalidOptionError, "expected a number above 0"),
+    ({"batch-size": str(2**63)}, InvalidOptionError, "at most 64 bits"),
     ({"pushdown": "yes"}, InvalidOptionError, "expected true or false"),
     ({"location-map": "a=b"}, InvalidOptionError, "expected a JSON object"),
     ({"location-map": '["a"]'}, InvalidOptionError, "expected a JSON object"),
