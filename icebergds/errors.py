@@ -3,9 +3,11 @@
 IcebergError
 ├── NotFoundError                 table, metadata, snapshot, ref, file
 │   ├── NoSuchTableError
+│   ├── NoSuchNamespaceError
 │   ├── NoSuchSnapshotError
 │   └── MissingFileError
 ├── AlreadyExistsError
+├── NamespaceNotEmptyError
 ├── FormatError                   what is stored cannot be right
 │   ├── InvalidMetadataError
 │   ├── CorruptFileError
@@ -14,6 +16,7 @@ IcebergError
 │   └── InvalidFilterError
 ├── InvalidDataError
 ├── CommitConflictError           retryable
+├── ValidationError               a conflict with what the operation read: final
 └── CommitStateUnknownError       outcome_unknown
 """
 
@@ -42,6 +45,10 @@ class NoSuchTableError(NotFoundError):
     """No table at this location or under this identifier."""
 
 
+class NoSuchNamespaceError(NotFoundError):
+    """The catalog has no such namespace."""
+
+
 class NoSuchSnapshotError(NotFoundError):
     """The table has no such snapshot, branch or tag."""
 
@@ -52,6 +59,10 @@ class MissingFileError(NotFoundError):
 
 class AlreadyExistsError(IcebergError):
     """The target of a creation is already there."""
+
+
+class NamespaceNotEmptyError(IcebergError):
+    """A namespace that still has tables or namespaces cannot be dropped."""
 
 
 class FormatError(IcebergError):
@@ -88,6 +99,10 @@ class CommitConflictError(IcebergError):
     @property
     def retryable(self) -> bool:
         return True
+
+
+class ValidationError(IcebergError):
+    """A concurrent commit changed what this operation had read; trying again does not help."""
 
 
 class CommitStateUnknownError(IcebergError):

@@ -87,7 +87,12 @@ class TableMetadata:
 
         The type of a dropped column is that of the newest schema that has it.
         """
-        return partition_type(spec, self.schema(), reversed(self.schemas))
+        return partition_type(spec, self.schema(), self.schema_history)
+
+    @property
+    def schema_history(self) -> tuple[Schema, ...]:
+        """All schemas, the newest first: where columns are looked for that were dropped since."""
+        return self.schemas[::-1]
 
     def current_snapshot(self) -> Snapshot | None:
         """The snapshot of the main branch, or None for a table without rows."""

@@ -1,0 +1,36 @@
+"""Which columns a partition or sort field may come from (spec: Partitioning, Sorting)."""
+
+from __future__ import annotations
+
+from icebergds.errors import InvalidMetadataError
+from icebergds.spec.schema import Schema
+from icebergds.spec.transforms import Transform, UnknownTransform, can_transform
+from icebergds.spec.types import StructType, is_scalar
+
+
+def check_source_columns(
+    source_ids: tuple[int, ...], transform: Transform, schema: Schema, what: str
+) -> None:
+    """Raises InvalidMetadataError where a schema lacks a source column or it does not suit.
+
+    `what` names the field in errors.
+    """
+    for source_id in source_ids:
+        column = schema.find_field(source_id)
+        if column is None:
+            raise InvalidMetadataError(
+                f"{what} comes from column {source_id}, which the current schema does not have"
+            )
+        name = schema.find_name(source_id)
+        around = schema.ancestors(source_id)
+        if any(not isinstance(schema.fields_by_id[i].field_type, StructType) for i in around):
+            raise InvalidMetadataError(
+                f"{what} comes from column {name!r}, which is inside a list or map"
+            )
+        if isinstance(transform, UnknownTransform):
+            continue
+        if not is_scalar(column.field_type) or not can_transform(transform, column.field_type):
+            raise InvalidMetadataError(
+                f"{what}: transform {transform} does not accept column {name!r} of type "
+                f"{column.field_type}"
+            )
