@@ -12,6 +12,7 @@ from collections.abc import Iterable, Sequence
 from difflib import get_close_matches
 
 from icebergds.errors import InvalidFilterError
+from icebergds.spec.reserved import RESERVED_BY_NAME
 from icebergds.spec.schema import Schema
 from icebergds.spec.types import IcebergType, NestedField, StructType, is_scalar
 
@@ -100,6 +101,11 @@ def _no_struct(name: str, outer: tuple[str, ...], outer_type: IcebergType) -> In
 
 
 def _unknown(name: str, schema: Schema) -> InvalidFilterError:
+    if name.lower() in RESERVED_BY_NAME:
+        return InvalidFilterError(
+            f"column {name} in the filter is a metadata column, which loads cannot be filtered by; "
+            "filter the DataFrame"
+        )
     known = [quote_name(path) for path in _reachable(schema.fields)]
     by_lower = {candidate.lower(): candidate for candidate in known}
     close = get_close_matches(name.lower(), by_lower, n=3, cutoff=0.6)

@@ -28,7 +28,7 @@ def set_literals_aside(text: str) -> tuple[str, list[str | bytes]]:
             case "hex":
                 literals.append(_unhex(piece[2:-1], text))
             case "string":
-                literals.append(_unescape(piece[1:-1], text))
+                literals.append(_unescape(piece[1:-1], piece[0], text))
             case "open":
                 raise InvalidFilterError(f"filter {text!r}: {piece} is not closed")
             case "comment" | "end":
@@ -88,7 +88,7 @@ _TOKEN = re.compile(
       (?P<name>`(?:[^`]|``)*`)
     | (?P<raw>[rR](?:'[^']*'|"[^"]*"))
     | (?P<hex>[xX](?:'[^']*'|"[^"]*"))
-    | (?P<string>'(?:[^'\\]|\\.)*'|"(?:[^"\\]|\\.)*")
+    | (?P<string>'(?:[^'\\]|\\.|'')*'|"(?:[^"\\]|\\.|"")*")
     | (?P<open>['"`])
     | (?P<comment>--|/\*)
     | (?P<end>;)
@@ -96,7 +96,7 @@ _TOKEN = re.compile(
     """,
     re.DOTALL | re.VERBOSE,
 )
-_BACKSLASHED = re.compile(r"\\(u[0-9a-fA-F]{4}|U[0-9a-fA-F]{8}|[01][0-7]{2}|.)", re.DOTALL)
+_ESCAPED = re.compile(r"\\(u[0-9a-fA-F]{4}|U[0-9a-fA-F]{8}|[01][0-7]{2}|.)|'{2}|\"{2}", re.DOTALL)
 _CHARACTERS = {"0": "\0", "b": "\b", "n": "\n", "r": "\r", "t": "\t", "Z": "\x1a"}
 
 
@@ -107,18 +107,21 @@ def _unhex(digits: str, text: str) -> bytes:
         raise InvalidFilterError(f"filter {text!r}: X'{digits}' is not hexadecimal") from None
 
 
-def _unescape(body: str, text: str) -> str:
+def _unescape(body: str, quote: str, text: str) -> str:
     """The value of a text literal by Spark's escapes; \\% and \\_ are left for LIKE."""
 
     def character(match: re.Match[str]) -> str:
         code = match[1]
+        if code is None:
+            # A doubled quote is one, where it is the literal's own.
+            return quote if match[0] == 2 * quote else match[0]
         if len(code) > 1:
             return chr(int(code[1:], 16) if code[0] in "uU" else int(code, 8))
         return f"\\{code}" if code in "%_" else _CHARACTERS.get(code, code)
 
     try:
         # Characters beyond the 16-bit ones may be written as two surrogates.
-        value = _BACKSLASHED.sub(character, body)
+        value = _ESCAPED.sub(character, body)
         return value.encode("utf-16-le", "surrogatepass").decode("utf-16-le")
     except (ValueError, OverflowError):
         raise InvalidFilterError(

@@ -98,7 +98,7 @@ def plan_files(
 
         def read_deletes(manifest: ManifestFile) -> list[ManifestEntry]:
             columns = read_manifest_columns(
-                io, manifest, metadata.specs_by_id, schema, history=metadata.schemas
+                io, manifest, metadata.specs_by_id, schema, history=metadata.schema_history
             )
             return matching_entries(columns, filters.of(manifest), TRUE)
 
@@ -117,7 +117,7 @@ def plan_files(
                 manifest,
                 metadata.specs_by_id,
                 schema,
-                history=metadata.schemas,
+                history=metadata.schema_history,
                 stats_ids=stats_ids,
             )
             # Files without rows may not exist: some writers list them and never create them.

@@ -9,7 +9,7 @@ from dataclasses import replace
 from difflib import get_close_matches
 
 from icebergds.errors import InvalidFilterError, InvalidMetadataError, InvalidOptionError
-from icebergds.expr.names import split_name
+from icebergds.expr.names import quote_name, split_name
 from icebergds.spec.metadata import TableMetadata
 from icebergds.spec.reserved import (
     DELETED,
@@ -130,10 +130,15 @@ def _resolve(metadata: TableMetadata, schema: Schema, name: tuple[str, ...]) -> 
         # Raises the reason why the table has no such column.
         unified_partition_type(metadata)
     if not found:
-        names = {known.lower(): known for known in schema.ids_by_name}
+        if any(lowered == (column.name,) for column in (ROW_ID, LAST_UPDATED_SEQUENCE_NUMBER)):
+            raise InvalidOptionError(
+                f"no column {text!r}: rows have it from format version 3 on, and table "
+                f"{metadata.location} has version {metadata.format_version}"
+            )
+        names = {".".join(path).lower(): quote_name(path) for path in schema.paths_by_id.values()}
         near = [names[known] for known in get_close_matches(text.lower(), names, n=3)]
         hint = f"; did you mean {' or '.join(near)}?" if near else "."
-        columns = ", ".join(field.name for field in schema.fields)
+        columns = ", ".join(quote_name((field.name,)) for field in schema.fields)
         raise InvalidOptionError(f"no column {text!r}{hint} The columns are: {columns}")
     if len(found) > 1:
         options = ", ".join(str(schema.find_name(field_id)) for field_id in found)

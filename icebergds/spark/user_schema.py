@@ -60,7 +60,8 @@ def _find(name: str, available: tuple[NestedField, ...], where: str) -> NestedFi
             "exact case"
         )
     near = get_close_matches(name, [field.name for field in available], n=1)
-    hint = f"did you mean {near[0]!r}?" if near else "it has no such column"
+    known = ", ".join(field.name for field in available)
+    hint = f"did you mean {near[0]!r}?" if near else f"it has {known}"
     raise InvalidOptionError(f"{where}: no column {name!r}; {hint}")
 
 

@@ -76,7 +76,7 @@ class ManifestWriter:
             manifest,
             metadata.specs_by_id,
             metadata.schema(),
-            history=metadata.schemas,
+            history=metadata.schema_history,
             live_only=True,
         )
         if not any(map(is_gone, entries)):
@@ -102,7 +102,7 @@ class ManifestWriter:
             format_version=metadata.format_version,
             content=content,
             inherit=INHERITED if all_inherit else INHERITED - {"sequence_number"},
-            history=metadata.schemas,
+            history=metadata.schema_history,
         )
         path = self.directory / f"{uuid.uuid4()}-m0.avro"
         path.write_bytes(data)

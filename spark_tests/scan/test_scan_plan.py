@@ -172,6 +172,18 @@ def test_columns_dropped_from_the_schema_still_partition_old_files(tmp_path: Pat
 # Deletes.
 
 
+def test_partition_values_of_dropped_columns_have_their_widest_type(tmp_path: Path) -> None:
+    by_n = PartitionSpec(0, (PartitionField((2,), 1000, IdentityTransform(), "n"),))
+    narrow = Schema((NestedField(1, "id", INT), NestedField(2, "n", INT)))
+    table = TableBuilder(tmp_path, narrow, spec=by_n)
+    table.commit(table.data_file([(1, 7)], partition=(7,)))
+    table.evolve(schema=Schema((NestedField(1, "id", INT), NestedField(2, "n", LONG)), 1))
+    table.commit(table.data_file([(2, 2**40)], partition=(2**40,)))
+    table.evolve(schema=Schema((NestedField(1, "id", INT),), 2), spec=PartitionSpec(1))
+    partitions = [planned.entry.data_file.partition for planned in _plan(table)]
+    assert sorted(partitions) == [(7,), (2**40,)]
+
+
 def test_deletes_of_another_spec_apply_only_if_global(tmp_path: Path) -> None:
     table = TableBuilder(tmp_path / "t", _SCHEMA, spec=_BY_DAY)
     data_file = _day_file(table, 1)
