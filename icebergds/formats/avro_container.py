@@ -16,8 +16,8 @@ import pyarrow as pa
 from icebergds.errors import CorruptFileError, UnsupportedFeatureError
 
 SYNC_SIZE = 16
+MAGIC = b"Obj\x01"
 
-_MAGIC = b"Obj\x01"
 _ENCRYPTED_MAGIC = b"AGS1"
 
 
@@ -100,7 +100,7 @@ def parse_header(data: bytes, what: str) -> tuple[dict[str, bytes], bytes, int]:
     """
     if data[:4] == _ENCRYPTED_MAGIC:
         raise UnsupportedFeatureError(f"{what} is encrypted; encrypted files are not read")
-    if data[:4] != _MAGIC:
+    if data[:4] != MAGIC:
         raise CorruptFileError(f"{what} is not an Avro file: it begins with {data[:4]!r}")
     metadata, at = _parse_metadata(data, 4)
     sync = data[at : at + SYNC_SIZE]

@@ -17,8 +17,8 @@ import pyarrow as pa
 from hypothesis import strategies as st
 
 from icebergds.formats.manifest_columns import ColumnStats, EntryColumns
-from icebergds.formats.manifest_schema import manifest_schema
-from icebergds.formats.manifests import entry_record
+from icebergds.formats.manifest_schema import avro_name, decimal_size, manifest_schema
+from icebergds.spec.decimals import unscaled
 from icebergds.spec.manifest import (
     DataFile,
     FileContent,
@@ -117,6 +117,59 @@ def encode(schema: Any, value: Any, how: Encoding = Encoding()) -> bytes:
             return struct.pack("<d", value)
         case _:
             return encode(kind, value, how)
+
+
+def entry_record(entry: ManifestEntry, partition: StructType) -> dict[str, Any]:
+    """An entry as an Avro record with the fields of all versions, its values as stored."""
+    return {
+        "status": entry.status.value,
+        "snapshot_id": entry.snapshot_id,
+        "sequence_number": entry.data_sequence_number,
+        "file_sequence_number": entry.file_sequence_number,
+        "data_file": _file_record(entry.data_file, partition),
+    }
+
+
+def _file_record(file: DataFile, partition: StructType) -> dict[str, Any]:
+    return {
+        "content": file.content.value,
+        "file_path": file.file_path,
+        "file_format": file.file_format.value.upper(),
+        "partition": {
+            avro_name(field.name): _stored_value(field.field_type, value)
+            for field, value in zip(partition.fields, file.partition, strict=True)
+        },
+        "record_count": file.record_count,
+        "file_size_in_bytes": file.file_size_in_bytes,
+        "block_size_in_bytes": 64 * 1024 * 1024,
+        "column_sizes": _pairs(file.column_sizes),
+        "value_counts": _pairs(file.value_counts),
+        "null_value_counts": _pairs(file.null_value_counts),
+        "nan_value_counts": _pairs(file.nan_value_counts),
+        "lower_bounds": _pairs(file.lower_bounds),
+        "upper_bounds": _pairs(file.upper_bounds),
+        "key_metadata": file.key_metadata,
+        "split_offsets": list(file.split_offsets) or None,
+        "equality_ids": list(file.equality_ids) or None,
+        "sort_order_id": file.sort_order_id,
+        "first_row_id": file.first_row_id,
+        "referenced_data_file": file.referenced_data_file,
+        "content_offset": file.content_offset,
+        "content_size_in_bytes": file.content_size_in_bytes,
+    }
+
+
+def _stored_value(field_type: IcebergType, value: Any) -> Any:
+    match field_type, value:
+        case DecimalType(precision=precision, scale=scale), Decimal():
+            size = decimal_size(precision)
+            return unscaled(value, scale).to_bytes(size, "big", signed=True)
+        case _:
+            return value
+
+
+def _pairs(values: Mapping[int, Any]) -> list[dict[str, Any]] | None:
+    return [{"key": key, "value": value} for key, value in values.items()] or None
 
 
 def container(

@@ -26,6 +26,7 @@ from manifest_cases import (
     encode,
     encoded,
     entries_of,
+    entry_record,
     java_schema,
     like_java,
     renamed,
@@ -41,7 +42,7 @@ from icebergds.formats.manifest_columns import (
     read_manifest_columns,
 )
 from icebergds.formats.manifest_list import read_snapshot_manifests
-from icebergds.formats.manifests import entry_record, read_manifest, write_manifest
+from icebergds.formats.manifests import read_manifest, write_manifest
 from icebergds.io.fileio import FileIO
 from icebergds.spec.manifest import (
     FileFormat,

@@ -14,6 +14,7 @@ from manifest_cases import (
     SIDE_BY_SIDE,
     container,
     encode,
+    entry_record,
     java_schema,
     like_java,
     partitioned,
@@ -23,7 +24,7 @@ from manifest_cases import (
 
 from icebergds.errors import CorruptFileError, InvalidMetadataError
 from icebergds.formats.manifest_columns import read_manifest_columns
-from icebergds.formats.manifests import entry_record, read_manifest, write_manifest
+from icebergds.formats.manifests import read_manifest, write_manifest
 from icebergds.io.fileio import FileIO
 from icebergds.spec.partition import PartitionField, PartitionSpec
 from icebergds.spec.schema import Schema

@@ -12,13 +12,22 @@ from typing import Any
 
 import pyiceberg.manifest as pyiceberg_manifest
 import pytest
-from manifest_cases import container, encode, java_schema, like_java, partitioned, renamed, store
+from manifest_cases import (
+    container,
+    encode,
+    entry_record,
+    java_schema,
+    like_java,
+    partitioned,
+    renamed,
+    store,
+)
 from pyiceberg.avro.file import AvroFile
 from pyiceberg.io.pyarrow import PyArrowFileIO
 
 from icebergds.errors import CorruptFileError, InvalidDataError
 from icebergds.formats.manifest_columns import read_manifest_columns
-from icebergds.formats.manifests import INHERITED, entry_record, read_manifest, write_manifest
+from icebergds.formats.manifests import INHERITED, read_manifest, write_manifest
 from icebergds.io.fileio import FileIO
 from icebergds.spec.manifest import (
     FileContent,
