@@ -9,7 +9,7 @@ from __future__ import annotations
 import builtins
 import os
 import re
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any, TypeVar
@@ -17,16 +17,26 @@ from typing import Any, TypeVar
 import fsspec
 import pyarrow as pa
 
-from icebergds.errors import InvalidOptionError, MissingFileError
+from icebergds.errors import (
+    IcebergError,
+    InvalidOptionError,
+    MissingFileError,
+    UnsupportedFeatureError,
+)
+from icebergds.io import local_files
+from icebergds.io.deleting import delete_key, delete_keys
+from icebergds.io.exclusive import create_local, create_remote, require_exclusive
 from icebergds.io.fsspec_options import EXTRAS, fsspec_options, fsspec_protocol
 
 _T = TypeVar("_T")
 _SCHEME = re.compile(r"([A-Za-z][A-Za-z0-9+.\-]*):(?=/)")
+# They have no directories: names with slashes just look as if they had.
+_OBJECT_STORES = ("s3", "gs", "abfs")
 
 
 @dataclass(frozen=True)
 class FileIO:
-    """Reads files by the locations that table metadata holds.
+    """Reads and writes files by the locations that table metadata holds.
 
     It holds no open handles, so it is cheap to pickle, and any number of threads may use it.
 
@@ -127,6 +137,148 @@ class FileIO:
             found = self._remote(path, lambda fs, key: fs.ls(key, detail=False))
             return [name.rstrip("/").rpartition("/")[2] for name in found]
 
+    def absolute(self, location: str) -> str:
+        """The location in a form that means the same to every process; not mapped unless relative.
+
+        This is what metadata may hold.
+        """
+        return location if _is_absolute(location) else self.resolve(location)
+
+    def is_directory(self, location: str) -> bool:
+        """Whether there is a directory; in object stores, whether anything has that prefix."""
+        path = self.resolve(location)
+        if _is_local(path):
+            return os.path.isdir(path)
+        return self._remote(path, lambda fs, key: bool(fs.isdir(key)))
+
+    def write(self, location: str, data: bytes) -> None:
+        """Writes a file at once, in the place of one that is there; makes its directories."""
+        path = self.resolve(location)
+        if _is_local(path):
+            local_files.write_file(path, data)
+        else:
+            self._write_remote(path, lambda fs, key: fs.pipe_file(key, data))
+
+    def open_output(self, location: str) -> pa.NativeFile:
+        """A writable stream to a file, in the place of one that is there; the caller closes it."""
+        path = self.resolve(location)
+        if _is_local(path):
+            return local_files.open_output(path)
+        return self._write_remote(path, lambda fs, key: pa.PythonFile(fs.open(key, "wb"), "w"))
+
+    def create(self, location: str, data: bytes) -> None:
+        """Writes a file if none is there, in one step: of two writers exactly one succeeds.
+
+        Raises:
+            AlreadyExistsError: a file is there. It may be this one: where the storage's client
+                sent a request again because the answer was lost, the first may have succeeded.
+            UnsupportedFeatureError: the storage cannot do that.
+            Exception: what the storage's client raises; whether the file is there is not known.
+        """
+        path = self.resolve(location)
+        if _is_local(path):
+            create_local(path, data)
+            return
+        self.require_create(location)
+        protocol = _protocol(path)
+        self._remote(path, lambda fs, key: create_remote(fs, protocol, key, data))
+
+    def require_create(self, location: str) -> None:
+        """Makes sure that `create` works at a location, before work is done that ends in it.
+
+        Raises:
+            UnsupportedFeatureError: the storage cannot do that.
+        """
+        path = self.resolve(location)
+        if not _is_local(path):
+            protocol = _protocol(path)
+            self._remote(path, lambda fs, key: require_exclusive(fs, protocol, key))
+
+    def delete(self, location: str) -> None:
+        """Deletes a file; a missing one is fine."""
+        path = self.resolve(location)
+        if _is_local(path):
+            local_files.delete_file(path)
+        else:
+            self._remote(path, delete_key)
+
+    def delete_all(self, locations: Iterable[str]) -> None:
+        """Deletes files, in few requests where the storage can; missing ones are fine.
+
+        Raises:
+            IcebergError: some could not be deleted; all others were.
+        """
+        failed: dict[str, Exception] = {}
+        remote: dict[tuple[str, str], list[str]] = {}
+        paths = dict.fromkeys(self.resolve(location) for location in locations)
+        for path in paths:
+            if _is_local(path):
+                try:
+                    local_files.delete_file(path)
+                except OSError as error:
+                    failed[path] = error
+            else:
+                remote.setdefault(_split(path)[:2], []).append(path)
+        for group in remote.values():
+            failed |= self._delete_remote(group)
+        if failed:
+            first = next(iter(failed))
+            raise IcebergError(
+                f"{len(failed)} of {len(paths)} files could not be deleted, the first is {first}: "
+                f"{failed[first]}"
+            ) from failed[first]
+
+    def make_directory(self, location: str) -> None:
+        """Makes a directory and those above it; one that is there is fine.
+
+        Raises:
+            UnsupportedFeatureError: object stores have no directories.
+        """
+        path = self.resolve(location)
+        if _is_local(path):
+            os.makedirs(path, exist_ok=True)
+        elif (protocol := _protocol(path)) in _OBJECT_STORES:
+            raise UnsupportedFeatureError(f"{location}: {protocol} storage has no directories")
+        else:
+            self._remote(path, lambda fs, key: fs.makedirs(key, exist_ok=True))
+
+    def remove_empty_directory(self, location: str) -> None:
+        """Removes a directory if nothing is in it.
+
+        Raises:
+            OSError: it is not there or not empty.
+            UnsupportedFeatureError: the storage has no directories, or would remove what is in
+                them, as Arrow's HDFS does.
+        """
+        path = self.resolve(location)
+        if _is_local(path):
+            os.rmdir(path)
+        elif (protocol := _protocol(path)) == "memory":
+            self._remote(path, lambda fs, key: fs.rmdir(key))
+        else:
+            raise UnsupportedFeatureError(
+                f"{location}: {protocol} storage cannot remove a directory only if it is empty"
+            )
+
+    def _delete_remote(self, paths: builtins.list[str]) -> dict[str, Exception]:
+        """Deletes files of one authority; gives those that could not be, with their errors."""
+        protocol = _protocol(paths[0])
+        by_key: dict[str, str] = {}
+        for path in paths:
+            by_key[self._remote(path, lambda fs, key: key)] = path
+        failed = self._remote(paths[0], lambda fs, _: delete_keys(fs, protocol, list(by_key)))
+        return {by_key[key]: error for key, error in failed.items()}
+
+    def _write_remote(self, path: str, use: Callable[[Any, str], _T]) -> _T:
+        """`_remote`, with the file's directory made where the storage has directories."""
+
+        def make_parents(fs: Any, key: str) -> _T:
+            if _protocol(path) not in _OBJECT_STORES:
+                fs.makedirs(key.rpartition("/")[0] or "/", exist_ok=True)
+            return use(fs, key)
+
+        return self._remote(path, make_parents)
+
     def _remote(self, path: str, use: Callable[[Any, str], _T]) -> _T:
         scheme, authority, rest = _split(path)
         protocol = fsspec_protocol(scheme)
@@ -203,6 +355,11 @@ def _split(path: str) -> tuple[str, str, str]:
         return scheme.lower(), "", rest
     authority, slash, key = rest[2:].partition("/")
     return scheme.lower(), authority, slash + key
+
+
+def _protocol(path: str) -> str:
+    """The name under which fsspec knows the file system of a remote path."""
+    return fsspec_protocol(_split(path)[0])
 
 
 def _key(fs: Any, protocol: str, path: str, authority: str, rest: str) -> str:
