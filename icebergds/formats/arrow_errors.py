@@ -15,6 +15,7 @@ def decoding(location: str, file_format: str) -> Iterator[None]:
     """Names the file in what Arrow raises when it cannot decode it.
 
     Errors of the storage pass: those of operating systems have a number, others are not Arrow's.
+    Lack of memory passes too.
 
     Raises:
         CorruptFileError: the file is damaged or of another format.
@@ -22,9 +23,11 @@ def decoding(location: str, file_format: str) -> Iterator[None]:
     """
     try:
         yield
+    except (pa.ArrowMemoryError, pa.ArrowCancelled):
+        raise
     except pa.ArrowNotImplementedError as error:
         raise UnsupportedFeatureError(f"{location}: {error}") from error
-    except (pa.ArrowInvalid, pa.ArrowTypeError, pa.ArrowKeyError, UnicodeError, OSError) as error:
+    except (pa.ArrowException, UnicodeError, OSError) as error:
         if isinstance(error, OSError) and error.errno is not None:
             raise
         if "encrypted metadata" in str(error):

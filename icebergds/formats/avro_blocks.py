@@ -15,6 +15,8 @@ from icebergds.formats.avro_container import SYNC_SIZE, AvroContainer, parse_hea
 _HEADER = 64 * 1024
 _BUFFER = 1024 * 1024
 _LONGEST_VARINT = 10
+# Of records that are not empty, no more fit into what other readers take for a block.
+_MOST_RECORDS = 2**31 - 1
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,7 +75,7 @@ class AvroBlocks:
             self._stream.seek(offset)
             count, size = self._varint(), self._varint()
             begin = self._stream.tell()
-            if count < 0 or size < 0:
+            if not 0 <= count <= _MOST_RECORDS or size < 0:
                 raise self._damaged(f"the block at {offset} has {count} records, {size} bytes")
             yield AvroBlock(offset, position, count, self, begin, size)
             self._stream.seek(min(begin + size, self._size))

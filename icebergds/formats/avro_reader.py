@@ -17,7 +17,7 @@ import pyarrow as pa
 
 from icebergds.errors import CorruptFileError
 from icebergds.formats.avro_blocks import AvroBlock, AvroBlocks
-from icebergds.formats.avro_records import record_schema
+from icebergds.formats.avro_records import DECODING_ERRORS, record_schema
 from icebergds.formats.avro_types import expanded_schema, record_columns, records_to_arrow
 from icebergds.formats.file_schema import FileColumn, restrict, to_schema, with_ids
 from icebergds.formats.projection import needed_leaves, plan_projection
@@ -27,8 +27,14 @@ from icebergds.spec.schema import Schema
 
 # Records are decoded into dictionaries, so not too many at a time.
 _CHUNK = 8_192
-# What fastavro raises for bytes that are not of the schema.
-_DAMAGE = (EOFError, ValueError, LookupError, TypeError, OverflowError, MemoryError, StopIteration)
+_NO_SCHEMA = (
+    ValueError,
+    LookupError,
+    TypeError,
+    AttributeError,
+    OverflowError,
+    RecursionError,
+)
 
 
 class AvroReader:
@@ -84,7 +90,7 @@ class AvroReader:
             self._schema = record_schema(text)
             self._record = expanded_schema(json.loads(text))
             return record_columns(self._record)
-        except (ValueError, LookupError, TypeError, RecursionError) as error:
+        except _NO_SCHEMA as error:
             raise CorruptFileError(f"{self._location}: {error}") from error
 
     def _chunks(
@@ -105,11 +111,7 @@ class AvroReader:
     def _decode(
         self, block: AvroBlock, columns: Sequence[FileColumn], chunk_size: int
     ) -> Iterator[_Chunk]:
-        if not columns:
-            for first in range(0, block.count, chunk_size):
-                num_rows = min(chunk_size, block.count - first)
-                yield _Chunk([], block.first_position + first, num_rows)
-            return
+        # Decoded also where no column is read, as nothing else tells whether the count is right.
         plain = block.read()
         stream = io.BytesIO(plain)
         for first in range(0, block.count, chunk_size):
@@ -119,7 +121,7 @@ class AvroReader:
                     fastavro.schemaless_reader(stream, self._schema, None) for _ in range(num_rows)
                 ]
                 arrays = records_to_arrow(records, self._record, columns, self._location)
-            except _DAMAGE as error:
+            except DECODING_ERRORS as error:
                 raise CorruptFileError(
                     f"{self._location}: a record of the block at {block.offset} does not decode: "
                     f"{error!r}"

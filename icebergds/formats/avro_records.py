@@ -12,7 +12,7 @@ import fastavro
 from icebergds.errors import CorruptFileError
 from icebergds.formats.avro_schema import physical_schema
 
-_DAMAGE = (
+DECODING_ERRORS = (
     EOFError,
     ValueError,
     LookupError,
@@ -20,8 +20,10 @@ _DAMAGE = (
     OverflowError,
     MemoryError,
     StopIteration,
+    RecursionError,
     struct.error,
 )
+"""What fastavro raises for bytes that are not of the schema."""
 
 
 @lru_cache(maxsize=128)
@@ -46,7 +48,7 @@ def read_records(count: int, plain: bytes | memoryview, schema: Any, what: str) 
     stream = io.BytesIO(plain)
     try:
         records = [fastavro.schemaless_reader(stream, schema, None) for _ in range(count)]
-    except _DAMAGE as error:
+    except DECODING_ERRORS as error:
         raise CorruptFileError(f"{what}: a record does not decode: {error!r}") from error
     if stream.tell() != len(plain):
         raise CorruptFileError(

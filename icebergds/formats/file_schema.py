@@ -10,10 +10,11 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, replace
 from enum import StrEnum
+from itertools import count
 
 import pyarrow as pa
 
-from icebergds.errors import CorruptFileError
+from icebergds.errors import CorruptFileError, InvalidDataError
 from icebergds.formats.arrow_types import field_id_of
 from icebergds.spec.name_mapping import MappedField, NameMapping
 from icebergds.spec.schema import Schema
@@ -60,8 +61,9 @@ class FileColumn:
     """A column as a file stores it.
 
     `children` are a struct's fields, a list's element, or a map's key and value. `leaves` are the
-    ordinals of the leaf columns at or below it, counted over the whole file. `arrow_type` is what
-    the file declares; arrays read from it may come in a physical relative of that type.
+    ordinals of the leaf columns at or below it, counted over the whole file; a struct without
+    fields counts as one. `arrow_type` is what the file declares; arrays read from it may come in a
+    physical relative of that type.
     """
 
     name: str
@@ -139,6 +141,23 @@ def to_schema(columns: Iterable[FileColumn]) -> Schema:
     return Schema(_fields(columns))
 
 
+def schema_from_arrow(arrow_schema: pa.Schema) -> Schema:
+    """The schema a table needs to hold Arrow's columns; ids are counted from 1.
+
+    Raises:
+        InvalidDataError: a column of a type that Iceberg does not have.
+    """
+    ids = count(1)
+    columns = columns_of(arrow_schema, lambda _: next(ids))
+    for column in walk_columns(columns):
+        if column.kind is ColumnKind.LEAF and _type_of(column) is None:
+            raise InvalidDataError(
+                f"column {column.name!r} has Arrow's type {column.arrow_type}, which Iceberg "
+                "tables do not have; cast it first"
+            )
+    return to_schema(columns)
+
+
 def find_child(columns: Iterable[FileColumn], field_id: int, source: str) -> FileColumn | None:
     """The column with an id among siblings.
 
@@ -185,7 +204,7 @@ def _column_of(
     for child in fields:
         nested.append(_column_of(child, next_leaf, id_of))
         next_leaf = nested[-1].leaves.stop
-    if kind is ColumnKind.LEAF:
+    if not nested:
         next_leaf += 1
     return FileColumn(
         field.name,

@@ -26,7 +26,7 @@ from icebergds.formats.file_schema import (
     walk_columns,
     with_ids,
 )
-from icebergds.formats.orc_tail import Stripe, stripes_of
+from icebergds.formats.orc_tail import Stripe, check_types, stripes_of
 from icebergds.formats.projection import needed_leaves, plan_projection
 from icebergds.formats.read_request import PositionedBatch, ReadRequest
 from icebergds.spec.name_mapping import NameMapping
@@ -62,8 +62,9 @@ class OrcReader:
         self._location = location
         with decoding(location, "ORC"):
             self._file = orc.ORCFile(handle)
-            columns = columns_of([_declared(field) for field in self._file.schema])
-        self._stripes = self._read_stripes()
+            tail = self._file.reader.serialized_file_tail()
+            self._stripes = self._read_stripes(tail)
+            columns = self._read_columns(tail)
         self._columns = with_ids(columns, table_schema, name_mapping)
 
     @property
@@ -100,9 +101,16 @@ class OrcReader:
                     yield PositionedBatch(batch, first_position + offset, batch.num_rows)
             first_position += stripe.num_rows
 
-    def _read_stripes(self) -> list[Stripe]:
+    def _read_columns(self, tail: bytes) -> tuple[FileColumn, ...]:
         try:
-            stripes = stripes_of(self._file.reader.serialized_file_tail())
+            check_types(tail)
+            return columns_of([_declared(field) for field in self._file.schema])
+        except ValueError as error:
+            raise CorruptFileError(f"{self._location}: {error}") from error
+
+    def _read_stripes(self, tail: bytes) -> list[Stripe]:
+        try:
+            stripes = stripes_of(tail)
         except ValueError as error:
             raise CorruptFileError(f"{self._location}: the file's tail is damaged") from error
         if (
@@ -223,16 +231,17 @@ def _holds_map(column: FileColumn) -> bool:
 def _declared(field: pa.Field) -> pa.Field:
     """A field as its attributes describe it (spec: Appendix A, ORC)."""
     attributes = {key.decode(): value.decode() for key, value in (field.metadata or {}).items()}
-    field_id = attributes.get("iceberg.id")
+    field_id = _number(field, attributes, "iceberg.id") if "iceberg.id" in attributes else -1
     return pa.field(
         field.name,
-        _declared_type(field.type, attributes),
+        _declared_type(field, attributes),
         nullable=attributes.get("iceberg.required", "false").lower() != "true",
-        metadata=None if field_id is None else {FIELD_ID: field_id},
+        metadata={FIELD_ID: str(field_id)},
     )
 
 
-def _declared_type(stored: pa.DataType, attributes: Mapping[str, str]) -> pa.DataType:
+def _declared_type(field: pa.Field, attributes: Mapping[str, str]) -> pa.DataType:
+    stored = field.type
     if pa.types.is_struct(stored):
         return pa.struct([_declared(child) for child in stored])
     if pa.types.is_list(stored):
@@ -251,8 +260,20 @@ def _declared_type(stored: pa.DataType, attributes: Mapping[str, str]) -> pa.Dat
             case "UUID":
                 return pa.uuid()
             case "FIXED":
-                return pa.binary(int(attributes["iceberg.length"]))
+                return pa.binary(_number(field, attributes, "iceberg.length"))
     return stored
+
+
+def _number(field: pa.Field, attributes: Mapping[str, str], name: str) -> int:
+    """An attribute that must be there.
+
+    Raises:
+        ValueError: it is no whole number of 31 bits.
+    """
+    text = attributes.get(name, "")
+    if not text.isdecimal() or int(text) >= 2**31:
+        raise ValueError(f"column {field.name!r}: the attribute {name} is {text!r}, not a number")
+    return int(text)
 
 
 def _begins_in(stripe: Stripe, start: int | None, length: int | None) -> bool:

@@ -1,6 +1,6 @@
-"""Where the stripes of an ORC file begin, which pyarrow does not tell.
+"""What an ORC file's tail says that pyarrow does not tell, or does not check.
 
-The file's tail is a protocol buffer (`FileTail` in orc_proto.proto); four of its fields matter.
+The file's tail is a protocol buffer (`FileTail` in orc_proto.proto); few of its fields matter.
 """
 
 from __future__ import annotations
@@ -10,8 +10,12 @@ from dataclasses import dataclass
 
 _FOOTER_OF_TAIL = 2
 _STRIPES_OF_FOOTER = 3
+_TYPES_OF_FOOTER = 4
 _OFFSET_OF_STRIPE = 1
 _ROWS_OF_STRIPE = 5
+_PRECISION_OF_TYPE = 5
+_SCALE_OF_TYPE = 6
+_MOST_DIGITS = 38
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,6 +41,24 @@ def stripes_of(tail: bytes) -> list[Stripe]:
                 raise ValueError("a stripe's numbers are no numbers")
             stripes.append(Stripe(offset, num_rows))
     return stripes
+
+
+def check_types(tail: bytes) -> None:
+    """Checks what ends the process in Arrow: decimals of more digits than it has.
+
+    Raises:
+        ValueError: the bytes are no file tail, or declare such a type.
+    """
+    for footer in _messages(tail, _FOOTER_OF_TAIL):
+        for declared in _messages(footer, _TYPES_OF_FOOTER):
+            for number, value in _fields(declared):
+                if number in (_PRECISION_OF_TYPE, _SCALE_OF_TYPE) and (
+                    isinstance(value, bytes) or value > _MOST_DIGITS
+                ):
+                    raise ValueError(
+                        f"a column is a decimal of precision or scale {value!r}, at most "
+                        f"{_MOST_DIGITS} is possible"
+                    )
 
 
 def _messages(data: bytes, wanted: int) -> Iterator[bytes]:

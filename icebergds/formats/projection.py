@@ -78,23 +78,22 @@ def plan_projection(
     """Matches columns with the fields to read.
 
     A field that the file lacks is filled with its constant if it has one, else with its initial
-    default, else with null. A field may stand more than once at the top of `schema`.
+    default, else with null, at every level. A struct that the file lacks is not null where a
+    constant inside of it says so. A field may stand more than once at the top of `schema`.
 
     Args:
         columns: the columns that will be read from the file, as narrow as they will be read
             (`restrict` to the needed leaves, or wider).
         schema: the fields to read, in order.
-        constants: in-memory values of top-level fields that the file may lack.
+        constants: in-memory values, by id, of fields that the file may lack, at any depth of
+            structs.
         source: the file, for messages.
 
     Raises:
         InvalidDataError: a required field is neither in the file nor has it a value.
     """
     top = _Place((), source)
-    slots = tuple(
-        _plan_field(columns, field, top, constants.get(field.field_id, default_value(field)))
-        for field in schema.fields
-    )
+    slots = tuple(_plan_field(columns, field, top, constants) for field in schema.fields)
     return Projection(schema_to_arrow(schema), slots)
 
 
@@ -130,7 +129,7 @@ def _leaves_of_type(column: FileColumn, wanted: IcebergType, place: _Place) -> s
             for field in fields:
                 leaves |= _leaves_of_field(column.children, field, place)
             # A struct of which no field is read still says where it is null.
-            return leaves or {_narrowest_leaf(column)}
+            return leaves or _narrowest_leaves(column)
         case ListType():
             return _leaves_of_type(column.children[0], wanted.element_type, place / "element")
         case MapType():
@@ -164,13 +163,21 @@ def _check_shape(column: FileColumn, wanted: IcebergType, place: _Place) -> None
         raise CorruptFileError(f"{place}: the file stores a {column.kind}, the table has {wanted}")
 
 
-def _narrowest_leaf(column: FileColumn) -> int:
-    """A leaf of a struct that repeats least: not inside a list or map if there is any."""
-    flat = [c for c in column.children if c.kind in (ColumnKind.LEAF, ColumnKind.STRUCT)]
-    for child in flat:
-        if child.kind is ColumnKind.LEAF:
-            return child.leaves[0]
-    return _narrowest_leaf(flat[0]) if flat else column.leaves[0]
+def _narrowest_leaves(column: FileColumn) -> set[int]:
+    """The fewest leaves that tell where a struct is null: not in lists or maps if there are others.
+
+    A map is no map without its keys and its values.
+    """
+    match column.kind:
+        case ColumnKind.STRUCT if column.children:
+            return _narrowest_leaves(min(column.children, key=lambda child: _WIDTHS[child.kind]))
+        case ColumnKind.LIST | ColumnKind.MAP:
+            return set().union(*map(_narrowest_leaves, column.children))
+        case _:
+            return set(column.leaves)
+
+
+_WIDTHS = {ColumnKind.LEAF: 0, ColumnKind.STRUCT: 1, ColumnKind.LIST: 2, ColumnKind.MAP: 3}
 
 
 class _Reader(Protocol):
@@ -302,38 +309,64 @@ class _MapReader:
 
 
 def _plan_field(
-    siblings: Sequence[FileColumn], field: NestedField, parent: _Place, filling: Any
+    siblings: Sequence[FileColumn],
+    field: NestedField,
+    parent: _Place,
+    constants: Mapping[int, Any],
 ) -> _Slot:
-    """The slot of a field whose value, where the file lacks it, is `filling`."""
     place = parent / field.name
     at = next((i for i, column in enumerate(siblings) if column.field_id == field.field_id), None)
     if at is not None and field.field_type != UNKNOWN:
-        reader = _plan_type(siblings[at], field.field_type, place)
+        reader = _plan_type(siblings[at], field.field_type, place, constants)
         return _Slot(at, reader, field.required, place)
-    if field.required and filling is None:
+    filling = _filling(field, default_value(field), constants, place)
+    return _Slot(None, _Filler(field.field_type, filling), field.required, place)
+
+
+def _filling(field: NestedField, default: Any, constants: Mapping[int, Any], place: _Place) -> Any:
+    """The value of a field that the file lacks, `default` where no constant says otherwise."""
+    value = None if field.field_type == UNKNOWN else constants.get(field.field_id, default)
+    if isinstance(field.field_type, StructType) and (
+        value is not None or _is_set(field, constants)
+    ):
+        fields = field.field_type.fields
+        defaults = value or [default_value(child) for child in fields]
+        return tuple(
+            _filling(child, inner, constants, place / child.name)
+            for child, inner in zip(fields, defaults, strict=True)
+        )
+    if value is None and field.required:
         raise InvalidDataError(
             f"{place} is required, but the file lacks field id {field.field_id} and the field has "
             "no initial default"
         )
-    return _Slot(None, _Filler(field.field_type, filling), field.required, place)
+    return value
 
 
-def _plan_type(column: FileColumn, wanted: IcebergType, place: _Place) -> _Reader:
+def _is_set(field: NestedField, constants: Mapping[int, Any]) -> bool:
+    """Whether a field, or one inside of its struct, has a constant that is not null."""
+    if isinstance(field.field_type, StructType):
+        return any(_is_set(child, constants) for child in field.field_type.fields)
+    return constants.get(field.field_id) is not None
+
+
+def _plan_type(
+    column: FileColumn, wanted: IcebergType, place: _Place, constants: Mapping[int, Any]
+) -> _Reader:
     target = to_arrow(wanted)
     match wanted:
         case StructType(fields=fields):
-            slots = tuple(
-                _plan_field(column.children, field, place, default_value(field)) for field in fields
-            )
+            slots = tuple(_plan_field(column.children, field, place, constants) for field in fields)
             return _struct_reader(column, slots, target)
         case ListType():
-            element = _plan_type(column.children[0], wanted.element_type, place / "element")
-            return _ListReader(element, wanted.element_required, target, place)
+            (element,) = column.children
+            reader = _plan_type(element, wanted.element_type, place / "element", constants)
+            return _ListReader(reader, wanted.element_required, target, place)
         case MapType():
             key, value = column.children
             return _MapReader(
-                _plan_type(key, wanted.key_type, place / "key"),
-                _plan_type(value, wanted.value_type, place / "value"),
+                _plan_type(key, wanted.key_type, place / "key", constants),
+                _plan_type(value, wanted.value_type, place / "value", constants),
                 wanted.value_required,
                 target,
                 place,

@@ -21,7 +21,8 @@ class ReadRequest:
     Attributes:
         schema: the columns to read, in this order, nested ones possibly narrowed. Columns of
             reserved ids are read where the file stores them.
-        constants: in-memory values of top-level columns, by field id, for files that lack them.
+        constants: in-memory values of columns at any depth of structs, by field id, for files
+            that lack them.
         row_filter: bound to the table's schema. Only whole parts of a file in which it selects no
             row are skipped: rows that it rejects come too.
         batch_size: greatest number of rows in a batch.

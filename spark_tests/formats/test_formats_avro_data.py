@@ -390,6 +390,48 @@ def test_files_without_ids_and_mapping_are_read_by_name(tmp_path):
     assert read_rows(location, schema) == [({"y": 3, "Y": None}, 1, None)]
 
 
+MAP = {"type": "map", "values": ["null", "long"], "key-id": 4, "value-id": 5}
+
+
+@pytest.mark.parametrize(
+    ("stored", "value"),
+    [
+        (MAP, {"k": 1}),
+        ({"type": "array", "items": MAP, "element-id": 6}, [{"k": 1}]),
+        (record("r6", field("m", MAP, 6)), {"m": {"k": 1}}),
+        (record("empty"), {}),
+    ],
+    ids=["map", "list of maps", "struct of a map", "struct without fields"],
+)
+def test_a_struct_says_where_it_is_null_whatever_it_stores(tmp_path, stored, value):
+    avro = record("t", field("s", ["null", record("r1", field("c", stored, 2))], 1))
+    location = write_avro(tmp_path / "f.avro", avro, [{"s": {"c": value}}, {"s": None}])
+    wanted = Schema((optional(1, "s", StructType((optional(9, "n", INT),))),))
+    assert read_rows(location, wanted) == [({"n": None},), (None,)]
+
+
+def test_structs_without_fields_are_read(tmp_path):
+    avro = record("t", field("s", ["null", record("r1")], 1))
+    location = write_avro(tmp_path / "f.avro", avro, [{"s": {}}, {"s": None}])
+    assert read_rows(location, Schema((optional(1, "s", StructType(())),))) == [({},), (None,)]
+    wanted = Schema((optional(1, "s", StructType((optional(2, "n", INT),))),))
+    assert read_rows(location, wanted) == [({"n": None},), (None,)]
+
+
+def test_schemas_that_make_no_sense_are_named(tmp_path):
+    for number, broken in enumerate(
+        [
+            field("a", "int", "x"),
+            field("a", "int", float("inf")),
+            field("a", {"type": "long", "logicalType": 5}, 1),
+            field("a", {"type": "fixed", "name": "f", "size": 2**40}, 1),
+        ]
+    ):
+        path = write_raw(tmp_path / f"{number}.avro", record("t", broken), [])
+        with pytest.raises(CorruptFileError, match=rf"{number}\.avro"):
+            read_rows(path, NUMBERS)
+
+
 def test_names_that_were_altered_for_avro_mean_nothing(tmp_path):
     avro = record("t", {**field("a_x2Db", "int", 1), "iceberg-field-name": "a-b"})
     location = write_avro(tmp_path / "f.avro", avro, [{"a_x2Db": 5}])
@@ -495,6 +537,25 @@ def test_rows_are_counted_where_no_column_is_read(blocks):
     reads = read_batches(blocks, Schema(()), file_format=FileFormat.AVRO, batch_size=300)
     assert sum(read.num_rows for read in reads) == 2000
     assert reads[-1].first_position + reads[-1].num_rows == 2000
+
+
+@pytest.mark.parametrize("count", [0, 2, 5, 64, 2**40, 2**62])
+@pytest.mark.parametrize("wanted", [(), (optional(9, "absent", INT),), NUMBERS.fields])
+def test_a_block_holds_the_records_that_it_counts(tmp_path, count, wanted):
+    path = Path(write_avro(tmp_path / "f.avro", NUMBERS_IN_AVRO, [{"n": n} for n in range(3)]))
+    content = path.read_bytes()
+    block = content.index(content[-16:]) + 16
+    stated = io.BytesIO()
+    fastavro.schemaless_writer(stated, "long", count)
+    path.write_bytes(content[:block] + stated.getvalue() + content[block + 1 :])
+    with pytest.raises(CorruptFileError, match=r"f\.avro"):
+        read_rows(str(path), Schema(wanted))
+
+
+def test_records_without_bytes_are_rows_too(tmp_path):
+    nothing = record("t", field("u", "null", 1))
+    location = write_avro(tmp_path / "f.avro", nothing, [{"u": None}] * 3)
+    assert read_rows(location, Schema((optional(1, "u", UNKNOWN),))) == [(None,)] * 3
 
 
 def test_an_empty_file_has_no_batches(tmp_path):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import base64
+import contextlib
 import datetime as dt
 import gzip
 import itertools
@@ -416,6 +417,68 @@ def test_missing_truncated_and_foreign_files_are_named(tmp_path, striped):
         path.write_bytes(content)
         with pytest.raises(CorruptFileError, match=rf"bad{number}\.orc"):
             read_rows(str(path), NUMBERS)
+
+
+@pytest.mark.parametrize("digits", [39, 127])
+def test_decimals_of_too_many_digits_are_damage(tmp_path, digits):
+    stored = [Decimal("1.000")]
+    path = Path(
+        write_orc(
+            tmp_path / "f.orc",
+            [attributed("d", pa.decimal128(20, 3), 1)],
+            [stored],
+            compression="uncompressed",
+        )
+    )
+    content = path.read_bytes()
+    declared = content.rindex(bytes([0x28, 20, 0x30, 3]))
+    for at in (declared + 1, declared + 3):
+        damaged = bytearray(content)
+        damaged[at] = digits
+        path.write_bytes(damaged)
+        with pytest.raises(CorruptFileError, match=rf"f\.orc.*{digits}"):
+            read_rows(str(path), Schema((optional(1, "d", DecimalType(20, 3)),)))
+
+
+def test_damage_of_compressed_bytes_is_named(tmp_path):
+    fields, numbers = [attributed("n", pa.int64(), 1)], pa.array(range(20_000))
+    path = Path(write_orc(tmp_path / "f.orc", fields, [numbers], compression="zlib"))
+    content = path.read_bytes()
+    for at in range(8, len(content), 7):
+        path.write_bytes(content[:at] + bytes(b ^ 0xFF for b in content[at : at + 8]))
+        with pytest.raises(CorruptFileError, match=r"f\.orc"):
+            read_rows(str(path), NUMBERS)
+        damaged = content[:at] + bytes(b ^ 0xFF for b in content[at : at + 8]) + content[at + 8 :]
+        path.write_bytes(damaged)
+        with contextlib.suppress(CorruptFileError, UnsupportedFeatureError):
+            read_rows(str(path), NUMBERS)
+
+
+@pytest.mark.parametrize(
+    "attributes",
+    [
+        {"id": "x"},
+        {"id": ""},
+        {"id": "99999999999999999999"},
+        {"binary_type": "FIXED"},
+        {"binary_type": "FIXED", "length": "z"},
+        {"binary_type": "FIXED", "length": "-5"},
+        {"binary_type": "FIXED", "length": "99999999999"},
+    ],
+)
+def test_attributes_that_make_no_sense_are_named(tmp_path, attributes):
+    field = attributed("b", pa.binary(), 1, **attributes)
+    location = write_orc(tmp_path / "f.orc", [field], [[b"a"]])
+    with pytest.raises(CorruptFileError, match=r"f\.orc.*'b'.*iceberg\."):
+        read_rows(location, Schema((optional(1, "b", BINARY),)))
+
+
+def test_structs_without_fields_are_read(tmp_path):
+    fields = [attributed("s", pa.struct([]), 1)]
+    location = write_orc(tmp_path / "f.orc", fields, [[{}, None]])
+    assert read_rows(location, Schema((optional(1, "s", StructType(())),))) == [({},), (None,)]
+    wanted = Schema((optional(1, "s", StructType((optional(2, "n", INT),))),))
+    assert read_rows(location, wanted) == [({"n": None},), (None,)]
 
 
 def test_impalas_migrated_files_are_read_through_their_name_mapping():

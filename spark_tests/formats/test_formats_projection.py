@@ -192,6 +192,43 @@ def test_a_constant_gives_way_to_what_the_file_stores():
     ).column(0).to_pylist() == [1, None]
 
 
+def test_constants_stand_in_for_absent_fields_inside_structs():
+    outer = pa.struct([with_id("p", POINT, 2)])
+    wanted = StructType((optional(11, "x", INT), optional(13, "z", INT, initial_default=7)))
+    array = pa.array([{"p": {"x": 1, "y": "a"}}, {"p": None}, None], outer)
+    assert project(
+        [with_id("s", outer, 1)],
+        [array],
+        (optional(1, "s", StructType((optional(2, "p", wanted),))),),
+        constants={11: 100, 13: 9},
+    ).column(0).to_pylist() == [{"p": {"x": 1, "z": 9}}, {"p": None}, None]
+
+
+def test_a_constant_inside_of_an_absent_struct_says_that_it_is_not_null():
+    inner = StructType((optional(4, "a", INT), optional(5, "b", INT, initial_default=7)))
+    wanted = (optional(2, "s", StructType((optional(3, "t", inner), optional(6, "c", INT)))),)
+    fields, arrays = [with_id("id", pa.int32(), 1)], [pa.array([1], pa.int32())]
+    assert project(fields, arrays, wanted, constants={4: 9}).column(0).to_pylist() == [
+        {"t": {"a": 9, "b": 7}, "c": None}
+    ]
+    assert project(fields, arrays, wanted, constants={4: None}).column(0).to_pylist() == [None]
+
+
+def test_a_constant_takes_the_place_of_a_part_of_an_absent_structs_default():
+    inner = StructType((optional(3, "a", INT, initial_default=1), optional(4, "b", INT)))
+    wanted = (optional(2, "s", inner, initial_default=()),)
+    fields, arrays = [with_id("id", pa.int32(), 1)], [pa.array([1], pa.int32())]
+    for value in (9, None):
+        batch = project(fields, arrays, wanted, constants={3: value})
+        assert batch.column(0).to_pylist() == [{"a": value, "b": None}]
+
+
+def test_a_column_of_type_unknown_is_null_whatever_its_constant():
+    fields, arrays = [with_id("id", pa.int32(), 1)], [pa.array([1], pa.int32())]
+    batch = project(fields, arrays, (optional(2, "u", UNKNOWN),), constants={2: "a"})
+    assert batch.column(0).to_pylist() == [None]
+
+
 def test_defaults_fill_absent_fields_inside_structs_lists_and_maps():
     point = StructType((optional(11, "x", INT), optional(13, "z", INT, initial_default=7)))
     stored = pa.struct(

@@ -1,0 +1,130 @@
+"""Which metrics are kept of which column: `write.metadata.metrics.*`."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from enum import StrEnum
+
+from icebergds.errors import InvalidOptionError
+from icebergds.spec.reserved import DELETE_FILE_PATH, DELETE_POS
+from icebergds.spec.schema import Schema
+from icebergds.spec.sort import SortOrder
+from icebergds.spec.table_properties import int_property
+from icebergds.spec.transforms import preserves_order
+from icebergds.spec.types import IcebergType, children, is_scalar
+
+_DEFAULT_MODE = "write.metadata.metrics.default"
+_COLUMN_MODE = "write.metadata.metrics.column."
+_MAX_COLUMNS = "write.metadata.metrics.max-inferred-column-defaults"
+_MAX_COLUMNS_DEFAULT = 100
+
+
+class MetricsKind(StrEnum):
+    """How much is kept of a column."""
+
+    NONE = "none"
+    COUNTS = "counts"
+    TRUNCATE = "truncate"
+    FULL = "full"
+
+
+@dataclass(frozen=True, slots=True)
+class MetricsMode:
+    """What is kept of a column; `length` is that of truncated bounds, in code points or bytes."""
+
+    kind: MetricsKind
+    length: int = 0
+
+    @property
+    def has_counts(self) -> bool:
+        return self.kind is not MetricsKind.NONE
+
+    @property
+    def has_bounds(self) -> bool:
+        return self.kind in (MetricsKind.TRUNCATE, MetricsKind.FULL)
+
+
+NONE = MetricsMode(MetricsKind.NONE)
+COUNTS = MetricsMode(MetricsKind.COUNTS)
+FULL = MetricsMode(MetricsKind.FULL)
+
+
+def truncate(length: int) -> MetricsMode:
+    """Counts, and bounds cut to a length."""
+    return MetricsMode(MetricsKind.TRUNCATE, length)
+
+
+@dataclass(frozen=True, slots=True)
+class MetricsModes:
+    """The modes of columns by field id, and that of all others."""
+
+    default: MetricsMode
+    by_id: Mapping[int, MetricsMode] = field(default_factory=dict)
+
+    def __getitem__(self, field_id: int) -> MetricsMode:
+        return self.by_id.get(field_id, self.default)
+
+
+def metrics_modes(
+    properties: Mapping[str, str], schema: Schema, sort_order: SortOrder
+) -> MetricsModes:
+    """The modes that a table's properties ask for.
+
+    Where no default is set, only so many columns have metrics as
+    `write.metadata.metrics.max-inferred-column-defaults` says: those of a struct before those of
+    the structs inside it. Columns that the table is sorted by have bounds in any case. Modes of
+    columns that the schema lacks are ignored. The columns of position deletes have exact bounds,
+    by which readers know files that are about one data file.
+
+    Raises:
+        InvalidOptionError: a mode is not known.
+    """
+    limit = int_property(properties, _MAX_COLUMNS, _MAX_COLUMNS_DEFAULT, minimum=0)
+    by_id: dict[int, MetricsMode] = {}
+    default = truncate(16)
+    if _DEFAULT_MODE in properties:
+        default = _parse_mode(properties, _DEFAULT_MODE)
+    elif len(schema.fields_by_id) > limit:
+        measured = _by_priority(schema.as_struct())
+        by_id = dict.fromkeys((i for i, _ in zip(measured, range(limit), strict=False)), default)
+        default = NONE
+    sorted_default = default if default.has_bounds else truncate(16)
+    for sort_field in sort_order.fields:
+        if preserves_order(sort_field.transform):
+            by_id[sort_field.source_id] = sorted_default
+    for name in properties:
+        if name.startswith(_COLUMN_MODE):
+            mode = _parse_mode(properties, name)
+            field_id = schema.find_id(name.removeprefix(_COLUMN_MODE))
+            if field_id is not None:
+                by_id[field_id] = mode
+    by_id[DELETE_FILE_PATH.field_id] = by_id[DELETE_POS.field_id] = FULL
+    return MetricsModes(default, by_id)
+
+
+_TRUNCATE = re.compile(r"truncate\((\d+)\)")
+_PLAIN = {"none": NONE, "counts": COUNTS, "full": FULL}
+
+
+def _parse_mode(properties: Mapping[str, str], name: str) -> MetricsMode:
+    text = properties[name].strip().lower()
+    mode = _PLAIN.get(text)
+    found = _TRUNCATE.fullmatch(text)
+    if found is not None and int(found[1]) > 0:
+        mode = truncate(int(found[1]))
+    if mode is None:
+        raise InvalidOptionError(
+            f"property {name} is {properties[name]!r}, expected none, counts, full or "
+            "truncate(n) with n of at least 1"
+        )
+    return mode
+
+
+def _by_priority(field_type: IcebergType) -> Iterator[int]:
+    """Ids of scalar columns: those directly inside a type first, then those further down."""
+    fields = children(field_type)
+    yield from (f.field_id for f in fields if is_scalar(f.field_type))
+    for nested in fields:
+        yield from _by_priority(nested.field_type)

@@ -1,0 +1,175 @@
+"""Columns as a file format stores them: without unknown columns, in the format's own types."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
+
+import pyarrow as pa
+
+from icebergds.errors import UnsupportedFeatureError
+from icebergds.spec.schema import Schema
+from icebergds.spec.types import (
+    BINARY,
+    UNKNOWN,
+    VARIANT,
+    IcebergType,
+    ListType,
+    MapType,
+    NestedField,
+    StructType,
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Dialect:
+    """How a format stores columns.
+
+    Attributes:
+        name: of the format, for errors.
+        data_type: the stored Arrow type of a scalar column; raises UnsupportedFeatureError.
+        attributes: the metadata of a column's Arrow field.
+    """
+
+    name: str
+    data_type: Callable[[NestedField], pa.DataType]
+    attributes: Callable[[NestedField], Mapping[str, str]]
+
+
+def stored_schema(schema: Schema, dialect: Dialect, location: str) -> pa.Schema:
+    """The Arrow schema that a format stores, without columns of type unknown.
+
+    Raises:
+        UnsupportedFeatureError: the format cannot hold a column, or no column is left.
+    """
+    fields = _stored_fields(schema.fields, dialect)
+    if not fields:
+        raise UnsupportedFeatureError(
+            f"{location}: a {dialect.name} file needs a column, and the schema has none to store"
+        )
+    return pa.schema(fields)
+
+
+def stored_batch(batch: pa.RecordBatch, schema: Schema, stored: pa.Schema) -> pa.RecordBatch:
+    """A batch of a table's schema as one of the stored schema; what already fits is not copied."""
+    kept = [
+        (column, field)
+        for column, field in zip(batch.columns, schema.fields, strict=True)
+        if field.field_type != UNKNOWN
+    ]
+    arrays = [
+        _stored_array(column, field.field_type, target.type)
+        for (column, field), target in zip(kept, stored, strict=True)
+    ]
+    return pa.RecordBatch.from_arrays(arrays, schema=stored)
+
+
+def _stored_fields(fields: Iterable[NestedField], dialect: Dialect) -> list[pa.Field]:
+    return [_stored_field(f, dialect) for f in fields if f.field_type != UNKNOWN]
+
+
+def _stored_field(field: NestedField, dialect: Dialect) -> pa.Field:
+    return pa.field(
+        field.name,
+        _stored_type(field, dialect),
+        nullable=field.optional,
+        metadata=dict(dialect.attributes(field)),
+    )
+
+
+def _stored_type(field: NestedField, dialect: Dialect) -> pa.DataType:
+    match field.field_type:
+        case StructType(fields=fields):
+            stored = _stored_fields(fields, dialect)
+            if not stored:
+                raise UnsupportedFeatureError(
+                    f"column {field.name!r}: {dialect.name} cannot store a struct without fields"
+                )
+            return pa.struct(stored)
+        case ListType(element_type=element) if element != UNKNOWN:
+            return pa.list_(_stored_field(field.field_type.element_field, dialect))
+        case MapType(value_type=value) if value != UNKNOWN:
+            return pa.map_(
+                _stored_field(field.field_type.key_field, dialect),
+                _stored_field(field.field_type.value_field, dialect),
+            )
+        case ListType() | MapType():
+            raise UnsupportedFeatureError(
+                f"column {field.name!r}: {dialect.name} cannot store {field.field_type}"
+            )
+        case _:
+            return dialect.data_type(field)
+
+
+def _stored_array(array: pa.Array, field_type: IcebergType, target: pa.DataType) -> pa.Array:
+    match field_type:
+        case StructType(fields=fields):
+            kept = [(at, f) for at, f in enumerate(fields) if f.field_type != UNKNOWN]
+            arrays = [
+                _stored_child(array.field(at), f.field_type, stored)
+                for (at, f), stored in zip(kept, target, strict=True)
+            ]
+            return _struct(array, arrays, target)
+        case ListType(element_type=element):
+            values = _stored_child(array.values, element, target.value_field)
+            return _around(array, target, values)
+        case MapType(key_type=key, value_type=value):
+            stored_entries = array.values
+            keys = _stored_child(stored_entries.field(0), key, target.key_field)
+            items = _stored_child(stored_entries.field(1), value, target.item_field)
+            entries = pa.StructArray.from_arrays(
+                [keys, items], fields=[target.key_field, target.item_field]
+            )
+            return _around(array, target, entries)
+        case _ if field_type == VARIANT:
+            children = [_stored_child(array.field(at), BINARY, target.field(at)) for at in (0, 1)]
+            return _struct(array, children, target)
+        case _:
+            return _stored_scalars(array, target)
+
+
+def _stored_child(array: pa.Array, field_type: IcebergType, target: pa.Field) -> pa.Array:
+    """Values inside of others. Nulls of required ones only stand where these are null."""
+    stored = _stored_array(array, field_type, target.type)
+    return stored if target.nullable or not stored.null_count else _without_nulls(stored)
+
+
+def _without_nulls(array: pa.Array) -> pa.Array:
+    """The same array with any values in the place of nulls."""
+    if isinstance(array, pa.ExtensionArray):
+        return pa.ExtensionArray.from_storage(array.type, _without_nulls(array.storage))
+    if pa.types.is_struct(array.type):
+        children = [array.field(at) for at in range(array.type.num_fields)]
+        return pa.StructArray.from_arrays(children, fields=list(array.type))
+    is_list = pa.types.is_nested(array.type)
+    buffers = array.buffers()[:2] if is_list else array.buffers()
+    return pa.Array.from_buffers(
+        array.type,
+        len(array),
+        [None, *buffers[1:]],
+        0,
+        array.offset,
+        children=[array.values] if is_list else [],
+    )
+
+
+def _struct(array: pa.Array, arrays: list[pa.Array], target: pa.DataType) -> pa.Array:
+    mask = array.is_null() if array.null_count else None
+    return pa.StructArray.from_arrays(arrays, fields=list(target), mask=mask)
+
+
+def _around(array: pa.Array, target: pa.DataType, child: pa.Array) -> pa.Array:
+    """A list or map with the lengths and nulls of another."""
+    return pa.Array.from_buffers(
+        target, len(array), array.buffers()[:2], array.null_count, array.offset, children=[child]
+    )
+
+
+def _stored_scalars(array: pa.Array, target: pa.DataType) -> pa.Array:
+    if array.type == target:
+        return array
+    if isinstance(target, pa.BaseExtensionType):
+        return pa.ExtensionArray.from_storage(target, array)
+    if pa.types.is_fixed_size_binary(array.type):
+        return array.cast(target)
+    return array.view(target)
