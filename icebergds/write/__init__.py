@@ -1,0 +1,1 @@
+"""What executors do: from batches of rows to data files."""

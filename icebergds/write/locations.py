@@ -1,0 +1,135 @@
+"""Where new data files go: directories and names that nobody else uses."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import mmh3
+
+from icebergds.errors import UnsupportedFeatureError
+from icebergds.spec.manifest import FileFormat
+from icebergds.spec.partition import PartitionSpec, partition_path
+from icebergds.spec.schema import Schema
+from icebergds.spec.table_properties import (
+    DATA_PATH,
+    OBJECT_STORAGE_ENABLED,
+    OBJECT_STORAGE_ENABLED_DEFAULT,
+    OBJECT_STORAGE_PARTITIONED_PATHS,
+    OBJECT_STORAGE_PARTITIONED_PATHS_DEFAULT,
+    bool_property,
+)
+
+# Older names, still read by Java.
+_FOLDER_PATH = "write.folder-storage.path"
+_OBJECT_PATH = "write.object-storage.path"
+_IMPLEMENTATIONS = ("write.location-provider.impl", "write.py-location-provider.impl")
+# The hash of an object's name as binary digits: three directories of 4, then the last 8.
+_HASH_BITS = 20
+_HASH_DIRECTORIES = (slice(0, 4), slice(4, 8), slice(8, 12), slice(12, 20))
+
+
+@dataclass(frozen=True, slots=True)
+class LocationProvider:
+    """Locations of a table's new data files, as Java Iceberg lays them out.
+
+    Attributes:
+        data_location: the directory of all data files, without a slash at its end.
+        hashed: whether names start with directories that spread over an object store's shards.
+        partitioned: whether locations show the partition.
+        context: the table's last directories, in hashed locations outside of the table's own.
+    """
+
+    data_location: str
+    hashed: bool = False
+    partitioned: bool = True
+    context: str = ""
+
+    @classmethod
+    def of(cls, location: str, properties: Mapping[str, str]) -> LocationProvider:
+        """The provider that a table's properties ask for.
+
+        Args:
+            location: the table's.
+            properties: the table's.
+
+        Raises:
+            UnsupportedFeatureError: they name an implementation of their own.
+            InvalidOptionError: a property is neither true nor false.
+        """
+        for name in _IMPLEMENTATIONS:
+            if name in properties:
+                raise UnsupportedFeatureError(
+                    f"table property {name} names {properties[name]!r}, which decides where files "
+                    "go and cannot be run here; unset the property to write to this table"
+                )
+        table = location.rstrip("/")
+        hashed = bool_property(properties, OBJECT_STORAGE_ENABLED, OBJECT_STORAGE_ENABLED_DEFAULT)
+        names = (DATA_PATH, _OBJECT_PATH, _FOLDER_PATH) if hashed else (DATA_PATH, _FOLDER_PATH)
+        chosen = next((properties[name] for name in names if name in properties), f"{table}/data")
+        data_location = chosen.rstrip("/")
+        if not hashed:
+            return cls(data_location)
+        context = "" if data_location.startswith(table) else _last_directories(table)
+        partitioned = bool_property(
+            properties,
+            OBJECT_STORAGE_PARTITIONED_PATHS,
+            OBJECT_STORAGE_PARTITIONED_PATHS_DEFAULT,
+        )
+        return cls(data_location, True, partitioned, context)
+
+    def location(
+        self, name: str, spec: PartitionSpec, schema: Schema, partition: tuple[Any, ...]
+    ) -> str:
+        """The location of a file.
+
+        Args:
+            name: of the file, unique in the table.
+            spec: the file's.
+            schema: whose columns the spec refers to.
+            partition: one in-memory value a field of the spec.
+        """
+        if self.partitioned and not spec.is_unpartitioned:
+            name = f"{partition_path(spec, schema, partition)}/{name}"
+        if not self.hashed:
+            return f"{self.data_location}/{name}"
+        directories = _hash_directories(name)
+        if self.context:
+            return f"{self.data_location}/{directories}/{self.context}/{name}"
+        return f"{self.data_location}/{directories}{'/' if self.partitioned else '-'}{name}"
+
+
+@dataclass(frozen=True, slots=True)
+class FileNames:
+    """Names of the files of one attempt of one task.
+
+    Attributes:
+        partition_id: the task's number in its job.
+        attempt_id: of the attempt, never the same for two attempts of a job.
+        operation_id: of the write, unique in the world.
+        file_format: of the files.
+    """
+
+    partition_id: int
+    attempt_id: int
+    operation_id: str
+    file_format: FileFormat
+
+    def name(self, count: int) -> str:
+        """The name of the attempt's `count`-th file."""
+        return (
+            f"{self.partition_id:05d}-{self.attempt_id}-{self.operation_id}-{count:05d}"
+            f".{self.file_format}"
+        )
+
+
+def _last_directories(location: str) -> str:
+    _, scheme, rest = location.rpartition("://")
+    path = rest.partition("/")[2] if scheme else rest
+    return "/".join(path.strip("/").split("/")[-2:])
+
+
+def _hash_directories(name: str) -> str:
+    digits = f"{mmh3.hash(name.encode(), signed=False) & ((1 << _HASH_BITS) - 1):0{_HASH_BITS}b}"
+    return "/".join(digits[part] for part in _HASH_DIRECTORIES)

@@ -1,0 +1,160 @@
+"""What a task does: batches in, data files out."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+
+import pyarrow as pa
+
+from icebergds.formats.write_properties import WriteProperties
+from icebergds.io.fileio import FileIO
+from icebergds.spec.manifest import DataFile, FileFormat
+from icebergds.spec.partition import PartitionSpec
+from icebergds.spec.schema import Schema
+from icebergds.spec.sort import SortOrder
+from icebergds.write.fanout import FanoutSettings, FanoutWriter, merged
+from icebergds.write.files import TaskFiles
+from icebergds.write.locations import FileNames, LocationProvider
+from icebergds.write.matching import Matching
+from icebergds.write.partitioning import Partitioner, plan_partitioning
+from icebergds.write.sorting import RowOrder, plan_order
+
+# Batches are gathered before they are split, or each of many partitions would get a few rows.
+_SPLIT_BYTES = 32 * 1024 * 1024
+
+
+@dataclass(frozen=True, slots=True)
+class WritePlan:
+    """All that tasks need to write rows of one operation; made by `plan_write`.
+
+    Attributes:
+        io: where files are written.
+        locations: where they go.
+        schema: the table's columns, as they are written.
+        spec: of the files.
+        sort_order: the table's; a file has its id if all of its rows are in that order.
+        file_format: of the files.
+        target_file_size: in bytes; files end soon after they have reached it.
+        properties: how files are written.
+        operation_id: part of every file's name, unique to the operation.
+        fanout: how many partitions are written at a time.
+        sort: whether rows are sorted before they are written, as far as memory goes.
+        matching: how incoming rows become rows of the schema.
+        partitioner: `spec`, planned.
+        order: `sort_order`, planned; None for the unsorted one.
+    """
+
+    io: FileIO
+    locations: LocationProvider
+    schema: Schema
+    spec: PartitionSpec
+    sort_order: SortOrder
+    file_format: FileFormat
+    target_file_size: int
+    properties: WriteProperties
+    operation_id: str
+    fanout: FanoutSettings
+    sort: bool
+    matching: Matching
+    partitioner: Partitioner
+    order: RowOrder | None
+
+
+def plan_write(
+    matching: Matching,
+    *,
+    io: FileIO,
+    locations: LocationProvider,
+    spec: PartitionSpec,
+    sort_order: SortOrder = SortOrder(),  # noqa: B008
+    file_format: FileFormat = FileFormat.PARQUET,
+    target_file_size: int,
+    properties: WriteProperties,
+    operation_id: str,
+    fanout: FanoutSettings = FanoutSettings(),  # noqa: B008
+    sort: bool = False,
+) -> WritePlan:
+    """Plans the tasks of one operation, on the driver; arguments as of `WritePlan`.
+
+    Raises:
+        UnsupportedFeatureError: the spec or the order has a transform that is not known here.
+        InvalidMetadataError: the spec or the order does not fit the schema.
+    """
+    schema, table = matching.schema, matching.table
+    return WritePlan(
+        io=io,
+        locations=locations,
+        schema=schema,
+        spec=spec,
+        sort_order=sort_order,
+        file_format=file_format,
+        target_file_size=target_file_size,
+        properties=properties,
+        operation_id=operation_id,
+        fanout=fanout,
+        sort=sort,
+        matching=matching,
+        partitioner=plan_partitioning(spec, schema, table=table),
+        order=plan_order(sort_order, schema, table=table),
+    )
+
+
+def write_batches(
+    plan: WritePlan, batches: Iterable[pa.RecordBatch], *, partition_id: int, attempt_id: int
+) -> list[DataFile]:
+    """Writes the rows of one task.
+
+    If anything fails, all files of the attempt are deleted and the error is raised as it was.
+
+    Args:
+        plan: of the operation.
+        batches: incoming rows, of any Arrow schema that matches the table's.
+        partition_id: the task's number.
+        attempt_id: never the same for two attempts of the operation.
+
+    Returns:
+        The files that were written; none where there were no rows.
+
+    Raises:
+        InvalidDataError: a required field is null, or a value does not fit.
+    """
+    names = FileNames(partition_id, attempt_id, plan.operation_id, plan.file_format)
+    files = TaskFiles(plan.io, plan.locations, names, plan.schema, plan.spec, plan.properties)
+    writer = FanoutWriter(
+        files, plan.fanout, plan.target_file_size, order=plan.order, sort=plan.sort
+    )
+    try:
+        matched = _matched(plan.matching, batches)
+        for batch in matched if plan.partitioner.is_trivial else _gathered(matched):
+            _write_split(plan.partitioner, writer, batch)
+        return writer.close()
+    except BaseException:
+        files.discard()
+        raise
+
+
+def _write_split(partitioner: Partitioner, writer: FanoutWriter, batch: pa.RecordBatch) -> None:
+    # In a function of its own, so that the last rows are let go of before more are fetched.
+    for rows in partitioner.split(batch):
+        writer.write(rows)
+
+
+def _matched(matching: Matching, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+    for batch in batches:
+        if batch.num_rows:
+            matching = matching.fitting(batch.schema)
+            yield matching.apply(batch)
+
+
+def _gathered(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+    """The same rows in batches that are worth splitting."""
+    waiting: list[pa.RecordBatch] = []
+    size = 0
+    for batch in batches:
+        waiting.append(batch)
+        size += batch.nbytes
+        if size >= _SPLIT_BYTES:
+            yield from merged(waiting)
+            waiting, size = [], 0
+    yield from merged(waiting)
