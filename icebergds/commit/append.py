@@ -1,0 +1,43 @@
+"""Adds data files to a table."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from icebergds.commit.base import CommitBase
+from icebergds.commit.merging import merged_manifests, require_data_files
+from icebergds.commit.new_manifests import new_manifests
+from icebergds.commit.new_snapshot import NewSnapshot
+from icebergds.commit.summary import changes_summary
+from icebergds.commit.workspace import Workspace
+from icebergds.spec.manifest import DataFile
+
+
+@dataclass(frozen=True, slots=True)
+class Append:
+    """Adds data files, and merges small manifests as the properties `commit.manifest.*` say.
+
+    An append conflicts with nothing but other commits to the branch at the same moment.
+    """
+
+    files: tuple[DataFile, ...]
+
+    def produce(self, work: Workspace, base: CommitBase) -> NewSnapshot:
+        require_data_files(base, self.files)
+        merged = merged_manifests(work, base, added=self.files)
+        return NewSnapshot("append", merged.manifests, merged.changes)
+
+
+@dataclass(frozen=True, slots=True)
+class FastAppend:
+    """Adds data files in manifests of their own and leaves all others as they are.
+
+    It costs the same whatever the table has, and leaves the merging of manifests to others.
+    """
+
+    files: tuple[DataFile, ...]
+
+    def produce(self, work: Workspace, base: CommitBase) -> NewSnapshot:
+        require_data_files(base, self.files)
+        new = new_manifests(work, base, self.files)
+        return NewSnapshot("append", (*new, *base.manifests), changes_summary(base, self.files, ()))

@@ -1,0 +1,160 @@
+"""The table as one attempt of a commit finds it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
+
+from icebergds.commit.operations import TableState
+from icebergds.errors import InvalidDataError, InvalidOptionError, UnsupportedFeatureError
+from icebergds.formats.manifest_columns import read_manifest_columns
+from icebergds.formats.manifest_list import read_snapshot_manifests
+from icebergds.io.fileio import FileIO
+from icebergds.spec.manifest import ManifestContent, ManifestEntryStatus, ManifestFile
+from icebergds.spec.metadata import TableMetadata
+from icebergds.spec.partition import PartitionSpec
+from icebergds.spec.schema import Schema
+from icebergds.spec.snapshot import MAIN_BRANCH, RefType, Snapshot
+
+_ENCRYPTION_KEY = "encryption.key-id"
+
+
+@dataclass(frozen=True, slots=True)
+class CommitBase:
+    """What an attempt builds on.
+
+    Attributes:
+        branch_head: the snapshot that the branch is at; None where the branch does not exist.
+        parent: the snapshot that the new one follows; main's head where the branch is new.
+        manifests: of the parent, in its order, with all their counts.
+        sequence_number: of the new snapshot; 0 in version 1.
+    """
+
+    state: TableState
+    branch: str
+    branch_head: Snapshot | None
+    parent: Snapshot | None
+    manifests: tuple[ManifestFile, ...]
+    sequence_number: int
+
+    @property
+    def name(self) -> str:
+        """How messages name the table."""
+        return self.state.name
+
+    @property
+    def io(self) -> FileIO:
+        return self.state.io
+
+    @property
+    def metadata(self) -> TableMetadata:
+        return self.state.metadata
+
+    @property
+    def schema_history(self) -> tuple[Schema, ...]:
+        """Where the source columns of partition fields are looked for: newest schema first."""
+        return self.metadata.schemas[::-1]
+
+    def spec(self, spec_id: int) -> PartitionSpec:
+        """A partition spec of the table.
+
+        Raises:
+            InvalidDataError: the table has no such spec.
+        """
+        spec = self.metadata.specs_by_id.get(spec_id)
+        if spec is None:
+            raise InvalidDataError(
+                f"table {self.name}: files were written with partition spec {spec_id}, and the "
+                f"table has only {sorted(self.metadata.specs_by_id)}; write them again"
+            )
+        return spec
+
+    def manifests_of(self, content: ManifestContent) -> list[ManifestFile]:
+        """The parent's manifests of data files, or of delete files."""
+        return [manifest for manifest in self.manifests if manifest.content is content]
+
+
+def commit_base(state: TableState, branch: str) -> CommitBase:
+    """What a commit to a branch builds on.
+
+    Raises:
+        InvalidOptionError: the name is that of a tag.
+        UnsupportedFeatureError: the table is encrypted.
+        MissingFileError, CorruptFileError: of the parent's manifest list.
+    """
+    metadata = state.metadata
+    if _ENCRYPTION_KEY in metadata.properties:
+        raise _encrypted(state)
+    ref = metadata.refs.get(branch)
+    if ref is not None and ref.ref_type is not RefType.BRANCH:
+        raise InvalidOptionError(
+            f"table {state.name}: {branch!r} is a tag, and commits go to branches; choose another "
+            "name for the branch"
+        )
+    head = metadata.snapshot_by_ref(branch)
+    parent = head if ref is not None else metadata.snapshot_by_ref(MAIN_BRANCH)
+    manifests = () if parent is None else _manifests(state, parent)
+    number = metadata.last_sequence_number + 1 if metadata.format_version > 1 else 0
+    return CommitBase(state, branch, head, parent, manifests, number)
+
+
+def _manifests(state: TableState, snapshot: Snapshot) -> tuple[ManifestFile, ...]:
+    if snapshot.key_id is not None:
+        raise _encrypted(state)
+    return tuple(_complete(state, read_snapshot_manifests(state.io, snapshot)))
+
+
+def _complete(state: TableState, manifests: Iterable[ManifestFile]) -> Iterable[ManifestFile]:
+    """The manifests with their counts, which lists of version 1 may leave out."""
+    for manifest in manifests:
+        if manifest.key_metadata is not None:
+            raise _encrypted(state)
+        yield _with_counts(state, manifest) if _lacks_counts(manifest) else manifest
+
+
+def _encrypted(state: TableState) -> UnsupportedFeatureError:
+    return UnsupportedFeatureError(
+        f"table {state.name} is encrypted, and encrypted tables are not written"
+    )
+
+
+def _lacks_counts(manifest: ManifestFile) -> bool:
+    return None in (
+        manifest.added_files_count,
+        manifest.existing_files_count,
+        manifest.deleted_files_count,
+        manifest.added_rows_count,
+        manifest.existing_rows_count,
+        manifest.deleted_rows_count,
+    )
+
+
+def _with_counts(state: TableState, manifest: ManifestFile) -> ManifestFile:
+    metadata = state.metadata
+    columns = read_manifest_columns(
+        state.io,
+        manifest,
+        metadata.specs_by_id,
+        metadata.schema(),
+        history=metadata.schemas[::-1],
+        stats_ids=frozenset(),
+        live_only=False,
+    )
+
+    def files(status: ManifestEntryStatus) -> int:
+        return int((columns.status == status.value).sum())
+
+    def rows(status: ManifestEntryStatus) -> int:
+        return int(columns.record_count[columns.status == status.value].sum())
+
+    added, existing = ManifestEntryStatus.ADDED, ManifestEntryStatus.EXISTING
+    deleted = ManifestEntryStatus.DELETED
+    return replace(
+        manifest,
+        added_files_count=files(added),
+        existing_files_count=files(existing),
+        deleted_files_count=files(deleted),
+        added_rows_count=rows(added),
+        existing_rows_count=rows(existing),
+        deleted_rows_count=rows(deleted),
+    )

@@ -1,0 +1,83 @@
+"""Merges small manifests, so that a table's number of manifests does not grow with its commits."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import replace
+
+from icebergds.commit.base import CommitBase
+from icebergds.commit.new_manifests import UNASSIGNED, target_manifest_size, write_entries
+from icebergds.commit.workspace import Workspace
+from icebergds.formats.manifests import read_manifest
+from icebergds.spec import table_properties as names
+from icebergds.spec.manifest import ManifestEntry, ManifestEntryStatus, ManifestFile
+from icebergds.spec.table_properties import bool_property, int_property
+
+
+def merge_manifests(
+    work: Workspace, base: CommitBase, manifests: Sequence[ManifestFile]
+) -> list[ManifestFile]:
+    """The same files in fewer manifests, as the properties `commit.manifest.*` say.
+
+    Args:
+        manifests: of one kind of content, newest first.
+    """
+    properties = base.metadata.properties
+    if not manifests or not bool_property(
+        properties, names.MANIFEST_MERGE_ENABLED, names.MANIFEST_MERGE_ENABLED_DEFAULT
+    ):
+        return list(manifests)
+    least = int_property(
+        properties, names.MANIFEST_MIN_MERGE_COUNT, names.MANIFEST_MIN_MERGE_COUNT_DEFAULT
+    )
+    merged: list[ManifestFile] = []
+    for spec_id in sorted({m.partition_spec_id for m in manifests}, reverse=True):
+        group = [m for m in manifests if m.partition_spec_id == spec_id]
+        for packed in _packed_from_end(group, target_manifest_size(base)):
+            # The newest manifests wait until there are enough of them.
+            waits = packed[0] is manifests[0] and len(packed) < least
+            merged += packed if waits or len(packed) == 1 else [_merged(work, base, packed)]
+    return merged
+
+
+def _packed_from_end(manifests: Sequence[ManifestFile], target: int) -> list[list[ManifestFile]]:
+    """Neighbours together up to a size; the first one takes what is left over."""
+    bins: list[list[ManifestFile]] = []
+    size = 0
+    for manifest in reversed(manifests):
+        if not bins or size + manifest.manifest_length > target:
+            bins.append([])
+            size = 0
+        bins[-1].append(manifest)
+        size += manifest.manifest_length
+    return [packed[::-1] for packed in reversed(bins)]
+
+
+def _merged(work: Workspace, base: CommitBase, manifests: Sequence[ManifestFile]) -> ManifestFile:
+    key = ("merged", base.metadata.format_version, *(m.manifest_path for m in manifests))
+    return work.once(key, lambda: _merge(work, base, manifests))
+
+
+def _merge(work: Workspace, base: CommitBase, manifests: Sequence[ManifestFile]) -> ManifestFile:
+    entries = [entry for m in manifests for entry in _entries(work, base, m)]
+    return write_entries(work, base, entries, manifests[0].partition_spec_id, manifests[0].content)
+
+
+def _entries(work: Workspace, base: CommitBase, manifest: ManifestFile) -> Iterable[ManifestEntry]:
+    """The entries that still tell something: files that are there, and what this commit did."""
+    entries = read_manifest(
+        base.io,
+        manifest,
+        base.metadata.specs_by_id,
+        base.metadata.schema(),
+        history=base.schema_history,
+    )
+    for entry in entries:
+        is_own = entry.snapshot_id == work.snapshot_id
+        if entry.status is ManifestEntryStatus.DELETED:
+            if is_own:
+                yield entry
+        elif entry.status is ManifestEntryStatus.ADDED and is_own:
+            yield replace(entry, file_sequence_number=UNASSIGNED)
+        else:
+            yield replace(entry, status=ManifestEntryStatus.EXISTING)

@@ -1,0 +1,201 @@
+"""Writes the manifests of a commit (spec: Manifests).
+
+They do not depend on the attempt: sequence numbers and row ids are left to be inherited, and the
+`ManifestFile` holds `UNASSIGNED` where the attempt's own number goes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Sequence
+from math import ceil
+from typing import Any
+
+from icebergds.commit.base import CommitBase
+from icebergds.commit.partition_summaries import partition_summaries
+from icebergds.commit.workspace import Workspace
+from icebergds.errors import InvalidDataError
+from icebergds.formats.manifests import INHERITED, write_manifest
+from icebergds.spec import table_properties as names
+from icebergds.spec.manifest import (
+    DataFile,
+    FileContent,
+    ManifestContent,
+    ManifestEntry,
+    ManifestEntryStatus,
+    ManifestFile,
+)
+from icebergds.spec.table_properties import int_property
+
+UNASSIGNED = -1
+"""Stands for the sequence number of the snapshot that is being committed."""
+
+_SAMPLE = 500
+
+
+def new_manifests(
+    work: Workspace,
+    base: CommitBase,
+    files: Sequence[DataFile],
+    data_sequence_number: int | None = None,
+) -> list[ManifestFile]:
+    """Manifests of the files that a commit adds, the same ones at each attempt.
+
+    Args:
+        data_sequence_number: of the files' rows, where they are those of earlier commits.
+
+    Raises:
+        InvalidDataError: a file is listed twice, or cannot be listed in this table.
+    """
+    if not files:
+        return []
+    key = ("new", base.metadata.format_version, data_sequence_number)
+    return work.once(key, lambda: _write_added(work, base, files, data_sequence_number))
+
+
+def write_entries(
+    work: Workspace,
+    base: CommitBase,
+    entries: Sequence[ManifestEntry],
+    spec_id: int,
+    content: ManifestContent,
+) -> ManifestFile:
+    """One manifest of entries of one spec.
+
+    Sequence numbers of entries with status ADDED may be `UNASSIGNED`: of all of them, or of none.
+    """
+    return _write(work, base, entries, spec_id, content, _encode(base, entries, spec_id, content))
+
+
+def target_manifest_size(base: CommitBase) -> int:
+    """How many bytes a manifest should have (`commit.manifest.target-size-bytes`)."""
+    return int_property(
+        base.metadata.properties,
+        names.MANIFEST_TARGET_SIZE_BYTES,
+        names.MANIFEST_TARGET_SIZE_BYTES_DEFAULT,
+        minimum=1,
+    )
+
+
+def _write_added(
+    work: Workspace, base: CommitBase, files: Sequence[DataFile], data_sequence_number: int | None
+) -> list[ManifestFile]:
+    _refuse_duplicates(base, files)
+    number = UNASSIGNED if data_sequence_number is None else data_sequence_number
+    groups: dict[tuple[int, ManifestContent], list[ManifestEntry]] = {}
+    for file in files:
+        is_data = file.content is FileContent.DATA
+        content = ManifestContent.DATA if is_data else ManifestContent.DELETES
+        entry = ManifestEntry(ManifestEntryStatus.ADDED, work.snapshot_id, number, UNASSIGNED, file)
+        groups.setdefault((file.spec_id, content), []).append(entry)
+    return [
+        manifest
+        for (spec_id, content), entries in sorted(groups.items(), key=lambda group: group[0])
+        for manifest in _write_split(work, base, entries, spec_id, content)
+    ]
+
+
+def _refuse_duplicates(base: CommitBase, files: Iterable[DataFile]) -> None:
+    seen = set()
+    for file in files:
+        key = (file.file_path, file.content_offset)
+        if key in seen:
+            raise InvalidDataError(
+                f"table {base.name}: {file.file_path} is listed twice in one commit"
+            )
+        seen.add(key)
+
+
+def _write_split(
+    work: Workspace,
+    base: CommitBase,
+    entries: Sequence[ManifestEntry],
+    spec_id: int,
+    content: ManifestContent,
+) -> Iterable[ManifestFile]:
+    """As many manifests as it takes to keep each near the target size."""
+    sample = entries[:_SAMPLE]
+    data = _encode(base, sample, spec_id, content)
+    target = target_manifest_size(base)
+    if len(entries) == len(sample) and len(data) <= target:
+        yield _write(work, base, entries, spec_id, content, data)
+        return
+    parts = ceil(len(entries) / max(1, len(sample) * target // len(data)))
+    length = ceil(len(entries) / parts)
+    for start in range(0, len(entries), length):
+        yield write_entries(work, base, entries[start : start + length], spec_id, content)
+
+
+def _encode(
+    base: CommitBase, entries: Sequence[ManifestEntry], spec_id: int, content: ManifestContent
+) -> bytes:
+    metadata = base.metadata
+    level = "write.manifest.compression-level"
+    return write_manifest(
+        entries,
+        base.spec(spec_id),
+        metadata.schema(),
+        format_version=metadata.format_version,
+        content=content,
+        inherit=_inherited(entries),
+        history=base.schema_history,
+        codec=metadata.properties.get(
+            names.MANIFEST_COMPRESSION, names.MANIFEST_COMPRESSION_DEFAULT
+        ).lower(),
+        level=int_property(metadata.properties, level, 0) if level in metadata.properties else None,
+    )
+
+
+def _inherited(entries: Iterable[ManifestEntry]) -> Collection[str]:
+    has_number = any(
+        entry.status is ManifestEntryStatus.ADDED and entry.data_sequence_number != UNASSIGNED
+        for entry in entries
+    )
+    return INHERITED - {"sequence_number"} if has_number else INHERITED
+
+
+def _write(
+    work: Workspace,
+    base: CommitBase,
+    entries: Sequence[ManifestEntry],
+    spec_id: int,
+    content: ManifestContent,
+    data: bytes,
+) -> ManifestFile:
+    added = _files(entries, ManifestEntryStatus.ADDED)
+    existing = _files(entries, ManifestEntryStatus.EXISTING)
+    deleted = _files(entries, ManifestEntryStatus.DELETED)
+    live_numbers = {
+        entry.data_sequence_number
+        for entry in entries
+        if entry.status is not ManifestEntryStatus.DELETED
+    }
+    partition_type = base.metadata.partition_type(base.spec(spec_id))
+    return ManifestFile(
+        manifest_path=work.write_manifest(base.metadata, data),
+        manifest_length=len(data),
+        partition_spec_id=spec_id,
+        content=content,
+        sequence_number=UNASSIGNED,
+        # The new snapshot's number is above all others.
+        min_sequence_number=min(live_numbers - {UNASSIGNED}, default=UNASSIGNED),
+        added_snapshot_id=work.snapshot_id,
+        added_files_count=len(added),
+        existing_files_count=len(existing),
+        deleted_files_count=len(deleted),
+        added_rows_count=_rows(added),
+        existing_rows_count=_rows(existing),
+        deleted_rows_count=_rows(deleted),
+        partitions=partition_summaries(partition_type, _partitions((*added, *existing, *deleted))),
+    )
+
+
+def _files(entries: Iterable[ManifestEntry], status: ManifestEntryStatus) -> list[DataFile]:
+    return [entry.data_file for entry in entries if entry.status is status]
+
+
+def _rows(files: Iterable[DataFile]) -> int:
+    return sum(file.record_count for file in files)
+
+
+def _partitions(files: Iterable[DataFile]) -> list[tuple[Any, ...]]:
+    return [file.partition for file in files]

@@ -1,0 +1,143 @@
+"""From what an action produced to the snapshot that one attempt commits (spec: Snapshots)."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+
+from icebergds.commit.base import CommitBase
+from icebergds.commit.new_manifests import UNASSIGNED
+from icebergds.commit.options import CommitOptions
+from icebergds.commit.retry import Change
+from icebergds.commit.summary import complete_summary
+from icebergds.commit.workspace import Workspace
+from icebergds.formats.manifest_list import write_manifest_list
+from icebergds.spec import table_properties as names
+from icebergds.spec.manifest import ManifestContent, ManifestFile
+from icebergds.spec.requirements import AssertRefSnapshotId, AssertTableUuid, TableRequirement
+from icebergds.spec.snapshot import RefType, Snapshot, SnapshotRef
+from icebergds.spec.updates import AddSnapshot, SetSnapshotRef, TableUpdate
+
+
+@dataclass(frozen=True, slots=True)
+class NewSnapshot:
+    """What an action makes of the table that an attempt found.
+
+    Attributes:
+        operation: as the specification names it: append, replace, overwrite or delete.
+        manifests: of the new snapshot, in order; those that the commit wrote have `UNASSIGNED`
+            where the attempt's sequence number goes.
+        changes: entries of its summary about what was added and removed.
+    """
+
+    operation: str
+    manifests: Sequence[ManifestFile]
+    changes: Mapping[str, str]
+
+
+def snapshot_change(
+    work: Workspace, base: CommitBase, new: NewSnapshot, options: CommitOptions
+) -> tuple[Change, Snapshot]:
+    """Writes the manifest list of an attempt.
+
+    Returns what adds the snapshot to the table, and the snapshot.
+    """
+    metadata = base.metadata
+    manifests = [_numbered(manifest, base.sequence_number) for manifest in new.manifests]
+    first_row_id = added_rows = None
+    if metadata.format_version >= 3:
+        first_row_id = metadata.next_row_id
+        manifests, next_row_id = _with_row_ids(manifests, first_row_id)
+        added_rows = next_row_id - first_row_id
+    parent_id = None if base.parent is None else base.parent.snapshot_id
+    data = write_manifest_list(
+        manifests,
+        format_version=metadata.format_version,
+        snapshot_id=work.snapshot_id,
+        parent_snapshot_id=parent_id,
+        sequence_number=base.sequence_number,
+        first_row_id=first_row_id,
+        codec=metadata.properties.get(
+            names.MANIFEST_COMPRESSION, names.MANIFEST_COMPRESSION_DEFAULT
+        ).lower(),
+    )
+    paths = [manifest.manifest_path for manifest in manifests]
+    properties = dict(options.snapshot_properties)
+    if options.wap_id is not None:
+        properties["wap.id"] = options.wap_id
+    snapshot = Snapshot(
+        snapshot_id=work.snapshot_id,
+        parent_snapshot_id=parent_id,
+        sequence_number=base.sequence_number,
+        # A clock that is behind another writer's must not order snapshots otherwise.
+        timestamp_ms=max(time.time_ns() // 1_000_000, metadata.last_updated_ms),
+        manifest_list=work.write_manifest_list(metadata, data, paths),
+        summary=complete_summary(
+            new.operation,
+            {**new.changes, **_manifest_counts(base, manifests)},
+            properties,
+            base.parent,
+        ),
+        schema_id=metadata.current_schema_id,
+        first_row_id=first_row_id,
+        added_rows=added_rows,
+    )
+    updates: list[TableUpdate] = [AddSnapshot(snapshot)]
+    if options.wap_id is None:
+        updates.append(SetSnapshotRef(base.branch, _moved(base, snapshot.snapshot_id)))
+    return Change(_requirements(base), updates), snapshot
+
+
+def _numbered(manifest: ManifestFile, sequence_number: int) -> ManifestFile:
+    if manifest.sequence_number != UNASSIGNED:
+        return manifest
+    least = manifest.min_sequence_number
+    return replace(
+        manifest,
+        sequence_number=sequence_number,
+        min_sequence_number=sequence_number if least == UNASSIGNED else least,
+    )
+
+
+def _with_row_ids(
+    manifests: Iterable[ManifestFile], next_row_id: int
+) -> tuple[list[ManifestFile], int]:
+    """Gives data manifests without one a first row id (spec: First Row ID Assignment).
+
+    Returns them with the next row id after all of their rows.
+    """
+    assigned = []
+    for manifest in manifests:
+        if manifest.content is ManifestContent.DATA and manifest.first_row_id is None:
+            manifest = replace(manifest, first_row_id=next_row_id)
+            next_row_id += (manifest.added_rows_count or 0) + (manifest.existing_rows_count or 0)
+        assigned.append(manifest)
+    return assigned, next_row_id
+
+
+def _manifest_counts(base: CommitBase, manifests: Iterable[ManifestFile]) -> dict[str, str]:
+    before = {manifest.manifest_path for manifest in base.manifests}
+    after = {manifest.manifest_path for manifest in manifests}
+    return {
+        "manifests-created": str(len(after - before)),
+        "manifests-kept": str(len(after & before)),
+        "manifests-replaced": str(len(before - after)),
+    }
+
+
+def _moved(base: CommitBase, snapshot_id: int) -> SnapshotRef:
+    """The branch at its new snapshot, its retention as it was."""
+    ref = base.metadata.refs.get(base.branch)
+    if ref is None:
+        return SnapshotRef(snapshot_id, RefType.BRANCH)
+    return replace(ref, snapshot_id=snapshot_id)
+
+
+def _requirements(base: CommitBase) -> list[TableRequirement]:
+    uuid = base.metadata.table_uuid
+    head = base.branch_head
+    return [
+        *([] if uuid is None else [AssertTableUuid(uuid)]),
+        AssertRefSnapshotId(base.branch, None if head is None else head.snapshot_id),
+    ]

@@ -1,0 +1,103 @@
+"""Files by their partitions."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+
+from icebergds.commit.base import CommitBase
+from icebergds.commit.partition_keys import PartitionKey, partition_key, partition_of
+from icebergds.commit.selection import Mask
+from icebergds.expr.bounds import is_floating
+from icebergds.expr.nodes import TRUE, BoundPredicate, Expr, Operation, and_, or_
+from icebergds.expr.summary import manifest_might_match
+from icebergds.formats.arrow_filter import filter_mask
+from icebergds.formats.manifest_columns import EntryColumns
+from icebergds.formats.partition_columns import partition_tuples
+from icebergds.spec.manifest import DataFile, ManifestFile
+from icebergds.spec.types import UNKNOWN, NestedField
+
+
+@dataclass(frozen=True, slots=True)
+class PartitionSelection:
+    """The files of some partitions, each of the spec that it was written with."""
+
+    base: CommitBase
+    keys: frozenset[PartitionKey]
+    _filters: dict[int, Expr] = field(default_factory=dict)
+
+    @property
+    def stats_ids(self) -> frozenset[int]:
+        return frozenset()
+
+    def may_select(self, manifest: ManifestFile) -> bool:
+        near = self._filters.get(manifest.partition_spec_id)
+        if near is None:
+            return False
+        partition_type = self.base.metadata.partition_type(
+            self.base.spec(manifest.partition_spec_id)
+        )
+        return manifest_might_match(near, partition_type, manifest.partitions)
+
+    def select(self, columns: EntryColumns) -> Mask:
+        mask = np.zeros(len(columns), np.bool_)
+        near = np.flatnonzero(self.near(columns))
+        chosen = columns.take(near)
+        tuples = partition_tuples(chosen.partition_type, chosen.partition, len(chosen))
+        keys = (partition_key(columns.spec_id, values) for values in tuples)
+        mask[near] = np.fromiter((key in self.keys for key in keys), np.bool_, len(near))
+        return mask
+
+    def overlap(self, columns: EntryColumns) -> Mask:
+        return self.select(columns)
+
+    def near(self, columns: EntryColumns) -> Mask:
+        """The entries whose values are among the partitions', field by field."""
+        near = self._filters.get(columns.spec_id)
+        if near is None:
+            return np.zeros(len(columns), np.bool_)
+        by_id = {
+            part.field_id: values
+            for part, values in zip(columns.partition_type.fields, columns.partition, strict=True)
+        }
+        rows = pa.RecordBatch.from_arrays([columns.file_path], ["file_path"])
+        mask: Mask = filter_mask(near, rows, by_id.__getitem__).to_numpy(zero_copy_only=False)
+        return mask
+
+
+def partitions_of(base: CommitBase, files: Iterable[DataFile]) -> PartitionSelection:
+    """The partitions that files are in.
+
+    Raises:
+        InvalidDataError: the table lacks the spec of a file.
+    """
+    partitions = {partition_of(file): file.partition for file in files}
+    by_spec: dict[int, list[tuple[Any, ...]]] = {}
+    for (spec_id, _), partition in partitions.items():
+        by_spec.setdefault(spec_id, []).append(partition)
+    filters = {spec_id: _filter(base, spec_id, found) for spec_id, found in by_spec.items()}
+    return PartitionSelection(base, frozenset(partitions), filters)
+
+
+def _filter(base: CommitBase, spec_id: int, partitions: list[tuple[Any, ...]]) -> Expr:
+    """A filter on partition values that selects the partitions, and not many more."""
+    fields = base.metadata.partition_type(base.spec(spec_id)).fields
+    columns = zip(*partitions, strict=True)
+    return and_(*(_any_of(part, set(values)) for part, values in zip(fields, columns, strict=True)))
+
+
+def _any_of(part: NestedField, values: set[Any]) -> Expr:
+    # Floating values compare by their bits as keys, and otherwise in a filter.
+    if part.field_type == UNKNOWN or is_floating(part.field_type):
+        return TRUE
+    known = tuple(value for value in values if value is not None)
+    parts: list[Expr] = []
+    if None in values:
+        parts.append(BoundPredicate(Operation.IS_NULL, part.field_id, part.field_type))
+    if known:
+        parts.append(BoundPredicate(Operation.IN, part.field_id, part.field_type, known))
+    return or_(*parts)

@@ -1,0 +1,36 @@
+"""Ranges of partition values over the files of a manifest (spec: `field_summary`)."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from icebergds.spec.manifest import FieldSummary
+from icebergds.spec.types import UNKNOWN, IcebergType, StructType
+from icebergds.spec.values import to_bytes
+
+
+def partition_summaries(
+    partition_type: StructType, partitions: Sequence[tuple[Any, ...]]
+) -> tuple[FieldSummary, ...]:
+    """One summary a partition field.
+
+    Args:
+        partitions: in-memory values of each file; repeated tuples are fine.
+    """
+    columns = zip(*partitions, strict=True) if partitions else ((),) * len(partition_type.fields)
+    return tuple(
+        _summary(field.field_type, set(values))
+        for field, values in zip(partition_type.fields, columns, strict=True)
+    )
+
+
+def _summary(field_type: IcebergType, values: set[Any]) -> FieldSummary:
+    has_null = None in values
+    known = [value for value in values if value is not None and value == value]
+    has_nan = len(known) + has_null < len(values)
+    # Of a transform that is not known here, the values' type is not known either.
+    if not known or field_type == UNKNOWN:
+        return FieldSummary(has_null, has_nan)
+    lower, upper = min(known), max(known)
+    return FieldSummary(has_null, has_nan, to_bytes(field_type, lower), to_bytes(field_type, upper))

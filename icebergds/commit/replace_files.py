@@ -1,0 +1,75 @@
+"""Replaces files by others with the same rows: compaction, and rewriting of deletes."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from icebergds.commit.base import CommitBase
+from icebergds.commit.file_selection import file_key, these_files
+from icebergds.commit.merging import merged_manifests
+from icebergds.commit.new_snapshot import NewSnapshot
+from icebergds.commit.validation import check_new_deletes
+from icebergds.commit.workspace import Workspace
+from icebergds.errors import ValidationError
+from icebergds.spec.manifest import DataFile, FileContent
+
+
+@dataclass(frozen=True, slots=True)
+class ReplaceFiles:
+    """Removes files and adds others that hold the same rows.
+
+    A removed file that is not there (any more) is an error (ValidationError), as are position
+    deletes and deletion vectors that others have committed for removed data files since they were
+    read, and equality deletes too unless `data_sequence_number` is given. Deletion vectors of
+    removed data files go with them.
+
+    Attributes:
+        removed: data files and delete files, as manifests describe them.
+        from_snapshot_id: the snapshot that the removed files were read in.
+        data_sequence_number: of the added files' rows: the sequence number of that snapshot, so
+            that newer equality deletes still apply to them. None gives them the commit's own.
+    """
+
+    removed: tuple[DataFile, ...]
+    added: tuple[DataFile, ...]
+    from_snapshot_id: int
+    data_sequence_number: int | None = None
+
+    def produce(self, work: Workspace, base: CommitBase) -> NewSnapshot:
+        self._refuse_more_rows(base)
+        replaced = [file for file in self.removed if file.content is FileContent.DATA]
+        check_new_deletes(
+            base,
+            self.from_snapshot_id,
+            replaced,
+            ignore_equality=self.data_sequence_number is not None,
+        )
+        merged = merged_manifests(
+            work,
+            base,
+            added=self.added,
+            removed=these_files(base, self.removed),
+            key="files",
+            data_sequence_number=self.data_sequence_number,
+        )
+        found = set(map(file_key, merged.removed))
+        missing = [file.file_path for file in self.removed if file_key(file) not in found]
+        if missing:
+            raise ValidationError(
+                f"table {base.name}: {len(missing)} of the files to replace are not in branch "
+                f"{base.branch!r} (any more), the first is {missing[0]}; read the table again and "
+                "repeat the operation"
+            )
+        return NewSnapshot("replace", merged.manifests, merged.changes)
+
+    def _refuse_more_rows(self, base: CommitBase) -> None:
+        before, after = _rows(self.removed), _rows(self.added)
+        if after > before:
+            raise ValidationError(
+                f"table {base.name}: {after} rows cannot replace {before}: files are replaced by "
+                "such that hold the same rows"
+            )
+
+
+def _rows(files: tuple[DataFile, ...]) -> int:
+    return sum(file.record_count for file in files if file.content is FileContent.DATA)

@@ -1,0 +1,139 @@
+"""Files by a filter on rows: those all of whose rows it selects."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+
+from icebergds.commit.base import CommitBase
+from icebergds.commit.partition_keys import PartitionKey, partition_of
+from icebergds.commit.selection import Mask
+from icebergds.errors import ValidationError
+from icebergds.expr.bind import bind, field_ids
+from icebergds.expr.metrics import might_match, must_match
+from icebergds.expr.nodes import FALSE, TRUE, Expr
+from icebergds.expr.project import project
+from icebergds.expr.residual import residual_evaluator
+from icebergds.expr.summary import manifest_might_match
+from icebergds.formats.arrow_filter import filter_mask
+from icebergds.formats.manifest_columns import EntryColumns
+from icebergds.spec.manifest import DataFile, FileContent, ManifestFile
+
+
+@dataclass(frozen=True, slots=True)
+class RowSelection:
+    """The files whose rows a filter selects.
+
+    Args:
+        row_filter: bound to the table's schema.
+        described: the filter as messages show it.
+    """
+
+    base: CommitBase
+    row_filter: Expr
+    described: str
+    _projections: dict[int, Expr] = field(default_factory=dict)
+    _evaluators: dict[int, Callable[[tuple[Any, ...]], Expr]] = field(default_factory=dict)
+    _residuals: dict[PartitionKey, Expr] = field(default_factory=dict)
+
+    @property
+    def stats_ids(self) -> frozenset[int]:
+        return field_ids(self.row_filter)
+
+    def may_select(self, manifest: ManifestFile) -> bool:
+        partition_type = self.base.metadata.partition_type(
+            self.base.spec(manifest.partition_spec_id)
+        )
+        return manifest_might_match(
+            self._projection(manifest.partition_spec_id), partition_type, manifest.partitions
+        )
+
+    def select(self, columns: EntryColumns) -> Mask:
+        """Data files all of whose rows match, and delete files of partitions that match whole.
+
+        Raises:
+            ValidationError: some rows of a data file may match, and not all are known to.
+        """
+        return self._mask(columns, self._is_selected)
+
+    def overlap(self, columns: EntryColumns) -> Mask:
+        return self._mask(columns, self._may_match)
+
+    def _mask(self, columns: EntryColumns, judge: Callable[[DataFile], bool]) -> Mask:
+        mask = np.zeros(len(columns), np.bool_)
+        if self.row_filter == TRUE:
+            return ~mask
+        near = np.flatnonzero(self._near(columns))
+        files = (entry.data_file for entry in columns.take(near).entries())
+        mask[near] = np.fromiter(map(judge, files), np.bool_, len(near))
+        return mask
+
+    def _near(self, columns: EntryColumns) -> Mask:
+        """The entries whose partition may match."""
+        by_id = {
+            part.field_id: values
+            for part, values in zip(columns.partition_type.fields, columns.partition, strict=True)
+        }
+        rows = pa.RecordBatch.from_arrays([columns.file_path], ["file_path"])
+        mask: Mask = filter_mask(
+            self._projection(columns.spec_id), rows, by_id.__getitem__
+        ).to_numpy(zero_copy_only=False)
+        return mask
+
+    def _is_selected(self, file: DataFile) -> bool:
+        residual = self._residual(file)
+        if residual in (TRUE, FALSE):
+            return residual == TRUE
+        if file.content is not FileContent.DATA:
+            # Its rows may be those of one partition and it may apply to others: it stays, which
+            # harms nobody.
+            return False
+        if not might_match(residual, file):
+            return False
+        if must_match(residual, file):
+            return True
+        raise ValidationError(
+            f"table {self.base.name}: {file.file_path} may have rows that match "
+            f"{self.described} and rows that do not, so it can be neither removed nor kept whole; "
+            "rewrite its rows instead, or use a filter on partitions"
+        )
+
+    def _may_match(self, file: DataFile) -> bool:
+        residual = self._residual(file)
+        if residual in (TRUE, FALSE):
+            return residual == TRUE
+        # What a delete file tells of its own columns holds of the rows that it deletes only for
+        # the keys of equality deletes.
+        tells = file.content is FileContent.DATA or field_ids(residual) <= set(file.equality_ids)
+        return might_match(residual, file) if tells else True
+
+    def _projection(self, spec_id: int) -> Expr:
+        if spec_id not in self._projections:
+            self._projections[spec_id] = project(
+                self.row_filter, self.base.spec(spec_id), self.base.metadata.schema()
+            )
+        return self._projections[spec_id]
+
+    def _residual(self, file: DataFile) -> Expr:
+        key = partition_of(file)
+        if key not in self._residuals:
+            if file.spec_id not in self._evaluators:
+                self._evaluators[file.spec_id] = residual_evaluator(
+                    self.row_filter, self.base.spec(file.spec_id), self.base.metadata.schema()
+                )
+            self._residuals[key] = self._evaluators[file.spec_id](file.partition)
+        return self._residuals[key]
+
+
+def rows_matching(base: CommitBase, row_filter: Expr, case_sensitive: bool) -> RowSelection:
+    """The selection of a filter by names, as the table's columns are called now.
+
+    Raises:
+        InvalidFilterError: the filter does not fit the table's schema.
+    """
+    bound = bind(row_filter, base.metadata.schema(), case_sensitive)
+    return RowSelection(base, bound, str(row_filter))

@@ -1,0 +1,131 @@
+"""Summaries of snapshots: what a commit did, and what the table has after it.
+
+(spec: Appendix F, optional snapshot summary fields)
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping
+
+from icebergds.commit.base import CommitBase
+from icebergds.commit.partition_keys import PartitionKey, partition_of
+from icebergds.spec import table_properties as names
+from icebergds.spec.manifest import DataFile, FileContent
+from icebergds.spec.partition import partition_path
+from icebergds.spec.snapshot import Snapshot
+from icebergds.spec.table_properties import int_property
+
+_TOTALS = {
+    "total-records": ("added-records", "deleted-records"),
+    "total-files-size": ("added-files-size", "removed-files-size"),
+    "total-data-files": ("added-data-files", "deleted-data-files"),
+    "total-delete-files": ("added-delete-files", "removed-delete-files"),
+    "total-position-deletes": ("added-position-deletes", "removed-position-deletes"),
+    "total-equality-deletes": ("added-equality-deletes", "removed-equality-deletes"),
+}
+
+
+def changes_summary(
+    base: CommitBase, added: Iterable[DataFile], removed: Iterable[DataFile]
+) -> dict[str, str]:
+    """What a commit adds and removes, by the names of the specification; zeros are left out."""
+    counts: Counter[str] = Counter()
+    by_partition: dict[PartitionKey, tuple[DataFile, Counter[str]]] = {}
+    for files, count in ((added, _added), (removed, _removed)):
+        for file in files:
+            key = partition_of(file)
+            _, of_partition = by_partition.setdefault(key, (file, Counter()))
+            for name, number in count(file):
+                counts[name] += number
+                of_partition[name] += number
+    summary = _texts(counts)
+    summary["changed-partition-count"] = str(len(by_partition))
+    limit = int_property(
+        base.metadata.properties,
+        names.SUMMARY_PARTITION_LIMIT,
+        names.SUMMARY_PARTITION_LIMIT_DEFAULT,
+    )
+    if by_partition and len(by_partition) <= limit:
+        summary["partition-summaries-included"] = "true"
+        for file, of_partition in by_partition.values():
+            pairs = ",".join(f"{k}={v}" for k, v in _texts(of_partition).items())
+            summary[f"partitions.{_path(base, file)}"] = pairs
+    return summary
+
+
+def complete_summary(
+    operation: str,
+    changes: Mapping[str, str],
+    properties: Mapping[str, str],
+    parent: Snapshot | None,
+) -> dict[str, str]:
+    """The summary of a snapshot that follows `parent`.
+
+    A total that the parent's summary lacks is not known here either.
+    """
+    known = dict.fromkeys(_TOTALS, "0") if parent is None else parent.summary
+    totals: dict[str, str] = {}
+    for name, (plus, minus) in _TOTALS.items():
+        before = known.get(name)
+        if before is None or not before.isdecimal():
+            continue
+        total = int(before) + int(changes.get(plus, 0)) - int(changes.get(minus, 0))
+        if total >= 0:
+            totals[name] = str(total)
+    return {
+        "operation": operation,
+        "engine-name": "icebergds",
+        **properties,
+        **changes,
+        **totals,
+    }
+
+
+def _added(file: DataFile) -> Iterator[tuple[str, int]]:
+    yield "added-files-size", _size(file)
+    match file.content:
+        case FileContent.DATA:
+            yield "added-data-files", 1
+            yield "added-records", file.record_count
+        case FileContent.POSITION_DELETES:
+            yield "added-delete-files", 1
+            yield "added-dvs" if file.is_deletion_vector else "added-position-delete-files", 1
+            yield "added-position-deletes", file.record_count
+        case FileContent.EQUALITY_DELETES:
+            yield "added-delete-files", 1
+            yield "added-equality-delete-files", 1
+            yield "added-equality-deletes", file.record_count
+
+
+def _removed(file: DataFile) -> Iterator[tuple[str, int]]:
+    yield "removed-files-size", _size(file)
+    match file.content:
+        case FileContent.DATA:
+            yield "deleted-data-files", 1
+            yield "deleted-records", file.record_count
+        case FileContent.POSITION_DELETES:
+            yield "removed-delete-files", 1
+            yield "removed-dvs" if file.is_deletion_vector else "removed-position-delete-files", 1
+            yield "removed-position-deletes", file.record_count
+        case FileContent.EQUALITY_DELETES:
+            yield "removed-delete-files", 1
+            yield "removed-equality-delete-files", 1
+            yield "removed-equality-deletes", file.record_count
+
+
+def _size(file: DataFile) -> int:
+    """Bytes of a file; of a deletion vector those of its blob."""
+    if file.is_deletion_vector and file.content_size_in_bytes is not None:
+        return file.content_size_in_bytes
+    return file.file_size_in_bytes
+
+
+def _texts(counts: Mapping[str, int]) -> dict[str, str]:
+    return {name: str(number) for name, number in sorted(counts.items()) if number}
+
+
+def _path(base: CommitBase, file: DataFile) -> str:
+    return partition_path(
+        base.spec(file.spec_id), base.metadata.schema(), file.partition, base.schema_history
+    )

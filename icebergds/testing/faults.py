@@ -1,0 +1,147 @@
+"""Storage and table operations that fail where a test says so: before, halfway or after a call.
+
+A call that fails before has no effect, one that fails after has all of it and its answer is lost.
+With `Crash` the process counts as dead from then on: nothing it tries after that happens.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, field
+from enum import StrEnum
+from typing import TypeVar
+
+import pyarrow as pa
+
+from icebergds.commit.operations import TableOperations, TableState
+from icebergds.io.fileio import FileIO
+from icebergds.spec.requirements import TableRequirement
+from icebergds.spec.updates import TableUpdate
+
+_T = TypeVar("_T")
+
+
+class Crash(BaseException):
+    """The process died; no handler of errors is meant to see it."""
+
+
+class When(StrEnum):
+    """When a call fails; only `write` knows a halfway: a torn file."""
+
+    BEFORE = "before"
+    HALFWAY = "halfway"
+    AFTER = "after"
+
+
+@dataclass(frozen=True, slots=True)
+class Fault:
+    """One failure.
+
+    Attributes:
+        call: number of the call that fails, from 0, among those counted by `Faults`.
+        error: what is raised; a `Crash` also by every later call.
+    """
+
+    call: int
+    when: When
+    error: BaseException
+
+
+@dataclass(slots=True)
+class Faults:
+    """Counts calls and makes some of them fail.
+
+    Args:
+        planned: the failures.
+        counted: names of the calls that count: `read_bytes`, `open`, `write`, `create`,
+            `open_output`, `delete`, `delete_all` of storage, `refresh` and `commit` of tables.
+
+    Attributes:
+        calls: names of the calls so far that count.
+    """
+
+    planned: Sequence[Fault] = ()
+    counted: Iterable[str] = ("write", "create", "delete", "delete_all", "commit")
+    calls: list[str] = field(default_factory=list)
+    _dead: Crash | None = None
+
+    def around(
+        self, name: str, call: Callable[[], _T], halfway: Callable[[], object] | None = None
+    ) -> _T:
+        """Makes a call, unless or until it is to fail."""
+        if self._dead is not None:
+            raise self._dead
+        if name not in self.counted:
+            return call()
+        number = len(self.calls)
+        self.calls.append(name)
+        fault = next((fault for fault in self.planned if fault.call == number), None)
+        if fault is None:
+            return call()
+        if fault.when is When.AFTER:
+            call()
+        elif fault.when is When.HALFWAY and halfway is not None:
+            halfway()
+        if isinstance(fault.error, Crash):
+            self._dead = fault.error
+        raise fault.error
+
+
+class FaultyFileIO(FileIO):
+    """A FileIO whose calls go through `Faults`."""
+
+    def __init__(self, io: FileIO, faults: Faults) -> None:
+        super().__init__(io.properties, io.location_map, io.working_directory)
+        object.__setattr__(self, "faults", faults)
+
+    faults: Faults
+
+    def read_bytes(self, location: str) -> bytes:
+        return self.faults.around("read_bytes", lambda: FileIO.read_bytes(self, location))
+
+    def open(self, location: str) -> pa.NativeFile:
+        return self.faults.around("open", lambda: FileIO.open(self, location))
+
+    def write(self, location: str, data: bytes) -> None:
+        self.faults.around(
+            "write",
+            lambda: FileIO.write(self, location, data),
+            lambda: FileIO.write(self, location, data[: len(data) // 2]),
+        )
+
+    def create(self, location: str, data: bytes) -> None:
+        self.faults.around("create", lambda: FileIO.create(self, location, data))
+
+    def open_output(self, location: str) -> pa.NativeFile:
+        return self.faults.around("open_output", lambda: FileIO.open_output(self, location))
+
+    def delete(self, location: str) -> None:
+        self.faults.around("delete", lambda: FileIO.delete(self, location))
+
+    def delete_all(self, locations: Iterable[str]) -> None:
+        self.faults.around("delete_all", lambda: FileIO.delete_all(self, locations))
+
+
+@dataclass(frozen=True, slots=True)
+class FaultyOperations:
+    """Table operations whose calls go through `Faults`; the tables they load keep their storage."""
+
+    operations: TableOperations
+    faults: Faults
+
+    @property
+    def name(self) -> str:
+        return self.operations.name
+
+    def refresh(self) -> TableState:
+        return self.faults.around("refresh", self.operations.refresh)
+
+    def commit(
+        self,
+        base: TableState,
+        requirements: Sequence[TableRequirement],
+        updates: Sequence[TableUpdate],
+    ) -> TableState:
+        return self.faults.around(
+            "commit", lambda: self.operations.commit(base, requirements, updates)
+        )
