@@ -1,39 +1,100 @@
-"""What a catalog is: a way from an identifier to the current metadata of a table."""
+"""What a catalog is: identifiers, the current metadata of tables, and how that is swapped."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import Protocol
+from collections.abc import Mapping, Sequence
+from typing import Protocol, TypeAlias
 
+from icebergds.commit.operations import TableOperations, TableState
 from icebergds.io.fileio import FileIO
-from icebergds.spec.metadata import TableMetadata
+from icebergds.spec.updates import TableUpdate
 
-
-@dataclass(frozen=True, slots=True)
-class TableState:
-    """A table as a catalog found it at one moment.
-
-    Attributes:
-        name: how messages name the table.
-        metadata_location: the metadata file, as the catalog names it.
-    """
-
-    name: str
-    metadata_location: str
-    metadata: TableMetadata
-    io: FileIO
+Identifier: TypeAlias = tuple[str, ...]
+"""Namespace and name of a table, or a namespace."""
 
 
 class Catalog(Protocol):
-    """Finds tables by identifier."""
+    """Tables and namespaces by identifier."""
 
     @property
     def name(self) -> str: ...
 
-    def load(self, identifier: tuple[str, ...]) -> TableState:
+    @property
+    def io(self) -> FileIO:
+        """Storage of the tables' metadata and files."""
+        ...
+
+    def operations(self, identifier: Identifier) -> TableOperations:
+        """Loads and commits one table; whether it exists shows when it is used."""
+        ...
+
+    def load(self, identifier: Identifier) -> TableState:
         """The current state of a table.
 
         Raises:
-            NoSuchTableError: the catalog has no table under this identifier.
+            NoSuchTableError: the catalog has no table under this identifier; names the nearest.
         """
+        ...
+
+    def new_table_location(self, identifier: Identifier) -> str:
+        """Where a table goes that is created without a location."""
+        ...
+
+    def create(self, identifier: Identifier, updates: Sequence[TableUpdate]) -> TableState:
+        """Creates a table from nothing but updates (which may add its first snapshot), atomically.
+
+        Raises:
+            AlreadyExistsError: there is such a table.
+            NoSuchNamespaceError: the catalog keeps namespaces, and this one does not exist.
+            CommitStateUnknownError: whether the table was created is not known.
+        """
+        ...
+
+    def register(self, identifier: Identifier, metadata_location: str) -> TableState:
+        """Takes in a table by its metadata file.
+
+        Raises AlreadyExistsError, NoSuchNamespaceError.
+        """
+        ...
+
+    def drop(self, identifier: Identifier) -> TableState | None:
+        """Forgets a table and leaves its files; its last state, if that can be read.
+
+        Raises NoSuchTableError.
+        """
+        ...
+
+    def rename(self, source: Identifier, target: Identifier) -> None:
+        """Gives a table another identifier.
+
+        Raises:
+            NoSuchTableError, AlreadyExistsError, NoSuchNamespaceError.
+            UnsupportedFeatureError: the catalog cannot rename.
+        """
+        ...
+
+    def list_tables(self, namespace: Identifier) -> list[Identifier]:
+        """Identifiers of a namespace's tables, in order. Raises NoSuchNamespaceError."""
+        ...
+
+    def list_namespaces(self, parent: Identifier = ()) -> list[Identifier]:
+        """Namespaces directly below another, in order. Raises NoSuchNamespaceError."""
+        ...
+
+    def create_namespace(self, namespace: Identifier, properties: Mapping[str, str]) -> None:
+        """Raises AlreadyExistsError where it is there."""
+        ...
+
+    def drop_namespace(self, namespace: Identifier) -> None:
+        """Raises NoSuchNamespaceError, NamespaceNotEmptyError."""
+        ...
+
+    def namespace_properties(self, namespace: Identifier) -> dict[str, str]:
+        """Raises NoSuchNamespaceError."""
+        ...
+
+    def update_namespace_properties(
+        self, namespace: Identifier, removals: Sequence[str], updates: Mapping[str, str]
+    ) -> None:
+        """Raises NoSuchNamespaceError; UnsupportedFeatureError where there are no properties."""
         ...

@@ -4,17 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from difflib import get_close_matches
+from importlib.util import find_spec
 
 from icebergds.catalog.base import Catalog
+from icebergds.catalog.config import catalog_properties
 from icebergds.catalog.filesystem import file_system_catalog
 from icebergds.errors import InvalidOptionError
 from icebergds.io.fileio import FileIO
-
-_FACTORIES: dict[str, Callable[[str, Mapping[str, str], FileIO], Catalog]] = {
-    "filesystem": file_system_catalog,
-    # The name that Java Iceberg has for the same layout.
-    "hadoop": file_system_catalog,
-}
 
 
 def load_catalog(
@@ -23,18 +19,24 @@ def load_catalog(
     *,
     location_map: Mapping[str, str] | None = None,
 ) -> Catalog:
-    """A catalog by its properties.
+    """A catalog by its properties, and by what the environment and `.pyiceberg.yaml` add to them.
 
     Args:
-        name: how messages name the catalog.
-        properties: `type` (`filesystem` by default), what the type asks for (`warehouse`), and
-            properties of the storage (`s3.endpoint` and the like).
+        name: the catalog's name; what an SQL catalog has belongs to it.
+        properties: `type`, which `uri` or else `warehouse` tells by default, what the type asks
+            for, and properties of the storage (`s3.endpoint` and the like).
         location_map: prefixes of locations and what stands in for them.
 
     Raises:
         InvalidOptionError: an unknown type, or a property that the type needs is missing.
     """
-    kind = properties.get("type", "filesystem").lower()
+    properties = catalog_properties(name, properties)
+    kind = (properties.get("type") or _inferred(name, properties)).lower()
+    if kind == "rest":
+        raise InvalidOptionError(
+            f"catalog {name} is one of type rest, by its type or the scheme of its uri; such "
+            f"catalogs cannot be used yet, expected one of {', '.join(sorted(_FACTORIES))}"
+        )
     factory = _FACTORIES.get(kind)
     if factory is None:
         near = get_close_matches(kind, _FACTORIES, n=1)
@@ -43,4 +45,51 @@ def load_catalog(
             f"catalog {name}: unknown type {kind!r}, expected one of "
             f"{', '.join(sorted(_FACTORIES))}{hint}"
         )
-    return factory(name, properties, FileIO(properties, location_map or {}))
+    # Storage goes to executors, so it does not learn the catalog's uri and password.
+    storage = {k: v for k, v in properties.items() if "." in k and not k.startswith("jdbc.")}
+    return factory(name, properties, FileIO(storage, location_map or {}))
+
+
+def _sql_catalog(name: str, properties: Mapping[str, str], io: FileIO) -> Catalog:
+    """An SQL catalog, whose packages are there only where one is wanted."""
+    if find_spec("sqlalchemy") is None:
+        raise InvalidOptionError(
+            f"catalog {name} is an SQL catalog, which needs SQLAlchemy: pip install "
+            "'icebergds[sql]', or 'icebergds[sql-postgres]' for PostgreSQL"
+        )
+    from icebergds.catalog.sql import sql_catalog
+
+    return sql_catalog(name, properties, io)
+
+
+_FACTORIES: dict[str, Callable[[str, Mapping[str, str], FileIO], Catalog]] = {
+    "filesystem": file_system_catalog,
+    # The names that Java Iceberg has for the same.
+    "hadoop": file_system_catalog,
+    "sql": _sql_catalog,
+    "jdbc": _sql_catalog,
+}
+_TYPES_BY_SCHEME = {
+    "postgresql": "sql",
+    "postgres": "sql",
+    "sqlite": "sql",
+    "jdbc": "sql",
+    "http": "rest",
+    "https": "rest",
+}
+
+
+def _inferred(name: str, properties: Mapping[str, str]) -> str:
+    """The type that is meant where none is given."""
+    uri = properties.get("uri")
+    if not uri:
+        return "filesystem"
+    # postgresql+psycopg: names the driver too.
+    scheme = uri.partition(":")[0].partition("+")[0].lower()
+    kind = _TYPES_BY_SCHEME.get(scheme)
+    if kind is None:
+        raise InvalidOptionError(
+            f"catalog {name}: the scheme {scheme!r} of its uri does not tell its type; set "
+            f"option('catalog.type', ...) to one of {', '.join(sorted(_FACTORIES))}"
+        )
+    return kind

@@ -8,11 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from icebergds.catalog.filesystem import (
-    FileSystemCatalog,
-    find_newest_metadata,
-    load_from_location,
-)
+from icebergds.catalog.filesystem import FileSystemCatalog
+from icebergds.catalog.metadata_files import find_newest_metadata, load_from_location
 from icebergds.errors import (
     InvalidMetadataError,
     InvalidOptionError,

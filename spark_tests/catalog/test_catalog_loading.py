@@ -8,7 +8,8 @@ import pytest
 
 from icebergds.catalog.filesystem import FileSystemCatalog
 from icebergds.catalog.loading import load_catalog
-from icebergds.errors import InvalidOptionError
+from icebergds.catalog.sql import SqlCatalog
+from icebergds.errors import IcebergError, InvalidOptionError
 
 
 @pytest.mark.parametrize(
@@ -44,3 +45,37 @@ def test_storage_properties_and_mapped_locations_reach_the_files(tmp_path: Path)
     assert isinstance(catalog, FileSystemCatalog)
     assert catalog.io.properties["s3.endpoint"] == "http://localhost:1"
     assert dict(catalog.io.location_map) == {"s3://b/": str(tmp_path)}
+
+
+@pytest.mark.parametrize("kind", ["sql", "SQL", "jdbc", None])
+def test_a_database_is_an_sql_catalog(tmp_path: Path, kind: str | None) -> None:
+    given = {"uri": f"sqlite:///{tmp_path}/c.db", "warehouse": str(tmp_path)}
+    catalog = load_catalog("lake", given | ({"type": kind} if kind else {}))
+    assert isinstance(catalog, SqlCatalog)
+    assert (catalog.name, catalog.warehouse) == ("lake", str(tmp_path))
+
+
+@pytest.mark.parametrize(
+    "uri", ["postgresql://u@localhost:1/db", "jdbc:postgresql://localhost:1/db"]
+)
+def test_a_database_server_is_an_sql_catalog(uri: str) -> None:
+    with pytest.raises(IcebergError, match=r"its database .* cannot be"):
+        load_catalog("lake", {"uri": uri})
+
+
+@pytest.mark.parametrize(
+    "given", [{"type": "rest"}, {"uri": "http://localhost:1"}, {"uri": "https://example.org/v1"}]
+)
+def test_a_rest_catalog_is_refused_by_name(given: dict[str, str]) -> None:
+    with pytest.raises(InvalidOptionError, match="catalog lake is one of type rest"):
+        load_catalog("lake", given)
+
+
+def test_a_uri_that_tells_no_type_needs_one() -> None:
+    with pytest.raises(InvalidOptionError, match=r"scheme 'thrift'.*catalog\.type"):
+        load_catalog("lake", {"uri": "thrift://localhost:9083"})
+
+
+def test_the_environment_is_asked(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("PYICEBERG_CATALOG__LAKE__URI", f"sqlite:///{tmp_path}/c.db")
+    assert isinstance(load_catalog("lake", {}), SqlCatalog)

@@ -1,0 +1,128 @@
+"""Properties of catalogs from the environment and from PyIceberg's configuration file.
+
+A catalog `lake` takes them from variables such as `PYICEBERG_CATALOG__LAKE__URI`, and from
+
+    catalog:
+      lake:
+        uri: postgresql://db.example.org/lake
+
+in the first `.pyiceberg.yaml` found, looked for as PyIceberg does.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator, Mapping
+from importlib import import_module
+from pathlib import Path
+from typing import Any
+
+from icebergds.errors import InvalidOptionError
+
+__all__ = ["catalog_properties", "default_catalog_name"]
+
+
+def catalog_properties(name: str, given: Mapping[str, str]) -> dict[str, str]:
+    """The properties of a catalog from all places.
+
+    Args:
+        name: the catalog's name, in which case does not matter.
+        given: properties that win over the environment, which wins over the file; an empty one
+            does not.
+
+    Raises:
+        InvalidOptionError: the configuration file cannot be read or is malformed.
+    """
+    found = _from_file(name) | _from_environment(name)
+    for key, value in given.items():
+        found[key] = value or found.get(key, value)
+    return found
+
+
+def default_catalog_name() -> str:
+    """The `default-catalog` of the environment or the configuration file, or else `default`.
+
+    Raises:
+        InvalidOptionError: the configuration file cannot be read or is malformed.
+    """
+    for path, value in _variables():
+        if path == [_DEFAULT] and value:
+            return value
+    file, configured = _configuration()
+    return _text(file, _DEFAULT, configured.get(_DEFAULT, "")) or "default"
+
+
+_FILE = ".pyiceberg.yaml"
+_PREFIX = "pyiceberg_"
+_CATALOG = "catalog"
+_DEFAULT = "default-catalog"
+
+
+def _from_environment(name: str) -> dict[str, str]:
+    found = {}
+    for path, value in _variables():
+        if len(path) == 3 and path[:2] == [_CATALOG, name.lower()]:
+            found[path[2]] = value
+    return found
+
+
+def _variables() -> Iterator[tuple[list[str], str]]:
+    """What variables set, as paths into the configuration file."""
+    for variable, value in os.environ.items():
+        if variable.lower().startswith(_PREFIX):
+            parts = variable.lower().removeprefix(_PREFIX).split("__", maxsplit=2)
+            yield [part.replace("__", ".").replace("_", "-") for part in parts], value
+
+
+def _from_file(name: str) -> dict[str, str]:
+    file, configured = _configuration()
+    catalogs = _mapping(file, _CATALOG, configured.get(_CATALOG) or {})
+    key = f"{_CATALOG}.{name.lower()}"
+    properties = _mapping(file, key, catalogs.get(name.lower()) or {})
+    return {k: _text(file, f"{key}.{k}", value) for k, value in properties.items()}
+
+
+def _configuration() -> tuple[Path, Mapping[str, Any]]:
+    """The first configuration file that is there and not empty, and what is in it."""
+    directories = [os.environ.get("PYICEBERG_HOME"), os.path.expanduser("~"), os.getcwd()]
+    for directory in directories:
+        file = Path(directory or "", _FILE)
+        if directory and file.is_file() and (content := _parsed(file)):
+            return file, _mapping(file, "the file", content)
+    return Path(_FILE), {}
+
+
+def _parsed(file: Path) -> Any:
+    try:
+        yaml = import_module("yaml")
+    except ImportError as error:
+        raise InvalidOptionError(
+            f"the configuration file {file} needs PyYAML: pip install 'icebergds[yaml]', or remove "
+            "the file"
+        ) from error
+    try:
+        # Leaves every scalar the text that it is: catalogs' properties are texts.
+        return yaml.load(file.read_text(encoding="utf-8"), Loader=yaml.BaseLoader)
+    except (OSError, UnicodeDecodeError, yaml.YAMLError) as error:
+        raise InvalidOptionError(
+            f"the configuration file {file} cannot be read: {error}"
+        ) from error
+
+
+def _mapping(file: Path, key: str, value: object) -> dict[str, Any]:
+    """A mapping with keys in lower case."""
+    if not isinstance(value, dict):
+        raise InvalidOptionError(
+            f"the configuration file {file} is malformed: {key} is {value!r}, expected "
+            f"`{_CATALOG}:`, below it names of catalogs, and below these properties such as uri"
+        )
+    return {str(k).lower(): v for k, v in value.items()}
+
+
+def _text(file: Path, key: str, value: object) -> str:
+    if not isinstance(value, str):
+        raise InvalidOptionError(
+            f"the configuration file {file} is malformed: {key} is {value!r}, expected a text; "
+            "names of properties have dots, such as s3.endpoint"
+        )
+    return value

@@ -1,0 +1,133 @@
+"""Finding the metadata of a table named by its location.
+
+A table's metadata directory holds `v<N>.metadata.json` (tables committed by creating that file, as
+Hadoop tables are) or `<N>-<uuid>.metadata.json` (tables committed by a catalog), either compressed
+with gzip and `.gz` before or after `.metadata.json`. The directory is listed and the highest
+version wins: `version-hint.text` may be stale, so it only decides between files of one version.
+"""
+
+from __future__ import annotations
+
+import re
+
+from icebergds.commit.operations import TableState
+from icebergds.errors import InvalidMetadataError, MissingFileError, NoSuchTableError
+from icebergds.io.fileio import FileIO
+from icebergds.spec.metadata_json import parse_metadata
+
+VERSION_HINT = "version-hint.text"
+
+
+def load_from_location(io: FileIO, location: str, name: str | None = None) -> TableState:
+    """The table at a location, or the one that a metadata file describes.
+
+    Args:
+        location: a table's root directory, or the path of a `*.metadata.json` file.
+        name: how messages name the table; the location by default.
+
+    Raises:
+        NoSuchTableError: there is no metadata at the location.
+        InvalidMetadataError: the metadata is damaged, or which of several files is newest is open.
+        UnsupportedFeatureError: the table's format version is above 3.
+    """
+    name = name or location
+    if is_metadata_file(location):
+        return _load(io, location, name)
+    missing = None
+    while True:
+        newest = find_newest_metadata(io, location.rstrip("/"), name)
+        try:
+            return _load(io, newest, name)
+        except NoSuchTableError:
+            # Many commits since it was listed may have deleted it; then there is a newer one.
+            if newest == missing:
+                raise
+            missing = newest
+
+
+def find_newest_metadata(io: FileIO, location: str, name: str) -> str:
+    """The path of the newest metadata file of the table at `location`.
+
+    Raises:
+        NoSuchTableError: no metadata file is there.
+        InvalidMetadataError: several files claim the highest version.
+    """
+    directory = metadata_directory(location)
+    versions = list_versions(io, location)
+    if not versions:
+        raise _no_such_table(io, name, directory)
+    newest = versions[max(versions)]
+    if len(newest) > 1:
+        newest = _hinted(io, directory, newest) or newest
+    if len(newest) > 1:
+        raise InvalidMetadataError(
+            f"table {name}: {len(newest)} metadata files of {directory} claim version "
+            f"{max(versions)} ({', '.join(sorted(newest))}) and only the catalog that committed "
+            "knows which one is the table; load the metadata file itself, or use the catalog"
+        )
+    return f"{directory}/{newest[0]}"
+
+
+def metadata_directory(location: str) -> str:
+    """Where the metadata files of the table at a location are."""
+    return f"{location}/metadata"
+
+
+def list_versions(io: FileIO, location: str) -> dict[int, list[str]]:
+    """Names of a table's metadata files by version; empty where there is no table."""
+    try:
+        files = io.list(metadata_directory(location))
+    except MissingFileError:
+        return {}
+    versions: dict[int, list[str]] = {}
+    for file in files:
+        if (match := _METADATA_FILE.match(file)) is not None and not _TEMPORARY.match(file):
+            versions.setdefault(int(match["v"] or match["n"]), []).append(file)
+    return versions
+
+
+def own_version(file: str) -> int | None:
+    """The version of a metadata file named `v<N>`; None for those of catalogs and other files."""
+    match = _METADATA_FILE.match(file)
+    return None if match is None or match["v"] is None else int(match["v"])
+
+
+def is_metadata_file(location: str) -> bool:
+    """Whether a location is a metadata file's, by its name."""
+    return location.endswith((".metadata.json", ".metadata.json.gz"))
+
+
+_METADATA_FILE = re.compile(
+    r"^(?:v(?P<v>\d+)|(?P<n>\d+)-[^/]+?)(?:\.gz\.metadata\.json|\.metadata\.json(?:\.gz)?)$",
+    re.ASCII,
+)
+# Commits by rename write under such a name first: what is left of them was never committed.
+_TEMPORARY = re.compile(r"^[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}\.", re.IGNORECASE)
+
+
+def _load(io: FileIO, metadata_location: str, name: str) -> TableState:
+    try:
+        data = io.read_bytes(metadata_location)
+    except MissingFileError as error:
+        raise NoSuchTableError(f"table {name}: {error}") from None
+    return TableState(name, metadata_location, parse_metadata(data, metadata_location), io)
+
+
+def _hinted(io: FileIO, directory: str, candidates: list[str]) -> list[str]:
+    """The candidates whose name the version hint spells out."""
+    try:
+        hint = io.read_bytes(f"{directory}/{VERSION_HINT}").decode("utf-8").strip()
+    except (MissingFileError, UnicodeDecodeError):
+        return []
+    names = {hint, f"v{hint}"}
+    return [c for c in candidates if c in names or c.split(".", 1)[0] in names]
+
+
+def _no_such_table(io: FileIO, name: str, directory: str) -> NoSuchTableError:
+    place = io.resolve(directory)
+    where = directory if place == directory else f"{directory} (looked for at {place})"
+    return NoSuchTableError(
+        f"table {name}: no metadata file (v<N>.metadata.json or <N>-<uuid>.metadata.json) in "
+        f"{where}; give the table's root directory, a metadata file, or a catalog and an "
+        "identifier (option('catalog', ...))"
+    )

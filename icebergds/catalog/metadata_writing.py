@@ -1,0 +1,100 @@
+"""Metadata files of tables whose catalog keeps which one is current: `<N>-<uuid>.metadata.json`."""
+
+from __future__ import annotations
+
+import gzip
+import logging
+import re
+import uuid
+
+from icebergds.catalog.metadata_files import metadata_directory, own_version
+from icebergds.errors import IcebergError, InvalidOptionError
+from icebergds.io.fileio import FileIO
+from icebergds.spec.metadata import TableMetadata
+from icebergds.spec.metadata_json import serialise_metadata
+from icebergds.spec.table_properties import (
+    METADATA_COMPRESSION,
+    METADATA_COMPRESSION_DEFAULT,
+    METADATA_DELETE_AFTER_COMMIT_ENABLED,
+    METADATA_DELETE_AFTER_COMMIT_ENABLED_DEFAULT,
+    METADATA_PATH,
+    bool_property,
+)
+
+_LOG = logging.getLogger(__name__)
+
+
+def write_next_metadata(
+    io: FileIO, metadata: TableMetadata, base_location: str | None, name: str
+) -> str:
+    """Writes metadata to a new file; gives its location.
+
+    Args:
+        base_location: the metadata file that it follows; None for a new table.
+        name: how messages name the table.
+
+    Raises:
+        InvalidOptionError: the table asks for a compression that metadata files cannot have.
+        IcebergError: the file could not be written.
+    """
+    codec = metadata.properties.get(METADATA_COMPRESSION, METADATA_COMPRESSION_DEFAULT).lower()
+    if codec not in ("none", "gzip"):
+        raise InvalidOptionError(
+            f"table {name}: the property {METADATA_COMPRESSION} is {codec!r}, expected none or gzip"
+        )
+    data = serialise_metadata(metadata)
+    suffix = ".metadata.json"
+    if codec == "gzip":
+        data, suffix = gzip.compress(data), ".gz.metadata.json"
+    directory = metadata.properties.get(METADATA_PATH) or metadata_directory(
+        metadata.location.rstrip("/")
+    )
+    version = 0 if base_location is None else _version(base_location) + 1
+    location = f"{directory.rstrip('/')}/{version:05d}-{uuid.uuid4()}{suffix}"
+    try:
+        io.write(location, data)
+    except Exception as error:
+        delete_quietly(io, location, name)
+        if isinstance(error, IcebergError):
+            raise
+        raise IcebergError(
+            f"table {name} was not changed: its metadata file {location} could not be written: "
+            f"{error}"
+        ) from error
+    return location
+
+
+def delete_quietly(io: FileIO, location: str, name: str) -> None:
+    """Deletes a metadata file that no table has."""
+    try:
+        io.delete(location)
+    except Exception as error:
+        _LOG.warning("table %s: %s was not deleted: %s", name, location, error)
+
+
+def delete_unlogged(io: FileIO, base: TableMetadata, metadata: TableMetadata, name: str) -> None:
+    """Deletes metadata files that left the log, where the table asks for it."""
+    kept = {entry.metadata_file for entry in metadata.metadata_log}
+    removed = [e.metadata_file for e in base.metadata_log if e.metadata_file not in kept]
+    try:
+        if removed and bool_property(
+            metadata.properties,
+            METADATA_DELETE_AFTER_COMMIT_ENABLED,
+            METADATA_DELETE_AFTER_COMMIT_ENABLED_DEFAULT,
+        ):
+            io.delete_all(removed)
+    except Exception as error:
+        _LOG.warning("table %s: old metadata files were not deleted: %s", name, error)
+
+
+_NUMBER = re.compile(r"([0-9]+)-")
+
+
+def _version(location: str) -> int:
+    """The version in a metadata file's name; -1 where there is none."""
+    file = location.rpartition("/")[2]
+    if (match := _NUMBER.match(file)) is not None:
+        return int(match[1])
+    # A table that was one by location goes on counting, so that its newest file stays the highest.
+    version = own_version(file)
+    return -1 if version is None else version

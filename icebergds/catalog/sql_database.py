@@ -1,0 +1,115 @@
+"""Transactions in a catalog's database, with what is known of them when they fail."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from sqlalchemy import Connection, Engine, Executable, Select
+from sqlalchemy.exc import IntegrityError, OperationalError, SQLAlchemyError
+
+from icebergds.errors import CommitStateUnknownError, IcebergError
+
+
+@dataclass(frozen=True, slots=True)
+class Write:
+    """What became of a transaction.
+
+    Attributes:
+        rows: how many rows its last statement changed; 0 where it failed.
+        error: why it failed.
+        ended: whether it is certain that it is over. One whose answer was lost may still be
+            committed.
+    """
+
+    rows: int
+    error: Exception | None = None
+    ended: bool = True
+
+    @property
+    def reason(self) -> str:
+        """The driver's message, without the statement and its values."""
+        return _reason(self.error)
+
+    @property
+    def is_duplicate(self) -> bool:
+        """Whether it failed because there is a row of the same key."""
+        return self.ended and isinstance(self.error, IntegrityError)
+
+    @property
+    def is_passing(self) -> bool:
+        """Whether it failed of what may be over soon: locks, deadlocks, serialisation."""
+        return self.ended and isinstance(self.error, OperationalError)
+
+
+@dataclass(frozen=True, slots=True)
+class Database:
+    """The database of a catalog."""
+
+    catalog: str
+    engine: Engine
+
+    def read(self, statement: Select[Any]) -> list[tuple[Any, ...]]:
+        """The rows of a query. Raises IcebergError where the database fails."""
+        try:
+            with self.engine.connect() as connection:
+                return [tuple(row) for row in connection.execute(statement)]
+        except SQLAlchemyError as error:
+            raise self.failure("cannot be read", error) from error
+
+    def write(self, *statements: Executable) -> Write:
+        """Executes statements in one transaction and commits it.
+
+        Raises:
+            IcebergError: there is no connection, so nothing was executed.
+        """
+        try:
+            connection = self.engine.connect()
+        except SQLAlchemyError as error:
+            raise self.failure("cannot be reached", error) from error
+        with connection:
+            try:
+                rows = 0
+                for statement in statements:
+                    rows = connection.execute(statement).rowcount
+                connection.commit()
+            except Exception as error:
+                return Write(0, error, ended=_is_rolled_back(connection))
+        return Write(rows)
+
+    def require(self, write: Write, what: str) -> int:
+        """How many rows a transaction changed.
+
+        Raises:
+            IcebergError: it failed.
+            CommitStateUnknownError: it failed, and may be committed nevertheless.
+        """
+        if write.error is None:
+            return write.rows
+        if write.ended:
+            raise self.failure(f"refused to {what}", write.error) from write.error
+        raise CommitStateUnknownError(
+            f"catalog {self.catalog}: the connection to its database was lost on the way to "
+            f"{what}, and it is not known whether that was done: {_reason(write.error)}"
+        ) from write.error
+
+    def failure(self, what: str, error: Exception) -> IcebergError:
+        where = self.engine.url.render_as_string(hide_password=True)
+        return IcebergError(
+            f"catalog {self.catalog}: its database {where} {what}: {_reason(error)}"
+        )
+
+
+def _is_rolled_back(connection: Connection) -> bool:
+    """Whether the database confirms that a transaction that failed is over."""
+    if connection.invalidated or connection.closed:
+        return False
+    try:
+        connection.rollback()
+    except Exception:
+        return False
+    return not connection.invalidated
+
+
+def _reason(error: Exception | None) -> str:
+    return str(getattr(error, "orig", None) or error).strip()

@@ -1,0 +1,126 @@
+"""From a catalog's properties to the URL of its database."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from importlib.util import find_spec
+
+from sqlalchemy.engine import URL, make_url
+from sqlalchemy.exc import ArgumentError
+
+from icebergds.errors import InvalidOptionError
+
+JDBC_PREFIX = "jdbc."
+
+
+def database_url(catalog: str, properties: Mapping[str, str], directory: str) -> URL:
+    """The URL of a catalog's database.
+
+    Args:
+        properties: `uri`, as SQLAlchemy has it or as Java does (`jdbc:...`), and `jdbc.user`,
+            `jdbc.password` and other parameters of the connection.
+        directory: what relative paths of SQLite files are relative to.
+
+    Raises:
+        InvalidOptionError: the URL is missing, malformed or of a database in memory.
+    """
+    uri = properties.get("uri")
+    if not uri:
+        raise InvalidOptionError(
+            f"catalog {catalog} is an SQL catalog and needs a database: set "
+            "option('catalog.uri', 'postgresql://user:password@host/database') or "
+            "'sqlite:////path/to/catalog.db'"
+        )
+    if uri.startswith("jdbc:sqlite:"):
+        path = uri.removeprefix("jdbc:sqlite:").removeprefix("file:")
+        if "?" in path:
+            raise InvalidOptionError(
+                f"catalog {catalog}: parameters after '?' in a jdbc:sqlite: uri are not supported"
+            )
+        url = URL.create("sqlite", database=path)
+    else:
+        url = _parsed(catalog, uri.removeprefix("jdbc:"))
+    if url.get_backend_name() in ("postgresql", "postgres"):
+        given = _connection_properties(properties)
+        if uri.startswith("jdbc:"):
+            given = {**{key: _last(value) for key, value in url.query.items()}, **given}
+            url = url.set(query={})
+        return _postgresql(catalog, url, given)
+    if url.get_backend_name() == "sqlite":
+        return _sqlite(catalog, url, directory)
+    if uri.startswith("jdbc:"):
+        raise InvalidOptionError(
+            f"catalog {catalog}: of jdbc: uris those of PostgreSQL and SQLite are understood; give "
+            "SQLAlchemy's uri of the database"
+        )
+    return url
+
+
+_OWN_JDBC_PROPERTIES = ("schema-version", "strict-mode", "init-catalog-tables")
+# The JDBC driver's names to libpq's.
+_PARAMETERS = {
+    "sslmode": "sslmode",
+    "sslrootcert": "sslrootcert",
+    "sslcert": "sslcert",
+    "sslkey": "sslkey",
+    "ApplicationName": "application_name",
+    "connectTimeout": "connect_timeout",
+    "options": "options",
+}
+
+
+def _parsed(catalog: str, uri: str) -> URL:
+    try:
+        return make_url(uri)
+    except (ArgumentError, ValueError):
+        # Its own message repeats the uri, with the password.
+        raise InvalidOptionError(
+            f"catalog {catalog}: the uri of its database cannot be parsed; expected "
+            "postgresql://user:password@host:port/database, sqlite:////path/to/catalog.db or "
+            "another of SQLAlchemy's forms, with special characters percent-encoded"
+        ) from None
+
+
+def _connection_properties(properties: Mapping[str, str]) -> dict[str, str]:
+    given = {
+        key.removeprefix(JDBC_PREFIX): value
+        for key, value in properties.items()
+        if key.startswith(JDBC_PREFIX)
+    }
+    return {key: value for key, value in given.items() if key not in _OWN_JDBC_PROPERTIES}
+
+
+def _postgresql(catalog: str, url: URL, given: dict[str, str]) -> URL:
+    """The URL with parameters of the JDBC driver, and with a driver that is installed."""
+    user, password = given.pop("user", None), given.pop("password", None)
+    if unknown := [key for key in given if key not in _PARAMETERS]:
+        raise InvalidOptionError(
+            f"catalog {catalog}: the connection parameter {unknown[0]!r} is not understood, "
+            f"expected one of user, password, {', '.join(_PARAMETERS)}; for others give "
+            "SQLAlchemy's uri, postgresql://user:password@host/database?name=value"
+        )
+    if url.drivername in ("postgresql", "postgres"):
+        old = find_spec("psycopg") is None and find_spec("psycopg2") is not None
+        url = url.set(drivername="postgresql+psycopg2" if old else "postgresql+psycopg")
+    if user is not None:
+        url = url.set(username=user)
+    if password is not None:
+        url = url.set(password=password)
+    return url.update_query_dict({_PARAMETERS[key]: value for key, value in given.items()})
+
+
+def _sqlite(catalog: str, url: URL, directory: str) -> URL:
+    database = url.database or ""
+    if database in ("", ":memory:") or database.startswith("file::memory:"):
+        raise InvalidOptionError(
+            f"catalog {catalog}: a database in memory is seen by one connection alone, while Spark "
+            "plans and commits in other processes; give a file, sqlite:////path/to/catalog.db"
+        )
+    if database.startswith("file:"):
+        return url
+    return url.set(database=os.path.join(directory, database))
+
+
+def _last(value: str | tuple[str, ...]) -> str:
+    return value if isinstance(value, str) else value[-1]

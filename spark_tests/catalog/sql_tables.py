@@ -1,0 +1,58 @@
+"""Catalogs and tables for tests of the SQL catalog."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from sqlalchemy import create_engine, text
+from sqlalchemy.pool import NullPool
+
+from icebergds.catalog.base import Identifier
+from icebergds.catalog.loading import load_catalog
+from icebergds.catalog.sql import SqlCatalog
+from icebergds.commit.operations import TableState
+from icebergds.spec.new_table import new_table_updates
+from icebergds.spec.schema import Schema
+from icebergds.spec.types import LONG, NestedField
+from icebergds.spec.updates import SetProperties, TableUpdate
+
+SCHEMA = Schema((NestedField(1, "id", LONG),))
+TABLE: Identifier = ("db", "t")
+
+
+def open_sql_catalog(uri: str, tmp_path: Path, **properties: str) -> SqlCatalog:
+    given = {"uri": uri, "warehouse": str(tmp_path / "warehouse"), **properties}
+    catalog = load_catalog("lake", given)
+    assert isinstance(catalog, SqlCatalog)
+    return catalog
+
+
+def new_table(
+    catalog: SqlCatalog, identifier: Identifier = TABLE, **properties: str
+) -> list[TableUpdate]:
+    location = catalog.new_table_location(identifier)
+    return new_table_updates(SCHEMA, location=location, properties=properties)
+
+
+def create_table(catalog: SqlCatalog, properties: dict[str, str] | None = None) -> TableState:
+    catalog.create_namespace(TABLE[:-1], {})
+    return catalog.create(TABLE, new_table(catalog, **(properties or {})))
+
+
+def set_property(catalog: SqlCatalog, key: str = "k") -> TableState:
+    operations = catalog.operations(TABLE)
+    return operations.commit(operations.refresh(), [], [SetProperties({key: "v"})])
+
+
+def metadata_files(state: TableState) -> set[str]:
+    return set(state.io.list(f"{state.metadata.location}/metadata"))
+
+
+def execute(uri: str, *statements: str) -> Sequence[tuple[Any, ...]]:
+    """Executes statements behind the catalog's back; gives the rows of the last."""
+    engine = create_engine(uri, poolclass=NullPool)
+    with engine.begin() as connection:
+        results = [connection.execute(text(statement)) for statement in statements]
+        return [tuple(row) for row in results[-1]] if results[-1].returns_rows else []

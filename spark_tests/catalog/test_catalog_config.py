@@ -1,0 +1,180 @@
+"""Catalogs' properties from the environment and from configuration files."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from pyiceberg.utils.config import Config
+
+from icebergds.catalog.config import catalog_properties, default_catalog_name
+from icebergds.errors import InvalidOptionError
+
+_FILE = """
+catalog:
+  Lake:
+    type: sql
+    URI: sqlite:////lake.db
+    s3.path-style-access: true
+    number: 010
+  other:
+    uri: http://localhost
+default-catalog: lake
+"""
+
+
+@pytest.fixture(autouse=True)
+def places(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> dict[str, Path]:
+    """Three empty directories that are looked in, and no variables."""
+    for variable in os.environ:
+        if variable.upper().startswith("PYICEBERG_"):
+            monkeypatch.delenv(variable)
+    places = {name: tmp_path / name for name in ("set", "home", "work")}
+    for place in places.values():
+        place.mkdir()
+    monkeypatch.setenv("PYICEBERG_HOME", str(places["set"]))
+    monkeypatch.setenv("HOME", str(places["home"]))
+    monkeypatch.chdir(places["work"])
+    return places
+
+
+def _write(place: Path, text: str = _FILE) -> None:
+    (place / ".pyiceberg.yaml").write_text(text, encoding="utf-8")
+
+
+def _as_pyiceberg(name: str) -> dict[str, object]:
+    return dict(Config().get_catalog_config(name) or {})
+
+
+# Configuration files.
+
+
+def test_given_properties_need_no_configuration() -> None:
+    assert catalog_properties("lake", {"warehouse": "/w"}) == {"warehouse": "/w"}
+
+
+def test_a_file_has_properties_of_catalogs(places: dict[str, Path]) -> None:
+    _write(places["home"])
+    expected = {
+        "type": "sql",
+        "uri": "sqlite:////lake.db",
+        "s3.path-style-access": "true",
+        "number": "010",
+    }
+    assert catalog_properties("lake", {}) == expected == _as_pyiceberg("lake")
+    assert catalog_properties("LAKE", {}) == expected
+    assert catalog_properties("missing", {}) == {} == _as_pyiceberg("missing")
+
+
+@pytest.mark.parametrize(
+    ("there", "found"),
+    [
+        (("set", "home", "work"), "set"),
+        (("home", "work"), "home"),
+        (("work",), "work"),
+    ],
+)
+def test_the_first_file_counts(places: dict[str, Path], there: tuple[str, ...], found: str) -> None:
+    for place in there:
+        _write(places[place], f"catalog:\n  lake:\n    uri: {place}\n")
+    assert catalog_properties("lake", {}) == {"uri": found} == _as_pyiceberg("lake")
+
+
+def test_an_empty_file_does_not_count(places: dict[str, Path]) -> None:
+    _write(places["set"], "# nothing yet\n")
+    _write(places["home"])
+    assert catalog_properties("other", {}) == {"uri": "http://localhost"}
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("catalog: lake", "catalog is 'lake', expected"),
+        ("- catalog", "the file is"),
+        ("catalog:\n  lake: sqlite", "catalog.lake is 'sqlite'"),
+        ("catalog:\n  lake:\n    s3:\n      endpoint: x", "catalog.lake.s3 is .* have dots"),
+        ("catalog:\n  lake:\n    uri: [a]", "catalog.lake.uri is"),
+        ("catalog: {", "cannot be read"),
+    ],
+)
+def test_a_malformed_file_is_named(places: dict[str, Path], text: str, message: str) -> None:
+    _write(places["home"], text)
+    file = places["home"] / ".pyiceberg.yaml"
+    with pytest.raises(InvalidOptionError, match=f"{file} .*{message}"):
+        catalog_properties("lake", {})
+
+
+def test_a_file_cannot_make_objects(places: dict[str, Path]) -> None:
+    _write(places["home"], "catalog:\n  lake:\n    uri: !!python/object/apply:os.getcwd []\n")
+    with pytest.raises(InvalidOptionError):
+        catalog_properties("lake", {})
+
+
+def test_a_file_needs_its_package_and_no_file_none(places: dict[str, Path]) -> None:
+    program = (
+        "import sys; sys.modules['yaml'] = None\n"
+        "from icebergds.catalog.config import catalog_properties\n"
+        "print(catalog_properties('lake', {'uri': 'x'}))"
+    )
+    command = [sys.executable, "-c", program]
+    without = subprocess.run(command, capture_output=True, text=True)
+    assert without.stdout == "{'uri': 'x'}\n"
+    _write(places["work"])
+    failed = subprocess.run(command, capture_output=True, text=True)
+    assert "pip install 'icebergds[yaml]'" in failed.stderr
+
+
+# Variables.
+
+
+@pytest.mark.parametrize(
+    ("variable", "key"),
+    [
+        ("PYICEBERG_CATALOG__LAKE__URI", "uri"),
+        ("pyiceberg_catalog__lake__uri", "uri"),
+        ("PYICEBERG_CATALOG__LAKE__S3__ACCESS_KEY_ID", "s3.access-key-id"),
+        ("PYICEBERG_CATALOG__LAKE__S3__A__B", "s3.a.b"),
+        ("PYICEBERG_CATALOG__LAKE__INIT_CATALOG_TABLES", "init-catalog-tables"),
+    ],
+)
+def test_variables_are_properties(monkeypatch: pytest.MonkeyPatch, variable: str, key: str) -> None:
+    monkeypatch.setenv(variable, "Value_1")
+    assert catalog_properties("lake", {}) == {key: "Value_1"} == _as_pyiceberg("lake")
+    assert catalog_properties("other", {}) == {}
+
+
+def test_underscores_of_names_are_dashes(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("PYICEBERG_CATALOG__MY_LAKE__URI", "x")
+    assert catalog_properties("my-lake", {}) == {"uri": "x"} == _as_pyiceberg("my-lake")
+
+
+def test_variables_of_other_things_are_left(monkeypatch: pytest.MonkeyPatch) -> None:
+    for variable in ("PYICEBERG_MAX_WORKERS", "PYICEBERG_CATALOG", "PYICEBERG_CATALOG__LAKE"):
+        monkeypatch.setenv(variable, "x")
+    assert catalog_properties("lake", {}) == {}
+
+
+# Which wins.
+
+
+def test_what_is_given_wins_over_variables_and_these_over_the_file(
+    places: dict[str, Path], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    _write(places["home"])
+    monkeypatch.setenv("PYICEBERG_CATALOG__LAKE__NUMBER", "2")
+    monkeypatch.setenv("PYICEBERG_CATALOG__LAKE__URI", "sqlite:////variable.db")
+    found = catalog_properties("lake", {"uri": "sqlite:////given.db", "type": ""})
+    assert (found["uri"], found["number"], found["type"]) == ("sqlite:////given.db", "2", "sql")
+
+
+def test_the_default_catalog_is_configured(
+    places: dict[str, Path], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert default_catalog_name() == "default" == Config().get_default_catalog_name()
+    _write(places["home"])
+    assert default_catalog_name() == "lake" == Config().get_default_catalog_name()
+    monkeypatch.setenv("PYICEBERG_DEFAULT_CATALOG", "mine")
+    assert default_catalog_name() == "mine" == Config().get_default_catalog_name()

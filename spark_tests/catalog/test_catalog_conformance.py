@@ -1,0 +1,54 @@
+"""The file system catalog does what every catalog must."""
+
+from __future__ import annotations
+
+import uuid
+from collections.abc import Iterator
+from functools import partial
+from pathlib import Path
+
+import fsspec
+import pytest
+
+from icebergds.catalog.filesystem import FileSystemCatalog
+from icebergds.io.fileio import FileIO
+from icebergds.testing.catalog_conformance import (
+    CatalogCapabilities,
+    CatalogConformance,
+    OpenCatalog,
+)
+
+_FILE_SYSTEM = CatalogCapabilities(
+    rename=False,
+    namespace_properties=False,
+    required_namespaces=False,
+    register=False,
+    keeps_metadata=False,
+)
+
+
+class TestLocalDisk(CatalogConformance):
+    capabilities = _FILE_SYSTEM
+
+    @pytest.fixture
+    def open_catalog(self, tmp_path: Path) -> OpenCatalog:
+        return partial(FileSystemCatalog, "lake", str(tmp_path / "ware house%20#1"), FileIO())
+
+
+class TestMemory(CatalogConformance):
+    capabilities = CatalogCapabilities(
+        rename=False,
+        namespace_properties=False,
+        required_namespaces=False,
+        register=False,
+        keeps_metadata=False,
+        processes=False,
+    )
+
+    @pytest.fixture
+    def open_catalog(self) -> Iterator[OpenCatalog]:
+        warehouse = f"/conformance-{uuid.uuid4()}"
+        yield partial(FileSystemCatalog, "lake", f"memory:/{warehouse}", FileIO())
+        fs = fsspec.filesystem("memory")
+        if fs.exists(warehouse):
+            fs.rm(warehouse, recursive=True)

@@ -1,0 +1,52 @@
+"""Many processes commit to one table of an SQL catalog."""
+
+from __future__ import annotations
+
+import multiprocessing
+from concurrent.futures import ProcessPoolExecutor
+from pathlib import Path
+
+from sql_tables import TABLE, create_table, metadata_files, open_sql_catalog
+
+from icebergds.commit.operations import TableState
+from icebergds.commit.retry import Change, commit_change
+from icebergds.spec.updates import SetProperties
+
+_PROCESSES = 8
+_COMMITS = 50
+
+
+def test_no_commit_of_many_processes_is_lost(database_uri: str, tmp_path: Path) -> None:
+    catalog = open_sql_catalog(database_uri, tmp_path)
+    retries = {
+        "commit.retry.num-retries": "10000",
+        "commit.retry.min-wait-ms": "10",
+        "commit.retry.max-wait-ms": "200",
+    }
+    created = create_table(catalog, retries)
+    with ProcessPoolExecutor(_PROCESSES, multiprocessing.get_context("spawn")) as pool:
+        done = [
+            pool.submit(_commit_many, database_uri, tmp_path, f"p{i}") for i in range(_PROCESSES)
+        ]
+        for future in done:
+            future.result(timeout=300)
+    state = catalog.load(TABLE)
+    keys = {f"p{i}.{j}" for i in range(_PROCESSES) for j in range(_COMMITS)}
+    assert keys <= state.metadata.properties.keys()
+    # One file for each commit and none for attempts that lost.
+    assert len(metadata_files(created)) == 1 + len(keys)
+    assert state.metadata_location.rpartition("/")[2].startswith(f"{len(keys):05d}-")
+
+
+def _commit_many(uri: str, tmp_path: Path, prefix: str) -> None:
+    operations = open_sql_catalog(uri, tmp_path).operations(TABLE)
+    for i in range(_COMMITS):
+        key = f"{prefix}.{i}"
+
+        def produce(_: TableState, key: str = key) -> Change:
+            return Change([], [SetProperties({key: "v"})])
+
+        def is_committed(state: TableState, key: str = key) -> bool:
+            return key in state.metadata.properties
+
+        commit_change(operations, produce, is_committed)

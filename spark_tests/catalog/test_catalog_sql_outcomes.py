@@ -1,0 +1,257 @@
+"""What a commit to an SQL catalog says when its database fails in the middle."""
+
+from __future__ import annotations
+
+import sqlite3
+import threading
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from breaking_proxy import BreakingProxy, Cut, breaking_proxy
+from postgres_server import PostgresServer
+from sql_tables import (
+    TABLE,
+    create_table,
+    execute,
+    metadata_files,
+    new_table,
+    open_sql_catalog,
+    set_property,
+)
+
+from icebergds.catalog.sql import SqlCatalog
+from icebergds.errors import (
+    CommitConflictError,
+    CommitStateUnknownError,
+    IcebergError,
+)
+from icebergds.spec.updates import SetProperties
+
+
+@pytest.fixture
+def proxy(postgres: PostgresServer) -> Iterator[BreakingProxy]:
+    with breaking_proxy(postgres.port) as proxy:
+        yield proxy
+
+
+@pytest.fixture
+def uri(postgres: PostgresServer) -> str:
+    return postgres.uri(postgres.new_database())
+
+
+@pytest.fixture
+def catalog(uri: str, tmp_path: Path) -> SqlCatalog:
+    """A catalog with a direct connection."""
+    return open_sql_catalog(uri, tmp_path)
+
+
+@pytest.fixture
+def proxied(
+    uri: str, catalog: SqlCatalog, postgres: PostgresServer, proxy: BreakingProxy, tmp_path: Path
+) -> SqlCatalog:
+    """The same catalog by way of the proxy."""
+    return open_sql_catalog(postgres.uri(uri.rpartition("/")[2], proxy.port), tmp_path)
+
+
+# The connection is lost.
+
+
+def test_a_commit_whose_answer_is_lost_is_found(
+    catalog: SqlCatalog, proxied: SqlCatalog, proxy: BreakingProxy
+) -> None:
+    create_table(catalog)
+    proxy.arm(Cut.AFTER)
+    committed = set_property(proxied)
+    assert catalog.load(TABLE) == committed
+    assert committed.metadata.properties["k"] == "v"
+
+
+def test_a_commit_that_others_built_on_is_found(
+    catalog: SqlCatalog, proxied: SqlCatalog, proxy: BreakingProxy
+) -> None:
+    create_table(catalog)
+    proxy.arm(Cut.AFTER, lambda: [set_property(catalog, f"later{i}") for i in range(3)])
+    committed = set_property(proxied)
+    loaded = catalog.load(TABLE).metadata
+    assert loaded.properties.keys() >= {"k", "later0", "later2"}
+    assert committed.metadata_location in [e.metadata_file for e in loaded.metadata_log]
+
+
+def test_a_commit_that_may_still_land_is_unknown_and_keeps_its_file(
+    catalog: SqlCatalog, proxied: SqlCatalog, proxy: BreakingProxy
+) -> None:
+    created = create_table(catalog)
+    proxy.arm(Cut.BEFORE)
+    with pytest.raises(CommitStateUnknownError, match=r"lake\.db\.t: whether .*00001-"):
+        set_property(proxied)
+    assert len(metadata_files(created)) == 2
+    assert "k" not in catalog.load(TABLE).metadata.properties
+
+
+def test_a_commit_that_others_overtook_is_a_conflict(
+    catalog: SqlCatalog, proxied: SqlCatalog, proxy: BreakingProxy
+) -> None:
+    created = create_table(catalog)
+    proxy.arm(Cut.BEFORE, lambda: [set_property(catalog, f"other{i}") for i in range(2)])
+    with pytest.raises(IcebergError) as raised:
+        set_property(proxied)
+    assert not raised.value.outcome_unknown
+    assert isinstance(raised.value, CommitConflictError)
+    assert len(metadata_files(created)) == 3
+
+
+def test_a_commit_older_than_the_log_is_unknown(
+    catalog: SqlCatalog, proxied: SqlCatalog, proxy: BreakingProxy
+) -> None:
+    created = create_table(catalog, {"write.metadata.previous-versions-max": "1"})
+    proxy.arm(Cut.BEFORE, lambda: [set_property(catalog, f"other{i}") for i in range(3)])
+    with pytest.raises(CommitStateUnknownError):
+        set_property(proxied)
+    assert len(metadata_files(created)) == 5
+
+
+def test_a_commit_to_a_table_dropped_since_is_unknown(
+    catalog: SqlCatalog, proxied: SqlCatalog, proxy: BreakingProxy
+) -> None:
+    create_table(catalog)
+    proxy.arm(Cut.AFTER, lambda: catalog.drop(TABLE))
+    with pytest.raises(CommitStateUnknownError):
+        set_property(proxied)
+
+
+def test_a_creation_whose_answer_is_lost_is_found(
+    catalog: SqlCatalog, proxied: SqlCatalog, proxy: BreakingProxy
+) -> None:
+    catalog.create_namespace(("db",), {})
+    proxy.arm(Cut.AFTER)
+    created = proxied.create(TABLE, new_table(proxied))
+    assert catalog.load(TABLE) == created
+
+
+def test_a_creation_that_may_still_land_is_unknown_and_keeps_its_file(
+    catalog: SqlCatalog, proxied: SqlCatalog, proxy: BreakingProxy
+) -> None:
+    catalog.create_namespace(("db",), {})
+    proxy.arm(Cut.BEFORE)
+    with pytest.raises(CommitStateUnknownError):
+        proxied.create(TABLE, new_table(proxied))
+    directory = f"{catalog.new_table_location(TABLE)}/metadata"
+    assert len(catalog.io.list(directory)) == 1
+
+
+def test_a_drop_whose_answer_is_lost_is_unknown(
+    catalog: SqlCatalog, proxied: SqlCatalog, proxy: BreakingProxy
+) -> None:
+    create_table(catalog)
+    proxy.arm(Cut.AFTER)
+    with pytest.raises(CommitStateUnknownError, match="drop table"):
+        proxied.drop(TABLE)
+
+
+# The database refuses.
+
+
+def test_a_commit_that_the_database_refuses_failed(catalog: SqlCatalog, uri: str) -> None:
+    created = create_table(catalog)
+    execute(uri, "ALTER TABLE iceberg_tables ADD CHECK (previous_metadata_location IS NULL)")
+    with pytest.raises(IcebergError, match=r"refused to change table lake\.db\.t") as raised:
+        set_property(catalog)
+    assert not raised.value.outcome_unknown
+    assert not raised.value.retryable
+    assert len(metadata_files(created)) == 1
+
+
+def test_a_commit_that_is_refused_at_its_end_failed(catalog: SqlCatalog, uri: str) -> None:
+    created = create_table(catalog)
+    execute(
+        uri,
+        "CREATE FUNCTION refuse() RETURNS trigger LANGUAGE plpgsql AS "
+        "$$ BEGIN RAISE EXCEPTION 'not today'; END $$",
+        "CREATE CONSTRAINT TRIGGER late AFTER UPDATE ON iceberg_tables "
+        "DEFERRABLE INITIALLY DEFERRED FOR EACH ROW EXECUTE FUNCTION refuse()",
+    )
+    with pytest.raises(IcebergError, match="not today") as raised:
+        set_property(catalog)
+    assert not raised.value.outcome_unknown
+    assert len(metadata_files(created)) == 1
+
+
+def test_a_creation_that_the_database_refuses_failed(catalog: SqlCatalog, uri: str) -> None:
+    execute(uri, "ALTER TABLE iceberg_tables ALTER COLUMN metadata_location TYPE VARCHAR(10)")
+    catalog.create_namespace(("db",), {})
+    with pytest.raises(IcebergError, match=r"refused to create table .*too long") as raised:
+        catalog.create(TABLE, new_table(catalog))
+    assert not raised.value.outcome_unknown
+    assert catalog.io.list(f"{catalog.new_table_location(TABLE)}/metadata") == []
+
+
+def test_a_commit_that_waits_for_a_lock_in_vain_can_be_tried_again(
+    catalog: SqlCatalog, uri: str, postgres: PostgresServer, tmp_path: Path
+) -> None:
+    created = create_table(catalog)
+    impatient = open_sql_catalog(f"{uri}?options=-c%20lock_timeout%3D100", tmp_path)
+    with postgres.connect(uri.rpartition("/")[2]) as connection:
+        connection.execute("SELECT * FROM iceberg_tables FOR UPDATE")
+        with pytest.raises(CommitConflictError, match="lock timeout"):
+            set_property(impatient)
+    assert len(metadata_files(created)) == 1
+    assert set_property(impatient).metadata.properties["k"] == "v"
+
+
+def test_a_commit_to_a_locked_file_can_be_tried_again(tmp_path: Path) -> None:
+    catalog = open_sql_catalog(f"sqlite:///{tmp_path}/c.db?timeout=0.1", tmp_path)
+    created = create_table(catalog)
+    other = sqlite3.connect(tmp_path / "c.db")
+    other.execute("BEGIN IMMEDIATE")
+    with pytest.raises(CommitConflictError, match="locked"):
+        set_property(catalog)
+    other.rollback()
+    other.close()
+    assert len(metadata_files(created)) == 1
+    assert set_property(catalog).metadata.properties["k"] == "v"
+
+
+def test_serializable_databases_lose_no_commit(
+    catalog: SqlCatalog, uri: str, tmp_path: Path
+) -> None:
+    create_table(catalog)
+    database = uri.rpartition("/")[2]
+    execute(uri, f"ALTER DATABASE {database} SET default_transaction_isolation = 'serializable'")
+
+    def commit(key: str) -> None:
+        operations = open_sql_catalog(uri, tmp_path).operations(TABLE)
+        while True:
+            try:
+                operations.commit(operations.refresh(), [], [SetProperties({key: "v"})])
+            except CommitConflictError:
+                continue
+            return
+
+    threads = [threading.Thread(target=commit, args=(f"k{i}",)) for i in range(8)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert catalog.load(TABLE).metadata.properties.keys() >= {f"k{i}" for i in range(8)}
+
+
+def test_a_metadata_file_that_cannot_be_written_leaves_the_table(
+    catalog: SqlCatalog, tmp_path: Path
+) -> None:
+    created = create_table(catalog)
+    (tmp_path / "file").write_text("")
+    operations = catalog.operations(TABLE)
+    updates = [SetProperties({"write.metadata.path": f"{tmp_path}/file/below"})]
+    with pytest.raises(IcebergError, match="was not changed") as raised:
+        operations.commit(created, [], updates)
+    assert not raised.value.outcome_unknown
+    assert catalog.load(TABLE).metadata == created.metadata
+
+
+def test_a_database_out_of_reach_is_named_without_its_password(
+    postgres: PostgresServer, tmp_path: Path
+) -> None:
+    with pytest.raises(IcebergError, match=r"catalog lake: its database .*127\.0\.0\.1") as raised:
+        open_sql_catalog("postgresql://me:secret@127.0.0.1:1/nowhere", tmp_path)
+    assert "secret" not in str(raised.value)

@@ -1,0 +1,204 @@
+"""From properties to the database of an SQL catalog."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+import time
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+import pytest
+from postgres_server import PostgresServer
+from sql_tables import create_table, execute, open_sql_catalog
+from sqlalchemy.dialects import postgresql
+from sqlalchemy.schema import CreateTable
+
+from icebergds.catalog.loading import load_catalog
+from icebergds.catalog.sql_tables import METADATA
+from icebergds.catalog.sql_url import database_url
+from icebergds.errors import InvalidOptionError
+
+
+def _url(directory: str = "/work", **properties: str) -> str:
+    return database_url("lake", properties, directory).render_as_string(hide_password=False)
+
+
+def test_sqlalchemys_uris_are_taken_as_they_are() -> None:
+    for uri in (
+        "postgresql+psycopg2://u:p%40@host:5433/db?sslmode=require",
+        "sqlite:////abs/path.db?timeout=3",
+        "mysql+pymysql://u:p@host/db?charset=utf8mb4",
+    ):
+        assert _url(uri=uri) == uri
+
+
+@pytest.mark.parametrize("scheme", ["postgresql", "postgres"])
+def test_postgresql_gets_a_driver_that_is_there(scheme: str) -> None:
+    assert _url(uri=f"{scheme}://u@host/db") == "postgresql+psycopg://u@host/db"
+
+
+def test_relative_files_are_made_absolute() -> None:
+    assert _url("/work", uri="sqlite:///data/c.db") == "sqlite:////work/data/c.db"
+    assert _url("/work", uri="jdbc:sqlite:c.db") == "sqlite:////work/c.db"
+
+
+@pytest.mark.parametrize(
+    ("uri", "expected"),
+    [
+        ("jdbc:sqlite:/abs/c.db", "sqlite:////abs/c.db"),
+        ("jdbc:sqlite:file:/abs/c.db", "sqlite:////abs/c.db"),
+        ("jdbc:postgresql://host/db", "postgresql+psycopg://me:p%40ss%3A1@host/db"),
+        (
+            "jdbc:postgresql://host:5433/db?user=other&sslmode=require&ApplicationName=app",
+            "postgresql+psycopg://me:p%40ss%3A1@host:5433/db?application_name=app&sslmode=require",
+        ),
+    ],
+)
+def test_javas_uris_are_understood(uri: str, expected: str) -> None:
+    properties = {"uri": uri, "jdbc.user": "me", "jdbc.password": "p@ss:1"}
+    if "sqlite" in uri:
+        properties = {"uri": uri}
+    assert sorted(_parts(_url(**properties))) == sorted(_parts(expected))
+
+
+def _parts(url: str) -> list[str]:
+    address, _, query = url.partition("?")
+    return [address, *query.split("&")]
+
+
+def test_user_and_password_may_be_in_javas_uri() -> None:
+    uri = "jdbc:postgresql://host/db?user=me&password=secret"
+    assert _url(uri=uri) == "postgresql+psycopg://me:secret@host/db"
+
+
+def test_other_javas_uris_are_refused() -> None:
+    with pytest.raises(InvalidOptionError, match="PostgreSQL and SQLite"):
+        _url(uri="jdbc:mysql://host/db")
+    with pytest.raises(InvalidOptionError, match="'loginTimeout' is not understood"):
+        _url(uri="jdbc:postgresql://host/db?loginTimeout=1")
+    with pytest.raises(InvalidOptionError, match="'useSSL' is not understood"):
+        _url(**{"uri": "jdbc:postgresql://host/db", "jdbc.useSSL": "true"})
+
+
+@pytest.mark.parametrize(
+    "uri", ["sqlite://", "sqlite:///:memory:", "jdbc:sqlite::memory:", "sqlite:///file::memory:"]
+)
+def test_a_database_in_memory_is_refused(uri: str) -> None:
+    with pytest.raises(InvalidOptionError, match="in memory"):
+        _url(uri=uri)
+
+
+def test_a_malformed_uri_is_not_repeated() -> None:
+    with pytest.raises(InvalidOptionError) as raised:
+        _url(uri="postgresql//me:secret@host/db")
+    assert "secret" not in str(raised.value)
+
+
+def test_an_sql_catalog_needs_a_uri() -> None:
+    with pytest.raises(InvalidOptionError, match=r"catalog lake.*catalog\.uri"):
+        load_catalog("lake", {"type": "sql", "warehouse": "/w"})
+
+
+def test_a_missing_driver_is_named() -> None:
+    with pytest.raises(InvalidOptionError, match=r"icebergds\[sql-postgres\]"):
+        load_catalog("lake", {"uri": "postgresql+pg8000://host/db"})
+
+
+def test_missing_packages_are_named() -> None:
+    program = (
+        "import sys; sys.modules['sqlalchemy'] = None\n"
+        "from icebergds.catalog.loading import load_catalog\n"
+        "load_catalog('lake', {'uri': 'sqlite:///c.db'})"
+    )
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True)
+    assert "InvalidOptionError: catalog lake" in done.stderr
+    assert "pip install 'icebergds[sql]'" in done.stderr
+
+
+def test_other_catalogs_do_not_import_sqlalchemy() -> None:
+    program = "import sys, icebergds.catalog.loading; assert 'sqlalchemy' not in sys.modules"
+    subprocess.run([sys.executable, "-c", program], check=True)
+
+
+def test_javas_uris_reach_the_same_catalog(postgres: PostgresServer, tmp_path: Path) -> None:
+    database = postgres.new_database()
+    create_table(open_sql_catalog(postgres.uri(database), tmp_path))
+    jdbc = f"jdbc:postgresql://127.0.0.1:{postgres.port}/{database}"
+    properties = {"jdbc.user": "tester", "jdbc.password": "any"}
+    catalog = open_sql_catalog(jdbc, tmp_path, **properties)
+    assert catalog.list_tables(("db",)) == [("db", "t")]
+
+
+# Options.
+
+
+def test_missing_tables_are_made_unless_told_otherwise(database_uri: str, tmp_path: Path) -> None:
+    with pytest.raises(InvalidOptionError, match="init_catalog_tables is false"):
+        open_sql_catalog(database_uri, tmp_path, init_catalog_tables="false")
+    open_sql_catalog(database_uri, tmp_path)
+    catalog = open_sql_catalog(database_uri, tmp_path, **{"jdbc.init-catalog-tables": "false"})
+    assert catalog.list_namespaces() == []
+
+
+def test_tables_that_are_there_are_not_touched(postgres: PostgresServer, tmp_path: Path) -> None:
+    database = postgres.new_database()
+    create_table(open_sql_catalog(postgres.uri(database), tmp_path))
+    execute(
+        postgres.uri(database),
+        "CREATE ROLE reader LOGIN",
+        "GRANT SELECT ON iceberg_tables, iceberg_namespace_properties TO reader",
+    )
+    uri = f"postgresql+psycopg://reader@127.0.0.1:{postgres.port}/{database}"
+    assert open_sql_catalog(uri, tmp_path).load(("db", "t")).metadata.location
+
+
+def test_tables_may_be_made_by_others_meanwhile(postgres: PostgresServer, tmp_path: Path) -> None:
+    database = postgres.new_database()
+    with postgres.connect(database) as other, ThreadPoolExecutor(1) as pool:
+        for table in METADATA.sorted_tables:
+            other.execute(str(CreateTable(table).compile(dialect=postgresql.dialect())).encode())
+        opening = pool.submit(open_sql_catalog, postgres.uri(database), tmp_path)
+        waiting = "SELECT 1 FROM pg_stat_activity WHERE datname = %s AND wait_event_type = 'Lock'"
+        with postgres.connect("postgres") as observer:
+            observer.autocommit = True
+            while not observer.execute(waiting, (database,)).fetchall():
+                assert not opening.done()
+        other.commit()
+        assert opening.result(timeout=60).list_namespaces() == []
+
+
+@pytest.mark.parametrize(
+    ("option", "message"),
+    [
+        ({"echo": "loud"}, "echo is 'loud'"),
+        ({"pool_pre_ping": "maybe"}, "pool_pre_ping is 'maybe'"),
+        ({"init_catalog_tables": "x"}, "init_catalog_tables is 'x'"),
+        ({"schema_version": "v2"}, "schema_version is 'v2'"),
+        ({"warehous": "/w"}, "did you mean 'warehouse'"),
+    ],
+)
+def test_malformed_options_are_refused(
+    tmp_path: Path, option: dict[str, str], message: str
+) -> None:
+    with pytest.raises(InvalidOptionError, match=message):
+        load_catalog("lake", {"uri": f"sqlite:///{tmp_path}/c.db", **option})
+
+
+def test_the_storage_does_not_learn_the_password(tmp_path: Path) -> None:
+    properties = {"jdbc.password": "secret", "s3.endpoint": "http://localhost:1"}
+    catalog = open_sql_catalog(f"sqlite:///{tmp_path}/c.db", tmp_path, **properties)
+    assert catalog.io.properties == {"s3.endpoint": "http://localhost:1"}
+
+
+def test_no_connection_is_left_open(postgres: PostgresServer, tmp_path: Path) -> None:
+    database = postgres.new_database()
+    catalog = open_sql_catalog(postgres.uri(database), tmp_path)
+    create_table(catalog)
+    query = "SELECT count(*) FROM pg_stat_activity WHERE datname = %s"
+    with postgres.connect("postgres") as connection:
+        connection.autocommit = True
+        deadline = time.monotonic() + 10
+        # A server process takes a moment to end.
+        while connection.execute(query, (database,)).fetchall() != [(0,)]:
+            assert time.monotonic() < deadline
