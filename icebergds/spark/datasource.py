@@ -5,25 +5,29 @@ from __future__ import annotations
 from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from pyspark.sql.datasource import DataSource
 from pyspark.sql.types import StructType
 
+from icebergds.catalog.metadata_files import load_from_location
 from icebergds.errors import InvalidOptionError
 from icebergds.scan.projection import metadata_columns, parse_column_list, project_columns
+from icebergds.spark.incoming import iceberg_schema, incoming_arrow_schema
 from icebergds.spark.reader import IcebergReader, PushdownReader
 from icebergds.spark.types import spark_schema
 from icebergds.spark.user_schema import project_user_schema
+from icebergds.spark.writer import IcebergWriter
 from icebergds.spec.schema import Schema
 from icebergds.spec.types import NestedField
 from icebergds.table.read_options import ReadOptions, parse_read_options
 from icebergds.table.reading import bound_filter
-from icebergds.table.table import load_state
 from icebergds.table.time_travel import resolve_snapshot
+from icebergds.table.write_options import parse_write_options
+from icebergds.table.writing import prepare_write
 
 if TYPE_CHECKING:
-    from icebergds.catalog.base import TableState
+    from icebergds.commit.operations import TableState
     from icebergds.spec.snapshot import Snapshot
 
 
@@ -37,11 +41,14 @@ class _Pin:
 
 
 class IcebergDataSource(DataSource):
-    """Reads Iceberg tables: `spark.read.format("icebergpy").load("<location>")`."""
+    """Reads and writes Iceberg tables: `spark.read.format("icebergpy").load("<location>")`."""
+
+    session_catalogs: ClassVar[Mapping[str, Mapping[str, str]]] = {}
+    """Properties of catalogs by name, from the configuration of the session that registered it."""
 
     def __init__(self, options: Mapping[str, str]) -> None:
         # Spark pickles this object after schema() and again with the reader: keep it small.
-        self.options = dict(options)
+        self.options = self._with_session_catalog(dict(options))
         self._pin: _Pin | None = None
         # Whether the columns are those of `schema()`, which Spark skips if the user gave a schema.
         self._chose_columns = False
@@ -74,6 +81,13 @@ class IcebergDataSource(DataSource):
         kind = PushdownReader if options.pushdown else IcebergReader
         return kind(options, state, snapshot, table_schema, columns)
 
+    def writer(self, schema: StructType, overwrite: bool) -> IcebergWriter:
+        """The writer of a DataFrame, once it is certain that its rows fit the table."""
+        options = parse_write_options(self.options)
+        incoming = incoming_arrow_schema(schema)
+        columns = iceberg_schema(schema)
+        return IcebergWriter(prepare_write(options, incoming, columns, overwrite=overwrite))
+
     def __getstate__(self) -> dict[str, Any]:
         # Spark pickles the source before it plans, and may plan a load more than once: what it
         # reads is settled by now, also where `schema()` was not called. Errors are the reader's.
@@ -82,26 +96,25 @@ class IcebergDataSource(DataSource):
                 self._resolve(parse_read_options(self.options))
         return self.__dict__
 
+    def _with_session_catalog(self, options: dict[str, str]) -> dict[str, str]:
+        known = self.session_catalogs.get(options.get("catalog", ""), {})
+        given = {name.lower() for name in options}
+        return options | {
+            f"catalog.{name}": value
+            for name, value in known.items()
+            if f"catalog.{name}".lower() not in given
+        }
+
     def _resolve(self, options: ReadOptions) -> tuple[TableState, Snapshot | None, Schema]:
         """Table, snapshot and schema: those of the pin, or the newest, which become the pin."""
         pin = self._pin
         if pin is not None:
-            state = load_state(
-                pin.metadata_location,
-                storage_properties={**options.storage_properties, **options.catalog_properties},
-                location_map=options.location_map,
-            )
+            state = load_from_location(options.address.io(), pin.metadata_location)
             metadata = state.metadata
-            named = replace(state, name=options.path)
+            named = replace(state, name=options.address.path)
             snapshot = None if pin.snapshot_id is None else metadata.snapshot_by_id(pin.snapshot_id)
             return named, snapshot, metadata.schema_by_id(pin.schema_id)
-        state = load_state(
-            options.path,
-            catalog=options.catalog,
-            catalog_properties=options.catalog_properties,
-            storage_properties=options.storage_properties,
-            location_map=options.location_map,
-        )
+        state = options.address.load()
         snapshot, schema = resolve_snapshot(state.metadata, options.time_travel, state.name)
         snapshot_id = None if snapshot is None else snapshot.snapshot_id
         self._pin = _Pin(state.metadata_location, snapshot_id, schema.schema_id)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import gc
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from typing import Any
@@ -10,12 +9,13 @@ from typing import Any
 import pyarrow as pa
 from pyspark.sql.datasource import DataSourceReader, InputPartition
 
-from icebergds.catalog.base import TableState
+from icebergds.commit.operations import TableState
 from icebergds.expr.nodes import and_
 from icebergds.scan.read import read_partition
 from icebergds.scan.tasks import ScanPartition
 from icebergds.spark.pushdown import bound_spark_filter
 from icebergds.spark.shape import shaper
+from icebergds.spark.worker import settle_worker
 from icebergds.spec.schema import Schema
 from icebergds.spec.snapshot import Snapshot
 from icebergds.table.read_options import ReadOptions
@@ -63,7 +63,7 @@ class IcebergReader(DataSourceReader):
     def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
         """The rows of a task, in the exact Arrow schema that Spark asks for."""
         assert isinstance(partition, IcebergPartition)
-        _settle_worker()
+        settle_worker()
         yield from map(shaper(self._plan.columns), read_partition(self._plan, partition.share))
 
     def __getstate__(self) -> dict[str, Any]:
@@ -79,15 +79,3 @@ class PushdownReader(IcebergReader):
         pushed = and_(*(bound_spark_filter(item, schema) for item in filters))
         self._plan = replace(self._plan, row_filter=and_(self._plan.row_filter, pushed))
         yield from filters
-
-
-_settled = False
-
-
-def _settle_worker() -> None:
-    """Takes what is imported out of the reach of the collections PySpark makes after each task."""
-    global _settled
-    if not _settled:
-        gc.collect()
-        gc.freeze()
-        _settled = True

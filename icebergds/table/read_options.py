@@ -2,26 +2,30 @@
 
 from __future__ import annotations
 
-import json
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field
-from datetime import date
-from difflib import get_close_matches
-from typing import Any, TypeVar
 
 from icebergds.errors import InvalidOptionError
 from icebergds.expr.literals import parse_timestamp, place
 from icebergds.scan.read_plan import DEFAULT_BATCH_SIZE, DEFAULT_DELETE_CACHE_BYTES
 from icebergds.scan.splits import SplitOptions
 from icebergds.spec.types import TIMESTAMPTZ
+from icebergds.table.address import TableAddress
+from icebergds.table.option_values import (
+    CATALOG_PREFIX,
+    STORAGE_PREFIXES,
+    address_of,
+    boolean,
+    integer,
+    known_zone,
+    not_negative,
+    parse,
+    positive,
+    refuse_session_tables,
+    refuse_unknown,
+)
 from icebergds.table.time_travel import TimeTravel
-
-_Value = TypeVar("_Value")
-
-# Prefixes of properties that go to the storage and the catalog, unread by us.
-_STORAGE = ("s3.", "gcs.", "adls.", "hdfs.", "client.", "fs.")
-_CATALOG = "catalog."
 
 _KNOWN = (
     "path",
@@ -53,6 +57,8 @@ _TIME_TRAVEL = (
 )
 
 
+# The end of the year 9999, in seconds since 1970.
+_LAST_SECOND = 253_402_300_799
 _WHOLE_NUMBER = re.compile(r"[+-]?\d+", re.ASCII)
 
 
@@ -60,11 +66,7 @@ _WHOLE_NUMBER = re.compile(r"[+-]?\d+", re.ASCII)
 class ReadOptions:
     """What `spark.read.format("icebergpy").option(...).load(path)` asks for."""
 
-    path: str
-    catalog: str | None = None
-    catalog_properties: Mapping[str, str] = field(default_factory=dict)
-    storage_properties: Mapping[str, str] = field(default_factory=dict, repr=False)
-    location_map: Mapping[str, str] = field(default_factory=dict)
+    address: TableAddress
     time_travel: TimeTravel = field(default_factory=TimeTravel)
     columns: str | None = None
     filter: str | None = None
@@ -89,7 +91,10 @@ def parse_read_options(options: Mapping[str, str]) -> ReadOptions:
             options that contradict each other, or no path.
     """
     given = {name.lower(): value for name, value in options.items()}
-    _refuse_unknown(given)
+    refuse_session_tables(given)
+    if "paths" in given:
+        raise InvalidOptionError(f"one load reads one table, not {given['paths']}; union several")
+    refuse_unknown(given, _KNOWN, (*STORAGE_PREFIXES, CATALOG_PREFIX))
     path = given.get("path")
     if not path:
         raise InvalidOptionError(
@@ -97,31 +102,22 @@ def parse_read_options(options: Mapping[str, str]) -> ReadOptions:
             "option('catalog', '<name>') with load('<db.table>'). A table created in Spark's "
             "session catalog loses its options; use a temporary view with OPTIONS instead"
         )
-    time_zone = _parse(given, "time-zone", _known_zone, None)
+    time_zone = parse(given, "time-zone", known_zone, None)
     return ReadOptions(
-        path=path,
-        catalog=given.get("catalog"),
-        catalog_properties=_without_prefix(given, _CATALOG),
-        storage_properties=storage_properties_of(given),
-        location_map=_parse(given, "location-map", _location_map, {}),
+        address=address_of(given, path),
         time_travel=_parse_time_travel(given, time_zone),
         columns=given.get("columns"),
         filter=given.get("filter"),
         time_zone=time_zone,
-        split_size=_parse(given, "split-size", _positive, None),
-        lookback=_parse(given, "lookback", _positive, None),
-        file_open_cost=_parse(given, "file-open-cost", _not_negative, None),
-        batch_size=_parse(given, "batch-size", _positive, DEFAULT_BATCH_SIZE),
-        delete_cache_bytes=_parse(
-            given, "delete-cache-bytes", _not_negative, DEFAULT_DELETE_CACHE_BYTES
+        split_size=parse(given, "split-size", positive, None),
+        lookback=parse(given, "lookback", positive, None),
+        file_open_cost=parse(given, "file-open-cost", not_negative, None),
+        batch_size=parse(given, "batch-size", positive, DEFAULT_BATCH_SIZE),
+        delete_cache_bytes=parse(
+            given, "delete-cache-bytes", not_negative, DEFAULT_DELETE_CACHE_BYTES
         ),
-        pushdown=_parse(given, "pushdown", _boolean, False),
+        pushdown=parse(given, "pushdown", boolean, False),
     )
-
-
-def storage_properties_of(properties: Mapping[str, str]) -> dict[str, str]:
-    """Those properties that say how to reach the storage, such as `s3.endpoint`."""
-    return {name: value for name, value in properties.items() if name.startswith(_STORAGE)}
 
 
 def split_options(options: ReadOptions, properties: Mapping[str, str]) -> SplitOptions:
@@ -131,45 +127,14 @@ def split_options(options: ReadOptions, properties: Mapping[str, str]) -> SplitO
     def choose(option: int | None, name: str, fallback: int, least: int = 1) -> int:
         if option is not None:
             return option
-        convert = _positive if least else _not_negative
-        return int(_parse(properties, name, convert, fallback))
+        convert = positive if least else not_negative
+        return int(parse(properties, name, convert, fallback))
 
     return SplitOptions(
         choose(options.split_size, "read.split.target-size", default.split_size),
         choose(options.lookback, "read.split.planning-lookback", default.lookback),
         choose(options.file_open_cost, "read.split.open-file-cost", default.file_open_cost, 0),
     )
-
-
-def _refuse_unknown(given: Mapping[str, str]) -> None:
-    if "provider" in given and "owner" in given:
-        raise InvalidOptionError(
-            "tables of Spark's session catalog (CREATE TABLE, saveAsTable) lose their options "
-            "there, so they cannot be read again; create a view instead: CREATE TEMPORARY VIEW v "
-            "USING icebergpy OPTIONS (path '<table location>')"
-        )
-    known = {name.lower(): name for name in _KNOWN}
-    for name in given:
-        if name in known or name.startswith((*_STORAGE, _CATALOG)):
-            continue
-        near = get_close_matches(name, known, n=1)
-        hint = f"; did you mean {known[near[0]]!r}?" if near else "."
-        raise InvalidOptionError(
-            f"unknown option {name!r}{hint} Known options: {', '.join(_KNOWN)}, and properties "
-            f"of catalog and storage that begin with {', '.join((*_STORAGE, _CATALOG))}"
-        )
-
-
-def _parse(
-    given: Mapping[str, str], name: str, convert: Callable[[str], _Value], default: Any
-) -> Any:
-    text = given.get(name)
-    if text is None:
-        return default
-    try:
-        return convert(text)
-    except ValueError as error:
-        raise InvalidOptionError(f"option {name!r} = {text!r}: {error}") from None
 
 
 def _parse_time_travel(given: Mapping[str, str], time_zone: str | None) -> TimeTravel:
@@ -180,12 +145,12 @@ def _parse_time_travel(given: Mapping[str, str], time_zone: str | None) -> TimeT
             "chooses a snapshot; give one of them"
         )
     return TimeTravel(
-        snapshot_id=_parse(given, "snapshot-id", _integer, None),
-        as_of_ms=_parse(
+        snapshot_id=parse(given, "snapshot-id", integer, None),
+        as_of_ms=parse(
             given,
             "timestampasof",
             lambda text: _timestamp_ms(text, time_zone),
-            _parse(given, "as-of-timestamp", _integer, None),
+            parse(given, "as-of-timestamp", integer, None),
         ),
         branch=given.get("branch"),
         tag=given.get("tag"),
@@ -193,63 +158,14 @@ def _parse_time_travel(given: Mapping[str, str], time_zone: str | None) -> TimeT
     )
 
 
-def _without_prefix(given: Mapping[str, str], prefix: str) -> dict[str, str]:
-    return {
-        name.removeprefix(prefix): value for name, value in given.items() if name.startswith(prefix)
-    }
-
-
-def _integer(text: str) -> int:
-    try:
-        value = int(text)
-    except ValueError:
-        raise ValueError("expected a whole number") from None
-    if not -(2**63) <= value < 2**63:
-        raise ValueError("expected a number of at most 64 bits")
-    return value
-
-
-def _positive(text: str) -> int:
-    value = _integer(text)
-    if value <= 0:
-        raise ValueError("expected a number above 0")
-    return value
-
-
-def _not_negative(text: str) -> int:
-    value = _integer(text)
-    if value < 0:
-        raise ValueError("expected 0 or more")
-    return value
-
-
-def _boolean(text: str) -> bool:
-    if text.lower() not in ("true", "false"):
-        raise ValueError("expected true or false")
-    return text.lower() == "true"
-
-
-def _known_zone(text: str) -> str:
-    try:
-        place(TIMESTAMPTZ, date(1970, 1, 1), text)
-    except ValueError:
-        raise ValueError("expected a time zone such as Europe/Berlin, +02:00 or UTC") from None
-    return text
-
-
-def _location_map(text: str) -> dict[str, str]:
-    try:
-        parsed = json.loads(text)
-    except (json.JSONDecodeError, RecursionError) as error:
-        raise ValueError(f"expected a JSON object of prefixes ({error})") from None
-    if not isinstance(parsed, dict) or not all(isinstance(v, str) for v in parsed.values()):
-        raise ValueError('expected a JSON object such as {"s3://old/prefix/": "file:///new/"}')
-    return parsed
-
-
 def _timestamp_ms(text: str, time_zone: str | None) -> int:
     if _WHOLE_NUMBER.fullmatch(text.strip()):
         # Spark reads a bare number as seconds since the epoch.
+        if abs(int(text)) > _LAST_SECOND:
+            raise ValueError(
+                "a number counts seconds since 1970, and this one lies beyond the year 9999; "
+                "'as-of-timestamp' takes milliseconds"
+            )
         return int(text) * 1000
     try:
         moment = parse_timestamp(text.strip())

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from icebergds.catalog.base import TableState
+from icebergds.commit.operations import TableState
 from icebergds.expr.bind import bind
 from icebergds.expr.nodes import TRUE, Expr
 from icebergds.expr.sql import parse_filter

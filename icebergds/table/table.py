@@ -1,67 +1,32 @@
-"""`Table`: one table at one moment, and the scans that read it."""
+"""`Table`: one table at one moment, its scans and its changes."""
 
 from __future__ import annotations
 
-import json
+import importlib
 import os
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-import pyarrow as pa
-
-from icebergds.catalog.base import TableState
-from icebergds.catalog.filesystem import load_from_location
-from icebergds.catalog.loading import load_catalog
-from icebergds.errors import InvalidOptionError
-from icebergds.formats.arrow_types import schema_to_arrow
+from icebergds.commit.delete import Delete
+from icebergds.commit.operations import TableState
+from icebergds.commit.options import CommitOptions
+from icebergds.commit.snapshot_commit import commit_snapshot
+from icebergds.errors import InvalidFilterError, InvalidOptionError
+from icebergds.expr.sql import parse_filter
 from icebergds.io.fileio import FileIO
-from icebergds.scan.projection import parse_column_list, project_columns
-from icebergds.scan.read import read_partition
 from icebergds.spec.metadata import TableMetadata
+from icebergds.spec.partition import PartitionSpec
 from icebergds.spec.schema import Schema
-from icebergds.spec.snapshot import Snapshot, SnapshotRef
-from icebergds.table.read_options import parse_read_options, storage_properties_of
-from icebergds.table.reading import make_read_plan, plan_shares
-from icebergds.table.time_travel import resolve_snapshot
+from icebergds.spec.snapshot import MAIN_BRANCH, Snapshot, SnapshotRef
+from icebergds.spec.sort import SortOrder
+from icebergds.table.address import TableAddress
+from icebergds.table.option_values import storage_properties_of
+from icebergds.table.rows import Rows, write_rows
+from icebergds.table.scan import TableScan, listed_names
 
 if TYPE_CHECKING:
-    from pyspark.sql import DataFrame, SparkSession
-
-
-def load_state(
-    path: str,
-    *,
-    catalog: str | None = None,
-    catalog_properties: Mapping[str, str] | None = None,
-    storage_properties: Mapping[str, str] | None = None,
-    location_map: Mapping[str, str] | None = None,
-) -> TableState:
-    """The current state of a table, named by its location, a metadata file or an identifier.
-
-    Args:
-        path: a location or a metadata file; with `catalog`, an identifier such as `db.table`.
-        catalog: the name of the catalog, for messages.
-        catalog_properties: `type`, `warehouse` and what else the catalog asks for.
-        storage_properties: properties of the storage, such as `s3.endpoint`.
-        location_map: prefixes of locations and what stands in for them.
-
-    Raises:
-        NoSuchTableError: there is no such table.
-        InvalidMetadataError: its metadata is damaged.
-        UnsupportedFeatureError: its format version is above 3.
-    """
-    storage = dict(storage_properties or {})
-    if catalog is None:
-        if catalog_properties:
-            raise InvalidOptionError(
-                f"properties {', '.join(catalog_properties)} are a catalog's, but no catalog is "
-                "named: set option('catalog', '<name>') or catalog='<name>'"
-            )
-        return load_from_location(FileIO(storage, location_map or {}), path)
-    properties = {**storage, **(catalog_properties or {})}
-    identifier = tuple(path.split("."))
-    return load_catalog(catalog, properties, location_map=location_map).load(identifier)
+    from pyspark.sql import DataFrame
 
 
 def load_table(
@@ -90,21 +55,15 @@ def load_table(
     given = {key.removeprefix("catalog."): value for key, value in (properties or {}).items()}
     storage = storage_properties_of(given)
     rest = {key: value for key, value in given.items() if key not in storage}
-    return Table(
-        load_state(
-            path,
-            catalog=catalog,
-            catalog_properties=rest,
-            storage_properties=storage,
-            location_map=location_map,
-        )
-    )
+    address = TableAddress(path, catalog, rest, storage, location_map or {})
+    return Table(address, address.load())
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class Table:
-    """A table as it was when it was loaded."""
+    """A table as it was when it was loaded, refreshed, or changed through this object."""
 
+    _address: TableAddress
     _state: TableState
 
     @property
@@ -126,6 +85,11 @@ class Table:
     def io(self) -> FileIO:
         return self._state.io
 
+    def refresh(self) -> Table:
+        """Loads the table again, here; returns it."""
+        self._state = self._address.load()
+        return self
+
     def location(self) -> str:
         """The table's base location, as its metadata has it."""
         return self.metadata.location
@@ -133,6 +97,19 @@ class Table:
     def schema(self) -> Schema:
         """The current schema."""
         return self.metadata.schema()
+
+    def spec(self) -> PartitionSpec:
+        """The partition spec of new files."""
+        return self.metadata.spec()
+
+    def sort_order(self) -> SortOrder:
+        """The order in which new files should be sorted."""
+        return self.metadata.sort_order()
+
+    @property
+    def properties(self) -> Mapping[str, str]:
+        """The table's properties."""
+        return self.metadata.properties
 
     def current_snapshot(self) -> Snapshot | None:
         """The newest snapshot of the main branch; None where the table has no rows yet."""
@@ -145,6 +122,91 @@ class Table:
     def refs(self) -> Mapping[str, SnapshotRef]:
         """Branches and tags by name."""
         return self.metadata.refs
+
+    def append(
+        self,
+        df: Rows | DataFrame,
+        *,
+        branch: str | None = None,
+        snapshot_properties: Mapping[str, str] | None = None,
+        options: Mapping[str, str] | None = None,
+    ) -> None:
+        """Adds rows, in one commit.
+
+        A DataFrame of Spark is first shuffled as the table's `write.distribution-mode` says, and
+        each task's rows are sorted in the table's order.
+
+        Args:
+            df: a DataFrame of Spark, or an Arrow table, batch or reader of batches.
+            branch: the branch to commit to; main by default.
+            snapshot_properties: entries of the snapshot's summary.
+            options: further options of the write, such as `target-file-size-bytes`.
+
+        Raises:
+            InvalidDataError: the rows do not fit the table.
+            CommitConflictError: other commits kept coming first.
+            CommitStateUnknownError: whether the commit landed is not known.
+        """
+        self._write(df, False, _options(options, snapshot_properties, branch=branch))
+
+    def overwrite(
+        self,
+        df: Rows | DataFrame,
+        overwrite_filter: str | None = None,
+        *,
+        branch: str | None = None,
+        snapshot_properties: Mapping[str, str] | None = None,
+        options: Mapping[str, str] | None = None,
+    ) -> None:
+        """Replaces all rows, or those of a filter, in one commit.
+
+        Args:
+            overwrite_filter: a Spark SQL condition. Whole files are replaced: where it selects only
+                some rows of a file, nothing is written.
+
+        Other arguments and errors are those of `append`.
+
+        Raises:
+            ValidationError: the filter selects only some rows of a file, or others changed what is
+                replaced (option `isolation-level`).
+        """
+        named = {"branch": branch, "overwrite-filter": overwrite_filter}
+        self._write(df, True, _options(options, snapshot_properties, **named))
+
+    def dynamic_partition_overwrite(
+        self,
+        df: Rows | DataFrame,
+        *,
+        branch: str | None = None,
+        snapshot_properties: Mapping[str, str] | None = None,
+        options: Mapping[str, str] | None = None,
+    ) -> None:
+        """Replaces the partitions that the rows are in, in one commit.
+
+        Arguments and errors are those of `overwrite`.
+        """
+        named = {"branch": branch, "overwrite-mode": "dynamic"}
+        self._write(df, True, _options(options, snapshot_properties, **named))
+
+    def delete(
+        self,
+        delete_filter: str,
+        *,
+        branch: str | None = None,
+        snapshot_properties: Mapping[str, str] | None = None,
+    ) -> None:
+        """Deletes the rows of a filter where that takes whole files, in one commit.
+
+        Args:
+            delete_filter: a Spark SQL condition.
+
+        Raises:
+            ValidationError: the filter selects only some rows of a file.
+            CommitConflictError, CommitStateUnknownError: as for `append`.
+        """
+        action = Delete(parse_filter(delete_filter), case_sensitive=False)
+        options = CommitOptions(branch or MAIN_BRANCH, None, snapshot_properties or {})
+        self._state = commit_snapshot(self._address.operations(), action, options).state
 
     def scan(
         self,
@@ -166,85 +228,42 @@ class Table:
             tag: the tag to read instead.
             options: further options of the read, such as `split-size`.
         """
+        if filter is not None and not isinstance(filter, str):
+            raise InvalidFilterError(
+                f"filter {filter!r} is a {type(filter).__name__}; write the condition as text, "
+                'such as "id > 5"'
+            )
         return TableScan(
             self._state,
             filter,
-            columns if columns is None or isinstance(columns, str) else _listed(columns),
+            columns if columns is None or isinstance(columns, str) else listed_names(columns),
             snapshot_id,
             branch,
             tag,
             dict(options or {}),
         )
 
-
-@dataclass(frozen=True, slots=True)
-class TableScan:
-    """A read that is not yet bound to a Spark session."""
-
-    _state: TableState = field(repr=False)
-    filter: str | None
-    columns: str | None
-    snapshot_id: int | None
-    branch: str | None
-    tag: str | None
-    options: Mapping[str, str]
-
-    def to_arrow(self) -> pa.Table:
-        """The rows, read here without Spark, in Arrow's storage types (`formats.arrow_types`).
-
-        Raises:
-            InvalidFilterError: the filter cannot be parsed, bound or used.
-            InvalidOptionError: no such column, or options that contradict each other.
-            NoSuchSnapshotError: no such snapshot, branch or tag.
-        """
-        state = self._state
-        options = parse_read_options({**self._options(), "path": state.metadata_location})
-        snapshot, schema = resolve_snapshot(state.metadata, options.time_travel, state.name)
-        names = parse_column_list("*" if options.columns is None else options.columns)
-        columns = project_columns(state.metadata, schema, names)
-        plan = make_read_plan(options, state, schema, columns)
-        shares = plan_shares(options, state, snapshot, plan)
-        batches = [batch for share in shares for batch in read_partition(plan, share)]
-        return pa.Table.from_batches(batches, schema_to_arrow(columns))
-
-    def to_df(self, spark: SparkSession) -> DataFrame:
-        """The scan as a DataFrame, from a load of its own, pinned to this state of the table.
-
-        Timestamps without an offset, in the filter and in options, are in the session's time zone.
-
-        Raises:
-            InvalidOptionError: an option that is an argument of `scan` as well.
-        """
-        zone = spark.conf.get("spark.sql.session.timeZone")
-        options = {**({"time-zone": zone} if zone else {}), **self._options()}
-        return spark.read.format("icebergpy").options(**options).load(self._state.metadata_location)
-
-    def _options(self) -> dict[str, str]:
-        """The read's options by name, as a data source in another process needs them."""
-        io = self._state.io
-        arguments = {
-            "filter": self.filter,
-            "columns": self.columns,
-            "snapshot-id": None if self.snapshot_id is None else str(self.snapshot_id),
-            "branch": self.branch,
-            "tag": self.tag,
-        }
-        named = {name: value for name, value in arguments.items() if value is not None}
-        further = {name.lower(): value for name, value in self.options.items()}
-        if both := sorted(named.keys() & further.keys()):
-            raise InvalidOptionError(
-                f"{', '.join(both)}: given as an argument of the scan and as an option; give one"
-            )
-        # Relative paths are relative to this process: the data source runs elsewhere.
-        location_map = {"": io.working_directory, **io.location_map}
-        return {
-            **storage_properties_of(io.properties),
-            "location-map": json.dumps(location_map),
-            **named,
-            **further,
-        }
+    def _write(self, rows: Rows | DataFrame, overwrite: bool, options: Mapping[str, str]) -> None:
+        if isinstance(rows, Rows):
+            write_rows(self._address, rows, options, overwrite=overwrite)
+        else:
+            # Spark is imported only where its DataFrames are at hand.
+            frames = importlib.import_module("icebergds.spark.frames")
+            frames.write_frame(rows, self._address, self._state, options, overwrite=overwrite)
+        self.refresh()
 
 
-def _listed(names: Sequence[str]) -> str:
-    """Names as the option `columns` has them; one with a comma in it is a whole name."""
-    return ",".join(f"`{n}`" if "," in n and "`" not in n else n for n in names)
+def _options(
+    options: Mapping[str, str] | None,
+    snapshot_properties: Mapping[str, str] | None,
+    **named: str | None,
+) -> dict[str, str]:
+    """Options of a write from the arguments of a method and further ones."""
+    further = {name.lower(): value for name, value in (options or {}).items()}
+    given = {name: value for name, value in named.items() if value is not None}
+    if both := sorted(given.keys() & further.keys()):
+        raise InvalidOptionError(
+            f"{', '.join(both)}: given as an argument and as an option; give one"
+        )
+    summary = {f"snapshot-property.{k}": v for k, v in (snapshot_properties or {}).items()}
+    return {**further, **given, **summary}

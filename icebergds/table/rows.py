@@ -1,0 +1,41 @@
+"""Writes of Arrow's rows in this process, without Spark."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import TypeAlias
+
+import pyarrow as pa
+
+from icebergds.commit.snapshot_commit import Committed
+from icebergds.formats.file_schema import schema_from_arrow
+from icebergds.table.address import TableAddress
+from icebergds.table.write_options import parse_write_options
+from icebergds.table.writing import commit_write, prepare_write
+from icebergds.write.task import write_batches
+
+Rows: TypeAlias = pa.Table | pa.RecordBatch | pa.RecordBatchReader
+"""Rows that Arrow holds or reads."""
+
+
+def write_rows(
+    address: TableAddress, rows: Rows, options: Mapping[str, str], *, overwrite: bool
+) -> Committed:
+    """Writes rows and commits them.
+
+    Args:
+        options: of the write, without those of the address.
+        overwrite: replace rows, rather than append.
+
+    Errors are those of `prepare_write`, `write_batches` and `commit_write`.
+    """
+    parsed = parse_write_options({**options, "path": address.path}, address)
+    write = prepare_write(parsed, rows.schema, schema_from_arrow(rows.schema), overwrite=overwrite)
+    files = write_batches(write.plan, _batches(rows), partition_id=0, attempt_id=0)
+    return commit_write(write, files)
+
+
+def _batches(rows: Rows) -> Iterator[pa.RecordBatch]:
+    if isinstance(rows, pa.RecordBatch):
+        return iter([rows])
+    return iter(rows) if isinstance(rows, pa.RecordBatchReader) else iter(rows.to_batches())

@@ -1,0 +1,110 @@
+"""Reads of a table that are not yet bound to a Spark session."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+import pyarrow as pa
+
+from icebergds.commit.operations import TableState
+from icebergds.errors import InvalidOptionError
+from icebergds.formats.arrow_types import schema_to_arrow
+from icebergds.scan.projection import parse_column_list, project_columns
+from icebergds.scan.read import read_partition
+from icebergds.table.option_values import (
+    CATALOG_PREFIX,
+    STORAGE_PREFIXES,
+    storage_properties_of,
+)
+from icebergds.table.read_options import parse_read_options
+from icebergds.table.reading import make_read_plan, plan_shares
+from icebergds.table.time_travel import resolve_snapshot
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, SparkSession
+
+
+@dataclass(frozen=True, slots=True)
+class TableScan:
+    """A read that is not yet bound to a Spark session."""
+
+    _state: TableState = field(repr=False)
+    filter: str | None
+    columns: str | None
+    snapshot_id: int | None
+    branch: str | None
+    tag: str | None
+    options: Mapping[str, str]
+
+    def to_arrow(self) -> pa.Table:
+        """The rows, read here without Spark, in Arrow's storage types (`formats.arrow_types`).
+
+        Raises:
+            InvalidFilterError: the filter cannot be parsed, bound or used.
+            InvalidOptionError: no such column, or options that contradict each other.
+            NoSuchSnapshotError: no such snapshot, branch or tag.
+        """
+        state = self._state
+        options = parse_read_options({**self._options(), "path": state.metadata_location})
+        snapshot, schema = resolve_snapshot(state.metadata, options.time_travel, state.name)
+        names = parse_column_list("*" if options.columns is None else options.columns)
+        columns = project_columns(state.metadata, schema, names)
+        plan = make_read_plan(options, state, schema, columns)
+        shares = plan_shares(options, state, snapshot, plan)
+        batches = [batch for share in shares for batch in read_partition(plan, share)]
+        return pa.Table.from_batches(batches, schema_to_arrow(columns))
+
+    def to_df(self, spark: SparkSession) -> DataFrame:
+        """The scan as a DataFrame, from a load of its own, pinned to this state of the table.
+
+        Timestamps without an offset, in the filter and in options, are in the session's time zone.
+
+        Raises:
+            InvalidOptionError: an option that is an argument of `scan` as well.
+        """
+        zone = spark.conf.get("spark.sql.session.timeZone")
+        options = {**({"time-zone": zone} if zone else {}), **self._options()}
+        return spark.read.format("icebergpy").options(**options).load(self._state.metadata_location)
+
+    def _options(self) -> dict[str, str]:
+        """The read's options by name, as a data source in another process needs them."""
+        io = self._state.io
+        arguments = {
+            "filter": self.filter,
+            "columns": self.columns,
+            "snapshot-id": None if self.snapshot_id is None else str(self.snapshot_id),
+            "branch": self.branch,
+            "tag": self.tag,
+        }
+        named = {name: value for name, value in arguments.items() if value is not None}
+        further = {name.lower(): value for name, value in self.options.items()}
+        if of_load := sorted(name for name in further if _is_of_load(name)):
+            raise InvalidOptionError(
+                f"{', '.join(of_load)}: options that name a table or its storage are those of "
+                "load_table, not of a scan"
+            )
+        if both := sorted(named.keys() & further.keys()):
+            raise InvalidOptionError(
+                f"{', '.join(both)}: given as an argument of the scan and as an option; give one"
+            )
+        # Relative paths are relative to this process: the data source runs elsewhere.
+        location_map = {"": io.working_directory, **io.location_map}
+        return {
+            **storage_properties_of(io.properties),
+            "location-map": json.dumps(location_map),
+            **named,
+            **further,
+        }
+
+
+def _is_of_load(option: str) -> bool:
+    of_load = option in ("path", "catalog", "location-map")
+    return of_load or option.startswith((CATALOG_PREFIX, *STORAGE_PREFIXES))
+
+
+def listed_names(names: Sequence[str]) -> str:
+    """Names as the option `columns` has them; one with a comma in it is a whole name."""
+    return ",".join(f"`{n}`" if "," in n and "`" not in n else n for n in names)

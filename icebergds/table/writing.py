@@ -1,0 +1,279 @@
+"""From the options of a write to its plan, and from files to a commit; with Spark and without."""
+
+from __future__ import annotations
+
+import logging
+import uuid
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+
+import pyarrow as pa
+
+from icebergds.commit.append import Append
+from icebergds.commit.operations import TableOperations, TableState
+from icebergds.commit.options import CommitOptions, IsolationLevel
+from icebergds.commit.overwrite import Overwrite
+from icebergds.commit.replace_partitions import ReplacePartitions
+from icebergds.commit.retry import Change, commit_change
+from icebergds.commit.snapshot_commit import Action, Committed, commit_snapshot
+from icebergds.commit.validation import Isolation
+from icebergds.errors import CommitStateUnknownError, InvalidOptionError, NoSuchTableError
+from icebergds.expr.bind import bind
+from icebergds.expr.nodes import TRUE, Expr
+from icebergds.expr.sql import parse_filter
+from icebergds.formats.write_properties import WriteProperties
+from icebergds.spec.manifest import DataFile, FileFormat
+from icebergds.spec.metadata import TableMetadata
+from icebergds.spec.requirements import AssertCurrentSchemaId, AssertLastAssignedFieldId
+from icebergds.spec.schema import Schema
+from icebergds.spec.schema_updates import merge_schema
+from icebergds.spec.table_properties import (
+    DEFAULT_FILE_FORMAT,
+    DEFAULT_FILE_FORMAT_DEFAULT,
+    FANOUT_ENABLED,
+    TARGET_FILE_SIZE_BYTES,
+    TARGET_FILE_SIZE_BYTES_DEFAULT,
+    bool_property,
+    int_property,
+)
+from icebergds.spec.updates import LAST_ADDED, AddSchema, SetCurrentSchema
+from icebergds.table.address import TableAddress
+from icebergds.table.creation import NewTable, plan_new_table
+from icebergds.table.write_options import WriteOptions
+from icebergds.write.fanout import FanoutSettings
+from icebergds.write.locations import LocationProvider
+from icebergds.write.matching import plan_matching
+from icebergds.write.task import WritePlan, plan_write
+
+WRITE_ID = "icebergds.write-id"
+"""The entry of a snapshot's summary that names the write; it stands in the files' names too."""
+
+_LOG = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True, slots=True)
+class PreparedWrite:
+    """A write that has been checked against its table, before any row is written.
+
+    Attributes:
+        new_table: the table to be created with the first snapshot; None where it is there.
+        table_uuid: of the table that the rows fit.
+        from_snapshot_id: the branch's head that the write was prepared on.
+    """
+
+    address: TableAddress
+    options: WriteOptions
+    overwrite: bool
+    plan: WritePlan
+    new_table: NewTable | None
+    table_uuid: str | None
+    from_snapshot_id: int | None
+
+    @property
+    def operations(self) -> TableOperations:
+        return self.new_table or self.address.operations()
+
+
+def prepare_write(
+    options: WriteOptions, incoming: pa.Schema, columns: Schema, *, overwrite: bool
+) -> PreparedWrite:
+    """Checks a write against its table, and plans its tasks; merges the schema where asked.
+
+    Args:
+        incoming: the Arrow schema of the batches that will come.
+        columns: the same in Iceberg's types.
+        overwrite: replace rows, rather than append.
+
+    Raises:
+        NoSuchTableError: the table is not there, and is not to be created.
+        InvalidOptionError, InvalidFilterError: the options do not fit the write or the table.
+        InvalidDataError: the rows do not fit the table.
+        UnsupportedFeatureError: the table has what cannot be written.
+    """
+    if not overwrite and (options.overwrite_filter or options.overwrite_mode == "dynamic"):
+        raise InvalidOptionError(
+            "options 'overwrite-filter' and 'overwrite-mode' need mode('overwrite'); this write "
+            "appends"
+        )
+    address = options.address
+    state, new_table = _table(address, options, columns)
+    if options.merge_schema and new_table is None:
+        state = _with_merged_schema(address.operations(), state, columns)
+    metadata = state.metadata
+    _check_filter(options, metadata)
+    properties = _file_properties(options, metadata.properties)
+    head = metadata.snapshot_by_ref(options.branch) or metadata.current_snapshot()
+    sort_order = metadata.sort_order()
+    plan = plan_write(
+        plan_matching(incoming, metadata.schema(), table=state.name),
+        io=state.io,
+        locations=LocationProvider.of(metadata.location, metadata.properties),
+        spec=metadata.spec(),
+        sort_order=sort_order,
+        file_format=_file_format(options, metadata.properties),
+        target_file_size=options.target_file_size
+        or int_property(
+            metadata.properties, TARGET_FILE_SIZE_BYTES, TARGET_FILE_SIZE_BYTES_DEFAULT
+        ),
+        properties=WriteProperties.of(properties, metadata.schema(), sort_order),
+        operation_id=str(uuid.uuid4()),
+        fanout=FanoutSettings(enabled=_fanout(options, metadata.properties)),
+        sort=sort_order.is_sorted and options.use_table_distribution,
+    )
+    return PreparedWrite(
+        address,
+        options,
+        overwrite,
+        plan,
+        new_table,
+        metadata.table_uuid,
+        None if head is None else head.snapshot_id,
+    )
+
+
+def commit_write(
+    write: PreparedWrite, files: Iterable[DataFile], properties: Mapping[str, str] | None = None
+) -> Committed:
+    """Commits the files of a write; if that fails for certain, they are deleted.
+
+    Args:
+        properties: entries of the snapshot's summary, under those of the options.
+
+    Raises:
+        CommitConflictError, ValidationError: others changed the table; nothing was committed.
+        CommitStateUnknownError: whether it was committed is not known; nothing was deleted.
+        AlreadyExistsError: the table was to be created, and another one was meanwhile.
+    """
+    files = tuple(files)
+    options = write.options
+    commit_options = CommitOptions(
+        options.branch,
+        options.wap_id,
+        {
+            **(properties or {}),
+            **options.snapshot_properties,
+            WRITE_ID: write.plan.operation_id,
+        },
+        write.table_uuid,
+    )
+    try:
+        return commit_snapshot(write.operations, _action(write, files), commit_options)
+    except CommitStateUnknownError:
+        raise
+    except Exception:
+        delete_files(write, files)
+        raise
+
+
+def is_committed(write: PreparedWrite) -> bool:
+    """Whether the table has a snapshot of the write."""
+    try:
+        state = write.address.load()
+    except NoSuchTableError:
+        return False
+    write_id = write.plan.operation_id
+    return any(s.summary.get(WRITE_ID) == write_id for s in state.metadata.snapshots)
+
+
+def delete_files(write: PreparedWrite, files: Iterable[DataFile]) -> None:
+    """Deletes files of a write that was not committed. Never raises: others may be left behind."""
+    locations = [file.file_path for file in files]
+    try:
+        write.plan.io.delete_all(locations)
+    except Exception as error:
+        _LOG.warning("%d files of a failed write were left behind: %s", len(locations), error)
+
+
+def _table(
+    address: TableAddress, options: WriteOptions, columns: Schema
+) -> tuple[TableState, NewTable | None]:
+    try:
+        # Through its operations, so that what can only be read is refused here.
+        return address.operations().refresh(), None
+    except NoSuchTableError as error:
+        if options.creation is None:
+            raise NoSuchTableError(
+                f"{error}. To create the table with this write, set option('create', 'true'), and "
+                "option('partition-by', 'days(ts), bucket(16, id)') if it is to be partitioned"
+            ) from None
+        new_table = plan_new_table(address, options.creation, columns)
+        return new_table.planned(), new_table
+
+
+def _with_merged_schema(
+    operations: TableOperations, state: TableState, columns: Schema
+) -> TableState:
+    """The table with the columns that it lacked, committed before any row is written."""
+
+    def merged(metadata: TableMetadata) -> Schema:
+        schema, _ = merge_schema(
+            metadata.schema(), columns, metadata.last_column_id, case_sensitive=False
+        )
+        return schema
+
+    def has_columns(state: TableState) -> bool:
+        return merged(state.metadata) == state.metadata.schema()
+
+    def produce(state: TableState) -> Change:
+        metadata = state.metadata
+        return Change(
+            [
+                AssertCurrentSchemaId(metadata.current_schema_id),
+                AssertLastAssignedFieldId(metadata.last_column_id),
+            ],
+            [AddSchema(merged(metadata)), SetCurrentSchema(LAST_ADDED)],
+        )
+
+    return state if has_columns(state) else commit_change(operations, produce, has_columns)
+
+
+def _action(write: PreparedWrite, files: tuple[DataFile, ...]) -> Action:
+    options = write.options
+    if not write.overwrite:
+        return Append(files)
+    start = options.validate_from_snapshot_id
+    isolation = Isolation(
+        IsolationLevel(options.isolation_level),
+        write.from_snapshot_id if start is None else start,
+    )
+    if options.overwrite_mode == "dynamic":
+        return ReplacePartitions(files, isolation)
+    return Overwrite(files, _overwrite_filter(options), case_sensitive=False, isolation=isolation)
+
+
+def _overwrite_filter(options: WriteOptions) -> Expr:
+    if options.overwrite_filter is None:
+        return TRUE
+    return parse_filter(options.overwrite_filter, time_zone=options.time_zone)
+
+
+def _check_filter(options: WriteOptions, metadata: TableMetadata) -> None:
+    """What is wrong with the filter is said before rows are written."""
+    bind(_overwrite_filter(options), metadata.schema(), case_sensitive=False)
+
+
+def _file_properties(options: WriteOptions, properties: Mapping[str, str]) -> dict[str, str]:
+    chosen = {
+        "compression-codec": options.compression_codec,
+        "compression-level": options.compression_level,
+    }
+    return {**properties, **{name: value for name, value in chosen.items() if value is not None}}
+
+
+def _file_format(options: WriteOptions, properties: Mapping[str, str]) -> FileFormat:
+    if options.write_format is not None:
+        return options.write_format
+    text = properties.get(DEFAULT_FILE_FORMAT, DEFAULT_FILE_FORMAT_DEFAULT)
+    try:
+        return FileFormat(text.lower())
+    except ValueError:
+        raise InvalidOptionError(
+            f"table property {DEFAULT_FILE_FORMAT} = {text!r}: expected parquet, orc or avro"
+        ) from None
+
+
+def _fanout(options: WriteOptions, properties: Mapping[str, str]) -> bool:
+    if options.fanout is not None:
+        return options.fanout
+    # On by default: rows come in no order, unless they were sorted for this.
+    return bool_property(properties, FANOUT_ENABLED, True)
