@@ -1,10 +1,11 @@
-"""Reads two tables that Java Iceberg wrote, deletes and all, and prints what it finds.
+"""Writes a table, changes it, travels back in time; then reads tables that Java Iceberg wrote.
 
     make demo
 
-The tables ship with the project (`examples/tables`). Both are partitioned by month and had a column
-renamed; one has position deletes and equality deletes (format version 2), the other deletion
-vectors, equality deletes and a column with a default (format version 3).
+The first table is made anew in a temporary directory. The others ship with the project
+(`examples/tables`): both are partitioned by month and had a column renamed; one has position
+deletes and equality deletes (format version 2), the other deletion vectors, equality deletes and a
+column with a default (format version 3).
 """
 
 from __future__ import annotations
@@ -12,6 +13,7 @@ from __future__ import annotations
 import json
 import os
 import sys
+import tempfile
 from pathlib import Path
 
 from pyspark.sql import SparkSession
@@ -34,9 +36,49 @@ def main() -> None:
         .config("spark.sql.session.timeZone", "UTC")
         .getOrCreate()
     )
+    icebergds.register(spark, fast_writes=True)
+    with tempfile.TemporaryDirectory() as directory:
+        write_table(spark, f"{directory}/rides")
     for name in ("orders_v2", "orders_v3"):
         show_table(spark, TABLES / name)
     spark.stop()
+
+
+def write_table(spark: SparkSession, location: str) -> None:
+    heading("rides: created, appended to, partly overwritten")
+
+    print("A table is created by the first write, partitioned by day:")
+    rides = spark.sql(
+        """
+        SELECT id, concat('city-', id % 3) AS city, round(5 + id / 7, 2) AS fare,
+               timestamp'2026-03-01 08:00:00' + make_dt_interval(0, 9 * cast(id AS int)) AS started
+        FROM range(8)
+        """
+    )
+    creation = {"create": "true", "partition-by": "days(started)", "format-version": "3"}
+    rides.write.format("icebergpy").mode("append").options(**creation).save(location)
+    spark.read.format("icebergpy").load(location).orderBy("id").show(truncate=False)
+
+    print("More rides, appended; then the first day replaced by a single ride:")
+    table = icebergds.load_table(location)
+    table.append(rides.selectExpr("id + 100 AS id", "city", "fare", "started"))
+    correction = rides.where("id = 0").selectExpr("id", "'city-0' AS city", "0D AS fare", "started")
+    table.dynamic_partition_overwrite(correction)
+    table.scan().to_df(spark).orderBy("started", "id").show(30, truncate=False)
+
+    print("Its snapshots:")
+    show_snapshots(spark, table)
+    first, second, _ = table.snapshots()
+    for snapshot in (first, second):
+        count = table.scan(snapshot_id=snapshot.snapshot_id).to_df(spark).count()
+        print(f"Rows as of snapshot {snapshot.snapshot_id}: {count}")
+
+
+def show_snapshots(spark: SparkSession, table: icebergds.Table) -> None:
+    snapshots = [
+        (s.snapshot_id, s.operation, s.summary.get("total-records")) for s in table.snapshots()
+    ]
+    spark.createDataFrame(snapshots, "snapshot_id bigint, operation string, records string").show()
 
 
 def show_table(spark: SparkSession, location: Path) -> None:
@@ -48,10 +90,7 @@ def show_table(spark: SparkSession, location: Path) -> None:
     load.load(str(location)).orderBy("order_id").show(truncate=False)
 
     print("Its snapshots:")
-    snapshots = [
-        (s.snapshot_id, s.operation, s.summary.get("total-records")) for s in table.snapshots()
-    ]
-    spark.createDataFrame(snapshots, "snapshot_id bigint, operation string, records string").show()
+    show_snapshots(spark, table)
 
     print("Rows of each data file, and how many of them are deleted (_file, _deleted):")
     files = load.option("columns", "_file, _deleted").load(str(location))

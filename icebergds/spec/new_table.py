@@ -16,7 +16,7 @@ from icebergds.spec.table_properties import (
     FORMAT_VERSION,
     FORMAT_VERSION_DEFAULT,
     PARQUET_COMPRESSION,
-    PARQUET_COMPRESSION_NEW_TABLES,
+    PARQUET_COMPRESSION_DEFAULT,
     int_property,
 )
 from icebergds.spec.types import walk
@@ -140,4 +140,4 @@ def _moved(ids: tuple[int, ...], fresh_ids: Mapping[int, int], what: str) -> tup
 
 def _initial_properties(properties: Mapping[str, str]) -> dict[str, str]:
     stored = {name: value for name, value in properties.items() if name != FORMAT_VERSION}
-    return {PARQUET_COMPRESSION: PARQUET_COMPRESSION_NEW_TABLES, **stored}
+    return {PARQUET_COMPRESSION: PARQUET_COMPRESSION_DEFAULT, **stored}
