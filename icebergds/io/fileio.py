@@ -7,6 +7,7 @@ not percent-decoded, and `?`, `#`, spaces and brackets in it mean nothing.
 from __future__ import annotations
 
 import builtins
+import errno
 import os
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
@@ -299,13 +300,20 @@ class FileIO:
     def _missing_named(self, location: str, path: str) -> Iterator[None]:
         try:
             yield
-        except (FileNotFoundError, NotADirectoryError, IsADirectoryError, ValueError) as error:
+        except (OSError, ValueError) as error:
             # A value error: the name cannot be that of a file, for a NUL or half a character in it.
+            if isinstance(error, OSError) and not _names_no_file(error):
+                raise
             where = "" if path == location else f" (looked for at {path!r})"
             raise MissingFileError(
                 f"no such file: {location!r}{where}; if the table was moved, 'location-map'"
                 " leads the locations in its metadata to where the files are now"
             ) from error
+
+
+def _names_no_file(error: OSError) -> bool:
+    is_absent = isinstance(error, FileNotFoundError | NotADirectoryError | IsADirectoryError)
+    return is_absent or error.errno == errno.ENAMETOOLONG
 
 
 def _is_absolute(location: str) -> bool:

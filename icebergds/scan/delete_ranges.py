@@ -6,6 +6,7 @@ A data file may meet thousands of delete files; their bounds are decoded once an
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -138,9 +139,15 @@ def _may_hold(data_file: DataFile, field_id: int) -> tuple[bool, bool]:
 
 
 def _bounds(key_type: IcebergType, field_id: int, data_file: DataFile) -> Bounds:
-    return decode_bounds(
+    bounds = decode_bounds(
         key_type,
         data_file.lower_bounds.get(field_id),
         data_file.upper_bounds.get(field_id),
         data_file.nan_value_counts.get(field_id) == 0,
     )
+    return replace(bounds, lower=_comparable(bounds.lower), upper=_comparable(bounds.upper))
+
+
+def _comparable(bound: Any) -> Any:
+    """A bound, or None where it is too large: a date may be no timestamp that there is."""
+    return None if isinstance(bound, int) and not -(2**63) <= bound < 2**63 else bound

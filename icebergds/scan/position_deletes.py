@@ -48,7 +48,8 @@ def read_position_deletes(
         An entry for each data file of which there is at least one position.
 
     Raises:
-        CorruptFileError: the file is damaged, lacks a column, or holds a null or negative position.
+        CorruptFileError: the file is damaged, lacks a column, or holds a null, a negative position
+            or a path that is not UTF-8.
         MissingFileError: there is no such file.
     """
     collected: dict[str, _Collected] = {}
@@ -120,9 +121,11 @@ def _by_path(
         order = codes.argsort(kind="stable")
         codes, positions = codes[order], positions[order]
     starts = np.flatnonzero(np.diff(codes, prepend=-1))
-    for path, part in zip(
-        encoded.dictionary.to_pylist(), np.split(positions, starts[1:]), strict=True
-    ):
+    try:
+        named = encoded.dictionary.to_pylist()
+    except UnicodeDecodeError as error:
+        raise CorruptFileError(f"{location} holds a path that is not UTF-8: {error}") from error
+    for path, part in zip(named, np.split(positions, starts[1:]), strict=True):
         if paths is None or path in paths:
             # A copy, so that the batch can go.
             yield path, part.copy()

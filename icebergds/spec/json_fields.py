@@ -101,6 +101,19 @@ def keyword(obj: Mapping[str, Any], name: str, kind: type[K], where: str) -> K:
         ) from None
 
 
+def unicode_text(text: str, where: str) -> str:
+    """A text that has a form in UTF-8; JSON can also hold halves of characters.
+
+    Raises InvalidMetadataError where it has none.
+    """
+    if not text.isascii():
+        try:
+            text.encode()
+        except UnicodeEncodeError as error:
+            raise InvalidMetadataError(f"{where}: {text!r} is no Unicode text: {error}") from error
+    return text
+
+
 def without_nulls(obj: Mapping[str, Any]) -> dict[str, Any]:
     """The members of an object that are not None."""
     return {name: value for name, value in obj.items() if value is not None}

@@ -6,7 +6,14 @@ from collections.abc import Mapping
 from typing import Any
 
 from icebergds.errors import InvalidMetadataError
-from icebergds.spec.json_fields import integers, optional, required, typed, unknown_members
+from icebergds.spec.json_fields import (
+    integers,
+    optional,
+    required,
+    typed,
+    unicode_text,
+    unknown_members,
+)
 from icebergds.spec.partition import FIRST_PARTITION_FIELD_ID, PartitionField, PartitionSpec
 from icebergds.spec.transforms import Transform, UnknownTransform, parse_transform
 
@@ -81,7 +88,7 @@ _FIELD_MEMBERS = frozenset({"source-id", "source-ids", "field-id", "name", "tran
 
 
 def _field_from_json(obj: Mapping[str, Any], default_id: int, where: str) -> PartitionField:
-    name = required(obj, "name", str, f"a field of {where}")
+    name = unicode_text(required(obj, "name", str, f"a field of {where}"), f"a field of {where}")
     field_where = f"field {name!r} of {where}"
     source_ids = source_ids_from_json(obj, field_where)
     field_id = optional(obj, "field-id", int, field_where)

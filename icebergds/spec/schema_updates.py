@@ -151,7 +151,7 @@ class _Merging:
         )
 
     def _new_type(self, field_type: IcebergType) -> IcebergType:
-        return with_fresh_ids_inside(_all_optional(field_type), self._ids)
+        return with_fresh_ids_inside(all_optional(field_type), self._ids)
 
     def _key(self, name: str) -> str:
         return name if self._case_sensitive else name.lower()
@@ -160,24 +160,25 @@ class _Merging:
         return "" if self._case_sensitive else ", case apart"
 
 
-def _all_optional(field_type: IcebergType) -> IcebergType:
+def all_optional(field_type: IcebergType) -> IcebergType:
+    """A type whose fields may all be null, but for those inside the keys of maps."""
     match field_type:
         case StructType(fields=fields):
             return StructType(
                 tuple(
-                    NestedField(f.field_id, f.name, _all_optional(f.field_type), doc=f.doc)
+                    NestedField(f.field_id, f.name, all_optional(f.field_type), doc=f.doc)
                     for f in fields
                 )
             )
         case ListType():
-            return ListType(field_type.element_id, _all_optional(field_type.element_type))
+            return ListType(field_type.element_id, all_optional(field_type.element_type))
         case MapType():
             # A key's struct is identity: what it requires stays required.
             return MapType(
                 field_type.key_id,
                 field_type.key_type,
                 field_type.value_id,
-                _all_optional(field_type.value_type),
+                all_optional(field_type.value_type),
             )
         case _:
             return field_type

@@ -7,7 +7,13 @@ from collections.abc import Mapping
 from typing import Any
 
 from icebergds.errors import InvalidMetadataError, UnsupportedFeatureError
-from icebergds.spec.json_fields import optional, required, typed, unknown_members
+from icebergds.spec.json_fields import (
+    optional,
+    required,
+    typed,
+    unicode_text,
+    unknown_members,
+)
 from icebergds.spec.types import (
     DecimalType,
     FixedType,
@@ -24,32 +30,37 @@ from icebergds.spec.types import (
 )
 from icebergds.spec.values_json import from_json, to_json
 
+MAX_DEPTH = 100
+"""How deep types may be nested; the specification sets no limit, recursion does."""
 
-def type_from_json(obj: Any) -> IcebergType:
-    """A type from its JSON form, a string or an object.
 
-    Raises InvalidMetadataError where the JSON is malformed, UnsupportedFeatureError for a type
-    that format versions 1 to 3 do not define.
+def type_from_json(obj: Any, levels: int = MAX_DEPTH) -> IcebergType:
+    """A type from its JSON form, a string or an object, of at most so many levels.
+
+    Raises InvalidMetadataError where the JSON is malformed or nested deeper,
+    UnsupportedFeatureError for a type that format versions 1 to 3 do not define.
     """
     if isinstance(obj, str):
         return parse_scalar(obj)
+    if not levels:
+        raise InvalidMetadataError(f"types are nested more than {MAX_DEPTH} deep")
     kind = required(typed(obj, dict, "a type"), "type", str, "a type")
     match kind:
         case "struct":
-            return _struct_from_json(obj)
+            return _struct_from_json(obj, levels - 1)
         case "list":
             return ListType(
                 element_id=required(obj, "element-id", int, "a list type"),
-                element_type=type_from_json(obj.get("element")),
+                element_type=type_from_json(obj.get("element"), levels - 1),
                 element_required=required(obj, "element-required", bool, "a list type"),
                 unknown=unknown_members(obj, _LIST_MEMBERS),
             )
         case "map":
             return MapType(
                 key_id=required(obj, "key-id", int, "a map type"),
-                key_type=type_from_json(obj.get("key")),
+                key_type=type_from_json(obj.get("key"), levels - 1),
                 value_id=required(obj, "value-id", int, "a map type"),
-                value_type=type_from_json(obj.get("value")),
+                value_type=type_from_json(obj.get("value"), levels - 1),
                 value_required=required(obj, "value-required", bool, "a map type"),
                 unknown=unknown_members(obj, _MAP_MEMBERS),
             )
@@ -106,7 +117,7 @@ def parse_scalar(text: str) -> ScalarType:
         case "decimal", [precision, scale]:
             return _decimal(text, precision, scale)
         case "fixed", [length] if length.isdecimal():
-            return FixedType(int(length))
+            return _fixed(text, length)
         case "geometry", _:
             crs = (match[2] or "").strip()
             return GeometryType(crs) if crs else GeometryType()
@@ -118,13 +129,15 @@ def parse_scalar(text: str) -> ScalarType:
             raise _unknown_type(text)
 
 
-def fields_from_json(obj: Mapping[str, Any], where: str) -> tuple[NestedField, ...]:
-    """The fields of a struct's or schema's JSON object.
+def fields_from_json(
+    obj: Mapping[str, Any], where: str, levels: int = MAX_DEPTH
+) -> tuple[NestedField, ...]:
+    """The fields of a struct's or schema's JSON object, with types of at most so many levels.
 
-    Raises InvalidMetadataError where they are malformed, or two share a name.
+    Raises InvalidMetadataError where they are malformed or nested deeper, or two share a name.
     """
     fields = tuple(
-        _field_from_json(typed(member, dict, f"a field of {where}"), where)
+        _field_from_json(typed(member, dict, f"a field of {where}"), where, levels)
         for member in required(obj, "fields", list, where)
     )
     if len({field.name for field in fields}) < len(fields):
@@ -154,17 +167,18 @@ _FIELD_MEMBERS = frozenset(
 )
 
 
-def _struct_from_json(obj: dict[str, Any]) -> StructType:
-    return StructType(fields_from_json(obj, "a struct type"), unknown_members(obj, _STRUCT_MEMBERS))
+def _struct_from_json(obj: dict[str, Any], levels: int) -> StructType:
+    fields = fields_from_json(obj, "a struct type", levels)
+    return StructType(fields, unknown_members(obj, _STRUCT_MEMBERS))
 
 
-def _field_from_json(obj: dict[str, Any], where: str) -> NestedField:
-    name = required(obj, "name", str, f"a field of {where}")
+def _field_from_json(obj: dict[str, Any], where: str, levels: int) -> NestedField:
+    name = unicode_text(required(obj, "name", str, f"a field of {where}"), f"a field of {where}")
     field_where = f"field {name!r} of {where}"
     type_json = obj.get("type")
     if type_json is None:
         raise InvalidMetadataError(f"{field_where} lacks 'type', expected a string or an object")
-    field_type = type_from_json(type_json)
+    field_type = type_from_json(type_json, levels)
     return NestedField(
         field_id=required(obj, "id", int, field_where),
         name=name,
@@ -209,9 +223,17 @@ def _field_to_json(field: NestedField) -> dict[str, Any]:
 def _decimal(text: str, precision: str, scale: str) -> DecimalType:
     if not precision.isdecimal() or not scale.removeprefix("-").isdecimal():
         raise _unknown_type(text)
-    if not 1 <= int(precision) <= 38:
+    if len(precision) > 2 or not 1 <= int(precision) <= 38:
         raise InvalidMetadataError(f"type {text!r}: precision must be 1 to 38")
+    if len(scale) > 3 or abs(int(scale)) > 38:
+        raise InvalidMetadataError(f"type {text!r}: scale must be -38 to 38")
     return DecimalType(int(precision), int(scale))
+
+
+def _fixed(text: str, length: str) -> FixedType:
+    if len(length) > 10 or int(length) >= 2**31:
+        raise InvalidMetadataError(f"type {text!r}: the length must be below {2**31}")
+    return FixedType(int(length))
 
 
 def _unknown_type(text: str) -> UnsupportedFeatureError:

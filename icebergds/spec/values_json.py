@@ -11,6 +11,7 @@ from icebergds.errors import InvalidMetadataError, UnsupportedFeatureError
 from icebergds.spec import dates
 from icebergds.spec.decimals import from_unscaled, unscaled
 from icebergds.spec.float_text import shortest_float32
+from icebergds.spec.json_fields import unicode_text
 from icebergds.spec.types import (
     DecimalType,
     FixedType,
@@ -138,7 +139,7 @@ def _scalar_from_json(field_type: ScalarType, obj: Any) -> Any:
         case TypeId.DOUBLE:
             return _number_from_json(field_type, obj)
         case TypeId.STRING:
-            return _checked(field_type, obj, str)
+            return unicode_text(_checked(field_type, obj, str), "a value")
         case TypeId.DATE:
             return dates.parse_date(_checked(field_type, obj, str))
         case TypeId.TIME:

@@ -21,6 +21,13 @@ from icebergds.spec.schema import Schema
 from icebergds.spec.snapshot import MAIN_BRANCH, Snapshot, SnapshotRef
 from icebergds.spec.sort import SortOrder
 from icebergds.table.address import TableAddress
+from icebergds.table.arguments import (
+    integer_argument,
+    mapping_argument,
+    names_argument,
+    path_argument,
+    text_argument,
+)
 from icebergds.table.option_values import storage_properties_of
 from icebergds.table.rows import Rows, write_rows
 from icebergds.table.scan import TableScan, listed_names
@@ -45,17 +52,22 @@ def load_table(
         location_map: prefixes of locations and what stands in for them.
 
     Raises:
-        InvalidOptionError: an unknown property.
+        InvalidOptionError: an unknown property, or an argument of the wrong type.
         NoSuchTableError: there is no such table.
 
     >>> load_table("db.events", catalog="lake", properties={"warehouse": "s3://bucket/warehouse"})
     ... # doctest: +SKIP
     """
-    path = os.fspath(path)
-    given = {key.removeprefix("catalog."): value for key, value in (properties or {}).items()}
+    path = path_argument("path", path)
+    catalog = text_argument("catalog", catalog)
+    given = {
+        key.removeprefix("catalog."): value
+        for key, value in mapping_argument("properties", properties).items()
+    }
     storage = storage_properties_of(given)
     rest = {key: value for key, value in given.items() if key not in storage}
-    address = TableAddress(path, catalog, rest, storage, location_map or {})
+    locations = mapping_argument("location_map", location_map)
+    address = TableAddress(path, catalog, rest, storage, locations)
     return Table(address, address.load())
 
 
@@ -205,7 +217,9 @@ class Table:
             CommitConflictError, CommitStateUnknownError: as for `append`.
         """
         action = Delete(parse_filter(delete_filter), case_sensitive=False)
-        options = CommitOptions(branch or MAIN_BRANCH, None, snapshot_properties or {})
+        options = CommitOptions(
+            branch or MAIN_BRANCH, None, snapshot_properties or {}, self.metadata.table_uuid
+        )
         self._state = commit_snapshot(self._address.operations(), action, options).state
 
     def scan(
@@ -227,30 +241,35 @@ class Table:
             branch: the branch to read instead.
             tag: the tag to read instead.
             options: further options of the read, such as `split-size`.
+
+        Raises:
+            InvalidFilterError: the filter is no text.
+            InvalidOptionError: another argument is of the wrong type.
         """
         if filter is not None and not isinstance(filter, str):
             raise InvalidFilterError(
                 f"filter {filter!r} is a {type(filter).__name__}; write the condition as text, "
                 'such as "id > 5"'
             )
+        names = names_argument("columns", columns)
         return TableScan(
             self._state,
             filter,
-            columns if columns is None or isinstance(columns, str) else listed_names(columns),
-            snapshot_id,
-            branch,
-            tag,
-            dict(options or {}),
+            names if names is None or isinstance(names, str) else listed_names(names),
+            integer_argument("snapshot_id", snapshot_id),
+            text_argument("branch", branch),
+            text_argument("tag", tag),
+            mapping_argument("options", options),
         )
 
     def _write(self, rows: Rows | DataFrame, overwrite: bool, options: Mapping[str, str]) -> None:
         if isinstance(rows, Rows):
-            write_rows(self._address, rows, options, overwrite=overwrite)
+            self._state = write_rows(self._address, rows, options, overwrite=overwrite).state
         else:
             # Spark is imported only where its DataFrames are at hand.
             frames = importlib.import_module("icebergds.spark.frames")
             frames.write_frame(rows, self._address, self._state, options, overwrite=overwrite)
-        self.refresh()
+            self.refresh()
 
 
 def _options(

@@ -109,6 +109,16 @@ def test_a_missing_file_is_named_as_in_the_metadata_and_where_it_was_looked_for(
         assert f"'{tmp_path}/gone'" in str(caught.value)
 
 
+def test_a_name_that_no_file_can_have_is_that_of_a_missing_file(tmp_path: Path) -> None:
+    io = FileIO()
+    for name in ("x" * 300, "d/" * 3000, "a\0b", "\ud800"):
+        location = f"{tmp_path}/{name}"
+        assert not io.exists(location)
+        for use in (io.read_bytes, io.open, io.size, io.list):
+            with pytest.raises(MissingFileError, match="no such file"):
+                use(location)
+
+
 def test_a_file_location_with_a_host_is_refused() -> None:
     with pytest.raises(InvalidOptionError, match="location_map"):
         FileIO().resolve("file://warehouse/t/x")

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import math
 import struct
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -171,40 +171,62 @@ def comparable(value: Any) -> Any:
     return value
 
 
-def promoted(value: Any, stored: IcebergType, wanted: IcebergType) -> Any:
-    """A stored value as a later schema reads it (spec: Schema Evolution, Column Projection)."""
+def promoted(
+    value: Any,
+    stored: IcebergType,
+    wanted: IcebergType,
+    absent: Callable[[NestedField], Any],
+) -> Any:
+    """A stored value as a later schema reads it (spec: Schema Evolution, Column Projection).
+
+    `absent` gives the values of fields that are not stored.
+    """
     match stored, wanted:
         case _ if value is None:
             return None
         case StructType(fields=old), StructType(fields=new):
             by_id = {f.field_id: (f, v) for f, v in zip(old, value, strict=True)}
             return tuple(
-                promoted(by_id[f.field_id][1], by_id[f.field_id][0].field_type, f.field_type)
+                promoted(
+                    by_id[f.field_id][1], by_id[f.field_id][0].field_type, f.field_type, absent
+                )
                 if f.field_id in by_id
-                else _default(f)
+                else absent(f)
                 for f in new
             )
         case ListType(element_type=old), ListType(element_type=new):
-            return [promoted(element, old, new) for element in value]
+            return [promoted(element, old, new, absent) for element in value]
         case _ if stored == DATE and wanted == TIMESTAMP:
             return value * _DAY_MICROS
         case _:
             return value
 
 
-def _default(column: NestedField) -> Any:
-    return column.initial_default
-
-
 def _top_value(file: ModelFile, position: int, column: NestedField, facts: TableFacts) -> Any:
+    def absent(field: NestedField) -> Any:
+        return _absent_value(file, field, facts)
+
     for stored, value in zip(file.schema.fields, file.rows[position], strict=True):
         if stored.field_id == column.field_id:
-            return promoted(value, stored.field_type, column.field_type)
+            return promoted(value, stored.field_type, column.field_type, absent)
+    return absent(column)
+
+
+def _absent_value(file: ModelFile, column: NestedField, facts: TableFacts) -> Any:
+    """What stands for a column that a file lacks: its partition's value, else the default."""
     spec = facts.specs[file.data_file.spec_id]
-    for part, value in zip(spec.fields, file.data_file.partition, strict=True):
-        if part.source_id == column.field_id and isinstance(part.transform, IdentityTransform):
-            return value
-    return _default(column)
+    fixed = {
+        part.source_id: value
+        for part, value in zip(spec.fields, file.data_file.partition, strict=True)
+        if isinstance(part.transform, IdentityTransform)
+    }
+    if column.field_id in fixed:
+        return fixed[column.field_id]
+    if isinstance(column.field_type, StructType):
+        inner = column.field_type.fields
+        if any(fixed.get(field.field_id) is not None for field in inner):
+            return tuple(_absent_value(file, field, facts) for field in inner)
+    return column.initial_default
 
 
 def _descend(column: NestedField, value: Any, path: Sequence[int]) -> Any:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, TypeVar
@@ -159,6 +159,8 @@ class RandomTable:
     ) -> tuple[PartitionField, ...]:
         unusable = (UNKNOWN, FLOAT, DOUBLE) if self._is_plain else (UNKNOWN,)
         sources = [f for f in scalar_fields(schema.fields) if f.field_type not in unusable]
+        if not self._is_plain:
+            sources += [field for field in sources if field not in schema.fields] * 3
         parts: list[PartitionField] = []
         for _ in range(self._draw(st.integers(0, 2))):
             source = self._one_of(sources) if sources else None
@@ -249,7 +251,9 @@ class RandomTable:
         self._last_column_id += 1
         field_id = self._last_column_id
         kind = self._draw(st.integers(0, 11))
-        if kind == 0 and not nested:
+        # Not in plain tables, lest those that other readers are held to change.
+        is_struct = kind == 0 or (kind == 3 and not self._is_plain)
+        if is_struct and not nested:
             children = tuple(
                 self._new_field(child, version, added=False, nested=True)
                 for child in _NAMES[: self._draw(st.integers(1, 3))]
@@ -356,12 +360,13 @@ class RandomTable:
             part.source_id for part in spec.fields if isinstance(part.transform, IdentityTransform)
         }
         # Column Projection: files that came from Hive lack the partition columns.
-        lacks = fixed if not self._is_plain and self._draw(st.integers(0, 5)) == 0 else set()
-        kept = [i for i, field in enumerate(stored) if field.field_id not in lacks]
-        if not kept:
-            kept = list(range(len(stored)))
-        schema = Schema(tuple(stored[i] for i in kept))
-        rows = [tuple(row[i] for i in kept) for row in rows]
+        if fixed and not self._is_plain and self._draw(st.booleans()):
+            whole = StructType(tuple(stored))
+            narrow = _without(whole, fixed)
+            if narrow.fields:
+                rows = [_narrowed(row, whole, narrow) for row in rows]
+                stored = narrow.fields
+        schema = Schema(tuple(stored))
         data_file = self.builder.data_file(
             rows,
             partition=partition,
@@ -570,6 +575,30 @@ def _partition_of(
         value = leaf_value(row, 0, part.source_id, schema, TableFacts((schema,), {}))
         partition.append(apply(part.transform, source.field_type, value))
     return tuple(partition)
+
+
+def _without(struct: StructType, lacks: Collection[int]) -> StructType:
+    """A struct without some fields, and without structs of which none is left."""
+    fields = []
+    for field in struct.fields:
+        if isinstance(field.field_type, StructType):
+            field = replace(field, field_type=_without(field.field_type, lacks))
+        if field.field_id not in lacks and field.field_type != StructType(()):
+            fields.append(field)
+    return StructType(tuple(fields))
+
+
+def _narrowed(value: Row, struct: StructType, narrow: StructType) -> Row:
+    """A value of a struct as one of the fields that are left of it."""
+    by_id = {f.field_id: (f, v) for f, v in zip(struct.fields, value, strict=True)}
+    found = []
+    for field in narrow.fields:
+        whole, inner = by_id[field.field_id]
+        if isinstance(field.field_type, StructType) and inner is not None:
+            assert isinstance(whole.field_type, StructType)
+            inner = _narrowed(inner, whole.field_type, field.field_type)
+        found.append(inner)
+    return tuple(found)
 
 
 def _with_short_bounds(file: DataFile, schema: Schema) -> DataFile:

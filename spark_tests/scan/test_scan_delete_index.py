@@ -29,11 +29,14 @@ from icebergds.spec.schema import Schema
 from icebergds.spec.transforms import IdentityTransform, UnknownTransform, VoidTransform
 from icebergds.spec.types import (
     BINARY,
+    DATE,
     DOUBLE,
     FLOAT,
     INT,
     LONG,
     STRING,
+    TIMESTAMP,
+    TIMESTAMP_NS,
     FixedType,
     GeometryType,
     IcebergType,
@@ -305,6 +308,18 @@ def test_bounds_of_keys_from_before_a_promotion_are_compared_by_value() -> None:
         keys = _keys(seq=2, metrics=_metrics({1: LONG}, [(key,)]))
         found = _equality(_index(keys, types={1: LONG}), _data(_A, seq=1, metrics=stored))
         assert found == ([keys] if applies else [])
+
+
+@pytest.mark.parametrize("promoted", [TIMESTAMP, TIMESTAMP_NS])
+def test_bounds_that_a_promotion_leads_out_of_range_are_unknown(promoted: IcebergType) -> None:
+    # The last is a date of the year 5,000,000.
+    stored = _metrics({1: DATE}, [(0,), (1_826_000_000,)])
+    for key, applies in [(1, True), (-1, False)]:
+        keys = _keys(seq=2, metrics=_metrics({1: promoted}, [(key,)]))
+        found = _equality(_index(keys, types={1: promoted}), _data(_A, seq=1, metrics=stored))
+        assert found == ([keys] if applies else [])
+    dates = _keys(seq=2, metrics=stored)
+    assert _equality(_index(dates, types={1: promoted}), _data(_A, seq=1, metrics=stored))
 
 
 @settings(deadline=None)

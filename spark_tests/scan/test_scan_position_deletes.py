@@ -241,6 +241,14 @@ def test_a_missing_file_is_named(tmp_path: Path) -> None:
         read_position_deletes(FileIO(), str(tmp_path / "none.parquet"), FileFormat.PARQUET)
 
 
+def test_paths_that_are_no_text_are_damage(tmp_path: Path) -> None:
+    rows = _table([("x", 0)])
+    paths = pa.array([b"/t/\xff.parquet"]).view(pa.string())
+    pq.write_table(rows.set_column(0, rows.schema.field(0), paths), tmp_path / "d.parquet")
+    with pytest.raises(CorruptFileError, match=r"d\.parquet.*UTF-8"):
+        read_position_deletes(FileIO(), str(tmp_path / "d.parquet"), FileFormat.PARQUET)
+
+
 def test_memory_counts_paths_and_positions(tmp_path: Path) -> None:
     rows = [("abc", 1), ("abc", 1000), ("de", 5)]
     location = _write(tmp_path / "d.parquet", rows, FileFormat.PARQUET)

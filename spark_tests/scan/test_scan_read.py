@@ -128,6 +128,33 @@ def test_plans_and_shares_survive_pickling(table: TableBuilder) -> None:
     assert len(pickle.dumps(_shares(table))) < 3000
 
 
+def _without_nested_partition_column(tmp_path: Path) -> TableBuilder:
+    """A table partitioned by point.x whose only file, of the partition 5, lacks that field."""
+    spec = PartitionSpec(0, (PartitionField((11,), 1000, IdentityTransform(), "x"),))
+    table = TableBuilder(tmp_path / "t", _SCHEMA, spec=spec)
+    y_alone = replace(_SCHEMA.fields[2], field_type=StructType(_POINT.fields[1:]))
+    schema = Schema((*_SCHEMA.fields[:2], y_alone))
+    rows = [(1, "a", (7,)), (2, "b", (8,))]
+    table.commit(table.data_file(rows, partition=(5,), schema=schema))
+    return table
+
+
+def test_nested_partition_columns_that_a_file_lacks_are_read(tmp_path: Path) -> None:
+    table = _without_nested_partition_column(tmp_path)
+    assert _read(table, "id, point") == [(1, {"x": 5, "y": 7}), (2, {"x": 5, "y": 8})]
+    assert _read(table, "point.x", "point.x = 5 and point.y = 8") == [({"x": 5},)]
+    assert _read(table, "id", "point.x is null") == []
+    # Which the partition does not decide.
+    assert _read(table, "id", "point.y = 7 or point.x > 5") == [(1,)]
+
+
+def test_nested_partition_columns_that_a_file_lacks_are_keys(tmp_path: Path) -> None:
+    table = _without_nested_partition_column(tmp_path)
+    keys = [((5, 7),), ((6, 8),)]
+    table.commit(table.equality_deletes(["point"], keys, partition=(5,), equality_ids=[11, 12]))
+    assert _read(table, "id") == [(2,)]
+
+
 # Keys of equality deletes.
 
 

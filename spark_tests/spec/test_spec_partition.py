@@ -167,6 +167,12 @@ def test_several_source_columns_are_written_as_such() -> None:
     assert partition_spec_to_json(spec) == obj
 
 
+def test_halves_of_characters_are_no_name() -> None:
+    obj = {"name": "\ud800", "transform": "identity", "source-id": 1, "field-id": 1000}
+    with pytest.raises(InvalidMetadataError, match="no Unicode text"):
+        partition_fields_from_json([obj], "a spec")
+
+
 def test_no_known_transform_takes_several_columns() -> None:
     obj = {"name": "b", "transform": "bucket[4]", "source-ids": [1, 2], "field-id": 1000}
     (field,) = partition_fields_from_json([obj], "a spec")

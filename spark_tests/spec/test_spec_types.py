@@ -86,6 +86,61 @@ def test_decimals_have_1_to_38_digits(text: str) -> None:
         parse_scalar(text)
 
 
+@pytest.mark.parametrize("text", ["decimal(9,39)", "decimal(9,-39)", f"decimal(9,{'9' * 5000})"])
+def test_decimals_have_scales_that_their_digits_reach(text: str) -> None:
+    with pytest.raises(InvalidMetadataError, match="scale"):
+        parse_scalar(text)
+
+
+@pytest.mark.parametrize("text", ["fixed[2147483648]", f"fixed[{'9' * 5000}]"])
+def test_fixed_types_are_shorter_than_2_gigabytes(text: str) -> None:
+    assert parse_scalar("fixed[2147483647]") == FixedType(2**31 - 1)
+    with pytest.raises(InvalidMetadataError, match="length"):
+        parse_scalar(text)
+
+
+@pytest.mark.parametrize("kind", ["struct", "list", "map"])
+def test_types_are_nested_at_most_a_hundred_deep(kind: str) -> None:
+    def nested(levels: int) -> Any:
+        obj: Any = "int"
+        for at in range(levels):
+            field = {"id": at, "name": "f", "required": True, "type": obj}
+            obj = {
+                "struct": {"type": "struct", "fields": [field]},
+                "list": {
+                    "type": "list",
+                    "element-id": at,
+                    "element": obj,
+                    "element-required": True,
+                },
+                "map": {
+                    "type": "map",
+                    "key-id": 2 * at,
+                    "key": "int",
+                    "value-id": 2 * at + 1,
+                    "value": obj,
+                    "value-required": True,
+                },
+            }[kind]
+        return obj
+
+    assert type_to_json(type_from_json(nested(100))) == nested(100)
+    for levels in (101, 5000):
+        with pytest.raises(InvalidMetadataError, match="100 deep"):
+            type_from_json(nested(levels))
+
+
+@pytest.mark.parametrize(
+    "members",
+    [{"name": "\ud800"}, {"initial-default": "a\udfff"}, {"write-default": "\ud800"}],
+    ids=["name", "initial default", "write default"],
+)
+def test_halves_of_characters_are_no_text(members: dict[str, str]) -> None:
+    field = {"id": 1, "name": "a", "required": True, "type": "string", **members}
+    with pytest.raises(InvalidMetadataError, match="no Unicode text"):
+        type_from_json({"type": "struct", "fields": [field]})
+
+
 def test_an_unknown_nested_type_is_refused_by_name() -> None:
     with pytest.raises(UnsupportedFeatureError, match="'set'"):
         type_from_json({"type": "set", "element": "int"})

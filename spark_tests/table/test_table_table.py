@@ -149,6 +149,52 @@ def test_what_a_scan_refuses(
         scan(**arguments).to_arrow()
 
 
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        {"columns": [1]},
+        {"columns": 5},
+        {"columns": b"id"},
+        {"snapshot_id": "1001"},
+        {"snapshot_id": 1001.0},
+        {"branch": 5},
+        {"tag": b"first"},
+        {"options": "split-size"},
+        {"options": {1: "x"}},
+        {"options": {"split-size": None}},
+    ],
+    ids=str,
+)
+def test_arguments_of_the_wrong_type_are_named(built: TableBuilder, arguments: Any) -> None:
+    (name,) = arguments
+    with pytest.raises(InvalidOptionError, match=rf"^{name}.* is of type \w+, expected "):
+        load_table(str(built.location)).scan(**arguments)
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        {"path": None},
+        {"path": b"/t"},
+        {"path": "db.t", "catalog": 5},
+        {"path": "/t", "properties": ["warehouse"]},
+        {"path": "/t", "location_map": {"s3://b": None}},
+    ],
+    ids=str,
+)
+def test_arguments_of_a_load_of_the_wrong_type_are_named(arguments: Any) -> None:
+    *_, name = arguments
+    with pytest.raises(InvalidOptionError, match=rf"^{name}.* is of type \w+, expected "):
+        load_table(**arguments)
+
+
+def test_options_may_be_numbers_and_booleans(built: TableBuilder) -> None:
+    options: Any = {"split-size": 100, "pushdown": True}
+    scan = load_table(str(built.location)).scan("id < 2", options=options)
+    assert scan.options == {"split-size": "100", "pushdown": "true"}
+    assert scan.to_arrow().num_rows == 2
+
+
 def test_a_table_is_loaded_by_catalog_and_identifier(built: TableBuilder) -> None:
     warehouse = str(built.location.parents[1])
     table = load_table("db.t", catalog="lake", properties={"warehouse": warehouse})

@@ -1,0 +1,71 @@
+"""Arguments of the Python API, checked before they become options, which are text."""
+
+from __future__ import annotations
+
+import operator
+import os
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+from icebergds.errors import InvalidOptionError
+
+
+def path_argument(name: str, value: Any) -> str:
+    """A path or an identifier as text; InvalidOptionError otherwise, here and below."""
+    path = os.fspath(value) if isinstance(value, os.PathLike) else value
+    if not isinstance(path, str):
+        raise _wrong(name, value, "a path or an identifier as text")
+    return path
+
+
+def text_argument(name: str, value: Any) -> str | None:
+    """A text, or None."""
+    if value is None or isinstance(value, str):
+        return value
+    raise _wrong(name, value, "text")
+
+
+def integer_argument(name: str, value: Any) -> int | None:
+    """A whole number, also one of numpy's, or None."""
+    if value is None:
+        return None
+    try:
+        return operator.index(value)
+    except TypeError:
+        raise _wrong(name, value, "a whole number") from None
+
+
+def names_argument(name: str, value: Any) -> str | list[str] | None:
+    """A text, or a list of texts, or None."""
+    if value is None or isinstance(value, str):
+        return value
+    names = list(value) if isinstance(value, Iterable) else [value]
+    if not isinstance(value, Iterable) or not all(isinstance(item, str) for item in names):
+        raise _wrong(name, value, "names as texts, in a list or joined by commas")
+    return names
+
+
+def mapping_argument(name: str, value: Any) -> dict[str, str]:
+    """A mapping of texts to texts, empty for None.
+
+    Numbers and booleans become the texts that Spark makes of them: `true`, not `True`.
+    """
+    if value is None:
+        return {}
+    if not isinstance(value, Mapping) or not all(isinstance(key, str) for key in value):
+        raise _wrong(name, value, "a mapping of names to values, such as a dict")
+    return {key: _as_text(f"{name}[{key!r}]", item) for key, item in value.items()}
+
+
+def _as_text(name: str, value: Any) -> str:
+    if isinstance(value, bool):
+        return str(value).lower()
+    if not isinstance(value, str | int | float):
+        raise _wrong(name, value, "text")
+    return str(value)
+
+
+def _wrong(name: str, value: Any, expected: str) -> InvalidOptionError:
+    return InvalidOptionError(
+        f"{name} = {value!r} is of type {type(value).__name__}, expected {expected}"
+    )
