@@ -34,8 +34,12 @@ bench: $(VENV)/.installed $(SPARK41)/.installed
 	. .ci/java_oracle.sh && \
 		{ test -f .cache/bench/index.json || $(BIN)/python benchmarks/make_tables.py .cache/bench; } && \
 		PYSPARK_PYTHON=$(CURDIR)/$(SPARK41)/bin/python \
-		$(SPARK41)/bin/python benchmarks/read.py .cache/bench
+		$(SPARK41)/bin/python benchmarks/read.py .cache/bench && \
+		PYSPARK_PYTHON=$(CURDIR)/$(SPARK41)/bin/python \
+		$(SPARK41)/bin/python benchmarks/write.py .cache/bench/write
 	$(BIN)/python benchmarks/planning.py .cache/bench/planning
+	$(BIN)/python benchmarks/manifests.py
+	$(BIN)/python benchmarks/commits.py
 
 clean:
 	rm -rf $(VENV) $(SPARK41) .cache spark-warehouse

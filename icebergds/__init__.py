@@ -11,19 +11,45 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from icebergds.errors import IcebergError
     from icebergds.spark.registration import register
+    from icebergds.spec.partition import PartitionField, PartitionSpec
+    from icebergds.spec.schema import Schema
+    from icebergds.spec.sort import SortField, SortOrder
+    from icebergds.spec.types import NestedField
+    from icebergds.table.catalog import Catalog, load_catalog
     from icebergds.table.table import Table, load_table
 
 __version__ = "0.1.0"
 
 # Every Python worker of Spark imports this package: what it does not use must cost it nothing.
 _HOMES = {
+    "Catalog": "icebergds.table.catalog",
     "IcebergError": "icebergds.errors",
+    "NestedField": "icebergds.spec.types",
+    "PartitionField": "icebergds.spec.partition",
+    "PartitionSpec": "icebergds.spec.partition",
+    "Schema": "icebergds.spec.schema",
+    "SortField": "icebergds.spec.sort",
+    "SortOrder": "icebergds.spec.sort",
     "Table": "icebergds.table.table",
+    "load_catalog": "icebergds.table.catalog",
     "load_table": "icebergds.table.table",
     "register": "icebergds.spark.registration",
 }
 
-__all__ = ["IcebergError", "Table", "load_table", "register"]
+__all__ = [
+    "Catalog",
+    "IcebergError",
+    "NestedField",
+    "PartitionField",
+    "PartitionSpec",
+    "Schema",
+    "SortField",
+    "SortOrder",
+    "Table",
+    "load_catalog",
+    "load_table",
+    "register",
+]
 
 
 def __getattr__(name: str) -> Any:

@@ -19,6 +19,7 @@ from dataclasses import dataclass
 
 from icebergds.catalog.metadata_files import (
     VERSION_HINT,
+    find_newest_metadata,
     is_metadata_file,
     list_versions,
     load_from_location,
@@ -39,7 +40,7 @@ from icebergds.errors import (
 from icebergds.io.fileio import FileIO
 from icebergds.spec.apply_updates import next_metadata
 from icebergds.spec.metadata import TableMetadata
-from icebergds.spec.metadata_json import serialise_metadata
+from icebergds.spec.metadata_json import parse_identity, serialise_metadata
 from icebergds.spec.requirements import TableRequirement, check_requirements
 from icebergds.spec.table_properties import (
     METADATA_COMPRESSION,
@@ -145,36 +146,45 @@ class _LocationOperations:
             UnsupportedFeatureError: the table is another catalog's, or the storage cannot create
                 files exclusively, or the updates move the table or its metadata.
         """
-        current = self.refresh()
-        file = current.metadata_location.rpartition("/")[2]
+        version, file = self._replaced(base)
+        check_requirements(requirements, base.metadata, self.name)
+        previous = f"{metadata_directory(self.location)}/{file}"
+        metadata = next_metadata(base.metadata, previous, updates, now_ms=_now_ms())
+        if metadata is base.metadata:
+            return base
+        _check_storable(base.metadata, metadata, self.name)
+        # By the properties of the version that is replaced, so that all who race to replace it
+        # create the same file.
+        suffix = ".gz.metadata.json" if _is_compressed(base.metadata) else ".metadata.json"
+        new = NewVersion(
+            self.location, version + 1, f"v{version + 1}{suffix}", file, base.metadata, metadata
+        )
+        self.io.require_create(metadata_directory(self.location) + "/")
+        committed = _land(self.io, new, self.name)
+        _delete_unlogged(self.io, base.metadata, metadata, self.name)
+        return committed
+
+    def _replaced(self, base: TableState) -> tuple[int, str]:
+        """The version that a commit replaces and its file's name: `base`, if that is the newest.
+
+        Raises:
+            CommitConflictError: it is not, or it is that of a table that was dropped since.
+            UnsupportedFeatureError: the table is another catalog's.
+        """
+        newest = find_newest_metadata(self.io, self.location, self.name)
+        file = newest.rpartition("/")[2]
         version = own_version(file)
         if version is None:
             raise UnsupportedFeatureError(
                 f"table {self.name} belongs to a catalog, which alone knows that {file} is its "
                 "state: a commit by location would split its history; commit through that catalog"
             )
-        if not _same_state(self.io, base, current):
+        if not _same_state(self.io, base, newest):
             raise CommitConflictError(
-                f"table {self.name} was changed by another commit: it is at "
-                f"{current.metadata_location}, this commit was made for {base.metadata_location}"
+                f"table {self.name} was changed by another commit: it is at {newest}, this commit "
+                f"was made for {base.metadata_location}"
             )
-        check_requirements(requirements, current.metadata, self.name)
-        metadata = next_metadata(
-            current.metadata, current.metadata_location, updates, now_ms=_now_ms()
-        )
-        if metadata is current.metadata:
-            return current
-        _check_storable(current.metadata, metadata, self.name)
-        # By the properties of the version that is replaced, so that all who race to replace it
-        # create the same file.
-        suffix = ".gz.metadata.json" if _is_compressed(current.metadata) else ".metadata.json"
-        new = NewVersion(
-            self.location, version + 1, f"v{version + 1}{suffix}", file, current.metadata, metadata
-        )
-        self.io.require_create(metadata_directory(self.location) + "/")
-        committed = _land(self.io, new, self.name)
-        _delete_unlogged(self.io, current.metadata, metadata, self.name)
-        return committed
+        return version, file
 
 
 def _land(io: FileIO, new: NewVersion, name: str) -> TableState:
@@ -218,7 +228,9 @@ def _create(io: FileIO, path: str, data: bytes, name: str) -> None:
     except Exception as error:
         found = _content(io, path, name, error)
         if found is None and _is_refusal(error):
-            raise
+            raise IcebergError(
+                f"table {name} was not changed: {path} could not be created: {error}"
+            ) from error
         if found is None:
             raise _unknown(name, path, error) from error
         if found != data:
@@ -278,13 +290,15 @@ def _is_refusal(error: Exception) -> bool:
     )
 
 
-def _same_state(io: FileIO, base: TableState, current: TableState) -> bool:
+def _same_state(io: FileIO, base: TableState, newest: str) -> bool:
     """Whether a table is still as it was, and was not dropped and made again since."""
-    return (
-        io.resolve(base.metadata_location) == io.resolve(current.metadata_location)
-        and base.metadata.table_uuid == current.metadata.table_uuid
-        and base.metadata.last_updated_ms == current.metadata.last_updated_ms
-    )
+    if io.resolve(base.metadata_location) != io.resolve(newest):
+        return False
+    try:
+        found = parse_identity(io.read_bytes(newest), newest)
+    except MissingFileError:
+        return False
+    return found == (base.metadata.table_uuid, base.metadata.last_updated_ms)
 
 
 def _check_storable(base: TableMetadata | None, metadata: TableMetadata, name: str) -> None:

@@ -81,6 +81,9 @@ def list_versions(io: FileIO, location: str) -> dict[int, list[str]]:
         return {}
     versions: dict[int, list[str]] = {}
     for file in files:
+        # Most are manifests.
+        if ".metadata.json" not in file:
+            continue
         if (match := _METADATA_FILE.match(file)) is not None and not _TEMPORARY.match(file):
             versions.setdefault(int(match["v"] or match["n"]), []).append(file)
     return versions

@@ -272,7 +272,8 @@ def sql_catalog(name: str, properties: Mapping[str, str], io: FileIO) -> SqlCata
         IcebergError: the database cannot be used.
     """
     options = _options(name, properties)
-    url = database_url(name, properties, io.working_directory)
+    # Where the storage has relative paths, so that the catalog is the same one in every process.
+    url = database_url(name, properties, io.resolve(""))
     # A writer that waits for its turn at a file is not an error.
     waits = url.get_backend_name() == "sqlite" and "timeout" not in url.query
     arguments = {"timeout": 60} if waits else {}

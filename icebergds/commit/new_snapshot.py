@@ -118,11 +118,15 @@ def _with_row_ids(
 
 def _manifest_counts(base: CommitBase, manifests: Iterable[ManifestFile]) -> dict[str, str]:
     before = {manifest.manifest_path for manifest in base.manifests}
+    # One that has removed files alone is left out of the next snapshot, and not replaced.
+    live = {
+        m.manifest_path for m in base.manifests if m.added_files_count or m.existing_files_count
+    }
     after = {manifest.manifest_path for manifest in manifests}
     return {
         "manifests-created": str(len(after - before)),
         "manifests-kept": str(len(after & before)),
-        "manifests-replaced": str(len(before - after)),
+        "manifests-replaced": str(len(live - after)),
     }
 
 

@@ -7,6 +7,7 @@ one after the other, row by row. Of Avro's types those are known that manifests 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from functools import cache
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -18,9 +19,7 @@ Int64s = npt.NDArray[np.int64]
 Columns: TypeAlias = Mapping[str, "pa.Array | Columns"]
 """Columns of a record by the names of its fields; those of a record inside it are nested."""
 
-_NOTHING, _NULL, _PRESENT, _END = (
-    pa.scalar(data, pa.large_binary()) for data in (b"", b"\x00", b"\x02", b"\x00")
-)
+_NOTHING, _NULL, _PRESENT, _END = b"", b"\x00", b"\x02", b"\x00"
 
 
 def encode_records(schema: Mapping[str, Any], columns: Columns) -> pa.LargeBinaryArray:
@@ -118,16 +117,16 @@ def _optional(
     kind: Any, column: pa.Array, named: Mapping[str, Any]
 ) -> Iterator[pa.Array | pa.Scalar]:
     if not column.null_count:
-        yield _PRESENT
+        yield _constant(_PRESENT)
         yield from _value(kind, column, named)
         return
     if column.null_count == len(column):
-        yield _NULL
+        yield _constant(_NULL)
         return
-    encoded = _joined([_PRESENT, *_value(kind, column.drop_null(), named)])
+    encoded = _joined([_constant(_PRESENT), *_value(kind, column.drop_null(), named)])
     valid = column.is_valid().to_numpy(zero_copy_only=False)
     places = pa.array(np.cumsum(valid) - 1, mask=~valid)
-    yield encoded.take(places).fill_null(_NULL)
+    yield encoded.take(places).fill_null(_constant(_NULL))
 
 
 def _array(items: Any, column: Any, named: Mapping[str, Any]) -> Iterator[pa.Array | pa.Scalar]:
@@ -149,7 +148,8 @@ def _array(items: Any, column: Any, named: Mapping[str, Any]) -> Iterator[pa.Arr
     # Elements lie one after the other: the elements of a row are one string of bytes.
     offsets = _offsets(elements)[bounds - start]
     yield _from_offsets(elements.buffers()[2], offsets)
-    yield _END if counts.all() else pc.if_else(pa.array(counts > 0), _END, _NOTHING)
+    end = _constant(_END)
+    yield end if counts.all() else pc.if_else(pa.array(counts > 0), end, _constant(_NOTHING))
 
 
 def _fixed(size: int, column: pa.Array) -> pa.LargeBinaryArray:
@@ -175,7 +175,7 @@ def _joined(parts: list[pa.Array | pa.Scalar]) -> pa.LargeBinaryArray:
     """The parts of each row as one; the arrays among them are of equal length."""
     if len(parts) == 1 and isinstance(parts[0], pa.Array):
         return parts[0]
-    return pc.binary_join_element_wise(*parts, _NOTHING)
+    return pc.binary_join_element_wise(*parts, _constant(_NOTHING))
 
 
 def _of_equal_size(data: npt.NDArray[np.uint8], size: int, count: int) -> pa.LargeBinaryArray:
@@ -199,3 +199,9 @@ def _from_offsets(data: pa.Buffer, offsets: Int64s) -> pa.LargeBinaryArray:
 def _offsets(strings: pa.LargeBinaryArray) -> Int64s:
     stored = np.frombuffer(strings.buffers()[1], np.int64)
     return stored[strings.offset : strings.offset + len(strings) + 1]
+
+
+@cache
+def _constant(data: bytes) -> pa.LargeBinaryScalar:
+    # Not made on import: the first scalar makes pyarrow import pandas, where that is installed.
+    return pa.scalar(data, pa.large_binary())

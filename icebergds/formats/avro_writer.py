@@ -54,6 +54,10 @@ class AvroDataWriter:
                 f"{output.location}: the codec {properties.codec!r} cannot be written: {error}"
             ) from error
 
+    @staticmethod
+    def check(schema: Schema, properties: AvroProperties, table: str) -> None:
+        codec_name(AVRO_CODECS, properties.codec, "Avro")
+
     @property
     def location(self) -> str:
         return self._output.location

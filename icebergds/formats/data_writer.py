@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-from typing import Protocol
+from importlib import import_module
+from typing import Any, Protocol
 
 import pyarrow as pa
 
 from icebergds.errors import UnsupportedFeatureError
-from icebergds.formats.avro_writer import AvroDataWriter
-from icebergds.formats.orc_writer import OrcDataWriter
 from icebergds.formats.output_file import OutputFile
-from icebergds.formats.parquet_writer import ParquetDataWriter
 from icebergds.formats.write_properties import WriteProperties
 from icebergds.io.fileio import FileIO
 from icebergds.spec.manifest import DataFile, FileContent, FileFormat
@@ -77,26 +75,40 @@ def open_data_writer(
         UnsupportedFeatureError: the format holds no rows, or cannot hold a column of the schema.
         InvalidOptionError: the codec of the write options is none of the format's.
     """
-    if file_format not in _FORMATS:
-        raise UnsupportedFeatureError(f"{location}: {file_format} is no format of data files")
+    kind, chosen = _writer(file_format, properties, content, location)
     output = OutputFile(io, location, file_format, content)
     try:
-        match file_format:
-            case FileFormat.PARQUET:
-                return ParquetDataWriter(
-                    output, schema, properties.parquet_for(content), properties.metrics
-                )
-            case FileFormat.ORC:
-                return OrcDataWriter(
-                    output, schema, properties.orc_for(content), properties.metrics
-                )
-            case _:
-                return AvroDataWriter(
-                    output, schema, properties.avro_for(content), properties.metrics
-                )
+        writer: DataFileWriter = kind(output, schema, chosen, properties.metrics)
     except BaseException:
         output.abort()
         raise
+    return writer
 
 
-_FORMATS = frozenset({FileFormat.PARQUET, FileFormat.ORC, FileFormat.AVRO})
+def check_data_writer(
+    file_format: FileFormat, schema: Schema, properties: WriteProperties, table: str
+) -> None:
+    """Whether files of a format can hold a table's rows, as far as that shows without one.
+
+    Errors are those of `open_data_writer`.
+    """
+    kind, chosen = _writer(file_format, properties, FileContent.DATA, table)
+    kind.check(schema, chosen, table)
+
+
+def _writer(
+    file_format: FileFormat, properties: WriteProperties, content: FileContent, where: str
+) -> tuple[Any, Any]:
+    """The class of a format's writer, and its settings; imports what writes that format alone."""
+    match file_format:
+        case FileFormat.PARQUET:
+            module = import_module("icebergds.formats.parquet_writer")
+            return module.ParquetDataWriter, properties.parquet_for(content)
+        case FileFormat.ORC:
+            module = import_module("icebergds.formats.orc_writer")
+            return module.OrcDataWriter, properties.orc_for(content)
+        case FileFormat.AVRO:
+            module = import_module("icebergds.formats.avro_writer")
+            return module.AvroDataWriter, properties.avro_for(content)
+        case _:
+            raise UnsupportedFeatureError(f"{where}: {file_format} is no format of data files")

@@ -84,6 +84,11 @@ class OrcDataWriter:
             bloom_filter_fpp=properties.bloom_fpp,
         )
 
+    @staticmethod
+    def check(schema: Schema, properties: OrcProperties, table: str) -> None:
+        codec_name(ORC_CODECS, properties.codec, "ORC")
+        stored_schema(schema, _ORC, table)
+
     @property
     def location(self) -> str:
         return self._output.location
@@ -134,13 +139,25 @@ class OrcDataWriter:
         self._output.abort()
 
     def _check_timestamps(self, name: str, array: pa.Array) -> None:
-        """Refuses microseconds that Arrow would not read from the file again."""
-        for micros in _microseconds(array):
-            found = pc.min_max(micros.view(pa.int64())).as_py()
-            if found["min"] is not None and max(-found["min"], found["max"]) > _MAX_MICROS:
+        """Refuses what Arrow's ORC writer stores in a way that not all readers understand."""
+        for times in _timestamps(array):
+            counts = times.view(pa.int64())
+            found = pc.min_max(counts).as_py()
+            if found["min"] is None:
+                continue
+            in_micros = times.type.unit == "us"
+            # Arrow would not read these again.
+            if in_micros and max(-found["min"], found["max"]) > _MAX_MICROS:
                 raise UnsupportedFeatureError(
                     f"{self.location}: column {name!r} holds timestamps outside of the years 1677 "
                     "to 2262, which cannot be written to ORC; write another format"
+                )
+            # Arrow rounds their seconds up and stores negative nanoseconds, which ORC does not
+            # have: Java reads them a second earlier.
+            if found["min"] < 0 and _has_early_fraction(counts, 1_000_000 if in_micros else 10**9):
+                raise UnsupportedFeatureError(
+                    f"{self.location}: column {name!r} holds timestamps before 1970 with fractions "
+                    "of a second, which cannot be written to ORC; write another format"
                 )
 
 
@@ -210,13 +227,21 @@ def _unsliced(array: pa.Array) -> pa.Array:
     return pa.concat_arrays([array, array.slice(0, 0)]) if pa.types.is_nested(array.type) else array
 
 
-def _microseconds(array: pa.Array) -> Iterator[pa.Array]:
-    """The arrays of microseconds at or below a column."""
+def _timestamps(array: pa.Array) -> Iterator[pa.Array]:
+    """The arrays of timestamps at or below a column."""
     if pa.types.is_timestamp(array.type):
-        if array.type.unit == "us":
-            yield array
+        yield array
     elif pa.types.is_struct(array.type):
         for at in range(array.type.num_fields):
-            yield from _microseconds(array.field(at))
+            yield from _timestamps(array.field(at))
+    elif pa.types.is_map(array.type):
+        yield from _timestamps(array.keys)
+        yield from _timestamps(array.items)
     elif pa.types.is_nested(array.type):
-        yield from _microseconds(array.values)
+        yield from _timestamps(array.values)
+
+
+def _has_early_fraction(counts: pa.Array, per_second: int) -> bool:
+    """Whether a time before 1970 is no whole second."""
+    values = counts.drop_null().to_numpy(zero_copy_only=False)
+    return bool((values[values < 0] % per_second).any())

@@ -91,6 +91,11 @@ class ParquetDataWriter:
         self._encoded_share = 1.0
         self._next_sample: float = _FIRST_SAMPLE
 
+    @staticmethod
+    def check(schema: Schema, properties: ParquetProperties, table: str) -> None:
+        codec_name(PARQUET_CODECS, properties.codec, "Parquet")
+        stored_schema(schema, PARQUET, table)
+
     @property
     def location(self) -> str:
         return self._output.location

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import builtins
 import errno
+import inspect
 import os
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
@@ -26,6 +27,7 @@ from icebergds.errors import (
 )
 from icebergds.io import local_files
 from icebergds.io.deleting import delete_key, delete_keys
+from icebergds.io.directory_markers import make_marker, remove_marker
 from icebergds.io.exclusive import create_local, create_remote, require_exclusive
 from icebergds.io.fsspec_options import EXTRAS, fsspec_options, fsspec_protocol
 
@@ -88,7 +90,7 @@ class FileIO:
             if _is_local(path):
                 with open(path, "rb", buffering=0) as file:
                     return file.read()
-            return self._remote(path, lambda fs, key: bytes(fs.cat_file(key)))
+            return self._remote(path, _read_whole)
 
     def open(self, location: str) -> pa.NativeFile:
         """The file for random access; the caller closes it.
@@ -135,8 +137,7 @@ class FileIO:
         with self._missing_named(location, path):
             if _is_local(path):
                 return os.listdir(path)
-            found = self._remote(path, lambda fs, key: fs.ls(key, detail=False))
-            return [name.rstrip("/").rpartition("/")[2] for name in found]
+            return self._remote(path, _names_in)
 
     def absolute(self, location: str) -> str:
         """The location in a form that means the same to every process; not mapped unless relative.
@@ -233,11 +234,13 @@ class FileIO:
         """Makes a directory and those above it; one that is there is fine.
 
         Raises:
-            UnsupportedFeatureError: object stores have no directories.
+            UnsupportedFeatureError: object stores have no directories, but for S3's marked ones.
         """
         path = self.resolve(location)
         if _is_local(path):
             os.makedirs(path, exist_ok=True)
+        elif _protocol(path) == "s3":
+            self._remote(path, make_marker)
         elif (protocol := _protocol(path)) in _OBJECT_STORES:
             raise UnsupportedFeatureError(f"{location}: {protocol} storage has no directories")
         else:
@@ -256,6 +259,8 @@ class FileIO:
             os.rmdir(path)
         elif (protocol := _protocol(path)) == "memory":
             self._remote(path, lambda fs, key: fs.rmdir(key))
+        elif protocol == "s3":
+            self._remote(path, remove_marker)
         else:
             raise UnsupportedFeatureError(
                 f"{location}: {protocol} storage cannot remove a directory only if it is empty"
@@ -309,6 +314,18 @@ class FileIO:
                 f"no such file: {location!r}{where}; if the table was moved, 'location-map'"
                 " leads the locations in its metadata to where the files are now"
             ) from error
+
+
+def _read_whole(fs: Any, key: str) -> bytes:
+    # Newer releases of s3fs ask for the size first unless they are to read one part at a time.
+    in_parts = "max_concurrency" in inspect.signature(fs.cat_file).parameters
+    return bytes(fs.cat_file(key, **({"max_concurrency": 1} if in_parts else {})))
+
+
+def _names_in(fs: Any, key: str) -> list[str]:
+    found = [name.rstrip("/") for name in fs.ls(key, detail=False)]
+    # What marks an empty directory of an object store is listed as if it were inside.
+    return [name.rpartition("/")[2] for name in found if name != key.rstrip("/")]
 
 
 def _names_no_file(error: OSError) -> bool:

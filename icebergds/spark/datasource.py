@@ -1,4 +1,8 @@
-"""The data source `icebergpy`: from options to a reader."""
+"""The data source `icebergpy`: from options to a reader or a writer.
+
+Spark makes it in a process of its own before every load and every save, and plans in another one.
+What reads and what writes is imported where it is needed: neither pays for the other.
+"""
 
 from __future__ import annotations
 
@@ -13,21 +17,17 @@ from pyspark.sql.types import StructType
 from icebergds.catalog.metadata_files import load_from_location
 from icebergds.errors import InvalidOptionError
 from icebergds.scan.projection import metadata_columns, parse_column_list, project_columns
-from icebergds.spark.incoming import iceberg_schema, incoming_arrow_schema
-from icebergds.spark.reader import IcebergReader, PushdownReader
 from icebergds.spark.types import spark_schema
 from icebergds.spark.user_schema import project_user_schema
-from icebergds.spark.writer import IcebergWriter
 from icebergds.spec.schema import Schema
 from icebergds.spec.types import NestedField
 from icebergds.table.read_options import ReadOptions, parse_read_options
-from icebergds.table.reading import bound_filter
 from icebergds.table.time_travel import resolve_snapshot
-from icebergds.table.write_options import parse_write_options
-from icebergds.table.writing import prepare_write
 
 if TYPE_CHECKING:
     from icebergds.commit.operations import TableState
+    from icebergds.spark.reader import IcebergReader
+    from icebergds.spark.writer import IcebergWriter
     from icebergds.spec.snapshot import Snapshot
 
 
@@ -59,6 +59,8 @@ class IcebergDataSource(DataSource):
 
     def schema(self) -> StructType:
         """The columns of the load; settles its snapshot."""
+        from icebergds.table.reading import bound_filter
+
         options = parse_read_options(self.options)
         state, _, schema = self._resolve(options)
         self._chose_columns = True
@@ -70,6 +72,8 @@ class IcebergDataSource(DataSource):
 
     def reader(self, schema: StructType) -> IcebergReader:
         """The reader for these columns, which `schema()` or the user has chosen."""
+        from icebergds.spark.reader import IcebergReader, PushdownReader
+
         options = parse_read_options(self.options)
         if options.columns is not None and not self._chose_columns:
             raise InvalidOptionError(
@@ -83,10 +87,22 @@ class IcebergDataSource(DataSource):
 
     def writer(self, schema: StructType, overwrite: bool) -> IcebergWriter:
         """The writer of a DataFrame, once it is certain that its rows fit the table."""
+        from icebergds.spark.incoming import (
+            iceberg_schema,
+            incoming_arrow_schema,
+            optional_columns,
+        )
+        from icebergds.spark.unshuffled import log_cost
+        from icebergds.spark.writer import IcebergWriter
+        from icebergds.table.write_options import parse_write_options
+        from icebergds.table.writing import prepare_write
+
         options = parse_write_options(self.options)
         incoming = incoming_arrow_schema(schema)
-        columns = iceberg_schema(schema)
-        return IcebergWriter(prepare_write(options, incoming, columns, overwrite=overwrite))
+        columns = optional_columns(iceberg_schema(schema))
+        write = prepare_write(options, incoming, columns, overwrite=overwrite)
+        log_cost(write)
+        return IcebergWriter(write)
 
     def __getstate__(self) -> dict[str, Any]:
         # Spark pickles the source before it plans, and may plan a load more than once: what it

@@ -11,6 +11,7 @@ import pyarrow as pa
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as f
 from pyspark.sql.pandas.functions import arrow_udf
+from pyspark.sql.types import DataType, StructType
 
 from icebergds.expr.names import quote_name
 from icebergds.formats.arrow_transforms import apply_transform
@@ -20,6 +21,7 @@ from icebergds.spec.partition import PartitionSpec
 from icebergds.spec.schema import Schema
 from icebergds.spec.sort import NullOrder, SortDirection, SortField, SortOrder
 from icebergds.spec.transforms import (
+    BucketTransform,
     DayTransform,
     HourTransform,
     IdentityTransform,
@@ -44,6 +46,11 @@ from icebergds.write.conversion import convert, storage
 
 _SECONDS_PER_HOUR = 3600
 _SECONDS_PER_DAY = 24 * _SECONDS_PER_HOUR
+# Spark's Murmur3 begins with 42, and goes on with the hash of the column before. This int hashes to
+# 0, with which Iceberg's begins (spec: Appendix B).
+_HASHES_TO_ZERO = -1693959553
+_MAX_INT = 2**31 - 1
+_TIMES = (TIMESTAMP, TIMESTAMPTZ)
 
 
 def distribute(
@@ -59,12 +66,8 @@ def distribute(
     """
     if mode == "none":
         return df
-    parts = [
-        _value(schema, part.source_id, part.transform)
-        for part in spec.fields
-        if not isinstance(part.transform, VoidTransform)
-    ]
-    keys = [_sort_key(schema, order) for order in sort_order.fields]
+    parts = _parts(df, schema, spec)
+    keys = _sort_keys(df, schema, sort_order)
     if mode == "range" and (parts or keys):
         ordered = [part.asc_nulls_first() for part in parts] + keys
         return df.repartitionByRange(*ordered)
@@ -79,20 +82,38 @@ def sort_within_tasks(
     """The rows of each task sorted by partition, then by the table's sort order."""
     if not sort_order.is_sorted:
         return df
-    parts = [
-        _value(schema, part.source_id, part.transform).asc_nulls_first()
+    ordered = [part.asc_nulls_first() for part in _parts(df, schema, spec)]
+    ordered += _sort_keys(df, schema, sort_order)
+    return df.sortWithinPartitions(*ordered) if ordered else df
+
+
+def _parts(df: DataFrame, schema: Schema, spec: PartitionSpec) -> list[Column]:
+    """What tells the partitions of the rows apart."""
+    return [
+        _value(schema, part.source_id, part.transform)
         for part in spec.fields
-        if not isinstance(part.transform, VoidTransform)
+        if not isinstance(part.transform, VoidTransform) and _has(df, schema, part.source_id)
     ]
-    keys = [_sort_key(schema, order) for order in sort_order.fields]
-    return df.sortWithinPartitions(*parts, *keys)
 
 
-def default_mode(spec: PartitionSpec, sort_order: SortOrder) -> str:
-    """What appends do without `write.distribution-mode`, as Java Iceberg does."""
-    if sort_order.is_sorted:
-        return "range"
-    return "none" if spec.is_unpartitioned else "hash"
+def _sort_keys(df: DataFrame, schema: Schema, sort_order: SortOrder) -> list[Column]:
+    return [
+        _sort_key(schema, order) for order in sort_order.fields if _has(df, schema, order.source_id)
+    ]
+
+
+def _has(df: DataFrame, schema: Schema, source_id: int) -> bool:
+    """Whether rows have a column of the table; if not, all of them have the same value there."""
+    names = schema.paths_by_id[source_id]
+    found: DataType = df.schema
+    for name in names:
+        if not isinstance(found, StructType):
+            return False
+        types = {field.name.lower(): field.dataType for field in found.fields}
+        if name.lower() not in types:
+            return False
+        found = types[name.lower()]
+    return True
 
 
 def _sort_key(schema: Schema, order: SortField) -> Column:
@@ -125,6 +146,11 @@ def _value(schema: Schema, source_id: int, transform: Transform) -> Column:
             return f.floor(f.unix_seconds(column) / _SECONDS_PER_DAY)
         case HourTransform() if source == TIMESTAMPTZ:
             return f.floor(f.unix_seconds(column) / _SECONDS_PER_HOUR)
+        case BucketTransform(num_buckets=num_buckets) if source in (INT, LONG, *_TIMES):
+            # Times are hashed as their microseconds by both.
+            value = column if source in _TIMES else column.cast("bigint")
+            hashed = f.hash(f.lit(_HASHES_TO_ZERO), value).bitwiseAND(_MAX_INT)
+            return f.when(column.isNotNull(), hashed % num_buckets)
         case TruncateTransform(width=width) if source in (INT, LONG):
             return f.floor(column / width)
         case TruncateTransform(width=width) if source == STRING:

@@ -8,11 +8,10 @@ from collections.abc import Mapping
 from pyspark.sql import DataFrame
 
 from icebergds.commit.operations import TableState
-from icebergds.spark.distribution import default_mode, distribute, sort_within_tasks
+from icebergds.spark.distribution import distribute, sort_within_tasks
 from icebergds.table.address import TableAddress
+from icebergds.table.distribution_mode import distribution_mode
 from icebergds.table.write_options import parse_write_options
-
-DISTRIBUTION_MODE = "write.distribution-mode"
 
 
 def write_frame(
@@ -37,16 +36,12 @@ def write_frame(
     parsed = parse_write_options({**options, "path": address.path}, address)
     metadata = state.metadata
     schema, spec, order = metadata.schema(), metadata.spec(), metadata.sort_order()
+    df = distribute(df, schema, spec, order, distribution_mode(parsed, metadata))
     if parsed.use_table_distribution:
-        mode = (
-            parsed.distribution_mode
-            or metadata.properties.get(DISTRIBUTION_MODE)
-            or default_mode(spec, order)
-        )
-        df = distribute(df, schema, spec, order, mode.lower())
         df = sort_within_tasks(df, schema, spec, order)
     # Relative paths are relative to this process: the data source runs elsewhere.
     location_map = {"": state.io.working_directory, **state.io.location_map}
     writer = df.write.format("icebergpy").mode("overwrite" if overwrite else "append")
     named = {**address.options(), "location-map": json.dumps(location_map), **options}
-    writer.options(**named).save(address.path)
+    # What could be shuffled has been.
+    writer.options(**{**named, "distribution-mode": "none"}).save(address.path)

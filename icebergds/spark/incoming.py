@@ -21,6 +21,7 @@ from pyspark.sql import types as spark
 from icebergds.errors import InvalidDataError
 from icebergds.spark.types import spark_arrow_type
 from icebergds.spec.schema import Schema
+from icebergds.spec.schema_updates import all_optional
 from icebergds.spec.types import (
     BINARY,
     BOOLEAN,
@@ -70,6 +71,16 @@ def iceberg_schema(schema: spark.StructType) -> Schema:
     """
     ids = count(1)
     return Schema(_iceberg_fields(schema, lambda: next(ids), ""))
+
+
+def optional_columns(schema: Schema) -> Schema:
+    """A schema without its `NOT NULL`s, which say what a query knows of its rows: `lit(1)` is so.
+
+    Spark makes tables from queries in the same way.
+    """
+    columns = all_optional(StructType(schema.fields))
+    assert isinstance(columns, StructType), "a struct stays one"
+    return Schema(columns.fields)
 
 
 def incoming_arrow_schema(schema: spark.StructType) -> pa.Schema:

@@ -7,8 +7,10 @@ one to the next but this object, as it was made, and the messages of the tasks.
 from __future__ import annotations
 
 import logging
+import pickle
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 import pyarrow as pa
 from pyspark import TaskContext
@@ -16,8 +18,10 @@ from pyspark.sql.datasource import DataSourceArrowWriter, WriterCommitMessage
 
 from icebergds.spark.worker import settle_worker
 from icebergds.spec.manifest import DataFile
-from icebergds.table.writing import PreparedWrite, commit_write, delete_files, is_committed
 from icebergds.write.task import write_batches
+
+if TYPE_CHECKING:
+    from icebergds.table.writing import PreparedWrite
 
 _LOG = logging.getLogger(__name__)
 
@@ -33,7 +37,10 @@ class IcebergWriter(DataSourceArrowWriter):
     """Writes one DataFrame to one table, in one commit."""
 
     def __init__(self, write: PreparedWrite) -> None:
-        self._write = write
+        self._plan = write.plan
+        # Packed, so that tasks need not import what commits: that is half of all imports, which
+        # every Python worker would pay before its first row.
+        self._write = pickle.dumps(write)
 
     def write(self, iterator: Iterator[pa.RecordBatch]) -> FilesWritten:
         """Writes the rows of a task; its files are gone again if that fails."""
@@ -41,7 +48,7 @@ class IcebergWriter(DataSourceArrowWriter):
         context = TaskContext.get()
         assert context is not None, "Spark writes in tasks"
         files = write_batches(
-            self._write.plan,
+            self._plan,
             iterator,
             partition_id=context.partitionId(),
             attempt_id=context.taskAttemptId(),
@@ -50,7 +57,9 @@ class IcebergWriter(DataSourceArrowWriter):
 
     def commit(self, messages: Sequence[WriterCommitMessage | None]) -> None:
         """Commits the files of all tasks."""
-        commit_write(self._write, _files(messages))
+        from icebergds.table.writing import commit_write
+
+        commit_write(pickle.loads(self._write), _files(messages))
 
     def abort(self, messages: Sequence[WriterCommitMessage | None]) -> None:
         """Deletes the files of tasks whose job failed, if that is certain. Never raises.
@@ -62,8 +71,11 @@ class IcebergWriter(DataSourceArrowWriter):
         if all(message is not None for message in messages):
             return
         try:
-            if not is_committed(self._write):
-                delete_files(self._write, _files(messages))
+            from icebergds.table.writing import delete_files, is_committed
+
+            write = pickle.loads(self._write)
+            if not is_committed(write):
+                delete_files(write, _files(messages))
         except Exception as error:
             _LOG.warning("files of a failed write were left behind: %s", error)
 

@@ -69,7 +69,8 @@ def parse_identity(data: bytes, source: str) -> tuple[str | None, int | None]:
     """The table's UUID and the time of its last update, from the bytes of a metadata file.
 
     They tell whether two files of one name hold the same state of the same table, for a fraction of
-    what it costs to parse all of it. Raises InvalidMetadataError where the bytes are no JSON object.
+    what it costs to parse all of it. Raises InvalidMetadataError where the bytes are no JSON
+    object, or one of the two is of another type.
     """
     obj = _document(data, source)
     try:

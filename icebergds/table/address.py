@@ -10,7 +10,8 @@ from icebergds.catalog.loading import load_catalog
 from icebergds.catalog.location_commits import create_at_location, location_operations
 from icebergds.catalog.metadata_files import load_from_location
 from icebergds.commit.operations import TableOperations, TableState
-from icebergds.errors import InvalidOptionError
+from icebergds.errors import InvalidFilterError, InvalidOptionError
+from icebergds.expr.names import split_name
 from icebergds.io.fileio import FileIO
 from icebergds.spec.updates import TableUpdate
 
@@ -74,10 +75,13 @@ class TableAddress:
         Raises:
             InvalidOptionError: the address is itself a location, and another one is wanted.
         """
+        io = self._io()
         if self.catalog is not None:
-            return chosen or self._load_catalog().new_table_location(self._identifier())
-        location = self._io().absolute(self.path).rstrip("/")
-        if chosen is not None and self._io().absolute(chosen).rstrip("/") != location:
+            if chosen is not None:
+                return io.absolute(chosen)
+            return self._load_catalog().new_table_location(self._identifier())
+        location = io.absolute(self.path).rstrip("/")
+        if chosen is not None and io.resolve(chosen).rstrip("/") != io.resolve(location):
             raise InvalidOptionError(
                 f"option 'location' = {chosen!r}, but the table is named by the location "
                 f"{self.path!r}; leave the option out, or name the table by a catalog"
@@ -114,4 +118,19 @@ class TableAddress:
         return load_catalog(self.catalog, properties, location_map=self.location_map)
 
     def _identifier(self) -> Identifier:
-        return tuple(self.path.split("."))
+        return identifier_of(self.path)
+
+
+def identifier_of(text: str) -> Identifier:
+    """The parts of a name such as `db.events`; a part with a dot in it stands in backticks.
+
+    Raises:
+        InvalidOptionError: a part is empty, or backticks do not enclose a whole part.
+    """
+    try:
+        return split_name(text)
+    except InvalidFilterError:
+        raise InvalidOptionError(
+            f"{text!r} is no identifier, which is names joined by dots, such as db.events; a name "
+            "with a dot in it stands in backticks. To load a location, leave the catalog out"
+        ) from None

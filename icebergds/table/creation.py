@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from icebergds.commit.operations import TableState
-from icebergds.errors import NoSuchTableError
+from icebergds.errors import AlreadyExistsError, NoSuchTableError
 from icebergds.io.fileio import FileIO
 from icebergds.spec.apply_updates import next_metadata
 from icebergds.spec.new_table import new_table_updates
@@ -36,11 +36,22 @@ class NewTable:
         return self.address.path
 
     def refresh(self) -> TableState:
-        """The table as it will be, or as it is if it has been created."""
+        """The table as it will be, or as it is if it has been created.
+
+        Raises:
+            AlreadyExistsError: another one was created meanwhile.
+        """
+        planned = self.planned()
         try:
-            return self.address.load()
+            state = self.address.load()
         except NoSuchTableError:
-            return self.planned()
+            return planned
+        if state.metadata.table_uuid != planned.metadata.table_uuid:
+            raise AlreadyExistsError(
+                f"table {self.name} was created by another writer while this one, which was to "
+                "create it, wrote its rows; write them again to add them to that table"
+            )
+        return state
 
     def planned(self) -> TableState:
         """The table as it will be before its first snapshot."""

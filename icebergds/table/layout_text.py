@@ -120,6 +120,8 @@ _WITHOUT_ARGUMENT: dict[str, Transform] = {
     "hours": HourTransform(),
     "date_hour": HourTransform(),
 }
+# Numbers of transforms have 32 bits in other implementations.
+_GREATEST = 2**31 - 1
 _SUFFIXES: dict[type[Transform], str] = {
     VoidTransform: "_null",
     YearTransform: "_year",
@@ -144,10 +146,11 @@ def _terms(text: str, option: str) -> Iterator[_Term]:
             )
         function = (match["function"] or "identity").lower()
         alias = match["alias"]
+        numbers = [number for number in (match["first"], match["second"]) if number]
         yield _Term(
             match[0].strip(" ,\n\t"),
             match["argument"] or match["column"],
-            _transform(function, match["first"] or match["second"], option, text),
+            _transform(function, numbers, option, text),
             alias[1:-1].replace("``", "`") if alias and alias[0] == "`" else alias,
             match["direction"] and match["direction"].lower(),
             match["nulls"] and match["nulls"].lower(),
@@ -157,20 +160,20 @@ def _terms(text: str, option: str) -> Iterator[_Term]:
             return
 
 
-def _transform(function: str, number: str | None, option: str, text: str) -> Transform:
+def _transform(function: str, numbers: list[str], option: str, text: str) -> Transform:
     if function in ("bucket", "truncate"):
-        if number is None or int(number) < 1:
+        if len(numbers) != 1 or not 1 <= int(numbers[0]) <= _GREATEST:
             raise InvalidOptionError(
-                f"{option} {text!r}: {function} needs a number above 0, such as {function}(16, id)"
+                f"{option} {text!r}: {function} needs one number from 1 to {_GREATEST}, such as "
+                f"{function}(16, id)"
             )
-        return (
-            BucketTransform(int(number)) if function == "bucket" else TruncateTransform(int(number))
-        )
+        number = int(numbers[0])
+        return BucketTransform(number) if function == "bucket" else TruncateTransform(number)
     found = _WITHOUT_ARGUMENT.get(function)
-    if found is None or number is not None:
+    if found is None or numbers:
         raise InvalidOptionError(
-            f"{option} {text!r}: {function} with {'a' if number else 'no'} number is no transform; "
-            f"expected bucket(n, column), truncate(width, column) or one of "
+            f"{option} {text!r}: {function} with {'a' if numbers else 'no'} number is no "
+            "transform; expected bucket(n, column), truncate(width, column) or one of "
             f"{', '.join(_WITHOUT_ARGUMENT)}"
         )
     return found

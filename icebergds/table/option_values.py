@@ -96,6 +96,12 @@ def without_prefix(given: Mapping[str, str], prefix: str) -> dict[str, str]:
     }
 
 
+def is_of_address(name: str) -> bool:
+    """Whether an option, its name in lower case, says which table it is or where its storage is."""
+    of_table = name in ("path", "catalog", "location-map")
+    return of_table or name.startswith((CATALOG_PREFIX, *STORAGE_PREFIXES))
+
+
 def integer(text: str) -> int:
     """A whole number of at most 64 bits; ValueError otherwise, here and below."""
     try:

@@ -14,11 +14,7 @@ from icebergds.errors import InvalidOptionError
 from icebergds.formats.arrow_types import schema_to_arrow
 from icebergds.scan.projection import parse_column_list, project_columns
 from icebergds.scan.read import read_partition
-from icebergds.table.option_values import (
-    CATALOG_PREFIX,
-    STORAGE_PREFIXES,
-    storage_properties_of,
-)
+from icebergds.table.option_values import is_of_address, storage_properties_of
 from icebergds.table.read_options import parse_read_options
 from icebergds.table.reading import make_read_plan, plan_shares
 from icebergds.table.time_travel import resolve_snapshot
@@ -81,7 +77,7 @@ class TableScan:
         }
         named = {name: value for name, value in arguments.items() if value is not None}
         further = {name.lower(): value for name, value in self.options.items()}
-        if of_load := sorted(name for name in further if _is_of_load(name)):
+        if of_load := sorted(name for name in further if is_of_address(name)):
             raise InvalidOptionError(
                 f"{', '.join(of_load)}: options that name a table or its storage are those of "
                 "load_table, not of a scan"
@@ -98,11 +94,6 @@ class TableScan:
             **named,
             **further,
         }
-
-
-def _is_of_load(option: str) -> bool:
-    of_load = option in ("path", "catalog", "location-map")
-    return of_load or option.startswith((CATALOG_PREFIX, *STORAGE_PREFIXES))
 
 
 def listed_names(names: Sequence[str]) -> str:

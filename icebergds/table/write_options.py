@@ -15,6 +15,7 @@ from icebergds.table.option_values import (
     address_of,
     boolean,
     integer,
+    is_of_address,
     known_zone,
     parse,
     positive,
@@ -113,7 +114,7 @@ def parse_write_options(
 
     Raises:
         InvalidOptionError: an unknown name (with the nearest known one), a malformed value,
-            options that contradict each other, or no path.
+            options that contradict each other or the address, or no path.
     """
     given = {name.lower(): value for name, value in options.items()}
     refuse_session_tables(given)
@@ -124,6 +125,13 @@ def parse_write_options(
             "no table is named: save('<table location>'), or option('catalog', '<name>') with "
             "save('<db.table>'). saveAsTable creates tables in Spark's session catalog, which "
             "loses their options; use save, or a temporary view with OPTIONS and INSERT"
+        )
+    if address is not None and (
+        of_address := sorted(filter(is_of_address, given.keys() - {"path"}))
+    ):
+        raise InvalidOptionError(
+            f"{', '.join(of_address)}: options that name a table or its storage are those of "
+            "load_table and load_catalog, not of a write to a table that is loaded"
         )
     _refuse_contradictions(given)
     return WriteOptions(

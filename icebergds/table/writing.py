@@ -21,6 +21,7 @@ from icebergds.errors import CommitStateUnknownError, InvalidOptionError, NoSuch
 from icebergds.expr.bind import bind
 from icebergds.expr.nodes import TRUE, Expr
 from icebergds.expr.sql import parse_filter
+from icebergds.formats.data_writer import check_data_writer
 from icebergds.formats.write_properties import WriteProperties
 from icebergds.spec.manifest import DataFile, FileFormat
 from icebergds.spec.metadata import TableMetadata
@@ -39,6 +40,7 @@ from icebergds.spec.table_properties import (
 from icebergds.spec.updates import LAST_ADDED, AddSchema, SetCurrentSchema
 from icebergds.table.address import TableAddress
 from icebergds.table.creation import NewTable, plan_new_table
+from icebergds.table.distribution_mode import distribution_mode
 from icebergds.table.write_options import WriteOptions
 from icebergds.write.fanout import FanoutSettings
 from icebergds.write.locations import LocationProvider
@@ -59,6 +61,7 @@ class PreparedWrite:
         new_table: the table to be created with the first snapshot; None where it is there.
         table_uuid: of the table that the rows fit.
         from_snapshot_id: the branch's head that the write was prepared on.
+        distribution_mode: how its rows should have been shuffled: `none`, `hash` or `range`.
     """
 
     address: TableAddress
@@ -68,6 +71,7 @@ class PreparedWrite:
     new_table: NewTable | None
     table_uuid: str | None
     from_snapshot_id: int | None
+    distribution_mode: str
 
     @property
     def operations(self) -> TableOperations:
@@ -104,18 +108,22 @@ def prepare_write(
     properties = _file_properties(options, metadata.properties)
     head = metadata.snapshot_by_ref(options.branch) or metadata.current_snapshot()
     sort_order = metadata.sort_order()
+    matching = plan_matching(incoming, metadata.schema(), table=state.name)
+    file_format = _file_format(options, metadata.properties)
+    write_properties = WriteProperties.of(properties, metadata.schema(), sort_order)
+    check_data_writer(file_format, metadata.schema(), write_properties, f"table {state.name}")
     plan = plan_write(
-        plan_matching(incoming, metadata.schema(), table=state.name),
+        matching,
         io=state.io,
         locations=LocationProvider.of(metadata.location, metadata.properties),
         spec=metadata.spec(),
         sort_order=sort_order,
-        file_format=_file_format(options, metadata.properties),
+        file_format=file_format,
         target_file_size=options.target_file_size
         or int_property(
             metadata.properties, TARGET_FILE_SIZE_BYTES, TARGET_FILE_SIZE_BYTES_DEFAULT
         ),
-        properties=WriteProperties.of(properties, metadata.schema(), sort_order),
+        properties=write_properties,
         operation_id=str(uuid.uuid4()),
         fanout=FanoutSettings(enabled=_fanout(options, metadata.properties)),
         sort=sort_order.is_sorted and options.use_table_distribution,
@@ -128,6 +136,7 @@ def prepare_write(
         new_table,
         metadata.table_uuid,
         None if head is None else head.snapshot_id,
+        distribution_mode(options, metadata),
     )
 
 

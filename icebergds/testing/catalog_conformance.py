@@ -84,9 +84,17 @@ class CatalogCapabilities:
 
 
 class CatalogConformance:
-    """Tests of a catalog; see the module."""
+    """Tests of a catalog; see the module.
+
+    Attributes:
+        capabilities: what the catalog can do.
+        threads: how many compete for a table; fewer where the storage is slow.
+        processes: how many compete for a table in processes of their own.
+    """
 
     capabilities = CatalogCapabilities()
+    threads = 8
+    processes = 3
 
     # Namespaces.
 
@@ -408,7 +416,7 @@ class CatalogConformance:
         _create_namespaces(catalog, ("a",))
         for i in range(5):
             updates = _new_table(catalog, ("a", f"t{i}"))
-            gate = threading.Barrier(_THREADS)
+            gate = threading.Barrier(self.threads)
 
             def attempt(
                 _: int,
@@ -420,30 +428,30 @@ class CatalogConformance:
                 # The same updates, so that only the catalog can tell the attempts apart.
                 return _try_create(open_catalog(), ("a", table), updates)
 
-            with ThreadPoolExecutor(_THREADS) as pool:
-                assert sum(pool.map(attempt, range(_THREADS))) == 1
+            with ThreadPoolExecutor(self.threads) as pool:
+                assert sum(pool.map(attempt, range(self.threads))) == 1
 
     def test_of_many_processes_one_creates_a_table(self, open_catalog: OpenCatalog) -> None:
         if not self.capabilities.processes:
             return
         _create_namespaces(open_catalog(), ("a",))
-        with _processes() as pool:
-            won = [pool.submit(_create_many, open_catalog, 20) for _ in range(_PROCESSES)]
+        with _processes(self.processes) as pool:
+            won = [pool.submit(_create_many, open_catalog, 20) for _ in range(self.processes)]
             tables = sorted(table for future in won for table in future.result(_TIMEOUT_S))
         assert tables == sorted(f"t{i}" for i in range(20))
         assert len(open_catalog().list_tables(("a",))) == 20
 
     def test_no_commit_of_many_threads_is_lost(self, open_catalog: OpenCatalog) -> None:
         _create(open_catalog(), ("a", "t"))
-        gate = threading.Barrier(_THREADS)
+        gate = threading.Barrier(self.threads)
 
         def commits(thread: int) -> None:
             gate.wait()
             _set_properties(open_catalog, f"thread{thread}", 5)
 
-        with ThreadPoolExecutor(_THREADS) as pool:
-            list(pool.map(commits, range(_THREADS)))
-        _check_properties(open_catalog(), [f"thread{i}" for i in range(_THREADS)], 5)
+        with ThreadPoolExecutor(self.threads) as pool:
+            list(pool.map(commits, range(self.threads)))
+        _check_properties(open_catalog(), [f"thread{i}" for i in range(self.threads)], 5)
 
     def test_no_commit_is_lost_where_old_metadata_is_deleted(
         self, open_catalog: OpenCatalog
@@ -453,14 +461,15 @@ class CatalogConformance:
             "write.metadata.previous-versions-max": "2",
         }
         _create(open_catalog(), ("a", "t"), properties)
+        each = 48 // self.threads
 
         def commits(thread: int) -> None:
-            _set_properties(open_catalog, f"thread{thread}", 6)
+            _set_properties(open_catalog, f"thread{thread}", each)
 
-        with ThreadPoolExecutor(_THREADS) as pool:
-            list(pool.map(commits, range(_THREADS)))
+        with ThreadPoolExecutor(self.threads) as pool:
+            list(pool.map(commits, range(self.threads)))
         catalog = open_catalog()
-        _check_properties(catalog, [f"thread{i}" for i in range(_THREADS)], 6)
+        _check_properties(catalog, [f"thread{i}" for i in range(self.threads)], each)
         state = catalog.load(("a", "t"))
         assert len(state.metadata.metadata_log) == 2
         directory = state.metadata_location.rpartition("/")[0]
@@ -468,22 +477,20 @@ class CatalogConformance:
         logged = [entry.metadata_file for entry in state.metadata.metadata_log]
         assert {name.rpartition("/")[2] for name in logged} <= set(files)
         # Some may stay for a while, as a commit that is under way may need them.
-        assert len(files) < 6 * _THREADS // 2 + 3
+        assert len(files) < each * self.threads // 2 + 3
 
     def test_no_commit_of_many_processes_is_lost(self, open_catalog: OpenCatalog) -> None:
         if not self.capabilities.processes:
             return
         _create(open_catalog(), ("a", "t"))
-        prefixes = [f"process{i}" for i in range(_PROCESSES)]
-        with _processes() as pool:
+        prefixes = [f"process{i}" for i in range(self.processes)]
+        with _processes(self.processes) as pool:
             futures = [pool.submit(_set_properties, open_catalog, p, 10) for p in prefixes]
             for future in futures:
                 future.result(_TIMEOUT_S)
         _check_properties(open_catalog(), prefixes, 10)
 
 
-_THREADS = 8
-_PROCESSES = 3
 _TIMEOUT_S = 120
 _ATTEMPTS = 1000
 _SCHEMA = Schema((NestedField(1, "id", LONG, required=True), NestedField(2, "name", STRING)))
@@ -593,6 +600,6 @@ def _stored(state: TableState) -> TableState:
     return replace(state, metadata=parse_metadata(data, state.metadata_location))
 
 
-def _processes() -> ProcessPoolExecutor:
+def _processes(count: int) -> ProcessPoolExecutor:
     # Not forked: the tests before may have left threads.
-    return ProcessPoolExecutor(_PROCESSES, multiprocessing.get_context("spawn"))
+    return ProcessPoolExecutor(count, multiprocessing.get_context("spawn"))

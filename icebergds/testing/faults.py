@@ -1,7 +1,9 @@
 """Storage and table operations that fail where a test says so: before, halfway or after a call.
 
 A call that fails before has no effect, one that fails after has all of it and its answer is lost.
-With `Crash` the process counts as dead from then on: nothing it tries after that happens.
+With `Crash` the process counts as dead from then on: nothing it tries after that happens. Instead
+of failing, a call may let something else happen: another writer's commit, as if it were slow, or
+the real death of the process.
 """
 
 from __future__ import annotations
@@ -26,7 +28,7 @@ class Crash(BaseException):
 
 
 class When(StrEnum):
-    """When a call fails; only `write` knows a halfway: a torn file."""
+    """When a call fails; only writes know a halfway: a torn file."""
 
     BEFORE = "before"
     HALFWAY = "halfway"
@@ -39,12 +41,13 @@ class Fault:
 
     Attributes:
         call: number of the call that fails, from 0, among those counted by `Faults`.
-        error: what is raised; a `Crash` also by every later call.
+        error: what is raised, a `Crash` also by every later call; or what is called, after which
+            the call goes on.
     """
 
     call: int
     when: When
-    error: BaseException
+    error: BaseException | Callable[[], object]
 
 
 @dataclass(slots=True)
@@ -54,7 +57,8 @@ class Faults:
     Args:
         planned: the failures.
         counted: names of the calls that count: `read_bytes`, `open`, `write`, `create`,
-            `open_output`, `delete`, `delete_all` of storage, `refresh` and `commit` of tables.
+            `open_output`, `delete`, `delete_all` of storage, `write_stream` and `close_stream` of
+            what `open_output` opened, `refresh` and `commit` of tables.
 
     Attributes:
         calls: names of the calls so far that count.
@@ -78,6 +82,8 @@ class Faults:
         fault = next((fault for fault in self.planned if fault.call == number), None)
         if fault is None:
             return call()
+        if not isinstance(fault.error, BaseException):
+            return _interrupted(fault.when, fault.error, call, halfway)
         if fault.when is When.AFTER:
             call()
         elif fault.when is When.HALFWAY and halfway is not None:
@@ -85,6 +91,23 @@ class Faults:
         if isinstance(fault.error, Crash):
             self._dead = fault.error
         raise fault.error
+
+
+def _interrupted(
+    when: When,
+    interruption: Callable[[], object],
+    call: Callable[[], _T],
+    halfway: Callable[[], object] | None,
+) -> _T:
+    """A call before, halfway or after which something else happens."""
+    if when is When.AFTER:
+        result = call()
+        interruption()
+        return result
+    if when is When.HALFWAY and halfway is not None:
+        halfway()
+    interruption()
+    return call()
 
 
 class FaultyFileIO(FileIO):
@@ -113,13 +136,50 @@ class FaultyFileIO(FileIO):
         self.faults.around("create", lambda: FileIO.create(self, location, data))
 
     def open_output(self, location: str) -> pa.NativeFile:
-        return self.faults.around("open_output", lambda: FileIO.open_output(self, location))
+        stream = self.faults.around("open_output", lambda: FileIO.open_output(self, location))
+        if _STREAM_CALLS.isdisjoint(self.faults.counted):
+            return stream
+        return pa.PythonFile(_FaultyStream(stream, self.faults), "w")
 
     def delete(self, location: str) -> None:
         self.faults.around("delete", lambda: FileIO.delete(self, location))
 
     def delete_all(self, locations: Iterable[str]) -> None:
         self.faults.around("delete_all", lambda: FileIO.delete_all(self, locations))
+
+
+_STREAM_CALLS = frozenset({"write_stream", "close_stream"})
+
+
+@dataclass(slots=True)
+class _FaultyStream:
+    """A stream whose calls go through `Faults`, as a file of Python."""
+
+    stream: pa.NativeFile
+    faults: Faults
+
+    @property
+    def closed(self) -> bool:
+        return bool(self.stream.closed)
+
+    def tell(self) -> int:
+        return int(self.stream.tell())
+
+    def write(self, data: bytes) -> int:
+        done = 0
+
+        def write_half() -> None:
+            nonlocal done
+            done = int(self.stream.write(data[: len(data) // 2]))
+
+        self.faults.around("write_stream", lambda: self.stream.write(data[done:]), write_half)
+        return len(data)
+
+    def flush(self) -> None:
+        self.stream.flush()
+
+    def close(self) -> None:
+        self.faults.around("close_stream", self.stream.close)
 
 
 @dataclass(frozen=True, slots=True)

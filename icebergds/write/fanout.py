@@ -19,6 +19,8 @@ from icebergds.write.sorting import RowOrder
 # What a partition gathers before it is written: enough for batches to cost little each.
 _GATHERED_BYTES = 16 * 1024 * 1024
 _SMALLEST_ROW_GROUP = 1024 * 1024
+# Larger batches are written as they are: to copy them costs more than to write one by one.
+_WORTH_WRITING = 64 * 1024
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,9 +110,10 @@ class FanoutWriter:
         if not partition.writer.is_open:
             self._make_room()
         self._waiting -= partition.size
-        for batch in partition.take():
-            sorted_batch = self._order.sort(batch) if self._sort and self._order else batch
-            partition.writer.write(sorted_batch, self._memory_of_a_file())
+        order = self._order if self._sort else None
+        for batch in partition.take(whole=order is not None):
+            rows = batch if order is None else order.sort(batch)
+            partition.writer.write(rows, self._memory_of_a_file())
 
     def _memory_of_a_file(self) -> int:
         files = max(1, min(len(self._partitions), self._settings.max_open_files))
@@ -167,10 +170,14 @@ class _Partition:
         self.batches.append(batch)
         self.size += size
 
-    def take(self) -> list[pa.RecordBatch]:
-        """The rows, in as few batches as Arrow can hold them."""
-        batches, self.batches, self.size = self.batches, [], 0
-        return merged(batches)
+    def take(self, *, whole: bool) -> list[pa.RecordBatch]:
+        """The rows, in batches worth writing, or in as few as Arrow can hold them."""
+        batches, size = self.batches, self.size
+        self.batches, self.size = [], 0
+        # Rows that were split from others would keep these in memory, so they are copied.
+        if whole or self.partition or size < len(batches) * _WORTH_WRITING:
+            return merged(batches)
+        return batches
 
     def copy(self) -> None:
         self.batches = [

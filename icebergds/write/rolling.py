@@ -41,6 +41,7 @@ class RollingWriter:
         self._done: list[DataFile] = []
         self._memory = 0
         self._held = 0
+        self._taken = 0
 
     @property
     def held(self) -> int:
@@ -69,7 +70,7 @@ class RollingWriter:
         return self._done
 
     def _write_piece(self, piece: pa.RecordBatch, memory: int) -> None:
-        if self._writer is not None and self._writer.size >= self._target_size:
+        if self._writer is not None and self._is_full(self._writer):
             self._end_file()
         if self._writer is None:
             self._writer = self._files.open(self._partition, memory)
@@ -78,10 +79,16 @@ class RollingWriter:
         if self._check is not None:
             self._check.add(piece)
         self._writer.write(piece)
+        size = piece.nbytes
+        self._taken += size
         # Rows are held until they fill a row group.
-        self._held += piece.nbytes
+        self._held += size
         if self._held >= self._memory:
             self._held = 0
+
+    def _is_full(self, writer: DataFileWriter) -> bool:
+        # To ask for the size may mean to encode rows for it, and files are smaller than their rows.
+        return self._taken >= self._target_size and writer.size >= self._target_size
 
     def _end_file(self) -> None:
         if self._writer is None:
@@ -90,4 +97,4 @@ class RollingWriter:
         order_id = self._order.order_id if self._order is not None and in_order else _UNSORTED
         self._done.append(self._files.close(self._writer, self._partition, order_id))
         self._writer = None
-        self._held = 0
+        self._held = self._taken = 0

@@ -6,6 +6,7 @@ import uuid
 from collections.abc import Iterator
 from functools import partial
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import fsspec
 import pytest
@@ -17,6 +18,9 @@ from icebergds.testing.catalog_conformance import (
     CatalogConformance,
     OpenCatalog,
 )
+
+if TYPE_CHECKING:
+    from s3_server import S3Server
 
 _FILE_SYSTEM = CatalogCapabilities(
     rename=False,
@@ -33,6 +37,17 @@ class TestLocalDisk(CatalogConformance):
     @pytest.fixture
     def open_catalog(self, tmp_path: Path) -> OpenCatalog:
         return partial(FileSystemCatalog, "lake", str(tmp_path / "ware house%20#1"), FileIO())
+
+
+class TestS3(CatalogConformance):
+    capabilities = _FILE_SYSTEM
+    threads = 3
+    processes = 2
+
+    @pytest.fixture
+    def open_catalog(self, s3: S3Server) -> OpenCatalog:
+        warehouse = f"{s3.new_location()}/ware house%20#1"
+        return partial(FileSystemCatalog, "lake", warehouse, FileIO(s3.properties))
 
 
 class TestMemory(CatalogConformance):

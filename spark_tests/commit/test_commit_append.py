@@ -11,7 +11,9 @@ import pytest
 from commit_tables import BY_DAY, CommitTable, create_table
 
 from icebergds.commit.append import Append, FastAppend
+from icebergds.commit.delete import Delete
 from icebergds.errors import InvalidDataError, InvalidOptionError
+from icebergds.expr.sql import parse_filter
 from icebergds.spec.manifest import FileContent, ManifestEntryStatus
 from icebergds.spec.partition import PartitionSpec
 from icebergds.spec.snapshot import RefType, SnapshotRef
@@ -63,6 +65,16 @@ def test_the_summary_tells_what_was_added_and_what_there_is(
         "total-position-deletes": "0",
         "total-equality-deletes": "0",
     }
+
+
+def test_a_manifest_of_removed_files_alone_is_left_out_and_not_replaced(
+    table: CommitTable,
+) -> None:
+    table.commit(Append((table.file([1], 1),)))
+    table.commit(Delete(parse_filter("day = 1")))
+    table.commit(Append((table.file([2], 2),)))
+    counts = {k: v for k, v in table.head.summary.items() if k.startswith("manifests-")}
+    assert counts == {"manifests-created": "1", "manifests-kept": "0", "manifests-replaced": "0"}
 
 
 def test_a_total_that_the_last_snapshot_lacks_is_not_invented(tmp_path: Path) -> None:

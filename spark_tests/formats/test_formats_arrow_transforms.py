@@ -174,6 +174,15 @@ def test_hashes_of_slices_are_murmur3(values):
     assert hash_slices(data, starts, lengths).tolist() == expected
 
 
+@pytest.mark.parametrize("gap", [0, 3])
+@pytest.mark.parametrize("length", [0, 1, 2, 3, 4, 7, 16, 29, 255, 257])
+def test_hashes_of_slices_of_one_length_are_murmur3(length, gap):
+    data = np.random.default_rng(length).integers(0, 256, 40 * (length + gap), np.uint8)
+    starts = np.arange(40) * (length + gap)
+    expected = [mmh3.hash(data[at : at + length].tobytes(), 0, signed=False) for at in starts]
+    assert hash_slices(data, starts, np.full(40, length)).tolist() == expected
+
+
 def test_integers_next_to_the_minimum_wrap_around_like_javas():
     found = apply_transform(TruncateTransform(10), INT, pa.array([-(2**31), 5], pa.int32()))
     assert found.to_pylist() == [2**31 - 2, 0]

@@ -130,6 +130,18 @@ def test_a_dictionary_is_wanted_where_distinct_values_stand_together_or_repeat_l
     assert not wants_dictionary(pa.chunked_array([np.arange(rows * 10)]))
 
 
+@pytest.mark.parametrize("rows", [1_000, 5_000, 20_000, 60_000])
+def test_short_columns_of_distinct_values_want_no_dictionary(rows):
+    assert not wants_dictionary(pa.chunked_array([np.arange(rows)]))
+
+
+def test_a_dictionary_is_wanted_up_to_half_as_many_distinct_values_as_rows():
+    draw = np.random.default_rng(1)
+    for rows in (1_000, 5_000, 60_000):
+        assert wants_dictionary(pa.chunked_array([draw.integers(0, rows // 2, rows)]))
+        assert not wants_dictionary(pa.chunked_array([draw.integers(0, rows, rows)]))
+
+
 def test_every_column_has_a_page_index(tmp_path):
     write_file(tmp_path / "f", LONGS, [longs(0, 10)])
     group = pq.read_metadata(tmp_path / "f").row_group(0)

@@ -37,6 +37,8 @@ from icebergds.spec.types import (
     LONG,
     STRING,
     TIMESTAMP,
+    TIMESTAMP_NS,
+    TIMESTAMPTZ,
     UNKNOWN,
     VARIANT,
     GeometryType,
@@ -364,6 +366,20 @@ def test_timestamps_that_orc_would_not_give_back_are_refused(tmp_path):
     schema = Schema((optional(1, "ts", ListType(2, TIMESTAMP)),))
     batch = batch_of(schema, [([253_402_300_799_999_999],)])
     with pytest.raises(UnsupportedFeatureError, match=r"column 'ts'.*1677 to 2262"):
+        write_file(tmp_path / "f", schema, [batch], file_format=FileFormat.ORC)
+
+
+@pytest.mark.parametrize(
+    ("kind", "early"), [(TIMESTAMP, -1_500_000), (TIMESTAMPTZ, -1), (TIMESTAMP_NS, -1_500_000_000)]
+)
+def test_fractions_of_seconds_before_1970_are_refused_in_orc(tmp_path, kind, early):
+    """Arrow's ORC writer stores them so that Java reads another second."""
+    schema = Schema((optional(1, "ts", MapType(2, kind, 3, kind)),))
+    whole = early // 10**9 * 10**9
+    late = [({whole: whole},), ({-early: None},), (None,)]
+    write_file(tmp_path / "g", schema, [batch_of(schema, late)], file_format=FileFormat.ORC)
+    batch = batch_of(schema, [({0: early},)])
+    with pytest.raises(UnsupportedFeatureError, match=r"column 'ts'.*before 1970"):
         write_file(tmp_path / "f", schema, [batch], file_format=FileFormat.ORC)
 
 

@@ -1,0 +1,36 @@
+"""Fixtures of several packages' tests that need no Spark."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+import pytest
+from s3_server import S3Server, s3_server, what_is_missing
+
+if TYPE_CHECKING:
+    from postgres_server import PostgresServer
+
+
+@pytest.fixture(scope="session")
+def postgres() -> Iterator[PostgresServer]:
+    """A PostgreSQL server for the whole run."""
+    # Spark's tests run without what other packages' tests need.
+    pytest.importorskip("psycopg", reason="psycopg is not installed")
+    from postgres_server import find_binaries, postgres_server
+
+    binaries = find_binaries()
+    if binaries is None:
+        pytest.skip("PostgreSQL (initdb, pg_ctl) is not installed")
+    with postgres_server(binaries) as server:
+        yield server
+
+
+@pytest.fixture(scope="session")
+def s3() -> Iterator[S3Server]:
+    """An S3 server for the whole run."""
+    pytest.importorskip("s3fs", reason="s3fs is not installed")
+    if (missing := what_is_missing()) is not None:
+        pytest.skip(f"no S3 server: {missing}")
+    with s3_server() as server:
+        yield server
