@@ -12,7 +12,7 @@ import pytest
 from file_builders import optional, read_rows, required
 from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
-from writer_cases import EVERY_TYPE, SCALARS, batch_of, rows_of_schema, write_file
+from writer_cases import EVERY_TYPE, SCALARS, batch_of, rows_of_schema, rows_that_fit, write_file
 
 from icebergds.formats.bounds import Range, serialized_bounds
 from icebergds.formats.metrics_modes import FULL, truncate
@@ -81,6 +81,7 @@ SCALAR_COLUMNS = Schema(tuple(optional(at, f"c{at}", t) for at, t in enumerate(S
 def test_counts_are_exact_and_bounds_hold_every_value(
     file_format, batches, mode, properties, tmp_path
 ):
+    batches = [rows_that_fit(file_format, SCALAR_COLUMNS, batch) for batch in batches]
     rows = [row for batch in batches for row in batch]
     written = write_file(
         tmp_path / "f",

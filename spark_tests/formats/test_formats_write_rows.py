@@ -15,7 +15,7 @@ import pytest
 from file_builders import open_file, optional, read_rows, required
 from hypothesis import HealthCheck, given, settings
 from pyiceberg.io.pyarrow import pyarrow_to_schema
-from writer_cases import EVERY_TYPE, batch_of, rows_of_schema, write_file
+from writer_cases import EVERY_TYPE, batch_of, rows_of_schema, rows_that_fit, write_file
 
 from icebergds.errors import (
     InvalidDataError,
@@ -58,7 +58,7 @@ every_format = pytest.mark.parametrize("file_format", FORMATS)
 @settings(deadline=None, max_examples=15, suppress_health_check=list(HealthCheck))
 @given(rows=rows_of_schema(EVERY_TYPE, max_size=5))
 def test_rows_of_every_type_are_read_as_they_were_written(file_format, rows, tmp_path):
-    batch = batch_of(EVERY_TYPE, rows)
+    batch = batch_of(EVERY_TYPE, rows_that_fit(file_format, EVERY_TYPE, rows))
     batches = [batch, batch.slice(1), batch.slice(1, 2)]
     path = tmp_path / "f"
     written = write_file(path, EVERY_TYPE, batches, file_format=file_format)
@@ -376,9 +376,9 @@ def test_fractions_of_seconds_before_1970_are_refused_in_orc(tmp_path, kind, ear
     """Arrow's ORC writer stores them so that Java reads another second."""
     schema = Schema((optional(1, "ts", MapType(2, kind, 3, kind)),))
     whole = early // 10**9 * 10**9
-    late = [({whole: whole},), ({-early: None},), (None,)]
+    late = [([(whole, whole)],), ([(-early, None)],), (None,)]
     write_file(tmp_path / "g", schema, [batch_of(schema, late)], file_format=FileFormat.ORC)
-    batch = batch_of(schema, [({0: early},)])
+    batch = batch_of(schema, [([(0, early)],)])
     with pytest.raises(UnsupportedFeatureError, match=r"column 'ts'.*before 1970"):
         write_file(tmp_path / "f", schema, [batch], file_format=FileFormat.ORC)
 

@@ -156,6 +156,35 @@ def rows_of_schema(schema: Schema, max_size: int) -> st.SearchStrategy[list[tupl
     return st.lists(row, max_size=max_size)
 
 
+def rows_that_fit(
+    file_format: FileFormat, schema: Schema, rows: Sequence[Sequence[Any]]
+) -> list[tuple[Any, ...]]:
+    """The rows; for ORC with whole seconds before 1970, since it takes no fractions of them."""
+    if file_format is not FileFormat.ORC:
+        return [tuple(row) for row in rows]
+    types = [field.field_type for field in schema.fields]
+    return [tuple(map(_with_whole_seconds, types, row)) for row in rows]
+
+
+def _with_whole_seconds(field_type: IcebergType, value: Any) -> Any:
+    if value is None:
+        return None
+    match field_type:
+        case StructType(fields=fields):
+            return tuple(
+                _with_whole_seconds(f.field_type, v) for f, v in zip(fields, value, strict=True)
+            )
+        case ListType():
+            return [_with_whole_seconds(field_type.element_type, v) for v in value]
+        case MapType():
+            return [(k, _with_whole_seconds(field_type.value_type, v)) for k, v in value]
+    if field_type in (TIMESTAMP, TIMESTAMPTZ) and value < 0:
+        return -(-value // 10**6 * 10**6)
+    if field_type in (TIMESTAMP_NS, TIMESTAMPTZ_NS) and value < 0:
+        return -(-value // 10**9 * 10**9)
+    return value
+
+
 def batch_of(schema: Schema, rows: Sequence[Sequence[Any]]) -> pa.RecordBatch:
     """A batch of rows of in-memory values."""
     columns = [

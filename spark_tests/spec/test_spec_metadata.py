@@ -19,6 +19,7 @@ from icebergds.spec.metadata import TableMetadata
 from icebergds.spec.metadata_json import (
     metadata_from_json,
     metadata_to_json,
+    parse_identity,
     parse_metadata,
     serialise_metadata,
 )
@@ -268,6 +269,20 @@ def test_metadata_survives_its_file(obj: dict[str, Any], compress: bool) -> None
     assert data.startswith(b"\x1f\x8b") is compress
     if compress:
         assert json.loads(zlib.decompress(data, 31)) == metadata_to_json(metadata)
+
+
+@pytest.mark.parametrize("obj", [V1, V2, V3], ids=["v1", "v2", "v3"])
+@pytest.mark.parametrize("compress", [False, True])
+def test_a_file_tells_whose_it_is_without_being_parsed(obj: dict[str, Any], compress: bool) -> None:
+    metadata = parse(obj)
+    found = parse_identity(serialise_metadata(metadata, compress), SOURCE)
+    assert found == (metadata.table_uuid, metadata.last_updated_ms)
+
+
+@pytest.mark.parametrize("data", [b"{", b"[]", b'{"table-uuid": 1}', b'{"last-updated-ms": ""}'])
+def test_a_damaged_file_does_not_tell_whose_it_is(data: bytes) -> None:
+    with pytest.raises(InvalidMetadataError, match=SOURCE):
+        parse_identity(data, SOURCE)
 
 
 def test_members_that_nobody_knows_are_written_back_at_every_level() -> None:

@@ -1,0 +1,139 @@
+"""Writes with executors in processes of their own, some of which die; prints what it saw as JSON.
+
+Nothing is registered: Spark finds the format by itself.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import sys
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any, TypeAlias
+
+import pyarrow as pa
+from pyspark import TaskContext
+from pyspark.errors import PySparkException
+from pyspark.sql import DataFrame, SparkSession
+
+from icebergds import NestedField, Schema, load_table
+from icebergds.spec.types import LONG, STRING
+from icebergds.testing.tables import TableBuilder
+
+Strike: TypeAlias = Callable[[], list[pa.RecordBatch]]
+# Rows of each of two tasks: so many bytes that a file has been begun before a task is struck.
+ROWS = 5_000
+SCHEMA = Schema((NestedField(1, "id", LONG, True), NestedField(2, "pad", STRING)))
+
+
+def main(directory: str) -> None:
+    spark = (
+        SparkSession.builder.master("local-cluster[2,1,1024]")
+        .config("spark.ui.enabled", "false")
+        .config("spark.log.level", "OFF")
+        .config("spark.executor.memory", "512m")
+        .config("spark.task.maxFailures", "2")
+        .config("spark.sql.execution.arrow.maxRecordsPerBatch", "500")
+        # Executors are started without the driver's environment.
+        .config("spark.executorEnv.PYTHONPATH", os.environ["PYTHONPATH"])
+        .getOrCreate()
+    )
+    seen: dict[str, Any] = {
+        "undisturbed": write(spark, Path(directory, "undisturbed"), None),
+        "retried": write(spark, Path(directory, "retried"), offend),
+        "worker": write(spark, Path(directory, "worker"), kill_workers),
+        "executor": write(spark, Path(directory, "executor"), kill_executor),
+        "failed": write(spark, Path(directory, "failed"), offend, always=True),
+    }
+    print(json.dumps(seen), flush=True)
+    spark.stop()
+
+
+def write(
+    spark: SparkSession, path: Path, strike: Strike | None, *, always: bool = False
+) -> dict[str, Any]:
+    """Writes 2 * ROWS ids in two tasks, of which the second is struck when it has its rows."""
+    TableBuilder(path, SCHEMA).commit()
+    # Columns that may be null, so that a task can get a row that is.
+    rows = spark.range(0, 2 * ROWS, 1, 2).selectExpr(
+        "if(id < 0, null, id) AS id", "if(id < 0, null, repeat('x', 5000)) AS pad"
+    )
+    if strike is not None:
+        rows = struck(rows, strike, path.with_suffix(".marker"), always=always)
+    error = ""
+    try:
+        rows.write.format("icebergpy").mode("append").save(str(path))
+    except PySparkException as raised:
+        error = str(raised)
+    on_disk = [file for file in path.rglob("*.parquet") if file.is_file()]
+    if error:
+        return {"error": error, "files": len(on_disk)}
+    table = load_table(path)
+    ids = table.scan(columns=["id"]).to_arrow()["id"].to_pylist()
+    snapshot = table.current_snapshot()
+    return {
+        "complete": sorted(ids) == list(range(2 * ROWS)),
+        "snapshots": len(table.snapshots()) - 1,
+        "live files": int(snapshot.summary["added-data-files"]) if snapshot else 0,
+        "files": len(on_disk),
+    }
+
+
+def struck(rows: DataFrame, strike: Strike, marker: Path, *, always: bool) -> DataFrame:
+    """The rows, of which the second task meets its fate once, or always, at its end."""
+
+    def rows_of(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        yield from batches
+        context = TaskContext.get()
+        assert context is not None
+        if context.partitionId() == 1 and (first(marker) or always):
+            # By now the writer has its rows, and the first task is done.
+            time.sleep(2)
+            yield from strike()
+
+    return rows.mapInArrow(rows_of, "id long, pad string")
+
+
+def first(marker: Path) -> bool:
+    try:
+        os.close(os.open(marker, os.O_CREAT | os.O_EXCL))
+    except FileExistsError:
+        return False
+    return True
+
+
+def offend() -> list[pa.RecordBatch]:
+    """A row that the table does not take."""
+    return [pa.record_batch({"id": pa.array([None], pa.int64()), "pad": ["x"]})]
+
+
+def kill_workers() -> list[pa.RecordBatch]:
+    """Kills the other Python workers of this executor: that of the writer is among them."""
+    executor = parent(os.getppid())
+    for entry in Path("/proc").iterdir():
+        pid = int(entry.name) if entry.name.isdigit() else os.getpid()
+        if pid != os.getpid() and parent(parent(pid)) == executor:
+            os.kill(pid, signal.SIGKILL)
+    time.sleep(5)
+    return []
+
+
+def kill_executor() -> list[pa.RecordBatch]:
+    """Kills the JVM that this process works for."""
+    os.kill(parent(os.getppid()), signal.SIGKILL)
+    time.sleep(5)
+    return []
+
+
+def parent(pid: int) -> int:
+    try:
+        return int(Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[1])
+    except (OSError, ValueError):
+        return 0
+
+
+if __name__ == "__main__":
+    main(*sys.argv[1:])

@@ -1,0 +1,73 @@
+"""Writes tables through Spark Connect; prints what it saw as one line of JSON."""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+import threading
+from typing import Any
+
+from pyspark.errors import AnalysisException, PythonException
+from pyspark.sql import DataFrame, SparkSession
+
+from icebergds import load_catalog, load_table, register
+
+
+def main(directory: str, relative: str) -> None:
+    spark = (
+        SparkSession.builder.remote("local[2]")
+        .config("spark.ui.enabled", "false")
+        .config("spark.sql.session.timeZone", "America/New_York")
+        .getOrCreate()
+    )
+
+    def save(df: DataFrame, path: str, mode: str = "append", **options: str) -> None:
+        df.write.format("icebergpy").mode(mode).options(**options).save(path)
+
+    def ids(path: str, **options: str) -> list[int]:
+        df = spark.read.format("icebergpy").options(**options).load(path)
+        return sorted(row[0] for row in df.select("id").collect())
+
+    path = os.path.join(directory, "t")
+    layout = {"create": "true", "partition-by": "bucket(2, id)"}
+    save(spark.range(3), path, **layout)
+    seen: dict[str, Any] = {
+        "session": type(spark).__module__,
+        "unknown column": message(lambda: save(spark.range(1).selectExpr("id AS idd"), path)),
+        "null": message(lambda: save(spark.sql("SELECT 'x' AS id"), path)),
+    }
+    save(spark.range(3, 4), path)
+    spark.sql(f"CREATE TEMPORARY VIEW v USING icebergpy OPTIONS (path '{path}')")
+    spark.sql("INSERT INTO v VALUES (4)")
+    seen["appended"] = ids(path)
+    thread = threading.Thread(target=lambda: save(spark.range(5, 6), path))
+    thread.start()
+    thread.join()
+    # Workers of a Connect server run in a directory of their own.
+    load_table(relative).append(spark.range(6, 7))
+    seen["appended again"] = ids(path)
+    load_table(path).overwrite(spark.range(9, 10))
+    seen["overwritten"] = ids(path)
+
+    warehouse = os.path.join(directory, "lake")
+    spark.conf.set("spark.icebergpy.catalog.lake.warehouse", warehouse)
+    register(spark, fast_writes=True)
+    load_catalog("lake", warehouse=warehouse).create_namespace("db")
+    save(spark.range(2), "db.t", catalog="lake", create="true")
+    seen["catalog"] = ids("db.t", catalog="lake")
+    seen["batches"] = spark.conf.get("spark.sql.execution.arrow.maxBytesPerBatch")
+    print(json.dumps(seen), flush=True)
+    spark.stop()
+
+
+def message(action: Any) -> str:
+    try:
+        action()
+    except (AnalysisException, PythonException) as error:
+        return str(error)
+    return "no error"
+
+
+if __name__ == "__main__":
+    main(*sys.argv[1:])

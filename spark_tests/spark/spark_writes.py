@@ -1,0 +1,76 @@
+"""Shorthands of the tests that write through Spark."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pyarrow.parquet as pq
+from pyspark.sql import DataFrame
+from pyspark.sql.types import StructType
+from spark_reads import message_of
+
+from icebergds import load_table
+from icebergds.formats.manifest_list import read_snapshot_manifests
+from icebergds.formats.manifests import read_manifest
+from icebergds.spark.datasource import IcebergDataSource
+from icebergds.spark.writer import IcebergWriter
+from icebergds.spec.manifest import DataFile
+
+
+def save(df: DataFrame, path: Path | str, mode: str = "append", **options: Any) -> None:
+    """A save of its own; options that hold a hyphen are passed as `**{"write-format": ...}`."""
+    df.write.format("icebergpy").mode(mode).options(**options).save(str(path))
+
+
+def create(df: DataFrame, path: Path, **options: Any) -> Path:
+    """A table that a save makes, with the rows of a DataFrame."""
+    save(df, path, create="true", **options)
+    return path
+
+
+def planned_write(
+    schema: str | StructType, path: Path | str, *, overwrite: bool = False, **options: str
+) -> IcebergWriter:
+    """The writer of a save, made as Spark makes it, without Spark: what writes no rows is quick."""
+    if isinstance(schema, str):
+        schema = StructType.fromDDL(schema)
+    return IcebergDataSource({**options, "path": str(path)}).writer(schema, overwrite)
+
+
+def files_on_disk(path: Path) -> set[str]:
+    """The files of a table other than those of its metadata, by their paths inside of it."""
+    return {
+        str(file.relative_to(path))
+        for file in path.rglob("*")
+        if file.is_file() and file.relative_to(path).parts[0] != "metadata"
+    }
+
+
+def live_files(path: Path, branch: str = "main") -> list[DataFile]:
+    """The data files of the newest snapshot of a branch."""
+    table = load_table(path)
+    snapshot = table.metadata.snapshot_by_ref(branch)
+    if snapshot is None:
+        return []
+    metadata = table.metadata
+    return [
+        entry.data_file
+        for manifest in read_snapshot_manifests(table.io, snapshot)
+        for entry in read_manifest(
+            table.io, manifest, metadata.specs_by_id, metadata.schema(), live_only=True
+        )
+    ]
+
+
+def refused(df: DataFrame, path: Path, mode: str = "append", **options: Any) -> str:
+    """What Spark says of a save that fails and leaves the table and its files as they were."""
+    before = files_on_disk(path), load_table(path).metadata_location
+    message = message_of(lambda: save(df, path, mode, **options))
+    assert (files_on_disk(path), load_table(path).metadata_location) == before
+    return message
+
+
+def ids_in_files(path: Path) -> list[list[int]]:
+    """The ids in each live Parquet file, in the order they are stored."""
+    return [pq.read_table(f.file_path)["id"].to_pylist() for f in live_files(path)]

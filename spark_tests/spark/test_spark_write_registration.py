@@ -1,0 +1,70 @@
+"""What `register` takes from the session: catalogs, and batches that are not measured."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from pyspark.sql import SparkSession
+from spark_reads import ids, load, session_conf
+from spark_writes import save
+
+from icebergds import load_catalog, register
+
+pytestmark = pytest.mark.spark
+
+_MAX_BYTES = "spark.sql.execution.arrow.maxBytesPerBatch"
+
+
+@pytest.fixture
+def catalogs(spark: SparkSession, tmp_path: Path) -> Iterator[dict[str, dict[str, str]]]:
+    """Catalogs of the session: `lake` on the file system, `sql` in SQLite."""
+    pytest.importorskip("sqlalchemy")
+    found = {
+        "lake": {"warehouse": str(tmp_path / "lake")},
+        "sql": {"uri": f"sqlite:///{tmp_path}/sql.db", "warehouse": str(tmp_path / "sql")},
+    }
+    settings = {
+        f"spark.icebergpy.catalog.{name}.{key}": value
+        for name, properties in found.items()
+        for key, value in properties.items()
+    }
+    for key, value in settings.items():
+        spark.conf.set(key, value)
+    register(spark)
+    yield found
+    for key in settings:
+        spark.conf.unset(key)
+    register(spark)
+
+
+@pytest.mark.parametrize("name", ["lake", "sql"])
+def test_catalogs_of_the_session_are_known_to_saves_and_loads(
+    spark: SparkSession, catalogs: dict[str, dict[str, str]], name: str
+) -> None:
+    catalog = load_catalog(name, **catalogs[name])
+    catalog.create_namespace("db")
+    save(spark.range(2), "db.t", create="true", catalog=name)
+    save(spark.range(2, 3), "db.t", catalog=name)
+    assert ids(load(spark, "db.t", catalog=name)) == [0, 1, 2]
+    table = catalog.load_table("db.t")
+    table.append(spark.range(3, 4))
+    assert ids(table.scan().to_df(spark)) == [0, 1, 2, 3]
+
+
+def test_options_of_a_save_win_over_the_session(
+    spark: SparkSession, catalogs: dict[str, dict[str, str]], tmp_path: Path
+) -> None:
+    elsewhere = {"catalog": "lake", "catalog.warehouse": str(tmp_path / "other")}
+    load_catalog("lake", warehouse=str(tmp_path / "other")).create_namespace("db")
+    save(spark.range(1), "db.t", create="true", **elsewhere)
+    assert ids(load(spark, tmp_path / "other" / "db" / "t")) == [0]
+
+
+def test_fast_writes_are_not_measured(spark: SparkSession) -> None:
+    with session_conf(spark, _MAX_BYTES, "1000"):
+        register(spark)
+        assert spark.conf.get(_MAX_BYTES) == "1000"
+        register(spark, fast_writes=True)
+        assert spark.conf.get(_MAX_BYTES) == "2147483647"
