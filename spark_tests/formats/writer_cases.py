@@ -177,7 +177,10 @@ def _with_whole_seconds(field_type: IcebergType, value: Any) -> Any:
         case ListType():
             return [_with_whole_seconds(field_type.element_type, v) for v in value]
         case MapType():
-            return [(k, _with_whole_seconds(field_type.value_type, v)) for k, v in value]
+            key_type, value_type = field_type.key_type, field_type.value_type
+            pairs = ((_with_whole_seconds(key_type, k), v) for k, v in value)
+            # Keys that have become the same are one.
+            return [(k, _with_whole_seconds(value_type, v)) for k, v in dict(pairs).items()]
     if field_type in (TIMESTAMP, TIMESTAMPTZ) and value < 0:
         return -(-value // 10**6 * 10**6)
     if field_type in (TIMESTAMP_NS, TIMESTAMPTZ_NS) and value < 0:

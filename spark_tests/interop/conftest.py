@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import hashlib
 import shutil
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 
+import java_process as java_processes
 import pytest
+import written_tables  # noqa: F401  (registers the tables)
 from oracles.index import ExpectedTable, load_index
 from oracles.java_environment import ICEBERG_VERSION, JavaEnvironment, java_environment
+from our_tables import OUR_TABLES, OurTable, Writer
 from pyspark.sql import SparkSession
 
 import icebergds
@@ -20,6 +23,8 @@ _NOT_WRITING = {
     "comparison.py",
     "index.py",
     "java_environment.py",
+    "java_replay.py",
+    "java_server.py",
     "pyiceberg_tables.py",
     "read.py",
 }
@@ -42,6 +47,25 @@ def java_tables(java: JavaEnvironment, pytestconfig: pytest.Config) -> Mapping[s
         shutil.rmtree(directory, ignore_errors=True)
         java.run("-m", "oracles.java_tables", str(directory), timeout_seconds=1800)
     return load_index(directory)
+
+
+@pytest.fixture(scope="session")
+def our_writer(tmp_path_factory: pytest.TempPathFactory) -> Writer:
+    """Writes tables where the process of `java_process` finds them."""
+    return Writer(tmp_path_factory.mktemp("ours"))
+
+
+@pytest.fixture(scope="session")
+def our_tables(our_writer: Writer) -> Mapping[str, OurTable]:
+    """All tables of `written_tables`, written by icebergds."""
+    return {name: build(our_writer, name) for name, build in OUR_TABLES.items()}
+
+
+@pytest.fixture(scope="session")
+def java_process(java: JavaEnvironment, our_writer: Writer) -> Iterator[java_processes.JavaProcess]:
+    """Java Iceberg over the warehouse of `our_writer`."""
+    with java_processes.java_process(java, our_writer.directory) as process:
+        yield process
 
 
 @pytest.fixture(scope="session")

@@ -11,6 +11,7 @@ import shutil
 import subprocess
 from dataclasses import dataclass
 from pathlib import Path
+from typing import IO
 
 ICEBERG_VERSION = "1.12.0"
 _ROOT = Path(__file__).resolve().parents[2]
@@ -31,18 +32,9 @@ class JavaEnvironment:
         Modules of `spark_tests` can be imported. Raises RuntimeError with the end of the error
         output if the command fails.
         """
-        environment = {
-            **os.environ,
-            "PYTHONPATH": str(_ROOT / "spark_tests"),
-            "PYSPARK_PYTHON": str(self.python),
-            "ICEBERGDS_ICEBERG_JAR": str(self.jar),
-        }
-        # A Spark of the calling environment must not be taken for this one.
-        for variable in ("SPARK_HOME", "SPARK_CONF_DIR", "SPARK_REMOTE", "PYSPARK_DRIVER_PYTHON"):
-            environment.pop(variable, None)
         done = subprocess.run(
             [str(self.python), *command],
-            env=environment,
+            env=self._variables(),
             cwd=_ROOT,
             capture_output=True,
             text=True,
@@ -53,6 +45,30 @@ class JavaEnvironment:
             what = " ".join(command)
             raise RuntimeError(f"{what} failed:\n{done.stdout[-2000:]}\n{done.stderr[-6000:]}")
         return done.stdout
+
+    def start(self, *command: str, stderr: IO[str]) -> subprocess.Popen[str]:
+        """Starts the interpreter as `run` does, with pipes to its input and from its output."""
+        return subprocess.Popen(
+            [str(self.python), *command],
+            env=self._variables(),
+            cwd=_ROOT,
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=stderr,
+            text=True,
+        )
+
+    def _variables(self) -> dict[str, str]:
+        environment = {
+            **os.environ,
+            "PYTHONPATH": str(_ROOT / "spark_tests"),
+            "PYSPARK_PYTHON": str(self.python),
+            "ICEBERGDS_ICEBERG_JAR": str(self.jar),
+        }
+        # A Spark of the calling environment must not be taken for this one.
+        for variable in ("SPARK_HOME", "SPARK_CONF_DIR", "SPARK_REMOTE", "PYSPARK_DRIVER_PYTHON"):
+            environment.pop(variable, None)
+        return environment
 
 
 def java_environment() -> JavaEnvironment | str:

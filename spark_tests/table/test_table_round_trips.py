@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from pyiceberg.table import StaticTable
 from scan_values import TYPES, filters, scalar_fields, values_of_field
 from table_writes import arrow, entries
-from writer_cases import SCALARS, values_of
+from writer_cases import SCALARS, rows_that_fit, values_of
 
 from icebergds import (
     NestedField,
@@ -30,6 +30,7 @@ from icebergds.expr.evaluate import matches
 from icebergds.expr.nodes import Expr
 from icebergds.formats.arrow_types import schema_to_arrow
 from icebergds.scan.read import read_partition
+from icebergds.spec.manifest import FileFormat
 from icebergds.spec.sort import NullOrder, SortDirection
 from icebergds.spec.transforms import (
     BucketTransform,
@@ -166,11 +167,10 @@ def _write(
     )
     everything: list[tuple[Any, ...]] = []
     for _ in range(data.draw(st.integers(1, 3), "appends")):
-        rows = data.draw(rows_of(table.schema()), "rows")
-        table.append(
-            arrow(table.schema(), rows),
-            options={"write-format": file_format or data.draw(_FORMATS, "format")},
-        )
+        written_as = file_format or data.draw(_FORMATS, "format")
+        drawn = data.draw(rows_of(table.schema()), "rows")
+        rows = rows_that_fit(FileFormat(written_as), table.schema(), drawn)
+        table.append(arrow(table.schema(), rows), options={"write-format": written_as})
         everything += rows
     return load_table(table.location()), everything
 

@@ -1,0 +1,51 @@
+"""Java Iceberg in one process of its own, asked through pipes (`oracles.java_server`)."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+from oracles.java_environment import JavaEnvironment
+
+
+class JavaProcess:
+    """Commands of `oracles.java_server.Server`."""
+
+    def __init__(self, process: subprocess.Popen[str], log: Path) -> None:
+        self._process = process
+        self._log = log
+
+    def ask(self, command: str, **arguments: Any) -> Any:
+        """The answer to a command. Raises RuntimeError with Java's error where it fails."""
+        assert self._process.stdin is not None
+        assert self._process.stdout is not None
+        request = {"command": command, "arguments": arguments}
+        print(json.dumps(request), file=self._process.stdin, flush=True)
+        line = self._process.stdout.readline()
+        if not line:
+            raise RuntimeError(f"Java ended at {command}:\n{self._log.read_text()[-4000:]}")
+        answer = json.loads(line)
+        if "error" in answer:
+            raise RuntimeError(f"{command} of {arguments.get('table')}:\n{answer['error'][-6000:]}")
+        return answer["answer"]
+
+
+@contextmanager
+def java_process(
+    environment: JavaEnvironment, directory: Path, *arguments: str
+) -> Iterator[JavaProcess]:
+    """Starts Java Iceberg; its Hadoop catalog is over `directory`/warehouse."""
+    log = directory / "java.log"
+    with (
+        log.open("w") as errors,
+        environment.start(
+            "-m", "oracles.java_server", str(directory), *arguments, stderr=errors
+        ) as process,
+    ):
+        yield JavaProcess(process, log)
+        assert process.stdin is not None
+        process.stdin.close()

@@ -1,0 +1,130 @@
+"""Tables to which icebergds and others write in turn."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pytest
+from java_process import JavaProcess
+from oracles.canon import canonical_rows
+from oracles.comparison import difference
+from our_tables import OurTable, Writer
+from pyiceberg.catalog.sql import SqlCatalog
+
+from icebergds.catalog.loading import load_catalog
+from icebergds.catalog.location_commits import create_at_location
+from icebergds.io.fileio import FileIO
+from icebergds.spec.new_table import new_table_updates
+from icebergds.spec.schema import Schema
+from icebergds.spec.types import LONG, STRING, NestedField
+from icebergds.table.table import load_table
+
+pytestmark = pytest.mark.interop
+
+_LINEAGE = ["id", "_row_id", "_last_updated_sequence_number"]
+
+
+@pytest.mark.parametrize("mode", ["merge-on-read", "copy-on-write"])
+@pytest.mark.parametrize("version", [1, 2, 3])
+def test_java_changes_and_maintains_a_table_between_our_writes(
+    java_process: JavaProcess, our_writer: Writer, version: int, mode: str
+) -> None:
+    if version == 1 and mode == "merge-on-read":
+        pytest.skip("version 1 has no delete files")
+    name = f"shared_v{version}_{mode.replace('-', '_')}"
+    columns = [("id!", "int"), ("s", "string"), ("v", "long")]
+    modes = {f"write__{verb}__mode": mode for verb in ("delete", "update", "merge")}
+    table = our_writer.create(name, columns, partition="s", version=version, **modes)
+    target = f"oracle.db.{name}"
+    table.append([{"id": i, "s": "ab"[i % 2], "v": i} for i in range(8)])
+    table.append([{"id": i, "s": None, "v": i} for i in range(8, 12)])
+    _agree(java_process, table, {i: i for i in range(12)}, version)
+
+    java_process.ask("sql", statement=f"INSERT INTO {target} VALUES (20, 'a', 20), (21, 'c', 21)")
+    _agree(java_process, table, {**{i: i for i in range(12)}, 20: 20, 21: 21}, version)
+    java_process.ask("sql", statement=f"DELETE FROM {target} WHERE id IN (0, 3, 9)")
+    java_process.ask("sql", statement=f"UPDATE {target} SET v = -1 WHERE id = 5")
+    rows = {i: i for i in (1, 2, 4, 5, 6, 7, 8, 10, 11, 20, 21)} | {5: -1}
+    _agree(java_process, table, rows, version)
+
+    table.table.refresh().append(table.arrow([{"id": 30, "s": "a", "v": 30}]))
+    table.table.delete("s = 'c'")
+    del rows[21]
+    rows[30] = 30
+    _agree(java_process, table, rows, version)
+
+    arguments = f"table => 'db.{name}'"
+    files = "options => map('rewrite-all', 'true')"
+    for call in (
+        f"rewrite_data_files({arguments}, {files})",
+        f"rewrite_manifests({arguments})",
+        f"expire_snapshots({arguments}, older_than => now(), retain_last => 1)",
+    ):
+        java_process.ask("sql", statement=f"CALL oracle.system.{call}")
+        _agree(java_process, table, rows, version)
+
+    table.table.refresh().overwrite(table.arrow([{"id": 40, "s": "a", "v": 40}]), "s = 'a'")
+    kept = {1, 5, 7, 8, 10, 11}
+    rows = {id: v for id, v in rows.items() if id in kept} | {40: 40}
+    _agree(java_process, table, rows, version)
+
+
+def test_java_reads_a_table_by_its_location(java_process: JavaProcess, our_writer: Writer) -> None:
+    location = our_writer.directory / "elsewhere" / "t"
+    table = _table_at(location)
+    table.append(pa.table({"id": [1, 2], "s": ["x", None]}))
+    assert java_process.ask("rows_at", location=str(location)) == ['[1,"x"]', "[2,null]"]
+
+
+def test_pyiceberg_and_we_commit_to_one_catalog_in_turn(tmp_path: Path) -> None:
+    uri = f"sqlite:///{tmp_path}/catalog.db"
+    theirs = SqlCatalog("shared", uri=uri, warehouse=f"file://{tmp_path}/warehouse")
+    theirs.create_namespace("db")
+    catalog = load_catalog("shared", {"uri": uri, "warehouse": f"file://{tmp_path}/warehouse"})
+    schema = Schema((NestedField(1, "id", LONG), NestedField(2, "s", STRING)))
+    where = catalog.new_table_location(("db", "t"))
+    catalog.create(("db", "t"), new_table_updates(schema, location=where))
+    ours = load_table("db.t", catalog="shared", properties={"uri": uri})
+    ours.append(pa.table({"id": [1, 2], "s": ["a", "b"]}))
+    table = theirs.load_table("db.t")
+    table.append(pa.table({"id": [3, 4], "s": ["a", "c"]}))
+    table.delete("id == 2")
+    ours.refresh().append(pa.table({"id": [5], "s": ["d"]}))
+    table.refresh()
+    table.overwrite(pa.table({"id": [6], "s": ["e"]}), "s == 'a'")
+    ours.refresh().delete("id = 5")
+    table.refresh()
+    expected = [(4, "c"), (6, "e")]
+    for read in (ours.refresh().scan().to_arrow(), table.scan().to_arrow()):
+        rows = zip(read["id"].to_pylist(), read["s"].to_pylist(), strict=True)
+        assert sorted(rows) == expected
+
+
+def _table_at(location: Path) -> Any:
+    """A new table at a location that no catalog knows."""
+    schema = Schema((NestedField(1, "id", LONG), NestedField(2, "s", STRING)))
+    updates = new_table_updates(schema, location=str(location))
+    create_at_location(FileIO(), str(location), updates, "t")
+    return load_table(location)
+
+
+def _agree(java: JavaProcess, table: OurTable, rows: dict[int, int], version: int) -> None:
+    """Both read the same rows, whose ids and values are `rows`; in version 3 the same lineage."""
+    ours = table.table.refresh()
+    read = ours.scan().to_arrow()
+    assert dict(zip(read["id"].to_pylist(), read["v"].to_pylist(), strict=True)) == rows
+    by_java = java.ask("rows", table=table.name)
+    problem = difference(canonical_rows(read, table.schema), by_java["generic"], table.name)
+    assert problem is None, problem
+    assert by_java["spark"] == by_java["generic"]
+    if version == 3:
+        lineage = ours.scan(columns=_LINEAGE).to_arrow().to_pylist()
+        java_lineage = java.ask("lineage", table=table.name)
+        expected = [{name: row[name] for name in _LINEAGE} for row in java_lineage]
+        assert sorted(lineage, key=_id) == sorted(expected, key=_id)
+
+
+def _id(row: dict[str, Any]) -> int:
+    return int(row["id"])
