@@ -64,10 +64,10 @@ def comparable(table: TableMetadata) -> dict[str, Any]:
     del obj["last-updated-ms"]
     obj["snapshot-log"] = [entry["snapshot-id"] for entry in obj["snapshot-log"]]
     # PyIceberg forgets parents that are removed; Java, as we do, keeps their ids.
-    there = {snapshot["snapshot-id"] for snapshot in obj["snapshots"]}
-    for snapshot in obj["snapshots"]:
-        if snapshot.get("parent-snapshot-id") not in there:
-            snapshot.pop("parent-snapshot-id", None)
+    there = {listed["snapshot-id"] for listed in obj["snapshots"]}
+    for listed in obj["snapshots"]:
+        if listed.get("parent-snapshot-id") not in there:
+            listed.pop("parent-snapshot-id", None)
     return obj
 
 
