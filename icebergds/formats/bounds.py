@@ -20,7 +20,6 @@ from icebergds.spec.types import (
     UNKNOWN,
     UUID,
     VARIANT,
-    FixedType,
     GeographyType,
     GeometryType,
     ScalarType,
@@ -73,7 +72,7 @@ def serialized_bounds(
     elif mode.kind is MetricsKind.TRUNCATE:
         if field_type == STRING:
             least, greatest = least[: mode.length], _truncated_string_above(greatest, mode.length)
-        elif field_type == BINARY or isinstance(field_type, FixedType):
+        elif field_type == BINARY:
             least, greatest = least[: mode.length], _truncated_bytes_above(greatest, mode.length)
     return _serialized(field_type, least), _serialized(field_type, greatest)
 
