@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import shutil
 from pathlib import Path
 
@@ -151,13 +150,3 @@ def test_no_columns_are_refused(spark: SparkSession, table: Table) -> None:
 def test_deleted_rows(spark: SparkSession, table: Table) -> None:
     df = table.scan(columns=["id", "_deleted"], filter="id < 5").to_df(spark)
     assert ids(df.where("_deleted")) == DELETED_PEOPLE
-
-
-def test_a_location_map_of_the_options_wins(spark: SparkSession, tmp_path: Path) -> None:
-    old = people(tmp_path / "old").location
-    new = shutil.copytree(old, tmp_path / "new")
-    metadata = old / "metadata" / "v3.metadata.json"
-    loaded = load_table(str(metadata))
-    shutil.rmtree(old / "data")
-    mapping = json.dumps({f"{old}/data": f"{new}/data"})
-    assert ids(loaded.scan(options={"location-map": mapping}).to_df(spark)) == LIVE_PEOPLE

@@ -177,10 +177,10 @@ def test_files_end_near_their_target_size(tmp_path: Path) -> None:
         assert sizes[-1] < 1.5 * target
 
 
-def open_data_files() -> int:
-    """How many files this process has open."""
+def open_data_files(directory: Path) -> int:
+    """How many files below a directory this process has open."""
     links = (Path(f"/proc/self/fd/{descriptor}") for descriptor in os.listdir("/proc/self/fd"))
-    return sum(".parquet" in os.readlink(link) for link in links if link.is_symlink())
+    return sum(str(directory) in os.readlink(link) for link in links if link.is_symlink())
 
 
 def test_no_more_files_are_open_than_allowed(
@@ -191,7 +191,7 @@ def test_no_more_files_are_open_than_allowed(
 
     def counted(self: FanoutWriter, rows: Any) -> None:
         write_rows(self, rows)
-        counts.append(open_data_files())
+        counts.append(open_data_files(tmp_path))
 
     monkeypatch.setattr(FanoutWriter, "write", counted)
     fanout = FanoutSettings(max_open_files=4, max_buffered_bytes=24 << 20)
@@ -250,7 +250,7 @@ def test_a_failing_task_leaves_no_file_and_its_own_error(tmp_path: Path) -> None
         write_batches(plan, incoming(), partition_id=0, attempt_id=0)
     assert raised.value is reason
     assert raised.value.__context__ is None
-    assert open_data_files() == 0
+    assert open_data_files(tmp_path) == 0
     assert files_under(tmp_path) == []
 
 
