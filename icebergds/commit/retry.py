@@ -13,7 +13,12 @@ from dataclasses import dataclass
 from itertools import chain
 
 from icebergds.commit.operations import TableOperations, TableState
-from icebergds.errors import CommitConflictError, CommitStateUnknownError, IcebergError
+from icebergds.errors import (
+    CommitConflictError,
+    CommitStateUnknownError,
+    IcebergError,
+    NotFoundError,
+)
 from icebergds.spec import table_properties as names
 from icebergds.spec.requirements import TableRequirement
 from icebergds.spec.table_properties import int_property
@@ -59,8 +64,14 @@ def commit_change(
         except CommitConflictError:
             wait = next(waits, None)
             time.sleep(wait or 0)
-            state = operations.refresh()
-            # A catalog that repeated a request by itself may have met its own commit.
+            # A catalog that repeated a request by itself may have met its own commit, so the
+            # conflict is only certain once the table has been looked at.
+            try:
+                state = operations.refresh()
+            except NotFoundError:
+                raise
+            except Exception as error:
+                return _found_later(operations, checks, is_committed, error)
             if is_committed(state):
                 return state
             if wait is None:

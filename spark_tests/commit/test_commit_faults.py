@@ -157,6 +157,21 @@ def test_a_table_that_cannot_be_loaded_after_a_lost_answer_stays_unknown(
     assert table.ids() == [1, 2, 9]
 
 
+def test_a_conflict_that_cannot_be_looked_into_stays_unknown(table: CommitTable) -> None:
+    """It may be one of the commit with itself, and then its files are the table's."""
+    away = TimeoutError("storage is away")
+    faults = Faults(
+        [
+            Fault(1, When.AFTER, CommitConflictError("409")),
+            *(Fault(call, When.BEFORE, away) for call in range(2, 9)),
+        ],
+        counted=("commit", "refresh"),
+    )
+    with pytest.raises(CommitStateUnknownError, match="away"):
+        commit_snapshot(FaultyOperations(table.operations, faults), Append((table.file([9], 1),)))
+    assert table.ids() == [1, 2, 9]
+
+
 def test_a_conflict_with_itself_is_success(table: CommitTable) -> None:
     """A client that sent a request twice is told of a conflict with its own commit."""
     faults = Faults([Fault(0, When.AFTER, CommitConflictError("409"))], counted=("commit",))
