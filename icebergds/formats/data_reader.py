@@ -4,11 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
+from importlib import import_module
 
 from icebergds.errors import UnsupportedFeatureError
-from icebergds.formats.avro_reader import AvroReader
-from icebergds.formats.orc_reader import OrcReader
-from icebergds.formats.parquet_reader import ParquetReader
 from icebergds.formats.read_request import DataFileReader, PositionedBatch, ReadRequest
 from icebergds.io.fileio import FileIO
 from icebergds.spec.manifest import FileFormat
@@ -18,10 +16,11 @@ from icebergds.spec.schema import Schema
 __all__ = ["DataFileReader", "PositionedBatch", "ReadRequest", "open_data_file"]
 
 
-_READERS: dict[FileFormat, type[ParquetReader | AvroReader | OrcReader]] = {
-    FileFormat.PARQUET: ParquetReader,
-    FileFormat.AVRO: AvroReader,
-    FileFormat.ORC: OrcReader,
+# Imported with the first file of the format: most tasks read one format alone.
+_READERS = {
+    FileFormat.PARQUET: ("icebergds.formats.parquet_reader", "ParquetReader"),
+    FileFormat.AVRO: ("icebergds.formats.avro_reader", "AvroReader"),
+    FileFormat.ORC: ("icebergds.formats.orc_reader", "OrcReader"),
 }
 
 
@@ -47,8 +46,9 @@ def open_data_file(
         CorruptFileError: it is no whole file of the format.
         UnsupportedFeatureError: the format holds no rows, or uses what is not read.
     """
-    reader = _READERS.get(file_format)
-    if reader is None:
+    if file_format not in _READERS:
         raise UnsupportedFeatureError(f"{location}: {file_format} is no format of data files")
+    module, name = _READERS[file_format]
+    kind = getattr(import_module(module), name)
     with io.open(location) as handle:
-        yield reader(handle, location, table_schema=table_schema, name_mapping=name_mapping)
+        yield kind(handle, location, table_schema=table_schema, name_mapping=name_mapping)

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from pyspark.sql.datasource import DataSource
@@ -72,7 +73,9 @@ class IcebergDataSource(DataSource):
 
     def reader(self, schema: StructType) -> IcebergReader:
         """The reader for these columns, which `schema()` or the user has chosen."""
-        from icebergds.spark.reader import IcebergReader, PushdownReader
+        from icebergds.spark.pushdown import PushdownReader
+        from icebergds.spark.reader import IcebergReader
+        from icebergds.table.reading import make_read_plan, plan_shares
 
         options = parse_read_options(self.options)
         if options.columns is not None and not self._chose_columns:
@@ -82,8 +85,9 @@ class IcebergDataSource(DataSource):
         state, snapshot, table_schema = self._resolve(options)
         available = (*table_schema.fields, *_unshadowed(state, table_schema))
         columns = project_user_schema(schema, available, state.name)
+        plan = make_read_plan(options, state, table_schema, columns)
         kind = PushdownReader if options.pushdown else IcebergReader
-        return kind(options, state, snapshot, table_schema, columns)
+        return kind(plan, partial(plan_shares, options, state, snapshot))
 
     def writer(self, schema: StructType, overwrite: bool) -> IcebergWriter:
         """The writer of a DataFrame, once it is certain that its rows fit the table."""

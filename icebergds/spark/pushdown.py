@@ -1,7 +1,12 @@
-"""Filters that Spark pushes down, as predicates; what cannot be used selects everything."""
+"""Filters that Spark pushes down, for loads that ask for it.
+
+They become predicates; what cannot be used selects everything.
+"""
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from dataclasses import replace
 from decimal import Decimal
 from typing import Any
 
@@ -16,10 +21,12 @@ from icebergds.expr.nodes import (
     Expr,
     Operation,
     Predicate,
+    and_,
     map_leaves,
     not_,
     or_,
 )
+from icebergds.spark.reader import IcebergReader
 from icebergds.spec.schema import Schema
 from icebergds.spec.types import TypeId
 
@@ -29,6 +36,17 @@ _SEEN_OTHERWISE = frozenset(
 )
 # Longer decimals reach Python rounded.
 _EXACT_DECIMAL_DIGITS = 28
+
+
+class PushdownReader(IcebergReader):
+    """A reader that takes Spark's own filters; asked for with `option("pushdown", "true")`."""
+
+    def pushFilters(self, filters: list[Any]) -> Iterator[Any]:
+        """Adds what can be used to the scan's filter; Spark evaluates all of them again."""
+        schema = self._plan.table_schema
+        pushed = and_(*(bound_spark_filter(item, schema) for item in filters))
+        self._plan = replace(self._plan, row_filter=and_(self._plan.row_filter, pushed))
+        yield from filters
 
 
 def bound_spark_filter(pushed: spark.Filter, schema: Schema) -> Expr:

@@ -140,13 +140,8 @@ def prepare_write(
     )
 
 
-def commit_write(
-    write: PreparedWrite, files: Iterable[DataFile], properties: Mapping[str, str] | None = None
-) -> Committed:
+def commit_write(write: PreparedWrite, files: Iterable[DataFile]) -> Committed:
     """Commits the files of a write; if that fails for certain, they are deleted.
-
-    Args:
-        properties: entries of the snapshot's summary, under those of the options.
 
     Raises:
         CommitConflictError, ValidationError: others changed the table; nothing was committed.
@@ -158,11 +153,7 @@ def commit_write(
     commit_options = CommitOptions(
         options.branch,
         options.wap_id,
-        {
-            **(properties or {}),
-            **options.snapshot_properties,
-            WRITE_ID: write.plan.operation_id,
-        },
+        {**options.snapshot_properties, WRITE_ID: write.plan.operation_id},
         write.table_uuid,
     )
     try:

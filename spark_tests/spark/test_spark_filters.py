@@ -33,7 +33,7 @@ from pyspark.sql.datasource import (
 )
 from spark_reads import ids, ids_of_each, load, message_of, planned
 
-from icebergds.spark.reader import PushdownReader
+from icebergds.spark.pushdown import PushdownReader
 from icebergds.spec.partition import PartitionField, PartitionSpec
 from icebergds.spec.schema import Schema
 from icebergds.spec.transforms import IdentityTransform
