@@ -173,8 +173,8 @@ def test_files_end_near_their_target_size(tmp_path: Path) -> None:
     for key in (0, 1):
         sizes = [file.file_size_in_bytes for file in files if file.partition == (key,)]
         assert len(sizes) > 2
-        assert all(0.3 * target < size < 1.5 * target for size in sizes[:-1])
-        assert sizes[-1] < 1.5 * target
+        assert all(0.8 * target < size < 1.2 * target for size in sizes[:-1])
+        assert sizes[-1] < 1.2 * target
 
 
 def open_data_files(directory: Path) -> int:
