@@ -1,0 +1,137 @@
+"""What catalogs must do when many use them at once."""
+
+from __future__ import annotations
+
+import threading
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+
+from icebergds.spec.updates import (
+    TableUpdate,
+)
+from icebergds.testing.catalog_steps import (
+    TIMEOUT_S,
+    OpenCatalog,
+    check_properties,
+    create_many,
+    create_namespaces,
+    create_table,
+    new_table,
+    process_pool,
+    set_properties,
+    try_create,
+)
+
+
+@dataclass(frozen=True, slots=True)
+class CatalogCapabilities:
+    """What a catalog can do beyond loading, creating, committing and dropping tables.
+
+    Attributes:
+        rename: tables can be given another identifier.
+        namespace_properties: namespaces have properties.
+        required_namespaces: a table needs a namespace that was created before.
+        register: tables can be registered from any metadata file.
+        keeps_metadata: the metadata file of a dropped table is left.
+        processes: other processes can open the same catalog.
+    """
+
+    rename: bool = True
+    namespace_properties: bool = True
+    required_namespaces: bool = True
+    register: bool = True
+    keeps_metadata: bool = True
+    processes: bool = True
+
+
+class CatalogRaces:
+    """Tests with many threads and processes; a part of `CatalogConformance`.
+
+    Attributes:
+        capabilities: what the catalog can do.
+        threads: how many compete for a table; fewer where the storage is slow.
+        processes: how many compete for a table in processes of their own.
+    """
+
+    capabilities = CatalogCapabilities()
+    threads = 8
+    processes = 3
+
+    def test_of_many_threads_one_creates_a_table(self, open_catalog: OpenCatalog) -> None:
+        catalog = open_catalog()
+        create_namespaces(catalog, ("a",))
+        for i in range(5):
+            updates = new_table(catalog, ("a", f"t{i}"))
+            gate = threading.Barrier(self.threads)
+
+            def attempt(
+                _: int,
+                updates: list[TableUpdate] = updates,
+                gate: threading.Barrier = gate,
+                table: str = f"t{i}",
+            ) -> bool:
+                gate.wait()
+                # The same updates, so that only the catalog can tell the attempts apart.
+                return try_create(open_catalog(), ("a", table), updates)
+
+            with ThreadPoolExecutor(self.threads) as pool:
+                assert sum(pool.map(attempt, range(self.threads))) == 1
+
+    def test_of_many_processes_one_creates_a_table(self, open_catalog: OpenCatalog) -> None:
+        if not self.capabilities.processes:
+            return
+        create_namespaces(open_catalog(), ("a",))
+        with process_pool(self.processes) as pool:
+            won = [pool.submit(create_many, open_catalog, 20) for _ in range(self.processes)]
+            tables = sorted(table for future in won for table in future.result(TIMEOUT_S))
+        assert tables == sorted(f"t{i}" for i in range(20))
+        assert len(open_catalog().list_tables(("a",))) == 20
+
+    def test_no_commit_of_many_threads_is_lost(self, open_catalog: OpenCatalog) -> None:
+        create_table(open_catalog(), ("a", "t"))
+        gate = threading.Barrier(self.threads)
+
+        def commits(thread: int) -> None:
+            gate.wait()
+            set_properties(open_catalog, f"thread{thread}", 5)
+
+        with ThreadPoolExecutor(self.threads) as pool:
+            list(pool.map(commits, range(self.threads)))
+        check_properties(open_catalog(), [f"thread{i}" for i in range(self.threads)], 5)
+
+    def test_no_commit_is_lost_where_old_metadata_is_deleted(
+        self, open_catalog: OpenCatalog
+    ) -> None:
+        properties = {
+            "write.metadata.delete-after-commit.enabled": "true",
+            "write.metadata.previous-versions-max": "2",
+        }
+        create_table(open_catalog(), ("a", "t"), properties)
+        each = 48 // self.threads
+
+        def commits(thread: int) -> None:
+            set_properties(open_catalog, f"thread{thread}", each)
+
+        with ThreadPoolExecutor(self.threads) as pool:
+            list(pool.map(commits, range(self.threads)))
+        catalog = open_catalog()
+        check_properties(catalog, [f"thread{i}" for i in range(self.threads)], each)
+        state = catalog.load(("a", "t"))
+        assert len(state.metadata.metadata_log) == 2
+        directory = state.metadata_location.rpartition("/")[0]
+        files = [name for name in catalog.io.list(directory) if "metadata.json" in name]
+        logged = [entry.metadata_file for entry in state.metadata.metadata_log]
+        assert {name.rpartition("/")[2] for name in logged} <= set(files)
+        # Some may stay for a while, as a commit that is under way may need them.
+        assert len(files) < each * self.threads // 2 + 3
+
+    def test_no_commit_of_many_processes_is_lost(self, open_catalog: OpenCatalog) -> None:
+        if not self.capabilities.processes:
+            return
+        create_table(open_catalog(), ("a", "t"))
+        prefixes = [f"process{i}" for i in range(self.processes)]
+        with process_pool(self.processes) as pool:
+            futures = [pool.submit(set_properties, open_catalog, p, 10) for p in prefixes]
+            for future in futures:
+                future.result(TIMEOUT_S)
+        check_properties(open_catalog(), prefixes, 10)
