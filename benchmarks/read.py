@@ -1,5 +1,7 @@
 """Times reads of 10 M rows by 8 columns: this source, Spark's own Parquet reader, Java Iceberg.
 
+`native` is this package too: `table.scan().to_df(spark)` with native scans.
+
 All readers run in one session on the same files, in turns, and the medians are compared: the
 ratios mean something, the seconds depend on the machine.
 
@@ -23,6 +25,8 @@ from pathlib import Path
 
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as f
+
+from icebergds import load_table, register
 
 os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
 JVM_OPTIONS = "-Darrow.enable_unsafe_memory_access=true -Darrow.enable_null_check_for_get=false"
@@ -79,6 +83,7 @@ def start(jar: str | None, jvm_options: bool) -> SparkSession:
         )
     spark = builder.getOrCreate()
     spark.sparkContext.setLogLevel("ERROR")
+    register(spark, native_scans=True)
     return spark
 
 
@@ -104,6 +109,7 @@ def readers_for(
     readers = {
         "parquet": lambda: spark.read.parquet(*index["tables"]["base"]["data_files"]),
         "icebergpy": ours,
+        "native": lambda: load_table(location).scan(columns=columns).to_df(spark),
     }
     if with_java:
         readers["java"] = lambda: spark.read.format("iceberg").load(location)

@@ -70,6 +70,13 @@ def plan_scan(
         UnsupportedFeatureError: files are encrypted.
     """
     files = plan_files(io, metadata, snapshot, schema, row_filter)
+    return pack_files(files, metadata, schema, splits)
+
+
+def pack_files(
+    files: Iterable[PlannedFile], metadata: TableMetadata, schema: Schema, splits: SplitOptions
+) -> list[ScanPartition]:
+    """The shares of the tasks that read these files; arguments and errors as for `plan_scan`."""
     groups = pack(_splits(files, splits.split_size), _Weights(splits).of, splits)
     schemas = [schema, *sorted(metadata.schemas, key=lambda s: s.schema_id, reverse=True)]
     return [_share(group, schemas) for group in groups]
@@ -81,8 +88,14 @@ def plan_files(
     snapshot: Snapshot | None,
     schema: Schema,
     row_filter: Expr = TRUE,
+    *,
+    stats_of: frozenset[int] = frozenset(),
 ) -> list[PlannedFile]:
-    """The data files of a scan with their deletes; arguments and errors as for `plan_scan`."""
+    """The data files of a scan with their deletes; arguments and errors as for `plan_scan`.
+
+    Args:
+        stats_of: ids of columns whose statistics the files must hold, beside those of the filter.
+    """
     if snapshot is None or row_filter == FALSE:
         return []
     if snapshot.key_id is not None:
@@ -109,7 +122,7 @@ def plan_files(
             metadata.specs_by_id,
             key_types(sorted(metadata.schemas, key=lambda s: s.schema_id), equality_ids),
         )
-        stats_ids = field_ids(row_filter) | equality_ids
+        stats_ids = field_ids(row_filter) | equality_ids | stats_of
 
         def read_data(manifest: ManifestFile) -> list[PlannedFile]:
             columns = read_manifest_columns(

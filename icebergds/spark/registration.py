@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from icebergds.spark.datasource import IcebergDataSource
+from icebergds.spark.native import enable_native_scans
 
 _CATALOG_PREFIX = "spark.icebergpy.catalog."
 _MAX_BYTES_PER_BATCH = "spark.sql.execution.arrow.maxBytesPerBatch"
@@ -14,7 +15,7 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 
-def register(spark: SparkSession, *, fast_writes: bool = False) -> None:
+def register(spark: SparkSession, *, fast_writes: bool = False, native_scans: bool = False) -> None:
     """Registers the format `icebergpy` with a session.
 
     Spark finds an installed package without it, unless another module named `pyspark_*` fails to
@@ -28,7 +29,12 @@ def register(spark: SparkSession, *, fast_writes: bool = False) -> None:
         fast_writes: batches to Python writers are then bounded by their rows alone, which makes
             writes about 1.7 times as fast. With very wide rows, lower
             `spark.sql.execution.arrow.maxRecordsPerBatch`: a batch of its 10,000 rows is in memory.
+        native_scans: `table.scan(...).to_df(spark)` then leaves Parquet files without deletes to
+            Spark's own reader, which must reach the table's storage by itself. Spark reads Parquet
+            by field id in this session from then on, where a schema has ids.
     """
+    if native_scans:
+        enable_native_scans(spark)
     if fast_writes:
         spark.conf.set(_MAX_BYTES_PER_BATCH, _UNBOUNDED)
     catalogs: dict[str, dict[str, str]] = {}

@@ -46,6 +46,7 @@ _KNOWN = (
     "batch-size",
     "delete-cache-bytes",
     "pushdown",
+    "skip-native-files",
 )
 _TIME_TRAVEL = (
     "snapshot-id",
@@ -78,6 +79,8 @@ class ReadOptions:
     batch_size: int = DEFAULT_BATCH_SIZE
     delete_cache_bytes: int = DEFAULT_DELETE_CACHE_BYTES
     pushdown: bool = False
+    # The share of our reader in a scan that Spark's own reader takes part in.
+    skip_native_files: bool = False
 
 
 def parse_read_options(options: Mapping[str, str]) -> ReadOptions:
@@ -117,6 +120,7 @@ def parse_read_options(options: Mapping[str, str]) -> ReadOptions:
             given, "delete-cache-bytes", not_negative, DEFAULT_DELETE_CACHE_BYTES
         ),
         pushdown=parse(given, "pushdown", boolean, False),
+        skip_native_files=parse(given, "skip-native-files", boolean, False),
     )
 
 

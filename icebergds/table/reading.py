@@ -6,7 +6,8 @@ from icebergds.commit.operations import TableState
 from icebergds.expr.bind import bind
 from icebergds.expr.nodes import TRUE, Expr
 from icebergds.expr.sql import parse_filter
-from icebergds.scan.plan import plan_scan
+from icebergds.scan.native import NativeRule, native_rule
+from icebergds.scan.plan import PlannedFile, pack_files, plan_files
 from icebergds.scan.read_plan import ReadPlan
 from icebergds.scan.tasks import ScanPartition
 from icebergds.spec.schema import Schema
@@ -42,14 +43,33 @@ def plan_shares(
     options: ReadOptions, state: TableState, snapshot: Snapshot | None, plan: ReadPlan
 ) -> list[ScanPartition]:
     """The shares of the read's tasks; errors as for `plan_scan`."""
-    return plan_scan(
-        state.io,
-        state.metadata,
-        snapshot,
-        plan.table_schema,
-        plan.row_filter,
-        split_options(options, state.metadata.properties),
-    )
+    rule = native_rule_of(state, plan) if options.skip_native_files else None
+    files = _plan_files(state, snapshot, plan, rule)
+    if rule is not None:
+        _, files = rule.split(files)
+    splits = split_options(options, state.metadata.properties)
+    return pack_files(files, state.metadata, plan.table_schema, splits)
+
+
+def plan_native_files(
+    state: TableState, snapshot: Snapshot | None, plan: ReadPlan, rule: NativeRule
+) -> tuple[list[PlannedFile], bool]:
+    """The files that Spark's own reader may read, and whether there are others.
+
+    The others are what `plan_shares` plans under the option `skip-native-files`.
+    """
+    native, others = rule.split(_plan_files(state, snapshot, plan, rule))
+    return native, bool(others)
+
+
+def native_rule_of(state: TableState, plan: ReadPlan) -> NativeRule | None:
+    """`native_rule` for a table; None where its storage has properties that Spark does not know."""
+    if state.io.properties:
+        return None
+    names = {
+        field.name for schema in state.metadata.schemas for field in schema.fields_by_id.values()
+    }
+    return native_rule(plan, names)
 
 
 def bound_filter(options: ReadOptions, schema: Schema) -> Expr:
@@ -62,3 +82,16 @@ def bound_filter(options: ReadOptions, schema: Schema) -> Expr:
         return TRUE
     parsed = parse_filter(options.filter, time_zone=options.time_zone)
     return bind(parsed, schema, case_sensitive=False)
+
+
+def _plan_files(
+    state: TableState, snapshot: Snapshot | None, plan: ReadPlan, rule: NativeRule | None
+) -> list[PlannedFile]:
+    return plan_files(
+        state.io,
+        state.metadata,
+        snapshot,
+        plan.table_schema,
+        plan.row_filter,
+        stats_of=frozenset() if rule is None else rule.stats_ids,
+    )

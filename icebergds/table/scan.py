@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -14,9 +15,16 @@ from icebergds.errors import InvalidOptionError
 from icebergds.formats.arrow_types import schema_to_arrow
 from icebergds.scan.projection import parse_column_list, project_columns
 from icebergds.scan.read import read_partition
+from icebergds.scan.read_plan import ReadPlan
+from icebergds.spec.snapshot import Snapshot
 from icebergds.table.option_values import is_of_address, storage_properties_of
-from icebergds.table.read_options import parse_read_options
-from icebergds.table.reading import make_read_plan, plan_shares
+from icebergds.table.read_options import ReadOptions, parse_read_options
+from icebergds.table.reading import (
+    make_read_plan,
+    native_rule_of,
+    plan_native_files,
+    plan_shares,
+)
 from icebergds.table.time_travel import resolve_snapshot
 
 if TYPE_CHECKING:
@@ -43,27 +51,47 @@ class TableScan:
             InvalidOptionError: no such column, or options that contradict each other.
             NoSuchSnapshotError: no such snapshot, branch or tag.
         """
-        state = self._state
-        options = parse_read_options({**self._options(), "path": state.metadata_location})
-        snapshot, schema = resolve_snapshot(state.metadata, options.time_travel, state.name)
-        names = parse_column_list("*" if options.columns is None else options.columns)
-        columns = project_columns(state.metadata, schema, names)
-        plan = make_read_plan(options, state, schema, columns)
-        shares = plan_shares(options, state, snapshot, plan)
+        options, snapshot, plan = self._planned(self._options())
+        shares = plan_shares(options, self._state, snapshot, plan)
         batches = [batch for share in shares for batch in read_partition(plan, share)]
-        return pa.Table.from_batches(batches, schema_to_arrow(columns))
+        return pa.Table.from_batches(batches, schema_to_arrow(plan.columns))
 
     def to_df(self, spark: SparkSession) -> DataFrame:
         """The scan as a DataFrame, from a load of its own, pinned to this state of the table.
 
         Timestamps without an offset, in the filter and in options, are in the session's time zone.
+        Where the session has native scans (`register(spark, native_scans=True)`), the scan is
+        planned here, Spark's own reader reads the files that it reads right, and every column may
+        hold nulls as far as Spark knows.
 
         Raises:
             InvalidOptionError: an option that is an argument of `scan` as well.
         """
         zone = spark.conf.get("spark.sql.session.timeZone")
         options = {**({"time-zone": zone} if zone else {}), **self._options()}
-        return spark.read.format("icebergpy").options(**options).load(self._state.metadata_location)
+        # Spark is imported only where its sessions are at hand.
+        native = importlib.import_module("icebergds.spark.native")
+        frame: DataFrame | None = None
+        if native.has_native_scans(spark):
+            parsed, snapshot, plan = self._planned(options)
+            if not parsed.pushdown and (rule := native_rule_of(self._state, plan)) is not None:
+                files, has_others = plan_native_files(self._state, snapshot, plan, rule)
+                frame = native.native_frame(spark, plan, [f.entry.data_file for f in files])
+                if frame is not None and not has_others:
+                    return frame
+        if frame is not None:
+            options["skip-native-files"] = "true"
+        reader = spark.read.format("icebergpy").options(**options)
+        ours = reader.load(self._state.metadata_location)
+        return ours if frame is None else frame.union(ours)
+
+    def _planned(self, named: Mapping[str, str]) -> tuple[ReadOptions, Snapshot | None, ReadPlan]:
+        state = self._state
+        options = parse_read_options({**named, "path": state.metadata_location})
+        snapshot, schema = resolve_snapshot(state.metadata, options.time_travel, state.name)
+        names = parse_column_list("*" if options.columns is None else options.columns)
+        columns = project_columns(state.metadata, schema, names)
+        return options, snapshot, make_read_plan(options, state, schema, columns)
 
     def _options(self) -> dict[str, str]:
         """The read's options by name, as a data source in another process needs them."""

@@ -63,6 +63,11 @@ def test_connect_scans_a_table_named_relative_to_the_client(connect: Seen) -> No
     assert connect["scan of a relative path"] == LIVE_PEOPLE
 
 
+def test_connect_leaves_files_without_deletes_to_spark(connect: Seen) -> None:
+    native = {"by spark": 2, "first snapshot": ALL_PEOPLE, "current": LIVE_PEOPLE}
+    assert connect["native scan"] == native
+
+
 @pytest.mark.parametrize(
     ("case", "error", "detail"),
     [

@@ -1,6 +1,6 @@
 """Reads a table through Spark Connect; prints what it saw as one line of JSON.
 
-Nothing is registered: Spark finds the format by itself.
+Nothing is registered for the loads: Spark finds the format by itself.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from pyspark.errors import AnalysisException, PythonException
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.functions import lit
 
-from icebergds import load_table
+from icebergds import load_table, register
 
 
 def main(table: str, relative: str) -> None:
@@ -45,12 +45,25 @@ def main(table: str, relative: str) -> None:
                 "scan of a relative path": load_table(relative).scan(columns=["id"]).to_df(spark),
             }
         ),
+        "native scan": native_scan(spark, table),
         "missing table": message(lambda: load("/nowhere").schema),
         "missing column": message(lambda: load(columns="nmae").schema),
         "bad filter": message(lambda: load(filter="nmae > 1").collect()),
     }
     print(json.dumps(seen), flush=True)
     spark.stop()
+
+
+def native_scan(spark: SparkSession, table: str) -> dict[str, Any]:
+    """Ids of the first snapshot, whose files have no deletes, and who read them."""
+    register(spark, native_scans=True)
+    loaded = load_table(table)
+    df = loaded.scan(snapshot_id=1001).to_df(spark)
+    return {
+        "by spark": len(df.inputFiles()),
+        "first snapshot": ids(df),
+        "current": ids(loaded.scan().to_df(spark)),
+    }
 
 
 def ids(df: DataFrame) -> list[int]:

@@ -1,0 +1,180 @@
+"""Data files read by Spark's own Parquet reader, which matches columns by field id.
+
+Columns are read under names that no file has and renamed above: Spark pushes filters to files by
+name, so that under their own names a filter could meet a column that was dropped or renamed since.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import pyarrow.parquet as pq
+from pyspark.sql import Column, DataFrame, SparkSession
+from pyspark.sql import functions as f
+from pyspark.sql import types as spark_types
+
+from icebergds.formats.arrow_types import FIELD_ID
+from icebergds.formats.parquet_open import open_parquet
+from icebergds.io.fileio import FileIO
+from icebergds.scan.native import NATIVE_PREFIX
+from icebergds.scan.read_plan import ReadPlan
+from icebergds.spark.types import spark_type
+from icebergds.spec.manifest import DataFile
+from icebergds.spec.reserved import MAX_TABLE_FIELD_ID
+from icebergds.spec.schema import Schema
+from icebergds.spec.types import IcebergType, ListType, MapType, NestedField, StructType, is_scalar
+
+NATIVE_SCANS = "spark.icebergpy.native-scans"
+READ_BY_ID = "spark.sql.parquet.fieldId.read.enabled"
+_IGNORE_MISSING_IDS = "spark.sql.parquet.fieldId.read.ignoreMissing"
+
+# Reserved by the specification, for nothing yet: no file has it.
+_NO_FIELD_ID = MAX_TABLE_FIELD_ID + 1
+_READ_OPTIONS = {
+    # Names are no patterns, and a directory such as `day=1` is no column.
+    "__globPaths__": "false",
+    "recursiveFileLookup": "true",
+    # A session may ask for fewer rows instead of an error.
+    "ignoreMissingFiles": "false",
+    "ignoreCorruptFiles": "false",
+    "mergeSchema": "false",
+    # Days and times are those of the proleptic Gregorian calendar.
+    "datetimeRebaseMode": "CORRECTED",
+    "int96RebaseMode": "CORRECTED",
+}
+
+
+def enable_native_scans(spark: SparkSession) -> None:
+    """Makes scans of a session native where they can be."""
+    spark.conf.set(READ_BY_ID, "true")
+    spark.conf.set(NATIVE_SCANS, "true")
+
+
+def has_native_scans(spark: SparkSession) -> bool:
+    """Whether scans of a session are native where they can be."""
+    return (
+        spark.conf.get(NATIVE_SCANS, "false") == "true"
+        and spark.conf.get(READ_BY_ID, "false") == "true"
+        and spark.conf.get(_IGNORE_MISSING_IDS, "false") == "false"
+    )
+
+
+def native_frame(
+    spark: SparkSession, plan: ReadPlan, files: Sequence[DataFile]
+) -> DataFrame | None:
+    """The rows of files by Spark's own reader, in the columns of the plan, all of them nullable.
+
+    Args:
+        files: those that `scan.native` allows.
+
+    Returns:
+        None where there is no file, or they cannot be read by field id.
+    """
+    if not files:
+        return None
+    probe = _probe(plan.io, files[0].file_path, plan.table_schema)
+    if probe is None:
+        return None
+    stored = [_stored_field(field) for field in plan.columns.fields]
+    paths = [_address(plan.io.resolve(file.file_path)) for file in files]
+    schema = spark_types.StructType([*stored, probe])
+    rows = spark.read.schema(schema).options(**_READ_OPTIONS).parquet(*paths)
+    message = (
+        f"{READ_BY_ID} must stay true in sessions that run native scans: without it Spark would "
+        "read no column of this table. Set it, or make the DataFrame again without native scans"
+    )
+    by_id = f.assert_true(f.col(_quoted(probe.name)).isNull(), message).isNull()
+    return rows.where(by_id).select(*map(_output, plan.columns.fields))
+
+
+def _probe(io: FileIO, location: str, schema: Schema) -> spark_types.StructField | None:
+    """A column that Spark finds only where it matches columns by name, not by field id.
+
+    One without nulls if there is one, so that the first row tells.
+    """
+    with io.open(location) as handle, open_parquet(handle) as file:
+        stored, footer = file.schema_arrow, file.metadata
+    nulls = _null_counts(footer)
+    candidates = []
+    for column in stored:
+        field_id = (column.metadata or {}).get(FIELD_ID)
+        field = None if field_id is None else schema.find_field(int(field_id))
+        if field is not None and is_scalar(field.field_type):
+            candidates.append((nulls.get(column.name) != 0, column.name, field))
+    if not candidates:
+        return None
+    _, name, field = min(candidates, key=lambda candidate: candidate[0])
+    return _identified(name, spark_type(field.field_type), _NO_FIELD_ID)
+
+
+def _null_counts(footer: pq.FileMetaData) -> Mapping[str, int | None]:
+    if not footer.num_row_groups:
+        return {}
+    group = footer.row_group(0)
+    columns = (group.column(index) for index in range(group.num_columns))
+    return {
+        column.path_in_schema: None if column.statistics is None else column.statistics.null_count
+        for column in columns
+    }
+
+
+def _stored_field(field: NestedField) -> spark_types.StructField:
+    stored = _stored_type(field.field_type)
+    return _identified(f"{NATIVE_PREFIX}{field.field_id}", stored, field.field_id)
+
+
+def _stored_type(field_type: IcebergType) -> Any:
+    """The type under names that no file has."""
+    match field_type:
+        case StructType(fields=fields):
+            return spark_types.StructType(list(map(_stored_field, fields)))
+        case ListType():
+            return spark_types.ArrayType(_stored_type(field_type.element_type))
+        case MapType():
+            return spark_types.MapType(
+                _stored_type(field_type.key_type), _stored_type(field_type.value_type)
+            )
+        case _:
+            return spark_type(field_type)
+
+
+def _output(field: NestedField) -> Column:
+    column = f.col(_quoted(f"{NATIVE_PREFIX}{field.field_id}"))
+    if not is_scalar(field.field_type):
+        column = column.cast(_nullable(spark_type(field.field_type)))
+    # Without metadata of its own it would keep the field id.
+    return column.alias(field.name, metadata={"comment": field.doc} if field.doc else {})
+
+
+def _nullable(data_type: spark_types.DataType) -> spark_types.DataType:
+    """The type with nulls allowed at every level: Spark's reader promises none."""
+    match data_type:
+        case spark_types.StructType(fields=fields):
+            return spark_types.StructType(
+                [
+                    spark_types.StructField(x.name, _nullable(x.dataType), True, x.metadata)
+                    for x in fields
+                ]
+            )
+        case spark_types.ArrayType():
+            return spark_types.ArrayType(_nullable(data_type.elementType))
+        case spark_types.MapType():
+            return spark_types.MapType(_nullable(data_type.keyType), _nullable(data_type.valueType))
+        case _:
+            return data_type
+
+
+def _identified(
+    name: str, data_type: spark_types.DataType, field_id: int
+) -> spark_types.StructField:
+    return spark_types.StructField(name, data_type, True, {"parquet.field.id": field_id})
+
+
+def _address(path: str) -> str:
+    """A path as Spark takes it, whatever its default file system."""
+    return f"file://{path}" if path.startswith("/") else path
+
+
+def _quoted(name: str) -> str:
+    return "`" + name.replace("`", "``") + "`"

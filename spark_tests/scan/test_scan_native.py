@@ -1,0 +1,217 @@
+"""Which files are left to Spark's own Parquet reader."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from icebergds.expr.bind import bind
+from icebergds.expr.sql import parse_filter
+from icebergds.scan.native import is_plain_path, native_rule
+from icebergds.scan.plan import PlannedFile, plan_files
+from icebergds.scan.projection import metadata_columns, parse_column_list, project_columns
+from icebergds.scan.read_plan import ReadPlan
+from icebergds.spec.manifest import DataFile
+from icebergds.spec.name_mapping import MappedField, NameMapping
+from icebergds.spec.partition import PartitionField, PartitionSpec
+from icebergds.spec.schema import Schema
+from icebergds.spec.transforms import BucketTransform, IdentityTransform
+from icebergds.spec.types import (
+    BINARY,
+    INT,
+    LONG,
+    STRING,
+    TIME,
+    UUID,
+    DecimalType,
+    FixedType,
+    IcebergType,
+    ListType,
+    MapType,
+    NestedField,
+    StructType,
+)
+from icebergds.testing.tables import TableBuilder
+
+_SCHEMA = Schema((NestedField(1, "id", LONG), NestedField(2, "name", STRING)))
+_BY_NAME = PartitionSpec(1, (PartitionField((2,), 1000, IdentityTransform(), "name"),))
+_BY_BUCKET = PartitionSpec(1, (PartitionField((1,), 1000, BucketTransform(4), "b"),))
+
+
+@pytest.fixture
+def builder(tmp_path: Path) -> TableBuilder:
+    return TableBuilder(tmp_path / "t", _SCHEMA)
+
+
+def _plan(table: TableBuilder, names: str = "*", row_filter: str = "true") -> ReadPlan:
+    return ReadPlan(
+        io=table.io,
+        columns=project_columns(table.metadata, table.schema, parse_column_list(names)),
+        table_schema=table.schema,
+        specs=table.metadata.specs_by_id,
+        row_filter=bind(parse_filter(row_filter), table.schema, case_sensitive=False),
+        name_mapping=table.metadata.name_mapping(),
+    )
+
+
+def _native(
+    table: TableBuilder,
+    plan: ReadPlan | None = None,
+    change: Callable[[DataFile], DataFile] = lambda file: file,
+) -> list[bool]:
+    """Whether each file of the newest snapshot is left to Spark, in the order of their paths."""
+    plan = plan or _plan(table)
+    rule = native_rule(plan, ())
+    if rule is None:
+        return []
+    planned = plan_files(
+        table.io,
+        table.metadata,
+        table.metadata.current_snapshot(),
+        table.schema,
+        plan.row_filter,
+        stats_of=rule.stats_ids,
+    )
+    files = [
+        PlannedFile(replace(f.entry, data_file=change(f.entry.data_file)), f.deletes)
+        for f in planned
+    ]
+    native, others = rule.split(files)
+    assert len(native) + len(others) == len(files)
+    chosen = {file.entry.data_file.file_path for file in native}
+    return [path in chosen for path in sorted(f.entry.data_file.file_path for f in files)]
+
+
+def test_parquet_files_without_deletes(builder: TableBuilder) -> None:
+    builder.commit(builder.data_file([(1, "a")]), builder.data_file([(2, "b")]))
+    assert _native(builder) == [True, True]
+
+
+def test_not_files_that_a_delete_applies_to(builder: TableBuilder) -> None:
+    first, second = builder.data_file([(1, "a")]), builder.data_file([(2, "b")])
+    builder.commit(first, second)
+    builder.commit(builder.position_deletes({first.file_path: [0]}))
+    expected = sorted({first.file_path: False, second.file_path: True}.items())
+    assert _native(builder) == [native for _, native in expected]
+    builder.commit(builder.equality_deletes(["id"], [(2,)]))
+    assert _native(builder) == [False, False]
+
+
+@pytest.mark.parametrize("row_filter", ["id > 0", "name = 'a' and id > 0"])
+def test_not_files_of_which_a_filter_may_drop_rows(builder: TableBuilder, row_filter: str) -> None:
+    builder.commit(builder.data_file([(1, "a")]))
+    assert _native(builder, _plan(builder, row_filter=row_filter)) == [False]
+
+
+def test_files_whose_partition_satisfies_the_filter(tmp_path: Path) -> None:
+    table = TableBuilder(tmp_path / "t", _SCHEMA, spec=_BY_NAME)
+    table.commit(table.data_file([(1, "a")], partition=("a",)))
+    assert _native(table, _plan(table, row_filter="name = 'a'")) == [True]
+    assert _native(table, _plan(table, row_filter="name = 'a' and id = 1")) == [False]
+
+
+def _without_counts(file: DataFile) -> DataFile:
+    return replace(file, value_counts=None)
+
+
+def test_not_files_that_may_lack_a_partition_column(tmp_path: Path) -> None:
+    table = TableBuilder(tmp_path / "t", _SCHEMA, spec=_BY_NAME)
+    table.commit(table.data_file([(1, "a")], partition=("a",)))
+    assert _native(table, change=_without_counts) == [False]
+    assert _native(table, _plan(table, "id"), _without_counts) == [True]
+
+
+def test_transformed_partitions_need_no_statistics(tmp_path: Path) -> None:
+    table = TableBuilder(tmp_path / "t", _SCHEMA, spec=_BY_BUCKET)
+    table.commit(table.data_file([(1, "a")], partition=(0,)))
+    assert _native(table, change=_without_counts) == [True]
+
+
+def test_not_a_file_that_is_named_twice(builder: TableBuilder) -> None:
+    file = builder.data_file([(1, "a")])
+    builder.commit(file)
+    builder.commit(file)
+    assert _native(builder) == [False, False]
+
+
+def test_not_metadata_columns(builder: TableBuilder) -> None:
+    builder.commit(builder.data_file([(1, "a")]))
+    for column in metadata_columns(builder.metadata):
+        assert native_rule(_plan(builder, f"*, {column.name}"), ()) is None
+
+
+def test_not_tables_with_a_name_mapping(builder: TableBuilder) -> None:
+    plan = replace(_plan(builder), name_mapping=NameMapping((MappedField(1, ("id",)),)))
+    assert native_rule(plan, ()) is None
+
+
+@pytest.mark.parametrize("name", ["_icebergds_1", "_IcebergDS_x"])
+def test_not_tables_with_a_column_of_the_reserved_names(builder: TableBuilder, name: str) -> None:
+    assert native_rule(_plan(builder), ["a"]) is not None
+    assert native_rule(_plan(builder), ["a", name]) is None
+
+
+def _struct(field: NestedField) -> StructType:
+    return StructType((field,))
+
+
+@pytest.mark.parametrize(
+    ("field_type", "expected"),
+    [
+        (INT, True),
+        (BINARY, True),
+        (DecimalType(38, 10), True),
+        (_struct(NestedField(3, "x", INT)), True),
+        (ListType(3, INT), True),
+        (MapType(3, STRING, 4, INT), True),
+        (TIME, False),
+        (UUID, False),
+        (FixedType(4), False),
+        (StructType(()), False),
+        (_struct(NestedField(3, "x", UUID)), False),
+        (_struct(NestedField(3, "x", INT, initial_default=1)), False),
+        (ListType(3, TIME), False),
+        (MapType(3, UUID, 4, INT), False),
+        (MapType(3, STRING, 4, FixedType(1)), False),
+    ],
+    ids=str,
+)
+def test_types_that_spark_reads_as_we_do(
+    builder: TableBuilder, field_type: IcebergType, expected: bool
+) -> None:
+    columns = Schema((NestedField(9, "c", field_type),))
+    plan = replace(_plan(builder), columns=columns, table_schema=columns)
+    assert (native_rule(plan, ()) is not None) == expected
+
+
+def test_not_columns_with_a_default(builder: TableBuilder) -> None:
+    columns = Schema((NestedField(9, "c", INT, initial_default=0),))
+    plan = replace(_plan(builder), columns=columns, table_schema=columns)
+    assert native_rule(plan, ()) is None
+
+
+@pytest.mark.parametrize(
+    ("path", "expected"),
+    [
+        ("/w/t/data/a b%20c=d+e@f~g,h-1.parquet", True),
+        ("s3://bucket/t/data/day=2024-01-01/a.parquet", True),
+        ("/w/t/_data/a.parquet", False),
+        ("/w/t/data/_a.parquet", False),
+        ("/w/t/data/.a.parquet", False),
+        ("/w/t//data/a.parquet", False),
+        ("/w/t/../data/a.parquet", False),
+        ("s3://bucket//data/a.parquet", False),
+        ("/w/t/data/[a].parquet", False),
+        ("/w/t/data/{a}.parquet", False),
+        ("/w/t/data/a*.parquet", False),
+        ("/w/t/data/a?.parquet", False),
+        ("/w/t/data/a#b.parquet", False),
+        ("/w/t/data/a:b.parquet", False),
+        ("/w/t/data/ä.parquet", False),
+    ],
+)
+def test_paths_that_spark_takes_as_they_are(path: str, expected: bool) -> None:
+    assert is_plain_path(path) is expected

@@ -1,0 +1,263 @@
+"""Scans in which Spark's own Parquet reader takes part."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+from decimal import Decimal
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql.types import IntegerType, StringType, StructField, StructType
+from spark_reads import message_of, session_conf
+from spark_tables import LIVE_PEOPLE, people
+
+from icebergds import Table, load_table, register
+from icebergds.spec.schema import Schema
+from icebergds.spec.types import (
+    DATE,
+    INT,
+    LONG,
+    STRING,
+    TIMESTAMP,
+    UUID,
+    DecimalType,
+    ListType,
+    MapType,
+    NestedField,
+)
+from icebergds.spec.types import StructType as IcebergStruct
+from icebergds.testing.tables import TableBuilder
+
+pytestmark = pytest.mark.spark
+
+_NATIVE_SCANS = "spark.icebergpy.native-scans"
+_READ_BY_ID = "spark.sql.parquet.fieldId.read.enabled"
+_AB = Schema((NestedField(1, "a", INT), NestedField(2, "b", STRING)))
+
+
+@pytest.fixture(autouse=True)
+def _native_scans(spark: SparkSession) -> Iterator[None]:
+    register(spark, native_scans=True)
+    yield
+    spark.conf.unset(_NATIVE_SCANS)
+    spark.conf.unset(_READ_BY_ID)
+
+
+def _frame(spark: SparkSession, builder: TableBuilder, **scan: Any) -> DataFrame:
+    """A scan that is native, in whole or in part."""
+    df = load_table(str(builder.location)).scan(**scan).to_df(spark)
+    assert _is_native(df)
+    return df
+
+
+def _is_native(df: DataFrame) -> bool:
+    return bool(df.inputFiles())
+
+
+def _rows(df: DataFrame) -> list[tuple[Any, ...]]:
+    return sorted(map(tuple, df.collect()), key=repr)
+
+
+def test_files_without_deletes_are_read_by_spark_and_the_others_by_us(
+    spark: SparkSession, tmp_path: Path
+) -> None:
+    builder = TableBuilder(tmp_path / "t", _AB)
+    kept, hit = builder.data_file([(1, "x"), (2, "y")]), builder.data_file([(3, "z"), (4, None)])
+    builder.commit(kept, hit)
+    builder.commit(builder.position_deletes({hit.file_path: [0]}))
+    df = _frame(spark, builder)
+    assert [path.removeprefix("file://") for path in df.inputFiles()] == [kept.file_path]
+    assert _rows(df) == [(1, "x"), (2, "y"), (4, None)]
+    assert df.count() == 3
+    assert _rows(df.select("b").where("b is null")) == [(None,)]
+
+
+def test_scans_that_no_file_is_native_in(spark: SparkSession, tmp_path: Path) -> None:
+    people(tmp_path / "t")
+    df = load_table(str(tmp_path / "t")).scan(columns="id, _file").to_df(spark)
+    assert not _is_native(df)
+    assert sorted(row.id for row in df.collect()) == LIVE_PEOPLE
+    empty = TableBuilder(tmp_path / "e", _AB)
+    assert load_table(str(empty.location)).scan().to_df(spark).collect() == []
+
+
+def test_sessions_that_did_not_ask_have_none(spark: SparkSession, tmp_path: Path) -> None:
+    builder = TableBuilder(tmp_path / "t", _AB)
+    builder.commit(builder.data_file([(1, "x")]))
+    scan = load_table(str(builder.location)).scan()
+    for name in (_NATIVE_SCANS, _READ_BY_ID):
+        with session_conf(spark, name, "false"):
+            assert not _is_native(scan.to_df(spark))
+    with session_conf(spark, "spark.sql.parquet.fieldId.read.ignoreMissing", "true"):
+        assert not _is_native(scan.to_df(spark))
+    assert not _is_native(replace(scan, options={"pushdown": "true"}).to_df(spark))
+    assert _is_native(scan.to_df(spark))
+
+
+def test_a_filter_on_a_column_that_took_the_name_of_a_dropped_one(
+    spark: SparkSession, tmp_path: Path
+) -> None:
+    builder = TableBuilder(tmp_path / "t", _AB)
+    builder.commit(builder.data_file([(1, "x"), (2, "y")]))
+    builder.evolve(Schema((NestedField(2, "b", STRING), NestedField(3, "a", INT)), 1))
+    builder.commit(builder.data_file([("z", 9)]))
+    df = _frame(spark, builder)
+    assert _rows(df.where("a is null")) == [("x", None), ("y", None)]
+    assert _rows(df.where("a = 9")) == [("z", 9)]
+    assert _rows(df.where("a = 1")) == []
+
+
+def test_columns_that_swapped_their_names(spark: SparkSession, tmp_path: Path) -> None:
+    builder = TableBuilder(tmp_path / "t", Schema((_AB.fields[0], NestedField(2, "b", INT))))
+    builder.commit(builder.data_file([(1, 10), (2, 20)]))
+    builder.evolve(Schema((NestedField(1, "b", INT), NestedField(2, "a", INT)), 1))
+    builder.commit(builder.data_file([(3, 30)]))
+    df = _frame(spark, builder)
+    assert df.columns == ["b", "a"]
+    assert _rows(df) == [(1, 10), (2, 20), (3, 30)]
+    assert _rows(df.where("a = 10")) == [(1, 10)]
+    assert _rows(df.where("b > 2")) == [(3, 30)]
+
+
+def test_promoted_columns(spark: SparkSession, tmp_path: Path) -> None:
+    def columns(*types: Any) -> tuple[NestedField, ...]:
+        return tuple(NestedField(i, f"c{i}", t) for i, t in enumerate(types, 1))
+
+    builder = TableBuilder(
+        tmp_path / "t", Schema(columns(INT, DecimalType(5, 2), DATE)), format_version=3
+    )
+    builder.commit(builder.data_file([(7, Decimal("123.45"), 18_321)]))
+    builder.evolve(Schema(columns(LONG, DecimalType(20, 2), TIMESTAMP), 1))
+    builder.commit(builder.data_file([(2**40, Decimal("1e16"), -62_000_000_000_000_000)]))
+    table = load_table(str(builder.location))
+    assert _rows(_frame(spark, builder)) == _ours(spark, table)
+    assert _rows(_frame(spark, builder).where("c1 > 100").select("c1")) == [(2**40,)]
+
+
+def _ours(spark: SparkSession, table: Table) -> list[tuple[Any, ...]]:
+    with session_conf(spark, _NATIVE_SCANS, "false"):
+        return _rows(table.scan().to_df(spark))
+
+
+_INNER = IcebergStruct((NestedField(11, "x", INT), NestedField(12, "y", STRING)))
+
+
+def test_nested_columns_renamed_added_and_dropped(spark: SparkSession, tmp_path: Path) -> None:
+    def schema(inner: IcebergStruct, schema_id: int = 0) -> Schema:
+        return Schema(
+            (
+                NestedField(9, "id", INT),
+                NestedField(1, "s", inner),
+                NestedField(2, "l", ListType(21, inner_of(inner, 22))),
+                NestedField(3, "m", MapType(31, STRING, 32, inner_of(inner, 33))),
+            ),
+            schema_id,
+        )
+
+    builder = TableBuilder(tmp_path / "t", schema(_INNER))
+    value = (1, "one")
+    rows = [(1, value, [value, None], [("k", value)]), (2, None, [], []), (3, None, None, None)]
+    builder.commit(builder.data_file(rows))
+    renamed = IcebergStruct(
+        (NestedField(13, "x", STRING), NestedField(11, "was_x", LONG), NestedField(14, "z", DATE))
+    )
+    builder.evolve(schema(renamed, 1))
+    builder.commit(builder.data_file([(4, ("new", 5, 6), [("n", 1, None)], [("q", None)])]))
+    only_new = IcebergStruct((NestedField(15, "w", INT),))
+    table = load_table(str(builder.location))
+    df = _frame(spark, builder)
+    assert _rows(df) == _ours(spark, table)
+    assert _rows(df.where("s.was_x = 1").select("s.was_x", "s.x")) == [(1, None)]
+    builder.evolve(schema(only_new, 2))
+    assert _rows(_frame(spark, builder)) == _ours(spark, load_table(str(builder.location)))
+
+
+def inner_of(inner: IcebergStruct, first_id: int) -> IcebergStruct:
+    """The struct under ids of its own."""
+    return IcebergStruct(
+        tuple(replace(field, field_id=first_id * 100 + field.field_id) for field in inner.fields)
+    )
+
+
+def test_names_and_comments_are_those_of_the_table(spark: SparkSession, tmp_path: Path) -> None:
+    odd = ("a`b", "with.dot", "ünï")
+    columns = [NestedField(i, name, INT, doc=f"d{i}") for i, name in enumerate(odd, 1)]
+    builder = TableBuilder(tmp_path / "t", Schema((*columns, NestedField(9, "s", _INNER))))
+    builder.commit(builder.data_file([(1, 2, 3, (4, "five"))]))
+    inner = StructType([StructField("x", IntegerType()), StructField("y", StringType())])
+    assert _frame(spark, builder).schema == StructType(
+        [
+            *(StructField(c.name, IntegerType(), True, {"comment": c.doc}) for c in columns),
+            StructField("s", inner),
+        ]
+    )
+
+
+def test_paths_with_blanks_percent_signs_and_partitions(
+    spark: SparkSession, tmp_path: Path
+) -> None:
+    builder = TableBuilder(tmp_path / "a b%20c" / "a=7", _AB)
+    builder.commit(builder.data_file([(1, "x")]))
+    assert _rows(_frame(spark, builder)) == [(1, "x")]
+
+
+def test_files_without_ids_are_read_by_us(spark: SparkSession, tmp_path: Path) -> None:
+    builder = TableBuilder(tmp_path / "t", _AB)
+    file = builder.data_file([(1, "x")])
+    pq.write_table(pa.table({"a": pa.array([1], pa.int32()), "b": ["x"]}), file.file_path)
+    builder.commit(file)
+    df = load_table(str(builder.location)).scan().to_df(spark)
+    assert not _is_native(df)
+    assert _rows(df) == [(1, "x")]
+
+
+def test_types_that_spark_refuses_are_read_by_us(spark: SparkSession, tmp_path: Path) -> None:
+    schema = Schema((NestedField(1, "a", INT), NestedField(2, "u", UUID)))
+    builder = TableBuilder(tmp_path / "t", schema)
+    builder.commit(builder.data_file([(1, b"\1" * 16)]))
+    table = load_table(str(builder.location))
+    assert not _is_native(table.scan().to_df(spark))
+    assert _is_native(table.scan(columns=["a"]).to_df(spark))
+
+
+def test_without_reading_by_id_a_native_scan_fails_rather_than_read_nulls(
+    spark: SparkSession, tmp_path: Path
+) -> None:
+    builder = TableBuilder(tmp_path / "t", _AB)
+    builder.commit(builder.data_file([(None, "x"), (2, "y")]))
+    df = _frame(spark, builder)
+    with session_conf(spark, _READ_BY_ID, "false"):
+        for query in (df, df.select("a"), df.groupBy().count()):
+            assert _READ_BY_ID in message_of(query.collect)
+    assert df.count() == 2
+
+
+def test_a_file_that_is_gone_is_an_error(spark: SparkSession, tmp_path: Path) -> None:
+    builder = TableBuilder(tmp_path / "t", _AB)
+    file, other = builder.data_file([(1, "x")]), builder.data_file([(2, "y")])
+    builder.commit(file, other)
+    with session_conf(spark, "spark.sql.files.ignoreMissingFiles", "true"):
+        df = _frame(spark, builder)
+        Path(other.file_path).unlink()
+        with pytest.raises(Exception, match=Path(other.file_path).name):
+            df.collect()
+
+
+def test_every_scan_is_pinned_to_the_state_of_its_table(
+    spark: SparkSession, tmp_path: Path
+) -> None:
+    builder = TableBuilder(tmp_path / "t", _AB)
+    first = builder.data_file([(1, "x"), (2, "y")])
+    builder.commit(first)
+    table = load_table(str(builder.location))
+    before = table.scan().to_df(spark)
+    builder.commit(builder.data_file([(3, "z")]), builder.position_deletes({first.file_path: [0]}))
+    assert _rows(before) == [(1, "x"), (2, "y")]
+    assert _rows(table.refresh().scan().to_df(spark)) == [(2, "y"), (3, "z")]
+    earlier = table.scan(snapshot_id=table.snapshots()[0].snapshot_id).to_df(spark)
+    assert _rows(earlier) == [(1, "x"), (2, "y")]
