@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import TypeAlias
 
@@ -13,6 +13,7 @@ import pyarrow.compute as pc
 from icebergds.commit.base import CommitBase
 from icebergds.commit.partition_selection import PartitionSelection, partitions_of
 from icebergds.commit.selection import Mask
+from icebergds.errors import ValidationError
 from icebergds.formats.manifest_columns import EntryColumns
 from icebergds.spec.manifest import DataFile, ManifestFile
 
@@ -53,3 +54,24 @@ def file_key(file: DataFile) -> FileKey:
 def these_files(base: CommitBase, files: Sequence[DataFile]) -> FileSelection:
     """The selection of files that are known; they are looked for in their partitions."""
     return FileSelection(frozenset(map(file_key, files)), partitions_of(base, files))
+
+
+def require_removed(
+    base: CommitBase, files: Sequence[DataFile], removed: Iterable[DataFile]
+) -> None:
+    """Refuses a commit that was to remove files, where some of them are not there to be removed.
+
+    Args:
+        removed: the files that were found and removed.
+
+    Raises:
+        ValidationError: one of the files is not among them.
+    """
+    found = set(map(file_key, removed))
+    missing = [file.file_path for file in files if file_key(file) not in found]
+    if missing:
+        raise ValidationError(
+            f"table {base.name}: {len(missing)} of the files to replace are not in branch "
+            f"{base.branch!r} (any more), the first is {missing[0]}; read the table again and "
+            "repeat the operation"
+        )

@@ -6,7 +6,7 @@ import struct
 from collections.abc import Hashable
 from typing import Any, TypeAlias
 
-from icebergds.spec.manifest import DataFile
+from icebergds.spec.manifest import DataFile, DataFileRef
 
 PartitionKey: TypeAlias = tuple[int, tuple[Hashable, ...]]
 
@@ -18,7 +18,7 @@ def partition_key(spec_id: int, partition: tuple[Any, ...]) -> PartitionKey:
     return spec_id, partition
 
 
-def partition_of(file: DataFile) -> PartitionKey:
+def partition_of(file: DataFile | DataFileRef) -> PartitionKey:
     """The key of a file's partition."""
     return partition_key(file.spec_id, file.partition)
 

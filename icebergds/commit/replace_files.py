@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from icebergds.commit.base import CommitBase
-from icebergds.commit.file_selection import file_key, these_files
+from icebergds.commit.file_selection import require_removed, these_files
 from icebergds.commit.merging import merged_manifests
 from icebergds.commit.new_snapshot import NewSnapshot
 from icebergds.commit.validation import check_new_deletes
@@ -52,14 +52,7 @@ class ReplaceFiles:
             key="files",
             data_sequence_number=self.data_sequence_number,
         )
-        found = set(map(file_key, merged.removed))
-        missing = [file.file_path for file in self.removed if file_key(file) not in found]
-        if missing:
-            raise ValidationError(
-                f"table {base.name}: {len(missing)} of the files to replace are not in branch "
-                f"{base.branch!r} (any more), the first is {missing[0]}; read the table again and "
-                "repeat the operation"
-            )
+        require_removed(base, self.removed, merged.removed)
         return NewSnapshot("replace", merged.manifests, merged.changes)
 
     def _refuse_more_rows(self, base: CommitBase) -> None:

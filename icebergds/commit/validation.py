@@ -10,6 +10,9 @@ from collections.abc import Iterable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 
+import pyarrow as pa
+import pyarrow.compute as pc
+
 from icebergds.commit.base import CommitBase
 from icebergds.commit.options import IsolationLevel
 from icebergds.commit.partition_keys import partition_of
@@ -19,7 +22,9 @@ from icebergds.formats.manifest_columns import EntryColumns
 from icebergds.formats.manifest_list import read_snapshot_manifests
 from icebergds.spec.manifest import (
     DataFile,
+    DataFileRef,
     FileContent,
+    FileFormat,
     ManifestContent,
     ManifestEntryStatus,
 )
@@ -54,14 +59,76 @@ def check_isolation(base: CommitBase, isolation: Isolation, scope: ConflictScope
     _check_removed_data(base, history, scope)
 
 
+def check_added_data(base: CommitBase, isolation: Isolation, scope: ConflictScope) -> None:
+    """Refuses a serializable operation on rows of `scope` where others added some.
+
+    Raises:
+        ValidationError: they did, or the history since then is not known.
+    """
+    if isolation.level is IsolationLevel.SERIALIZABLE:
+        _check_added_data(base, history_since(base, isolation.from_snapshot_id), scope)
+
+
+def check_files_exist(
+    base: CommitBase, from_snapshot_id: int | None, files: Sequence[DataFileRef], *, moved: bool
+) -> None:
+    """Refuses deletes of rows in data files that others removed since they were read.
+
+    Args:
+        moved: only files matter whose rows may live on elsewhere: snapshots that did nothing but
+            delete rows are left out.
+
+    Raises:
+        ValidationError: some were removed, or the history since then is not known.
+    """
+    paths = pa.array({file.file_path for file in files}, pa.string())
+    for snapshot in history_since(base, from_snapshot_id) if len(paths) else ():
+        if snapshot.operation == "append" or (moved and snapshot.operation == "delete"):
+            continue
+        removed = ManifestEntryStatus.DELETED
+        for columns in _changed(base, snapshot, ManifestContent.DATA, removed, frozenset()):
+            gone = columns.file_path.filter(pc.is_in(columns.file_path, paths))
+            if len(gone):
+                raise ValidationError(
+                    f"table {base.name}: snapshot {snapshot.snapshot_id} ({snapshot.operation}) "
+                    f"removed {gone[0].as_py()}, of which this operation deletes rows; read the "
+                    "table again and repeat the operation"
+                )
+
+
+def check_new_vectors(
+    base: CommitBase, from_snapshot_id: int | None, vectors: Sequence[DataFile]
+) -> None:
+    """Refuses deletion vectors of data files that others gave one since they were read.
+
+    Raises:
+        ValidationError: they did, or the history since then is not known.
+    """
+    paths = pa.array({vector.referenced_data_file for vector in vectors}, pa.string())
+    for snapshot in history_since(base, from_snapshot_id) if len(paths) else ():
+        if snapshot.operation == "append":
+            continue
+        added = ManifestEntryStatus.ADDED
+        for columns in _changed(base, snapshot, ManifestContent.DELETES, added, frozenset()):
+            is_ours = pc.is_in(columns.referenced_data_file, paths)
+            is_vector = pc.equal(columns.file_format, FileFormat.PUFFIN.value)
+            met = columns.referenced_data_file.filter(pc.and_(is_ours, is_vector))
+            if len(met):
+                raise ValidationError(
+                    f"table {base.name}: snapshot {snapshot.snapshot_id} deleted rows of "
+                    f"{met[0].as_py()} too, and a data file has one deletion vector; read the "
+                    "table again and repeat the operation"
+                )
+
+
 def check_new_deletes(
     base: CommitBase,
-    from_snapshot_id: int,
-    replaced: Sequence[DataFile],
+    from_snapshot_id: int | None,
+    replaced: Sequence[DataFile | DataFileRef],
     *,
     ignore_equality: bool,
 ) -> None:
-    """Refuses to replace data files whose rows others deleted since they were read.
+    """Refuses to replace rows of data files whose rows others deleted since they were read.
 
     Args:
         ignore_equality: the rows keep their sequence number, so that newer equality deletes still

@@ -79,6 +79,15 @@ class DataFile:
 
 
 @dataclass(frozen=True, slots=True)
+class DataFileRef:
+    """A data file by its name and partition, as the deletes of its rows refer to it."""
+
+    file_path: str
+    spec_id: int
+    partition: tuple[Any, ...]
+
+
+@dataclass(frozen=True, slots=True)
 class ManifestEntry:
     """A file with its history; sequence numbers and snapshot id are already inherited."""
 
