@@ -40,6 +40,16 @@ class Catalog(Protocol):
         """Where a table goes that is created without a location."""
         ...
 
+    def check_creation(self, identifier: Identifier, location: str) -> None:
+        """Refuses what `create` would refuse of a table's name and place, before files are written.
+
+        Raises:
+            NoSuchNamespaceError: the catalog keeps namespaces, and this one does not exist.
+            InvalidOptionError: the table cannot have this name or location.
+            UnsupportedFeatureError: the storage cannot have tables.
+        """
+        ...
+
     def create(self, identifier: Identifier, updates: Sequence[TableUpdate]) -> TableState:
         """Creates a table from nothing but updates (which may add its first snapshot), atomically.
 

@@ -9,6 +9,7 @@ from difflib import get_close_matches
 
 from icebergds.catalog.base import Identifier
 from icebergds.catalog.location_commits import (
+    check_creation_at,
     create_at_location,
     create_first_version,
     location_operations,
@@ -75,6 +76,15 @@ class FileSystemCatalog:
     def new_table_location(self, identifier: Identifier) -> str:
         """The only place that a table can have."""
         return self._directory(identifier)
+
+    def check_creation(self, identifier: Identifier, location: str) -> None:
+        """Refuses a table that is to be somewhere else; namespaces are made.
+
+        Raises:
+            InvalidOptionError: the location is not `new_table_location`.
+            UnsupportedFeatureError: the storage cannot create files exclusively.
+        """
+        check_creation_at(self.io, self._directory(identifier), location, self._named(identifier))
 
     def create(self, identifier: Identifier, updates: Sequence[TableUpdate]) -> TableState:
         """Creates a table, and its namespace where that is not there.

@@ -83,14 +83,30 @@ def create_at_location(
         UnsupportedFeatureError: the storage cannot create files exclusively.
         CommitStateUnknownError: whether the table was created is not known.
     """
-    root = table_root(io, location, name)
     metadata = next_metadata(None, None, updates, now_ms=_now_ms())
-    if io.resolve(metadata.location).rstrip("/") != io.resolve(root):
+    root = check_creation_at(io, location, metadata.location, name)
+    return create_first_version(io, root, metadata, name)
+
+
+def check_creation_at(io: FileIO, location: str, wanted: str, name: str) -> str:
+    """Refuses what `create_at_location` would refuse of the place of a table; gives its root.
+
+    Args:
+        location: the table's root directory.
+        wanted: the location that its metadata is to have.
+
+    Raises:
+        InvalidOptionError: these are two places.
+        UnsupportedFeatureError: the storage cannot create files exclusively.
+    """
+    root = table_root(io, location, name)
+    if io.resolve(wanted).rstrip("/") != io.resolve(root):
         raise InvalidOptionError(
             f"table {name} is to be created at {root}, but its metadata sets the location "
-            f"{metadata.location}; a table named by its location can only be there"
+            f"{wanted}; a table named by its location can only be there"
         )
-    return create_first_version(io, root, metadata, name)
+    io.require_create(metadata_directory(root) + "/")
+    return root
 
 
 def create_first_version(

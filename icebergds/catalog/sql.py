@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from difflib import get_close_matches
+from functools import lru_cache
 from typing import Literal
 
-from sqlalchemy import create_engine
+from sqlalchemy import URL, Engine, create_engine
 from sqlalchemy.exc import SQLAlchemyError
 from sqlalchemy.pool import NullPool
 
@@ -86,6 +87,16 @@ class SqlCatalog:
                 "set option('catalog.warehouse', '<directory>'), or give the table a location"
             )
         return "/".join((self.io.absolute(self.warehouse).rstrip("/"), *namespace, table))
+
+    def check_creation(self, identifier: Identifier, location: str) -> None:
+        """Refuses a table whose namespace does not exist.
+
+        Raises:
+            NoSuchNamespaceError: its namespace does not exist.
+            InvalidOptionError: the identifier has an empty part, or a namespace with dots.
+        """
+        self._check(identifier)
+        self._require(identifier[:-1])
 
     def create(self, identifier: Identifier, updates: Sequence[TableUpdate]) -> TableState:
         """Creates a table in a namespace that exists.
@@ -276,12 +287,8 @@ def sql_catalog(name: str, properties: Mapping[str, str], io: FileIO) -> SqlCata
     url = database_url(name, properties, io.resolve(""))
     # A writer that waits for its turn at a file is not an error.
     waits = url.get_backend_name() == "sqlite" and "timeout" not in url.query
-    arguments = {"timeout": 60} if waits else {}
     try:
-        # No connection is kept: processes may be forked, and servers close idle connections.
-        engine = create_engine(
-            url, poolclass=NullPool, echo=_echo(name, options), connect_args=arguments
-        )
+        engine = _engine(url, _echo(name, options), 60 if waits else None)
     except (ImportError, SQLAlchemyError) as error:
         raise InvalidOptionError(
             f"catalog {name}: no driver for {url.drivername} databases ({error}); for PostgreSQL "
@@ -295,6 +302,14 @@ def sql_catalog(name: str, properties: Mapping[str, str], io: FileIO) -> SqlCata
     )
     warehouse = properties.get("warehouse")
     return SqlCatalog(name, warehouse, io, TableRows(database, typed), NamespaceRows(database))
+
+
+@lru_cache(maxsize=32)
+def _engine(url: URL, echo: bool | Literal["debug"], timeout_seconds: int | None) -> Engine:
+    """What connects to a database; a new one would first ask the server what it is."""
+    arguments = {} if timeout_seconds is None else {"timeout": timeout_seconds}
+    # No connection is kept: processes may be forked, and servers close idle connections.
+    return create_engine(url, poolclass=NullPool, echo=echo, connect_args=arguments)
 
 
 _PROPERTIES = (

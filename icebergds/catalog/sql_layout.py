@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from sqlalchemy import Connection, Engine, inspect, text
+from sqlalchemy import Connection, Engine, false, inspect, select, text
 from sqlalchemy.exc import SQLAlchemyError
 
 from icebergds.catalog.sql_database import Database
@@ -25,6 +25,8 @@ def prepare_tables(database: Database, *, create: bool, upgrade: bool) -> bool:
         IcebergError: the database fails.
     """
     try:
+        if _is_newest(database.engine):
+            return True
         columns = _columns(database.engine)
         if columns is None and create:
             _create(database.engine)
@@ -44,6 +46,18 @@ def prepare_tables(database: Database, *, create: bool, upgrade: bool) -> bool:
 
 
 _TYPE = TABLES.c.iceberg_type.name
+# Finds no rows; fails unless both tables are there, and types.
+_PROBE = select(TABLES.c.iceberg_type).join(NAMESPACE_PROPERTIES, false())
+
+
+def _is_newest(engine: Engine) -> bool:
+    """Whether the tables of version 1 are there, by one statement: the rest is for what is not."""
+    with engine.connect() as connection:
+        try:
+            connection.execute(_PROBE)
+        except SQLAlchemyError:
+            return False
+    return True
 
 
 def _columns(engine: Engine) -> set[str] | None:

@@ -78,24 +78,33 @@ def commit_base(state: TableState, branch: str) -> CommitBase:
     """What a commit to a branch builds on.
 
     Raises:
-        InvalidOptionError: the name is that of a tag.
-        UnsupportedFeatureError: the table is encrypted.
+        InvalidOptionError, UnsupportedFeatureError: as `check_branch` does.
         MissingFileError, CorruptFileError: of the parent's manifest list.
     """
+    check_branch(state, branch)
     metadata = state.metadata
-    if _ENCRYPTION_KEY in metadata.properties:
+    head = metadata.snapshot_by_ref(branch)
+    parent = head if branch in metadata.refs else metadata.snapshot_by_ref(MAIN_BRANCH)
+    manifests = () if parent is None else _manifests(state, parent)
+    number = metadata.last_sequence_number + 1 if metadata.format_version > 1 else 0
+    return CommitBase(state, branch, head, parent, manifests, number)
+
+
+def check_branch(state: TableState, branch: str) -> None:
+    """Refuses what no commit to a branch of a table can be, before files are written for it.
+
+    Raises:
+        InvalidOptionError: the name is that of a tag.
+        UnsupportedFeatureError: the table is encrypted.
+    """
+    if _ENCRYPTION_KEY in state.metadata.properties:
         raise _encrypted(state)
-    ref = metadata.refs.get(branch)
+    ref = state.metadata.refs.get(branch)
     if ref is not None and ref.ref_type is not RefType.BRANCH:
         raise InvalidOptionError(
             f"table {state.name}: {branch!r} is a tag, and commits go to branches; choose another "
             "name for the branch"
         )
-    head = metadata.snapshot_by_ref(branch)
-    parent = head if ref is not None else metadata.snapshot_by_ref(MAIN_BRANCH)
-    manifests = () if parent is None else _manifests(state, parent)
-    number = metadata.last_sequence_number + 1 if metadata.format_version > 1 else 0
-    return CommitBase(state, branch, head, parent, manifests, number)
 
 
 def _manifests(state: TableState, snapshot: Snapshot) -> tuple[ManifestFile, ...]:

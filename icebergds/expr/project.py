@@ -4,12 +4,14 @@ An inclusive projection selects the partition of every row that the filter selec
 selects only partitions all of whose rows the filter selects. Partition fields with an unknown, void
 or multi-argument transform tell nothing.
 
-Two kinds of partition values in existing tables differ from what the specification says, and the
+Three kinds of partition values in existing tables differ from what the specification says, and the
 projections allow for them:
 
 * Java Iceberg up to 0.10 computed years, months, days and hours before 1970 one too late, unless
   the time lay exactly on the boundary;
-* truncated integers within a width of their type's minimum wrap around to its maximum.
+* truncated integers within a width of their type's minimum wrap around to its maximum;
+* Java Iceberg's truncation of 32-bit integers to widths above 2**30 overflows on the way, and so
+  keeps no order.
 """
 
 from __future__ import annotations
@@ -197,10 +199,14 @@ def _off_by_one(projected: BoundPredicate | None) -> Expr | None:
     return BoundPredicate(op, projected.field_id, projected.field_type, values)
 
 
+# The sum of a remainder and the width fits into 32 bits up to here.
+_WIDEST_IN_ORDER = 2**30
+
+
 def _truncated_integer(
     predicate: BoundPredicate, width: int, target: NestedField, steps: _Steps
 ) -> Expr | None:
-    if predicate.op not in steps:
+    if predicate.op not in steps or width > _WIDEST_IN_ORDER:
         return None
     op, distance = steps[predicate.op]
     moved = [value + distance for value in predicate.values]

@@ -18,6 +18,7 @@ from icebergds.errors import UnsupportedFeatureError
 from icebergds.formats.arrow_types import to_arrow
 from icebergds.formats.column_metrics import BatchMetrics, measured_columns
 from icebergds.formats.metrics_modes import MetricsModes
+from icebergds.formats.orc_arrays import orc_table
 from icebergds.formats.orc_tail import stripes_of
 from icebergds.formats.output_file import OutputFile
 from icebergds.formats.required_columns import RequiredColumns
@@ -112,9 +113,7 @@ class OrcDataWriter:
         before = max(self._output.position, _HEADER_BYTES)
         with self._output.encoding():
             self._metrics.add(batch)
-            self._writer.write(
-                pa.table([_unsliced(column) for column in stored.columns], stored.schema)
-            )
+            self._writer.write(orc_table(stored))
         self._num_rows += batch.num_rows
         self._waiting_bytes += batch.nbytes
         if self._output.position > before:
@@ -125,7 +124,7 @@ class OrcDataWriter:
         with self._output.encoding():
             if not self._num_rows:
                 # The schema is that of the first rows.
-                self._writer.write(self._stored_schema.empty_table())
+                self._writer.write(orc_table(pa.RecordBatch.from_pylist([], self._stored_schema)))
             self._writer.close()
         self._output.close()
         with self._output.open_again() as handle:
@@ -153,7 +152,8 @@ class OrcDataWriter:
                     "to 2262, which cannot be written to ORC; write another format"
                 )
             # Arrow rounds their seconds up and stores negative nanoseconds, which ORC does not
-            # have: Java reads them a second earlier.
+            # have: Java reads them a second earlier. Fractions of the last second before 1970 no
+            # writer can store: in Java's encoding they are read a second later.
             if found["min"] < 0 and _has_early_fraction(counts, 1_000_000 if in_micros else 10**9):
                 raise UnsupportedFeatureError(
                     f"{self.location}: column {name!r} holds timestamps before 1970 with fractions "
@@ -220,11 +220,6 @@ def _walk(fields: Iterable[pa.Field]) -> Iterator[pa.Field]:
             yield from _walk([field.type.key_field, field.type.item_field])
         elif pa.types.is_nested(field.type):
             yield from _walk([field.type.field(at) for at in range(field.type.num_fields)])
-
-
-def _unsliced(array: pa.Array) -> pa.Array:
-    """A copy of nested columns: of slices of structs, Arrow's ORC writer takes other rows."""
-    return pa.concat_arrays([array, array.slice(0, 0)]) if pa.types.is_nested(array.type) else array
 
 
 def _timestamps(array: pa.Array) -> Iterator[pa.Array]:

@@ -8,13 +8,11 @@ from dataclasses import dataclass
 
 import pyarrow as pa
 
-from icebergds.errors import UnsupportedFeatureError
 from icebergds.formats.arrow_types import FIELD_ID, to_arrow
 from icebergds.formats.file_schema import ColumnKind, FileColumn, columns_of
 from icebergds.formats.stored_columns import Dialect
 from icebergds.spec.types import (
     UUID,
-    VARIANT,
     GeographyType,
     GeometryType,
     NestedField,
@@ -23,7 +21,10 @@ from icebergds.spec.types import (
 
 @dataclass(frozen=True, slots=True)
 class ParquetLeaf:
-    """A leaf column: its path in the Parquet schema, and its field's id."""
+    """A leaf column: its path in the Parquet schema, and its field's id.
+
+    The two parts of a variant have the id of the variant.
+    """
 
     path: str
     field_id: int | None
@@ -62,11 +63,6 @@ def _data_type(field: NestedField) -> pa.DataType:
     match field_type:
         case _ if field_type == UUID:
             return pa.uuid()
-        case _ if field_type == VARIANT:
-            # Arrow annotates no variants, and without that they are structs to all readers.
-            raise UnsupportedFeatureError(
-                f"column {field.name!r}: variant columns cannot be written to Parquet"
-            )
         case GeometryType():
             return _GeospatialType(_geoarrow_metadata(field_type.crs, None))
         case GeographyType():
@@ -95,7 +91,11 @@ def _leaves(column: FileColumn, path: str) -> Iterator[ParquetLeaf]:
             yield ParquetLeaf(path, column.field_id)
         case ColumnKind.STRUCT:
             for child in column.children:
-                yield from _leaves(child, f"{path}.{child.name}")
+                below = f"{path}.{child.name}"
+                if column.is_variant:
+                    yield ParquetLeaf(below, column.field_id)
+                else:
+                    yield from _leaves(child, below)
         case ColumnKind.LIST:
             yield from _leaves(column.children[0], f"{path}.list.element")
         case ColumnKind.MAP:

@@ -31,16 +31,20 @@ def footer_metrics(
     Columns without statistics have sizes alone. There are bounds only if every row group tells
     its own: where all values are null, or NaN, it needs none.
     """
-    ordinals = {leaf.field_id: at for at, leaf in enumerate(leaves) if leaf.field_id is not None}
+    ordinals: dict[int, list[int]] = {}
+    for at, leaf in enumerate(leaves):
+        if leaf.field_id is not None:
+            ordinals.setdefault(leaf.field_id, []).append(at)
     groups = [footer.row_group(at) for at in range(footer.num_row_groups)]
     out = FileMetrics()
-    for field_id, ordinal in ordinals.items():
+    for field_id, parts in ordinals.items():
         if modes[field_id].has_counts:
             out.column_sizes[field_id] = sum(
-                group.column(ordinal).total_compressed_size for group in groups
+                group.column(part).total_compressed_size for group in groups for part in parts
             )
     for column in columns:
-        ordinal = ordinals[column.field_id]
+        # The parts of a variant are null together.
+        ordinal = ordinals[column.field_id][0]
         chunks = [group.column(ordinal) for group in groups]
         if all(c.statistics is not None and c.statistics.has_null_count for c in chunks):
             out.value_counts[column.field_id] = sum(c.num_values for c in chunks)

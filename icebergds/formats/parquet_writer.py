@@ -35,6 +35,7 @@ from icebergds.formats.parquet_footer import footer_metrics, row_group_offsets
 from icebergds.formats.required_columns import RequiredColumns
 from icebergds.formats.row_buffer import RowBuffer
 from icebergds.formats.stored_columns import stored_batch, stored_schema
+from icebergds.formats.variant_annotation import AnnotatedOutput
 from icebergds.formats.write_properties import (
     PARQUET_CODECS,
     BloomFilter,
@@ -48,6 +49,7 @@ from icebergds.spec.types import (
     BINARY,
     BOOLEAN,
     STRING,
+    VARIANT,
     FixedType,
     GeographyType,
     GeometryType,
@@ -85,6 +87,7 @@ class ParquetDataWriter:
         self._metrics = _RowGroupMetrics(measured_columns(schema, modes))
         self._buffer = RowBuffer()
         self._writer: pq.ParquetWriter | None = None
+        self._annotated = _annotated_output(output, schema)
         self._footers: list[pq.FileMetaData] = []
         self._num_row_groups = 0
         self._num_rows = 0
@@ -124,7 +127,12 @@ class ParquetDataWriter:
         if self._buffer.num_rows:
             self._flush()
         with self._output.encoding():
-            (self._writer or self._open(self._stored([]))).close()
+            writer = self._writer or self._open(self._stored([]))
+            if self._annotated is None:
+                writer.close()
+            else:
+                with self._annotated.end():
+                    writer.close()
         (footer,) = self._footers
         metrics = footer_metrics(
             footer, self._leaves, self._metrics.columns, self._modes, self._metrics.ranges
@@ -160,7 +168,7 @@ class ParquetDataWriter:
 
     def _open(self, first: pa.Table) -> pq.ParquetWriter:
         self._writer = pq.ParquetWriter(
-            self._output.handle,
+            self._annotated or self._output.handle,
             self._stored_schema,
             metadata_collector=self._footers,
             **self._options(first),
@@ -237,8 +245,16 @@ class ParquetDataWriter:
         return {
             paths[field_id]: _bloom_filter(asked, num_rows, max_size)
             for field_id, asked in self._properties.bloom_filters.items()
-            if field_id in paths and self._schema.fields_by_id[field_id].field_type != BOOLEAN
+            if field_id in paths
+            and self._schema.fields_by_id[field_id].field_type not in (BOOLEAN, VARIANT)
         }
+
+
+def _annotated_output(output: OutputFile, schema: Schema) -> AnnotatedOutput | None:
+    """What Arrow writes files with variants to."""
+    fields = schema.fields_by_id.items()
+    variants = {field_id for field_id, field in fields if field.field_type == VARIANT}
+    return AnnotatedOutput(output.handle, variants) if variants else None
 
 
 def _bloom_filter(asked: BloomFilter, num_rows: int, max_size: int) -> dict[str, float]:

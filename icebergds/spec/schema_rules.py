@@ -67,7 +67,7 @@ def _field_problem(field: NestedField, format_version: int) -> str | None:
     if type_id in _SINCE_V3 and format_version < 3:
         return (
             f"is of type {field.field_type}, which format version {format_version} does not have; "
-            "upgrade the table to version 3"
+            "upgrade the table to version 3, or create it with 'format-version' = '3'"
         )
     if field.initial_default is not None and format_version < 3:
         return (

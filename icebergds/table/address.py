@@ -7,7 +7,11 @@ from dataclasses import dataclass, field
 
 from icebergds.catalog.base import Catalog, Identifier
 from icebergds.catalog.loading import load_catalog
-from icebergds.catalog.location_commits import create_at_location, location_operations
+from icebergds.catalog.location_commits import (
+    check_creation_at,
+    create_at_location,
+    location_operations,
+)
 from icebergds.catalog.metadata_files import load_from_location
 from icebergds.commit.operations import TableOperations, TableState
 from icebergds.errors import InvalidFilterError, InvalidOptionError
@@ -73,19 +77,26 @@ class TableAddress:
             chosen: the location that the user wants; None for the address or the catalog's choice.
 
         Raises:
-            InvalidOptionError: the address is itself a location, and another one is wanted.
+            NoSuchNamespaceError: the catalog keeps namespaces, and the table's does not exist.
+            InvalidOptionError: the address is itself a location, and another one is wanted; or the
+                catalog cannot have the table there.
+            UnsupportedFeatureError: the storage cannot have tables.
         """
         io = self._io()
         if self.catalog is not None:
-            if chosen is not None:
-                return io.absolute(chosen)
-            return self._load_catalog().new_table_location(self._identifier())
+            catalog, identifier = self._load_catalog(), self._identifier()
+            location = (
+                catalog.new_table_location(identifier) if chosen is None else io.absolute(chosen)
+            )
+            catalog.check_creation(identifier, location)
+            return location
         location = io.absolute(self.path).rstrip("/")
         if chosen is not None and io.resolve(chosen).rstrip("/") != io.resolve(location):
             raise InvalidOptionError(
                 f"option 'location' = {chosen!r}, but the table is named by the location "
                 f"{self.path!r}; leave the option out, or name the table by a catalog"
             )
+        check_creation_at(io, location, location, self.path)
         return location
 
     def create(self, updates: Sequence[TableUpdate]) -> TableState:

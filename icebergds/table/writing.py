@@ -10,6 +10,7 @@ from dataclasses import dataclass
 import pyarrow as pa
 
 from icebergds.commit.append import Append
+from icebergds.commit.base import check_branch
 from icebergds.commit.operations import TableOperations, TableState
 from icebergds.commit.options import CommitOptions, IsolationLevel
 from icebergds.commit.overwrite import Overwrite
@@ -93,6 +94,7 @@ def prepare_write(
         InvalidOptionError, InvalidFilterError: the options do not fit the write or the table.
         InvalidDataError: the rows do not fit the table.
         UnsupportedFeatureError: the table has what cannot be written.
+        NoSuchNamespaceError: the table is to be created in a namespace that is not there.
     """
     if not overwrite and (options.overwrite_filter or options.overwrite_mode == "dynamic"):
         raise InvalidOptionError(
@@ -101,6 +103,7 @@ def prepare_write(
         )
     address = options.address
     state, new_table = _table(address, options, columns)
+    check_branch(state, options.branch)
     if options.merge_schema and new_table is None:
         state = _with_merged_schema(address.operations(), state, columns)
     metadata = state.metadata

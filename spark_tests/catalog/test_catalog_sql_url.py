@@ -5,12 +5,15 @@ from __future__ import annotations
 import subprocess
 import sys
 import time
+from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
 from postgres_server import PostgresServer
-from sql_tables import create_table, execute, open_sql_catalog
+from sql_tables import TABLE, create_table, execute, open_sql_catalog
+from sqlalchemy import Engine, event
 from sqlalchemy.dialects import postgresql
 from sqlalchemy.schema import CreateTable
 
@@ -141,6 +144,26 @@ def test_missing_tables_are_made_unless_told_otherwise(database_uri: str, tmp_pa
     assert catalog.list_namespaces() == []
 
 
+def test_opening_a_catalog_of_the_newest_layout_takes_one_statement(
+    database_uri: str, tmp_path: Path
+) -> None:
+    """A write opens it on each of its steps; a new engine would ask the server more."""
+    first = open_sql_catalog(database_uri, tmp_path)
+    with _statements() as statements:
+        again = open_sql_catalog(database_uri, tmp_path)
+    assert len(statements) == 1
+    assert again.tables.database.engine is first.tables.database.engine
+
+
+def test_tables_that_were_dropped_are_made_again(database_uri: str, tmp_path: Path) -> None:
+    create_table(open_sql_catalog(database_uri, tmp_path))
+    execute(database_uri, "DROP TABLE iceberg_namespace_properties")
+    catalog = open_sql_catalog(database_uri, tmp_path)
+    assert catalog.load(TABLE).name == "lake.db.t"
+    execute(database_uri, "DROP TABLE iceberg_tables")
+    assert open_sql_catalog(database_uri, tmp_path).list_namespaces() == []
+
+
 def test_tables_that_are_there_are_not_touched(postgres: PostgresServer, tmp_path: Path) -> None:
     database = postgres.new_database()
     create_table(open_sql_catalog(postgres.uri(database), tmp_path))
@@ -202,3 +225,18 @@ def test_no_connection_is_left_open(postgres: PostgresServer, tmp_path: Path) ->
         # A server process takes a moment to end.
         while connection.execute(query, (database,)).fetchall() != [(0,)]:
             assert time.monotonic() < deadline
+
+
+@contextmanager
+def _statements() -> Iterator[list[str]]:
+    """The statements executed in the meantime."""
+    found: list[str] = []
+
+    def note(connection: object, cursor: object, statement: str, *more: object) -> None:
+        found.append(statement)
+
+    event.listen(Engine, "before_cursor_execute", note)
+    try:
+        yield found
+    finally:
+        event.remove(Engine, "before_cursor_execute", note)

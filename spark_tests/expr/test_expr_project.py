@@ -11,7 +11,16 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from icebergds.expr.evaluate import matches
-from icebergds.expr.nodes import FALSE, TRUE, BoundPredicate, Operation, Predicate, and_, or_
+from icebergds.expr.nodes import (
+    FALSE,
+    SETS,
+    TRUE,
+    BoundPredicate,
+    Operation,
+    Predicate,
+    and_,
+    or_,
+)
 from icebergds.expr.project import project, project_strict
 from icebergds.expr.residual import residual, residual_evaluator
 from icebergds.spec.partition import PartitionField, PartitionSpec
@@ -159,6 +168,52 @@ def test_projections_hold_for_longs_that_were_ints_when_written(data):
     predicate = data.draw(predicates(1, LONG))
     (row,) = data.draw(rows({1: INT}, min_size=1, max_size=1))
     check_laws(predicate, LONG, transform, row[1], apply(transform, INT, row[1]))
+
+
+WIDE = [2**30, 2**30 + 1, 2**31 - 1]
+COMPARISONS = [
+    Operation(op) for op in ("lt", "lt_eq", "gt", "gt_eq", "eq", "not_eq", *sorted(SETS))
+]
+
+
+def java_truncated(width: int, bits: int, value: int) -> int:
+    """The specification's `v - (((v % W) + W) % W)` in integers of a size, as Java has them."""
+
+    def wrapped(number: int) -> int:
+        return (number + 2 ** (bits - 1)) % 2**bits - 2 ** (bits - 1)
+
+    def remainder(number: int) -> int:
+        return abs(number) % width * (-1 if number < 0 else 1)
+
+    return wrapped(value - remainder(wrapped(remainder(value) + width)))
+
+
+@law(600)
+@given(
+    st.data(),
+    st.sampled_from([(INT, 32), (LONG, 32), (LONG, 64)]),
+    st.one_of(st.integers(1, 30), st.integers(1, 2**31 - 1), st.sampled_from(WIDE)),
+)
+def test_no_filter_misses_integers_next_to_the_ends_of_their_type(data, stored, width):
+    of, bits = stored
+    least, most = -(2 ** (bits - 1)), 2 ** (bits - 1) - 1
+    ends = [least, least % width + least, 0, most - most % width, most]
+    near = st.sampled_from([n for n in ends if least <= n <= most])
+    near = st.builds(lambda n, d: min(max(n + d, least), most), near, st.integers(-40, 40))
+    op = data.draw(st.sampled_from(COMPARISONS))
+    literals = data.draw(st.lists(near, min_size=1, max_size=3 if op in SETS else 1))
+    predicate = BoundPredicate(op, 1, of, tuple(literals))
+    value = data.draw(near)
+    part = java_truncated(width, bits, value)
+    check_laws(predicate, of, TruncateTransform(width), value, part)
+    if width <= 2**30 and bits == (32 if of == INT else 64):
+        assert apply(TruncateTransform(width), of, value) == part
+
+
+def test_widths_that_overflow_on_the_way_tell_nothing():
+    """Java truncates 5 to 2147483647 as -2147483647."""
+    assert projected(ask("eq", 5, of=INT), TruncateTransform(2**31 - 1)) == "true"
+    assert projected_strictly(ask("gt", 5, of=INT), TruncateTransform(2**31 - 1)) == "false"
 
 
 @law(150)

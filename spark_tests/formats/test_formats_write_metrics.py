@@ -27,6 +27,7 @@ from icebergds.spec.types import (
     LONG,
     STRING,
     UUID,
+    VARIANT,
     FixedType,
     IcebergType,
     ListType,
@@ -197,6 +198,33 @@ def test_the_columns_of_position_deletes_have_exact_bounds_whatever_the_mode(tmp
     )
     at = DELETE_FILE_PATH.field_id
     assert written.lower_bounds[at] == written.upper_bounds[at] == path.encode()
+
+
+@every_format
+def test_variants_are_counted_and_have_no_bounds(file_format, tmp_path):
+    schema = Schema((optional(1, "s", StructType((optional(2, "v", VARIANT),))),))
+    one = {"metadata": b"\x01\x00\x00", "value": b"\x0c\x01"}
+    batch = batch_of(schema, [((one,),), ((None,),), (None,)])
+    written = write_file(tmp_path / "f", schema, [batch], file_format=file_format)
+    assert (written.value_counts, written.null_value_counts) == ({2: 3}, {2: 2})
+    assert (written.lower_bounds, written.upper_bounds) == ({}, {})
+
+
+def test_the_size_of_a_variant_is_that_of_both_its_parts(tmp_path):
+    schema = Schema((optional(1, "v", VARIANT),))
+    rows = [({"metadata": bytes([at]), "value": b"v" * at},) for at in range(100)]
+    written = write_file(tmp_path / "f", schema, [batch_of(schema, rows)])
+    group = pq.read_metadata(tmp_path / "f").row_group(0)
+    assert written.column_sizes == {
+        1: sum(group.column(part).total_compressed_size for part in (0, 1))
+    }
+
+
+def test_a_variant_without_statistics_has_no_counts(tmp_path):
+    schema = Schema((optional(1, "v", VARIANT), optional(2, "i", INT)))
+    off = {"write.parquet.stats-enabled.column.v": "false"}
+    written = write_file(tmp_path / "f", schema, [batch_of(schema, [(None, 1)])], off)
+    assert written.value_counts == {2: 1}
 
 
 def test_geometries_are_counted_and_have_no_bounds(tmp_path):

@@ -34,6 +34,7 @@ from icebergds.spec.types import (
     TIMESTAMPTZ_NS,
     UNKNOWN,
     UUID,
+    VARIANT,
     DecimalType,
     FixedType,
     GeographyType,
@@ -121,9 +122,12 @@ EVERY_TYPE = Schema(
         ),
         optional(71, "shape", GeometryType()),
         optional(72, "place", GeographyType()),
+        optional(73, "any", VARIANT),
+        optional(74, "events", ListType(75, StructType((required(76, "payload", VARIANT),)))),
+        optional(77, "any_by_name", MapType(78, STRING, 79, VARIANT)),
     )
 )
-"""A schema with every type but variant, at the top and nested."""
+"""A schema with every type, at the top and nested."""
 
 
 def values_of(field_type: IcebergType, is_required: bool = False) -> st.SearchStrategy[Any]:
@@ -145,6 +149,9 @@ def values_of(field_type: IcebergType, is_required: bool = False) -> st.SearchSt
             values = st.just(b"\x01\x01\x00\x00\x00" + bytes(16))
         case _ if field_type == UNKNOWN:
             return st.none()
+        case _ if field_type == VARIANT:
+            parts = {"metadata": st.just(b"\x01\x00\x00"), "value": st.binary(min_size=1)}
+            values = st.fixed_dictionaries(parts)
         case _:
             values = SCALARS[field_type]
     return values if is_required else st.one_of(st.none(), values)

@@ -7,12 +7,11 @@ from typing import Any
 
 import pytest
 from pyspark.sql import DataFrame, SparkSession
-from pyspark.sql.functions import to_json
 from spark_reads import load, message_of, session_conf
-from spark_writes import create, files_on_disk, planned_write, save
+from spark_writes import create, files_on_disk, live_files, planned_write, save
 
 from icebergds import load_table
-from icebergds.errors import UnsupportedFeatureError
+from icebergds.errors import InvalidMetadataError, UnsupportedFeatureError
 from icebergds.spec.schema import Schema
 from icebergds.spec.types import (
     TIME,
@@ -83,19 +82,46 @@ def test_void_is_the_unknown_type(spark: SparkSession, tmp_path: Path) -> None:
     assert [tuple(row) for row in load(spark, path).collect()] == [(1, None)]
 
 
-@pytest.mark.parametrize("file_format", ["orc", "avro"])
+@pytest.mark.parametrize("file_format", ["parquet", "orc", "avro"])
 def test_variants_are_written(spark: SparkSession, tmp_path: Path, file_format: str) -> None:
-    rows = spark.sql("""SELECT parse_json('{"a": [1, "x"]}') AS v""")
+    query = """
+        SELECT id, if(id = 1, null, parse_json('{"a": [1, "x"]}')) AS v,
+               named_struct('w', parse_json('1.5')) AS s,
+               array(parse_json('null'), null) AS l, map('k', parse_json('{}')) AS m
+        FROM range(2)
+    """
+    rows = spark.sql(query)
     options = {"format-version": "3", "write-format": file_format}
     path = create(rows, tmp_path / "t", **options)
-    assert load_table(path).schema().fields[0].field_type == VARIANT
-    assert load(spark, path).select(to_json("v")).collect()[0][0] == '{"a":[1,"x"]}'
+    save(rows, path)
+    assert load_table(path).schema().fields[1].field_type == VARIANT
+    columns = ["id", *(f"to_json({name}) AS {name}" for name in ("v", "s", "l", "m"))]
+    read = [tuple(row) for row in load(spark, path).selectExpr(*columns).collect()]
+    rest = ('{"w":1.5}', "[null,null]", '{"k":{}}')
+    assert sorted(read) == sorted(2 * [(0, '{"a":[1,"x"]}', *rest), (1, None, *rest)])
+
+
+def test_spark_s_own_reader_knows_variants(spark: SparkSession, tmp_path: Path) -> None:
+    rows = spark.sql("SELECT parse_json(concat('{\"a\":', id, '}')) AS v FROM range(2)")
+    path = create(rows, tmp_path / "t", **{"format-version": "3"})
+    read = spark.read.parquet(*(file.file_path for file in live_files(path)))
+    assert read.schema["v"].dataType.simpleString() == "variant"
+    found = read.selectExpr("variant_get(v, '$.a', 'int')").collect()
+    assert sorted(row[0] for row in found) == [0, 1]
+
+
+def test_variants_need_format_version_3(tmp_path: Path) -> None:
+    with pytest.raises(
+        InvalidMetadataError, match="'v' is of type variant, which format version 2"
+    ):
+        planned_write("v variant", tmp_path / "t", create="true")
+    assert not (tmp_path / "t").exists()
 
 
 def test_format_that_cannot_hold_a_column_is_refused_when_planned(tmp_path: Path) -> None:
     options = {"create": "true", "format-version": "3"}
-    with pytest.raises(UnsupportedFeatureError, match="variant columns cannot be written to Parq"):
-        planned_write("v variant", tmp_path / "t", **options)
+    with pytest.raises(UnsupportedFeatureError, match="Parquet cannot store list<unknown>"):
+        planned_write("v array<void>", tmp_path / "t", **options)
 
 
 def test_times_are_written(spark: SparkSession, tmp_path: Path) -> None:

@@ -236,12 +236,22 @@ def test_a_location_may_be_said_twice(tmp_path: Path) -> None:
     assert ids(load_table(tmp_path / "t")) == [1]
 
 
-def test_a_namespace_that_is_missing_is_said(tmp_path: Path) -> None:
+@pytest.mark.parametrize("options", [{}, {"location": "/elsewhere"}], ids=str)
+def test_a_namespace_that_is_missing_is_said_before_rows_are_written(
+    tmp_path: Path, options: Mapping[str, str]
+) -> None:
     address = _address(tmp_path, "sql")
     nowhere = TableAddress("nowhere.t", "lake", address.catalog_properties)
     with pytest.raises(NoSuchNamespaceError, match="nowhere"):
-        write(nowhere, rows(1), create="true")
-    assert data_files(tmp_path / "nowhere" / "t") == []
+        _prepare(nowhere, rows(1), **options)
+
+
+def test_a_place_that_a_catalog_has_no_tables_in_is_said_before_rows_are_written(
+    tmp_path: Path,
+) -> None:
+    address = _address(tmp_path, "filesystem")
+    with pytest.raises(InvalidOptionError, match=f"created at {tmp_path}/db/t"):
+        _prepare(address, rows(1), location=str(tmp_path / "elsewhere"))
 
 
 def test_types_of_a_later_version_are_refused_by_an_earlier(tmp_path: Path) -> None:

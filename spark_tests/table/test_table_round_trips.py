@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import operator
 import tempfile
 from collections.abc import Callable, Sequence
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
+import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from pyiceberg.table import StaticTable
@@ -45,6 +48,7 @@ from icebergds.spec.transforms import (
     can_transform,
 )
 from icebergds.spec.types import (
+    INT,
     LONG,
     UNKNOWN,
     GeographyType,
@@ -218,6 +222,37 @@ def test_filters_select_what_they_select_of_plain_rows(data: st.DataObject) -> N
         for row_filter in data.draw(st.lists(filters(schema), min_size=3, max_size=3), "filters"):
             expected = [row for row in rows if matches(row_filter, _value_of(schema, row))]
             assert _texts(_scan(table, row_filter)) == _texts(arrow(schema, expected))
+
+
+@pytest.mark.parametrize("width", [1, 7, 10, 2**30])
+def test_filters_find_integers_next_to_the_ends_of_their_type(tmp_path: Path, width: int) -> None:
+    """Truncated, the least ones wrap around to the greatest."""
+    ints = [-(2**31) + i for i in (0, 1, 7, 8, 20)] + [-1, 0, 2**31 - 2, 2**31 - 1]
+    longs = [-(2**63) + i for i in (0, 1, 7, 8, 20)] + [-1, 0, 2**63 - 2, 2**63 - 1]
+    layout = f"truncate({width}, i), truncate({width}, l)"
+    schema = Schema((NestedField(1, "i", INT), NestedField(2, "l", LONG)))
+    table = load_catalog("lake", warehouse=str(tmp_path)).create_table(
+        "db.t", schema, partition_spec=layout
+    )
+    rows = list(zip(ints, longs, strict=True))
+    for row in rows:
+        table.append(arrow(schema, [row]))
+    for at, name in enumerate(("i", "l")):
+        for value in (row[at] for row in rows):
+            for op, holds in _COMPARISONS.items():
+                read = table.scan(f"{name} {op} {value}").to_arrow()
+                found = sorted(zip(*(column.to_pylist() for column in read.columns), strict=True))
+                assert found == [row for row in rows if holds(row[at], value)], (name, op, value)
+
+
+_COMPARISONS: dict[str, Callable[[int, int], bool]] = {
+    "<": operator.lt,
+    "<=": operator.le,
+    ">": operator.gt,
+    ">=": operator.ge,
+    "=": operator.eq,
+    "!=": operator.ne,
+}
 
 
 @_FEW

@@ -34,6 +34,7 @@ from icebergds.errors import (
     InvalidFilterError,
     InvalidOptionError,
     NoSuchTableError,
+    UnsupportedFeatureError,
     ValidationError,
 )
 from icebergds.formats.file_schema import schema_from_arrow
@@ -210,9 +211,15 @@ def test_a_tag_is_not_written(tmp_path: Path) -> None:
     metadata = json.loads(document.read_text())
     metadata["refs"]["v1"] = {"type": "tag", "snapshot-id": metadata["current-snapshot-id"]}
     document.write_text(json.dumps(metadata))
-    with pytest.raises(InvalidOptionError, match="'v1' is a tag"):
-        table.append(rows(2), branch="v1")
-    assert len(data_files(table.location())) == 1
+    for overwrite in (False, True):
+        with pytest.raises(InvalidOptionError, match="'v1' is a tag"):
+            _prepare(table.location(), rows(2), overwrite=overwrite, branch="v1")
+
+
+def test_an_encrypted_table_is_not_written(tmp_path: Path) -> None:
+    table = new_table(tmp_path, properties={"encryption.key-id": "k"})
+    with pytest.raises(UnsupportedFeatureError, match="is encrypted"):
+        _prepare(table.location(), rows(1))
 
 
 def test_summaries_have_what_the_write_says(tmp_path: Path) -> None:
