@@ -4,9 +4,23 @@
 # It leaves alone what is there already, and exports
 #   ICEBERGDS_JAVA_PYTHON   an interpreter with PySpark 4.1 (made in .venv-java unless set)
 #   ICEBERGDS_ICEBERG_JAR   Java Iceberg's runtime for it, fetched with Maven (in .cache/java)
+#   ICEBERGDS_JDBC_DRIVERS  the folder of the drivers that its JDBC catalog needs, fetched likewise
+
+# Fetches an artifact, group:name:version, into the jar of a path.
+icebergds_fetch() {
+    [ -f "$2" ] && return
+    command -v mvn >/dev/null || { echo "java_oracle.sh: Maven is needed to fetch $1" >&2; return 1; }
+    # Into a folder of its own first, so that an interrupted copy is not taken for the jar.
+    folder=$(dirname "$2")/incomplete
+    mvn --batch-mode --quiet -Dstyle.color=never dependency:copy -Dartifact="$1" \
+        -DoutputDirectory="$folder" || return 1
+    mv "$folder/$(basename "$2")" "$2" && rmdir "$folder"
+}
 
 icebergds_java_oracle() {
     iceberg=1.12.0
+    sqlite=3.50.3.0
+    postgresql=42.7.4
     artifact=iceberg-spark-runtime-4.1_2.13
     root=$PWD
     if [ ! -d "$root/spark_tests/oracles" ]; then
@@ -25,19 +39,14 @@ icebergds_java_oracle() {
         "$ICEBERGDS_JAVA_PYTHON" -m pip install --quiet "pyspark==4.1.*" "pyarrow>=21" || return 1
     fi
 
-    jar=$artifact-$iceberg.jar
-    ICEBERGDS_ICEBERG_JAR=${ICEBERGDS_ICEBERG_JAR:-$root/.cache/java/$jar}
-    if [ ! -f "$ICEBERGDS_ICEBERG_JAR" ]; then
-        command -v mvn >/dev/null || { echo "java_oracle.sh: Maven is needed to fetch $jar" >&2; return 1; }
-        # Into a folder of its own first, so that an interrupted copy is not taken for the jar.
-        folder=$(dirname "$ICEBERGDS_ICEBERG_JAR")
-        mvn --batch-mode --quiet -Dstyle.color=never dependency:copy \
-            -Dartifact="org.apache.iceberg:$artifact:$iceberg" \
-            -DoutputDirectory="$folder/incomplete" || return 1
-        mv "$folder/incomplete/$jar" "$ICEBERGDS_ICEBERG_JAR" && rmdir "$folder/incomplete" ||
-            return 1
-    fi
-    export ICEBERGDS_JAVA_PYTHON ICEBERGDS_ICEBERG_JAR
+    ICEBERGDS_ICEBERG_JAR=${ICEBERGDS_ICEBERG_JAR:-$root/.cache/java/$artifact-$iceberg.jar}
+    icebergds_fetch "org.apache.iceberg:$artifact:$iceberg" "$ICEBERGDS_ICEBERG_JAR" || return 1
+    ICEBERGDS_JDBC_DRIVERS=${ICEBERGDS_JDBC_DRIVERS:-$root/.cache/java}
+    icebergds_fetch org.xerial:sqlite-jdbc:$sqlite \
+        "$ICEBERGDS_JDBC_DRIVERS/sqlite-jdbc-$sqlite.jar" || return 1
+    icebergds_fetch org.postgresql:postgresql:$postgresql \
+        "$ICEBERGDS_JDBC_DRIVERS/postgresql-$postgresql.jar" || return 1
+    export ICEBERGDS_JAVA_PYTHON ICEBERGDS_ICEBERG_JAR ICEBERGDS_JDBC_DRIVERS
 }
 
 icebergds_java_oracle

@@ -16,6 +16,7 @@ from icebergds.errors import CorruptFileError, InvalidMetadataError, Unsupported
 from icebergds.formats import manifest_layout as ids
 from icebergds.formats.avro_container import AvroContainer, parse_container
 from icebergds.formats.entry_columns import STATISTICS, ColumnStats, EntryColumns
+from icebergds.formats.java_fixed import with_lengths
 from icebergds.formats.manifest_decode import FEW_ENTRIES, decode_entries
 from icebergds.formats.manifest_header import header_schema, header_spec
 from icebergds.formats.manifest_inheritance import (
@@ -84,17 +85,28 @@ def read_manifest_columns(
     """
     what = f"manifest {manifest.manifest_path!r}"
     container = parse_container(io.read_bytes(manifest.manifest_path), what)
-    try:
-        layout = manifest_layout(container.schema_json)
-    except ValueError as error:
-        raise CorruptFileError(f"{what}: {error}") from error
+    layout = _layout(container.schema_json, what)
     spec = _spec_of(container, manifest, specs or {}, layout)
     wanted = _partition_type(container, spec, schema, history)
-    parts = decode_entries(container, layout, stats_ids, few_entries)
+    try:
+        parts = decode_entries(container, layout, stats_ids, few_entries)
+    except CorruptFileError:
+        schema_json = with_lengths(container.schema_json)
+        if schema_json is None:
+            raise
+        layout = _layout(schema_json, what)
+        parts = decode_entries(container, layout, stats_ids, few_entries)
     columns = _entry_columns(parts, layout, manifest, wanted, stats_ids, what)
     if not live_only:
         return columns
     return columns.filter(columns.status != ManifestEntryStatus.DELETED.value)
+
+
+def _layout(schema_json: str, what: str) -> ManifestLayout:
+    try:
+        return manifest_layout(schema_json)
+    except ValueError as error:
+        raise CorruptFileError(f"{what}: {error}") from error
 
 
 def _spec_of(

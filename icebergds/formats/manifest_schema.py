@@ -162,8 +162,10 @@ def _avro_type(field: NestedField, defined: set[str]) -> Any:
                 "precision": precision,
                 "scale": scale,
             }
-        case FixedType(length=length):
-            fixed = {"type": "fixed", "name": f"fixed_{length}", "size": length}
+        case FixedType():
+            # The specification says fixed, but of that Java expects a length before the value, and
+            # could read nothing of the table. Bytes have one, and are read by all.
+            return "bytes"
         case scalar if is_scalar(scalar) and scalar.type_id is TypeId.UUID:
             fixed = {"type": "fixed", "name": "uuid_fixed", "size": 16, "logicalType": "uuid"}
         case scalar if is_scalar(scalar) and scalar.type_id in _PLAIN:

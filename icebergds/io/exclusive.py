@@ -18,6 +18,7 @@ from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 from icebergds.errors import AlreadyExistsError, UnsupportedFeatureError
+from icebergds.io.claims import held_claim
 from icebergds.io.local_files import remove_quietly, write_temporary
 
 
@@ -128,25 +129,22 @@ _NO_LINKS = frozenset(
 def _move_under_claim(temporary: str, path: str) -> None:
     """Moves a file to `path` where there are no hard links.
 
-    A rename replaces what is there, so writers take turns: the one that made the claim, a file of
-    a name of its own, may look and rename. A process that dies in between leaves its claim, which
-    blocks the name: nothing is ever lost by that, and the message says what to do.
+    A rename replaces what is there, so writers take turns: only who holds a claim, a file of a
+    name of its own, looks and renames. A process that dies in between leaves its claim, which may
+    block the name: nothing is ever lost by that, and the message says what to do.
     """
     directory, name = os.path.split(path)
     claim = os.path.join(directory, f".{name}.claim")
     try:
-        os.close(os.open(claim, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o666))
+        with held_claim(claim):
+            if os.path.lexists(path):
+                raise AlreadyExistsError(f"{path} already exists")
+            os.rename(temporary, path)
     except FileExistsError:
         raise AlreadyExistsError(
             f"{path} is being created by another process, which holds {claim}; if that is there "
             "although no process is writing, one died: delete it"
         ) from None
-    try:
-        if os.path.lexists(path):
-            raise AlreadyExistsError(f"{path} already exists")
-        os.rename(temporary, path)
-    finally:
-        remove_quietly(claim)
 
 
 def _sync_directory(directory: str) -> None:

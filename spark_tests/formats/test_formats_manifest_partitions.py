@@ -23,6 +23,7 @@ from manifest_cases import (
 )
 
 from icebergds.errors import CorruptFileError, InvalidMetadataError
+from icebergds.formats.avro_container import parse_container
 from icebergds.formats.manifest_columns import read_manifest_columns
 from icebergds.formats.manifests import read_manifest, write_manifest
 from icebergds.io.fileio import FileIO
@@ -139,6 +140,49 @@ def test_partition_values_have_their_in_memory_form(
     assert found == value
     assert type(found) is type(value)
     assert partition_value(tmp_path, avro_type, None, schema, spec) is None
+
+
+@pytest.mark.parametrize("count", [1, 50])
+def test_fixed_values_may_have_their_length_before_them(tmp_path: Path, count: int) -> None:
+    """As Java has them, which declares them as Avro's fixed nevertheless."""
+    values = [bytes([number] * 3) for number in range(count)]
+    assert _fixed_of_java(tmp_path, values) == values
+
+
+@pytest.mark.parametrize("value", [b"", b"ab", b"abcd"])
+def test_fixed_values_of_another_length_are_damage(tmp_path: Path, value: bytes) -> None:
+    with pytest.raises(CorruptFileError, match=r"does not decode|not of type fixed"):
+        _fixed_of_java(tmp_path, [b"abc", value])
+
+
+def test_fixed_values_are_written_so_that_java_reads_them(tmp_path: Path) -> None:
+    """As bytes, which have a length in Avro too."""
+    schema, spec = partitioned(FixedType(3))
+    entries = [renamed(like_java(n), spec_id=0, partition=(b"abc",)) for n in range(3)]
+    data = write_manifest(entries, spec, schema, format_version=2, codec="null")
+    written = json.loads(parse_container(data, "manifest").schema_json)
+    (data_file,) = (f["type"] for f in written["fields"] if f["name"] == "data_file")
+    (partition,) = (f["type"] for f in data_file["fields"] if f["name"] == "partition")
+    assert [field["type"] for field in partition["fields"]] == [["null", "bytes"]]
+    manifest = store(tmp_path / "m.avro", data, added_snapshot_id=1)
+    read = read_manifest(IO, manifest, {0: spec}, schema)
+    assert [entry.data_file.partition for entry in read] == [(b"abc",)] * 3
+
+
+def _fixed_of_java(path: Path, values: list[bytes]) -> list[bytes]:
+    """Values of type fixed[3] that are stored as Java does, as they are read."""
+    schema, spec = partitioned(FixedType(3))
+    stored, declared = (
+        partition_schema(kind) for kind in ("bytes", {"type": "fixed", "name": "f", "size": 3})
+    )
+    records = []
+    for number, value in enumerate(values):
+        record = entry_record(like_java(number), StructType(()))
+        record["data_file"]["partition"] = {"p": value}
+        records.append(encode(stored, record))
+    manifest = store(path / "m.avro", container(declared, [records]), added_snapshot_id=1)
+    entries = read_manifest(IO, manifest, {0: spec}, schema)
+    return [entry.data_file.partition[0] for entry in entries]
 
 
 @pytest.mark.parametrize(

@@ -30,7 +30,10 @@ class JavaProcess:
             raise RuntimeError(f"Java ended at {command}:\n{self._log.read_text()[-4000:]}")
         answer = json.loads(line)
         if "error" in answer:
-            raise RuntimeError(f"{command} of {arguments.get('table')}:\n{answer['error'][-6000:]}")
+            # What went wrong stands above hundreds of Java's stack frames.
+            lines = answer["error"].splitlines()
+            error = "\n".join(line for line in lines if not line.lstrip().startswith("at "))
+            raise RuntimeError(f"{command} of {arguments.get('table')}:\n{error[-6000:]}")
         return answer["answer"]
 
 

@@ -15,6 +15,7 @@ from pyiceberg.catalog.sql import SqlCatalog
 
 from icebergds.catalog.loading import load_catalog
 from icebergds.catalog.location_commits import create_at_location
+from icebergds.formats.manifest_list import read_snapshot_manifests
 from icebergds.io.fileio import FileIO
 from icebergds.spec.new_table import new_table_updates
 from icebergds.spec.schema import Schema
@@ -71,6 +72,35 @@ def test_java_changes_and_maintains_a_table_between_our_writes(
     _agree(java_process, table, rows, version)
 
 
+@pytest.mark.parametrize("kind", ["fixed[5]", "binary"])
+@pytest.mark.parametrize("version", [1, 2, 3])
+def test_both_merge_manifests_of_partitions_of_bytes(
+    java_process: JavaProcess, our_writer: Writer, version: int, kind: str
+) -> None:
+    """Java declares fixed values as Avro's fixed, and stores and expects a length before them."""
+    name = f"partitions_of_{kind[:5]}_v{version}"
+    merging = {"commit__manifest__min_count_to_merge": "2"}
+    columns = [("id!", "int"), ("b", kind)]
+    table = our_writer.create(name, columns, partition="b", version=version, **merging)
+    rows: dict[int, bytes | None] = {}
+    for round_ in range(3):
+        for first, write in ((0, _insert), (3, _append)):
+            at = 10 * round_ + first
+            new = {at: b"\x00\xff\x80\x05\x00", at + 1: bytes([at] * 5), at + 2: None}
+            write(java_process, table, new)
+            rows |= new
+            read = table.table.refresh().scan().to_arrow()
+            assert dict(zip(read["id"].to_pylist(), read["b"].to_pylist(), strict=True)) == rows
+            hexes = f"SELECT id, hex(b) FROM oracle.db.{name}"
+            by_java = dict(java_process.ask("sql", statement=hexes))
+            assert by_java == {id: b and b.hex().upper() for id, b in rows.items()}
+            found = table.table.scan(f"b = X'{rows[at + 1].hex()}'").to_arrow()
+            assert found["id"].to_pylist() == [at + 1]
+    snapshot = table.table.current_snapshot()
+    assert snapshot is not None
+    assert len(read_snapshot_manifests(table.table.io, snapshot)) == 1
+
+
 def test_java_reads_a_table_by_its_location(java_process: JavaProcess, our_writer: Writer) -> None:
     location = our_writer.directory / "elsewhere" / "t"
     table = _table_at(location)
@@ -100,6 +130,17 @@ def test_pyiceberg_and_we_commit_to_one_catalog_in_turn(tmp_path: Path) -> None:
     for read in (ours.refresh().scan().to_arrow(), table.scan().to_arrow()):
         rows = zip(read["id"].to_pylist(), read["s"].to_pylist(), strict=True)
         assert sorted(rows) == expected
+
+
+def _insert(java: JavaProcess, table: OurTable, rows: dict[int, bytes | None]) -> None:
+    values = ", ".join(
+        f"({i}, {'NULL' if b is None else f'X{b.hex()!r}'})" for i, b in rows.items()
+    )
+    java.ask("sql", statement=f"INSERT INTO oracle.db.{table.name} VALUES {values}")
+
+
+def _append(java: JavaProcess, table: OurTable, rows: dict[int, bytes | None]) -> None:
+    table.table.refresh().append(table.arrow([{"id": i, "b": b} for i, b in rows.items()]))
 
 
 def _table_at(location: Path) -> Any:

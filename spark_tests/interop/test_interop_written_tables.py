@@ -15,8 +15,7 @@ from our_tables import OUR_TABLES, OurTable
 
 pytestmark = pytest.mark.interop
 
-# Java's generic reader has no value of its own for a constant of these types, and Java's manifests
-# hold fixed values as bytes with a length, which is no Avro: it cannot read its own tables either.
+# Java's generic reader has no value of its own for a constant of these types.
 _JAVA_CANNOT = {"identity_of_fixed", "identity_of_nanoseconds"}
 _READ = [name for name in OUR_TABLES if name not in _JAVA_CANNOT]
 _HISTORIES = [name for name in OUR_TABLES if name.startswith(("history", "branches"))]

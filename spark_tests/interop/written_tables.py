@@ -17,6 +17,8 @@ from icebergds.commit.snapshot_commit import commit_snapshot
 from icebergds.formats.manifest_list import read_snapshot_manifests
 from icebergds.formats.manifests import read_manifest
 from icebergds.spec.manifest import DataFile, ManifestEntryStatus
+from icebergds.spec.snapshot import RefType, SnapshotRef
+from icebergds.spec.updates import SetSnapshotRef
 
 _OLD_KINDS = [kind for kind in SAMPLES if kind not in NANOSECONDS]
 _IDENTITIES = [kind for kind in _OLD_KINDS if kind != "fixed[5]"]
@@ -592,6 +594,26 @@ def branches_and_staged_v3(writer: Writer, name: str) -> OurTable:
     written.append([{"id": 1}, {"id": 2}])
     written.append([{"id": 3}], branch="audit").stage([{"id": 4}], "wap-1")
     return written.append([{"id": 5}])
+
+
+@table
+def tagged_snapshots(writer: Writer, name: str) -> OurTable:
+    """References with and without ages, on a table of two specs."""
+    columns = [("id!", "int"), ("d", "date")]
+    written = writer.create(name, columns, partition="months(d)")
+    day = dt.date(2024, 1, 31)
+    written.append([{"id": 1, "d": day}, {"id": 2}])
+    first = written.moments[-1].snapshot_id
+    written.partition_by(("d", "day", "day"), ("id", "bucket[2]", "shard"))
+    written.append([{"id": 3, "d": day}])
+    written.append([{"id": 4, "d": day}], branch="audit")
+    audited = written.moments[-1].snapshot_id
+    written.update(
+        SetSnapshotRef("first", SnapshotRef(first, RefType.TAG)),
+        SetSnapshotRef("kept", SnapshotRef(audited, RefType.TAG, max_ref_age_ms=10**12)),
+        SetSnapshotRef("audit", SnapshotRef(audited, RefType.BRANCH, 3, 10**11, 10**12)),
+    )
+    return written.append([{"id": 5, "d": day}, {"id": 6}], branch="audit")
 
 
 @table

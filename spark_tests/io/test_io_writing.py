@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import errno
+import fcntl
 import multiprocessing
 import os
+import signal
+import sys
 import threading
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
@@ -19,6 +22,7 @@ from fsspec.implementations.memory import MemoryFileSystem
 
 from icebergds.errors import AlreadyExistsError, IcebergError, UnsupportedFeatureError
 from icebergds.io import exclusive
+from icebergds.io.claims import held_claim
 from icebergds.io.fileio import FileIO
 
 _NAMES = ["plain", "with space", "p%20q", "100%", "x#1?y=z", "a[1]*", "über"]
@@ -113,14 +117,64 @@ def test_files_are_created_once_where_there_are_no_links(
     assert sorted(os.listdir(tmp_path)) == sorted(f"f{i}" for i in range(20))
 
 
-def test_the_claim_of_a_process_that_died_is_named(
+@pytest.mark.skipif(sys.platform != "linux", reason="only there claims say where they were made")
+def test_a_process_that_dies_while_it_creates_a_file_is_in_nobodys_way(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    killed = multiprocessing.get_context("spawn").Process(
+        target=_die_while_creating, args=(str(tmp_path / "f"),)
+    )
+    killed.start()
+    killed.join()
+    assert (tmp_path / ".f.claim").exists()
     monkeypatch.setattr(os, "link", _failing(errno.EPERM))
-    (tmp_path / ".f.claim").touch()
+    _race(str(tmp_path / "f"))
+    assert not (tmp_path / ".f.claim").exists()
+
+
+@pytest.mark.parametrize("content", [b"", b"b4c1a6e5-1f0e-4a3c-9d57-0d1b5ad3f9ce 64768"])
+def test_a_claim_of_which_nothing_is_known_stands_and_is_named(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, content: bytes
+) -> None:
+    monkeypatch.setattr(os, "link", _failing(errno.EPERM))
+    (tmp_path / ".f.claim").write_bytes(content)
     with pytest.raises(AlreadyExistsError, match=r"\.f\.claim; .*delete it"):
         FileIO().create(str(tmp_path / "f"), b"x")
     assert os.listdir(tmp_path) == [".f.claim"]
+    assert (tmp_path / ".f.claim").read_bytes() == content
+
+
+def test_the_claim_of_a_process_that_lives_stands(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(os, "link", _failing(errno.EPERM))
+    with held_claim(str(tmp_path / ".f.claim")):
+        with pytest.raises(AlreadyExistsError, match="being created by another process"):
+            FileIO().create(str(tmp_path / "f"), b"x")
+        assert os.listdir(tmp_path) == [".f.claim"]
+    FileIO().create(str(tmp_path / "f"), b"x")
+    assert os.listdir(tmp_path) == ["f"]
+
+
+def test_a_claim_that_others_took_over_and_let_go_is_not_held(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A third process may hold the next one already."""
+    claim = tmp_path / ".f.claim"
+    with held_claim(str(claim)):
+        abandoned = claim.read_bytes()
+    claim.write_bytes(abandoned)
+    lock = fcntl.flock
+
+    def lock_late(descriptor: int, operation: int) -> None:
+        claim.unlink()
+        claim.touch()
+        lock(descriptor, operation)
+
+    monkeypatch.setattr(fcntl, "flock", lock_late)
+    with pytest.raises(FileExistsError), held_claim(str(claim)):
+        pass
+    assert claim.exists()
 
 
 def test_other_failures_are_raised_as_they_are_and_leave_nothing(
@@ -361,6 +415,12 @@ def _create_many(directory: str, writer: int) -> list[str]:
             continue
         won.append(str(i))
     return won
+
+
+def _die_while_creating(path: str) -> None:
+    os.link = _failing(errno.EPERM)
+    os.rename = lambda *_: os.kill(os.getpid(), signal.SIGKILL)
+    FileIO().create(path, b"x")
 
 
 def _failing(code: int) -> Callable[..., None]:

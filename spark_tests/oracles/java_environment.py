@@ -1,7 +1,8 @@
 """Where Java Iceberg runs: an interpreter with PySpark 4.1, and the runtime jar.
 
 `.ci/java_oracle.sh` makes both. Environment variables name them where they are elsewhere:
-ICEBERGDS_JAVA_PYTHON the interpreter, ICEBERGDS_ICEBERG_JAR the jar.
+ICEBERGDS_JAVA_PYTHON the interpreter, ICEBERGDS_ICEBERG_JAR the jar, ICEBERGDS_JDBC_DRIVERS the
+folder of the drivers that Java's JDBC catalog needs.
 """
 
 from __future__ import annotations
@@ -16,6 +17,7 @@ from typing import IO
 ICEBERG_VERSION = "1.12.0"
 _ROOT = Path(__file__).resolve().parents[2]
 _JAR = f"iceberg-spark-runtime-4.1_2.13-{ICEBERG_VERSION}.jar"
+_DRIVERS = {"sqlite": "sqlite-jdbc", "postgresql": "postgresql"}
 _MISSING = "run `. .ci/java_oracle.sh` from the repository's root, or set {variable}"
 
 
@@ -85,3 +87,20 @@ def java_environment() -> JavaEnvironment | str:
     if shutil.which("java") is None and "JAVA_HOME" not in os.environ:
         return "no Java: install a JDK of version 17 or later"
     return JavaEnvironment(python, jar)
+
+
+def jdbc_driver(database: str) -> Path | str:
+    """The newest driver for `sqlite` or `postgresql`, or a sentence that says how to get one."""
+    folder = Path(os.environ.get("ICEBERGDS_JDBC_DRIVERS", _ROOT / ".cache" / "java"))
+    found = sorted(folder.glob(f"{_DRIVERS[database]}-*.jar"))
+    if not found:
+        where = _MISSING.format(variable="ICEBERGDS_JDBC_DRIVERS")
+        return f"no JDBC driver for {database} in {folder}: {where}"
+    return found[-1]
+
+
+def class_path() -> str:
+    """The runtime jar of the environment, and the drivers that are there."""
+    drivers = [jdbc_driver(database) for database in _DRIVERS]
+    paths = [os.environ["ICEBERGDS_ICEBERG_JAR"], *(d for d in drivers if isinstance(d, Path))]
+    return os.pathsep.join(str(path) for path in paths)

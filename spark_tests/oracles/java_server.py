@@ -18,6 +18,7 @@ from typing import Any
 
 from oracles.canon import canonical_rows
 from oracles.collect import collect
+from oracles.java_environment import class_path
 from oracles.java_replay import replay
 from oracles.java_table import IcebergTable
 from oracles.jvm import Iceberg, start_spark
@@ -188,7 +189,8 @@ def main(directory: Path) -> None:
     warehouse, scratch = directory / "warehouse", directory / "scratch"
     for folder in (warehouse, scratch):
         folder.mkdir(parents=True, exist_ok=True)
-    spark = start_spark(warehouse, Path(os.environ["ICEBERGDS_ICEBERG_JAR"]))
+    jar = Path(os.environ["ICEBERGDS_ICEBERG_JAR"])
+    spark = start_spark(warehouse, jar, **{"spark.driver.extraClassPath": class_path()})
     server = Server(Iceberg(spark, warehouse, scratch))
     for line in sys.stdin:
         request = json.loads(line)

@@ -11,6 +11,7 @@ from spark_writes import create, files_on_disk, live_files, planned_write, refus
 
 from icebergds import load_table
 from icebergds.errors import NoSuchTableError
+from icebergds.table.writing import WRITE_ID
 
 pytestmark = pytest.mark.spark
 
@@ -26,6 +27,21 @@ def test_append_adds_rows_in_one_snapshot(spark: SparkSession, tmp_path: Path) -
     save(spark.range(3, 5), path)
     assert ids(load(spark, path)) == [0, 1, 2, 3, 4]
     assert [s.operation for s in load_table(path).snapshots()] == ["append", "append"]
+
+
+def test_each_save_is_a_write_of_its_own(spark: SparkSession, tmp_path: Path) -> None:
+    """Also through one writer of Spark's, and whatever the user names it."""
+    path = create(spark.range(1), tmp_path / "t")
+    writer = spark.range(1, 3).write.format("icebergpy").mode("append")
+    writer = writer.option(f"snapshot-property.{WRITE_ID}", "mine")
+    writer.save(str(path))
+    writer.save(str(path))
+    assert ids(load(spark, path)) == [0, 1, 1, 2, 2]
+    table = load_table(path)
+    write_ids = [snapshot.summary[WRITE_ID] for snapshot in table.snapshots()]
+    assert len({*write_ids, "mine"}) == 4
+    for file in live_files(path):
+        assert sum(write_id in str(file) for write_id in write_ids) == 1
 
 
 def test_missing_table_says_how_to_create_it(spark: SparkSession, tmp_path: Path) -> None:

@@ -46,6 +46,7 @@ def main(directory: str) -> None:
         "retried": write(spark, Path(directory, "retried"), offend),
         "worker": write(spark, Path(directory, "worker"), kill_workers),
         "executor": write(spark, Path(directory, "executor"), kill_executor),
+        "stage": write(spark, Path(directory, "stage"), kill_executor, shuffled=True),
         "failed": write(spark, Path(directory, "failed"), offend, always=True),
     }
     print(json.dumps(seen), flush=True)
@@ -53,14 +54,27 @@ def main(directory: str) -> None:
 
 
 def write(
-    spark: SparkSession, path: Path, strike: Strike | None, *, always: bool = False
+    spark: SparkSession,
+    path: Path,
+    strike: Strike | None,
+    *,
+    always: bool = False,
+    shuffled: bool = False,
 ) -> dict[str, Any]:
-    """Writes 2 * ROWS ids in two tasks, of which the second is struck when it has its rows."""
+    """Writes 2 * ROWS ids in two tasks, of which the second is struck when it has its rows.
+
+    Where they are shuffled first, half of the shuffle's files are lost with an executor, so that
+    the whole stage that writes is tried again.
+    """
     TableBuilder(path, SCHEMA).commit()
     # Columns that may be null, so that a task can get a row that is.
     rows = spark.range(0, 2 * ROWS, 1, 2).selectExpr(
         "if(id < 0, null, id) AS id", "if(id < 0, null, repeat('x', 5000)) AS pad"
     )
+    shuffles = path.with_suffix(".shuffles")
+    shuffles.mkdir()
+    if shuffled:
+        rows = noted(rows, shuffles).repartition(2)
     if strike is not None:
         rows = struck(rows, strike, path.with_suffix(".marker"), always=always)
     error = ""
@@ -79,7 +93,20 @@ def write(
         "snapshots": len(table.snapshots()) - 1,
         "live files": int(snapshot.summary["added-data-files"]) if snapshot else 0,
         "files": len(on_disk),
+        "shuffling tasks": len(list(shuffles.iterdir())),
     }
+
+
+def noted(rows: DataFrame, directory: Path) -> DataFrame:
+    """The rows, of which each attempt of a task leaves a file."""
+
+    def rows_of(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        context = TaskContext.get()
+        assert context is not None
+        (directory / str(context.taskAttemptId())).touch()
+        yield from batches
+
+    return rows.mapInArrow(rows_of, "id long, pad string")
 
 
 def struck(rows: DataFrame, strike: Strike, marker: Path, *, always: bool) -> DataFrame:
