@@ -121,8 +121,10 @@ def create_first_version(
         # Never compressed: writers that race to create the table must write the same file.
         new = NewVersion(location, 1, "v1.metadata.json", None, None, metadata)
         return _land(io, new, name)
-    except CommitConflictError:
-        raise AlreadyExistsError(f"table {name} already exists at {location}") from None
+    except CommitConflictError as conflict:
+        raise AlreadyExistsError(
+            f"table {name} already exists at {location}, or is being created there: {conflict}"
+        ) from None
 
 
 def table_root(io: FileIO, location: str, name: str) -> str:
