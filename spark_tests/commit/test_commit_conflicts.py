@@ -6,7 +6,7 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from commit_tables import BY_DAY, SCHEMA, CommitTable, open_table
+from commit_races import Race
 
 from icebergds.commit.append import Append
 from icebergds.commit.delete import Delete
@@ -18,58 +18,23 @@ from icebergds.commit.snapshot_commit import Action
 from icebergds.commit.validation import Isolation
 from icebergds.errors import ValidationError
 from icebergds.expr.sql import parse_filter
-from icebergds.spec.manifest import DataFile
 from icebergds.spec.updates import RemoveSnapshots
-from icebergds.testing.tables import TableBuilder
 
 _NONE, _SNAPSHOT, _SERIALIZABLE = IsolationLevel
 
 
-class _Race:
-    """A table of days 1 and 2, a snapshot that was read, and what others commit after it."""
-
-    def __init__(self, location: Path, format_version: int = 2) -> None:
-        self.builder = TableBuilder(location, SCHEMA, spec=BY_DAY, format_version=format_version)
-        self.data = {day: self._data(day) for day in (1, 2)}
-        self.read_at = self.builder.commit(*self.data.values(), with_summaries=True)
-
-    def _data(self, day: int) -> DataFile:
-        return self.builder.data_file([(day, day), (day + 10, day)], partition=(day,))
-
-    def append(self, day: int) -> None:
-        self.builder.commit(self._data(day), with_summaries=True)
-
-    def delete_rows(self, day: int) -> None:
-        deletes = self.builder.position_deletes({self.data[day].file_path: [0]}, partition=(day,))
-        self.builder.commit(deletes, operation="delete", with_summaries=True)
-
-    def delete_keys(self, day: int) -> None:
-        deletes = self.builder.equality_deletes(["id"], [(day,)], partition=(day,))
-        self.builder.commit(deletes, operation="delete", with_summaries=True)
-
-    def remove_file(self, day: int) -> None:
-        self.builder.commit(removed=[self.data[day]], operation="delete", with_summaries=True)
-
-    def compact(self, day: int) -> None:
-        new = self._data(day)
-        self.builder.commit(new, removed=[self.data[day]], operation="replace", with_summaries=True)
-
-    @property
-    def table(self) -> CommitTable:
-        return open_table(self.builder.location)
-
-    def overwrite(self, level: IsolationLevel, by: str) -> Action:
-        """An overwrite of day 1 that had read the table before the others."""
-        new = (self.table.file([100], 1),)
-        isolation = Isolation(level, self.read_at)
-        if by == "filter":
-            return Overwrite(new, parse_filter("day = 1"), isolation=isolation)
-        return ReplacePartitions(new, isolation)
+def _overwrite(race: Race, level: IsolationLevel, by: str) -> Action:
+    """An overwrite of day 1 that had read the table before the others."""
+    new = (race.table.file([100], 1),)
+    isolation = Isolation(level, race.read_at)
+    if by == "filter":
+        return Overwrite(new, parse_filter("day = 1"), isolation=isolation)
+    return ReplacePartitions(new, isolation)
 
 
 @pytest.fixture
-def race(tmp_path: Path) -> _Race:
-    return _Race(tmp_path / "t")
+def race(tmp_path: Path) -> Race:
+    return Race(tmp_path / "t")
 
 
 @pytest.mark.parametrize("by", ["filter", "partitions"])
@@ -91,16 +56,16 @@ def race(tmp_path: Path) -> _Race:
     ],
 )
 def test_overwrites_refuse_what_their_isolation_level_says(
-    race: _Race, by: str, others: str, level: IsolationLevel, is_refused: bool
+    race: Race, by: str, others: str, level: IsolationLevel, is_refused: bool
 ) -> None:
     getattr(race, others)(1)
     table, before = race.table, race.table.head
     if is_refused:
         with pytest.raises(ValidationError, match=str(before.snapshot_id)):
-            table.commit(race.overwrite(level, by))
+            table.commit(_overwrite(race, level, by))
         assert table.head == before
     else:
-        table.commit(race.overwrite(level, by))
+        table.commit(_overwrite(race, level, by))
         assert 100 in table.ids()
 
 
@@ -108,57 +73,57 @@ def test_overwrites_refuse_what_their_isolation_level_says(
 @pytest.mark.parametrize(
     "others", ["append", "delete_rows", "delete_keys", "remove_file", "compact"]
 )
-def test_commits_elsewhere_are_no_conflict(race: _Race, by: str, others: str) -> None:
+def test_commits_elsewhere_are_no_conflict(race: Race, by: str, others: str) -> None:
     getattr(race, others)(2)
-    race.table.commit(race.overwrite(_SERIALIZABLE, by))
+    race.table.commit(_overwrite(race, _SERIALIZABLE, by))
     assert 100 in race.table.ids()
 
 
-def test_a_conflict_is_found_behind_other_commits(race: _Race) -> None:
+def test_a_conflict_is_found_behind_other_commits(race: Race) -> None:
     race.append(1)
     race.append(2)
     with pytest.raises(ValidationError):
-        race.table.commit(race.overwrite(_SERIALIZABLE, "filter"))
+        race.table.commit(_overwrite(race, _SERIALIZABLE, "filter"))
 
 
-def test_what_was_read_already_is_no_conflict(race: _Race) -> None:
+def test_what_was_read_already_is_no_conflict(race: Race) -> None:
     race.append(1)
     race.read_at = race.table.head.snapshot_id
-    race.table.commit(race.overwrite(_SERIALIZABLE, "filter"))
+    race.table.commit(_overwrite(race, _SERIALIZABLE, "filter"))
 
 
-def test_a_table_that_was_empty_when_it_was_read_conflicts_with_everything(race: _Race) -> None:
+def test_a_table_that_was_empty_when_it_was_read_conflicts_with_everything(race: Race) -> None:
     isolation = Isolation(_SERIALIZABLE, None)
     action = Overwrite((), parse_filter("day = 1"), isolation=isolation)
     with pytest.raises(ValidationError, match="added rows"):
         race.table.commit(action)
 
 
-def test_a_history_that_has_expired_cannot_be_checked(race: _Race) -> None:
+def test_a_history_that_has_expired_cannot_be_checked(race: Race) -> None:
     race.append(2)
     middle = race.table.head.snapshot_id
     race.append(2)
     # The builder's snapshots know their parents also when these are gone.
     race.table.change(RemoveSnapshots((race.read_at, middle)))
     with pytest.raises(ValidationError, match=f"snapshot {middle} has expired"):
-        race.table.commit(race.overwrite(_SNAPSHOT, "filter"))
+        race.table.commit(_overwrite(race, _SNAPSHOT, "filter"))
 
 
-def test_expiry_of_the_snapshot_that_was_read_itself_does_not_matter(race: _Race) -> None:
+def test_expiry_of_the_snapshot_that_was_read_itself_does_not_matter(race: Race) -> None:
     race.append(2)
     race.table.change(RemoveSnapshots((race.read_at,)))
-    race.table.commit(race.overwrite(_SERIALIZABLE, "filter"))
+    race.table.commit(_overwrite(race, _SERIALIZABLE, "filter"))
     assert 100 in race.table.ids()
 
 
-def test_a_snapshot_of_another_branch_is_no_start(race: _Race) -> None:
+def test_a_snapshot_of_another_branch_is_no_start(race: Race) -> None:
     side = race.table.commit(Append(()), branch="side").snapshot
     race.read_at = side.snapshot_id
     with pytest.raises(ValidationError, match="not in the history of branch 'main'"):
-        race.table.commit(race.overwrite(_SNAPSHOT, "filter"))
+        race.table.commit(_overwrite(race, _SNAPSHOT, "filter"))
 
 
-def test_a_conflict_that_comes_between_attempts_is_found(race: _Race) -> None:
+def test_a_conflict_that_comes_between_attempts_is_found(race: Race) -> None:
     from interleaving import InterleavedOperations
 
     from icebergds.commit.options import CommitOptions
@@ -168,7 +133,7 @@ def test_a_conflict_that_comes_between_attempts_is_found(race: _Race) -> None:
     other = Append((table.file([50], 1),))
     operations = InterleavedOperations(table.operations, [lambda: table.commit(other)])
     with pytest.raises(ValidationError, match="added rows"):
-        commit_snapshot(operations, race.overwrite(_SERIALIZABLE, "filter"), CommitOptions())
+        commit_snapshot(operations, _overwrite(race, _SERIALIZABLE, "filter"), CommitOptions())
     assert 50 in table.ids()
     assert table.left_over() == set()
 
@@ -176,7 +141,7 @@ def test_a_conflict_that_comes_between_attempts_is_found(race: _Race) -> None:
 # Replacing files.
 
 
-def _replacement(race: _Race, number: int | None = None) -> ReplaceFiles:
+def _replacement(race: Race, number: int | None = None) -> ReplaceFiles:
     new = race.table.file([1, 11], 1)
     return ReplaceFiles((race.data[1],), (new,), race.read_at, number)
 
@@ -194,7 +159,7 @@ def _replacement(race: _Race, number: int | None = None) -> ReplaceFiles:
     ],
 )
 def test_files_whose_rows_others_changed_are_not_replaced(
-    race: _Race, others: str, keeps_number: bool, is_refused: bool
+    race: Race, others: str, keeps_number: bool, is_refused: bool
 ) -> None:
     getattr(race, others)(1)
     table = race.table
@@ -209,13 +174,13 @@ def test_files_whose_rows_others_changed_are_not_replaced(
 
 @pytest.mark.parametrize("others", ["delete_rows", "delete_keys", "remove_file", "compact"])
 def test_changes_of_other_files_do_not_keep_files_from_being_replaced(
-    race: _Race, others: str
+    race: Race, others: str
 ) -> None:
     getattr(race, others)(2)
     race.table.commit(_replacement(race))
 
 
-def test_position_deletes_of_another_file_of_the_partition_are_no_conflict(race: _Race) -> None:
+def test_position_deletes_of_another_file_of_the_partition_are_no_conflict(race: Race) -> None:
     race.append(1)
     (other,) = [
         f.entry.data_file
@@ -228,14 +193,14 @@ def test_position_deletes_of_another_file_of_the_partition_are_no_conflict(race:
 
 
 def test_a_new_deletion_vector_is_a_conflict(tmp_path: Path) -> None:
-    race = _Race(tmp_path / "t", format_version=3)
+    race = Race(tmp_path / "t", format_version=3)
     (vector,) = race.builder.deletion_vectors([(race.data[1], [0])])
     race.builder.commit(vector, operation="delete")
     with pytest.raises(ValidationError, match="deleted rows of files"):
         race.table.commit(_replacement(race))
 
 
-def test_keys_deleted_everywhere_are_a_conflict_wherever_the_file_is(race: _Race) -> None:
+def test_keys_deleted_everywhere_are_a_conflict_wherever_the_file_is(race: Race) -> None:
     from icebergds.spec.partition import PartitionSpec
 
     race.builder.evolve(spec=PartitionSpec(1))
@@ -245,7 +210,7 @@ def test_keys_deleted_everywhere_are_a_conflict_wherever_the_file_is(race: _Race
         race.table.commit(_replacement(race))
 
 
-def test_deletes_without_isolation_see_no_conflicts(race: _Race) -> None:
+def test_deletes_without_isolation_see_no_conflicts(race: Race) -> None:
     race.append(1)
     race.table.commit(Delete(parse_filter("day = 1")))
     assert race.table.ids() == [2, 12]
