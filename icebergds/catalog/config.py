@@ -1,4 +1,4 @@
-"""Properties of catalogs from the environment and from PyIceberg's configuration file.
+"""Properties of catalogs from Spark's session, the environment and PyIceberg's configuration file.
 
 A catalog `lake` takes them from variables such as `PYICEBERG_CATALOG__LAKE__URI`, and from
 
@@ -19,7 +19,7 @@ from typing import Any
 
 from icebergds.errors import InvalidOptionError
 
-__all__ = ["catalog_properties", "default_catalog_name"]
+__all__ = ["catalog_properties", "default_catalog_name", "set_session_catalogs"]
 
 
 def catalog_properties(name: str, given: Mapping[str, str]) -> dict[str, str]:
@@ -27,16 +27,26 @@ def catalog_properties(name: str, given: Mapping[str, str]) -> dict[str, str]:
 
     Args:
         name: the catalog's name, in which case does not matter.
-        given: properties that win over the environment, which wins over the file; an empty one
-            does not.
+        given: properties that win over those of the session, which win over the environment,
+            which wins over the file; an empty one does not.
 
     Raises:
         InvalidOptionError: the configuration file cannot be read or is malformed.
     """
-    found = _from_file(name) | _from_environment(name)
+    found = _from_file(name) | _from_environment(name) | _session_catalogs.get(name, {})
     for key, value in given.items():
         found[key] = value or found.get(key, value)
     return found
+
+
+def set_session_catalogs(catalogs: Mapping[str, Mapping[str, str]]) -> None:
+    """Makes known what the configuration of this process's Spark session says of catalogs.
+
+    Args:
+        catalogs: properties by the catalog's name; they take the place of earlier ones.
+    """
+    _session_catalogs.clear()
+    _session_catalogs.update({name: dict(found) for name, found in catalogs.items()})
 
 
 def default_catalog_name() -> str:
@@ -52,6 +62,7 @@ def default_catalog_name() -> str:
     return _text(file, _DEFAULT, configured.get(_DEFAULT, "")) or "default"
 
 
+_session_catalogs: dict[str, dict[str, str]] = {}
 _FILE = ".pyiceberg.yaml"
 _PREFIX = "pyiceberg_"
 _CATALOG = "catalog"

@@ -288,6 +288,7 @@ def file_system_catalog(name: str, properties: Mapping[str, str], io: FileIO) ->
     if not warehouse:
         raise InvalidOptionError(
             f"catalog {name} is a file system catalog and needs a warehouse: set "
-            "option('catalog.warehouse', '<directory of the warehouse>')"
+            "option('catalog.warehouse', '<directory of the warehouse>'), or "
+            f"spark.icebergpy.catalog.{name}.warehouse before register(spark)"
         )
     return FileSystemCatalog(name, warehouse, io)

@@ -235,10 +235,9 @@ class SqlCatalog:
             near = get_close_matches(
                 ".".join(namespace), [".".join(n) for n in self.namespaces.below(())], n=1
             )
-            hint = f"; did you mean {near[0]}?" if near else ""
-            raise NoSuchNamespaceError(
-                f"catalog {self.name} has no namespace {'.'.join(namespace)}{hint}"
-            )
+            text = ".".join(namespace)
+            hint = f"did you mean {near[0]}?" if near else f"create_namespace({text!r}) makes it"
+            raise NoSuchNamespaceError(f"catalog {self.name} has no namespace {text}; {hint}")
         return found
 
     def _check(self, identifier: Identifier) -> None:

@@ -19,6 +19,7 @@ from icebergds.expr.nodes import FALSE, TRUE, Expr
 from icebergds.expr.project import project
 from icebergds.expr.residual import residual_evaluator
 from icebergds.expr.summary import manifest_might_match
+from icebergds.expr.text import filter_text
 from icebergds.formats.arrow_filter import filter_mask
 from icebergds.formats.manifest_columns import EntryColumns
 from icebergds.spec.manifest import DataFile, FileContent, ManifestFile
@@ -136,4 +137,4 @@ def rows_matching(base: CommitBase, row_filter: Expr, case_sensitive: bool) -> R
         InvalidFilterError: the filter does not fit the table's schema.
     """
     bound = bind(row_filter, base.metadata.schema(), case_sensitive)
-    return RowSelection(base, bound, str(row_filter))
+    return RowSelection(base, bound, filter_text(row_filter))

@@ -81,7 +81,7 @@ def _find(
     hits = [field for field in siblings if field.name.lower() == lowered]
     if len(hits) > 1:
         raise InvalidFilterError(
-            f"column {name} in the filter is ambiguous: without regard to case, {part} is any of "
+            f"column {name} is ambiguous: without regard to case, {part} is any of "
             f"{', '.join(field.name for field in hits)}; write it in the case of the one meant"
         )
     return hits[0] if hits else None
@@ -91,11 +91,11 @@ def _no_struct(name: str, outer: tuple[str, ...], outer_type: IcebergType) -> In
     column = quote_name(outer)
     if is_scalar(outer_type):
         return InvalidFilterError(
-            f"column {name} in the filter does not exist: {column} is {outer_type} and has no"
+            f"column {name} does not exist: {column} is {outer_type} and has no"
             " fields"
         )
     return InvalidFilterError(
-        f"column {name} in the filter lies inside {column}, a list or map, of which a row holds"
+        f"column {name} lies inside {column}, a list or map, of which a row holds"
         f" many values; only {column} is null and {column} is not null can be asked"
     )
 
@@ -103,7 +103,7 @@ def _no_struct(name: str, outer: tuple[str, ...], outer_type: IcebergType) -> In
 def _unknown(name: str, schema: Schema) -> InvalidFilterError:
     if name.lower() in RESERVED_BY_NAME:
         return InvalidFilterError(
-            f"column {name} in the filter is a metadata column, which loads cannot be filtered by; "
+            f"column {name} is a metadata column, which loads cannot be filtered by; "
             "filter the DataFrame"
         )
     known = [quote_name(path) for path in _reachable(schema.fields)]
@@ -115,7 +115,7 @@ def _unknown(name: str, schema: Schema) -> InvalidFilterError:
         hint = f"there are {', '.join(known[:10])}{', ...' if len(known) > 10 else ''}"
     else:
         hint = "the table has no columns"
-    return InvalidFilterError(f"column {name} in the filter does not exist: {hint}")
+    return InvalidFilterError(f"column {name} does not exist: {hint}")
 
 
 def _reachable(fields: Sequence[NestedField]) -> list[tuple[str, ...]]:

@@ -9,6 +9,7 @@ from pyspark.sql import DataFrame
 
 from icebergds.commit.operations import TableState
 from icebergds.spark.distribution import distribute, sort_within_tasks
+from icebergds.spark.raised import own_errors, prepare_thread
 from icebergds.table.address import TableAddress
 from icebergds.table.distribution_mode import distribution_mode
 from icebergds.table.write_options import parse_write_options
@@ -31,7 +32,8 @@ def write_frame(
 
     Raises:
         InvalidOptionError: an option is unknown or malformed.
-        PySparkException: the write failed; its message is that of our error.
+        IcebergError: the rows or the commit were refused, as `prepare_write` and `commit_write` do.
+        PySparkException: the write failed for another reason.
     """
     parsed = parse_write_options({**options, "path": address.path}, address)
     metadata = state.metadata
@@ -44,4 +46,6 @@ def write_frame(
     writer = df.write.format("icebergpy").mode("overwrite" if overwrite else "append")
     named = {**address.options(), "location-map": json.dumps(location_map), **options}
     # What could be shuffled has been.
-    writer.options(**{**named, "distribution-mode": "none"}).save(address.path)
+    prepare_thread(df.sparkSession)
+    with own_errors():
+        writer.options(**{**named, "distribution-mode": "none"}).save(address.path)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from icebergds.catalog.config import set_session_catalogs
 from icebergds.spark.datasource import IcebergDataSource
 from icebergds.spark.native import enable_native_scans
 
@@ -23,7 +24,8 @@ def register(spark: SparkSession, *, fast_writes: bool = False, native_scans: bo
 
     What the session's configuration says of catalogs by now, as
     `spark.icebergpy.catalog.<name>.<key>`, holds for loads and writes with
-    `option("catalog", "<name>")`, under their own options.
+    `option("catalog", "<name>")`, under their own options, and in this process for `load_catalog`
+    and `load_table`, under their arguments.
 
     Args:
         fast_writes: batches to Python writers are then bounded by their rows alone, which makes
@@ -42,6 +44,7 @@ def register(spark: SparkSession, *, fast_writes: bool = False, native_scans: bo
         if key.startswith(_CATALOG_PREFIX):
             name, _, rest = key.removeprefix(_CATALOG_PREFIX).partition(".")
             catalogs.setdefault(name, {})[rest] = value
+    set_session_catalogs(catalogs)
     if not catalogs:
         spark.dataSource.register(IcebergDataSource)
         return

@@ -70,6 +70,7 @@ class TableScan:
         zone = spark.conf.get("spark.sql.session.timeZone")
         options = {**({"time-zone": zone} if zone else {}), **self._options()}
         # Spark is imported only where its sessions are at hand.
+        importlib.import_module("icebergds.spark.raised").prepare_thread(spark)
         native = importlib.import_module("icebergds.spark.native")
         frame: DataFrame | None = None
         if native.has_native_scans(spark):

@@ -58,7 +58,7 @@ def test_metrics_prove_what_partitions_do_not(table: CommitTable) -> None:
 def test_a_file_that_matches_in_part_is_an_error_that_names_it(table: CommitTable) -> None:
     before = table.head
     (file,) = [f.entry.data_file for f in table.files() if f.entry.data_file.record_count == 3]
-    with pytest.raises(ValidationError, match="rows that match id lt 3 and") as raised:
+    with pytest.raises(ValidationError, match="rows that match id < 3 and") as raised:
         table.commit(Delete(parse_filter("id < 3")))
     assert file.file_path in str(raised.value)
     assert table.head == before

@@ -19,6 +19,7 @@ from spark_writes import create, files_on_disk, planned_write, refused, save
 
 import icebergds
 from icebergds import load_table
+from icebergds.errors import InvalidDataError, InvalidOptionError
 from icebergds.spark import writer as writer_module
 from icebergds.spark.writer import FilesWritten, IcebergWriter
 
@@ -166,3 +167,30 @@ def test_threads_need_a_session_of_their_own(spark: SparkSession, tmp_path: Path
     assert len(found) == 1
     assert "DATA_SOURCE_NOT_FOUND" in found[0]
     assert ids(load(spark, tmp_path / "t")) == [0]
+
+
+def test_tables_write_and_scan_in_any_thread(spark: SparkSession, tmp_path: Path) -> None:
+    save(spark.range(2), tmp_path / "t", create="true")
+    found: list[object] = []
+
+    def append_and_read() -> None:
+        table = load_table(str(tmp_path / "t"))
+        table.append(spark.range(2, 4))
+        found.append(ids(table.scan().to_df(spark)))
+
+    thread = threading.Thread(target=append_and_read)
+    thread.start()
+    thread.join()
+    assert found == [[0, 1, 2, 3]]
+
+
+def test_what_a_table_refuses_of_a_frame_is_our_error(spark: SparkSession, tmp_path: Path) -> None:
+    save(spark.range(2), tmp_path / "t", create="true")
+    table = load_table(str(tmp_path / "t"))
+    with pytest.raises(InvalidDataError, match="column 'idd'") as refused:
+        table.append(spark.range(2).withColumnRenamed("id", "idd"))
+    assert "Traceback" not in str(refused.value)
+    with pytest.raises(InvalidOptionError, match="did you mean 'branch'"):
+        table.append(spark.range(2), options={"brunch": "x"})
+    with pytest.raises(InvalidOptionError, match="isolation-level"):
+        table.append(spark.range(2), options={"isolation-level": "x"})

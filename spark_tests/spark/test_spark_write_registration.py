@@ -10,7 +10,7 @@ from pyspark.sql import SparkSession
 from spark_reads import ids, load, session_conf
 from spark_writes import save
 
-from icebergds import load_catalog, register
+from icebergds import load_catalog, load_table, register
 
 pytestmark = pytest.mark.spark
 
@@ -51,6 +51,24 @@ def test_catalogs_of_the_session_are_known_to_saves_and_loads(
     table = catalog.load_table("db.t")
     table.append(spark.range(3, 4))
     assert ids(table.scan().to_df(spark)) == [0, 1, 2, 3]
+
+
+@pytest.mark.parametrize("name", ["lake", "sql"])
+def test_catalogs_of_the_session_are_known_to_python(
+    spark: SparkSession, catalogs: dict[str, dict[str, str]], name: str
+) -> None:
+    load_catalog(name).create_namespace("db")
+    save(spark.range(2), "db.t", create="true", catalog=name)
+    assert ids(load_table("db.t", catalog=name).scan().to_df(spark)) == [0, 1]
+    assert load_catalog(name).list_tables("db") == [("db", "t")]
+
+
+def test_arguments_win_over_the_session(
+    catalogs: dict[str, dict[str, str]], tmp_path: Path
+) -> None:
+    load_catalog("lake").create_namespace("db")
+    elsewhere = load_catalog("lake", warehouse=str(tmp_path / "other"))
+    assert elsewhere.list_namespaces() == []
 
 
 def test_options_of_a_save_win_over_the_session(
