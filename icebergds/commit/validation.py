@@ -7,7 +7,6 @@ that those snapshots wrote are opened.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from contextlib import suppress
 from dataclasses import dataclass
 
 import pyarrow as pa
@@ -20,6 +19,7 @@ from icebergds.commit.selection import ConflictScope, Mask, read_columns
 from icebergds.errors import ValidationError
 from icebergds.formats.manifest_columns import EntryColumns
 from icebergds.formats.manifest_list import read_snapshot_manifests
+from icebergds.formats.position_deletes import only_data_path
 from icebergds.spec.manifest import (
     DataFile,
     DataFileRef,
@@ -145,7 +145,7 @@ def check_new_deletes(
         if file.content is FileContent.EQUALITY_DELETES:
             reached = file.spec_id in global_specs or partition_of(file) in partitions
             return reached and not ignore_equality
-        path = _only_data_path(file)
+        path = only_data_path(file)
         return path in paths if path is not None else partition_of(file) in partitions
 
     for snapshot in history_since(base, from_snapshot_id):
@@ -272,16 +272,3 @@ def _changed(
 def _with_status(columns: EntryColumns, status: ManifestEntryStatus) -> Mask:
     mask: Mask = columns.status == status.value
     return mask
-
-
-def _only_data_path(file: DataFile) -> str | None:
-    """The one data file whose rows a position delete file deletes, where its metadata tells."""
-    if file.referenced_data_file is not None:
-        return file.referenced_data_file
-    lower = file.lower_bounds.get(DELETE_FILE_PATH.field_id)
-    upper = file.upper_bounds.get(DELETE_FILE_PATH.field_id)
-    if lower is None or lower != upper:
-        return None
-    with suppress(UnicodeDecodeError):
-        return lower.decode()
-    return None

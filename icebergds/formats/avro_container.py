@@ -35,8 +35,15 @@ class AvroContainer:
 
     @property
     def schema_json(self) -> str:
-        """The writer's schema."""
-        return self.metadata["avro.schema"].decode("utf-8")
+        """The writer's schema.
+
+        Raises:
+            CorruptFileError: it is not UTF-8.
+        """
+        try:
+            return self.metadata["avro.schema"].decode("utf-8")
+        except UnicodeDecodeError as error:
+            raise CorruptFileError(f"{self.what} is damaged: its schema: {error}") from error
 
     @property
     def codec(self) -> str:

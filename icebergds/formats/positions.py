@@ -12,6 +12,8 @@ Positions = npt.NDArray[np.int64]
 RowMask = npt.NDArray[np.bool_]
 
 _POSITION_BYTES = 8
+# More positions are packed while they are gathered, so that memory stays near that of the result.
+_PACKED_AT = 1 << 20
 
 
 class PositionSet:
@@ -107,6 +109,18 @@ class PositionSet:
         mask[start - first : end - first] = found
         return mask
 
+    def contains(self, positions: Positions) -> RowMask:
+        """Which of some positions, in any order, are in the set."""
+        if self._bits is None:
+            at = self._positions.searchsorted(positions)
+            found: RowMask = np.append(self._positions, -1)[at] == positions
+            return found
+        offsets = positions - self._base
+        inside = (offsets >= 0) & (offsets < 8 * len(self._bits))
+        offsets[~inside] = 0
+        found = (self._bits[offsets >> 3] >> (offsets & 7).astype(np.uint8) & 1).view(np.bool_)
+        return found & inside
+
     def positions(self) -> Positions:
         """All positions, ascending."""
         if self._bits is None:
@@ -161,6 +175,40 @@ class PositionSet:
             return int(self._positions[-1])
         byte = len(self._bits) - 1 - int((self._bits[::-1] != 0).argmax())
         return self._base + 8 * byte + int(self._bits[byte]).bit_length() - 1
+
+
+class PositionCollector:
+    """Gathers positions in any order, in memory of about the set's."""
+
+    __slots__ = ("_packed", "_pending", "_pending_count", "added")
+
+    def __init__(self) -> None:
+        self._packed: list[PositionSet] = []
+        self._pending: list[Positions] = []
+        self._pending_count = 0
+        self.added = 0
+        """How many positions were added, counting repeated ones each time."""
+
+    def add(self, positions: Positions) -> None:
+        """Takes positions, which must not change afterwards."""
+        self._pending.append(positions)
+        self._pending_count += len(positions)
+        self.added += len(positions)
+        if self._pending_count >= _PACKED_AT:
+            self._pack()
+
+    def result(self) -> PositionSet:
+        """The set of all positions so far."""
+        self._pack()
+        return PositionSet.union(self._packed)
+
+    def _pack(self) -> None:
+        if self._pending:
+            self._packed.append(PositionSet.of(np.concatenate(self._pending)))
+            self._pending, self._pending_count = [], 0
+            # Sizes double between merges, so that a position is merged few times.
+            while len(self._packed) > 1 and len(self._packed[-2]) <= 2 * len(self._packed[-1]):
+                self._packed[-2:] = [PositionSet.union(self._packed[-2:])]
 
 
 def bitmap_is_smaller(first: int, last: int, count: int) -> bool:

@@ -10,7 +10,6 @@ import math
 import struct
 from bisect import bisect_left, bisect_right
 from collections.abc import Iterable, Mapping, Sequence
-from contextlib import suppress
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import compress
@@ -19,10 +18,10 @@ from typing import Any
 import numpy as np
 
 from icebergds.errors import InvalidMetadataError
+from icebergds.formats.position_deletes import only_data_path
 from icebergds.scan.delete_ranges import KeyRanges, Mask, PathRanges, is_ordered
 from icebergds.spec.manifest import DataFile, FileContent, ManifestEntry
 from icebergds.spec.partition import PartitionSpec
-from icebergds.spec.reserved import DELETE_FILE_PATH
 from icebergds.spec.schema import Schema
 from icebergds.spec.types import IcebergType
 
@@ -72,7 +71,7 @@ class DeleteIndex:
                 keys.setdefault(None if is_global else scope_of(delete_file), []).append(entry)
             elif delete_file.is_deletion_vector:
                 self._add_vector(entry)
-            elif (path := _only_data_path(delete_file)) is not None:
+            elif (path := only_data_path(delete_file)) is not None:
                 by_path.setdefault(path, []).append(entry)
             else:
                 by_scope.setdefault(scope_of(delete_file), []).append(entry)
@@ -226,17 +225,3 @@ def _check_keys(delete_file: DataFile) -> None:
 
 def _float_bits(value: float) -> bytes:
     return struct.pack(">d", math.nan if math.isnan(value) else value)
-
-
-def _only_data_path(delete_file: DataFile) -> str | None:
-    """The one data file that a position delete file is about, where its metadata proves it."""
-    if delete_file.referenced_data_file is not None:
-        return delete_file.referenced_data_file
-    path_id = DELETE_FILE_PATH.field_id
-    lower = delete_file.lower_bounds.get(path_id)
-    upper = delete_file.upper_bounds.get(path_id)
-    # An upper bound that was truncated is greater than the lower bound: equality means exact.
-    if lower is not None and lower == upper:
-        with suppress(UnicodeDecodeError):
-            return lower.decode("utf-8")
-    return None

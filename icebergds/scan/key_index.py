@@ -6,8 +6,8 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from icebergds.scan.key_columns import KeyColumn, equal_rows
-from icebergds.scan.key_hash import (
+from icebergds.formats.key_columns import KeyColumn, equal_rows
+from icebergds.formats.key_hash import (
     Hashes,
     hash_columns,
     mix,

@@ -19,14 +19,14 @@ from collections.abc import Sequence
 import numpy as np
 import pyarrow as pa
 
-from icebergds.scan.key_columns import (
+from icebergds.formats.key_columns import (
     KeyColumn,
     Mask,
     check_key_field,
     encode_column,
     is_one_lane,
 )
-from icebergds.scan.key_hash import hash_columns, mix, new_seed, odd_multipliers, widen
+from icebergds.formats.key_hash import hash_columns, mix, new_seed, odd_multipliers, widen
 from icebergds.scan.key_index import ExactIndex, HashedIndex
 from icebergds.scan.keys import NO_KEYS, Keys, concat_keys, distinct_keys, recode
 from icebergds.spec.types import NestedField

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from icebergds.scan.key_columns import (
+from icebergds.formats.key_columns import (
     KeyColumn,
     Mask,
     Rows,
@@ -15,7 +15,7 @@ from icebergds.scan.key_columns import (
     equal_rows,
     take_rows,
 )
-from icebergds.scan.key_hash import Hashes
+from icebergds.formats.key_hash import Hashes
 from icebergds.scan.slot_table import Payload
 
 _COMPARED_AT_ONCE = 1 << 18

@@ -5,12 +5,14 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 
+from icebergds.formats.key_hash import NO_HASH
+
 Values = npt.NDArray[np.uint64]
 Payload = npt.NDArray[np.unsignedinteger]
 Rows = npt.NDArray[np.intp]
 
 # Marks a free slot. No value is greater, so it ends every search.
-FREE = np.uint64(2**64 - 1)
+FREE = NO_HASH
 
 _LOAD = 0.5
 # What a value takes, without payload.

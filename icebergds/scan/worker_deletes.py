@@ -6,11 +6,11 @@ from collections.abc import Mapping
 
 from icebergds.formats.data_reader import ReadRequest, open_data_file
 from icebergds.formats.deletion_vector import read_deletion_vector
+from icebergds.formats.position_deletes import positions_nbytes, read_position_deletes
 from icebergds.formats.positions import PositionSet
 from icebergds.scan.columns import column_at, locate
 from icebergds.scan.delete_cache import DELETES
 from icebergds.scan.key_set import EqualityKeySet, EqualityKeySetBuilder
-from icebergds.scan.position_deletes import positions_nbytes, read_position_deletes
 from icebergds.scan.read_plan import ReadPlan
 from icebergds.scan.tasks import DeleteFileRef, EqualityDeleteGroup, FileScanTask, ScanPartition
 from icebergds.spec.schema import Schema

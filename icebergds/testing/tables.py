@@ -26,7 +26,7 @@ from icebergds.spec.manifest import (
 from icebergds.spec.metadata import TableMetadata
 from icebergds.spec.metadata_json import serialise_metadata
 from icebergds.spec.partition import PartitionSpec
-from icebergds.spec.reserved import DELETE_FILE_PATH, DELETE_POS
+from icebergds.spec.reserved import DELETE_FILE_PATH, DELETE_POS, POS
 from icebergds.spec.schema import Schema
 from icebergds.spec.snapshot import RefType, Snapshot, SnapshotLogEntry, SnapshotRef
 from icebergds.spec.sort import SortOrder
@@ -189,7 +189,7 @@ class TableBuilder:
         blobs = [
             NewBlob(
                 "deletion-vector-v1",
-                (DELETE_POS.field_id,),
+                (POS.field_id,),
                 encode_deletion_vector(PositionSet.of(deleted)),
                 properties={
                     "referenced-data-file": data_file.file_path,

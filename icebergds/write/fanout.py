@@ -11,9 +11,8 @@ import numpy as np
 import pyarrow as pa
 
 from icebergds.spec.manifest import DataFile
-from icebergds.write.files import TaskFiles
 from icebergds.write.partitioning import PartitionRows, partition_key
-from icebergds.write.rolling import RollingWriter
+from icebergds.write.rolling import NewFiles, RollingWriter
 from icebergds.write.sorting import RowOrder
 
 # What a partition gathers before it is written: enough for batches to cost little each.
@@ -54,7 +53,7 @@ class FanoutWriter:
 
     def __init__(
         self,
-        files: TaskFiles,
+        files: NewFiles,
         settings: FanoutSettings,
         target_size: int,
         *,

@@ -1,91 +1,68 @@
-"""The data files of one attempt of one task."""
+"""The files of one attempt of one task: data files, delete files and deletion vectors."""
 
 from __future__ import annotations
 
 from contextlib import suppress
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Any
 
 from icebergds.formats.data_writer import DataFileWriter, open_data_writer
-from icebergds.formats.write_properties import WriteProperties
+from icebergds.formats.write_properties import (
+    OrcProperties,
+    ParquetProperties,
+    WriteProperties,
+)
 from icebergds.io.fileio import FileIO
-from icebergds.spec.manifest import DataFile, FileFormat
+from icebergds.spec.manifest import DataFile, FileContent, FileFormat
 from icebergds.spec.partition import PartitionSpec
 from icebergds.spec.schema import Schema
 from icebergds.write.locations import FileNames, LocationProvider
 
 # About what a block of an Avro file takes in memory.
 _AVRO_BLOCK = 64_000
+_UNPARTITIONED = PartitionSpec()
 
 
-class TaskFiles:
-    """Opens new files and remembers them all, so that a failed attempt leaves none behind.
+class TaskAttempt:
+    """Places new files and remembers them all, so that a failed attempt leaves none behind.
 
     Args:
         io: where files are written.
         locations: decides the directories.
         names: of the attempt's files.
-        schema: of the rows.
-        spec: of the files.
-        properties: how they are written.
+        table_schema: whose columns partition specs refer to.
     """
 
     def __init__(
-        self,
-        io: FileIO,
-        locations: LocationProvider,
-        names: FileNames,
-        schema: Schema,
-        spec: PartitionSpec,
-        properties: WriteProperties,
+        self, io: FileIO, locations: LocationProvider, names: FileNames, table_schema: Schema
     ) -> None:
-        self._io = io
+        self.io = io
         self._locations = locations
         self._names = names
-        self._schema = schema
-        self._spec = spec
-        self._properties = properties
+        self._table_schema = table_schema
         self._open: dict[str, DataFileWriter] = {}
         self._started: list[str] = []
 
-    @property
-    def row_group_size(self) -> int:
-        """How many bytes of rows a file gathers in memory before it writes them."""
-        match self._names.file_format:
-            case FileFormat.PARQUET:
-                return self._properties.parquet.row_group_size
-            case FileFormat.ORC:
-                return self._properties.orc.stripe_size
-            case _:
-                return _AVRO_BLOCK
-
-    def open(self, partition: tuple[Any, ...], memory: int) -> DataFileWriter:
-        """A new file in a partition, which holds rows of at most so many bytes in memory."""
-        name = self._names.name(len(self._started))
-        location = self._locations.location(name, self._spec, self._schema, partition)
+    def new_location(
+        self,
+        file_format: FileFormat,
+        content: FileContent,
+        spec: PartitionSpec = _UNPARTITIONED,
+        partition: tuple[Any, ...] = (),
+    ) -> str:
+        """A location for a file that is now to be written."""
+        name = self._names.name(len(self._started), file_format, content)
+        location = self._locations.location(name, spec, self._table_schema, partition)
         self._started.append(location)
-        writer = open_data_writer(
-            self._io,
-            location,
-            self._names.file_format,
-            self._schema,
-            _within(self._properties, memory),
-        )
-        self._open[location] = writer
-        return writer
+        return location
 
-    def close(
-        self, writer: DataFileWriter, partition: tuple[Any, ...], sort_order_id: int
-    ) -> DataFile:
-        """Ends a file; what a manifest says of it."""
-        written: DataFile = writer.close()
+    def opened(self, writer: DataFileWriter) -> None:
+        """Takes note of a file that is open."""
+        self._open[writer.location] = writer
+
+    def closed(self, writer: DataFileWriter) -> None:
+        """Takes note that a file is complete."""
         del self._open[writer.location]
-        return replace(
-            written,
-            spec_id=self._spec.spec_id,
-            partition=partition,
-            sort_order_id=sort_order_id,
-        )
 
     def discard(self) -> None:
         """Deletes every file of the attempt as far as that is possible; never raises."""
@@ -94,14 +71,93 @@ class TaskFiles:
                 writer.abort()
         self._open.clear()
         with suppress(Exception):
-            self._io.delete_all(self._started)
+            self.io.delete_all(self._started)
+
+
+@dataclass(frozen=True, slots=True)
+class FileKind:
+    """What files of one kind have in common.
+
+    Attributes:
+        schema: of the rows.
+        spec: of the files.
+        file_format: of the files.
+        properties: how they are written.
+        content: what they hold.
+        equality_ids: the key fields of equality delete files.
+    """
+
+    schema: Schema
+    spec: PartitionSpec
+    file_format: FileFormat
+    properties: WriteProperties
+    content: FileContent = FileContent.DATA
+    equality_ids: tuple[int, ...] = ()
+
+
+class TaskFiles:
+    """Opens an attempt's files of one kind."""
+
+    def __init__(self, attempt: TaskAttempt, kind: FileKind) -> None:
+        self._attempt = attempt
+        self._kind = kind
+
+    @property
+    def row_group_size(self) -> int:
+        """How many bytes of rows a file gathers in memory before it writes them."""
+        properties, content = self._kind.properties, self._kind.content
+        match self._kind.file_format:
+            case FileFormat.PARQUET:
+                return properties.parquet_for(content).row_group_size
+            case FileFormat.ORC:
+                return properties.orc_for(content).stripe_size
+            case _:
+                return _AVRO_BLOCK
+
+    def open(self, partition: tuple[Any, ...], memory: int) -> DataFileWriter:
+        """A new file in a partition, which holds rows of at most so many bytes in memory."""
+        kind = self._kind
+        writer = open_data_writer(
+            self._attempt.io,
+            self._attempt.new_location(kind.file_format, kind.content, kind.spec, partition),
+            kind.file_format,
+            kind.schema,
+            _within(kind.properties, memory),
+            content=kind.content,
+        )
+        self._attempt.opened(writer)
+        return writer
+
+    def close(
+        self, writer: DataFileWriter, partition: tuple[Any, ...], sort_order_id: int
+    ) -> DataFile:
+        """Ends a file; what a manifest says of it."""
+        written: DataFile = writer.close()
+        self._attempt.closed(writer)
+        is_data = self._kind.content is FileContent.DATA
+        return replace(
+            written,
+            spec_id=self._kind.spec.spec_id,
+            partition=partition,
+            equality_ids=self._kind.equality_ids,
+            # The table's orders are of its rows, not of deletes.
+            sort_order_id=sort_order_id if is_data else None,
+        )
 
 
 def _within(properties: WriteProperties, memory: int) -> WriteProperties:
     """Row groups and stripes that are gathered in no more memory than that."""
-    parquet, orc = properties.parquet, properties.orc
+
+    def parquet(settings: ParquetProperties) -> ParquetProperties:
+        return replace(settings, row_group_size=min(settings.row_group_size, memory))
+
+    def orc(settings: OrcProperties) -> OrcProperties:
+        return replace(settings, stripe_size=min(settings.stripe_size, memory))
+
     return replace(
         properties,
-        parquet=replace(parquet, row_group_size=min(parquet.row_group_size, memory)),
-        orc=replace(orc, stripe_size=min(orc.stripe_size, memory)),
+        parquet=parquet(properties.parquet),
+        orc=orc(properties.orc),
+        delete_parquet=parquet(properties.delete_parquet),
+        delete_orc=orc(properties.delete_orc),
     )

@@ -9,7 +9,7 @@ from typing import Any
 import mmh3
 
 from icebergds.errors import UnsupportedFeatureError
-from icebergds.spec.manifest import FileFormat
+from icebergds.spec.manifest import FileContent, FileFormat
 from icebergds.spec.partition import PartitionSpec, partition_path
 from icebergds.spec.schema import Schema
 from icebergds.spec.table_properties import (
@@ -108,19 +108,20 @@ class FileNames:
         partition_id: the task's number in its job.
         attempt_id: of the attempt, never the same for two attempts of a job.
         operation_id: of the write, unique in the world.
-        file_format: of the files.
     """
 
     partition_id: int
     attempt_id: int
     operation_id: str
-    file_format: FileFormat
 
-    def name(self, count: int) -> str:
+    def name(
+        self, count: int, file_format: FileFormat, content: FileContent = FileContent.DATA
+    ) -> str:
         """The name of the attempt's `count`-th file."""
+        suffix = "" if content is FileContent.DATA else "-deletes"
         return (
             f"{self.partition_id:05d}-{self.attempt_id}-{self.operation_id}-{count:05d}"
-            f".{self.file_format}"
+            f"{suffix}.{file_format}"
         )
 
 

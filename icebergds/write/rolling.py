@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, Protocol
 
 import pyarrow as pa
 
 from icebergds.formats.data_writer import DataFileWriter
 from icebergds.spec.manifest import DataFile
-from icebergds.write.files import TaskFiles
 from icebergds.write.sorting import OrderCheck, RowOrder
 
 _UNSORTED = 0
@@ -16,6 +15,19 @@ _UNSORTED = 0
 _PIECES_PER_FILE = 8
 _SMALLEST_PIECE = 64 * 1024
 _GREATEST_PIECE = 16 * 1024 * 1024
+
+
+class NewFiles(Protocol):
+    """Opens and ends files of one kind, such as `TaskFiles`."""
+
+    @property
+    def row_group_size(self) -> int: ...
+
+    def open(self, partition: tuple[Any, ...], memory: int) -> DataFileWriter: ...
+
+    def close(
+        self, writer: DataFileWriter, partition: tuple[Any, ...], sort_order_id: int
+    ) -> DataFile: ...
 
 
 class RollingWriter:
@@ -29,7 +41,7 @@ class RollingWriter:
     """
 
     def __init__(
-        self, files: TaskFiles, partition: tuple[Any, ...], target_size: int, order: RowOrder | None
+        self, files: NewFiles, partition: tuple[Any, ...], target_size: int, order: RowOrder | None
     ) -> None:
         self._files = files
         self._partition = partition

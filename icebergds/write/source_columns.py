@@ -66,10 +66,15 @@ def transformed_column(
             f"{what}: transform {transform} does not accept its source column {field.name!r} of "
             f"type {field.field_type}"
         )
-    return TransformedColumn(_path(schema, source_ids[0], what), field.field_type, transform)
+    return TransformedColumn(column_path(schema, source_ids[0], what), field.field_type, transform)
 
 
-def _path(schema: Schema, field_id: int, what: str) -> tuple[int, ...]:
+def column_path(schema: Schema, field_id: int, what: str) -> tuple[int, ...]:
+    """Where a column stands: its place at the top, then in each struct.
+
+    Raises:
+        InvalidMetadataError: it is inside a list or map.
+    """
     fields = schema.fields
     path = []
     for ancestor in (*reversed(schema.ancestors(field_id)), field_id):

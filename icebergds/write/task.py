@@ -14,10 +14,11 @@ from icebergds.spec.partition import PartitionSpec
 from icebergds.spec.schema import Schema
 from icebergds.spec.sort import SortOrder
 from icebergds.write.fanout import FanoutSettings, FanoutWriter, merged
-from icebergds.write.files import TaskFiles
+from icebergds.write.files import FileKind, TaskAttempt, TaskFiles
 from icebergds.write.locations import FileNames, LocationProvider
 from icebergds.write.matching import Matching
 from icebergds.write.partitioning import Partitioner, plan_partitioning
+from icebergds.write.rolling import NewFiles
 from icebergds.write.sorting import RowOrder, plan_order
 
 # Batches are gathered before they are split, or each of many partitions would get a few rows.
@@ -119,19 +120,43 @@ def write_batches(
     Raises:
         InvalidDataError: a required field is null, or a value does not fit.
     """
-    names = FileNames(partition_id, attempt_id, plan.operation_id, plan.file_format)
-    files = TaskFiles(plan.io, plan.locations, names, plan.schema, plan.spec, plan.properties)
+    attempt = start_attempt(plan, partition_id=partition_id, attempt_id=attempt_id)
+    try:
+        return write_rows(plan, data_files(plan, attempt), _matched(plan.matching, batches))
+    except BaseException:
+        attempt.discard()
+        raise
+
+
+def start_attempt(plan: WritePlan, *, partition_id: int, attempt_id: int) -> TaskAttempt:
+    """A new attempt of a task, without files."""
+    names = FileNames(partition_id, attempt_id, plan.operation_id)
+    return TaskAttempt(plan.io, plan.locations, names, plan.schema)
+
+
+def data_files(plan: WritePlan, attempt: TaskAttempt) -> TaskFiles:
+    """Opens an attempt's data files."""
+    kind = FileKind(plan.schema, plan.spec, plan.file_format, plan.properties)
+    return TaskFiles(attempt, kind)
+
+
+def write_rows(
+    plan: WritePlan, files: NewFiles, batches: Iterable[pa.RecordBatch]
+) -> list[DataFile]:
+    """Writes rows of the plan's schema, each to the file of its partition.
+
+    Args:
+        plan: of the operation.
+        files: opens the files.
+        batches: rows of the Arrow schema `schema_to_arrow(plan.schema)`; what they have behind its
+            columns reaches the files' writers with them.
+    """
     writer = FanoutWriter(
         files, plan.fanout, plan.target_file_size, order=plan.order, sort=plan.sort
     )
-    try:
-        matched = _matched(plan.matching, batches)
-        for batch in matched if plan.partitioner.is_trivial else _gathered(matched):
-            _write_split(plan.partitioner, writer, batch)
-        return writer.close()
-    except BaseException:
-        files.discard()
-        raise
+    for batch in batches if plan.partitioner.is_trivial else _gathered(batches):
+        _write_split(plan.partitioner, writer, batch)
+    return writer.close()
 
 
 def _write_split(partitioner: Partitioner, writer: FanoutWriter, batch: pa.RecordBatch) -> None:

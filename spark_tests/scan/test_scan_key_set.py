@@ -13,8 +13,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from icebergds.errors import UnsupportedFeatureError
+from icebergds.formats import key_hash
 from icebergds.formats.arrow_types import to_arrow
-from icebergds.scan import key_hash, key_index, key_set
+from icebergds.scan import key_index, key_set
 from icebergds.scan.key_set import EqualityKeySet, EqualityKeySetBuilder
 from icebergds.scan.slot_table import FREE, SlotTable
 from icebergds.spec.types import (

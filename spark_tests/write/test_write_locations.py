@@ -101,7 +101,7 @@ def test_a_flag_that_is_no_flag_is_refused() -> None:
 
 def test_names_differ_between_tasks_attempts_operations_and_files() -> None:
     names = {
-        FileNames(task, attempt, operation, FileFormat.PARQUET).name(count)
+        FileNames(task, attempt, operation).name(count, FileFormat.PARQUET)
         for task in (0, 1)
         for attempt in (0, 1)
         for operation in ("x", "y")

@@ -1,8 +1,9 @@
-"""Position delete files: the deleted rows of data files (spec: Position Delete Files)."""
+"""Position delete files, read: the deleted rows of data files (spec: Position Delete Files)."""
 
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Mapping
+from contextlib import suppress
 
 import numpy as np
 import pyarrow as pa
@@ -10,20 +11,16 @@ import pyarrow as pa
 from icebergds.errors import CorruptFileError, InvalidDataError
 from icebergds.expr.nodes import TRUE, BoundPredicate, Expr, Operation
 from icebergds.formats.data_reader import ReadRequest, open_data_file
-from icebergds.formats.positions import Positions, PositionSet
+from icebergds.formats.positions import PositionCollector, Positions, PositionSet
 from icebergds.io.fileio import FileIO
-from icebergds.spec.manifest import FileFormat
+from icebergds.spec.manifest import DataFile, FileFormat
 from icebergds.spec.name_mapping import MappedField, NameMapping
 from icebergds.spec.reserved import DELETE_FILE_PATH, DELETE_POS
 from icebergds.spec.schema import Schema
 
-__all__ = ["PositionSet", "positions_nbytes", "read_position_deletes"]
-
 _SCHEMA = Schema((DELETE_FILE_PATH, DELETE_POS))
 # Some writers give the columns names, but no ids.
 _NAMES = NameMapping(tuple(MappedField((field.name,), field.field_id) for field in _SCHEMA.fields))
-# More positions of one data file are packed, so that memory stays near that of the result.
-_PACKED_AT = 1 << 20
 # Longer lists of paths do not tell row groups apart.
 _MOST_FILTERED_PATHS = 100
 
@@ -52,7 +49,7 @@ def read_position_deletes(
             or a path that is not UTF-8.
         MissingFileError: there is no such file.
     """
-    collected: dict[str, _Collected] = {}
+    collected: dict[str, PositionCollector] = {}
     request = ReadRequest(_SCHEMA, row_filter=_filter(paths))
     try:
         with open_data_file(
@@ -60,7 +57,7 @@ def read_position_deletes(
         ) as reader:
             for read in reader.batches(request):
                 for path, positions in _by_path(read.batch, paths, location):
-                    collected.setdefault(path, _Collected()).add(positions)
+                    collected.setdefault(path, PositionCollector()).add(positions)
     except InvalidDataError as error:
         raise CorruptFileError(f"{location} is no position delete file: {error}") from error
     return {path: positions.result() for path, positions in collected.items()}
@@ -71,30 +68,39 @@ def positions_nbytes(deletes: Mapping[str, PositionSet]) -> int:
     return sum(len(path) + positions.nbytes for path, positions in deletes.items())
 
 
-class _Collected:
-    """Positions of one data file, as they come."""
+def positions_by_path(paths: pa.Array, positions: Positions) -> Iterator[tuple[str, Positions]]:
+    """The positions of each path, in their order and in memory of their own.
 
-    __slots__ = ("_packed", "_pending", "_pending_count")
+    Args:
+        paths: strings, without nulls.
+        positions: as many.
+    """
+    if not len(paths):
+        return
+    encoded = paths.dictionary_encode()
+    codes = encoded.indices.to_numpy()
+    # Codes count up in the order of first appearance, so grouped rows have ascending codes.
+    if (codes[1:] < codes[:-1]).any():
+        order = codes.argsort(kind="stable")
+        codes, positions = codes[order], positions[order]
+    starts = np.flatnonzero(np.diff(codes, prepend=-1))
+    named = encoded.dictionary.to_pylist()
+    for path, part in zip(named, np.split(positions, starts[1:]), strict=True):
+        # A copy, so that the batch can go.
+        yield path, part.copy()
 
-    def __init__(self) -> None:
-        self._packed: list[PositionSet] = []
-        self._pending: list[Positions] = []
-        self._pending_count = 0
 
-    def add(self, positions: Positions) -> None:
-        self._pending.append(positions)
-        self._pending_count += len(positions)
-        if self._pending_count >= _PACKED_AT:
-            self._pack()
-
-    def result(self) -> PositionSet:
-        self._pack()
-        return PositionSet.union(self._packed)
-
-    def _pack(self) -> None:
-        if self._pending:
-            self._packed.append(PositionSet.of(np.concatenate(self._pending)))
-            self._pending, self._pending_count = [], 0
+def only_data_path(delete_file: DataFile) -> str | None:
+    """The one data file that a position delete file is about, where its metadata proves it."""
+    if delete_file.referenced_data_file is not None:
+        return delete_file.referenced_data_file
+    lower = delete_file.lower_bounds.get(DELETE_FILE_PATH.field_id)
+    upper = delete_file.upper_bounds.get(DELETE_FILE_PATH.field_id)
+    # An upper bound that was truncated is greater than the lower bound: equality means exact.
+    if lower is not None and lower == upper:
+        with suppress(UnicodeDecodeError):
+            return lower.decode()
+    return None
 
 
 def _filter(paths: Collection[str] | None) -> Expr:
@@ -114,18 +120,9 @@ def _by_path(
     positions = batch.column(1).to_numpy()
     if positions.min() < 0:
         raise CorruptFileError(f"{location} holds the negative position {positions.min()}")
-    encoded = batch.column(0).dictionary_encode()
-    codes = encoded.indices.to_numpy()
-    # Codes count up in the order of first appearance, so grouped rows have ascending codes.
-    if (codes[1:] < codes[:-1]).any():
-        order = codes.argsort(kind="stable")
-        codes, positions = codes[order], positions[order]
-    starts = np.flatnonzero(np.diff(codes, prepend=-1))
     try:
-        named = encoded.dictionary.to_pylist()
+        for path, part in positions_by_path(batch.column(0), positions):
+            if paths is None or path in paths:
+                yield path, part
     except UnicodeDecodeError as error:
         raise CorruptFileError(f"{location} holds a path that is not UTF-8: {error}") from error
-    for path, part in zip(named, np.split(positions, starts[1:]), strict=True):
-        if paths is None or path in paths:
-            # A copy, so that the batch can go.
-            yield path, part.copy()

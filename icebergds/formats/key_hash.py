@@ -14,15 +14,17 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from icebergds.scan.key_columns import KeyColumn, Lane, Mask
-from icebergds.scan.slot_table import FREE
+from icebergds.formats.key_columns import KeyColumn, Lane, Mask
 
 Hashes = npt.NDArray[np.uint64]
 _Rows = slice | npt.NDArray[np.intp]
 _Lengths = npt.NDArray[np.int64]
 
+NO_HASH = np.uint64(2**64 - 1)
+"""What is never a hash: tables mark free slots with it."""
+
 _HALF = np.uint64(32)
-_GREATEST = FREE - np.uint64(1)
+_GREATEST = NO_HASH - np.uint64(1)
 # A null is not hashed like 0 or the empty string.
 _NULL_WORD = np.uint64(0x9E37_79B9_7F4A_7C15)
 # Longer texts have their other words folded at once, however long they are.
@@ -73,7 +75,7 @@ def unmix(mixed: Hashes, multiplier: np.uint64) -> Hashes:
 
 
 def hash_columns(columns: Sequence[KeyColumn], length: int, seed: int) -> Hashes:
-    """A hash for each row of the columns, never `FREE`; equal keys have equal hashes."""
+    """A hash for each row of the columns, never `NO_HASH`; equal keys have equal hashes."""
     hashes = np.zeros(length, dtype=np.uint64)
     for index, column in enumerate(columns):
         first = index * _COLUMN_STRIDE

@@ -15,10 +15,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from icebergds.errors import CorruptFileError, MissingFileError
-from icebergds.formats.positions import PositionSet
+from icebergds.formats import positions
+from icebergds.formats.position_deletes import positions_nbytes, read_position_deletes
+from icebergds.formats.positions import PositionCollector, PositionSet
 from icebergds.io.fileio import FileIO
-from icebergds.scan import position_deletes
-from icebergds.scan.position_deletes import positions_nbytes, read_position_deletes
 from icebergds.spec.manifest import FileFormat
 
 _PATH_ID, _POS_ID = 2147483546, 2147483545
@@ -105,6 +105,24 @@ def test_a_union_holds_what_any_part_holds(parts: list[list[int]]) -> None:
 
 
 @settings(deadline=None, max_examples=50)
+@given(_SETS, st.lists(st.integers(0, 25_000), max_size=50))
+def test_any_positions_are_looked_up(positions: list[int], asked: list[int]) -> None:
+    asked += positions[::3]
+    found = PositionSet.of(positions).contains(np.array(asked, np.int64))
+    assert found.tolist() == [position in set(positions) for position in asked]
+
+
+@given(st.lists(_SETS, max_size=6), st.sampled_from([1, 10, 1 << 20]))
+def test_gathered_positions_are_counted_and_kept_once(parts: list[list[int]], limit: int) -> None:
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(positions, "_PACKED_AT", limit)
+        collector = PositionCollector()
+        for part in parts:
+            collector.add(np.array(part[::-1], np.int64))
+        assert collector.added == sum(map(len, parts))
+        assert collector.result() == PositionSet.of([p for part in parts for p in part])
+
+
 @given(_SETS, st.sampled_from([1, 8, 100, 4096]))
 def test_split_positions_are_all_positions(positions: list[int], size: int) -> None:
     parts = list(PositionSet.of(positions).split(size))
@@ -191,7 +209,7 @@ def test_many_wanted_files_are_found(tmp_path: Path) -> None:
 def test_positions_are_packed_while_reading(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(position_deletes, "_PACKED_AT", 3)
+    monkeypatch.setattr(positions, "_PACKED_AT", 3)
     rows = [(name, pos) for pos in range(50) for name in ("a", "b")]
     location = _write(tmp_path / "d.parquet", rows, FileFormat.PARQUET)
     assert _plain(read_position_deletes(FileIO(), location, FileFormat.PARQUET)) == _model(rows)
