@@ -57,7 +57,9 @@ def filter_manifests(
     """
 
     def filtered(manifest: ManifestFile) -> tuple[ManifestFile, Sequence[DataFile]]:
-        own_key = ("filtered", manifest.manifest_path, base.metadata.format_version, key)
+        # Row ids that another commit has assigned meanwhile must not be assigned again.
+        source = (manifest.manifest_path, manifest.first_row_id)
+        own_key = ("filtered", source, base.metadata.format_version, key)
         return work.once(own_key, lambda: _filter(work, base, manifest, selections))
 
     live = [m for m in manifests if m.added_files_count or m.existing_files_count]

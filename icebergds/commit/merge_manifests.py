@@ -54,7 +54,9 @@ def _packed_from_end(manifests: Sequence[ManifestFile], target: int) -> list[lis
 
 
 def _merged(work: Workspace, base: CommitBase, manifests: Sequence[ManifestFile]) -> ManifestFile:
-    key = ("merged", base.metadata.format_version, *(m.manifest_path for m in manifests))
+    # Row ids that another commit has assigned meanwhile must not be assigned again.
+    parts = ((m.manifest_path, m.first_row_id) for m in manifests)
+    key = ("merged", base.metadata.format_version, *parts)
     return work.once(key, lambda: _merge(work, base, manifests))
 
 

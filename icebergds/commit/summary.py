@@ -74,9 +74,9 @@ def complete_summary(
         if total >= 0:
             totals[name] = str(total)
     return {
-        "operation": operation,
         "engine-name": "icebergds",
         **properties,
+        "operation": operation,
         **changes,
         **totals,
     }

@@ -2,24 +2,48 @@
 
 from __future__ import annotations
 
+import json
+
 from icebergds.errors import InvalidMetadataError
 from icebergds.spec.reserved import MAX_TABLE_FIELD_ID, is_reserved
 from icebergds.spec.schema import Schema
-from icebergds.spec.types import NestedField, StructType, TypeId, is_scalar, walk
+from icebergds.spec.schema_json import schema_from_json, schema_to_json
+from icebergds.spec.types import (
+    DecimalType,
+    FixedType,
+    IcebergType,
+    ListType,
+    MapType,
+    NestedField,
+    StructType,
+    TypeId,
+    children,
+    is_scalar,
+    walk,
+)
 
 
 def check_schema(schema: Schema, format_version: int) -> None:
     """Raises InvalidMetadataError where a table of a format version cannot have a schema."""
     _check_ids(schema)
     _check_names(schema)
+    for field in schema.fields:
+        if _levels(field.field_type) > _DEEPEST:
+            raise InvalidMetadataError(
+                f"column {field.name!r} is nested deeper than {_DEEPEST} levels of Parquet, which "
+                "its readers refuse; a list or map takes two"
+            )
     for field in walk(schema.fields):
         problem = _field_problem(field, format_version)
         if problem is not None:
             raise InvalidMetadataError(f"column {schema.find_name(field.field_id)!r} {problem}")
+    _check_readable(schema)
     for field_id in schema.identifier_field_ids:
         _check_identifier(schema, field_id)
 
 
+# Arrow opens no Parquet file that has more.
+_DEEPEST = 99
 _SINCE_V3 = frozenset(
     {
         TypeId.TIMESTAMP_NS,
@@ -32,6 +56,32 @@ _SINCE_V3 = frozenset(
 )
 _NULL_DEFAULTS = frozenset({TypeId.UNKNOWN, TypeId.VARIANT, TypeId.GEOMETRY, TypeId.GEOGRAPHY})
 _NO_IDENTIFIERS = frozenset({TypeId.FLOAT, TypeId.DOUBLE})
+
+
+def _levels(field_type: IcebergType) -> int:
+    """How many groups and leaves a column has one below the other in Parquet."""
+    deepest = 0
+    waiting = [(field_type, 0)]
+    while waiting:
+        inner, outer = waiting.pop()
+        level = outer + (2 if isinstance(inner, ListType | MapType) else 1)
+        deepest = max(deepest, level)
+        waiting += [(child.field_type, level) for child in children(inner)]
+    return deepest
+
+
+def _check_readable(schema: Schema) -> None:
+    """Metadata that cannot be read again would be the end of the table."""
+    try:
+        read = schema_from_json(json.loads(json.dumps(schema_to_json(schema))))
+    except (InvalidMetadataError, TypeError, ValueError, RecursionError) as error:
+        raise InvalidMetadataError(f"the schema cannot be stored in metadata: {error}") from error
+    for field, again in zip(walk(schema.fields), walk(read.fields), strict=True):
+        if field != again:
+            raise InvalidMetadataError(
+                f"column {schema.find_name(field.field_id)!r} cannot be stored in metadata: "
+                f"{field} would be read as {again}"
+            )
 
 
 def _check_ids(schema: Schema) -> None:
@@ -63,6 +113,15 @@ def _check_names(schema: Schema) -> None:
 
 
 def _field_problem(field: NestedField, format_version: int) -> str | None:
+    match field.field_type:
+        case DecimalType(precision=precision, scale=scale) if not (
+            1 <= precision <= 38 and 0 <= scale <= precision
+        ):
+            return (
+                f"is of type {field.field_type}, whose scale must be 0 to its precision, at most 38"
+            )
+        case FixedType(length=length) if length < 1:
+            return f"is of type {field.field_type}, which must have a length of at least 1"
     type_id = field.field_type.type_id if is_scalar(field.field_type) else None
     if type_id in _SINCE_V3 and format_version < 3:
         return (

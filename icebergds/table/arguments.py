@@ -20,9 +20,9 @@ def path_argument(name: str, value: Any) -> str:
 
 def text_argument(name: str, value: Any) -> str | None:
     """A text, or None."""
-    if value is None or isinstance(value, str):
-        return value
-    raise _wrong(name, value, "text")
+    if value is not None and not isinstance(value, str):
+        raise _wrong(name, value, "text")
+    return None if value is None else _encodable(name, value)
 
 
 def integer_argument(name: str, value: Any) -> int | None:
@@ -62,7 +62,15 @@ def _as_text(name: str, value: Any) -> str:
         return str(value).lower()
     if not isinstance(value, str | int | float):
         raise _wrong(name, value, "text")
-    return str(value)
+    return _encodable(name, str(value))
+
+
+def _encodable(name: str, text: str) -> str:
+    try:
+        text.encode()
+    except UnicodeEncodeError as error:
+        raise InvalidOptionError(f"{name} = {text!r} is no text of Unicode: {error}") from error
+    return text
 
 
 def _wrong(name: str, value: Any, expected: str) -> InvalidOptionError:

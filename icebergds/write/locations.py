@@ -8,7 +8,7 @@ from typing import Any
 
 import mmh3
 
-from icebergds.errors import UnsupportedFeatureError
+from icebergds.errors import InvalidOptionError, UnsupportedFeatureError
 from icebergds.spec.manifest import FileContent, FileFormat
 from icebergds.spec.partition import PartitionSpec, partition_path
 from icebergds.spec.schema import Schema
@@ -56,7 +56,7 @@ class LocationProvider:
 
         Raises:
             UnsupportedFeatureError: they name an implementation of their own.
-            InvalidOptionError: a property is neither true nor false.
+            InvalidOptionError: a property is neither true nor false, or no absolute location.
         """
         for name in _IMPLEMENTATIONS:
             if name in properties:
@@ -69,6 +69,11 @@ class LocationProvider:
         names = (DATA_PATH, _OBJECT_PATH, _FOLDER_PATH) if hashed else (DATA_PATH, _FOLDER_PATH)
         chosen = next((properties[name] for name in names if name in properties), f"{table}/data")
         data_location = chosen.rstrip("/")
+        if "://" not in data_location and not data_location.startswith(("/", "file:")):
+            raise InvalidOptionError(
+                f"table property {DATA_PATH} = {chosen!r}: expected an absolute location, such as "
+                f"{table}/data"
+            )
         if not hashed:
             return cls(data_location)
         context = "" if data_location.startswith(table) else _last_directories(table)

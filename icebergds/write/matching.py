@@ -76,7 +76,9 @@ class Matching:
         Raises:
             InvalidDataError: a required field is null, or a value does not fit.
         """
-        columns = [slot.take(batch.columns, batch.num_rows, 0) for slot in self._slots]
+        # Each call of `columns` wraps all of them anew.
+        given = batch.columns
+        columns = [slot.take(given, batch.num_rows, 0) for slot in self._slots]
         return pa.RecordBatch.from_arrays(columns, schema=self._target)
 
 

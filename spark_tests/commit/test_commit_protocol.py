@@ -20,6 +20,7 @@ from icebergds.commit.options import CommitOptions
 from icebergds.commit.partition_summaries import partition_summaries
 from icebergds.commit.snapshot_commit import commit_snapshot
 from icebergds.errors import InvalidOptionError, UnsupportedFeatureError, ValidationError
+from icebergds.spec.partition import PartitionSpec
 from icebergds.spec.requirements import AssertRefSnapshotId, AssertTableUuid
 from icebergds.spec.snapshot import RefType, SnapshotRef
 from icebergds.spec.types import (
@@ -32,7 +33,7 @@ from icebergds.spec.types import (
     NestedField,
     StructType,
 )
-from icebergds.spec.updates import AddSnapshot, SetSnapshotRef
+from icebergds.spec.updates import AddSnapshot, SetSnapshotRef, UpgradeFormatVersion
 from icebergds.spec.values import from_bytes
 
 
@@ -156,3 +157,39 @@ def test_summaries_hold_every_value(
     else:
         assert from_bytes(field_type, summary.lower_bound or b"") == min(known)
         assert from_bytes(field_type, summary.upper_bound or b"") == max(known)
+
+
+def test_row_ids_that_another_commit_assigned_are_kept_by_the_next_attempt(tmp_path: Path) -> None:
+    """The first attempt merges manifests of version 2, which have no row ids yet."""
+    table = create_table(tmp_path / "t", spec=PartitionSpec(0))
+    for first in range(4):
+        table.commit(FastAppend((table.file([10 * first, 10 * first + 1], None),)))
+    longest = max(manifest.manifest_length for manifest in table.manifests())
+    table.change(UpgradeFormatVersion(3))
+    table.set(commit__manifest__target_size_bytes=int(2.2 * longest))
+    other = FastAppend((table.file([100], None),))
+    mine = Append((table.file([200], None),))
+    assigned: dict[str, int | None] = {}
+
+    def commit_other() -> None:
+        table.commit(other)
+        assigned.update(_first_row_ids(table))
+
+    operations = InterleavedOperations(table.operations, [commit_other])
+    commit_snapshot(operations, mine, CommitOptions())
+    found = _first_row_ids(table)
+    assert operations.attempts == 2
+    assert {path: found[path] for path in assigned} == assigned
+
+
+def _first_row_ids(table: CommitTable) -> dict[str, int | None]:
+    files = (planned.entry.data_file for planned in table.files())
+    return {file.file_path: file.first_row_id for file in files}
+
+
+def test_what_a_snapshot_did_is_not_for_its_properties_to_say(tmp_path: Path) -> None:
+    table = create_table(tmp_path / "t")
+    properties = {"operation": "nightly-load", "app-id": "a1"}
+    done = table.commit(Append((table.file([1]),)), snapshot_properties=properties).snapshot
+    assert done.operation == "append"
+    assert done.summary["app-id"] == "a1"

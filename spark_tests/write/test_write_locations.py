@@ -109,3 +109,9 @@ def test_names_differ_between_tasks_attempts_operations_and_files() -> None:
     }
     assert len(names) == 16
     assert "00001-0-x-00001.parquet" in names
+
+
+@pytest.mark.parametrize("path", ["", "relative/dir", "./data"])
+def test_a_location_of_data_is_absolute(path: str) -> None:
+    with pytest.raises(InvalidOptionError, match=r"write\.data\.path.*expected an absolute"):
+        LocationProvider.of("/t", {"write.data.path": path})
