@@ -109,8 +109,9 @@ def project_columns(
         field_id = _resolve(metadata, available, name)
         top = (field_id, *available.ancestors(field_id))[-1]
         wanted.setdefault(top, set()).add(field_id)
+    tops = {field.field_id: Schema((field,)) for field in available.fields}
     return Schema(
-        tuple(field for ids in wanted.values() for field in available.select(ids).fields),
+        tuple(field for top, ids in wanted.items() for field in tops[top].select(ids).fields),
         schema.schema_id,
     )
 
