@@ -91,8 +91,7 @@ def _no_struct(name: str, outer: tuple[str, ...], outer_type: IcebergType) -> In
     column = quote_name(outer)
     if is_scalar(outer_type):
         return InvalidFilterError(
-            f"column {name} does not exist: {column} is {outer_type} and has no"
-            " fields"
+            f"column {name} does not exist: {column} is {outer_type} and has no fields"
         )
     return InvalidFilterError(
         f"column {name} lies inside {column}, a list or map, of which a row holds"

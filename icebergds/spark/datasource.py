@@ -26,10 +26,14 @@ from icebergds.table.read_options import ReadOptions, parse_read_options
 from icebergds.table.time_travel import resolve_snapshot
 
 if TYPE_CHECKING:
+    import pyarrow as pa
+
     from icebergds.commit.operations import TableState
+    from icebergds.spark.delta_writer import DeltaWriter
     from icebergds.spark.reader import IcebergReader
     from icebergds.spark.writer import IcebergWriter
     from icebergds.spec.snapshot import Snapshot
+    from icebergds.table.write_options import WriteOptions
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,7 +93,7 @@ class IcebergDataSource(DataSource):
         kind = PushdownReader if options.pushdown else IcebergReader
         return kind(plan, partial(plan_shares, options, state, snapshot))
 
-    def writer(self, schema: StructType, overwrite: bool) -> IcebergWriter:
+    def writer(self, schema: StructType, overwrite: bool) -> IcebergWriter | DeltaWriter:
         """The writer of a DataFrame, once it is certain that its rows fit the table."""
         from icebergds.spark.incoming import (
             iceberg_schema,
@@ -104,6 +108,8 @@ class IcebergDataSource(DataSource):
         options = parse_write_options(self.options)
         incoming = incoming_arrow_schema(schema)
         columns = optional_columns(iceberg_schema(schema))
+        if options.row_change is not None:
+            return _delta_writer(options, incoming, columns, overwrite)
         write = prepare_write(options, incoming, columns, overwrite=overwrite)
         log_cost(write)
         return IcebergWriter(write)
@@ -139,6 +145,26 @@ class IcebergDataSource(DataSource):
         snapshot_id = None if snapshot is None else snapshot.snapshot_id
         self._pin = _Pin(state.metadata_location, snapshot_id, schema.schema_id)
         return state, snapshot, schema
+
+
+def _delta_writer(
+    options: WriteOptions, incoming: pa.Schema, columns: Schema, overwrite: bool
+) -> DeltaWriter:
+    from icebergds.spark.delta_writer import DeltaWriter
+    from icebergds.table.key_changes import prepare_key_change
+    from icebergds.table.row_change_options import BY_KEY
+    from icebergds.table.row_changes import prepare_row_change
+
+    change = options.row_change
+    assert change is not None, "appends have another writer"
+    if overwrite:
+        raise InvalidOptionError(
+            f"option 'write-operation' = {str(change.operation)!r} changes single rows, which "
+            "needs mode('append'), not mode('overwrite')"
+        )
+    if change.operation in BY_KEY:
+        return DeltaWriter(*prepare_key_change(options, change, incoming, columns))
+    return DeltaWriter(*prepare_row_change(options, change, incoming))
 
 
 def _unshadowed(state: TableState, schema: Schema) -> tuple[NestedField, ...]:

@@ -66,7 +66,7 @@ def distribute(
     """
     if mode == "none":
         return df
-    parts = _parts(df, schema, spec)
+    parts = partition_values(df, schema, spec)
     keys = _sort_keys(df, schema, sort_order)
     if mode == "range" and (parts or keys):
         ordered = [part.asc_nulls_first() for part in parts] + keys
@@ -82,12 +82,12 @@ def sort_within_tasks(
     """The rows of each task sorted by partition, then by the table's sort order."""
     if not sort_order.is_sorted:
         return df
-    ordered = [part.asc_nulls_first() for part in _parts(df, schema, spec)]
+    ordered = [part.asc_nulls_first() for part in partition_values(df, schema, spec)]
     ordered += _sort_keys(df, schema, sort_order)
     return df.sortWithinPartitions(*ordered) if ordered else df
 
 
-def _parts(df: DataFrame, schema: Schema, spec: PartitionSpec) -> list[Column]:
+def partition_values(df: DataFrame, schema: Schema, spec: PartitionSpec) -> list[Column]:
     """What tells the partitions of the rows apart."""
     return [
         _value(schema, part.source_id, part.transform)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from datetime import date
 from difflib import get_close_matches
 from typing import Any, TypeVar
@@ -39,7 +39,7 @@ def parse(
         raise InvalidOptionError(f"option {name!r} = {text!r}: {error}") from None
 
 
-def refuse_unknown(given: Mapping[str, str], known: Sequence[str], prefixes: Sequence[str]) -> None:
+def refuse_unknown(given: Iterable[str], known: Sequence[str], prefixes: Sequence[str]) -> None:
     """Raises InvalidOptionError for a name that is not known; suggests the nearest.
 
     Args:

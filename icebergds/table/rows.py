@@ -10,6 +10,9 @@ import pyarrow as pa
 from icebergds.commit.snapshot_commit import Committed
 from icebergds.formats.file_schema import schema_from_arrow
 from icebergds.table.address import TableAddress
+from icebergds.table.key_changes import prepare_key_change
+from icebergds.table.row_changes import commit_delta
+from icebergds.table.row_counts import RowCounts, counts_of_summary
 from icebergds.table.write_options import parse_write_options
 from icebergds.table.writing import commit_write, prepare_write
 from icebergds.write.task import write_batches
@@ -33,6 +36,24 @@ def write_rows(
     write = prepare_write(parsed, rows.schema, schema_from_arrow(rows.schema), overwrite=overwrite)
     files = write_batches(write.plan, _batches(rows), partition_id=0, attempt_id=0)
     return commit_write(write, files)
+
+
+def change_rows(address: TableAddress, rows: Rows, options: Mapping[str, str]) -> RowCounts:
+    """Changes rows by key and commits that; rows of one key in the order they have.
+
+    Args:
+        options: of the write, without those of the address.
+
+    Errors are those of `prepare_key_change`, `write_keyed_delta` and `commit_delta`.
+    """
+    parsed = parse_write_options({**options, "path": address.path}, address)
+    assert parsed.row_change is not None, "the options say which change"
+    columns = schema_from_arrow(rows.schema)
+    prepared, task = prepare_key_change(parsed, parsed.row_change, rows.schema, columns)
+    done = task(_batches(rows), partition_id=0, attempt_id=0)
+    delta = done[0] if isinstance(done, tuple) else done
+    committed = commit_delta(prepared, [delta])
+    return RowCounts() if committed is None else counts_of_summary(committed.snapshot.summary)
 
 
 def _batches(rows: Rows) -> Iterator[pa.RecordBatch]:

@@ -4,21 +4,18 @@ from __future__ import annotations
 
 import importlib
 import os
+import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
-from icebergds.commit.delete import Delete
 from icebergds.commit.operations import TableState
-from icebergds.commit.options import CommitOptions
-from icebergds.commit.snapshot_commit import commit_snapshot
-from icebergds.errors import InvalidFilterError, InvalidOptionError
-from icebergds.expr.sql import parse_filter
+from icebergds.errors import InvalidFilterError, InvalidOptionError, ValidationError
 from icebergds.io.fileio import FileIO
 from icebergds.spec.metadata import TableMetadata
 from icebergds.spec.partition import PartitionSpec
 from icebergds.spec.schema import Schema
-from icebergds.spec.snapshot import MAIN_BRANCH, Snapshot, SnapshotRef
+from icebergds.spec.snapshot import Snapshot, SnapshotRef
 from icebergds.spec.sort import SortOrder
 from icebergds.table.address import TableAddress
 from icebergds.table.arguments import (
@@ -29,11 +26,17 @@ from icebergds.table.arguments import (
     text_argument,
 )
 from icebergds.table.option_values import storage_properties_of
-from icebergds.table.rows import Rows, write_rows
+from icebergds.table.row_change_options import WriteOperation
+from icebergds.table.row_counts import RowCounts
+from icebergds.table.rows import Rows, change_rows, write_rows
 from icebergds.table.scan import TableScan, listed_names
+from icebergds.table.upgrading import upgrade_table
+from icebergds.table.whole_files import delete_whole_files
 
 if TYPE_CHECKING:
-    from pyspark.sql import DataFrame
+    from pyspark.sql import Column, DataFrame, SparkSession
+
+    from icebergds.spark.row_level.merge import MergeBuilder
 
 
 def load_table(
@@ -202,25 +205,215 @@ class Table:
 
     def delete(
         self,
-        delete_filter: str,
+        condition: str | Column,
         *,
         branch: str | None = None,
         snapshot_properties: Mapping[str, str] | None = None,
-    ) -> None:
-        """Deletes the rows of a filter where that takes whole files, in one commit.
+        options: Mapping[str, str] | None = None,
+        spark: SparkSession | None = None,
+    ) -> RowCounts:
+        """Deletes the rows for which a condition is true, in one commit.
+
+        Where that takes whole files, which metadata tells, they are removed and nothing is read.
+        Else Spark finds the rows, and they go as the table's `write.delete.mode` says: by delete
+        files (`merge-on-read`) or by writing their files anew (`copy-on-write`, the default).
+        Nothing is committed where no row matches.
 
         Args:
-            delete_filter: a Spark SQL condition.
+            condition: SQL, or a column of Spark; it must be deterministic.
+            branch: the branch to commit to; main by default.
+            snapshot_properties: entries of the snapshot's summary.
+            options: further options of the write, such as `isolation-level`.
+            spark: the session that finds rows; the active one by default.
+
+        Returns:
+            How many rows were deleted; where whole files were, those of earlier deletes included.
 
         Raises:
-            ValidationError: the filter selects only some rows of a file.
+            InvalidFilterError: the condition does not fit the table, or is not deterministic.
+            InvalidOptionError: it is neither SQL nor a column, or there is no Spark session.
+            UnsupportedFeatureError: `merge-on-read` in format version 1.
+            ValidationError: others changed what was read (`write.delete.isolation-level`).
             CommitConflictError, CommitStateUnknownError: as for `append`.
+            PySparkException: the job failed; its message is that of our error.
         """
-        action = Delete(parse_filter(delete_filter), case_sensitive=False)
-        options = CommitOptions(
-            branch or MAIN_BRANCH, None, snapshot_properties or {}, self.metadata.table_uuid
-        )
-        self._state = commit_snapshot(self._address.operations(), action, options).state
+        given = _options(options, snapshot_properties, branch=branch)
+        whole: RowCounts | None = None
+        if isinstance(condition, str):
+            zoned = {**_session_zone(spark), **given}
+            self._state, whole = delete_whole_files(
+                self._address, self._current(), condition, zoned
+            )
+        else:
+            self._state = self._current()
+        if whole is not None:
+            return whole
+        rows = importlib.import_module("icebergds.spark.row_level.delete")
+        return self._changed(rows.delete_rows(self._target("delete", given, spark), condition))
+
+    def update(
+        self,
+        set: Mapping[str, str | Column],
+        where: str | Column | None = None,
+        *,
+        branch: str | None = None,
+        snapshot_properties: Mapping[str, str] | None = None,
+        options: Mapping[str, str] | None = None,
+        spark: SparkSession | None = None,
+    ) -> RowCounts:
+        """Gives columns new values in the rows for which a condition is true, in one commit.
+
+        The table's `write.update.mode` says how, as for `delete`. Rows keep their `_row_id`.
+
+        Args:
+            set: values by columns, also dotted for fields of structs; SQL or columns of Spark,
+                computed from the row as it was.
+            where: SQL, or a column of Spark; all rows by default.
+
+        Other arguments and errors are those of `delete`.
+
+        Raises:
+            InvalidDataError: a column is unknown or set twice, or a value does not fit it.
+
+        >>> table.update({"price": "price * 2"}, "region = 'eu'")  # doctest: +SKIP
+        """
+        given = _options(options, snapshot_properties, branch=branch)
+        rows = importlib.import_module("icebergds.spark.row_level.update")
+        self._state = self._current()
+        return self._changed(rows.update_rows(self._target("update", given, spark), set, where))
+
+    def merge(
+        self,
+        source: DataFrame,
+        on: str | Column | Sequence[str],
+        *,
+        source_alias: str = "source",
+        target_alias: str = "target",
+        branch: str | None = None,
+        snapshot_properties: Mapping[str, str] | None = None,
+        options: Mapping[str, str] | None = None,
+    ) -> MergeBuilder:
+        """Begins a merge: rows of this table are changed by the rows of a DataFrame.
+
+        The table's `write.merge.mode` says how, as for `delete`. Updated rows keep their `_row_id`.
+        A row that two rows of the source change is an error.
+
+        Args:
+            source: the rows.
+            on: which rows match: SQL or a column on both sides by their aliases, or names of
+                columns that are equal.
+            source_alias, target_alias: what the sides are called in conditions and values.
+
+        Other arguments and errors are those of `delete`.
+
+        >>> (  # doctest: +SKIP
+        ...     table.merge(updates, "target.id = source.id")
+        ...     .when_matched_delete("source.gone")
+        ...     .when_matched_update({"name": "source.name"})
+        ...     .when_not_matched_insert_all("not source.gone")
+        ...     .execute()
+        ... )
+        """
+        given = _options(options, snapshot_properties, branch=branch)
+        builder = importlib.import_module("icebergds.spark.row_level.merge").MergeBuilder
+
+        def target() -> Any:
+            self._state = self._current()
+            return self._target("merge", given, source.sparkSession)
+
+        built: MergeBuilder = builder(target, self._changed, source, on, source_alias, target_alias)
+        return built
+
+    def upsert(
+        self,
+        df: Rows | DataFrame,
+        keys: Sequence[str] | str | None = None,
+        *,
+        order_by: str | None = None,
+        branch: str | None = None,
+        snapshot_properties: Mapping[str, str] | None = None,
+        options: Mapping[str, str] | None = None,
+    ) -> RowCounts:
+        """Adds rows, each in the place of those with the same key, in one commit.
+
+        Nothing is read: older rows go by equality deletes, which later reads apply.
+
+        Args:
+            df: a DataFrame of Spark, or an Arrow table, batch or reader of batches.
+            keys: the columns that tell rows apart; the table's identifier fields by default.
+            order_by: the column whose greatest value wins among new rows of one key, which are an
+                error without it.
+            branch: the branch to commit to; main by default.
+            snapshot_properties: entries of the snapshot's summary.
+            options: further options of the write.
+
+        Returns:
+            How many rows were `upserted`.
+
+        Raises:
+            InvalidOptionError: there are no keys, or they cannot be compared.
+            InvalidDataError: the rows do not fit the table, or two have one key.
+            UnsupportedFeatureError: the table is of format version 1 (`upgrade`).
+            CommitConflictError, CommitStateUnknownError: as for `append`.
+            PySparkException: the job failed; its message is that of our error.
+        """
+        given = _options(options, snapshot_properties, branch=branch)
+        return self._change_by_key("upsert", df, keys, order_by, None, given)
+
+    def delta(
+        self,
+        df: Rows | DataFrame,
+        row_kind_column: str,
+        keys: Sequence[str] | str | None = None,
+        *,
+        order_by: str | None = None,
+        branch: str | None = None,
+        snapshot_properties: Mapping[str, str] | None = None,
+        options: Mapping[str, str] | None = None,
+    ) -> RowCounts:
+        """Applies a stream of changes, in one commit: of the rows of one key, the last one counts.
+
+        Args:
+            row_kind_column: the column that says what a row does: `+I`, `-U`, `+U` or `-D`, or
+                insert, update_before, update_after or delete. It is not written.
+            order_by: the column that says which of the rows of a key is later; by default the
+                order of the frame, which one task then writes alone.
+
+        Other arguments and errors are those of `upsert`. An insert trusts that its key is new.
+        """
+        given = _options(options, snapshot_properties, branch=branch)
+        return self._change_by_key("delta", df, keys, order_by, row_kind_column, given)
+
+    def delete_keys(
+        self,
+        df: Rows | DataFrame,
+        keys: Sequence[str] | str | None = None,
+        *,
+        branch: str | None = None,
+        snapshot_properties: Mapping[str, str] | None = None,
+        options: Mapping[str, str] | None = None,
+    ) -> RowCounts:
+        """Deletes the rows that have the keys of a frame's rows, in one commit, reading nothing.
+
+        Arguments and errors are those of `upsert`.
+
+        Returns:
+            How many keys were `deleted`, whether the table has such rows or not.
+        """
+        given = _options(options, snapshot_properties, branch=branch)
+        return self._change_by_key("delete", df, keys, None, None, given)
+
+    def upgrade(self, format_version: int) -> Table:
+        """Raises the table's format version, here and for all writers; returns this table.
+
+        Version 2 brings delete files, version 3 deletion vectors and row lineage. There is no way
+        back.
+
+        Raises:
+            InvalidOptionError: no such version, or one below the table's.
+        """
+        self._state = upgrade_table(self._address, format_version)
+        return self
 
     def scan(
         self,
@@ -262,6 +455,58 @@ class Table:
             mapping_argument("options", options),
         )
 
+    def _current(self) -> TableState:
+        """The table as it is now.
+
+        Raises:
+            ValidationError: it is another one of the same name.
+        """
+        state = self._address.operations().refresh()
+        known, found = self.metadata.table_uuid, state.metadata.table_uuid
+        if known is not None and found != known:
+            raise ValidationError(
+                f"table {state.name} was dropped and made again since it was loaded: its UUID is "
+                f"{found}, expected {known}; load it again"
+            )
+        return state
+
+    def _target(self, verb: str, options: Mapping[str, str], spark: SparkSession | None) -> Any:
+        target = importlib.import_module("icebergds.spark.row_level.target")
+        return target.make_target(spark, self._address, self._state, verb, options)
+
+    def _change_by_key(
+        self,
+        operation: str,
+        df: Rows | DataFrame,
+        keys: Sequence[str] | str | None,
+        order_by: str | None,
+        row_kind_column: str | None,
+        options: Mapping[str, str],
+    ) -> RowCounts:
+        self._state = self._current()
+        names = names_argument("keys", keys)
+        listed = names if names is None or isinstance(names, str) else listed_names(names)
+        if not isinstance(df, Rows):
+            by_key = importlib.import_module("icebergds.spark.row_level.upsert")
+            target = self._target(operation, options, df.sparkSession)
+            return self._changed(
+                by_key.change_by_key(
+                    target, df, WriteOperation(operation), listed, order_by, row_kind_column
+                )
+            )
+        named = {
+            "write-operation": operation,
+            "upsert-keys": listed,
+            "upsert-order-by": order_by,
+            "row-kind-column": row_kind_column,
+        }
+        given = {name: value for name, value in named.items() if value is not None}
+        return self._changed(change_rows(self._address, df, {**options, **given}))
+
+    def _changed(self, counts: RowCounts) -> RowCounts:
+        self.refresh()
+        return counts
+
     def _write(self, rows: Rows | DataFrame, overwrite: bool, options: Mapping[str, str]) -> None:
         if isinstance(rows, Rows):
             self._state = write_rows(self._address, rows, options, overwrite=overwrite).state
@@ -270,6 +515,15 @@ class Table:
             frames = importlib.import_module("icebergds.spark.frames")
             frames.write_frame(rows, self._address, self._state, options, overwrite=overwrite)
             self.refresh()
+
+
+def _session_zone(spark: SparkSession | None) -> dict[str, str]:
+    """The option `time-zone` of Spark's session, where there is one."""
+    if spark is None and "pyspark" not in sys.modules:
+        return {}
+    target = importlib.import_module("icebergds.spark.row_level.target")
+    zone: str | None = target.session_zone(spark)
+    return {} if zone is None else {"time-zone": zone}
 
 
 def _options(

@@ -22,6 +22,12 @@ from icebergds.table.option_values import (
     refuse_session_tables,
     refuse_unknown,
 )
+from icebergds.table.row_change_options import (
+    INTERNAL_OPTIONS,
+    ROW_CHANGE_OPTIONS,
+    RowChangeOptions,
+    parse_row_change,
+)
 
 _SNAPSHOT_PROPERTY = "snapshot-property."
 _TABLE_PROPERTY = "table-property."
@@ -50,6 +56,7 @@ _KNOWN = (
     "create",
     *_CREATION,
     "location-map",
+    *ROW_CHANGE_OPTIONS,
 )
 
 
@@ -81,6 +88,8 @@ class WriteOptions:
         isolation_level: `none`, `snapshot` or `serializable`.
         file_properties: properties of the table that this write overrides.
         creation: None where the table must be there.
+        row_change: None where rows are appended or overwrite others.
+        write_id: what the snapshot is to be found by; chosen by the write itself if None.
     """
 
     address: TableAddress
@@ -101,6 +110,8 @@ class WriteOptions:
     use_table_distribution: bool = True
     snapshot_properties: Mapping[str, str] = field(default_factory=dict)
     creation: Creation | None = None
+    row_change: RowChangeOptions | None = None
+    write_id: str | None = None
 
 
 def parse_write_options(
@@ -118,7 +129,7 @@ def parse_write_options(
     """
     given = {name.lower(): value for name, value in options.items()}
     refuse_session_tables(given)
-    refuse_unknown(given, _KNOWN, _PREFIXES)
+    refuse_unknown(given.keys() - INTERNAL_OPTIONS, _KNOWN, _PREFIXES)
     path = given.get("path")
     if not path:
         raise InvalidOptionError(
@@ -157,6 +168,8 @@ def parse_write_options(
         use_table_distribution=parse(given, "use-table-distribution-and-ordering", boolean, True),
         snapshot_properties=_with_case(options, _SNAPSHOT_PROPERTY),
         creation=_creation(given, options) if parse(given, "create", boolean, False) else None,
+        row_change=parse_row_change(given),
+        write_id=given.get("write-id"),
     )
 
 

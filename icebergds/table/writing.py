@@ -45,7 +45,7 @@ from icebergds.table.distribution_mode import distribution_mode
 from icebergds.table.write_options import WriteOptions
 from icebergds.write.fanout import FanoutSettings
 from icebergds.write.locations import LocationProvider
-from icebergds.write.matching import plan_matching
+from icebergds.write.matching import Matching, plan_matching
 from icebergds.write.task import WritePlan, plan_write
 
 WRITE_ID = "icebergds.write-id"
@@ -105,17 +105,37 @@ def prepare_write(
     state, new_table = _table(address, options, columns)
     check_branch(state, options.branch)
     if options.merge_schema and new_table is None:
-        state = _with_merged_schema(address.operations(), state, columns)
+        state = with_merged_schema(address.operations(), state, columns)
     metadata = state.metadata
     _check_filter(options, metadata)
-    properties = _file_properties(options, metadata.properties)
     head = metadata.snapshot_by_ref(options.branch) or metadata.current_snapshot()
-    sort_order = metadata.sort_order()
     matching = plan_matching(incoming, metadata.schema(), table=state.name)
+    plan = plan_rows(options, state, matching)
+    return PreparedWrite(
+        address,
+        options,
+        overwrite,
+        plan,
+        new_table,
+        metadata.table_uuid,
+        None if head is None else head.snapshot_id,
+        distribution_mode(options, metadata),
+    )
+
+
+def plan_rows(options: WriteOptions, state: TableState, matching: Matching) -> WritePlan:
+    """How tasks write data files of rows that match, as the table and the options have it.
+
+    Raises:
+        InvalidOptionError: options or properties of the table are malformed.
+        UnsupportedFeatureError: the table has what cannot be written.
+    """
+    metadata, sort_order = state.metadata, state.metadata.sort_order()
+    properties = _file_properties(options, metadata.properties)
     file_format = _file_format(options, metadata.properties)
-    write_properties = WriteProperties.of(properties, metadata.schema(), sort_order)
-    check_data_writer(file_format, metadata.schema(), write_properties, f"table {state.name}")
-    plan = plan_write(
+    write_properties = WriteProperties.of(properties, matching.schema, sort_order)
+    check_data_writer(file_format, matching.schema, write_properties, f"table {state.name}")
+    return plan_write(
         matching,
         io=state.io,
         locations=LocationProvider.of(metadata.location, metadata.properties),
@@ -127,19 +147,9 @@ def prepare_write(
             metadata.properties, TARGET_FILE_SIZE_BYTES, TARGET_FILE_SIZE_BYTES_DEFAULT
         ),
         properties=write_properties,
-        operation_id=str(uuid.uuid4()),
+        operation_id=options.write_id or str(uuid.uuid4()),
         fanout=FanoutSettings(enabled=_fanout(options, metadata.properties)),
         sort=sort_order.is_sorted and options.use_table_distribution,
-    )
-    return PreparedWrite(
-        address,
-        options,
-        overwrite,
-        plan,
-        new_table,
-        metadata.table_uuid,
-        None if head is None else head.snapshot_id,
-        distribution_mode(options, metadata),
     )
 
 
@@ -203,7 +213,7 @@ def _table(
         return new_table.planned(), new_table
 
 
-def _with_merged_schema(
+def with_merged_schema(
     operations: TableOperations, state: TableState, columns: Schema
 ) -> TableState:
     """The table with the columns that it lacked, committed before any row is written."""

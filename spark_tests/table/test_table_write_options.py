@@ -12,6 +12,7 @@ from icebergds.spec.manifest import FileFormat
 from icebergds.table import write_options
 from icebergds.table.address import TableAddress
 from icebergds.table.option_values import boolean, integer, location_map, not_negative, positive
+from icebergds.table.row_change_options import ROW_CHANGE_OPTIONS
 from icebergds.table.write_options import Creation, WriteOptions, parse_write_options
 
 
@@ -65,6 +66,7 @@ def test_every_known_option_has_a_test() -> None:
     elsewhere = {
         *("path", "catalog", "location-map", "create"),
         *("partition-by", "sort-by", "location", "format-version"),
+        *ROW_CHANGE_OPTIONS,
     }
     assert tested | elsewhere == set(write_options._KNOWN)
 

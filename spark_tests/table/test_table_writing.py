@@ -142,9 +142,6 @@ def test_a_delete_removes_whole_files(tmp_path: Path) -> None:
     table.delete("day = 1", snapshot_properties={"why": "asked"})
     assert ids(table) == [2]
     assert (head(table).operation, head(table).summary["why"]) == ("delete", "asked")
-    table.append(rows(5, 6, day=2))
-    with pytest.raises(ValidationError):
-        table.delete("id = 5")
 
 
 def test_a_delete_spares_another_table_of_the_same_name(tmp_path: Path) -> None:

@@ -1,0 +1,1 @@
+"""Changes of single rows by DataFrames: delete, update, merge and upsert."""

@@ -1,0 +1,144 @@
+"""Values of columns as statements write them: `{"price": "price * 2"}` (SQL's store assignment).
+
+A value goes into a column if numbers stay numbers, dates and timestamps stay such, or the column
+is text. What is too large or too long for the column is an error when the row is written.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from pyspark.errors import AnalysisException
+from pyspark.sql import Column, DataFrame
+from pyspark.sql import functions as f
+from pyspark.sql import types as spark
+
+from icebergds.errors import InvalidDataError, InvalidFilterError, InvalidOptionError
+from icebergds.expr.names import quote_name, resolve
+from icebergds.spark.row_level.conditions import as_column, first_line
+from icebergds.spark.row_level.target import Target
+from icebergds.spark.types import spark_type
+from icebergds.spec.types import NestedField
+
+_TIMES = (spark.DateType, spark.TimestampType, spark.TimestampNTZType)
+_PLAIN = (spark.NumericType, spark.BooleanType, spark.StringType, *_TIMES)
+
+
+def plan_assignments(
+    target: Target,
+    values: Mapping[str, str | Column],
+    frame: DataFrame,
+    statement: str,
+    qualify: Callable[[tuple[str, ...]], str] = quote_name,
+) -> dict[str, Column]:
+    """New values by the names of the table's columns, each of its column's type.
+
+    Args:
+        values: by columns, also dotted for fields of structs.
+        frame: what the values are computed of.
+        statement: for messages, such as `update`.
+        qualify: how a column of the table is named in `frame`.
+
+    Raises:
+        InvalidOptionError: no value at all, or one that is neither SQL nor a column.
+        InvalidDataError: a column is unknown or given twice, or a value does not fit it.
+    """
+    if not isinstance(values, Mapping) or not values:
+        raise InvalidOptionError(
+            f'{statement}: expected columns and their values, such as {{"price": "price * 2"}}'
+        )
+    schema = target.schema
+    planned: dict[str, Column] = {}
+    whole: set[str] = set()
+    seen: set[int] = set()
+    for name, value in values.items():
+        field = _field(target, name, statement)
+        what = f"{statement}: {name}"
+        if field.field_id in seen:
+            raise InvalidDataError(f"{what} is set twice")
+        seen.add(field.field_id)
+        new = fitting(frame, as_column(value, what), field, f"{what} of table {target.state.name}")
+        top, *inner = schema.paths_by_id[field.field_id]
+        if top in whole or (not inner and top in planned):
+            raise InvalidDataError(f"{what}: {top} is set both whole and in parts; set it once")
+        if not inner:
+            whole.add(top)
+            planned[top] = new
+            continue
+        struct = planned.get(top, f.col(qualify((top,))))
+        planned[top] = struct.withField(quote_name(inner), new)
+    return planned
+
+
+def fitting(frame: DataFrame, value: Column, field: NestedField, what: str) -> Column:
+    """A value as one of a column's type.
+
+    Args:
+        frame: what the value is computed of.
+        what: the column, for messages.
+
+    Raises:
+        InvalidDataError: its type does not fit, or it does not resolve.
+    """
+    wanted = spark_type(field.field_type)
+    try:
+        found = frame.select(value.alias("value")).schema[0].dataType
+    except AnalysisException as error:
+        raise InvalidDataError(f"{what}: {first_line(error)}") from None
+    if _same(found, wanted):
+        return value
+    if not _assignable(found, wanted):
+        raise InvalidDataError(
+            f"{what} is of type {field.field_type}, and its value of type "
+            f"{found.simpleString()}; cast the value"
+        )
+    if isinstance(found, spark.NullType) or not isinstance(wanted, spark.NumericType):
+        return value.cast(wanted)
+    # Whatever the session says of overflows, no other number is written.
+    cast = value.try_cast(wanted)
+    message = f.concat(
+        f.lit(f"{what} is of type {field.field_type}, which does not hold the value "),
+        value.cast("string"),
+    )
+    failed = f.raise_error(message).cast(wanted)
+    return f.when(value.isNull() | cast.isNotNull(), cast).otherwise(failed)
+
+
+def _field(target: Target, name: Any, statement: str) -> NestedField:
+    if not isinstance(name, str):
+        raise InvalidOptionError(
+            f"{statement}: column {name!r} is a {type(name).__name__}, expected its name as text"
+        )
+    try:
+        return resolve(name, target.schema, case_sensitive=False)
+    except InvalidFilterError as error:
+        text = str(error).replace(" in the filter", "")
+        raise InvalidDataError(f"{statement}: table {target.state.name}: {text}") from None
+
+
+def _same(found: spark.DataType, wanted: spark.DataType) -> bool:
+    return found.simpleString() == wanted.simpleString()
+
+
+def _assignable(found: spark.DataType, wanted: spark.DataType) -> bool:
+    if isinstance(found, spark.NullType) or _same(found, wanted):
+        return True
+    match found, wanted:
+        case spark.ArrayType(), spark.ArrayType():
+            return _assignable(found.elementType, wanted.elementType)
+        case spark.MapType(), spark.MapType():
+            keys = _assignable(found.keyType, wanted.keyType)
+            return keys and _assignable(found.valueType, wanted.valueType)
+        case spark.StructType(), spark.StructType():
+            names = [name.lower() for name in found.names]
+            return names == [name.lower() for name in wanted.names] and all(
+                _assignable(one.dataType, other.dataType)
+                for one, other in zip(found.fields, wanted.fields, strict=True)
+            )
+        case _, spark.StringType():
+            return isinstance(found, _PLAIN)
+        case spark.NumericType(), spark.NumericType():
+            return True
+        case _:
+            return isinstance(found, _TIMES) and isinstance(wanted, _TIMES)

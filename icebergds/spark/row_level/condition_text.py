@@ -1,0 +1,140 @@
+"""Conditions of SQL taken apart as text: into conjuncts, and from the names that aliases qualify.
+
+What a part means is Spark's and the filter's to say; here only names, signs and literals are told
+apart.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+
+from icebergds.errors import InvalidFilterError
+from icebergds.expr.names import split_name
+
+_TOKEN = re.compile(
+    r"""
+      (?P<comment>--|/\*)
+    | (?P<literal>\b[rRxX](?:'[^']*'|"[^"]*")|'(?:[^'\\]|\\.|'')*'|"(?:[^"\\]|\\.|"")*")
+    | (?P<name>`(?:[^`]|``)*`)
+    | (?P<number>\d+(?:\.\d*)?\w*|\.\d+\w*)
+    | (?P<word>\w+)
+    | (?P<space>\s+)
+    | (?P<sign>.)
+    """,
+    re.DOTALL | re.VERBOSE,
+)
+_NAMES = ("name", "word")
+
+
+@dataclass(frozen=True, slots=True)
+class Token:
+    """A piece of text, and what it is: `literal`, `name`, `number`, `word`, `space` or `sign`."""
+
+    kind: str
+    text: str
+
+    def is_word(self, word: str) -> bool:
+        return self.kind == "word" and self.text.upper() == word
+
+
+def conjuncts_of(text: str) -> list[tuple[Token, ...]]:
+    """The conditions that a condition joins by AND; only itself where that is in doubt."""
+    tokens = _tokens(text)
+    if tokens is None:
+        return []
+    parts: list[list[Token]] = [[]]
+    depth = 0
+    is_between = False
+    for token in _unwrapped(tokens):
+        opens = token.text in ("(", "[") or token.is_word("CASE")
+        closes = token.text in (")", "]") or token.is_word("END")
+        depth += (opens and token.kind in ("sign", "word")) - (
+            closes and token.kind in ("sign", "word")
+        )
+        if depth == 0 and token.is_word("OR"):
+            return [tuple(tokens)]
+        if depth == 0 and token.is_word("BETWEEN"):
+            is_between = True
+        elif depth == 0 and token.is_word("AND"):
+            if not is_between:
+                parts.append([])
+                continue
+            is_between = False
+        parts[-1].append(token)
+    return [tuple(part) for part in parts]
+
+
+def without_alias(tokens: tuple[Token, ...], alias: str) -> str:
+    """The text with names that an alias qualifies by themselves."""
+    kept: list[str] = []
+    at = 0
+    while at < len(tokens):
+        if _is_qualifier(tokens, at, alias):
+            at += 2
+            continue
+        kept.append(tokens[at].text)
+        at += 1
+    return "".join(kept).strip()
+
+
+def has_alias(tokens: tuple[Token, ...], alias: str) -> bool:
+    """Whether names are qualified by an alias."""
+    return any(_is_qualifier(tokens, at, alias) for at in range(len(tokens)))
+
+
+def equal_names(tokens: tuple[Token, ...]) -> tuple[tuple[str, ...], tuple[str, ...]] | None:
+    """The parts of the two names that `a.b = c.d` says are equal; None for other conditions."""
+    text = "".join(token.text for token in _unwrapped(tokens) if token.kind != "space")
+    if any(token.kind in ("literal", "number") for token in tokens):
+        return None
+    sides = re.split(r"={1,2}", text)
+    if len(sides) != 2 or re.search(r"[<>!()\[\]+*/%-]", re.sub(r"`[^`]*`", "", text)):
+        return None
+    try:
+        return split_name(sides[0]), split_name(sides[1])
+    except InvalidFilterError:
+        return None
+
+
+def _tokens(text: str) -> tuple[Token, ...] | None:
+    tokens = []
+    for match in _TOKEN.finditer(text):
+        kind = match.lastgroup
+        # Comments, and quotes that are not closed.
+        if kind in (None, "comment") or (kind == "sign" and match.group() in "'\"`"):
+            return None
+        tokens.append(Token(str(kind), match.group()))
+    return tuple(
+        token
+        for at, token in enumerate(tokens)
+        if token.kind != "space" or not _is_beside_dot(tokens, at)
+    )
+
+
+def _is_beside_dot(tokens: list[Token], at: int) -> bool:
+    return any(
+        beside.text == "." for beside in (*tokens[max(at - 1, 0) : at], *tokens[at + 1 : at + 2])
+    )
+
+
+def _unwrapped(tokens: tuple[Token, ...]) -> tuple[Token, ...]:
+    """Tokens without parentheses around all of them."""
+    while True:
+        solid = [at for at, token in enumerate(tokens) if token.kind != "space"]
+        if len(solid) < 2 or tokens[solid[0]].text != "(" or tokens[solid[-1]].text != ")":
+            return tokens
+        depth = 0
+        for at in solid:
+            depth += (tokens[at].text == "(") - (tokens[at].text == ")")
+            if depth == 0 and at != solid[-1]:
+                return tokens
+        tokens = tokens[solid[0] + 1 : solid[-1]]
+
+
+def _is_qualifier(tokens: tuple[Token, ...], at: int, alias: str) -> bool:
+    if tokens[at].kind not in _NAMES or at + 1 >= len(tokens) or tokens[at + 1].text != ".":
+        return False
+    if at and tokens[at - 1].text == ".":
+        return False
+    return split_name(tokens[at].text)[0].lower() == alias.lower()

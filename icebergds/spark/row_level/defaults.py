@@ -1,0 +1,35 @@
+"""Values of columns that an inserted row leaves out (spec: Default values)."""
+
+from __future__ import annotations
+
+import pyarrow as pa
+from pyspark.sql import Column
+from pyspark.sql import functions as f
+
+from icebergds.errors import InvalidDataError, UnsupportedFeatureError
+from icebergds.formats.arrow_types import repeat
+from icebergds.spark.types import spark_type
+from icebergds.spec.types import NestedField, is_scalar
+
+
+def default_column(field: NestedField, what: str) -> Column:
+    """A column's write default, or null.
+
+    Raises:
+        InvalidDataError: the column is required and has no default.
+        UnsupportedFeatureError: the default is that of a nested column.
+    """
+    wanted = spark_type(field.field_type)
+    if field.write_default is None:
+        if field.required:
+            raise InvalidDataError(
+                f"{what}: column {field.name!r} is required and has no write default; give it a "
+                "value"
+            )
+        return f.lit(None).cast(wanted)
+    if not is_scalar(field.field_type):
+        raise UnsupportedFeatureError(
+            f"{what}: column {field.name!r} is nested and has a write default; give it a value"
+        )
+    array: pa.Array = repeat(field.field_type, field.write_default, 1)
+    return f.lit(array[0].as_py()).cast(wanted)

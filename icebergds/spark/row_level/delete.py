@@ -1,0 +1,32 @@
+"""DELETE: rows of a condition, by delete files or by rewriting their files."""
+
+from __future__ import annotations
+
+from pyspark.sql import Column
+from pyspark.sql import functions as f
+
+from icebergds.spark.row_level.conditions import as_column, check_condition, named_columns
+from icebergds.spark.row_level.filters import planning_filter
+from icebergds.spark.row_level.target import FILE, POS, WRITE, Target
+from icebergds.spark.types import spark_schema
+from icebergds.table.row_counts import RowCounts
+
+
+def delete_rows(target: Target, condition: str | Column) -> RowCounts:
+    """Deletes the rows for which a condition is true.
+
+    Raises:
+        InvalidFilterError: the condition does not fit the table, or is not deterministic.
+        InvalidOptionError: it is neither SQL nor a column.
+        PySparkException: the job failed; its message is that of our error.
+    """
+    target.operation()
+    wanted = as_column(condition, "delete: condition")
+    names = [field.name for field in target.schema.fields]
+    empty = target.spark.createDataFrame([], spark_schema(target.schema))
+    check_condition(empty, wanted, "delete: condition")
+    if target.snapshot() is None:
+        return RowCounts()
+    row_filter = planning_filter(target, condition)
+    rows = target.rows(named_columns([condition], names), row_filter).where(wanted)
+    return target.save(rows.select(FILE, POS, f.lit(False).alias(WRITE)), row_filter)

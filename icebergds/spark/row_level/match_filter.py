@@ -1,0 +1,224 @@
+"""What a merge looks at of the table, as far as it can be planned with.
+
+Only what the condition says of the table alone counts, and, where the table is partitioned by
+columns that equal columns of the source, which values those have. Scans then read, and conflicts
+are looked for, in these partitions only.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from datetime import date
+from typing import Any
+
+from pyspark.sql import Column, DataFrame
+from pyspark.sql import functions as f
+from pyspark.sql import types as spark
+
+from icebergds.expr.names import quote_name, split_name
+from icebergds.spark.row_level.condition_text import (
+    conjuncts_of,
+    equal_names,
+    has_alias,
+    without_alias,
+)
+from icebergds.spark.row_level.filters import planning_filter
+from icebergds.spark.row_level.target import Target
+from icebergds.spark.types import spark_schema
+from icebergds.spec.transforms import VoidTransform
+
+# As many values are named one by one.
+_FEW = 200
+_WHOLE_NUMBERS = (spark.ByteType, spark.ShortType, spark.IntegerType, spark.LongType)
+
+
+@dataclass(frozen=True, slots=True)
+class Sides:
+    """The two sides of a merge.
+
+    Attributes:
+        source: the rows that change others.
+        source_alias, target_alias: what the sides are called.
+    """
+
+    target: Target
+    source: DataFrame
+    source_alias: str
+    target_alias: str
+
+
+@dataclass(frozen=True, slots=True)
+class _Pair:
+    """Columns that are equal in rows that match."""
+
+    of_target: str
+    of_source: str
+
+
+def match_filter(sides: Sides, on: Any, by_source: Sequence[Any]) -> tuple[str | None, DataFrame]:
+    """A condition on the table alone that holds for all rows the merge looks at; None for all.
+
+    Args:
+        on: SQL, a column, or names of columns.
+        by_source: the conditions of clauses for rows that no row of the source matches; None for
+            one without a condition.
+
+    Returns:
+        The condition, and the source, whose rows are sure to match no others.
+    """
+    if sides.target.snapshot() is None:
+        return None, sides.source
+    others = [_of_target_alone(sides, condition) for condition in by_source]
+    if None in others:
+        return None, sides.source
+    parts, pairs = _parts(sides, on)
+    source = sides.source
+    for pair in pairs:
+        bounds = _bounds(sides, pair)
+        if bounds is not None and planning_filter(sides.target, bounds.of_target) is not None:
+            parts.append(bounds.of_target)
+            source = source.where(bounds.of_source)
+    if not parts:
+        return None, source
+    matched = " AND ".join(f"({part})" for part in parts)
+    text = " OR ".join([f"({matched})", *(f"({other})" for other in others)])
+    found = planning_filter(sides.target, text)
+    return (found, source) if found is not None else (None, sides.source)
+
+
+def _parts(sides: Sides, on: Any) -> tuple[list[str], list[_Pair]]:
+    """What is asked of the table alone, and which columns are equal."""
+    if isinstance(on, list | tuple):
+        return [], [_Pair(name, name) for name in on]
+    if not isinstance(on, str):
+        return [], []
+    parts: list[str] = []
+    pairs: list[_Pair] = []
+    for tokens in conjuncts_of(on):
+        names = equal_names(tokens)
+        pair = None if names is None else _pair(sides, *names)
+        if pair is not None:
+            pairs.append(pair)
+            continue
+        text = _of_target_alone(sides, "".join(token.text for token in tokens))
+        if text is not None:
+            parts.append(text)
+    return parts, pairs
+
+
+def _of_target_alone(sides: Sides, condition: Any) -> str | None:
+    """A condition that scans of the table are planned with, without the table's alias."""
+    if not isinstance(condition, str):
+        return None
+    parts = conjuncts_of(condition)
+    if not parts or any(has_alias(part, sides.source_alias) for part in parts):
+        return None
+    texts = [without_alias(part, sides.target_alias) for part in parts]
+    return planning_filter(sides.target, " AND ".join(f"({text})" for text in texts))
+
+
+def _pair(sides: Sides, one: tuple[str, ...], other: tuple[str, ...]) -> _Pair | None:
+    for left, right in ((one, other), (other, one)):
+        of_target = _own(left, sides.target_alias, _names(spark_schema(sides.target.schema)))
+        of_source = _own(right, sides.source_alias, _names(sides.source.schema))
+        if of_target is not None and of_source is not None:
+            return _Pair(of_target, of_source)
+    return None
+
+
+def _own(name: tuple[str, ...], alias: str, columns: set[str]) -> str | None:
+    """A name of one side, without its alias; None for one of the other side."""
+    if len(name) > 1 and name[0].lower() == alias.lower():
+        return quote_name(name[1:])
+    return quote_name(name) if len(name) == 1 and name[0].lower() in columns else None
+
+
+def _names(schema: spark.StructType) -> set[str]:
+    return {name.lower() for name in schema.names}
+
+
+@dataclass(frozen=True, slots=True)
+class _Bounds:
+    """What is known of a column of the source.
+
+    Attributes:
+        of_target: what matched rows of the table satisfy.
+        of_source: fails for rows of the source that do not, should it be computed otherwise later.
+    """
+
+    of_target: str
+    of_source: Column
+
+
+def _bounds(sides: Sides, pair: _Pair) -> _Bounds | None:
+    """The values that the source has of a column that partitions the table."""
+    if not _is_partitioned_by(sides.target, pair.of_target):
+        return None
+    types = [
+        _type_of(spark_schema(sides.target.schema), pair.of_target),
+        _type_of(sides.source.schema, pair.of_source),
+    ]
+    if not _are_comparable(types):
+        return None
+    column = f.col(pair.of_source)
+    found = sides.source.select(column.alias("v")).where("v IS NOT NULL").distinct()
+    values = [row[0] for row in found.limit(_FEW + 1).collect()]
+    if not values:
+        return _Bounds("false", _checked(column.isNull(), pair))
+    if len(values) <= _FEW:
+        texts = ", ".join(_literal(value) for value in values)
+        is_in = column.isin(values)
+        return _Bounds(f"{pair.of_target} IN ({texts})", _checked(column.isNull() | is_in, pair))
+    least, greatest = found.agg(f.min("v"), f.max("v")).collect()[0]
+    return _Bounds(
+        f"{pair.of_target} BETWEEN {_literal(least)} AND {_literal(greatest)}",
+        _checked(column.isNull() | column.between(least, greatest), pair),
+    )
+
+
+def _is_partitioned_by(target: Target, name: str) -> bool:
+    schema = target.schema
+    parts = tuple(part.lower() for part in split_name(name))
+    return any(
+        tuple(part.lower() for part in schema.paths_by_id.get(source, ())) == parts
+        for field in target.state.metadata.spec().fields
+        if not isinstance(field.transform, VoidTransform)
+        for source in field.source_ids
+    )
+
+
+def _type_of(schema: spark.StructType, name: str) -> spark.DataType | None:
+    found: spark.DataType = schema
+    for part in split_name(name):
+        if not isinstance(found, spark.StructType):
+            return None
+        types = {field.name.lower(): field.dataType for field in found.fields}
+        if part.lower() not in types:
+            return None
+        found = types[part.lower()]
+    return found
+
+
+def _are_comparable(types: Iterable[spark.DataType | None]) -> bool:
+    """Whether Spark compares values of these types as they are."""
+    kinds = list(types)
+    if all(isinstance(kind, _WHOLE_NUMBERS) for kind in kinds):
+        return True
+    names = {None if kind is None else kind.simpleString() for kind in kinds}
+    return names in ({"string"}, {"date"})
+
+
+def _literal(value: Any) -> str:
+    if isinstance(value, str):
+        escaped = value.replace("\\", "\\\\").replace("'", "\\'")
+        return f"'{escaped}'"
+    return f"DATE'{value.isoformat()}'" if isinstance(value, date) else str(value)
+
+
+def _checked(holds: Column, pair: _Pair) -> Column:
+    message = (
+        f"merge: the source has other values of {pair.of_source} each time it is computed; cache "
+        "it, or write it to a table first"
+    )
+    return f.when(holds, f.lit(True)).otherwise(f.raise_error(f.lit(message)).cast("boolean"))

@@ -1,0 +1,240 @@
+"""The table that a statement changes: what it reads of it, and how its changes are saved."""
+
+from __future__ import annotations
+
+import json
+import uuid
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from pyspark.sql import Column, DataFrame, SparkSession
+from pyspark.sql import functions as f
+
+from icebergds.commit.operations import TableState
+from icebergds.errors import InvalidOptionError, UnsupportedFeatureError
+from icebergds.expr.bind import bind
+from icebergds.expr.names import quote_name
+from icebergds.expr.nodes import TRUE, Expr
+from icebergds.expr.sql import parse_filter
+from icebergds.scan.plan import plan_files
+from icebergds.spark.distribution import partition_values
+from icebergds.spec.schema import Schema
+from icebergds.spec.snapshot import MAIN_BRANCH, Snapshot
+from icebergds.spec.types import VARIANT, is_scalar
+from icebergds.table.address import TableAddress
+from icebergds.table.row_change_options import WriteOperation
+from icebergds.table.row_changes import require_delete_files
+from icebergds.table.row_counts import RowCounts, counts_of_summary
+from icebergds.table.scan import TableScan
+from icebergds.table.write_options import parse_write_options
+from icebergds.table.writing import WRITE_ID
+
+FILE, POS, WRITE = "_file", "_pos", "_write"
+ROW_ID, LAST_UPDATED = "_row_id", "_last_updated_sequence_number"
+
+# How many there are is not known beforehand, so that they are given some tasks.
+_TASKS_OF_NEW_ROWS = 16
+_MODES = {"copy-on-write": WriteOperation.REWRITE, "merge-on-read": WriteOperation.POSITION_DELTA}
+
+
+@dataclass(frozen=True, slots=True)
+class Target:
+    """A table whose rows a statement changes, as it was when the statement began.
+
+    Attributes:
+        verb: `delete`, `update` or `merge`, by which the table's properties say how.
+        options: of the write, without those of the address.
+    """
+
+    spark: SparkSession
+    address: TableAddress
+    state: TableState
+    verb: str
+    options: Mapping[str, str]
+
+    @property
+    def schema(self) -> Schema:
+        return self.state.metadata.schema()
+
+    @property
+    def branch(self) -> str:
+        return self.options.get("branch") or self.options.get("wap.branch") or MAIN_BRANCH
+
+    @property
+    def has_lineage(self) -> bool:
+        """Whether rows have ids that they keep."""
+        return self.state.metadata.format_version >= 3
+
+    @property
+    def time_zone(self) -> str | None:
+        return self.spark.conf.get("spark.sql.session.timeZone")
+
+    def snapshot(self) -> Snapshot | None:
+        """The snapshot that is changed."""
+        metadata = self.state.metadata
+        return metadata.snapshot_by_ref(self.branch) or metadata.current_snapshot()
+
+    def operation(self) -> WriteOperation:
+        """How the table wants its rows changed.
+
+        Raises:
+            InvalidOptionError: its property says neither of the two modes.
+            UnsupportedFeatureError: delete files, which its version does not know; or a column has
+                the name of one that says where a row is.
+        """
+        self._refuse_control_columns()
+        name = f"write.{self.verb}.mode"
+        text = self.state.metadata.properties.get(name, "copy-on-write")
+        found = _MODES.get(text.lower())
+        if found is None:
+            raise InvalidOptionError(
+                f"table property {name} = {text!r}: expected {' or '.join(_MODES)}"
+            )
+        if found is WriteOperation.POSITION_DELTA:
+            require_delete_files(self.state)
+        return found
+
+    def rows(self, names: Sequence[str] | None, row_filter: str | None) -> DataFrame:
+        """Rows of the table, with where they are: `_file`, `_pos`, and their ids if they have some.
+
+        Args:
+            names: of columns, as the table has them; None for all.
+            row_filter: a condition that can be planned with; rows that it rejects do not come.
+        """
+        wanted = [quote_name((name,)) for name in names] if names is not None else ["*"]
+        lineage = [ROW_ID] if self.has_lineage else []
+        columns = ",".join(
+            f"`{name}`" if "," in name and "`" not in name else name
+            for name in [*wanted, FILE, POS, *lineage]
+        )
+        on_branch = self.branch != MAIN_BRANCH and self.branch in self.state.metadata.refs
+        branch = self.branch if on_branch else None
+        scan = TableScan(self.state, row_filter, columns, None, branch, None, {})
+        return scan.to_df(self.spark)
+
+    def save(self, changes: DataFrame, conflict_filter: str | None) -> RowCounts:
+        """Changes rows, in one commit.
+
+        Args:
+            changes: `_file`, `_pos`, `_write` and columns of rows to write, as
+                `write.position_delta` has them.
+            conflict_filter: what the statement looked at; None for all rows.
+        """
+        operation = self.operation()
+        snapshot = self.snapshot()
+        options = {
+            "isolation-level": self._isolation_level(),
+            **self.options,
+            "write-operation": operation.value,
+            "statement": self.verb,
+            **({} if snapshot is None else {"read-snapshot-id": str(snapshot.snapshot_id)}),
+            **({} if conflict_filter is None else {"conflict-filter": conflict_filter}),
+        }
+        if operation is WriteOperation.REWRITE:
+            changes = changes.repartition(self._tasks(conflict_filter), *self._meeting(changes))
+        else:
+            changes = changes.repartition(*self._meeting(changes))
+        return save_change(self, changes, options)
+
+    def _meeting(self, changes: DataFrame) -> list[Column]:
+        """What is equal for rows that must meet in one task.
+
+        These are the rows of one file. New rows, which have none, go by their partition.
+        """
+        if self.verb != "merge" or len(changes.columns) <= len((FILE, POS, WRITE)):
+            return [f.col(FILE)]
+        metadata = self.state.metadata
+        parts = partition_values(changes, metadata.schema(), metadata.spec())
+        if not parts:
+            scalars = [field for field in metadata.schema().fields if is_scalar(field.field_type)]
+            names = [field.name for field in scalars if field.field_type != VARIANT]
+            parts = [f.col(quote_name((name,))) for name in names]
+        is_new = f.col(FILE).isNull()
+        spread = f.when(is_new, f.xxhash64(*parts))
+        return [f.col(FILE), spread]
+
+    def _tasks(self, conflict_filter: str | None) -> int:
+        """How many tasks rewrite files: their rows do not tell how much there is to do."""
+        schema = self.schema
+        row_filter: Expr = TRUE
+        if conflict_filter is not None:
+            parsed = parse_filter(conflict_filter, time_zone=self.time_zone)
+            row_filter = bind(parsed, schema, case_sensitive=False)
+        files = plan_files(self.state.io, self.state.metadata, self.snapshot(), schema, row_filter)
+        most = int(self.spark.conf.get("spark.sql.shuffle.partitions") or 200)
+        least = _TASKS_OF_NEW_ROWS if self.verb == "merge" else 1
+        return min(max(len(files), least), most)
+
+    def _refuse_control_columns(self) -> None:
+        taken = {FILE, POS, WRITE, ROW_ID, LAST_UPDATED}
+        for field in self.schema.fields:
+            if field.name.lower() in taken:
+                raise UnsupportedFeatureError(
+                    f"table {self.state.name} has a column {field.name!r}, a name that says where "
+                    "a row is; rows of such a table are not changed one by one: rename the column"
+                )
+
+    def _isolation_level(self) -> str:
+        name = f"write.{self.verb}.isolation-level"
+        return self.state.metadata.properties.get(name, "serializable").lower()
+
+
+def save_change(target: Target, changes: DataFrame, options: Mapping[str, str]) -> RowCounts:
+    """Saves what changes rows, and counts what it did.
+
+    Args:
+        options: of the write, without those of the address.
+    """
+    write_id = str(uuid.uuid4())
+    address, io, zone = target.address, target.state.io, target.time_zone
+    given = {**({"time-zone": zone} if zone else {}), **options, "write-id": write_id}
+    parse_write_options({**given, "path": address.path}, address)
+    # Relative paths are relative to this process: the data source runs elsewhere.
+    location_map = {"": io.working_directory, **io.location_map}
+    named = {**address.options(), "location-map": json.dumps(location_map), **given}
+    changes.write.format("icebergpy").mode("append").options(**named).save(address.path)
+    for snapshot in reversed(address.load().metadata.snapshots):
+        if snapshot.summary.get(WRITE_ID) == write_id:
+            return counts_of_summary(snapshot.summary)
+    return RowCounts()
+
+
+def make_target(
+    spark: SparkSession | None,
+    address: TableAddress,
+    state: TableState,
+    verb: str,
+    options: Mapping[str, str],
+) -> Target:
+    """The target of a statement.
+
+    Args:
+        spark: the session; None for the active one.
+
+    Raises:
+        InvalidOptionError: there is no session.
+    """
+    return Target(spark or active_session(), address, state, verb, options)
+
+
+def session_zone(spark: SparkSession | None) -> str | None:
+    """The time zone of a session, or of the active one; None where there is none."""
+    try:
+        return (spark or active_session()).conf.get("spark.sql.session.timeZone")
+    except InvalidOptionError:
+        return None
+
+
+def active_session() -> SparkSession:
+    """The session of this thread, or the default one.
+
+    Raises:
+        InvalidOptionError: there is none.
+    """
+    try:
+        return SparkSession.active()
+    except Exception:
+        raise InvalidOptionError(
+            "rows are changed by Spark, and no SparkSession is active; start one, or give it as "
+            "spark="
+        ) from None

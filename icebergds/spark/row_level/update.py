@@ -1,0 +1,55 @@
+"""UPDATE: rows of a condition with other values, by delete files or by rewriting their files."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from pyspark.sql import Column
+from pyspark.sql import functions as f
+
+from icebergds.expr.names import quote_name
+from icebergds.spark.row_level.assignments import plan_assignments
+from icebergds.spark.row_level.conditions import as_column, check_condition
+from icebergds.spark.row_level.filters import planning_filter
+from icebergds.spark.row_level.target import FILE, LAST_UPDATED, POS, ROW_ID, WRITE, Target
+from icebergds.spark.types import spark_schema
+from icebergds.table.row_counts import RowCounts
+
+
+def update_rows(
+    target: Target, values: Mapping[str, str | Column], condition: str | Column | None
+) -> RowCounts:
+    """Gives columns new values in the rows for which a condition is true.
+
+    Args:
+        values: by columns; those of all columns are computed from the row as it was.
+        condition: None for all rows.
+
+    Raises:
+        InvalidFilterError: the condition does not fit the table, or is not deterministic.
+        InvalidOptionError: a value or the condition is neither SQL nor a column.
+        InvalidDataError: a column is unknown or given twice, or a value does not fit it.
+        PySparkException: the job failed; its message is that of our error.
+    """
+    target.operation()
+    empty = target.spark.createDataFrame([], spark_schema(target.schema))
+    assigned = plan_assignments(target, values, empty, "update")
+    wanted = f.lit(True) if condition is None else as_column(condition, "update: condition")
+    check_condition(empty, wanted, "update: condition")
+    if target.snapshot() is None:
+        return RowCounts()
+    row_filter = None if condition is None else planning_filter(target, condition)
+    rows = target.rows(None, row_filter).where(wanted)
+    columns = [
+        assigned.get(field.name, f.col(quote_name((field.name,)))).alias(field.name)
+        for field in target.schema.fields
+    ]
+    lineage = [f.col(ROW_ID), f.lit(None).cast("bigint").alias(LAST_UPDATED)]
+    changes = rows.select(
+        FILE,
+        POS,
+        f.lit(True).alias(WRITE),
+        *columns,
+        *(lineage if target.has_lineage else []),
+    )
+    return target.save(changes, row_filter)

@@ -1,0 +1,72 @@
+"""What a task does to change rows by key where their order matters."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from icebergds.errors import InvalidDataError
+from icebergds.write.deltas import DeltaFiles
+from icebergds.write.key_hashes import KeyHashes
+from icebergds.write.keyed_delta import KeyedDeltaPlan, write_keyed_delta
+
+
+def write_distinct(
+    plan: KeyedDeltaPlan,
+    keys: str,
+    batches: Iterable[pa.RecordBatch],
+    *,
+    partition_id: int,
+    attempt_id: int,
+) -> tuple[DeltaFiles, KeyHashes]:
+    """Upserts rows of which each must have a key of its own, for nothing says which one wins."""
+    rows = 0
+
+    def counted() -> Iterator[pa.RecordBatch]:
+        nonlocal rows
+        for batch in batches:
+            rows += batch.num_rows
+            yield batch
+
+    delta, hashes = write_keyed_delta(
+        plan, counted(), partition_id=partition_id, attempt_id=attempt_id
+    )
+    distinct = len(hashes.hashes)
+    if distinct < rows:
+        locations = {file.file_path: None for file in (*delta.files, *delta.deletes)}
+        plan.write.io.delete_all(list(locations))
+        raise InvalidDataError(
+            f"table {plan.write.matching.table}: {rows} rows to upsert have only {distinct} "
+            f"different keys ({keys}); drop the other rows of a key, or name a column whose "
+            "greatest value wins by option('upsert-order-by', '<column>') or order_by="
+        )
+    return delta, hashes
+
+
+def write_ordered(
+    plan: KeyedDeltaPlan,
+    order_by: str,
+    extra: str | None,
+    is_ordered: bool,
+    batches: Iterable[pa.RecordBatch],
+    *,
+    partition_id: int,
+    attempt_id: int,
+) -> tuple[DeltaFiles, KeyHashes]:
+    """Changes rows in the order of a column, which is not written if it is `extra`."""
+    ordered = batches if is_ordered else _sorted(batches, order_by)
+    rows = ordered if extra is None else (batch.drop_columns([extra]) for batch in ordered)
+    return write_keyed_delta(plan, rows, partition_id=partition_id, attempt_id=attempt_id)
+
+
+def _sorted(batches: Iterable[pa.RecordBatch], order_by: str) -> list[pa.RecordBatch]:
+    """The rows of a task by a column, nulls first; rows with equal values keep their order."""
+    given = list(batches)
+    if not given:
+        return []
+    table = pa.Table.from_batches(given)
+    order = pc.sort_indices(table, sort_keys=[(order_by, "ascending")], null_placement="at_start")
+    ordered: list[pa.RecordBatch] = table.take(order).to_batches()
+    return ordered

@@ -1,0 +1,149 @@
+"""What a task does to change rows by rewriting the files that hold them: copy-on-write.
+
+The rows that stay as they are do not come from the query: the task reads them from the files
+itself, so that they pass no process but this one.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field, replace
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from icebergds.errors import InvalidDataError
+from icebergds.scan.read import read_partition
+from icebergds.scan.read_plan import ReadPlan
+from icebergds.scan.tasks import FileScanTask, ScanPartition
+from icebergds.spec.manifest import DataFile
+from icebergds.write.deltas import DeltaFiles
+from icebergds.write.position_delta import (
+    CONTROL_COLUMNS,
+    FILE_COLUMN,
+    POS_COLUMN,
+    WRITE_COLUMN,
+)
+from icebergds.write.task import WritePlan, write_batches
+
+_Positions = npt.NDArray[np.int64]
+
+
+@dataclass(frozen=True, slots=True)
+class RewritePlan:
+    """All that tasks need to replace files.
+
+    Attributes:
+        write: of the new files.
+        read: of the old ones: the columns of `write`, then `_pos`.
+        share: the files that may be rewritten, each as one task of a scan.
+        originals: the same files as manifests describe them, by path.
+    """
+
+    write: WritePlan
+    read: ReadPlan
+    share: ScanPartition
+    originals: Mapping[str, DataFile]
+
+
+def write_rewritten(
+    plan: RewritePlan,
+    batches: Iterable[pa.RecordBatch],
+    *,
+    partition_id: int,
+    attempt_id: int,
+) -> DeltaFiles:
+    """Writes the rows of one task, and the rows of their files that stay.
+
+    If anything fails, all files of the attempt are deleted and the error is raised as it was.
+
+    Args:
+        batches: as of `write.position_delta.write_position_delta`.
+
+    Returns:
+        The new data files, and in `replaced` the data files that they stand for.
+
+    Raises:
+        InvalidDataError: a row of the table comes twice, or a value does not fit its column.
+        CorruptFileError, MissingFileError: of the files that are rewritten.
+    """
+    changed = _Changes(plan)
+    rows = _all_rows(plan, changed, batches)
+    files = write_batches(plan.write, rows, partition_id=partition_id, attempt_id=attempt_id)
+    return DeltaFiles(
+        files=tuple(files),
+        replaced=tuple(plan.originals[path] for path in changed.positions),
+        counts=dict(changed.counts),
+    )
+
+
+@dataclass(slots=True)
+class _Changes:
+    """What the incoming rows change, gathered as they pass."""
+
+    plan: RewritePlan
+    positions: dict[str, list[_Positions]] = field(default_factory=dict)
+    counts: Counter[str] = field(default_factory=Counter)
+
+    def rows_of(self, batch: pa.RecordBatch) -> pa.RecordBatch:
+        """The rows that are to be written."""
+        files = batch.column(FILE_COLUMN)
+        written = batch.column(WRITE_COLUMN)
+        changed = files.is_valid()
+        self._gather(files.filter(changed), batch.column(POS_COLUMN).filter(changed))
+        updated = _count(pc.and_(changed, written))
+        self.counts["inserted"] += _count(written) - updated
+        self.counts["updated"] += updated
+        self.counts["deleted"] += _count(changed) - updated
+        names = [name for name in batch.schema.names if name not in CONTROL_COLUMNS]
+        return batch.select(names).filter(written)
+
+    def _gather(self, files: pa.Array, positions: pa.Array) -> None:
+        encoded = files.dictionary_encode()
+        codes = encoded.indices.to_numpy(zero_copy_only=False)
+        rows = positions.to_numpy(zero_copy_only=False)
+        for code, path in enumerate(encoded.dictionary.to_pylist()):
+            if path not in self.plan.originals:
+                raise InvalidDataError(
+                    f"table {self.plan.write.matching.table}: {path} is no data file of the "
+                    "snapshot that is changed"
+                )
+            self.positions.setdefault(path, []).append(rows[codes == code])
+
+
+def _all_rows(
+    plan: RewritePlan, changes: _Changes, batches: Iterable[pa.RecordBatch]
+) -> Iterator[pa.RecordBatch]:
+    """The incoming rows, then those of their files that stay."""
+    for batch in batches:
+        if batch.num_rows:
+            rows = changes.rows_of(batch)
+            if rows.num_rows:
+                yield rows
+    tasks = {task.file_path: task for task in plan.share.tasks}
+    for path, parts in changes.positions.items():
+        positions = np.unique(np.concatenate(parts))
+        if len(positions) < sum(map(len, parts)):
+            raise InvalidDataError(
+                f"table {plan.write.matching.table}: a row of {path} is changed by more than one "
+                "row of the source; make the rows of the source match at most one each"
+            )
+        yield from _staying(plan, tasks[path], positions)
+
+
+def _staying(
+    plan: RewritePlan, task: FileScanTask, changed: _Positions
+) -> Iterator[pa.RecordBatch]:
+    columns = [field.name for field in plan.read.columns.fields[:-1]]
+    for batch in read_partition(plan.read, replace(plan.share, tasks=(task,))):
+        positions = batch.column(batch.num_columns - 1).to_numpy(zero_copy_only=False)
+        stays = ~np.isin(positions, changed, assume_unique=True)
+        rows = batch.select(columns)
+        yield rows if stays.all() else rows.filter(pa.array(stays))
+
+
+def _count(mask: pa.Array) -> int:
+    return int(pc.sum(mask).as_py() or 0)

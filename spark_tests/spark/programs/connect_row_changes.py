@@ -1,0 +1,81 @@
+"""Changes single rows through Spark Connect; prints what it saw as one line of JSON."""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+from dataclasses import astuple
+from typing import Any
+
+from pyspark.errors import PySparkException
+from pyspark.sql import SparkSession
+from pyspark.sql import functions as f
+
+from icebergds import load_table
+from icebergds.errors import IcebergError
+
+
+def main(directory: str) -> None:
+    spark = (
+        SparkSession.builder.remote("local[2]")
+        .config("spark.ui.enabled", "false")
+        .config("spark.sql.shuffle.partitions", "2")
+        .config("spark.sql.session.timeZone", "America/New_York")
+        .getOrCreate()
+    )
+    seen: dict[str, Any] = {"session": type(spark).__module__}
+    for mode in ("merge-on-read", "copy-on-write"):
+        # Relative to this process; the server runs in a directory of its own.
+        path = os.path.join(directory, mode)
+        properties = {f"table-property.write.{v}.mode": mode for v in ("delete", "update", "merge")}
+        people = spark.range(10).selectExpr("id", "concat('n', id) AS name")
+        options = {"create": "true", "partition-by": "bucket(2, id)", "format-version": "3"}
+        people.write.format("icebergpy").options(**options, **properties).mode("append").save(
+            os.path.abspath(path)
+        )
+        table = load_table(path)
+        counts = [
+            table.delete("id % 5 = 4"),
+            table.delete(f.col("name") == "n0"),
+            table.update({"name": f.upper("name")}, f.col("id") > 6),
+            table.update({"name": "NULL"}, "id = 1"),
+        ]
+        source = spark.createDataFrame([(2, "gone"), (3, "c"), (50, "new")], "id long, name string")
+        counts.append(
+            table.merge(source, f.col("target.id") == f.col("source.id"))
+            .when_matched_delete("source.name = 'gone'")
+            .when_matched_update({"name": f.concat("target.name", "source.name")})
+            .when_not_matched_insert_all()
+            .when_not_matched_by_source_delete(f.col("target.id") == 5)
+            .execute()
+        )
+        counts.append(
+            table.upsert(source.where("id = 50").union(spark.sql("SELECT 8L, 'x'")), "id")
+        )
+        rows = spark.read.format("icebergpy").load(os.path.abspath(path)).collect()
+        seen[mode] = {
+            "rows": sorted([row["id"], row["name"]] for row in rows),
+            "counts": [list(astuple(count)) for count in counts],
+            "unresolved": message(lambda table=table: table.delete("nope = 1")),
+            "random": message(lambda table=table: table.update({"name": "'x'"}, "rand() > 0.5")),
+            "twice": message(
+                lambda table=table, source=source: (
+                    table.merge(source.union(source), ["id"]).when_matched_delete().execute()
+                )
+            ),
+        }
+    print(json.dumps(seen), flush=True)
+    spark.stop()
+
+
+def message(action: Any) -> str:
+    try:
+        action()
+    except (PySparkException, IcebergError) as error:
+        return f"{type(error).__name__}: {error}"
+    return "no error"
+
+
+if __name__ == "__main__":
+    main(*sys.argv[1:])

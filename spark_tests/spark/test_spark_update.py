@@ -1,0 +1,206 @@
+"""UPDATE through `Table.update`, as docs/writing.md has it."""
+
+from __future__ import annotations
+
+from datetime import date
+from decimal import Decimal
+from pathlib import Path
+from typing import Any
+
+import pytest
+from pyspark.errors import PySparkException
+from pyspark.sql import SparkSession
+from pyspark.sql import functions as f
+from spark_changes import (
+    COPY_ON_WRITE,
+    MERGE_ON_READ,
+    WAYS,
+    expected,
+    head,
+    ids_of,
+    leaves_as_it_was,
+    lineage_of,
+    people,
+    person,
+    rows_of,
+)
+from spark_reads import session_conf
+
+from icebergds import Schema, Table, load_catalog, load_table
+from icebergds.errors import InvalidDataError, InvalidFilterError, InvalidOptionError
+from icebergds.spec.types import (
+    DATE,
+    INT,
+    LONG,
+    STRING,
+    TIME,
+    TIMESTAMP_NS,
+    UUID,
+    DecimalType,
+    ListType,
+    MapType,
+    NestedField,
+    StructType,
+)
+from icebergds.table.row_counts import RowCounts
+
+pytestmark = pytest.mark.spark
+
+
+@pytest.mark.parametrize(("version", "mode"), WAYS)
+def test_columns_get_new_values(
+    spark: SparkSession, tmp_path: Path, version: int, mode: str
+) -> None:
+    table = people(tmp_path, version, mode)
+    counts = table.update({"name": "concat(name, '!')", "part": "part + 10"}, "id >= 10")
+    assert counts == RowCounts(updated=2)
+    others = [person(i) for i in range(10)]
+    assert rows_of(table) == expected([*others, (10, 11, "n10!"), (11, 12, "n11!")])
+    assert head(table).operation == "overwrite"
+
+
+def test_all_rows_without_a_condition(spark: SparkSession, tmp_path: Path) -> None:
+    table = people(tmp_path, count=4)
+    assert table.update({"name": f.upper("name")}) == RowCounts(updated=4)
+    assert [row[2] for row in rows_of(table)] == ["N0", "N1", "N2", "N3"]
+
+
+def test_values_are_those_of_the_row_before(spark: SparkSession, tmp_path: Path) -> None:
+    table = people(tmp_path, count=3)
+    table.update({"id": "part + 5", "PART": f.col("id").cast("int")}, f.col("id") == 2)
+    assert rows_of(table)[2] == (7, 2, "n2")
+
+
+@pytest.mark.parametrize("mode", [MERGE_ON_READ, COPY_ON_WRITE])
+def test_rows_keep_their_ids(spark: SparkSession, tmp_path: Path, mode: str) -> None:
+    """And `_last_updated_sequence_number` moves, for the updated rows alone."""
+    table = people(tmp_path, 3, mode)
+    before = lineage_of(table)
+    table.update({"name": "'x'"}, "id IN (1, 8)")
+    third = head(table).sequence_number
+    assert lineage_of(table) == {
+        i: (row_id, third if i in (1, 8) else changed) for i, (row_id, changed) in before.items()
+    }
+    table.update({"name": "'y'"}, "id = 1")
+    assert lineage_of(table)[1] == (before[1][0], third + 1)
+    assert lineage_of(table)[8] == (before[8][0], third)
+
+
+def test_nothing_is_committed_where_nothing_matches(spark: SparkSession, tmp_path: Path) -> None:
+    table = people(tmp_path, count=2)
+    before = table.metadata_location
+    assert table.update({"id": "1"}, "id = 77") == RowCounts()
+    assert table.refresh().metadata_location == before
+
+
+def test_fields_of_structs(spark: SparkSession, tmp_path: Path) -> None:
+    inner = StructType((NestedField(11, "a", INT), NestedField(12, "b.c", STRING)))
+    table = of_type(tmp_path, inner)
+    table.append(
+        spark.sql("SELECT 1L id, named_struct('a', 1, 'b.c', 'x') v UNION ALL SELECT 2, NULL")
+    )
+    table.update({"v.a": "v.a + 1", "v.`b.c`": "'y'"})
+    assert rows_of(table) == [(1, {"a": 2, "b.c": "y"}), (2, None)]
+    whole = leaves_as_it_was(
+        table, lambda: table.update({"v": "NULL", "v.a": "1"}), InvalidDataError
+    )
+    assert "both whole and in parts" in whole
+
+
+@pytest.mark.parametrize("mode", [MERGE_ON_READ, COPY_ON_WRITE])
+def test_columns_that_stay_keep_every_value(spark: SparkSession, tmp_path: Path, mode: str) -> None:
+    """Also those of types that Spark does not have."""
+    fields = [UUID, TIME, TIMESTAMP_NS, DecimalType(20, 3), DATE]
+    columns = [NestedField(at, f"c{at}", kind) for at, kind in enumerate(fields, 2)]
+    nested = MapType(21, STRING, 22, ListType(23, LONG, False), False)
+    schema = Schema((NestedField(1, "id", LONG), *columns, NestedField(20, "m", nested)))
+    table = of_schema(tmp_path, schema, mode)
+    table.append(
+        spark.sql(
+            "SELECT id, '0123abcd-0000-4000-8000-00000000000' || id AS c2, id + 5 AS c3,"
+            " id * 1000000007 AS c4, CAST(id AS DECIMAL(20, 3)) AS c5, DATE'2026-01-31' AS c6,"
+            " map('k', array(id, NULL)) AS m FROM range(3)"
+        ).coalesce(1)
+    )
+    before = rows_of(table)
+    table.update({"c6": "DATE'1970-01-01'"}, "id = 1")
+    assert rows_of(table) == [
+        before[0],
+        (*before[1][:5], date(1970, 1, 1), before[1][6]),
+        before[2],
+    ]
+
+
+# Values and the types of their columns.
+
+
+@pytest.mark.parametrize(
+    ("value", "stored"),
+    [("1.005D", Decimal("1.01")), ("7", Decimal("7.00")), ("NULL", None), ("v + 1", Decimal(2))],
+)
+def test_numbers_are_stored_as_numbers(
+    spark: SparkSession, tmp_path: Path, value: str, stored: Any
+) -> None:
+    table = of_type(tmp_path, DecimalType(5, 2))
+    table.append(spark.sql("SELECT 1L id, CAST(1 AS DECIMAL(5, 2)) v"))
+    table.update({"v": value})
+    assert rows_of(table) == [(1, stored)]
+
+
+@pytest.mark.parametrize("ansi", ["true", "false"])
+def test_number_that_is_too_large_is_an_error(
+    spark: SparkSession, tmp_path: Path, ansi: str
+) -> None:
+    """Whatever the session says of overflows."""
+    table = of_type(tmp_path, INT)
+    table.append(spark.sql("SELECT 1L id, 1 v"))
+    with session_conf(spark, "spark.sql.ansi.enabled", ansi):
+        message = leaves_as_it_was(
+            table, lambda: table.update({"v": "3000000000 * id"}), PySparkException
+        )
+    assert "does not hold the value 3000000000" in message
+
+
+@pytest.mark.parametrize(
+    ("values", "said"),
+    [
+        ({"nmae": "'x'"}, "did you mean name"),
+        ({"id": "'x'"}, "of type string"),
+        ({"id": "nope"}, "`nope`"),
+        ({"id": "1", "ID": "2"}, "set twice"),
+        ({"part": "current_date()"}, "of type date"),
+    ],
+)
+def test_values_that_do_not_fit(
+    spark: SparkSession, tmp_path: Path, values: dict[str, str], said: str
+) -> None:
+    table = people(tmp_path, count=2)
+    assert said in leaves_as_it_was(table, lambda: table.update(values), InvalidDataError)
+
+
+def test_arguments_that_are_none(spark: SparkSession, tmp_path: Path) -> None:
+    table = people(tmp_path, count=2)
+    for values in ({}, {"id": 5}, {5: "id"}, "id = 5"):
+        with pytest.raises(InvalidOptionError):
+            table.update(values)  # type: ignore[arg-type]
+    with pytest.raises(InvalidFilterError, match="not deterministic"):
+        table.update({"id": "1"}, "uuid() = name")
+
+
+def test_required_column_is_never_null(spark: SparkSession, tmp_path: Path) -> None:
+    schema = Schema((NestedField(1, "id", LONG, required=True), NestedField(2, "v", INT)))
+    table = of_schema(tmp_path, schema)
+    table.append(spark.sql("SELECT 1L id, CAST(NULL AS INT) v"))
+    message = leaves_as_it_was(table, lambda: table.update({"id": "v"}), PySparkException)
+    assert "is required" in message
+    assert ids_of(table) == [1]
+
+
+def of_type(directory: Path, kind: Any) -> Table:
+    return of_schema(directory, Schema((NestedField(1, "id", LONG), NestedField(2, "v", kind))))
+
+
+def of_schema(directory: Path, schema: Schema, mode: str = MERGE_ON_READ) -> Table:
+    properties = {"write.update.mode": mode, "format-version": "3"}
+    catalog = load_catalog("lake", warehouse=str(directory))
+    return load_table(catalog.create_table("db.t", schema, properties=properties).location())
