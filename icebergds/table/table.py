@@ -235,7 +235,7 @@ class Table:
             UnsupportedFeatureError: `merge-on-read` in format version 1.
             ValidationError: others changed what was read (`write.delete.isolation-level`).
             CommitConflictError, CommitStateUnknownError: as for `append`.
-            PySparkException: the job failed; its message is that of our error.
+            PySparkException: the job failed for a reason of Spark's or of the query's.
         """
         given = _options(options, snapshot_properties, branch=branch)
         whole: RowCounts | None = None
@@ -355,7 +355,7 @@ class Table:
             InvalidDataError: the rows do not fit the table, or two have one key.
             UnsupportedFeatureError: the table is of format version 1 (`upgrade`).
             CommitConflictError, CommitStateUnknownError: as for `append`.
-            PySparkException: the job failed; its message is that of our error.
+            PySparkException: the job failed for a reason of Spark's or of the query's.
         """
         given = _options(options, snapshot_properties, branch=branch)
         return self._change_by_key("upsert", df, keys, order_by, None, given)
@@ -487,6 +487,7 @@ class Table:
         names = names_argument("keys", keys)
         listed = names if names is None or isinstance(names, str) else listed_names(names)
         if not isinstance(df, Rows):
+            _require_frame(df)
             by_key = importlib.import_module("icebergds.spark.row_level.upsert")
             target = self._target(operation, options, df.sparkSession)
             return self._changed(
@@ -511,10 +512,20 @@ class Table:
         if isinstance(rows, Rows):
             self._state = write_rows(self._address, rows, options, overwrite=overwrite).state
         else:
+            _require_frame(rows)
             # Spark is imported only where its DataFrames are at hand.
             frames = importlib.import_module("icebergds.spark.frames")
             frames.write_frame(rows, self._address, self._state, options, overwrite=overwrite)
             self.refresh()
+
+
+def _require_frame(rows: object) -> None:
+    if not hasattr(rows, "sparkSession"):
+        raise InvalidOptionError(
+            f"rows of type {type(rows).__module__}.{type(rows).__name__} cannot be written: "
+            "expected a DataFrame of Spark, or an Arrow table, batch or reader; "
+            "spark.createDataFrame(...) and pyarrow.Table.from_pandas(...) make them"
+        )
 
 
 def _session_zone(spark: SparkSession | None) -> dict[str, str]:
@@ -532,11 +543,13 @@ def _options(
     **named: str | None,
 ) -> dict[str, str]:
     """Options of a write from the arguments of a method and further ones."""
-    further = {name.lower(): value for name, value in (options or {}).items()}
-    given = {name: value for name, value in named.items() if value is not None}
+    further = {k.lower(): value for k, value in mapping_argument("options", options).items()}
+    checked = {name: text_argument(name.replace("-", "_"), v) for name, v in named.items()}
+    given = {name: value for name, value in checked.items() if value is not None}
     if both := sorted(given.keys() & further.keys()):
         raise InvalidOptionError(
             f"{', '.join(both)}: given as an argument and as an option; give one"
         )
-    summary = {f"snapshot-property.{k}": v for k, v in (snapshot_properties or {}).items()}
+    properties = mapping_argument("snapshot_properties", snapshot_properties)
+    summary = {f"snapshot-property.{k}": v for k, v in properties.items()}
     return {**further, **given, **summary}

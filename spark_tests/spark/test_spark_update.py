@@ -191,7 +191,7 @@ def test_required_column_is_never_null(spark: SparkSession, tmp_path: Path) -> N
     schema = Schema((NestedField(1, "id", LONG, required=True), NestedField(2, "v", INT)))
     table = of_schema(tmp_path, schema)
     table.append(spark.sql("SELECT 1L id, CAST(NULL AS INT) v"))
-    message = leaves_as_it_was(table, lambda: table.update({"id": "v"}), PySparkException)
+    message = leaves_as_it_was(table, lambda: table.update({"id": "v"}), InvalidDataError)
     assert "is required" in message
     assert ids_of(table) == [1]
 

@@ -66,7 +66,7 @@ def test_greatest_value_of_a_column_wins(spark: SparkSession, tmp_path: Path, ve
 def test_rows_of_one_key_are_an_error_without_an_order(spark: SparkSession, tmp_path: Path) -> None:
     table = people(tmp_path)
     source = changes(spark, (1, 1, "a"), (2, 2, "b"), (1, 1, "c")).repartition(3)
-    message = leaves_as_it_was(table, lambda: table.upsert(source, "id"), PySparkException)
+    message = leaves_as_it_was(table, lambda: table.upsert(source, "id"), InvalidDataError)
     assert "different keys (id)" in message
 
 
@@ -236,7 +236,7 @@ def test_mode_overwrite_is_refused(tmp_path: Path) -> None:
 def test_unknown_row_kind(spark: SparkSession, tmp_path: Path) -> None:
     table = people(tmp_path)
     stream = changes(spark, (1, 1, "++"))
-    message = leaves_as_it_was(table, lambda: table.delta(stream, "name", "id"), PySparkException)
+    message = leaves_as_it_was(table, lambda: table.delta(stream, "name", "id"), InvalidDataError)
     assert "'++'" in message
 
 
@@ -266,7 +266,7 @@ def test_keys_that_cannot_be_compared(tmp_path: Path) -> None:
 def test_identifier_that_is_null(spark: SparkSession, tmp_path: Path) -> None:
     table = people(tmp_path, schema=identified())
     row = changes(spark, (None, 1, "a"))
-    message = leaves_as_it_was(table, lambda: table.upsert(row), PySparkException)
+    message = leaves_as_it_was(table, lambda: table.upsert(row), InvalidDataError)
     assert "'id'" in message
 
 

@@ -38,6 +38,11 @@ def as_column(value: Any, what: str) -> Column:
     )
 
 
+def described(what: str, value: Any) -> str:
+    """How messages name a condition or value: with its text, where it is text."""
+    return f"{what} {value!r}" if isinstance(value, str) else what
+
+
 def check_condition(frame: DataFrame, condition: Column, what: str) -> None:
     """Refuses what is no condition on the rows of a frame, or is not the same each time.
 

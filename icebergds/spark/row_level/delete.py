@@ -5,7 +5,12 @@ from __future__ import annotations
 from pyspark.sql import Column
 from pyspark.sql import functions as f
 
-from icebergds.spark.row_level.conditions import as_column, check_condition, named_columns
+from icebergds.spark.row_level.conditions import (
+    as_column,
+    check_condition,
+    described,
+    named_columns,
+)
 from icebergds.spark.row_level.filters import planning_filter
 from icebergds.spark.row_level.target import FILE, POS, WRITE, Target
 from icebergds.spark.types import spark_schema
@@ -18,13 +23,13 @@ def delete_rows(target: Target, condition: str | Column) -> RowCounts:
     Raises:
         InvalidFilterError: the condition does not fit the table, or is not deterministic.
         InvalidOptionError: it is neither SQL nor a column.
-        PySparkException: the job failed; its message is that of our error.
+        PySparkException: the job failed for a reason of Spark's or of the query's.
     """
     target.operation()
     wanted = as_column(condition, "delete: condition")
     names = [field.name for field in target.schema.fields]
     empty = target.spark.createDataFrame([], spark_schema(target.schema))
-    check_condition(empty, wanted, "delete: condition")
+    check_condition(empty, wanted, described("delete: condition", condition))
     if target.snapshot() is None:
         return RowCounts()
     row_filter = planning_filter(target, condition)

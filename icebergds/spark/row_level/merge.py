@@ -117,8 +117,8 @@ class MergeBuilder:
             InvalidOptionError: there is no clause, or one is malformed.
             InvalidFilterError: a condition does not fit, or is not deterministic.
             InvalidDataError: a column is unknown or set twice, or a value does not fit it.
-            PySparkException: the job failed; its message is that of our error, such as that a row
-                of the table is changed by more than one row of the source.
+            InvalidDataError: a row of the table is changed by more than one row of the source.
+            PySparkException: the job failed for a reason of Spark's or of the query's.
         """
         if not self._clauses:
             raise InvalidOptionError("merge: add a clause, such as when_matched_update_all()")

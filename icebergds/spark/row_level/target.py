@@ -18,6 +18,7 @@ from icebergds.expr.nodes import TRUE, Expr
 from icebergds.expr.sql import parse_filter
 from icebergds.scan.plan import plan_files
 from icebergds.spark.distribution import partition_values
+from icebergds.spark.raised import own_errors, prepare_thread
 from icebergds.spec.schema import Schema
 from icebergds.spec.snapshot import MAIN_BRANCH, Snapshot
 from icebergds.spec.types import VARIANT, is_scalar
@@ -192,7 +193,9 @@ def save_change(target: Target, changes: DataFrame, options: Mapping[str, str]) 
     # Relative paths are relative to this process: the data source runs elsewhere.
     location_map = {"": io.working_directory, **io.location_map}
     named = {**address.options(), "location-map": json.dumps(location_map), **given}
-    changes.write.format("icebergpy").mode("append").options(**named).save(address.path)
+    prepare_thread(target.spark)
+    with own_errors():
+        changes.write.format("icebergpy").mode("append").options(**named).save(address.path)
     for snapshot in reversed(address.load().metadata.snapshots):
         if snapshot.summary.get(WRITE_ID) == write_id:
             return counts_of_summary(snapshot.summary)

@@ -9,7 +9,7 @@ from pyspark.sql import functions as f
 
 from icebergds.expr.names import quote_name
 from icebergds.spark.row_level.assignments import plan_assignments
-from icebergds.spark.row_level.conditions import as_column, check_condition
+from icebergds.spark.row_level.conditions import as_column, check_condition, described
 from icebergds.spark.row_level.filters import planning_filter
 from icebergds.spark.row_level.target import FILE, LAST_UPDATED, POS, ROW_ID, WRITE, Target
 from icebergds.spark.types import spark_schema
@@ -29,13 +29,13 @@ def update_rows(
         InvalidFilterError: the condition does not fit the table, or is not deterministic.
         InvalidOptionError: a value or the condition is neither SQL nor a column.
         InvalidDataError: a column is unknown or given twice, or a value does not fit it.
-        PySparkException: the job failed; its message is that of our error.
+        PySparkException: the job failed for a reason of Spark's or of the query's.
     """
     target.operation()
     empty = target.spark.createDataFrame([], spark_schema(target.schema))
     assigned = plan_assignments(target, values, empty, "update")
     wanted = f.lit(True) if condition is None else as_column(condition, "update: condition")
-    check_condition(empty, wanted, "update: condition")
+    check_condition(empty, wanted, described("update: condition", condition))
     if target.snapshot() is None:
         return RowCounts()
     row_filter = None if condition is None else planning_filter(target, condition)

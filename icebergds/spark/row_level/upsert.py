@@ -35,7 +35,7 @@ def change_by_key(
 
     Raises:
         InvalidOptionError: there are no keys, or columns are not there.
-        PySparkException: the job failed; its message is that of our error.
+        PySparkException: the job failed for a reason of Spark's or of the query's.
     """
     key_ids = key_ids_of(target.state, keys)
     named = {
