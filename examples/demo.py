@@ -1,4 +1,4 @@
-"""Writes a table, changes it, travels back in time; then reads tables that Java Iceberg wrote.
+"""Writes a table, changes its rows, travels back in time; then reads tables of Java Iceberg.
 
     make demo
 
@@ -45,7 +45,7 @@ def main() -> None:
 
 
 def write_table(spark: SparkSession, location: str) -> None:
-    heading("rides: created, appended to, partly overwritten")
+    heading("rides: created, appended to, partly overwritten, upserted, deleted from")
 
     print("A table is created by the first write, partitioned by day:")
     rides = spark.sql(
@@ -55,7 +55,12 @@ def write_table(spark: SparkSession, location: str) -> None:
         FROM range(8)
         """
     )
-    creation = {"create": "true", "partition-by": "days(started)", "format-version": "3"}
+    creation = {
+        "create": "true",
+        "partition-by": "days(started)",
+        "format-version": "3",
+        "table-property.write.delete.mode": "merge-on-read",
+    }
     rides.write.format("icebergpy").mode("append").options(**creation).save(location)
     spark.read.format("icebergpy").load(location).orderBy("id").show(truncate=False)
 
@@ -66,9 +71,16 @@ def write_table(spark: SparkSession, location: str) -> None:
     table.dynamic_partition_overwrite(correction)
     table.scan().to_df(spark).orderBy("started", "id").show(30, truncate=False)
 
+    print("Rides upserted: one has a new fare, one is new; then a city's rides deleted:")
+    known = rides.where("id = 5").selectExpr("id", "city", "99D AS fare", "started")
+    new = rides.where("id = 5").selectExpr("id + 1000 AS id", "city", "9D AS fare", "started")
+    print(table.upsert(known.union(new), ["id", "started"]))
+    print(table.delete("city = 'city-1'"), end="\n\n")
+    table.scan().to_df(spark).orderBy("started", "id").show(30, truncate=False)
+
     print("Its snapshots:")
     show_snapshots(spark, table)
-    first, second, _ = table.snapshots()
+    first, second, *_ = table.snapshots()
     for snapshot in (first, second):
         count = table.scan(snapshot_id=snapshot.snapshot_id).to_df(spark).count()
         print(f"Rows as of snapshot {snapshot.snapshot_id}: {count}")
