@@ -17,10 +17,10 @@ from typing import Any
 
 import pyarrow as pa
 from pyspark import TaskContext
-from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame, SparkSession
 
 from icebergds import NestedField, Schema, load_catalog, load_table
+from icebergds.errors import InvalidDataError
 from icebergds.spec.types import LONG, STRING
 
 ROWS = 3_000
@@ -66,7 +66,7 @@ def merge(spark: SparkSession, source: DataFrame, path: Path, mode: str) -> dict
     merging = table.merge(source, ["id"]).when_matched_update_all().when_not_matched_insert_all()
     try:
         counts = merging.execute()
-    except PySparkException as error:
+    except InvalidDataError as error:
         left = len(files_in(path) - before)
         return {"error": str(error), "files left": left, "snapshots": len(table.snapshots())}
     found = table.scan().to_arrow().to_pylist()
