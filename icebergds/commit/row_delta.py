@@ -19,7 +19,7 @@ from icebergds.commit.validation import (
 from icebergds.commit.workspace import Workspace
 from icebergds.errors import InvalidDataError, UnsupportedFeatureError, ValidationError
 from icebergds.expr.nodes import TRUE, Expr
-from icebergds.spec.manifest import DataFile, DataFileRef, FileContent
+from icebergds.spec.manifest import DataFile, DataFileRef, FileContent, ManifestContent
 
 _NO_ISOLATION = Isolation()
 
@@ -34,6 +34,7 @@ class RowDelta:
     (ValidationError), as are concurrent commits that
     - removed a data file whose rows are deleted by position here,
     - gave one a deletion vector that gets one here,
+    - added files of another partition spec than that of equality deletes with a partition,
     - deleted rows of one, where rows are replaced here (lest a deleted row come back), and,
     - if the isolation is serializable, added rows that the filter may match.
 
@@ -57,6 +58,7 @@ class RowDelta:
     def produce(self, work: Workspace, base: CommitBase) -> NewSnapshot:
         require_data_files(base, self.files)
         self._refuse_unfit_deletes(base)
+        self._check_reach(base)
         self._check_conflicts(base)
         merged = merged_manifests(
             work,
@@ -85,6 +87,19 @@ class RowDelta:
                 check_new_deletes(base, start, self.referenced, ignore_equality=False)
         rows = rows_matching(base, self.conflict_filter, self.case_sensitive)
         check_added_data(base, self.isolation, rows)
+
+    def _check_reach(self, base: CommitBase) -> None:
+        """Deletes of keys in a partition do not reach files of other specs."""
+        specs = {f.spec_id for f in self.deletes if f.content is FileContent.EQUALITY_DELETES}
+        partitioned = {spec_id for spec_id in specs if not base.spec(spec_id).is_unpartitioned}
+        for manifest in base.manifests_of(ManifestContent.DATA) if partitioned else ():
+            is_live = manifest.added_files_count or manifest.existing_files_count
+            if is_live and partitioned != {manifest.partition_spec_id}:
+                raise ValidationError(
+                    f"table {base.name} has files of partition spec {manifest.partition_spec_id}, "
+                    f"which deletes of keys in partitions of spec {min(partitioned)} do not reach; "
+                    "read the table again and repeat the operation"
+                )
 
     def _refuse_unfit_deletes(self, base: CommitBase) -> None:
         version = base.metadata.format_version

@@ -15,6 +15,7 @@ ROW_CHANGE_OPTIONS = ("write-operation", "upsert-keys", "upsert-order-by", "row-
 INTERNAL_OPTIONS = (
     "write-id",
     "read-snapshot-id",
+    "read-schema-id",
     "conflict-filter",
     "rows-are-ordered",
     "statement",
@@ -52,6 +53,8 @@ class RowChangeOptions:
         order_by: the column whose greatest value wins among rows of one key.
         row_kind_column: the column that says what a row of `DELTA` does.
         read_snapshot_id: the snapshot whose positions the rows name; None where there was none.
+        read_schema_id: the schema by whose names the rows' columns are called; None where these are
+            the table's own of the moment.
         conflict_filter: what the operation looked at, as a Spark SQL condition; None for all rows.
         is_ordered: whether the rows of each task come in the order of `order_by`.
         statement: what asks for the change, such as `merge`, for the snapshot's summary.
@@ -62,6 +65,7 @@ class RowChangeOptions:
     order_by: str | None = None
     row_kind_column: str | None = None
     read_snapshot_id: int | None = None
+    read_schema_id: int | None = None
     conflict_filter: str | None = None
     is_ordered: bool = False
     statement: str | None = None
@@ -86,6 +90,7 @@ def parse_row_change(given: Mapping[str, str]) -> RowChangeOptions | None:
         given.get("upsert-order-by"),
         given.get("row-kind-column"),
         parse(given, "read-snapshot-id", integer, None),
+        parse(given, "read-schema-id", integer, None),
         given.get("conflict-filter"),
         parse(given, "rows-are-ordered", boolean, False),
         given.get("statement"),
@@ -106,6 +111,7 @@ def _refuse_contradictions(operation: WriteOperation, given: Mapping[str, str]) 
         "row-kind-column": {WriteOperation.DELTA},
         "rows-are-ordered": BY_KEY,
         "read-snapshot-id": _BY_POSITION,
+        "read-schema-id": _BY_POSITION,
         "conflict-filter": _BY_POSITION,
         "statement": _BY_POSITION,
         "write-id": {*BY_KEY, *_BY_POSITION},

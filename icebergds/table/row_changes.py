@@ -125,6 +125,11 @@ def prepare_row_change(
     state = options.address.operations().refresh()
     check_branch(state, options.branch)
     metadata = state.metadata
+    if change.read_schema_id not in (None, metadata.current_schema_id):
+        raise ValidationError(
+            f"table {state.name}: its schema was changed while this operation read it; load the "
+            "table again and repeat the operation"
+        )
     conflict_filter = _conflict_filter(options, change)
     bound = bind(conflict_filter, metadata.schema(), case_sensitive=False)
     snapshot = _read_snapshot(state, change)

@@ -197,10 +197,12 @@ def _leaf(rows: pa.RecordBatch, path: tuple[int, ...]) -> pa.Array:
 
 
 def _around(field: NestedField, leaves: Mapping[int, pa.Array]) -> pa.Array:
-    """A column of a delete file; structs are null where all keys in them are."""
+    """A column of a delete file; structs that may be null are where all keys in them are."""
     if not isinstance(field.field_type, StructType):
         return leaves[field.field_id]
     parts = [_around(part, leaves) for part in field.field_type.fields]
+    if field.required:
+        return pa.StructArray.from_arrays(parts, fields=list(to_arrow(field.field_type)))
     nulls: Any = np.logical_and.reduce([p.is_null().to_numpy(zero_copy_only=False) for p in parts])
     return pa.StructArray.from_arrays(
         parts, fields=list(to_arrow(field.field_type)), mask=pa.array(nulls)

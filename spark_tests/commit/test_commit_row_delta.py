@@ -20,7 +20,8 @@ from icebergds.errors import InvalidDataError, UnsupportedFeatureError, Validati
 from icebergds.expr.nodes import TRUE
 from icebergds.expr.sql import parse_filter
 from icebergds.spec.manifest import DataFile, DataFileRef
-from icebergds.spec.updates import UpgradeFormatVersion
+from icebergds.spec.partition import PartitionSpec
+from icebergds.spec.updates import AddPartitionSpec, SetDefaultSpec, UpgradeFormatVersion
 
 _SNAPSHOT, _SERIALIZABLE = IsolationLevel.SNAPSHOT, IsolationLevel.SERIALIZABLE
 
@@ -185,6 +186,15 @@ def test_deletes_by_equality_alone_conflict_with_nothing(race: Race) -> None:
     for others in ("append", "delete_rows", "compact"):
         getattr(race, others)(1)
     race.table.commit(RowDelta((race.table.file([1], 1),), (keys,)))
+
+
+def test_keys_deleted_in_a_partition_need_all_files_to_be_of_that_spec(race: Race) -> None:
+    keys = race.builder.equality_deletes(["id"], [(1,)], partition=(1,))
+    race.table.change(AddPartitionSpec(PartitionSpec(1)), SetDefaultSpec(-1))
+    race.table.commit(RowDelta((), (keys,)))
+    race.table.commit(Append((race.table.file([1], None, spec_id=1),)))
+    with pytest.raises(ValidationError, match="has files of partition spec 1, which"):
+        race.table.commit(RowDelta((), (replace(keys, file_path=f"{keys.file_path}2"),)))
 
 
 def test_twenty_deletes_between_appends_of_others_pass_at_snapshot_isolation(race: Race) -> None:

@@ -129,6 +129,15 @@ def test_fields_of_structs(spark: SparkSession, tmp_path: Path) -> None:
     assert rows_of(table) == [(0, {"a": 1, "b": 2}), (1, {"a": 3, "b": 2}), (2, None)]
 
 
+def test_table_of_nothing_but_structs(spark: SparkSession, tmp_path: Path) -> None:
+    inner = StructType((NestedField(3, "a", INT),))
+    catalog = load_catalog("lake", warehouse=str(tmp_path))
+    table = catalog.create_table("db.t", Schema((NestedField(1, "s", inner),)))
+    merge = table.merge(spark.sql("SELECT named_struct('a', 5) s"), "target.s.a = source.s.a")
+    assert merge.when_not_matched_insert_all().execute() == RowCounts(inserted=1)
+    assert rows_of(table) == [({"a": 5},)]
+
+
 def test_null_keys_match_nothing(spark: SparkSession, tmp_path: Path) -> None:
     table = people(tmp_path, count=2)
     source = changes(spark, (None, 5, "a"))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from datetime import date
 from decimal import Decimal
 from pathlib import Path
@@ -27,7 +28,15 @@ from spark_changes import (
 from spark_reads import session_conf
 
 from icebergds import Schema, Table, load_catalog, load_table
-from icebergds.errors import InvalidDataError, InvalidFilterError, InvalidOptionError
+from icebergds.catalog.location_commits import location_operations
+from icebergds.commit.operations import TableState
+from icebergds.errors import (
+    InvalidDataError,
+    InvalidFilterError,
+    InvalidOptionError,
+    ValidationError,
+)
+from icebergds.spark.row_level.target import make_target
 from icebergds.spec.types import (
     DATE,
     INT,
@@ -42,6 +51,8 @@ from icebergds.spec.types import (
     NestedField,
     StructType,
 )
+from icebergds.spec.updates import AddSchema, SetCurrentSchema
+from icebergds.table.address import TableAddress
 from icebergds.table.row_counts import RowCounts
 
 pytestmark = pytest.mark.spark
@@ -100,7 +111,7 @@ def test_fields_of_structs(spark: SparkSession, tmp_path: Path) -> None:
         spark.sql("SELECT 1L id, named_struct('a', 1, 'b.c', 'x') v UNION ALL SELECT 2, NULL")
     )
     table.update({"v.a": "v.a + 1", "v.`b.c`": "'y'"})
-    assert rows_of(table) == [(1, {"a": 2, "b.c": "y"}), (2, None)]
+    assert rows_of(table) == [(1, {"a": 2, "b.c": "y"}), (2, {"a": None, "b.c": "y"})]
     whole = leaves_as_it_was(
         table, lambda: table.update({"v": "NULL", "v.a": "1"}), InvalidDataError
     )
@@ -204,3 +215,55 @@ def of_schema(directory: Path, schema: Schema, mode: str = MERGE_ON_READ) -> Tab
     properties = {"write.update.mode": mode, "format-version": "3"}
     catalog = load_catalog("lake", warehouse=str(directory))
     return load_table(catalog.create_table("db.t", schema, properties=properties).location())
+
+
+def test_field_of_a_null_struct_makes_a_struct(spark: SparkSession, tmp_path: Path) -> None:
+    inner = StructType((NestedField(3, "a", INT), NestedField(4, "b", STRING)))
+    schema = Schema((NestedField(1, "id", LONG), NestedField(2, "s", inner)))
+    table = of_schema(tmp_path, schema)
+    table.append(spark.sql("SELECT 1L id, CAST(NULL AS struct<a: int, b: string>) s"))
+    assert table.update({"s.a": "7"}) == RowCounts(updated=1)
+    assert [tuple(r.s) for r in table.scan().to_df(spark).collect()] == [(7, None)]
+    merge = table.merge(spark.sql("SELECT 2L id, 'new' name"), ["id"])
+    merge.when_not_matched_insert({"id": "source.id", "s.b": "source.name"}).execute()
+    found = {r.id: tuple(r.s) for r in table.scan().to_df(spark).collect()}
+    assert found == {1: (7, None), 2: (None, "new")}
+
+
+@pytest.mark.parametrize("ansi", ["true", "false"])
+def test_numbers_inside_of_others_never_overflow(
+    spark: SparkSession, tmp_path: Path, ansi: str
+) -> None:
+    table = of_type(tmp_path, ListType(3, INT))
+    table.append(spark.sql("SELECT 1L id, array(1) v"))
+    with session_conf(spark, "spark.sql.ansi.enabled", ansi):
+        with pytest.raises(InvalidDataError, match="cast the value"):
+            table.update({"v": "array(3000000000)"})
+        table.update({"v": "array(CAST(5 AS smallint))"})
+    assert table.scan().to_df(spark).first().v == [5]
+
+
+def test_star_inside_of_text_is_no_star(spark: SparkSession, tmp_path: Path) -> None:
+    table = of_type(tmp_path, STRING)
+    table.append(spark.sql("SELECT 1L id, 'a.*b' v"))
+    assert table.update({"v": "'x'"}, "v rlike '^a.*b$' and v != \"(*\"") == RowCounts(updated=1)
+
+
+def test_columns_that_swap_their_names_meanwhile_are_a_conflict(
+    spark: SparkSession, tmp_path: Path
+) -> None:
+    schema = Schema(tuple(NestedField(i, name, INT) for i, name in enumerate(("p", "v"), 1)))
+    table = of_schema(tmp_path, schema)
+    table.append(spark.sql("SELECT 1 p, 7 v"))
+    swapped = Schema((replace(schema.fields[0], name="v"), replace(schema.fields[1], name="p")), 1)
+    target = make_target(spark, TableAddress(table.location()), load_state(table), "update", {})
+    rows = target.rows(None, None).select("_file", "_pos", f.lit(True).alias("_write"), "p", "v")
+    operations = location_operations(table.io, table.location(), "db.t")
+    operations.commit(operations.refresh(), [], [AddSchema(swapped), SetCurrentSchema(-1)])
+    with pytest.raises(ValidationError, match="schema was changed"):
+        target.save(rows, None)
+    assert [tuple(row) for row in table.refresh().scan().to_df(spark).collect()] == [(1, 7)]
+
+
+def load_state(table: Table) -> TableState:
+    return TableAddress(table.location()).load()

@@ -418,6 +418,16 @@ def test_keys_in_structs(tmp_path: Path, version: int) -> None:
     assert [row["s"] for row in _keys(delta.deletes)] == [{"a": 1}, None, {"a": 5}]
 
 
+@VERSIONS
+def test_null_keys_in_required_structs(tmp_path: Path, version: int) -> None:
+    inner = StructType((NestedField(3, "a", INT), NestedField(4, "b", INT)))
+    schema = Schema((NestedField(1, "s", inner, required=True), NestedField(2, "n", INT)))
+    table = DeltaTable(tmp_path, version=version, schema=schema)
+    table.append(((None, 1), 0), ((1, 1), 0))
+    table.keyed("upsert", [table.batch(((None, 2), 1))], keys=(3,))
+    assert sorted(row[1] for row in table.rows()) == [0, 1]
+
+
 # Bad input
 
 

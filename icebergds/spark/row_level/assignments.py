@@ -6,7 +6,7 @@ is text. What is too large or too long for the column is an error when the row i
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from pyspark.errors import AnalysisException
@@ -19,7 +19,7 @@ from icebergds.expr.names import quote_name, resolve
 from icebergds.spark.row_level.conditions import as_column, first_line
 from icebergds.spark.row_level.target import Target
 from icebergds.spark.types import spark_type
-from icebergds.spec.types import NestedField
+from icebergds.spec.types import IcebergType, NestedField, StructType
 
 _TIMES = (spark.DateType, spark.TimestampType, spark.TimestampNTZType)
 _PLAIN = (spark.NumericType, spark.BooleanType, spark.StringType, *_TIMES)
@@ -67,8 +67,26 @@ def plan_assignments(
             planned[top] = new
             continue
         struct = planned.get(top, f.col(qualify((top,))))
-        planned[top] = struct.withField(quote_name(inner), new)
+        around = schema.fields_by_id[schema.ids_by_name[quote_name((top,))]].field_type
+        planned[top] = _with_field(struct, around, inner, new)
     return planned
+
+
+def _with_field(struct: Column, around: IcebergType, path: Sequence[str], new: Column) -> Column:
+    """A struct with another value of a field; where it was null its other fields are."""
+    if not path:
+        return new
+    assert isinstance(around, StructType), "paths lead through structs"
+    return f.struct(
+        *(
+            (
+                _with_field(struct.getField(part.name), part.field_type, path[1:], new)
+                if part.name == path[0]
+                else struct.getField(part.name)
+            ).alias(part.name)
+            for part in around.fields
+        )
+    )
 
 
 def fitting(frame: DataFrame, value: Column, field: NestedField, what: str) -> Column:
@@ -88,7 +106,7 @@ def fitting(frame: DataFrame, value: Column, field: NestedField, what: str) -> C
         raise InvalidDataError(f"{what}: {first_line(error)}") from None
     if _same(found, wanted):
         return value
-    if not _assignable(found, wanted):
+    if not _assignable(found, wanted, nested=False):
         raise InvalidDataError(
             f"{what} is of type {field.field_type}, and its value of type "
             f"{found.simpleString()}; cast the value"
@@ -121,24 +139,39 @@ def _same(found: spark.DataType, wanted: spark.DataType) -> bool:
     return found.simpleString() == wanted.simpleString()
 
 
-def _assignable(found: spark.DataType, wanted: spark.DataType) -> bool:
+def _assignable(found: spark.DataType, wanted: spark.DataType, *, nested: bool) -> bool:
     if isinstance(found, spark.NullType) or _same(found, wanted):
         return True
     match found, wanted:
         case spark.ArrayType(), spark.ArrayType():
-            return _assignable(found.elementType, wanted.elementType)
+            return _assignable(found.elementType, wanted.elementType, nested=True)
         case spark.MapType(), spark.MapType():
-            keys = _assignable(found.keyType, wanted.keyType)
-            return keys and _assignable(found.valueType, wanted.valueType)
+            keys = _assignable(found.keyType, wanted.keyType, nested=True)
+            return keys and _assignable(found.valueType, wanted.valueType, nested=True)
         case spark.StructType(), spark.StructType():
             names = [name.lower() for name in found.names]
             return names == [name.lower() for name in wanted.names] and all(
-                _assignable(one.dataType, other.dataType)
+                _assignable(one.dataType, other.dataType, nested=True)
                 for one, other in zip(found.fields, wanted.fields, strict=True)
             )
         case _, spark.StringType():
             return isinstance(found, _PLAIN)
         case spark.NumericType(), spark.NumericType():
-            return True
+            # Inside of others no overflow could be noticed.
+            return not nested or _holds(wanted, found)
         case _:
             return isinstance(found, _TIMES) and isinstance(wanted, _TIMES)
+
+
+def _holds(wanted: spark.DataType, found: spark.DataType) -> bool:
+    """Whether a numeric type holds all values of another one."""
+    integers = (spark.ByteType, spark.ShortType, spark.IntegerType, spark.LongType)
+    match found, wanted:
+        case spark.DecimalType(), spark.DecimalType():
+            whole = wanted.precision - wanted.scale >= found.precision - found.scale
+            return whole and wanted.scale >= found.scale
+        case spark.FloatType(), spark.DoubleType():
+            return True
+        case _:
+            ranks = [integers.index(type(t)) for t in (found, wanted) if type(t) in integers]
+            return len(ranks) == 2 and ranks[0] <= ranks[1]

@@ -14,6 +14,7 @@ from icebergds.errors import InvalidFilterError, InvalidOptionError
 
 _NOT_DETERMINISTIC = "INVALID_NON_DETERMINISTIC_EXPRESSIONS"
 _PLACE = re.compile(r"\s*SQLSTATE:.*")
+_QUOTED = re.compile(r"""'(?:[^'\\]|\\.)*'|"(?:[^"\\]|\\.)*\"""", re.DOTALL)
 _STAR = re.compile(r"[(,.]\s*\*|unresolvedstar", re.IGNORECASE)
 # How Spark shows columns of many parts.
 _SHORTENED = re.compile(r"more fields|\.\.\.")
@@ -76,7 +77,7 @@ def named_columns(values: Iterable[str | Column], available: Iterable[str]) -> l
     """
     texts = [value if isinstance(value, str) else str(value) for value in values]
     for text in texts:
-        if _STAR.search(text):
+        if _STAR.search(_QUOTED.sub("''", text)):
             raise InvalidFilterError(f"{text}: name the columns that * stands for")
     if any(_SHORTENED.search(text) for text in texts):
         return list(available)

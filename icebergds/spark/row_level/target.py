@@ -128,6 +128,7 @@ class Target:
             **self.options,
             "write-operation": operation.value,
             "statement": self.verb,
+            "read-schema-id": str(self.schema.schema_id),
             **({} if snapshot is None else {"read-snapshot-id": str(snapshot.snapshot_id)}),
             **({} if conflict_filter is None else {"conflict-filter": conflict_filter}),
         }
@@ -149,7 +150,7 @@ class Target:
         if not parts:
             scalars = [field for field in metadata.schema().fields if is_scalar(field.field_type)]
             names = [field.name for field in scalars if field.field_type != VARIANT]
-            parts = [f.col(quote_name((name,))) for name in names]
+            parts = [f.col(quote_name((name,))) for name in names] or [f.lit(0)]
         is_new = f.col(FILE).isNull()
         spread = f.when(is_new, f.xxhash64(*parts))
         return [f.col(FILE), spread]
