@@ -533,7 +533,6 @@ def _history(writer: Writer, name: str, version: int, **properties: str) -> OurT
     written.append(rows(60, None, "b", "b"))
     written.overwrite([], "s is null", ["isNull", "s"], lambda row: row["s"] is None)
     # A delete that finds nothing, and an overwrite of everything.
-    written.delete("s = 'none'", ["equal", "s", "none"], lambda row: False)
     written.overwrite(rows(70, "a", "b"), "true", ["notNull", "id"], lambda row: True)
     return written.append(rows(80, "a"))
 
