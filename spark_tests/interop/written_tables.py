@@ -532,7 +532,7 @@ def _history(writer: Writer, name: str, version: int, **properties: str) -> OurT
     written.delete("id >= 50", ["greaterThanOrEqual", "id", 50], lambda row: row["id"] >= 50)
     written.append(rows(60, None, "b", "b"))
     written.overwrite([], "s is null", ["isNull", "s"], lambda row: row["s"] is None)
-    # A delete that finds nothing, and an overwrite of everything.
+    # An overwrite of everything.
     written.overwrite(rows(70, "a", "b"), "true", ["notNull", "id"], lambda row: True)
     return written.append(rows(80, "a"))
 
