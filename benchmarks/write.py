@@ -25,7 +25,7 @@ from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as f
 
 from icebergds.spark.registration import register
-from icebergds.table.table import load_table
+from icebergds.table.loading import load_table
 
 os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
 FILES = 4

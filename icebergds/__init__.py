@@ -16,7 +16,8 @@ if TYPE_CHECKING:
     from icebergds.spec.sort import SortField, SortOrder
     from icebergds.spec.types import NestedField
     from icebergds.table.catalog import Catalog, load_catalog
-    from icebergds.table.table import Table, load_table
+    from icebergds.table.loading import load_table
+    from icebergds.table.table import Table
 
 __version__ = "0.1.0"
 
@@ -32,7 +33,7 @@ _HOMES = {
     "SortOrder": "icebergds.spec.sort",
     "Table": "icebergds.table.table",
     "load_catalog": "icebergds.table.catalog",
-    "load_table": "icebergds.table.table",
+    "load_table": "icebergds.table.loading",
     "register": "icebergds.spark.registration",
 }
 

@@ -29,10 +29,10 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
     from icebergds.commit.operations import TableState
-    from icebergds.spark.delta_writer import DeltaWriter
     from icebergds.spark.reader import IcebergReader
     from icebergds.spark.writer import IcebergWriter
     from icebergds.spec.snapshot import Snapshot
+    from icebergds.table.row_changes import DeltaTask, PreparedDelta
     from icebergds.table.write_options import WriteOptions
 
 
@@ -93,7 +93,7 @@ class IcebergDataSource(DataSource):
         kind = PushdownReader if options.pushdown else IcebergReader
         return kind(plan, partial(plan_shares, options, state, snapshot))
 
-    def writer(self, schema: StructType, overwrite: bool) -> IcebergWriter | DeltaWriter:
+    def writer(self, schema: StructType, overwrite: bool) -> IcebergWriter:
         """The writer of a DataFrame, once it is certain that its rows fit the table."""
         from icebergds.spark.incoming import (
             iceberg_schema,
@@ -104,15 +104,16 @@ class IcebergDataSource(DataSource):
         from icebergds.spark.writer import IcebergWriter
         from icebergds.table.write_options import parse_write_options
         from icebergds.table.writing import prepare_write
+        from icebergds.write.task import write_batches
 
         options = parse_write_options(self.options)
         incoming = incoming_arrow_schema(schema)
         columns = optional_columns(iceberg_schema(schema))
         if options.row_change is not None:
-            return _delta_writer(options, incoming, columns, overwrite)
+            return IcebergWriter(*_row_change(options, incoming, columns, overwrite))
         write = prepare_write(options, incoming, columns, overwrite=overwrite)
         log_cost(write)
-        return IcebergWriter(write)
+        return IcebergWriter(write, partial(write_batches, write.plan))
 
     def __getstate__(self) -> dict[str, Any]:
         # Spark pickles the source before it plans, and may plan a load more than once: what it
@@ -147,10 +148,9 @@ class IcebergDataSource(DataSource):
         return state, snapshot, schema
 
 
-def _delta_writer(
+def _row_change(
     options: WriteOptions, incoming: pa.Schema, columns: Schema, overwrite: bool
-) -> DeltaWriter:
-    from icebergds.spark.delta_writer import DeltaWriter
+) -> tuple[PreparedDelta, DeltaTask]:
     from icebergds.table.key_changes import prepare_key_change
     from icebergds.table.row_change_options import BY_KEY
     from icebergds.table.row_changes import prepare_row_change
@@ -163,8 +163,8 @@ def _delta_writer(
             "needs mode('append'), not mode('overwrite')"
         )
     if change.operation in BY_KEY:
-        return DeltaWriter(*prepare_key_change(options, change, incoming, columns))
-    return DeltaWriter(*prepare_row_change(options, change, incoming))
+        return prepare_key_change(options, change, incoming, columns)
+    return prepare_row_change(options, change, incoming)
 
 
 def _unshadowed(state: TableState, schema: Schema) -> tuple[NestedField, ...]:

@@ -10,56 +10,52 @@ import logging
 import pickle
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 from pyspark import TaskContext
 from pyspark.sql.datasource import DataSourceArrowWriter, WriterCommitMessage
 
 from icebergds.spark.worker import settle_worker
-from icebergds.spec.manifest import DataFile
-from icebergds.write.task import write_batches
 
 if TYPE_CHECKING:
-    from icebergds.table.writing import PreparedWrite
+    from icebergds.table.jobs import PreparedJob, Task, TaskResult
 
 _LOG = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True, slots=True)
-class FilesWritten(WriterCommitMessage):
-    """The data files of one task."""
+class TaskDone(WriterCommitMessage):
+    """What one task hands over."""
 
-    files: tuple[DataFile, ...]
+    result: TaskResult
 
 
 class IcebergWriter(DataSourceArrowWriter):
-    """Writes one DataFrame to one table, in one commit."""
+    """Writes one DataFrame to one table, or changes rows of it by one, in one commit."""
 
-    def __init__(self, write: PreparedWrite) -> None:
-        self._plan = write.plan
+    def __init__(self, job: PreparedJob, task: Task) -> None:
+        self._task = task
         # Packed, so that tasks need not import what commits: that is half of all imports, which
         # every Python worker would pay before its first row.
-        self._write = pickle.dumps(write)
+        self._job = pickle.dumps(job)
 
-    def write(self, iterator: Iterator[pa.RecordBatch]) -> FilesWritten:
+    def write(self, iterator: Iterator[pa.RecordBatch]) -> TaskDone:
         """Writes the rows of a task; its files are gone again if that fails."""
         settle_worker()
         context = TaskContext.get()
         assert context is not None, "Spark writes in tasks"
-        files = write_batches(
-            self._plan,
-            iterator,
-            partition_id=context.partitionId(),
-            attempt_id=context.taskAttemptId(),
+        return TaskDone(
+            self._task(
+                iterator, partition_id=context.partitionId(), attempt_id=context.taskAttemptId()
+            )
         )
-        return FilesWritten(tuple(files))
 
     def commit(self, messages: Sequence[WriterCommitMessage | None]) -> None:
         """Commits the files of all tasks."""
-        from icebergds.table.writing import commit_write
+        from icebergds.table.jobs import commit_job
 
-        commit_write(pickle.loads(self._write), _files(messages))
+        commit_job(pickle.loads(self._job), _results(messages))
 
     def abort(self, messages: Sequence[WriterCommitMessage | None]) -> None:
         """Deletes the files of tasks whose job failed, if that is certain. Never raises.
@@ -71,16 +67,12 @@ class IcebergWriter(DataSourceArrowWriter):
         if all(message is not None for message in messages):
             return
         try:
-            from icebergds.table.writing import delete_files, is_committed
+            from icebergds.table.jobs import discard_job
 
-            write = pickle.loads(self._write)
-            if not is_committed(write):
-                delete_files(write, _files(messages))
+            discard_job(pickle.loads(self._job), _results(messages))
         except Exception as error:
             _LOG.warning("files of a failed write were left behind: %s", error)
 
 
-def _files(messages: Sequence[WriterCommitMessage | None]) -> list[DataFile]:
-    return [
-        file for message in messages if isinstance(message, FilesWritten) for file in message.files
-    ]
+def _results(messages: Sequence[WriterCommitMessage | None]) -> list[Any]:
+    return [message.result for message in messages if isinstance(message, TaskDone)]

@@ -47,6 +47,16 @@ class PartitionSpec:
         return all(isinstance(part.transform, VoidTransform) for part in self.fields)
 
     @property
+    def source_ids(self) -> frozenset[int]:
+        """The columns that partition values come from; those of dropped fields do not count."""
+        return frozenset(
+            source_id
+            for part in self.fields
+            if not isinstance(part.transform, VoidTransform)
+            for source_id in part.source_ids
+        )
+
+    @property
     def last_field_id(self) -> int:
         """The greatest field id, one less than the first possible where there is none."""
         return max((part.field_id for part in self.fields), default=FIRST_PARTITION_FIELD_ID - 1)

@@ -57,6 +57,27 @@ def mapping_argument(name: str, value: Any) -> dict[str, str]:
     return {key: _as_text(f"{name}[{key!r}]", item) for key, item in value.items()}
 
 
+def write_arguments(options: Any, snapshot_properties: Any, **named: Any) -> dict[str, str]:
+    """The options of a write, from the arguments of a method and further options.
+
+    Args:
+        named: arguments that are options too, by the options' names; None for those not given.
+
+    Raises:
+        InvalidOptionError: something is given as both.
+    """
+    further = {k.lower(): value for k, value in mapping_argument("options", options).items()}
+    checked = {name: text_argument(name.replace("-", "_"), v) for name, v in named.items()}
+    given = {name: value for name, value in checked.items() if value is not None}
+    if both := sorted(given.keys() & further.keys()):
+        raise InvalidOptionError(
+            f"{', '.join(both)}: given as an argument and as an option; give one"
+        )
+    properties = mapping_argument("snapshot_properties", snapshot_properties)
+    summary = {f"snapshot-property.{k}": v for k, v in properties.items()}
+    return {**further, **given, **summary}
+
+
 def _as_text(name: str, value: Any) -> str:
     if isinstance(value, bool):
         return str(value).lower()

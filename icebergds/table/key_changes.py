@@ -19,12 +19,11 @@ from icebergds.scan.projection import parse_column_list
 from icebergds.spec.manifest import ManifestContent
 from icebergds.spec.partition import PartitionSpec
 from icebergds.spec.schema import Schema
-from icebergds.spec.transforms import VoidTransform
 from icebergds.table.key_tasks import write_distinct, write_ordered
 from icebergds.table.row_change_options import RowChangeOptions, WriteOperation
 from icebergds.table.row_changes import (
+    DeltaTask,
     PreparedDelta,
-    WriteTask,
     delete_file_format,
     delete_file_size,
     require_delete_files,
@@ -39,7 +38,7 @@ _LOG = logging.getLogger(__name__)
 
 def prepare_key_change(
     options: WriteOptions, change: RowChangeOptions, incoming: pa.Schema, columns: Schema
-) -> tuple[PreparedDelta, WriteTask]:
+) -> tuple[PreparedDelta, DeltaTask]:
     """Checks a change by key against its table, and plans its tasks.
 
     Args:
@@ -66,7 +65,7 @@ def prepare_key_change(
     # What orders rows need be no column of the table.
     extra = None if ordered is None or schema.find_id(ordered, False) else ordered
     rows = pa.schema([field for field in incoming if field.name != extra])
-    key_ids = _key_ids(state, change)
+    key_ids = key_ids_of(state, change.keys)
     delete_spec = _delete_spec(options, state, key_ids)
     written = pa.schema([field for field in rows if field.name not in control])
     of_keys = change.operation is WriteOperation.DELETE
@@ -127,13 +126,8 @@ def key_ids_of(state: TableState, keys: str | None) -> tuple[int, ...]:
         try:
             ids[resolve(quote_name(parts), schema, case_sensitive=False).field_id] = None
         except InvalidFilterError as error:
-            text = str(error).replace(" in the filter", "")
-            raise InvalidOptionError(f"option 'upsert-keys' = {keys!r}: {text}") from None
+            raise InvalidOptionError(f"option 'upsert-keys' = {keys!r}: {error}") from None
     return tuple(ids)
-
-
-def _key_ids(state: TableState, change: RowChangeOptions) -> tuple[int, ...]:
-    return key_ids_of(state, change.keys)
 
 
 def _order_column(change: RowChangeOptions, incoming: pa.Schema) -> str | None:
@@ -165,20 +159,14 @@ def _delete_spec(
     spec = metadata.spec()
     if not spec.fields:
         return spec
-    sources = {
-        source
-        for part in spec.fields
-        if not isinstance(part.transform, VoidTransform)
-        for source in part.source_ids
-    }
-    if sources <= set(key_ids) and _is_only_spec(options, state, spec):
+    if spec.source_ids <= set(key_ids) and _is_only_spec(options, state, spec):
         return spec
     _LOG.warning(
         "table %s: its deletes by key are global: readers compare them with the rows of every "
         "partition. They stay in the partition of the key where all columns that the table is "
         "partitioned by (%s) are among the keys and all files are of the current partition spec",
         state.name,
-        ", ".join(sorted(str(metadata.schema().find_name(source)) for source in sources)),
+        ", ".join(sorted(str(metadata.schema().find_name(source)) for source in spec.source_ids)),
     )
     unpartitioned = (spec for spec in metadata.partition_specs if not spec.fields)
     newest = max(metadata.specs_by_id)

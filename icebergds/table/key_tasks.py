@@ -8,8 +8,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from icebergds.errors import InvalidDataError
+from icebergds.table.failed_writes import delete_files
 from icebergds.write.deltas import DeltaFiles
-from icebergds.write.key_hashes import KeyHashes
 from icebergds.write.keyed_delta import KeyedDeltaPlan, write_keyed_delta
 
 
@@ -20,7 +20,7 @@ def write_distinct(
     *,
     partition_id: int,
     attempt_id: int,
-) -> tuple[DeltaFiles, KeyHashes]:
+) -> DeltaFiles:
     """Upserts rows of which each must have a key of its own, for nothing says which one wins."""
     rows = 0
 
@@ -30,19 +30,16 @@ def write_distinct(
             rows += batch.num_rows
             yield batch
 
-    delta, hashes = write_keyed_delta(
-        plan, counted(), partition_id=partition_id, attempt_id=attempt_id
-    )
-    distinct = len(hashes.hashes)
+    delta = write_keyed_delta(plan, counted(), partition_id=partition_id, attempt_id=attempt_id)
+    distinct = delta.counts["upserted"]
     if distinct < rows:
-        locations = {file.file_path: None for file in (*delta.files, *delta.deletes)}
-        plan.write.io.delete_all(list(locations))
+        delete_files(plan.write.io, delta.all_files)
         raise InvalidDataError(
             f"table {plan.write.matching.table}: {rows} rows to upsert have only {distinct} "
             f"different keys ({keys}); drop the other rows of a key, or name a column whose "
             "greatest value wins by option('upsert-order-by', '<column>') or order_by="
         )
-    return delta, hashes
+    return delta
 
 
 def write_ordered(
@@ -54,7 +51,7 @@ def write_ordered(
     *,
     partition_id: int,
     attempt_id: int,
-) -> tuple[DeltaFiles, KeyHashes]:
+) -> DeltaFiles:
     """Changes rows in the order of a column, which is not written if it is `extra`."""
     ordered = batches if is_ordered else _sorted(batches, order_by)
     rows = ordered if extra is None else (batch.drop_columns([extra]) for batch in ordered)
@@ -62,11 +59,21 @@ def write_ordered(
 
 
 def _sorted(batches: Iterable[pa.RecordBatch], order_by: str) -> list[pa.RecordBatch]:
-    """The rows of a task by a column, nulls first; rows with equal values keep their order."""
+    """The rows of a task by a column, as Spark orders them: nulls first, NaN last.
+
+    Rows with equal values keep their order.
+    """
     given = list(batches)
     if not given:
         return []
     table = pa.Table.from_batches(given)
-    order = pc.sort_indices(table, sort_keys=[(order_by, "ascending")], null_placement="at_start")
+    values = table[order_by]
+    is_nan = pc.is_nan(values) if pa.types.is_floating(values.type) else pc.is_null(values)
+    ranks = {
+        "valid": pc.is_valid(values),
+        "nan": pc.and_not(is_nan, pc.is_null(values)).fill_null(False),
+        "value": values,
+    }
+    order = pc.sort_indices(pa.table(ranks), sort_keys=[(name, "ascending") for name in ranks])
     ordered: list[pa.RecordBatch] = table.take(order).to_batches()
     return ordered

@@ -16,6 +16,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from icebergds.errors import InvalidDataError
+from icebergds.formats.position_deletes import positions_by_path
 from icebergds.scan.read import read_partition
 from icebergds.scan.read_plan import ReadPlan
 from icebergds.scan.tasks import FileScanTask, ScanPartition
@@ -102,16 +103,13 @@ class _Changes:
         return batch.select(names).filter(written)
 
     def _gather(self, files: pa.Array, positions: pa.Array) -> None:
-        encoded = files.dictionary_encode()
-        codes = encoded.indices.to_numpy(zero_copy_only=False)
-        rows = positions.to_numpy(zero_copy_only=False)
-        for code, path in enumerate(encoded.dictionary.to_pylist()):
+        for path, part in positions_by_path(files, positions.to_numpy(zero_copy_only=False)):
             if path not in self.plan.originals:
                 raise InvalidDataError(
                     f"table {self.plan.write.matching.table}: {path} is no data file of the "
                     "snapshot that is changed"
                 )
-            self.positions.setdefault(path, []).append(rows[codes == code])
+            self.positions.setdefault(path, []).append(part)
 
 
 def _all_rows(

@@ -6,7 +6,6 @@ where it copies on write. Changes of rows by key are prepared by `table.key_chan
 
 from __future__ import annotations
 
-import logging
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from functools import partial
@@ -25,7 +24,6 @@ from icebergds.commit.validation import Isolation
 from icebergds.errors import (
     CommitStateUnknownError,
     InvalidOptionError,
-    NoSuchTableError,
     UnsupportedFeatureError,
     ValidationError,
 )
@@ -53,13 +51,14 @@ from icebergds.spec.table_properties import (
 )
 from icebergds.spec.updates import AddPartitionSpec
 from icebergds.table.address import TableAddress
+from icebergds.table.failed_writes import WRITE_ID, delete_files
 from icebergds.table.rewriting import RewritePlan, write_rewritten
 from icebergds.table.row_change_options import RowChangeOptions, WriteOperation
 from icebergds.table.row_counts import summary_of_counts
 from icebergds.table.write_options import WriteOptions
-from icebergds.table.writing import WRITE_ID, plan_rows
+from icebergds.table.writing import file_format_property, plan_rows
 from icebergds.write.deltas import DeltaFiles, merge_deltas
-from icebergds.write.key_hashes import KeyHashes
+from icebergds.write.key_hashes import refuse_shared_keys
 from icebergds.write.matching import plan_matching
 from icebergds.write.position_delta import (
     DeleteTarget,
@@ -74,7 +73,6 @@ DELETE_FILE_FORMAT = "write.delete.format.default"
 _LINEAGE = (ROW_ID, LAST_UPDATED_SEQUENCE_NUMBER)
 # Files are read whole where they are rewritten.
 _UNSPLIT = SplitOptions(split_size=2**62)
-_LOG = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,13 +100,13 @@ class PreparedDelta:
     new_spec: PartitionSpec | None = None
 
 
-WriteTask: TypeAlias = Callable[..., DeltaFiles | tuple[DeltaFiles, KeyHashes]]
+DeltaTask: TypeAlias = Callable[..., DeltaFiles]
 """Called with batches and the keywords `partition_id` and `attempt_id`."""
 
 
 def prepare_row_change(
     options: WriteOptions, change: RowChangeOptions, incoming: pa.Schema
-) -> tuple[PreparedDelta, WriteTask]:
+) -> tuple[PreparedDelta, DeltaTask]:
     """Checks a change of rows by position against its table, and plans its tasks.
 
     Args:
@@ -140,7 +138,7 @@ def prepare_row_change(
         columns if len(columns) else schema_to_arrow(schema), schema, table=state.name
     )
     write = plan_rows(options, state, matching)
-    task: WriteTask
+    task: DeltaTask
     if change.operation is WriteOperation.REWRITE:
         read, share = _rewritten(state, schema, files)
         originals = {file.entry.data_file.file_path: file.entry.data_file for file in files}
@@ -176,12 +174,13 @@ def commit_delta(prepared: PreparedDelta, parts: Iterable[DeltaFiles]) -> Commit
     """Commits what the tasks did; None where they did nothing. If that fails, files are deleted.
 
     Raises:
+        InvalidDataError: rows of one key were in two tasks; nothing was committed.
         CommitConflictError, ValidationError: others changed the table; nothing was committed.
         CommitStateUnknownError: whether it was committed is not known; nothing was deleted.
     """
     parts = tuple(parts)
     delta = merge_deltas(parts)
-    if not (delta.files or delta.deletes or delta.replaced):
+    if not (delta.all_files or delta.replaced):
         return None
     options = prepared.options
     change = options.row_change
@@ -197,6 +196,8 @@ def commit_delta(prepared: PreparedDelta, parts: Iterable[DeltaFiles]) -> Commit
         prepared.table_uuid,
     )
     try:
+        keys = [part.keys for part in parts if part.keys is not None]
+        refuse_shared_keys(keys, prepared.address.path)
         operations = prepared.address.operations()
         if prepared.new_spec is not None:
             _add_spec(operations, prepared.new_spec)
@@ -204,26 +205,8 @@ def commit_delta(prepared: PreparedDelta, parts: Iterable[DeltaFiles]) -> Commit
     except CommitStateUnknownError:
         raise
     except Exception:
-        delete_delta(prepared, parts)
+        delete_files(prepared.io, delta.all_files)
         raise
-
-
-def is_delta_committed(prepared: PreparedDelta) -> bool:
-    """Whether the table has a snapshot of the change."""
-    try:
-        state = prepared.address.load()
-    except NoSuchTableError:
-        return False
-    return any(s.summary.get(WRITE_ID) == prepared.write_id for s in state.metadata.snapshots)
-
-
-def delete_delta(prepared: PreparedDelta, parts: Iterable[DeltaFiles]) -> None:
-    """Deletes files of a change that was not committed. Never raises: some may be left behind."""
-    locations = {file.file_path: None for part in parts for file in (*part.files, *part.deletes)}
-    try:
-        prepared.io.delete_all(list(locations))
-    except Exception as error:
-        _LOG.warning("%d files of a failed write were left behind: %s", len(locations), error)
 
 
 def require_delete_files(state: TableState) -> None:
@@ -247,15 +230,10 @@ def delete_file_format(metadata: TableMetadata, data_format: FileFormat) -> File
     Raises:
         InvalidOptionError: the table's property is none of the formats.
     """
-    text = metadata.properties.get(DELETE_FILE_FORMAT)
-    if text is None:
-        in_table = metadata.properties.get(DEFAULT_FILE_FORMAT)
-        return data_format if in_table is None else FileFormat(in_table.lower())
-    if text.lower() not in ("parquet", "orc", "avro"):
-        raise InvalidOptionError(
-            f"table property {DELETE_FILE_FORMAT} = {text!r}: expected parquet, orc or avro"
-        )
-    return FileFormat(text.lower())
+    for name in (DELETE_FILE_FORMAT, DEFAULT_FILE_FORMAT):
+        if name in metadata.properties:
+            return file_format_property(name, metadata.properties[name])
+    return data_format
 
 
 def delete_file_size(metadata: TableMetadata) -> int:

@@ -50,8 +50,7 @@ def change_rows(address: TableAddress, rows: Rows, options: Mapping[str, str]) -
     assert parsed.row_change is not None, "the options say which change"
     columns = schema_from_arrow(rows.schema)
     prepared, task = prepare_key_change(parsed, parsed.row_change, rows.schema, columns)
-    done = task(_batches(rows), partition_id=0, attempt_id=0)
-    delta = done[0] if isinstance(done, tuple) else done
+    delta = task(_batches(rows), partition_id=0, attempt_id=0)
     committed = commit_delta(prepared, [delta])
     return RowCounts() if committed is None else counts_of_summary(committed.snapshot.summary)
 

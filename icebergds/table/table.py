@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
-import importlib
-import os
-import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from icebergds.commit.operations import TableState
-from icebergds.errors import InvalidFilterError, InvalidOptionError, ValidationError
+from icebergds.errors import InvalidFilterError, ValidationError
 from icebergds.io.fileio import FileIO
 from icebergds.spec.metadata import TableMetadata
 from icebergds.spec.partition import PartitionSpec
@@ -22,56 +19,26 @@ from icebergds.table.arguments import (
     integer_argument,
     mapping_argument,
     names_argument,
-    path_argument,
     text_argument,
+    write_arguments,
 )
-from icebergds.table.option_values import storage_properties_of
 from icebergds.table.row_change_options import WriteOperation
 from icebergds.table.row_counts import RowCounts
-from icebergds.table.rows import Rows, change_rows, write_rows
+from icebergds.table.rows import Rows, write_rows
 from icebergds.table.scan import TableScan, listed_names
+from icebergds.table.statements import (
+    begin_merge,
+    change_by_key,
+    delete_rows,
+    update_rows,
+    write_frame,
+)
 from icebergds.table.upgrading import upgrade_table
-from icebergds.table.whole_files import delete_whole_files
 
 if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame, SparkSession
 
     from icebergds.spark.row_level.merge import MergeBuilder
-
-
-def load_table(
-    path: str | os.PathLike[str],
-    *,
-    catalog: str | None = None,
-    properties: Mapping[str, str] | None = None,
-    location_map: Mapping[str, str] | None = None,
-) -> Table:
-    """A table by its location, a metadata file, or an identifier in a catalog.
-
-    Args:
-        path: a location or a metadata file; with `catalog`, an identifier such as `db.table`.
-        catalog: the name of a catalog, for messages.
-        properties: of the catalog (`type`, `warehouse`) and the storage (`s3.endpoint`).
-        location_map: prefixes of locations and what stands in for them.
-
-    Raises:
-        InvalidOptionError: an unknown property, or an argument of the wrong type.
-        NoSuchTableError: there is no such table.
-
-    >>> load_table("db.events", catalog="lake", properties={"warehouse": "s3://bucket/warehouse"})
-    ... # doctest: +SKIP
-    """
-    path = path_argument("path", path)
-    catalog = text_argument("catalog", catalog)
-    given = {
-        key.removeprefix("catalog."): value
-        for key, value in mapping_argument("properties", properties).items()
-    }
-    storage = storage_properties_of(given)
-    rest = {key: value for key, value in given.items() if key not in storage}
-    locations = mapping_argument("location_map", location_map)
-    address = TableAddress(path, catalog, rest, storage, locations)
-    return Table(address, address.load())
 
 
 @dataclass(slots=True)
@@ -162,7 +129,7 @@ class Table:
             CommitConflictError: other commits kept coming first.
             CommitStateUnknownError: whether the commit landed is not known.
         """
-        self._write(df, False, _options(options, snapshot_properties, branch=branch))
+        self._write(df, False, write_arguments(options, snapshot_properties, branch=branch))
 
     def overwrite(
         self,
@@ -176,17 +143,17 @@ class Table:
         """Replaces all rows, or those of a filter, in one commit.
 
         Args:
-            overwrite_filter: a Spark SQL condition. Whole files are replaced: where it selects only
-                some rows of a file, nothing is written.
+            overwrite_filter: a Spark SQL condition. Where it takes only some rows of a file, Spark
+                finds them, and they go as those of `delete` do; without Spark nothing is written.
 
         Other arguments and errors are those of `append`.
 
         Raises:
-            ValidationError: the filter selects only some rows of a file, or others changed what is
-                replaced (option `isolation-level`).
+            ValidationError: others changed what is replaced (option `isolation-level`), or `df` is
+                no DataFrame of Spark, and the filter takes only some rows of a file.
         """
         named = {"branch": branch, "overwrite-filter": overwrite_filter}
-        self._write(df, True, _options(options, snapshot_properties, **named))
+        self._write(df, True, write_arguments(options, snapshot_properties, **named))
 
     def dynamic_partition_overwrite(
         self,
@@ -201,7 +168,7 @@ class Table:
         Arguments and errors are those of `overwrite`.
         """
         named = {"branch": branch, "overwrite-mode": "dynamic"}
-        self._write(df, True, _options(options, snapshot_properties, **named))
+        self._write(df, True, write_arguments(options, snapshot_properties, **named))
 
     def delete(
         self,
@@ -237,19 +204,9 @@ class Table:
             CommitConflictError, CommitStateUnknownError: as for `append`.
             PySparkException: the job failed for a reason of Spark's or of the query's.
         """
-        given = _options(options, snapshot_properties, branch=branch)
-        whole: RowCounts | None = None
-        if isinstance(condition, str):
-            zoned = {**_session_zone(spark), **given}
-            self._state, whole = delete_whole_files(
-                self._address, self._current(), condition, zoned
-            )
-        else:
-            self._state = self._current()
-        if whole is not None:
-            return whole
-        rows = importlib.import_module("icebergds.spark.row_level.delete")
-        return self._changed(rows.delete_rows(self._target("delete", given, spark), condition))
+        given = write_arguments(options, snapshot_properties, branch=branch)
+        state = self._current()
+        return self._changed(delete_rows(self._address, state, condition, given, spark))
 
     def update(
         self,
@@ -277,10 +234,9 @@ class Table:
 
         >>> table.update({"price": "price * 2"}, "region = 'eu'")  # doctest: +SKIP
         """
-        given = _options(options, snapshot_properties, branch=branch)
-        rows = importlib.import_module("icebergds.spark.row_level.update")
-        self._state = self._current()
-        return self._changed(rows.update_rows(self._target("update", given, spark), set, where))
+        given = write_arguments(options, snapshot_properties, branch=branch)
+        state = self._current()
+        return self._changed(update_rows(self._address, state, set, where, given, spark))
 
     def merge(
         self,
@@ -314,15 +270,9 @@ class Table:
         ...     .execute()
         ... )
         """
-        given = _options(options, snapshot_properties, branch=branch)
-        builder = importlib.import_module("icebergds.spark.row_level.merge").MergeBuilder
-
-        def target() -> Any:
-            self._state = self._current()
-            return self._target("merge", given, source.sparkSession)
-
-        built: MergeBuilder = builder(target, self._changed, source, on, source_alias, target_alias)
-        return built
+        given = write_arguments(options, snapshot_properties, branch=branch)
+        aliases = (source_alias, target_alias)
+        return begin_merge(self._address, self._current, self._changed, source, on, aliases, given)
 
     def upsert(
         self,
@@ -357,8 +307,18 @@ class Table:
             CommitConflictError, CommitStateUnknownError: as for `append`.
             PySparkException: the job failed for a reason of Spark's or of the query's.
         """
-        given = _options(options, snapshot_properties, branch=branch)
-        return self._change_by_key("upsert", df, keys, order_by, None, given)
+        given = write_arguments(options, snapshot_properties, branch=branch)
+        return self._changed(
+            change_by_key(
+                self._address,
+                self._current(),
+                WriteOperation.UPSERT,
+                df,
+                keys,
+                given,
+                order_by=order_by,
+            )
+        )
 
     def delta(
         self,
@@ -381,8 +341,19 @@ class Table:
 
         Other arguments and errors are those of `upsert`. An insert trusts that its key is new.
         """
-        given = _options(options, snapshot_properties, branch=branch)
-        return self._change_by_key("delta", df, keys, order_by, row_kind_column, given)
+        given = write_arguments(options, snapshot_properties, branch=branch)
+        return self._changed(
+            change_by_key(
+                self._address,
+                self._current(),
+                WriteOperation.DELTA,
+                df,
+                keys,
+                given,
+                order_by=order_by,
+                row_kind_column=row_kind_column,
+            )
+        )
 
     def delete_keys(
         self,
@@ -400,8 +371,10 @@ class Table:
         Returns:
             How many keys were `deleted`, whether the table has such rows or not.
         """
-        given = _options(options, snapshot_properties, branch=branch)
-        return self._change_by_key("delete", df, keys, None, None, given)
+        given = write_arguments(options, snapshot_properties, branch=branch)
+        return self._changed(
+            change_by_key(self._address, self._current(), WriteOperation.DELETE, df, keys, given)
+        )
 
     def upgrade(self, format_version: int) -> Table:
         """Raises the table's format version, here and for all writers; returns this table.
@@ -470,40 +443,6 @@ class Table:
             )
         return state
 
-    def _target(self, verb: str, options: Mapping[str, str], spark: SparkSession | None) -> Any:
-        target = importlib.import_module("icebergds.spark.row_level.target")
-        return target.make_target(spark, self._address, self._state, verb, options)
-
-    def _change_by_key(
-        self,
-        operation: str,
-        df: Rows | DataFrame,
-        keys: Sequence[str] | str | None,
-        order_by: str | None,
-        row_kind_column: str | None,
-        options: Mapping[str, str],
-    ) -> RowCounts:
-        self._state = self._current()
-        names = names_argument("keys", keys)
-        listed = names if names is None or isinstance(names, str) else listed_names(names)
-        if not isinstance(df, Rows):
-            _require_frame(df)
-            by_key = importlib.import_module("icebergds.spark.row_level.upsert")
-            target = self._target(operation, options, df.sparkSession)
-            return self._changed(
-                by_key.change_by_key(
-                    target, df, WriteOperation(operation), listed, order_by, row_kind_column
-                )
-            )
-        named = {
-            "write-operation": operation,
-            "upsert-keys": listed,
-            "upsert-order-by": order_by,
-            "row-kind-column": row_kind_column,
-        }
-        given = {name: value for name, value in named.items() if value is not None}
-        return self._changed(change_rows(self._address, df, {**options, **given}))
-
     def _changed(self, counts: RowCounts) -> RowCounts:
         self.refresh()
         return counts
@@ -512,44 +451,5 @@ class Table:
         if isinstance(rows, Rows):
             self._state = write_rows(self._address, rows, options, overwrite=overwrite).state
         else:
-            _require_frame(rows)
-            # Spark is imported only where its DataFrames are at hand.
-            frames = importlib.import_module("icebergds.spark.frames")
-            frames.write_frame(rows, self._address, self._state, options, overwrite=overwrite)
+            write_frame(self._address, self._state, rows, options, overwrite=overwrite)
             self.refresh()
-
-
-def _require_frame(rows: object) -> None:
-    if not hasattr(rows, "sparkSession"):
-        raise InvalidOptionError(
-            f"rows of type {type(rows).__module__}.{type(rows).__name__} cannot be written: "
-            "expected a DataFrame of Spark, or an Arrow table, batch or reader; "
-            "spark.createDataFrame(...) and pyarrow.Table.from_pandas(...) make them"
-        )
-
-
-def _session_zone(spark: SparkSession | None) -> dict[str, str]:
-    """The option `time-zone` of Spark's session, where there is one."""
-    if spark is None and "pyspark" not in sys.modules:
-        return {}
-    target = importlib.import_module("icebergds.spark.row_level.target")
-    zone: str | None = target.session_zone(spark)
-    return {} if zone is None else {"time-zone": zone}
-
-
-def _options(
-    options: Mapping[str, str] | None,
-    snapshot_properties: Mapping[str, str] | None,
-    **named: str | None,
-) -> dict[str, str]:
-    """Options of a write from the arguments of a method and further ones."""
-    further = {k.lower(): value for k, value in mapping_argument("options", options).items()}
-    checked = {name: text_argument(name.replace("-", "_"), v) for name, v in named.items()}
-    given = {name: value for name, value in checked.items() if value is not None}
-    if both := sorted(given.keys() & further.keys()):
-        raise InvalidOptionError(
-            f"{', '.join(both)}: given as an argument and as an option; give one"
-        )
-    properties = mapping_argument("snapshot_properties", snapshot_properties)
-    summary = {f"snapshot-property.{k}": v for k, v in properties.items()}
-    return {**further, **given, **summary}

@@ -11,6 +11,7 @@ from icebergds.commit.snapshot_commit import commit_snapshot
 from icebergds.errors import InvalidFilterError
 from icebergds.expr.bind import bind
 from icebergds.expr.nodes import Expr
+from icebergds.expr.rounding import compares_exactly
 from icebergds.expr.sql import parse_filter
 from icebergds.scan.plan import plan_files
 from icebergds.table.address import TableAddress
@@ -20,7 +21,7 @@ from icebergds.table.write_options import WriteOptions, parse_write_options
 
 def delete_whole_files(
     address: TableAddress, state: TableState, condition: str, options: Mapping[str, str]
-) -> tuple[TableState, RowCounts | None]:
+) -> RowCounts | None:
     """Removes the files all of whose rows match a condition, if these are all rows that match.
 
     Args:
@@ -29,8 +30,8 @@ def delete_whole_files(
         options: of the write, without those of the address.
 
     Returns:
-        The table afterwards, and how many rows its removed files had; None where the condition
-        takes more than metadata to tell, and nothing was done.
+        How many rows the removed files had; None where the condition takes more than metadata to
+        tell, and nothing was done.
 
     Raises:
         InvalidOptionError: an unknown option.
@@ -40,26 +41,38 @@ def delete_whole_files(
     parsed = parse_write_options({**options, "path": address.path}, address)
     row_filter = _whole_files_filter(state, condition, parsed)
     if row_filter is None:
-        return state, None
+        return None
     metadata = state.metadata
     snapshot = metadata.snapshot_by_ref(parsed.branch) or metadata.current_snapshot()
     bound = bind(row_filter, metadata.schema(), case_sensitive=False)
     if not plan_files(state.io, metadata, snapshot, metadata.schema(), bound):
-        return state, RowCounts()
+        return RowCounts()
     commit_options = CommitOptions(
         parsed.branch, parsed.wap_id, parsed.snapshot_properties, metadata.table_uuid
     )
     action = Delete(row_filter, case_sensitive=False)
     done = commit_snapshot(address.operations(), action, commit_options)
-    return done.state, RowCounts(deleted=int(done.snapshot.summary.get("deleted-records", 0)))
+    return RowCounts(deleted=int(done.snapshot.summary.get("deleted-records", 0)))
+
+
+def takes_whole_files(
+    address: TableAddress, state: TableState, condition: str, options: Mapping[str, str]
+) -> bool:
+    """Whether all rows that match a condition are all the rows of files, as far as metadata tells.
+
+    Arguments and errors are those of `delete_whole_files`.
+    """
+    parsed = parse_write_options({**options, "path": address.path}, address)
+    return _whole_files_filter(state, condition, parsed) is not None
 
 
 def _whole_files_filter(state: TableState, condition: str, options: WriteOptions) -> Expr | None:
+    schema = state.metadata.schema()
     try:
         row_filter = parse_filter(condition, time_zone=options.time_zone)
         can_delete = can_delete_by_metadata(
             state, row_filter, branch=options.branch, case_sensitive=False
-        )
+        ) and compares_exactly(row_filter, schema, case_sensitive=False)
     except InvalidFilterError:
         # Spark reads more conditions than scans are planned with.
         return None

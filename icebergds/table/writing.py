@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import logging
 import uuid
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
@@ -24,6 +23,7 @@ from icebergds.expr.nodes import TRUE, Expr
 from icebergds.expr.sql import parse_filter
 from icebergds.formats.data_writer import check_data_writer
 from icebergds.formats.write_properties import WriteProperties
+from icebergds.io.fileio import FileIO
 from icebergds.spec.manifest import DataFile, FileFormat
 from icebergds.spec.metadata import TableMetadata
 from icebergds.spec.requirements import AssertCurrentSchemaId, AssertLastAssignedFieldId
@@ -42,16 +42,12 @@ from icebergds.spec.updates import LAST_ADDED, AddSchema, SetCurrentSchema
 from icebergds.table.address import TableAddress
 from icebergds.table.creation import NewTable, plan_new_table
 from icebergds.table.distribution_mode import distribution_mode
+from icebergds.table.failed_writes import WRITE_ID, delete_files
 from icebergds.table.write_options import WriteOptions
 from icebergds.write.fanout import FanoutSettings
 from icebergds.write.locations import LocationProvider
 from icebergds.write.matching import Matching, plan_matching
 from icebergds.write.task import WritePlan, plan_write
-
-WRITE_ID = "icebergds.write-id"
-"""The entry of a snapshot's summary that names the write; it stands in the files' names too."""
-
-_LOG = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,6 +69,16 @@ class PreparedWrite:
     table_uuid: str | None
     from_snapshot_id: int | None
     distribution_mode: str
+
+    @property
+    def write_id(self) -> str:
+        """What its snapshot and files are found by."""
+        return self.plan.operation_id
+
+    @property
+    def io(self) -> FileIO:
+        """The storage of the table."""
+        return self.plan.io
 
     @property
     def operations(self) -> TableOperations:
@@ -153,6 +159,20 @@ def plan_rows(options: WriteOptions, state: TableState, matching: Matching) -> W
     )
 
 
+def file_format_property(name: str, text: str) -> FileFormat:
+    """The format that a property of a table names.
+
+    Raises:
+        InvalidOptionError: it names none.
+    """
+    try:
+        return FileFormat(text.lower())
+    except ValueError:
+        raise InvalidOptionError(
+            f"table property {name} = {text!r}: expected parquet, orc or avro"
+        ) from None
+
+
 def commit_write(write: PreparedWrite, files: Iterable[DataFile]) -> Committed:
     """Commits the files of a write; if that fails for certain, they are deleted.
 
@@ -166,7 +186,7 @@ def commit_write(write: PreparedWrite, files: Iterable[DataFile]) -> Committed:
     commit_options = CommitOptions(
         options.branch,
         options.wap_id,
-        {**options.snapshot_properties, WRITE_ID: write.plan.operation_id},
+        {**options.snapshot_properties, WRITE_ID: write.write_id},
         write.table_uuid,
     )
     try:
@@ -174,27 +194,8 @@ def commit_write(write: PreparedWrite, files: Iterable[DataFile]) -> Committed:
     except CommitStateUnknownError:
         raise
     except Exception:
-        delete_files(write, files)
+        delete_files(write.io, files)
         raise
-
-
-def is_committed(write: PreparedWrite) -> bool:
-    """Whether the table has a snapshot of the write."""
-    try:
-        state = write.address.load()
-    except NoSuchTableError:
-        return False
-    write_id = write.plan.operation_id
-    return any(s.summary.get(WRITE_ID) == write_id for s in state.metadata.snapshots)
-
-
-def delete_files(write: PreparedWrite, files: Iterable[DataFile]) -> None:
-    """Deletes files of a write that was not committed. Never raises: others may be left behind."""
-    locations = [file.file_path for file in files]
-    try:
-        write.plan.io.delete_all(locations)
-    except Exception as error:
-        _LOG.warning("%d files of a failed write were left behind: %s", len(locations), error)
 
 
 def _table(
@@ -277,12 +278,7 @@ def _file_format(options: WriteOptions, properties: Mapping[str, str]) -> FileFo
     if options.write_format is not None:
         return options.write_format
     text = properties.get(DEFAULT_FILE_FORMAT, DEFAULT_FILE_FORMAT_DEFAULT)
-    try:
-        return FileFormat(text.lower())
-    except ValueError:
-        raise InvalidOptionError(
-            f"table property {DEFAULT_FILE_FORMAT} = {text!r}: expected parquet, orc or avro"
-        ) from None
+    return file_format_property(DEFAULT_FILE_FORMAT, text)
 
 
 def _fanout(options: WriteOptions, properties: Mapping[str, str]) -> bool:

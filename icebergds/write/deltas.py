@@ -7,6 +7,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 
 from icebergds.spec.manifest import DataFile, DataFileRef
+from icebergds.write.key_hashes import KeyHashes
 
 
 @dataclass(frozen=True, slots=True)
@@ -19,6 +20,7 @@ class DeltaFiles:
         replaced: older position delete files and vectors whose deletes are all in `deletes` too.
         referenced: the data files of earlier commits that `deletes` delete rows of by position.
         counts: numbers of rows by what was done with them, such as `inserted` and `deleted`.
+        keys: the distinct keys of the task's rows, where these name rows by key.
     """
 
     files: tuple[DataFile, ...] = ()
@@ -26,10 +28,16 @@ class DeltaFiles:
     replaced: tuple[DataFile, ...] = ()
     referenced: tuple[DataFileRef, ...] = ()
     counts: Mapping[str, int] = field(default_factory=dict)
+    keys: KeyHashes | None = None
+
+    @property
+    def all_files(self) -> tuple[DataFile, ...]:
+        """All that were written."""
+        return self.files + self.deletes
 
 
 def merge_deltas(parts: Iterable[DeltaFiles]) -> DeltaFiles:
-    """All files of all parts; counts are added up."""
+    """All files of all parts, without their keys; counts are added up."""
     parts = tuple(parts)
     counts: Counter[str] = Counter()
     for part in parts:

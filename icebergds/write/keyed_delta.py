@@ -23,7 +23,7 @@ from icebergds.spec.transforms import VoidTransform
 from icebergds.write.deltas import DeltaFiles
 from icebergds.write.equality_deletes import EqualityDeleteWriter
 from icebergds.write.files import TaskAttempt
-from icebergds.write.key_hashes import KeyHashes, refuse_shared_keys
+from icebergds.write.key_hashes import KeyHashes
 from icebergds.write.key_log import KeyLog
 from icebergds.write.keys import KeyPlan, plan_keys
 from icebergds.write.position_deletes import FilePositions
@@ -31,16 +31,6 @@ from icebergds.write.row_deletes import DeleteSettings, write_deletes
 from icebergds.write.row_kinds import Kinds, RowKind, parse_row_kinds
 from icebergds.write.row_tracking import TrackedFiles, with_numbers
 from icebergds.write.task import WritePlan, data_files, start_attempt, write_rows
-
-__all__ = [
-    "DeltaMode",
-    "KeyHashes",
-    "KeyedDeltaPlan",
-    "RowKind",
-    "plan_keyed_delta",
-    "refuse_shared_keys",
-    "write_keyed_delta",
-]
 
 DEFAULT_KEY_LIMIT = 1 << 20
 
@@ -153,7 +143,7 @@ def write_keyed_delta(
     *,
     partition_id: int,
     attempt_id: int,
-) -> tuple[DeltaFiles, KeyHashes]:
+) -> DeltaFiles:
     """Changes the rows of one task; of the rows of one key, the last one counts.
 
     If anything fails, all files of the attempt are deleted and the error is raised as it was.
@@ -165,7 +155,7 @@ def write_keyed_delta(
         attempt_id: never the same for two attempts of the operation.
 
     Returns:
-        The files, and the hashes of the distinct keys. Counts are `upserted` rows in mode upsert,
+        The files and the distinct keys. Counts are `upserted` rows in mode upsert,
         `deleted` keys in mode delete, and `inserted`, `updated` and `deleted` rows in mode delta.
 
     Raises:
@@ -191,7 +181,7 @@ def write_keyed_delta(
         specs = {write.spec.spec_id: write.spec}
         deletes += write_deletes(attempt, positions, settings, specs)
         counts = changes.counts if plan.mode is DeltaMode.DELTA else {_COUNTED[plan.mode]: num_keys}
-        return DeltaFiles(files=tuple(files), deletes=tuple(deletes), counts=counts), hashes
+        return DeltaFiles(tuple(files), tuple(deletes), counts=counts, keys=hashes)
     except BaseException:
         attempt.discard()
         raise

@@ -20,7 +20,7 @@ from icebergds.io.fileio import FileIO
 from icebergds.spec.metadata_json import serialise_metadata
 from icebergds.spec.schema import Schema
 from icebergds.spec.types import LONG, NestedField
-from icebergds.table.table import load_table
+from icebergds.table.loading import load_table
 from icebergds.testing.tables import TableBuilder
 
 _SCHEMA = Schema((NestedField(1, "id", LONG),))

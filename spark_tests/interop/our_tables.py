@@ -27,7 +27,8 @@ from icebergds.spec.updates import (
     UpgradeFormatVersion,
 )
 from icebergds.table.layout_text import parse_partition_by, parse_sort_by
-from icebergds.table.table import Table, load_table
+from icebergds.table.loading import load_table
+from icebergds.table.table import Table
 
 Row = Mapping[str, Any]
 CATALOG = "interop"

@@ -20,7 +20,7 @@ from icebergds.io.fileio import FileIO
 from icebergds.spec.new_table import new_table_updates
 from icebergds.spec.schema import Schema
 from icebergds.spec.types import LONG, STRING, NestedField
-from icebergds.table.table import load_table
+from icebergds.table.loading import load_table
 
 pytestmark = pytest.mark.interop
 

@@ -27,7 +27,8 @@ from icebergds.scan.read_plan import ReadPlan
 from icebergds.scan.splits import SplitOptions
 from icebergds.spec.schema import Schema
 from icebergds.spec.snapshot import Snapshot
-from icebergds.table.table import Table, load_table
+from icebergds.table.loading import load_table
+from icebergds.table.table import Table
 from icebergds.table.time_travel import TimeTravel, resolve_snapshot
 
 _SETTINGS = settings(

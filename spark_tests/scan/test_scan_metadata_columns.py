@@ -19,7 +19,7 @@ from icebergds.spec.transforms import (
     VoidTransform,
 )
 from icebergds.spec.types import LONG, STRING, NestedField
-from icebergds.table.table import load_table
+from icebergds.table.loading import load_table
 from icebergds.testing.tables import TableBuilder
 
 _SCHEMA = Schema((NestedField(1, "id", LONG), NestedField(2, "name", STRING)))

@@ -40,7 +40,7 @@ from icebergds.spec.transforms import (
 )
 from icebergds.spec.types import DOUBLE, INT, LONG, STRING, NestedField
 from icebergds.spec.values import to_bytes
-from icebergds.table.table import load_table
+from icebergds.table.loading import load_table
 from icebergds.testing.tables import TableBuilder
 
 _SCHEMA = Schema(

@@ -22,7 +22,7 @@ from icebergds.scan.tasks import ScanPartition
 from icebergds.spec.manifest import DataFile, FileContent, FileFormat
 from icebergds.spec.schema import Schema
 from icebergds.spec.types import LONG, STRING, NestedField
-from icebergds.table.table import load_table
+from icebergds.table.loading import load_table
 from icebergds.testing.tables import TableBuilder
 
 _SCHEMA = Schema((NestedField(1, "id", LONG, True), NestedField(2, "name", STRING)))

@@ -12,6 +12,7 @@ from spark_changes import (
     COPY_ON_WRITE,
     MERGE_ON_READ,
     WAYS,
+    arrow,
     expected,
     files_in,
     head,
@@ -120,6 +121,14 @@ def test_condition_of_many_values_finds_its_columns(spark: SparkSession, tmp_pat
     wanted = [f"n{i}" for i in range(500, 600)]
     assert table.delete(f.concat("name", f.lit("")).isin([*wanted, "n3"])).deleted == 1
     assert ids_of(table) == [i for i in range(12) if i != 3]
+
+
+def test_numbers_are_compared_as_spark_rounds_them(spark: SparkSession, tmp_path: Path) -> None:
+    """Two longs next to each other are one double."""
+    table = people(tmp_path, count=0)
+    table.append(arrow([(2**53, 0, "even"), (2**53 + 1, 1, "odd")]))
+    assert spark.sql(f"SELECT {2**53 + 1}L = {2**53}D").first() == (True,)
+    assert table.delete(f"id = {2**53}D").deleted == 2
 
 
 def test_rows_of_an_unknown_answer_stay(spark: SparkSession, tmp_path: Path) -> None:

@@ -180,6 +180,7 @@ def test_number_that_is_too_large_is_an_error(
         ({"id": "nope"}, "`nope`"),
         ({"id": "1", "ID": "2"}, "set twice"),
         ({"part": "current_date()"}, "of type date"),
+        ({"part": "max(id)"}, "part"),
     ],
 )
 def test_values_that_do_not_fit(

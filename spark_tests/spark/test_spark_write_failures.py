@@ -21,18 +21,18 @@ import icebergds
 from icebergds import load_table
 from icebergds.errors import InvalidDataError, InvalidOptionError
 from icebergds.spark import writer as writer_module
-from icebergds.spark.writer import FilesWritten, IcebergWriter
+from icebergds.spark.writer import IcebergWriter, TaskDone
 
 pytestmark = pytest.mark.spark
 
-Task = Callable[[IcebergWriter, int], FilesWritten]
+Task = Callable[[IcebergWriter, int], TaskDone]
 
 
 @pytest.fixture
 def run_task(monkeypatch: pytest.MonkeyPatch) -> Task:
     """Runs a task of a writer, as it arrives there, in this process; it writes its number."""
 
-    def run(writer: IcebergWriter, number: int) -> FilesWritten:
+    def run(writer: IcebergWriter, number: int) -> TaskDone:
         context = SimpleNamespace(partitionId=lambda: number, taskAttemptId=lambda: number)
         monkeypatch.setattr(writer_module, "TaskContext", SimpleNamespace(get=lambda: context))
         copied: IcebergWriter = pickle.loads(pickle.dumps(writer))

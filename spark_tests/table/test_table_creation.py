@@ -29,8 +29,9 @@ from icebergds.spec.new_table import new_table_updates
 from icebergds.spec.transforms import BucketTransform, IdentityTransform
 from icebergds.spec.types import INT, LONG, STRING, NestedField
 from icebergds.table.address import TableAddress
+from icebergds.table.failed_writes import is_committed
 from icebergds.table.write_options import parse_write_options
-from icebergds.table.writing import PreparedWrite, commit_write, is_committed, prepare_write
+from icebergds.table.writing import PreparedWrite, commit_write, prepare_write
 from icebergds.testing.faults import Fault, Faults, When
 from icebergds.write.task import write_batches
 
@@ -133,7 +134,7 @@ def test_of_two_that_create_a_table_one_wins(tmp_path: Path, kind: str) -> None:
     commit_write(one, files)
     with pytest.raises(AlreadyExistsError):
         commit_write(other, others)
-    assert not is_committed(other)
+    assert not is_committed(other.address, other.write_id)
     state = address.load()
     assert ids(load_table(state.metadata_location)) == [1]
     assert [str(file) for file in data_files(state.metadata.location)] == [files[0].file_path]

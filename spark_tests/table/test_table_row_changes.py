@@ -20,11 +20,11 @@ from icebergds.errors import (
     UnsupportedFeatureError,
     ValidationError,
 )
+from icebergds.table.failed_writes import is_committed
+from icebergds.table.jobs import discard_job
 from icebergds.table.row_changes import (
     PreparedDelta,
     commit_delta,
-    delete_delta,
-    is_delta_committed,
     prepare_row_change,
 )
 from icebergds.table.write_options import parse_write_options
@@ -107,14 +107,14 @@ def test_rows_are_deleted_and_replaced(tmp_path: Path, operation: str) -> None:
     summary = committed.snapshot.summary
     counts = [summary[f"icebergds.rows-{name}"] for name in ("inserted", "updated", "deleted")]
     assert counts == ["0", "1", "2"]
-    assert is_delta_committed(pending.prepared)
+    assert is_committed(pending.prepared.address, pending.prepared.write_id)
 
 
 def test_change_of_nothing_commits_nothing(tmp_path: Path) -> None:
     table = table_of(tmp_path)
     pending = deleting(table, MERGE_ON_READ)
     assert pending.commit() is None
-    assert not is_delta_committed(pending.prepared)
+    assert not is_committed(pending.prepared.address, pending.prepared.write_id)
 
 
 # Concurrent commits.
@@ -204,7 +204,7 @@ def test_files_of_an_abandoned_rewrite_spare_the_originals(tmp_path: Path) -> No
     table = table_of(tmp_path)
     before = data_files(table.location())
     pending = deleting(table, COPY_ON_WRITE, 1)
-    delete_delta(pending.prepared, [pending.delta])
+    discard_job(pending.prepared, [pending.delta])
     assert data_files(table.location()) == before
 
 

@@ -42,12 +42,12 @@ from icebergds.io.fileio import FileIO
 from icebergds.spec.manifest import FileFormat
 from icebergds.spec.types import DOUBLE, INT, LONG, STRING, TIMESTAMPTZ, NestedField
 from icebergds.table.address import TableAddress
+from icebergds.table.failed_writes import is_committed
 from icebergds.table.write_options import parse_write_options
 from icebergds.table.writing import (
     WRITE_ID,
     PreparedWrite,
     commit_write,
-    is_committed,
     prepare_write,
 )
 from icebergds.testing.faults import Fault, Faults, When
@@ -552,10 +552,10 @@ def test_whether_a_write_is_committed_is_told(tmp_path: Path) -> None:
     table = new_table(tmp_path)
     one, other = (_prepare(table.location(), rows(i)) for i in (1, 2))
     commit_write(one, _written(one, rows(1)))
-    assert is_committed(one)
-    assert not is_committed(other)
+    assert is_committed(one.address, one.write_id)
+    assert not is_committed(other.address, other.write_id)
     gone = replace(other, address=TableAddress(str(tmp_path / "gone")))
-    assert not is_committed(gone)
+    assert not is_committed(gone.address, gone.write_id)
 
 
 def test_a_staged_write_and_one_of_a_branch_count_as_committed(tmp_path: Path) -> None:
@@ -563,7 +563,7 @@ def test_a_staged_write_and_one_of_a_branch_count_as_committed(tmp_path: Path) -
     for options in ({"wap.id": "x"}, {"branch": "b"}):
         prepared = _prepare(table.location(), rows(1), **options)
         commit_write(prepared, _written(prepared, rows(1)))
-        assert is_committed(prepared)
+        assert is_committed(prepared.address, prepared.write_id)
 
 
 def test_a_prepared_write_can_be_pickled(tmp_path: Path) -> None:

@@ -18,7 +18,7 @@ from icebergds.spec.schema import Schema
 from icebergds.spec.transforms import IdentityTransform
 from icebergds.spec.types import DOUBLE, LONG, STRING, NestedField
 from icebergds.spec.values import from_bytes
-from icebergds.table.table import load_table
+from icebergds.table.loading import load_table
 from icebergds.testing.tables import TableBuilder
 
 _SCHEMA = Schema(

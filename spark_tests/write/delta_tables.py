@@ -31,7 +31,8 @@ from icebergds.spec.sort import SortOrder
 from icebergds.spec.transforms import BucketTransform, IdentityTransform
 from icebergds.spec.types import LONG, STRING, NestedField
 from icebergds.write.deltas import DeltaFiles, merge_deltas
-from icebergds.write.keyed_delta import plan_keyed_delta, refuse_shared_keys, write_keyed_delta
+from icebergds.write.key_hashes import refuse_shared_keys
+from icebergds.write.keyed_delta import plan_keyed_delta, write_keyed_delta
 from icebergds.write.locations import LocationProvider
 from icebergds.write.matching import plan_matching
 from icebergds.write.position_delta import (
@@ -148,8 +149,9 @@ class DeltaTable:
             write_keyed_delta(plan, task, partition_id=at, attempt_id=at)
             for at, task in enumerate(tasks)
         ]
-        refuse_shared_keys([hashes for _, hashes in results], "db.t")
-        return self.commit(merge_deltas(delta for delta, _ in results))
+        keys = [delta.keys for delta in results if delta.keys is not None]
+        refuse_shared_keys(keys, "db.t")
+        return self.commit(merge_deltas(results))
 
     def change(
         self, *tasks: Sequence[pa.RecordBatch], granularity: str = "file", **more: Any

@@ -101,7 +101,8 @@ def fitting(frame: DataFrame, value: Column, field: NestedField, what: str) -> C
     """
     wanted = spark_type(field.field_type)
     try:
-        found = frame.select(value.alias("value")).schema[0].dataType
+        # Beside the rows, so that aggregates do not resolve.
+        found = frame.select("*", value.alias("value")).schema[-1].dataType
     except AnalysisException as error:
         raise InvalidDataError(f"{what}: {first_line(error)}") from None
     if _same(found, wanted):
@@ -131,8 +132,7 @@ def _field(target: Target, name: Any, statement: str) -> NestedField:
     try:
         return resolve(name, target.schema, case_sensitive=False)
     except InvalidFilterError as error:
-        text = str(error).replace(" in the filter", "")
-        raise InvalidDataError(f"{statement}: table {target.state.name}: {text}") from None
+        raise InvalidDataError(f"{statement}: table {target.state.name}: {error}") from None
 
 
 def _same(found: spark.DataType, wanted: spark.DataType) -> bool:

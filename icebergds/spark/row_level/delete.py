@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from pyspark.sql import Column
+from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as f
 
 from icebergds.spark.row_level.conditions import (
@@ -26,12 +26,26 @@ def delete_rows(target: Target, condition: str | Column) -> RowCounts:
         PySparkException: the job failed for a reason of Spark's or of the query's.
     """
     target.operation()
-    wanted = as_column(condition, "delete: condition")
+    rows, row_filter = rows_to_delete(target, condition, "delete: condition")
+    return RowCounts() if target.snapshot() is None else target.save(rows, row_filter)
+
+
+def rows_to_delete(
+    target: Target, condition: str | Column, what: str
+) -> tuple[DataFrame, str | None]:
+    """The rows of a condition, as `write.position_delta` has them, and what files they are in.
+
+    Args:
+        what: the condition, for messages.
+
+    Raises:
+        InvalidFilterError: the condition does not fit the table, or is not deterministic.
+        InvalidOptionError: it is neither SQL nor a column.
+    """
+    wanted = as_column(condition, what)
     names = [field.name for field in target.schema.fields]
     empty = target.spark.createDataFrame([], spark_schema(target.schema))
-    check_condition(empty, wanted, described("delete: condition", condition))
-    if target.snapshot() is None:
-        return RowCounts()
+    check_condition(empty, wanted, described(what, condition))
     row_filter = planning_filter(target, condition)
     rows = target.rows(named_columns([condition], names), row_filter).where(wanted)
-    return target.save(rows.select(FILE, POS, f.lit(False).alias(WRITE)), row_filter)
+    return rows.select(FILE, POS, f.lit(False).alias(WRITE)), row_filter

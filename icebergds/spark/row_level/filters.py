@@ -6,6 +6,7 @@ from typing import Any
 
 from icebergds.errors import InvalidFilterError
 from icebergds.expr.bind import bind
+from icebergds.expr.rounding import compares_exactly
 from icebergds.expr.sql import parse_filter
 from icebergds.spark.row_level.target import Target
 
@@ -22,4 +23,4 @@ def planning_filter(target: Target, condition: Any) -> str | None:
         bind(parsed, target.schema, case_sensitive=False)
     except InvalidFilterError:
         return None
-    return condition
+    return condition if compares_exactly(parsed, target.schema, case_sensitive=False) else None

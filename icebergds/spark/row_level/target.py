@@ -23,12 +23,12 @@ from icebergds.spec.schema import Schema
 from icebergds.spec.snapshot import MAIN_BRANCH, Snapshot
 from icebergds.spec.types import VARIANT, is_scalar
 from icebergds.table.address import TableAddress
+from icebergds.table.failed_writes import WRITE_ID
 from icebergds.table.row_change_options import WriteOperation
 from icebergds.table.row_changes import require_delete_files
 from icebergds.table.row_counts import RowCounts, counts_of_summary
 from icebergds.table.scan import TableScan
 from icebergds.table.write_options import parse_write_options
-from icebergds.table.writing import WRITE_ID
 
 FILE, POS, WRITE = "_file", "_pos", "_write"
 ROW_ID, LAST_UPDATED = "_row_id", "_last_updated_sequence_number"
@@ -43,7 +43,7 @@ class Target:
     """A table whose rows a statement changes, as it was when the statement began.
 
     Attributes:
-        verb: `delete`, `update` or `merge`, by which the table's properties say how.
+        verb: `delete`, `update`, `merge` or `overwrite`, or a change by key.
         options: of the write, without those of the address.
     """
 
@@ -84,7 +84,7 @@ class Target:
                 the name of one that says where a row is.
         """
         self._refuse_control_columns()
-        name = f"write.{self.verb}.mode"
+        name = f"write.{self._kind}.mode"
         text = self.state.metadata.properties.get(name, "copy-on-write")
         found = _MODES.get(text.lower())
         if found is None:
@@ -138,18 +138,29 @@ class Target:
             changes = changes.repartition(*self._meeting(changes))
         return save_change(self, changes, options)
 
+    @property
+    def _kind(self) -> str:
+        """How the table's properties call what removes rows."""
+        return "delete" if self.verb == "overwrite" else self.verb
+
+    @property
+    def _adds_rows(self) -> bool:
+        return self.verb in ("merge", "overwrite")
+
     def _meeting(self, changes: DataFrame) -> list[Column]:
         """What is equal for rows that must meet in one task.
 
         These are the rows of one file. New rows, which have none, go by their partition.
         """
-        if self.verb != "merge" or len(changes.columns) <= len((FILE, POS, WRITE)):
+        if not self._adds_rows or len(changes.columns) <= len((FILE, POS, WRITE)):
             return [f.col(FILE)]
         metadata = self.state.metadata
         parts = partition_values(changes, metadata.schema(), metadata.spec())
         if not parts:
+            given = {name.lower() for name in changes.columns}
             scalars = [field for field in metadata.schema().fields if is_scalar(field.field_type)]
-            names = [field.name for field in scalars if field.field_type != VARIANT]
+            named = [field for field in scalars if field.name.lower() in given]
+            names = [field.name for field in named if field.field_type != VARIANT]
             parts = [f.col(quote_name((name,))) for name in names] or [f.lit(0)]
         is_new = f.col(FILE).isNull()
         spread = f.when(is_new, f.xxhash64(*parts))
@@ -164,7 +175,7 @@ class Target:
             row_filter = bind(parsed, schema, case_sensitive=False)
         files = plan_files(self.state.io, self.state.metadata, self.snapshot(), schema, row_filter)
         most = int(self.spark.conf.get("spark.sql.shuffle.partitions") or 200)
-        least = _TASKS_OF_NEW_ROWS if self.verb == "merge" else 1
+        least = _TASKS_OF_NEW_ROWS if self._adds_rows else 1
         return min(max(len(files), least), most)
 
     def _refuse_control_columns(self) -> None:
@@ -177,7 +188,7 @@ class Target:
                 )
 
     def _isolation_level(self) -> str:
-        name = f"write.{self.verb}.isolation-level"
+        name = f"write.{self._kind}.isolation-level"
         return self.state.metadata.properties.get(name, "serializable").lower()
 
 

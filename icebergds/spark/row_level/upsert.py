@@ -9,7 +9,6 @@ from icebergds.errors import InvalidOptionError
 from icebergds.expr.names import quote_name
 from icebergds.spark.distribution import partition_values
 from icebergds.spark.row_level.target import Target, save_change
-from icebergds.spec.transforms import VoidTransform
 from icebergds.table.distribution_mode import distribution_mode
 from icebergds.table.key_changes import key_ids_of
 from icebergds.table.row_change_options import WriteOperation
@@ -66,12 +65,7 @@ def _meeting(target: Target, df: DataFrame, key_ids: tuple[int, ...]) -> list[Co
     """What is equal for rows of one key: their partitions, which makes few files, or the key."""
     metadata = target.state.metadata
     schema, spec = metadata.schema(), metadata.spec()
-    sources = {
-        source
-        for part in spec.fields
-        if not isinstance(part.transform, VoidTransform)
-        for source in part.source_ids
-    }
+    sources = spec.source_ids
     keys = [f.col(quote_name(schema.paths_by_id[key_id])) for key_id in key_ids]
     parsed = parse_write_options({**target.options, "path": target.address.path}, target.address)
     if sources and sources <= set(key_ids) and distribution_mode(parsed, metadata) == "hash":

@@ -1,0 +1,41 @@
+"""Overwrites of a condition's rows where these are only some rows of files."""
+
+from __future__ import annotations
+
+from pyspark.sql import DataFrame
+from pyspark.sql import functions as f
+
+from icebergds.errors import InvalidDataError
+from icebergds.expr.names import quote_name
+from icebergds.spark.row_level.delete import rows_to_delete
+from icebergds.spark.row_level.target import FILE, POS, WRITE, Target
+from icebergds.table.row_counts import RowCounts
+
+CONTROL_COLUMNS = {FILE, POS, WRITE}
+
+
+def overwrite_rows(target: Target, df: DataFrame, condition: str) -> RowCounts:
+    """Deletes the rows for which a condition is true, and adds those of a DataFrame, in one commit.
+
+    Rows go as the table's `write.delete.mode` says.
+
+    Raises:
+        InvalidFilterError: the condition does not fit the table, or is not deterministic.
+        InvalidDataError: the rows do not fit the table.
+        PySparkException: the job failed for a reason of Spark's or of the query's.
+    """
+    target.operation()
+    if taken := sorted(CONTROL_COLUMNS & {name.lower() for name in df.columns}):
+        raise InvalidDataError(
+            f"table {target.state.name} has no column {', '.join(taken)}: the rows were read with "
+            "columns that say where they are; drop these"
+        )
+    deleted, row_filter = rows_to_delete(target, condition, "overwrite_filter")
+    columns = [f.col(quote_name((name,))) for name in df.columns]
+    added = df.select(
+        f.lit(None).cast("string").alias(FILE),
+        f.lit(None).cast("bigint").alias(POS),
+        f.lit(True).alias(WRITE),
+        *columns,
+    )
+    return target.save(added.unionByName(deleted, allowMissingColumns=True), row_filter)

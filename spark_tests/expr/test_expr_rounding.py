@@ -1,0 +1,62 @@
+"""Which comparisons Spark makes by the exact values of both sides."""
+
+from __future__ import annotations
+
+import pytest
+
+from icebergds.expr.rounding import compares_exactly
+from icebergds.expr.sql import parse_filter
+from icebergds.spec.schema import Schema
+from icebergds.spec.types import DOUBLE, FLOAT, INT, LONG, STRING, DecimalType, NestedField
+
+SCHEMA = Schema(
+    (
+        NestedField(1, "i", INT),
+        NestedField(2, "l", LONG),
+        NestedField(3, "f", FLOAT),
+        NestedField(4, "d", DOUBLE),
+        NestedField(5, "narrow", DecimalType(15, 2)),
+        NestedField(6, "wide", DecimalType(20, 2)),
+        NestedField(7, "s", STRING),
+    )
+)
+
+
+@pytest.mark.parametrize(
+    "condition",
+    [
+        "l = 9007199254740993",
+        "l = 9007199254740991D",
+        "l < 1.5D",
+        "l = 9007199254740993.0",
+        "i = 9007199254740992D",
+        "f = 16777216",
+        "f = 0.1",
+        "d = 9007199254740992",
+        "narrow = 0.1D",
+        "wide = 0.1",
+        "s = '1' and not (l is null or d in (1, 2))",
+        "true",
+    ],
+)
+def test_exact_comparisons(condition: str) -> None:
+    assert compares_exactly(parse_filter(condition), SCHEMA)
+
+
+@pytest.mark.parametrize(
+    "condition",
+    [
+        "l = 9007199254740992D",
+        "l > -1e16",
+        "f = 16777217",
+        "d in (1, 9007199254740993)",
+        "wide = 0.1D",
+        "s = 'a' and (i = 1 or not l = 1e16)",
+    ],
+)
+def test_rounded_comparisons(condition: str) -> None:
+    assert not compares_exactly(parse_filter(condition), SCHEMA)
+
+
+def test_names_regardless_of_case() -> None:
+    assert not compares_exactly(parse_filter("L = 1e16"), SCHEMA, case_sensitive=False)
