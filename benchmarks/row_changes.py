@@ -5,7 +5,7 @@ back to the snapshot it had. Upserts by equality deletes are measured against Ja
 same rows, since Java Iceberg has none in Spark. `next read` is what a count over one column takes
 afterwards, by this package.
 
-    python benchmarks/row_changes.py DIRECTORY [--runs 3] [--rows 10000000] [--format-version 2]
+    python benchmarks/row_changes.py DIRECTORY [--runs 3] [--rows 10000000] [--native-scans]
 
 Java Iceberg takes part where ICEBERGDS_ICEBERG_JAR names its Spark runtime jar, which must be made
 for the Spark version that runs.
@@ -53,7 +53,7 @@ def main() -> None:
     warehouse = arguments.directory.resolve() / "warehouse"
     spark = start(jar, warehouse, arguments.jvm_options)
     spark.conf.set("spark.sql.catalog.java.cache-enabled", "false")
-    register(spark, fast_writes=True)
+    register(spark, fast_writes=True, native_scans=arguments.native_scans)
     rows = source(spark, arguments.directory.resolve(), arguments.rows)
     location = warehouse / "db" / "changed"
     base = make_table(rows, location, arguments.format_version)
@@ -75,6 +75,7 @@ def parse_arguments() -> argparse.Namespace:
     parser.add_argument("--cases", default="", help="parts of their names, with commas between")
     parser.add_argument("--format-version", type=int, default=2)
     parser.add_argument("--jvm-options", action="store_true")
+    parser.add_argument("--native-scans", action="store_true")
     return parser.parse_args()
 
 

@@ -13,6 +13,7 @@ import pyarrow.compute as pc
 
 from icebergds.formats.arrow_types import repeat, schema_to_arrow
 from icebergds.formats.data_reader import PositionedBatch
+from icebergds.formats.file_tokens import file_token
 from icebergds.scan.read_plan import ReadPlan
 from icebergds.scan.tasks import FileScanTask
 from icebergds.spec.partition import PartitionSpec
@@ -79,7 +80,8 @@ def _generated(column: NestedField, plan: ReadPlan, task: FileScanTask) -> _Make
     """What makes a column that no file stores; None for a stored column."""
     match column.field_id:
         case FILE_PATH.field_id:
-            return _constant(column, task.file_path)
+            name = file_token(task.file_path) if plan.for_changes else task.file_path
+            return _constant(column, name)
         case POS.field_id:
             return lambda read, _: pa.array(_positions(read))
         case SPEC_ID.field_id:

@@ -16,7 +16,7 @@ from icebergds.scan.columns import locate
 from icebergds.scan.plan import PlannedFile
 from icebergds.scan.read_plan import ReadPlan
 from icebergds.spec.manifest import FileFormat
-from icebergds.spec.reserved import MAX_TABLE_FIELD_ID
+from icebergds.spec.reserved import FILE_PATH, MAX_TABLE_FIELD_ID, POS
 from icebergds.spec.transforms import IdentityTransform
 from icebergds.spec.types import (
     DecimalType,
@@ -99,14 +99,16 @@ def native_rule(plan: ReadPlan, names: Iterable[str]) -> NativeRule | None:
     if (
         not columns
         or plan.name_mapping is not None
-        or not all(map(_is_native, columns))
+        or not all(_is_native(column) or _is_place(plan, column) for column in columns)
         or any(name.lower().startswith(NATIVE_PREFIX) for name in names)
     ):
         return None
     return NativeRule(
         plan.io.resolve,
         {
-            spec_id: residual_evaluator(plan.row_filter, spec, plan.table_schema)
+            spec_id: residual_evaluator(
+                TRUE if plan.for_changes else plan.row_filter, spec, plan.table_schema
+            )
             for spec_id, spec in plan.specs.items()
         },
         {
@@ -124,6 +126,11 @@ def native_rule(plan: ReadPlan, names: Iterable[str]) -> NativeRule | None:
 def is_plain_path(path: str) -> bool:
     """Whether Spark opens the very file that is named, and neither hides nor expands it."""
     return bool(_PLAIN_PATH.fullmatch(path)) and not _CHANGED_BY_SPARK.search(path)
+
+
+def _is_place(plan: ReadPlan, column: NestedField) -> bool:
+    """Whether a column says where rows are, and Spark's own column will do."""
+    return plan.for_changes and column.field_id in (FILE_PATH.field_id, POS.field_id)
 
 
 def _is_native(field: NestedField) -> bool:

@@ -26,6 +26,8 @@ class ReadPlan:
         table_schema: the schema that is read, whole.
         row_filter: bound to `table_schema`; rows that come out satisfy it.
         delete_cache_bytes: bound of the memory that deletes may keep in a worker process.
+        for_changes: the rows are to be changed: `_file` may be a `file_token`, or Spark's name of
+            the file, and rows that the filter rejects may come.
     """
 
     io: FileIO
@@ -36,6 +38,7 @@ class ReadPlan:
     name_mapping: NameMapping | None = None
     batch_size: int = DEFAULT_BATCH_SIZE
     delete_cache_bytes: int = DEFAULT_DELETE_CACHE_BYTES
+    for_changes: bool = False
 
 
 def key_schema(schemas: Iterable[Schema], equality_ids: Iterable[int]) -> Schema:

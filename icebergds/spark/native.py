@@ -21,7 +21,7 @@ from icebergds.scan.native import NATIVE_PREFIX
 from icebergds.scan.read_plan import ReadPlan
 from icebergds.spark.types import spark_type
 from icebergds.spec.manifest import DataFile
-from icebergds.spec.reserved import MAX_TABLE_FIELD_ID
+from icebergds.spec.reserved import FILE_PATH, MAX_TABLE_FIELD_ID, POS
 from icebergds.spec.schema import Schema
 from icebergds.spec.types import IcebergType, ListType, MapType, NestedField, StructType, is_scalar
 
@@ -76,7 +76,7 @@ def native_frame(
     probe = _probe(plan.io, files[0].file_path, plan.table_schema)
     if probe is None:
         return None
-    stored = [_stored_field(field) for field in plan.columns.fields]
+    stored = [_stored_field(field) for field in plan.columns.fields if _place(field) is None]
     paths = [_address(plan.io.resolve(file.file_path)) for file in files]
     schema = spark_types.StructType([*stored, probe])
     rows = spark.read.schema(schema).options(**_READ_OPTIONS).parquet(*paths)
@@ -139,7 +139,21 @@ def _stored_type(field_type: IcebergType) -> Any:
             return spark_type(field_type)
 
 
+def _place(field: NestedField) -> str | None:
+    """Spark's own column that says where a row is."""
+    match field.field_id:
+        case FILE_PATH.field_id:
+            return "_metadata.file_path"
+        case POS.field_id:
+            return "_metadata.row_index"
+        case _:
+            return None
+
+
 def _output(field: NestedField) -> Column:
+    place = _place(field)
+    if place is not None:
+        return f.col(place).alias(field.name)
     column = f.col(_quoted(f"{NATIVE_PREFIX}{field.field_id}"))
     if not is_scalar(field.field_type):
         column = column.cast(_nullable(spark_type(field.field_type)))

@@ -47,6 +47,7 @@ _KNOWN = (
     "delete-cache-bytes",
     "pushdown",
     "skip-native-files",
+    "for-changes",
 )
 _TIME_TRAVEL = (
     "snapshot-id",
@@ -81,6 +82,8 @@ class ReadOptions:
     pushdown: bool = False
     # The share of our reader in a scan that Spark's own reader takes part in.
     skip_native_files: bool = False
+    # `ReadPlan.for_changes`.
+    for_changes: bool = False
 
 
 def parse_read_options(options: Mapping[str, str]) -> ReadOptions:
@@ -121,6 +124,7 @@ def parse_read_options(options: Mapping[str, str]) -> ReadOptions:
         ),
         pushdown=parse(given, "pushdown", boolean, False),
         skip_native_files=parse(given, "skip-native-files", boolean, False),
+        for_changes=parse(given, "for-changes", boolean, False),
     )
 
 

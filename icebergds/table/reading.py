@@ -36,6 +36,7 @@ def make_read_plan(
         name_mapping=state.metadata.name_mapping(),
         batch_size=options.batch_size,
         delete_cache_bytes=options.delete_cache_bytes,
+        for_changes=options.for_changes,
     )
 
 

@@ -21,6 +21,7 @@ from icebergds.scan.read import read_partition
 from icebergds.scan.read_plan import ReadPlan
 from icebergds.scan.tasks import FileScanTask, ScanPartition
 from icebergds.spec.manifest import DataFile
+from icebergds.write.data_file_names import DataFileNames
 from icebergds.write.deltas import DeltaFiles
 from icebergds.write.position_delta import (
     CONTROL_COLUMNS,
@@ -71,7 +72,8 @@ def write_rewritten(
         InvalidDataError: a row of the table comes twice, or a value does not fit its column.
         CorruptFileError, MissingFileError: of the files that are rewritten.
     """
-    changed = _Changes(plan)
+    names = DataFileNames(plan.write.io, plan.originals, plan.write.matching.table)
+    changed = _Changes(names)
     rows = _all_rows(plan, changed, batches)
     files = write_batches(plan.write, rows, partition_id=partition_id, attempt_id=attempt_id)
     return DeltaFiles(
@@ -85,7 +87,7 @@ def write_rewritten(
 class _Changes:
     """What the incoming rows change, gathered as they pass."""
 
-    plan: RewritePlan
+    names: DataFileNames
     positions: dict[str, list[_Positions]] = field(default_factory=dict)
     counts: Counter[str] = field(default_factory=Counter)
 
@@ -103,13 +105,8 @@ class _Changes:
         return batch.select(names).filter(written)
 
     def _gather(self, files: pa.Array, positions: pa.Array) -> None:
-        for path, part in positions_by_path(files, positions.to_numpy(zero_copy_only=False)):
-            if path not in self.plan.originals:
-                raise InvalidDataError(
-                    f"table {self.plan.write.matching.table}: {path} is no data file of the "
-                    "snapshot that is changed"
-                )
-            self.positions.setdefault(path, []).append(part)
+        for name, part in positions_by_path(files, positions.to_numpy(zero_copy_only=False)):
+            self.positions.setdefault(self.names.path_of(name), []).append(part)
 
 
 def _all_rows(

@@ -9,16 +9,19 @@ import pyarrow as pa
 from icebergds.errors import InvalidDataError
 from icebergds.formats.position_deletes import positions_by_path
 from icebergds.formats.positions import PositionCollector, PositionSet
+from icebergds.write.data_file_names import DataFileNames
 
 
 class DeletedRows:
     """Gathers positions by data file, each of which may come once.
 
     Args:
+        names: of the data files that may be named.
         table: the table, for messages.
     """
 
-    def __init__(self, table: str) -> None:
+    def __init__(self, names: DataFileNames, table: str) -> None:
+        self._names = names
         self._table = table
         self._by_path: dict[str, PositionCollector] = {}
 
@@ -26,11 +29,11 @@ class DeletedRows:
         """Takes rows to delete.
 
         Args:
-            paths: of their data files, without nulls.
+            paths: names of their data files, without nulls.
             positions: in these files.
 
         Raises:
-            InvalidDataError: a position is null or negative.
+            InvalidDataError: a position is null or negative, or a data file is not known.
         """
         if not len(paths):
             return
@@ -44,7 +47,8 @@ class DeletedRows:
             raise InvalidDataError(
                 f"table {self._table}: a row to delete has the negative position {numbers.min()}"
             )
-        for path, part in positions_by_path(paths, numbers):
+        for name, part in positions_by_path(paths, numbers):
+            path = self._names.path_of(name)
             self._by_path.setdefault(path, PositionCollector()).add(part)
 
     def result(self) -> Mapping[str, PositionSet]:

@@ -9,12 +9,12 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from icebergds.errors import InvalidDataError
 from icebergds.formats.position_deletes import only_data_path
 from icebergds.formats.positions import PositionSet
 from icebergds.spec.manifest import DataFile, DataFileRef, FileFormat
 from icebergds.spec.partition import PartitionSpec
 from icebergds.spec.table_properties import DELETE_TARGET_FILE_SIZE_BYTES_DEFAULT
+from icebergds.write.data_file_names import DataFileNames
 from icebergds.write.deleted_rows import DeletedRows
 from icebergds.write.deltas import DeltaFiles
 from icebergds.write.earlier_deletes import read_earlier_deletes
@@ -150,7 +150,8 @@ class _Changes:
     def __init__(self, plan: PositionDeltaPlan) -> None:
         self._plan = plan
         self._matching = plan.write.matching
-        self._deleted = DeletedRows(plan.write.matching.table)
+        table = plan.write.matching.table
+        self._deleted = DeletedRows(DataFileNames(plan.write.io, plan.targets, table), table)
         self.counts = {"inserted": 0, "updated": 0, "deleted": 0}
 
     def rows_to_write(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
@@ -169,14 +170,7 @@ class _Changes:
 
     def deleted(self) -> Mapping[str, PositionSet]:
         """The rows to delete, by data file."""
-        found = self._deleted.result()
-        for path in found:
-            if path not in self._plan.targets:
-                raise InvalidDataError(
-                    f"table {self._plan.write.matching.table}: rows are to be deleted of {path}, "
-                    "which is none of the data files that were read for this change"
-                )
-        return found
+        return self._deleted.result()
 
     def _take_deletes(self, batch: pa.RecordBatch) -> Mask:
         """Takes note of what is deleted; which rows are written."""

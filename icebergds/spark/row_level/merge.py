@@ -167,13 +167,13 @@ class _Merge:
             on,
             [clause.condition for clause in self.clauses if clause.rows == BY_SOURCE],
         )
-        rows = self.target.rows(self._needed(on), row_filter)
+        writes = [at for at, clause in enumerate(self.clauses) if clause.action != DELETE]
+        rows = self.target.rows(self._needed(on), row_filter, with_ids=bool(writes))
         merge = replace(self, source=source)
         joined = merge._joined(rows, matching, self._join_type())
         acted = joined.withColumn(_ACTION, self._action(conditions)).where(
             f.col(_ACTION).isNotNull()
         )
-        writes = [at for at, clause in enumerate(self.clauses) if clause.action != DELETE]
         changes = acted.select(
             f.col(self._of_target(FILE)).alias(FILE),
             f.col(self._of_target(POS)).alias(POS),

@@ -95,22 +95,26 @@ class Target:
             require_delete_files(self.state)
         return found
 
-    def rows(self, names: Sequence[str] | None, row_filter: str | None) -> DataFrame:
-        """Rows of the table, with where they are: `_file`, `_pos`, and their ids if they have some.
+    def rows(
+        self, names: Sequence[str] | None, row_filter: str | None, *, with_ids: bool = False
+    ) -> DataFrame:
+        """Rows of the table, with where they are: `_file` (a name of the file) and `_pos`.
 
         Args:
             names: of columns, as the table has them; None for all.
-            row_filter: a condition that can be planned with; rows that it rejects do not come.
+            row_filter: a condition that can be planned with; rows that it rejects need not come.
+            with_ids: with `_row_id`, where rows have ids.
         """
         wanted = [quote_name((name,)) for name in names] if names is not None else ["*"]
-        lineage = [ROW_ID] if self.has_lineage else []
+        lineage = [ROW_ID] if with_ids and self.has_lineage else []
         columns = ",".join(
             f"`{name}`" if "," in name and "`" not in name else name
             for name in [*wanted, FILE, POS, *lineage]
         )
         on_branch = self.branch != MAIN_BRANCH and self.branch in self.state.metadata.refs
         branch = self.branch if on_branch else None
-        scan = TableScan(self.state, row_filter, columns, None, branch, None, {})
+        options = {"for-changes": "true"}
+        scan = TableScan(self.state, row_filter, columns, None, branch, None, options)
         return scan.to_df(self.spark)
 
     def save(self, changes: DataFrame, conflict_filter: str | None) -> RowCounts:

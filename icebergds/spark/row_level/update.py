@@ -39,7 +39,7 @@ def update_rows(
     if target.snapshot() is None:
         return RowCounts()
     row_filter = None if condition is None else planning_filter(target, condition)
-    rows = target.rows(None, row_filter).where(wanted)
+    rows = target.rows(None, row_filter, with_ids=True).where(wanted)
     columns = [
         assigned.get(field.name, f.col(quote_name((field.name,)))).alias(field.name)
         for field in target.schema.fields
