@@ -15,6 +15,7 @@ IcebergError
 ├── InvalidOptionError            what the user asked for cannot be right
 │   └── InvalidFilterError
 ├── InvalidDataError
+├── AlreadyCommittedError         a transaction that the table has
 ├── CommitConflictError           retryable
 ├── ValidationError               a conflict with what the operation read: final
 └── CommitStateUnknownError       outcome_unknown
@@ -91,6 +92,10 @@ class InvalidFilterError(InvalidOptionError):
 
 class InvalidDataError(IcebergError):
     """Values that the table's schema does not admit."""
+
+
+class AlreadyCommittedError(IcebergError):
+    """The table has this write of an application already, or a later one."""
 
 
 class CommitConflictError(IcebergError):

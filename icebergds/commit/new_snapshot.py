@@ -66,6 +66,8 @@ def snapshot_change(
     properties = dict(options.snapshot_properties)
     if options.wap_id is not None:
         properties["wap.id"] = options.wap_id
+    if options.transaction is not None:
+        properties |= options.transaction.summary()
     snapshot = Snapshot(
         snapshot_id=work.snapshot_id,
         parent_snapshot_id=parent_id,
@@ -86,6 +88,8 @@ def snapshot_change(
     updates: list[TableUpdate] = [AddSnapshot(snapshot)]
     if options.wap_id is None:
         updates.append(SetSnapshotRef(base.branch, _moved(base, snapshot.snapshot_id)))
+    if options.transaction is not None:
+        updates.append(options.transaction.marker(base.branch, snapshot.snapshot_id))
     return Change(_requirements(base), updates), snapshot
 
 

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
 
+from icebergds.commit.transactions import Transaction
 from icebergds.spec.snapshot import MAIN_BRANCH
 
 
@@ -33,9 +34,11 @@ class CommitOptions:
             themselves, such as `added-data-files`, are theirs.
         table_uuid: of the table that the files were written for, lest they go to another one that
             took its name since; None does not check that.
+        transaction: makes the commit one that a branch gets once at most.
     """
 
     branch: str = MAIN_BRANCH
     wap_id: str | None = None
     snapshot_properties: Mapping[str, str] = field(default_factory=dict)
     table_uuid: str | None = None
+    transaction: Transaction | None = None

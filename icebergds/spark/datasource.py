@@ -26,14 +26,11 @@ from icebergds.table.read_options import ReadOptions, parse_read_options
 from icebergds.table.time_travel import resolve_snapshot
 
 if TYPE_CHECKING:
-    import pyarrow as pa
-
     from icebergds.commit.operations import TableState
     from icebergds.spark.reader import IcebergReader
+    from icebergds.spark.stream_writer import IcebergStreamWriter
     from icebergds.spark.writer import IcebergWriter
     from icebergds.spec.snapshot import Snapshot
-    from icebergds.table.row_changes import DeltaTask, PreparedDelta
-    from icebergds.table.write_options import WriteOptions
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,25 +92,19 @@ class IcebergDataSource(DataSource):
 
     def writer(self, schema: StructType, overwrite: bool) -> IcebergWriter:
         """The writer of a DataFrame, once it is certain that its rows fit the table."""
-        from icebergds.spark.incoming import (
-            iceberg_schema,
-            incoming_arrow_schema,
-            optional_columns,
-        )
-        from icebergds.spark.unshuffled import log_cost
+        from icebergds.spark.write_jobs import plan_job
         from icebergds.spark.writer import IcebergWriter
-        from icebergds.table.write_options import parse_write_options
-        from icebergds.table.writing import prepare_write
-        from icebergds.write.task import write_batches
 
-        options = parse_write_options(self.options)
-        incoming = incoming_arrow_schema(schema)
-        columns = optional_columns(iceberg_schema(schema))
-        if options.row_change is not None:
-            return IcebergWriter(*_row_change(options, incoming, columns, overwrite))
-        write = prepare_write(options, incoming, columns, overwrite=overwrite)
-        log_cost(write)
-        return IcebergWriter(write, partial(write_batches, write.plan))
+        return IcebergWriter(*plan_job(self.options, schema, overwrite=overwrite))
+
+    def streamWriter(self, schema: StructType, overwrite: bool) -> IcebergStreamWriter:
+        """The writer of a micro-batch; `overwrite` in output mode complete."""
+        from icebergds.spark.stream_writer import IcebergStreamWriter
+        from icebergds.spark.write_jobs import plan_job
+        from icebergds.table.streaming_options import streaming_write_options
+
+        options = streaming_write_options(self.options)
+        return IcebergStreamWriter(*plan_job(options, schema, overwrite=overwrite))
 
     def __getstate__(self) -> dict[str, Any]:
         # Spark pickles the source before it plans, and may plan a load more than once: what it
@@ -146,25 +137,6 @@ class IcebergDataSource(DataSource):
         snapshot_id = None if snapshot is None else snapshot.snapshot_id
         self._pin = _Pin(state.metadata_location, snapshot_id, schema.schema_id)
         return state, snapshot, schema
-
-
-def _row_change(
-    options: WriteOptions, incoming: pa.Schema, columns: Schema, overwrite: bool
-) -> tuple[PreparedDelta, DeltaTask]:
-    from icebergds.table.key_changes import prepare_key_change
-    from icebergds.table.row_change_options import BY_KEY
-    from icebergds.table.row_changes import prepare_row_change
-
-    change = options.row_change
-    assert change is not None, "appends have another writer"
-    if overwrite:
-        raise InvalidOptionError(
-            f"option 'write-operation' = {str(change.operation)!r} changes single rows, which "
-            "needs mode('append'), not mode('overwrite')"
-        )
-    if change.operation in BY_KEY:
-        return prepare_key_change(options, change, incoming, columns)
-    return prepare_row_change(options, change, incoming)
 
 
 def _unshadowed(state: TableState, schema: Schema) -> tuple[NestedField, ...]:

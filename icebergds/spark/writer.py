@@ -10,7 +10,7 @@ import logging
 import pickle
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import pyarrow as pa
 from pyspark import TaskContext
@@ -42,14 +42,7 @@ class IcebergWriter(DataSourceArrowWriter):
 
     def write(self, iterator: Iterator[pa.RecordBatch]) -> TaskDone:
         """Writes the rows of a task; its files are gone again if that fails."""
-        settle_worker()
-        context = TaskContext.get()
-        assert context is not None, "Spark writes in tasks"
-        return TaskDone(
-            self._task(
-                iterator, partition_id=context.partitionId(), attempt_id=context.taskAttemptId()
-            )
-        )
+        return TaskDone(run_task(self._task, iterator))
 
     def commit(self, messages: Sequence[WriterCommitMessage | None]) -> None:
         """Commits the files of all tasks."""
@@ -64,15 +57,27 @@ class IcebergWriter(DataSourceArrowWriter):
         then. `commit` has cleaned up after itself if it knew that nothing had landed, and if it
         did not know or died, then nobody knows.
         """
-        if all(message is not None for message in messages):
-            return
-        try:
-            from icebergds.table.jobs import discard_job
-
-            discard_job(pickle.loads(self._job), _results(messages))
-        except Exception as error:
-            _LOG.warning("files of a failed write were left behind: %s", error)
+        if any(message is None for message in messages):
+            discard_results(self._job, _results(messages))
 
 
-def _results(messages: Sequence[WriterCommitMessage | None]) -> list[Any]:
+def run_task(task: Task, batches: Iterator[pa.RecordBatch]) -> TaskResult:
+    """Runs what a task of Spark does with its rows."""
+    settle_worker()
+    context = TaskContext.get()
+    assert context is not None, "Spark writes in tasks"
+    return task(batches, partition_id=context.partitionId(), attempt_id=context.taskAttemptId())
+
+
+def discard_results(packed: bytes, results: Sequence[TaskResult]) -> None:
+    """Deletes what tasks of a packed job wrote, unless it was committed. Never raises."""
+    try:
+        from icebergds.table.jobs import discard_job
+
+        discard_job(pickle.loads(packed), results)
+    except Exception as error:
+        _LOG.warning("files of a failed write were left behind: %s", error)
+
+
+def _results(messages: Sequence[WriterCommitMessage | None]) -> list[TaskResult]:
     return [message.result for message in messages if isinstance(message, TaskDone)]

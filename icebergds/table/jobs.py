@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
+from dataclasses import replace
 from typing import Any, TypeAlias
 
 from icebergds.commit.snapshot_commit import Committed
+from icebergds.commit.transactions import STREAMING_EPOCH_ID, STREAMING_QUERY_ID, Transaction
 from icebergds.spec.manifest import DataFile
 from icebergds.table.failed_writes import delete_files, is_committed
 from icebergds.table.row_changes import PreparedDelta, commit_delta
@@ -31,6 +33,26 @@ def commit_job(job: PreparedJob, results: Sequence[Any]) -> Committed | None:
     if isinstance(job, PreparedWrite):
         return commit_write(job, _files(results))
     return commit_delta(job, results)
+
+
+def commit_batch(
+    job: PreparedJob, results: Sequence[Any], query_id: str, batch_id: int
+) -> Committed | None:
+    """Commits a micro-batch of a streaming query; None where the table has it, or it had no rows.
+
+    Errors are those of `commit_job`.
+    """
+    if not _files(results) and not (isinstance(job, PreparedWrite) and job.overwrite):
+        return None
+    options = job.options
+    named = {STREAMING_QUERY_ID: query_id, STREAMING_EPOCH_ID: str(batch_id)}
+    once = replace(
+        options,
+        transaction=Transaction(query_id, batch_id),
+        fast_append=True,
+        snapshot_properties={**options.snapshot_properties, **named},
+    )
+    return commit_job(replace(job, options=once), results)
 
 
 def discard_job(job: PreparedJob, results: Sequence[Any]) -> None:

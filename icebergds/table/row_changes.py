@@ -15,13 +15,14 @@ import pyarrow as pa
 
 from icebergds.commit.base import check_branch
 from icebergds.commit.operations import TableOperations, TableState
-from icebergds.commit.options import CommitOptions, IsolationLevel
+from icebergds.commit.options import IsolationLevel
 from icebergds.commit.retry import Change, commit_change
 from icebergds.commit.rewrite_rows import RewriteRows
 from icebergds.commit.row_delta import RowDelta
 from icebergds.commit.snapshot_commit import Action, Committed, commit_snapshot
 from icebergds.commit.validation import Isolation
 from icebergds.errors import (
+    AlreadyCommittedError,
     CommitStateUnknownError,
     InvalidOptionError,
     UnsupportedFeatureError,
@@ -51,6 +52,7 @@ from icebergds.spec.table_properties import (
 )
 from icebergds.spec.updates import AddPartitionSpec
 from icebergds.table.address import TableAddress
+from icebergds.table.commit_options import commit_options
 from icebergds.table.failed_writes import WRITE_ID, delete_files
 from icebergds.table.rewriting import RewritePlan, write_rewritten
 from icebergds.table.row_change_options import RowChangeOptions, WriteOperation
@@ -171,7 +173,9 @@ def prepare_row_change(
 
 
 def commit_delta(prepared: PreparedDelta, parts: Iterable[DeltaFiles]) -> Committed | None:
-    """Commits what the tasks did; None where they did nothing. If that fails, files are deleted.
+    """Commits what the tasks did. If that fails, files are deleted.
+
+    Gives None where they did nothing, or the table has the transaction of the change already.
 
     Raises:
         InvalidDataError: rows of one key were in two tasks; nothing was committed.
@@ -185,25 +189,24 @@ def commit_delta(prepared: PreparedDelta, parts: Iterable[DeltaFiles]) -> Commit
     options = prepared.options
     change = options.row_change
     statement = None if change is None else change.statement
-    commit_options = CommitOptions(
-        options.branch,
-        options.wap_id,
-        {
-            **options.snapshot_properties,
-            **summary_of_counts(delta.counts, statement),
-            WRITE_ID: prepared.write_id,
-        },
-        prepared.table_uuid,
-    )
+    counts = summary_of_counts(delta.counts, statement)
+    summary = {**counts, WRITE_ID: prepared.write_id}
     try:
         keys = [part.keys for part in parts if part.keys is not None]
         refuse_shared_keys(keys, prepared.address.path)
         operations = prepared.address.operations()
         if prepared.new_spec is not None:
             _add_spec(operations, prepared.new_spec)
-        return commit_snapshot(operations, _action(prepared, delta), commit_options)
+        return commit_snapshot(
+            operations,
+            _action(prepared, delta),
+            commit_options(options, prepared.table_uuid, summary),
+        )
     except CommitStateUnknownError:
         raise
+    except AlreadyCommittedError:
+        delete_files(prepared.io, delta.all_files)
+        return None
     except Exception:
         delete_files(prepared.io, delta.all_files)
         raise

@@ -23,8 +23,8 @@ Rows: TypeAlias = pa.Table | pa.RecordBatch | pa.RecordBatchReader
 
 def write_rows(
     address: TableAddress, rows: Rows, options: Mapping[str, str], *, overwrite: bool
-) -> Committed:
-    """Writes rows and commits them.
+) -> Committed | None:
+    """Writes rows and commits them; None where the table has their transaction already.
 
     Args:
         options: of the write, without those of the address.

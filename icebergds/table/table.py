@@ -449,7 +449,8 @@ class Table:
 
     def _write(self, rows: Rows | DataFrame, overwrite: bool, options: Mapping[str, str]) -> None:
         if isinstance(rows, Rows):
-            self._state = write_rows(self._address, rows, options, overwrite=overwrite).state
+            committed = write_rows(self._address, rows, options, overwrite=overwrite)
         else:
             write_frame(self._address, self._state, rows, options, overwrite=overwrite)
-            self.refresh()
+            committed = None
+        self._state = self._address.load() if committed is None else committed.state

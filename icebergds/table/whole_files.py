@@ -6,15 +6,15 @@ from collections.abc import Mapping
 
 from icebergds.commit.delete import Delete, can_delete_by_metadata
 from icebergds.commit.operations import TableState
-from icebergds.commit.options import CommitOptions
 from icebergds.commit.snapshot_commit import commit_snapshot
-from icebergds.errors import InvalidFilterError
+from icebergds.errors import AlreadyCommittedError, InvalidFilterError
 from icebergds.expr.bind import bind
 from icebergds.expr.nodes import Expr
 from icebergds.expr.rounding import compares_exactly
 from icebergds.expr.sql import parse_filter
 from icebergds.scan.plan import plan_files
 from icebergds.table.address import TableAddress
+from icebergds.table.commit_options import commit_options
 from icebergds.table.row_counts import RowCounts
 from icebergds.table.write_options import WriteOptions, parse_write_options
 
@@ -47,11 +47,12 @@ def delete_whole_files(
     bound = bind(row_filter, metadata.schema(), case_sensitive=False)
     if not plan_files(state.io, metadata, snapshot, metadata.schema(), bound):
         return RowCounts()
-    commit_options = CommitOptions(
-        parsed.branch, parsed.wap_id, parsed.snapshot_properties, metadata.table_uuid
-    )
     action = Delete(row_filter, case_sensitive=False)
-    done = commit_snapshot(address.operations(), action, commit_options)
+    options_of_commit = commit_options(parsed, metadata.table_uuid)
+    try:
+        done = commit_snapshot(address.operations(), action, options_of_commit)
+    except AlreadyCommittedError:
+        return RowCounts()
     return RowCounts(deleted=int(done.snapshot.summary.get("deleted-records", 0)))
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 
+from icebergds.commit.transactions import Transaction
 from icebergds.errors import InvalidOptionError
 from icebergds.spec.manifest import FileFormat
 from icebergds.spec.snapshot import MAIN_BRANCH
@@ -17,6 +18,7 @@ from icebergds.table.option_values import (
     integer,
     is_of_address,
     known_zone,
+    not_negative,
     parse,
     positive,
     refuse_session_tables,
@@ -39,6 +41,8 @@ _KNOWN = (
     "branch",
     "wap.id",
     "wap.branch",
+    "txn-app-id",
+    "txn-version",
     "overwrite-mode",
     "overwrite-filter",
     "time-zone",
@@ -90,6 +94,8 @@ class WriteOptions:
         creation: None where the table must be there.
         row_change: None where rows are appended or overwrite others.
         write_id: what the snapshot is to be found by; chosen by the write itself if None.
+        transaction: makes the write one that is committed once, however often it is repeated.
+        fast_append: leave the merging of manifests to other commits.
     """
 
     address: TableAddress
@@ -112,6 +118,8 @@ class WriteOptions:
     creation: Creation | None = None
     row_change: RowChangeOptions | None = None
     write_id: str | None = None
+    transaction: Transaction | None = None
+    fast_append: bool = False
 
 
 def parse_write_options(
@@ -170,6 +178,7 @@ def parse_write_options(
         creation=_creation(given, options) if parse(given, "create", boolean, False) else None,
         row_change=parse_row_change(given),
         write_id=given.get("write-id"),
+        transaction=_transaction(given),
     )
 
 
@@ -191,6 +200,22 @@ def _refuse_contradictions(given: Mapping[str, str]) -> None:
                 raise InvalidOptionError(
                     f"option {name!r} says how a table is created; add option('create', 'true')"
                 )
+
+
+def _transaction(given: Mapping[str, str]) -> Transaction | None:
+    app_id, version = given.get("txn-app-id"), parse(given, "txn-version", not_negative, None)
+    if (app_id is None) != (version is None):
+        raise InvalidOptionError(
+            "options 'txn-app-id' and 'txn-version' name a write together: give both"
+        )
+    if app_id is None or version is None:
+        return None
+    if "wap.id" in given:
+        raise InvalidOptionError(
+            "options 'wap.id' and 'txn-app-id' contradict each other: a staged snapshot is on no "
+            "branch that could be asked whether it has the write; use 'wap.branch'"
+        )
+    return Transaction(app_id, version)
 
 
 def _creation(given: Mapping[str, str], options: Mapping[str, str]) -> Creation:

@@ -8,16 +8,21 @@ from dataclasses import dataclass
 
 import pyarrow as pa
 
-from icebergds.commit.append import Append
+from icebergds.commit.append import Append, FastAppend
 from icebergds.commit.base import check_branch
 from icebergds.commit.operations import TableOperations, TableState
-from icebergds.commit.options import CommitOptions, IsolationLevel
+from icebergds.commit.options import IsolationLevel
 from icebergds.commit.overwrite import Overwrite
 from icebergds.commit.replace_partitions import ReplacePartitions
 from icebergds.commit.retry import Change, commit_change
 from icebergds.commit.snapshot_commit import Action, Committed, commit_snapshot
 from icebergds.commit.validation import Isolation
-from icebergds.errors import CommitStateUnknownError, InvalidOptionError, NoSuchTableError
+from icebergds.errors import (
+    AlreadyCommittedError,
+    CommitStateUnknownError,
+    InvalidOptionError,
+    NoSuchTableError,
+)
 from icebergds.expr.bind import bind
 from icebergds.expr.nodes import TRUE, Expr
 from icebergds.expr.sql import parse_filter
@@ -40,6 +45,7 @@ from icebergds.spec.table_properties import (
 )
 from icebergds.spec.updates import LAST_ADDED, AddSchema, SetCurrentSchema
 from icebergds.table.address import TableAddress
+from icebergds.table.commit_options import commit_options
 from icebergds.table.creation import NewTable, plan_new_table
 from icebergds.table.distribution_mode import distribution_mode
 from icebergds.table.failed_writes import WRITE_ID, delete_files
@@ -173,8 +179,10 @@ def file_format_property(name: str, text: str) -> FileFormat:
         ) from None
 
 
-def commit_write(write: PreparedWrite, files: Iterable[DataFile]) -> Committed:
+def commit_write(write: PreparedWrite, files: Iterable[DataFile]) -> Committed | None:
     """Commits the files of a write; if that fails for certain, they are deleted.
+
+    They are deleted, too, where the table has the write's transaction already; gives None then.
 
     Raises:
         CommitConflictError, ValidationError: others changed the table; nothing was committed.
@@ -182,17 +190,14 @@ def commit_write(write: PreparedWrite, files: Iterable[DataFile]) -> Committed:
         AlreadyExistsError: the table was to be created, and another one was meanwhile.
     """
     files = tuple(files)
-    options = write.options
-    commit_options = CommitOptions(
-        options.branch,
-        options.wap_id,
-        {**options.snapshot_properties, WRITE_ID: write.write_id},
-        write.table_uuid,
-    )
+    options = commit_options(write.options, write.table_uuid, {WRITE_ID: write.write_id})
     try:
-        return commit_snapshot(write.operations, _action(write, files), commit_options)
+        return commit_snapshot(write.operations, _action(write, files), options)
     except CommitStateUnknownError:
         raise
+    except AlreadyCommittedError:
+        delete_files(write.io, files)
+        return None
     except Exception:
         delete_files(write.io, files)
         raise
@@ -244,7 +249,7 @@ def with_merged_schema(
 def _action(write: PreparedWrite, files: tuple[DataFile, ...]) -> Action:
     options = write.options
     if not write.overwrite:
-        return Append(files)
+        return FastAppend(files) if options.fast_append else Append(files)
     start = options.validate_from_snapshot_id
     isolation = Isolation(
         IsolationLevel(options.isolation_level),

@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from icebergds.commit.transactions import Transaction
 from icebergds.errors import InvalidOptionError
 from icebergds.spec.manifest import FileFormat
 from icebergds.table import write_options
@@ -66,9 +67,15 @@ def test_every_known_option_has_a_test() -> None:
     elsewhere = {
         *("path", "catalog", "location-map", "create"),
         *("partition-by", "sort-by", "location", "format-version"),
+        *("txn-app-id", "txn-version"),
         *ROW_CHANGE_OPTIONS,
     }
     assert tested | elsewhere == set(write_options._KNOWN)
+
+
+def test_a_write_that_names_itself() -> None:
+    assert _parse(**{"txn-app-id": "Job", "Txn-Version": "7"}).transaction == Transaction("Job", 7)
+    assert _parse().transaction is None
 
 
 def test_options_name_the_table() -> None:

@@ -1,0 +1,50 @@
+"""From a DataFrame's schema and the options of a write to its job and what its tasks do."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from functools import partial
+
+from pyspark.sql.types import StructType
+
+from icebergds.errors import InvalidOptionError
+from icebergds.spark.incoming import iceberg_schema, incoming_arrow_schema, optional_columns
+from icebergds.spark.unshuffled import log_cost
+from icebergds.table.jobs import PreparedJob, Task
+from icebergds.table.key_changes import prepare_key_change
+from icebergds.table.row_change_options import BY_KEY
+from icebergds.table.row_changes import prepare_row_change
+from icebergds.table.write_options import parse_write_options
+from icebergds.table.writing import prepare_write
+from icebergds.write.task import write_batches
+
+
+def plan_job(
+    options: Mapping[str, str], schema: StructType, *, overwrite: bool
+) -> tuple[PreparedJob, Task]:
+    """Checks a write against its table before a row is written, and plans its tasks.
+
+    Args:
+        options: of the write, as Spark hands them over.
+        schema: of the rows.
+        overwrite: replace rows, rather than append.
+
+    Errors are those of `parse_write_options`, `prepare_write`, `prepare_key_change` and
+    `prepare_row_change`.
+    """
+    parsed = parse_write_options(options)
+    incoming = incoming_arrow_schema(schema)
+    columns = optional_columns(iceberg_schema(schema))
+    change = parsed.row_change
+    if change is None:
+        write = prepare_write(parsed, incoming, columns, overwrite=overwrite)
+        log_cost(write)
+        return write, partial(write_batches, write.plan)
+    if overwrite:
+        raise InvalidOptionError(
+            f"option 'write-operation' = {str(change.operation)!r} changes single rows, which "
+            "needs mode('append'), not mode('overwrite')"
+        )
+    if change.operation in BY_KEY:
+        return prepare_key_change(parsed, change, incoming, columns)
+    return prepare_row_change(parsed, change, incoming)

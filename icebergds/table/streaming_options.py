@@ -1,0 +1,33 @@
+"""Options of `writeStream`, made those of the writes of its micro-batches."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from icebergds.errors import InvalidOptionError
+
+# Spark's own, which it hands to every sink.
+_OF_SPARK = frozenset({"checkpointlocation", "queryname"})
+_REFUSED = {
+    "txn-app-id": "a streaming query numbers its batches by itself",
+    "txn-version": "a streaming query numbers its batches by itself",
+    "wap.id": "a staged snapshot is on no branch that could be asked which batches it has; use "
+    "'wap.branch'",
+    "overwrite-mode": "output mode 'complete' replaces all rows of the table",
+    "overwrite-filter": "output mode 'complete' replaces all rows of the table",
+}
+
+
+def streaming_write_options(options: Mapping[str, str]) -> dict[str, str]:
+    """The options of each micro-batch's write.
+
+    Raises:
+        InvalidOptionError: one that no streaming query can have.
+    """
+    given = {name: value for name, value in options.items() if name.lower() not in _OF_SPARK}
+    for name in given:
+        if name.lower() in _REFUSED:
+            raise InvalidOptionError(
+                f"option {name!r} is not for writeStream: {_REFUSED[name.lower()]}"
+            )
+    return given

@@ -1,0 +1,242 @@
+"""The sink: `df.writeStream.format("icebergpy")` commits each micro-batch once."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+from pathlib import Path
+from typing import Any
+
+import pytest
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import functions as f
+from pyspark.sql.streaming import StreamingQueryException
+from spark_changes import files_in, ids_of, rows_of
+from spark_writes import create
+
+from icebergds import Table, load_table
+from icebergds.commit.retry import Change, commit_change
+from icebergds.spec.updates import RemoveSnapshots
+from icebergds.table.address import TableAddress
+
+pytestmark = pytest.mark.spark
+
+QUERY_ID = "spark.sql.streaming.queryId"
+EPOCH_ID = "spark.sql.streaming.epochId"
+
+
+class Feed:
+    """Files of rows, of which each one is a micro-batch, and the stream that reads them."""
+
+    def __init__(self, spark: SparkSession, directory: Path, schema: str = "id long, name string"):
+        self._spark = spark
+        self._schema = schema
+        self._files = directory / "feed"
+        self._files.mkdir(parents=True)
+        self._count = 0
+        self.checkpoint = directory / "checkpoint"
+        self.table = directory / "t"
+
+    def add(self, *rows: tuple[Any, ...]) -> None:
+        names = [column.split()[0] for column in self._schema.split(", ")]
+        lines = [json.dumps(dict(zip(names, row, strict=True))) for row in rows]
+        file = self._files / f"{self._count:05d}.json"
+        file.write_text("\n".join(lines) + "\n")
+        # Spark reads them in the order of their age.
+        os.utime(file, (1_700_000_000 + self._count,) * 2)
+        self._count += 1
+
+    def stream(self) -> DataFrame:
+        reader = self._spark.readStream.schema(self._schema).option("maxFilesPerTrigger", "1")
+        return reader.option("latestFirst", "false").json(str(self._files))
+
+    def run(self, df: DataFrame | None = None, mode: str = "append", **options: str) -> str:
+        """Runs the query until it has read all; returns its id."""
+        writer = (self.stream() if df is None else df).writeStream.format("icebergpy")
+        given = {name.replace("_", "-"): value for name, value in options.items()}
+        query = (
+            writer.outputMode(mode)
+            .options(checkpointLocation=str(self.checkpoint), **given)
+            .trigger(availableNow=True)
+            .start(str(self.table))
+        )
+        query.awaitTermination()
+        return str(query.id)
+
+    def forget_last_commit(self) -> None:
+        """As if the driver had died between the table's commit and that of the checkpoint."""
+        commits = self.checkpoint / "commits"
+        last = max(int(file.name) for file in commits.iterdir() if file.name.isdigit())
+        (commits / str(last)).unlink()
+        (commits / f".{last}.crc").unlink(missing_ok=True)
+
+    def loaded(self) -> Table:
+        return load_table(self.table)
+
+
+@pytest.fixture
+def feed(spark: SparkSession, tmp_path: Path) -> Feed:
+    made = Feed(spark, tmp_path)
+    create(spark.createDataFrame([], "id long, name string"), made.table)
+    return made
+
+
+def test_each_batch_is_one_append(feed: Feed) -> None:
+    feed.add((1, "a"), (2, "b"))
+    feed.add((3, "c"))
+    query_id = feed.run()
+    assert rows_of(feed.loaded()) == [(1, "a"), (2, "b"), (3, "c")]
+    summaries = [snapshot.summary for snapshot in feed.loaded().snapshots()[-2:]]
+    assert [(s[QUERY_ID], s[EPOCH_ID]) for s in summaries] == [(query_id, "0"), (query_id, "1")]
+
+
+def test_query_goes_on_where_it_ended(feed: Feed) -> None:
+    feed.add((1, "a"))
+    first = feed.run()
+    feed.add((2, "b"))
+    assert feed.run() == first
+    assert ids_of(feed.loaded()) == [1, 2]
+
+
+def test_batch_that_is_replayed_is_committed_once(feed: Feed) -> None:
+    feed.add((1, "a"))
+    feed.add((2, "b"))
+    feed.run()
+    before = feed.loaded().metadata_location, files_in(feed.table)
+    feed.forget_last_commit()
+    feed.run()
+    assert (feed.loaded().metadata_location, files_in(feed.table)) == before
+
+
+def test_replayed_batch_is_known_when_its_snapshot_has_expired(feed: Feed) -> None:
+    feed.add((1, "a"))
+    feed.run()
+    table = feed.loaded()
+    table.append(table.scan().to_arrow().slice(0, 0))
+    _expire_all_but_the_head(table)
+    feed.forget_last_commit()
+    feed.run()
+    assert ids_of(feed.loaded()) == [1]
+
+
+def test_batches_of_another_query_are_other_batches(feed: Feed) -> None:
+    feed.add((1, "a"))
+    first = feed.run()
+    shutil.rmtree(feed.checkpoint)
+    assert feed.run() != first
+    assert ids_of(feed.loaded()) == [1, 1]
+
+
+def test_branch_has_markers_of_its_own(feed: Feed) -> None:
+    feed.add((1, "a"))
+    feed.run(branch="audit")
+    feed.forget_last_commit()
+    feed.run(branch="audit")
+    assert ids_of(feed.loaded(), branch="audit") == [1]
+    assert ids_of(feed.loaded()) == []
+
+
+def test_complete_mode_replaces_all_rows(spark: SparkSession, tmp_path: Path) -> None:
+    feed = Feed(spark, tmp_path)
+    create(spark.createDataFrame([], "name string, rows long"), feed.table)
+    feed.add((1, "a"), (2, "b"))
+    feed.add((3, "a"))
+    counts = feed.stream().groupBy("name").agg(f.count("*").alias("rows"))
+    feed.run(counts, "complete")
+    assert rows_of(feed.loaded()) == [("a", 2), ("b", 1)]
+
+
+def test_table_is_created(spark: SparkSession, tmp_path: Path) -> None:
+    feed = Feed(spark, tmp_path)
+    feed.add((1, "a"))
+    feed.add((2, "b"))
+    feed.run(create="true", partition_by="bucket(4, id)")
+    assert ids_of(feed.loaded()) == [1, 2]
+    assert len(feed.loaded().spec().fields) == 1
+
+
+def test_rows_are_upserted(feed: Feed) -> None:
+    feed.add((1, "a"), (2, "b"))
+    feed.add((2, "B"), (3, "c"))
+    feed.run(write_operation="upsert", upsert_keys="id")
+    assert rows_of(feed.loaded()) == [(1, "a"), (2, "B"), (3, "c")]
+
+
+def test_change_feed_is_applied(spark: SparkSession, tmp_path: Path) -> None:
+    feed = Feed(spark, tmp_path, "op string, id long, name string")
+    create(spark.createDataFrame([], "id long, name string"), feed.table)
+    feed.add(("+I", 1, "a"), ("+I", 2, "b"))
+    feed.add(("-U", 1, "a"), ("+U", 1, "A"), ("-D", 2, "b"), ("+I", 3, "c"))
+    delta = {"write_operation": "delta", "upsert_keys": "id", "row_kind_column": "op"}
+    feed.run(**delta)
+    assert rows_of(feed.loaded()) == [(1, "A"), (3, "c")]
+    feed.forget_last_commit()
+    feed.run(**delta)
+    assert rows_of(feed.loaded()) == [(1, "A"), (3, "c")]
+
+
+def test_keys_are_deleted(feed: Feed) -> None:
+    feed.add((1, "a"), (2, "b"), (3, "c"))
+    feed.run()
+    shutil.rmtree(feed.checkpoint)
+    feed.add((2, None))
+    (feed.table.parent / "feed" / "00000.json").unlink()
+    feed.run(write_operation="delete", upsert_keys="id")
+    assert ids_of(feed.loaded()) == [1, 3]
+
+
+def test_added_column_flows_in_after_a_restart(spark: SparkSession, feed: Feed) -> None:
+    feed.add((1, "a"))
+    feed.run()
+    feed.add((2, "b"))
+    wider = feed.stream().withColumn("extra", f.lit(7))
+    feed.run(wider, merge_schema="true")
+    assert sorted(map(tuple, feed.loaded().scan().to_df(spark).collect()), key=str) == [
+        (1, "a", None),
+        (2, "b", 7),
+    ]
+
+
+@pytest.mark.parametrize(
+    ("options", "said"),
+    [
+        ({"txn_app_id": "a", "txn_version": "1"}, "numbers its batches by itself"),
+        ({"wap.id": "w"}, "staged snapshot"),
+        ({"overwrite_mode": "dynamic"}, "complete"),
+        ({"upsert_kys": "id"}, "upsert-keys"),
+    ],
+)
+def test_options_that_no_query_can_have(feed: Feed, options: dict[str, str], said: str) -> None:
+    feed.add((1, "a"))
+    before = feed.loaded().metadata_location, files_in(feed.table)
+    with pytest.raises(StreamingQueryException, match=said):
+        feed.run(**options)
+    assert (feed.loaded().metadata_location, files_in(feed.table)) == before
+
+
+def test_continuous_trigger_writes_nothing(spark: SparkSession, feed: Feed) -> None:
+    """Spark ignores what commits raise there, and shows nothing of what tasks raise."""
+    rate = spark.readStream.format("rate").load().selectExpr("value AS id", "'x' AS name")
+    query = (
+        rate.writeStream.format("icebergpy")
+        .option("checkpointLocation", str(feed.checkpoint))
+        .trigger(continuous="1 second")
+        .start(str(feed.table))
+    )
+    try:
+        query.awaitTermination(8)
+    finally:
+        query.stop()
+    assert (ids_of(feed.loaded()), files_in(feed.table)) == ([], set())
+
+
+def _expire_all_but_the_head(table: Table) -> None:
+    head = table.current_snapshot()
+    assert head is not None
+    old = tuple(s.snapshot_id for s in table.snapshots() if s.snapshot_id != head.snapshot_id)
+    commit_change(
+        TableAddress(table.location()).operations(),
+        lambda state: Change([], [RemoveSnapshots(old)]),
+        lambda state: len(state.metadata.snapshots) == 1,
+    )
