@@ -17,13 +17,12 @@ from pyspark.sql.types import StructType
 
 from icebergds.catalog.metadata_files import load_from_location
 from icebergds.errors import InvalidOptionError
-from icebergds.scan.projection import metadata_columns, parse_column_list, project_columns
+from icebergds.scan.projection import metadata_columns
 from icebergds.spark.types import spark_schema
 from icebergds.spark.user_schema import project_user_schema
 from icebergds.spec.schema import Schema
 from icebergds.spec.types import NestedField
 from icebergds.table.read_options import ReadOptions, parse_read_options
-from icebergds.table.time_travel import resolve_snapshot
 
 if TYPE_CHECKING:
     from icebergds.commit.operations import TableState
@@ -61,16 +60,13 @@ class IcebergDataSource(DataSource):
 
     def schema(self) -> StructType:
         """The columns of the load; settles its snapshot."""
-        from icebergds.table.reading import bound_filter
+        from icebergds.table.reading import check_read, chosen_columns
 
         options = parse_read_options(self.options)
-        state, _, schema = self._resolve(options)
+        state, snapshot, schema = self._resolve(options)
         self._chose_columns = True
-        bound_filter(options, schema)  # Its errors belong to the load, not to the first query.
-        if options.columns is None:
-            return spark_schema(schema)
-        names = parse_column_list(options.columns)
-        return spark_schema(project_columns(state.metadata, schema, names))
+        check_read(options, state, snapshot, schema)
+        return spark_schema(chosen_columns(options, state.metadata, schema))
 
     def reader(self, schema: StructType) -> IcebergReader:
         """The reader for these columns, which `schema()` or the user has chosen."""
@@ -84,7 +80,8 @@ class IcebergDataSource(DataSource):
                 "option 'columns' and a schema given to the load both choose columns; give one"
             )
         state, snapshot, table_schema = self._resolve(options)
-        available = (*table_schema.fields, *_unshadowed(state, table_schema))
+        further = _unshadowed(state, table_schema, options.is_feed)
+        available = (*table_schema.fields, *further)
         columns = project_user_schema(schema, available, state.name)
         plan = make_read_plan(options, state, table_schema, columns)
         kind = PushdownReader if options.pushdown else IcebergReader
@@ -92,10 +89,13 @@ class IcebergDataSource(DataSource):
 
     def writer(self, schema: StructType, overwrite: bool) -> IcebergWriter:
         """The writer of a DataFrame, once it is certain that its rows fit the table."""
+        from icebergds.spark.unshuffled import log_cost
         from icebergds.spark.write_jobs import plan_job
         from icebergds.spark.writer import IcebergWriter
 
-        return IcebergWriter(*plan_job(self.options, schema, overwrite=overwrite))
+        job, task = plan_job(self.options, schema, overwrite=overwrite)
+        log_cost(job)
+        return IcebergWriter(job, task)
 
     def streamWriter(self, schema: StructType, overwrite: bool) -> IcebergStreamWriter:
         """The writer of a micro-batch; `overwrite` in output mode complete."""
@@ -125,6 +125,8 @@ class IcebergDataSource(DataSource):
 
     def _resolve(self, options: ReadOptions) -> tuple[TableState, Snapshot | None, Schema]:
         """Table, snapshot and schema: those of the pin, or the newest, which become the pin."""
+        from icebergds.table.reading import resolve_read
+
         pin = self._pin
         if pin is not None:
             state = load_from_location(options.address.io(), pin.metadata_location)
@@ -133,12 +135,13 @@ class IcebergDataSource(DataSource):
             snapshot = None if pin.snapshot_id is None else metadata.snapshot_by_id(pin.snapshot_id)
             return named, snapshot, metadata.schema_by_id(pin.schema_id)
         state = options.address.load()
-        snapshot, schema = resolve_snapshot(state.metadata, options.time_travel, state.name)
+        snapshot, schema = resolve_read(options, state.metadata, state.name)
         snapshot_id = None if snapshot is None else snapshot.snapshot_id
         self._pin = _Pin(state.metadata_location, snapshot_id, schema.schema_id)
         return state, snapshot, schema
 
 
-def _unshadowed(state: TableState, schema: Schema) -> tuple[NestedField, ...]:
+def _unshadowed(state: TableState, schema: Schema, of_feed: bool) -> tuple[NestedField, ...]:
     taken = {field.name for field in schema.fields}
-    return tuple(f for f in metadata_columns(state.metadata) if f.name not in taken)
+    columns = metadata_columns(state.metadata, of_feed=of_feed)
+    return tuple(field for field in columns if field.name not in taken)

@@ -9,9 +9,9 @@ from typing import Any
 import pyarrow as pa
 from pyspark.sql.datasource import DataSourceReader, InputPartition
 
-from icebergds.scan.read import read_partition
+from icebergds.scan.read_changes import read_share
 from icebergds.scan.read_plan import ReadPlan
-from icebergds.scan.tasks import ScanPartition
+from icebergds.scan.tasks import ScanPartition, Share
 from icebergds.spark.shape import shaper
 from icebergds.spark.worker import settle_worker
 
@@ -20,11 +20,11 @@ from icebergds.spark.worker import settle_worker
 class IcebergPartition(InputPartition):
     """One Spark task's share of a scan."""
 
-    share: ScanPartition
+    share: Share
 
 
 class IcebergReader(DataSourceReader):
-    """Reads one snapshot of one table.
+    """Reads one snapshot of one table, or what changed between two.
 
     What plans is handed in and does not travel to tasks, which need not import it.
 
@@ -33,11 +33,9 @@ class IcebergReader(DataSourceReader):
         plan_shares: finds the shares of the tasks.
     """
 
-    def __init__(
-        self, plan: ReadPlan, plan_shares: Callable[[ReadPlan], list[ScanPartition]]
-    ) -> None:
+    def __init__(self, plan: ReadPlan, plan_shares: Callable[[ReadPlan], list[Share]]) -> None:
         self._plan = plan
-        self._plan_shares: Callable[[ReadPlan], list[ScanPartition]] | None = plan_shares
+        self._plan_shares: Callable[[ReadPlan], list[Share]] | None = plan_shares
 
     def partitions(self) -> list[InputPartition]:
         """The shares of the tasks, at least one."""
@@ -50,7 +48,7 @@ class IcebergReader(DataSourceReader):
         """The rows of a task, in the exact Arrow schema that Spark asks for."""
         assert isinstance(partition, IcebergPartition)
         settle_worker()
-        yield from map(shaper(self._plan.columns), read_partition(self._plan, partition.share))
+        yield from map(shaper(self._plan.columns), read_share(self._plan, partition.share))
 
     def __getstate__(self) -> dict[str, Any]:
         return {**self.__dict__, "_plan_shares": None}

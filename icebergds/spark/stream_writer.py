@@ -27,10 +27,16 @@ _IS_CONTINUOUS = "__is_continuous_processing"
 
 @dataclass(frozen=True, slots=True)
 class BatchTaskDone(WriterCommitMessage):
-    """What one task of a micro-batch hands over, and whose it is."""
+    """What one task of a micro-batch hands over.
+
+    Attributes:
+        query_id: of the query that writes.
+        job: the packed job that the task was planned for, of the first task alone.
+    """
 
     result: TaskResult
     query_id: str
+    job: bytes | None
 
 
 class IcebergStreamWriter(DataSourceStreamArrowWriter):
@@ -52,7 +58,8 @@ class IcebergStreamWriter(DataSourceStreamArrowWriter):
             )
         query_id = context.getLocalProperty(_QUERY_ID)
         assert query_id is not None, "Spark names the query of a micro-batch"
-        return BatchTaskDone(run_task(self._task, iterator), query_id)
+        job = self._job if context.partitionId() == 0 else None
+        return BatchTaskDone(run_task(self._task, iterator), query_id, job)
 
     def commit(self, messages: Sequence[WriterCommitMessage | None], batchId: int) -> None:  # noqa: N803
         """Commits a micro-batch, or deletes its files where the table has it already."""
@@ -64,8 +71,10 @@ class IcebergStreamWriter(DataSourceStreamArrowWriter):
                 f"batch {batchId} is committed before its tasks are done, which only the trigger "
                 "'continuous' does; use trigger(processingTime=...) or trigger(availableNow=True)"
             )
+        # The table may be another one by now than the one that the rows were written for.
+        job = next(message.job for message in done if message.job is not None)
         results = [message.result for message in done]
-        commit_batch(pickle.loads(self._job), results, done[0].query_id, batchId)
+        commit_batch(pickle.loads(job), results, done[0].query_id, batchId)
 
     def abort(self, messages: Sequence[WriterCommitMessage | None], batchId: int) -> None:  # noqa: N803
         """Deletes the files of a micro-batch whose tasks failed. Never raises."""

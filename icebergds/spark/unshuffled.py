@@ -4,13 +4,16 @@ from __future__ import annotations
 
 import logging
 
+from icebergds.table.jobs import PreparedJob
 from icebergds.table.writing import PreparedWrite
 
 _LOG = logging.getLogger(__name__)
 
 
-def log_cost(write: PreparedWrite) -> None:
+def log_cost(write: PreparedJob) -> None:
     """Logs a line if a partitioned table asks for shuffled rows, which these are not."""
+    if not isinstance(write, PreparedWrite):
+        return
     spec = write.plan.spec
     if write.distribution_mode == "none" or spec.is_unpartitioned:
         return

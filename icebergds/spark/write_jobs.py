@@ -9,7 +9,6 @@ from pyspark.sql.types import StructType
 
 from icebergds.errors import InvalidOptionError
 from icebergds.spark.incoming import iceberg_schema, incoming_arrow_schema, optional_columns
-from icebergds.spark.unshuffled import log_cost
 from icebergds.table.jobs import PreparedJob, Task
 from icebergds.table.key_changes import prepare_key_change
 from icebergds.table.row_change_options import BY_KEY
@@ -38,7 +37,6 @@ def plan_job(
     change = parsed.row_change
     if change is None:
         write = prepare_write(parsed, incoming, columns, overwrite=overwrite)
-        log_cost(write)
         return write, partial(write_batches, write.plan)
     if overwrite:
         raise InvalidOptionError(
