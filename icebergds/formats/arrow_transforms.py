@@ -77,8 +77,8 @@ def apply_transform(transform: Transform, source_type: IcebergType, array: pa.Ar
         case VoidTransform():
             return pa.nulls(len(array), target)
         case BucketTransform(num_buckets=num_buckets):
-            hashes = _hashes(source_type, array) & np.uint32(_MAX_WIDTH)
-            return _with_nulls_of(array, target, hashes % _checked_width(transform, num_buckets))
+            count = np.int32(_checked_width(transform, num_buckets))
+            return _with_validity_of(array, target, _buckets(_hashes(source_type, array), count))
         case TruncateTransform(width=width):
             return _truncated(source_type, array, _checked_width(transform, width))
         case HourTransform():
@@ -103,9 +103,26 @@ def _with_nulls_of(array: pa.Array, target: pa.DataType, values: _Ints) -> pa.Ar
     narrow = values.astype(np.int32)
     if (narrow != values).any():
         raise InvalidDataError("a partition value does not fit into 32 bits")
+    return _with_validity_of(array, target, narrow)
+
+
+def _with_validity_of(
+    array: pa.Array, target: pa.DataType, values: npt.NDArray[np.int32]
+) -> pa.Array:
     return pa.Array.from_buffers(
-        target, len(array), [_validity(array), pa.py_buffer(narrow)], array.null_count
+        target, len(array), [_validity(array), pa.py_buffer(values)], array.null_count
     )
+
+
+def _buckets(hashes: npt.NDArray[np.uint32], count: np.int32) -> npt.NDArray[np.int32]:
+    """The remainders of the hashes without their sign; the hashes are lost."""
+    hashes &= np.uint32(_MAX_WIDTH)
+    buckets = hashes.view(np.int32)
+    # numpy divides by one number in vectors, and takes remainders one by one.
+    multiples = buckets // count
+    multiples *= count
+    buckets -= multiples
+    return buckets
 
 
 def _validity(array: pa.Array) -> pa.Buffer | None:
@@ -153,7 +170,7 @@ def _hashes(source_type: IcebergType, array: pa.Array) -> npt.NDArray[np.uint32]
             used = data[first : bounds[-1]] if len(bounds) else data[:0]
             return hash_slices(used, bounds[:-1] - first, np.diff(bounds))
         case _:
-            return hash_longs(_micros(source_type, array).astype(np.int64))
+            return hash_longs(_micros(source_type, array).astype(np.int64, copy=False))
 
 
 def _fixed_hashes(array: pa.Array, length: int) -> npt.NDArray[np.uint32]:
