@@ -46,6 +46,10 @@ def test_connect_changes_rows(connect: Seen, mode: str) -> None:
     ]
 
 
+def test_connect_applies_a_stream_of_changes_once(connect: Seen) -> None:
+    assert connect["streamed"] == [[1, "new"], [2, "n2"], [7, "added"]]
+
+
 @MODES
 def test_connect_reports_our_errors(connect: Seen, mode: str) -> None:
     seen = connect[mode]

@@ -1,4 +1,4 @@
-"""Changes single rows through Spark Connect; prints what it saw as one line of JSON."""
+"""Changes rows through Spark Connect, by statements and a stream; prints what it saw as JSON."""
 
 from __future__ import annotations
 
@@ -65,8 +65,38 @@ def main(directory: str) -> None:
                 )
             ),
         }
+    seen["streamed"] = streamed(spark, os.path.abspath(os.path.join(directory, "streamed")))
     print(json.dumps(seen), flush=True)
     spark.stop()
+
+
+def streamed(spark: SparkSession, directory: str) -> list[list[Any]]:
+    """The rows of a table that a stream of changes has filled, replayed at the end."""
+    table = os.path.join(directory, "t")
+    people = spark.range(3).selectExpr("id", "concat('n', id) AS name")
+    people.write.format("icebergpy").option("create", "true").mode("append").save(table)
+    changes = [("-D", 0, None), ("+U", 1, "new"), ("+I", 7, "added")]
+    feed = spark.createDataFrame(changes, "op string, id long, name string").coalesce(1)
+    feed.write.parquet(os.path.join(directory, "feed"))
+    for _ in range(2):
+        query = (
+            spark.readStream.schema(feed.schema)
+            .parquet(os.path.join(directory, "feed"))
+            .writeStream.format("icebergpy")
+            .option("write-operation", "delta")
+            .option("row-kind-column", "op")
+            .option("upsert-keys", "id")
+            .option("checkpointLocation", os.path.join(directory, "checkpoint"))
+            .trigger(availableNow=True)
+            .start(table)
+        )
+        query.awaitTermination()
+        commits = os.path.join(directory, "checkpoint", "commits")
+        for file in os.listdir(commits):
+            # As if Spark had not noticed that the batch was committed.
+            os.unlink(os.path.join(commits, file))
+    rows = spark.read.format("icebergpy").load(table).collect()
+    return sorted([row["id"], row["name"]] for row in rows)
 
 
 def message(action: Any) -> str:
