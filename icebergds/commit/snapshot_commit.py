@@ -11,7 +11,7 @@ from icebergds.commit.operations import TableOperations, TableState
 from icebergds.commit.options import CommitOptions
 from icebergds.commit.retry import Change, commit_change
 from icebergds.commit.workspace import Workspace
-from icebergds.errors import AlreadyCommittedError, CommitStateUnknownError, ValidationError
+from icebergds.errors import CommitStateUnknownError, ValidationError
 from icebergds.spec.snapshot import Snapshot
 
 
@@ -85,10 +85,12 @@ class _Attempts:
     def produce(self, state: TableState) -> Change:
         """What the next attempt commits."""
         self._refuse_other_table(state)
-        self._refuse_repetition(state)
+        transaction, branch = self._options.transaction, self._options.branch
+        if transaction is not None:
+            transaction.check(state.metadata, branch, state.name)
         if self.work is None:
             self.work = Workspace(state.io, state.metadata)
-        base = commit_base(state, self._options.branch)
+        base = commit_base(state, branch)
         new = self._action.produce(self.work, base)
         change, self.snapshot = snapshot_change(self.work, base, new, self._options)
         return change
@@ -96,14 +98,6 @@ class _Attempts:
     def is_in(self, state: TableState) -> bool:
         """Whether a table has the snapshot."""
         return self.work is not None and self.work.snapshot_id in state.metadata.snapshots_by_id
-
-    def _refuse_repetition(self, state: TableState) -> None:
-        transaction, branch = self._options.transaction, self._options.branch
-        if transaction is not None and transaction.is_done(state.metadata, branch):
-            raise AlreadyCommittedError(
-                f"table {state.name}, branch {branch}: version {transaction.version} of "
-                f"{transaction.app_id!r}, or a later one, has been committed before"
-            )
 
     def _refuse_other_table(self, state: TableState) -> None:
         found = state.metadata.table_uuid

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from icebergds.errors import InvalidMetadataError
+from icebergds.errors import AlreadyCommittedError, InvalidMetadataError, ValidationError
 from icebergds.spec.metadata import TableMetadata
 from icebergds.spec.snapshot import MAIN_BRANCH, Snapshot
 from icebergds.spec.updates import SetProperties, TableUpdate
@@ -32,24 +32,48 @@ class Transaction:
     Attributes:
         app_id: who writes, such as the id of a streaming query.
         version: of its writes, in ascending order, such as the number of a batch.
+        follows: whether the branch must have an earlier one.
     """
 
     app_id: str
     version: int
+    follows: bool = False
 
     def summary(self) -> dict[str, str]:
         """The entries of the snapshot's summary."""
         return {_APP_ID: self.app_id, _VERSION: str(self.version)}
 
-    def marker(self, branch: str, snapshot_id: int) -> TableUpdate:
-        """What outlives the snapshot."""
-        value = f"{self.version}@{snapshot_id}"
+    def marker(self, branch: str, snapshot_id: int | None) -> TableUpdate:
+        """What outlives the snapshot, or stands for a write that made none."""
+        value = str(self.version) + ("" if snapshot_id is None else f"@{snapshot_id}")
         return SetProperties({_property_of(branch, self.app_id): value})
 
     def is_done(self, metadata: TableMetadata, branch: str) -> bool:
         """Whether a branch has this write, or a later one of the same application."""
         newest = newest_version(metadata, branch, self.app_id)
         return newest is not None and newest >= self.version
+
+    def check(self, metadata: TableMetadata, branch: str, table: str) -> None:
+        """Refuses a write that is not the next one.
+
+        Raises:
+            AlreadyCommittedError: the branch has it, or a later one.
+            ValidationError: it lacks the earlier ones that this one follows.
+        """
+        newest = newest_version(metadata, branch, self.app_id)
+        if newest is not None and newest >= self.version:
+            raise AlreadyCommittedError(
+                f"table {table}, branch {branch}: version {self.version} of {self.app_id!r}, or a "
+                "later one, has been committed before"
+            )
+        if newest is None and self.follows:
+            raise ValidationError(
+                f"table {table}, branch {branch}, has no batch before {self.version} of the "
+                f"streaming query {self.app_id}: the table was made anew or rolled back, or the "
+                "checkpoint is that of a query into another table. Start with a new checkpoint, "
+                "or, to go on without the earlier batches, set option('on-missing-batches', "
+                "'continue')"
+            )
 
 
 def newest_version(metadata: TableMetadata, branch: str, app_id: str) -> int | None:
@@ -68,7 +92,7 @@ def newest_version(metadata: TableMetadata, branch: str, app_id: str) -> int | N
     name = _property_of(branch, app_id)
     if name in metadata.properties:
         version, _, snapshot_id = metadata.properties[name].partition("@")
-        marked_id = _number(snapshot_id, f"table property {name}")
+        marked_id = _number(snapshot_id or "0", f"table property {name}")
         is_ancestor = any(snapshot.snapshot_id == marked_id for snapshot in ancestors)
         if is_ancestor or marked_id not in metadata.snapshots_by_id:
             found.append(_number(version, f"table property {name}"))

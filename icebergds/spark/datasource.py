@@ -103,8 +103,9 @@ class IcebergDataSource(DataSource):
         from icebergds.spark.write_jobs import plan_job
         from icebergds.table.streaming_options import streaming_write_options
 
-        options = streaming_write_options(self.options)
-        return IcebergStreamWriter(*plan_job(options, schema, overwrite=overwrite))
+        options, may_miss_batches = streaming_write_options(self.options)
+        job, task = plan_job(options, schema, overwrite=overwrite)
+        return IcebergStreamWriter(job, task, may_miss_batches=may_miss_batches)
 
     def __getstate__(self) -> dict[str, Any]:
         # Spark pickles the source before it plans, and may plan a load more than once: what it

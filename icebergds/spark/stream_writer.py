@@ -42,8 +42,9 @@ class BatchTaskDone(WriterCommitMessage):
 class IcebergStreamWriter(DataSourceStreamArrowWriter):
     """Writes the micro-batches of one query to one table."""
 
-    def __init__(self, job: PreparedJob, task: Task) -> None:
+    def __init__(self, job: PreparedJob, task: Task, *, may_miss_batches: bool) -> None:
         self._task = task
+        self._may_miss_batches = may_miss_batches
         # Packed, so that tasks need not import what commits.
         self._job = pickle.dumps(job)
 
@@ -74,7 +75,13 @@ class IcebergStreamWriter(DataSourceStreamArrowWriter):
         # The table may be another one by now than the one that the rows were written for.
         job = next(message.job for message in done if message.job is not None)
         results = [message.result for message in done]
-        commit_batch(pickle.loads(job), results, done[0].query_id, batchId)
+        commit_batch(
+            pickle.loads(job),
+            results,
+            done[0].query_id,
+            batchId,
+            may_miss_batches=self._may_miss_batches,
+        )
 
     def abort(self, messages: Sequence[WriterCommitMessage | None], batchId: int) -> None:  # noqa: N803
         """Deletes the files of a micro-batch whose tasks failed. Never raises."""

@@ -6,6 +6,8 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 from typing import Any, TypeAlias
 
+from icebergds.commit.operations import TableState
+from icebergds.commit.retry import Change, commit_change
 from icebergds.commit.snapshot_commit import Committed
 from icebergds.commit.transactions import STREAMING_EPOCH_ID, STREAMING_QUERY_ID, Transaction
 from icebergds.spec.manifest import DataFile
@@ -36,23 +38,57 @@ def commit_job(job: PreparedJob, results: Sequence[Any]) -> Committed | None:
 
 
 def commit_batch(
-    job: PreparedJob, results: Sequence[Any], query_id: str, batch_id: int
+    job: PreparedJob,
+    results: Sequence[Any],
+    query_id: str,
+    batch_id: int,
+    *,
+    may_miss_batches: bool,
 ) -> Committed | None:
     """Commits a micro-batch of a streaming query; None where the table has it, or it had no rows.
 
-    Errors are those of `commit_job`.
+    Args:
+        may_miss_batches: go on where the table has none of the batches before this one.
+
+    Raises:
+        ValidationError: it has none, or another one of `commit_job`'s reasons.
+
+    Other errors are those of `commit_job`.
     """
-    if not _files(results) and not (isinstance(job, PreparedWrite) and job.overwrite):
-        return None
     options = job.options
+    transaction = Transaction(query_id, batch_id, follows=batch_id > 0 and not may_miss_batches)
+    if not _files(results) and not (isinstance(job, PreparedWrite) and _is_needed(job)):
+        if batch_id == 0:
+            _mark(job, transaction)
+        return None
     named = {STREAMING_QUERY_ID: query_id, STREAMING_EPOCH_ID: str(batch_id)}
     once = replace(
         options,
-        transaction=Transaction(query_id, batch_id),
+        transaction=transaction,
         fast_append=True,
         snapshot_properties={**options.snapshot_properties, **named},
     )
     return commit_job(replace(job, options=once), results)
+
+
+def _is_needed(job: PreparedWrite) -> bool:
+    """Whether a write without rows changes something."""
+    return job.overwrite or job.new_table is not None
+
+
+def _mark(job: PreparedJob, transaction: Transaction) -> None:
+    """Leaves the mark of a first batch without rows, by which later ones know the table."""
+    branch = job.options.branch
+
+    def is_marked(state: TableState) -> bool:
+        return transaction.is_done(state.metadata, branch)
+
+    def produce(_: TableState) -> Change:
+        return Change([], [transaction.marker(branch, None)])
+
+    operations = job.address.operations()
+    if not is_marked(operations.refresh()):
+        commit_change(operations, produce, is_marked)
 
 
 def discard_job(job: PreparedJob, results: Sequence[Any]) -> None:

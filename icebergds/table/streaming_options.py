@@ -5,9 +5,11 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from icebergds.errors import InvalidOptionError
+from icebergds.table.option_values import parse
 
 # Spark's own, which it hands to every sink.
 _OF_SPARK = frozenset({"checkpointlocation", "queryname"})
+_ON_MISSING = "on-missing-batches"
 _REFUSED = {
     "txn-app-id": "a streaming query numbers its batches by itself",
     "txn-version": "a streaming query numbers its batches by itself",
@@ -18,16 +20,25 @@ _REFUSED = {
 }
 
 
-def streaming_write_options(options: Mapping[str, str]) -> dict[str, str]:
-    """The options of each micro-batch's write.
+def streaming_write_options(options: Mapping[str, str]) -> tuple[dict[str, str], bool]:
+    """The options of each micro-batch's write, and whether the table may miss earlier batches.
 
     Raises:
-        InvalidOptionError: one that no streaming query can have.
+        InvalidOptionError: one that no streaming query can have, or a malformed one.
     """
-    given = {name: value for name, value in options.items() if name.lower() not in _OF_SPARK}
+    own = {name.lower(): value for name, value in options.items()}
+    may_miss_batches = parse(own, _ON_MISSING, _choice, "fail") == "continue"
+    taken = _OF_SPARK | {_ON_MISSING}
+    given = {name: value for name, value in options.items() if name.lower() not in taken}
     for name in given:
         if name.lower() in _REFUSED:
             raise InvalidOptionError(
                 f"option {name!r} is not for writeStream: {_REFUSED[name.lower()]}"
             )
-    return given
+    return given, may_miss_batches
+
+
+def _choice(text: str) -> str:
+    if text.lower() not in ("fail", "continue"):
+        raise ValueError("expected fail or continue")
+    return text.lower()

@@ -215,6 +215,37 @@ def test_options_that_no_query_can_have(feed: Feed, options: dict[str, str], sai
     assert (feed.loaded().metadata_location, files_in(feed.table)) == before
 
 
+def test_checkpoint_of_another_table_is_refused(spark: SparkSession, feed: Feed) -> None:
+    feed.add((1, "a"))
+    feed.run()
+    feed.table = create(spark.createDataFrame([], "id long, name string"), feed.table.parent / "u")
+    feed.add((2, "b"))
+    with pytest.raises(StreamingQueryException, match="has no batch before 1 of the streaming"):
+        feed.run()
+    assert (ids_of(feed.loaded()), files_in(feed.table)) == ([], set())
+    feed.run(on_missing_batches="continue")
+    assert ids_of(feed.loaded()) == [2]
+
+
+@pytest.mark.parametrize("options", [{}, {"write_operation": "upsert", "upsert_keys": "id"}])
+def test_batches_without_rows_commit_nothing(feed: Feed, options: dict[str, str]) -> None:
+    """The first one leaves its mark, by which later ones know the table."""
+    for number in range(3):
+        feed.add((number, "a"))
+    before = len(feed.loaded().snapshots())
+    feed.run(feed.stream().where("id = 2"), **options)
+    assert len(feed.loaded().snapshots()) == before + 1
+    assert ids_of(feed.loaded()) == [2]
+
+
+def test_first_batch_without_rows_makes_the_table(spark: SparkSession, tmp_path: Path) -> None:
+    feed = Feed(spark, tmp_path)
+    feed.add((0, "a"))
+    feed.add((1, "b"))
+    feed.run(feed.stream().where("id = 1"), create="true")
+    assert ids_of(feed.loaded()) == [1]
+
+
 def test_continuous_trigger_writes_nothing(spark: SparkSession, feed: Feed) -> None:
     """Spark ignores what commits raise there, and shows nothing of what tasks raise."""
     rate = spark.readStream.format("rate").load().selectExpr("value AS id", "'x' AS name")
