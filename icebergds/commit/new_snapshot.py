@@ -89,7 +89,7 @@ def snapshot_change(
     if options.wap_id is None:
         updates.append(SetSnapshotRef(base.branch, _moved(base, snapshot.snapshot_id)))
     if options.transaction is not None:
-        updates.append(options.transaction.marker(base.branch, snapshot.snapshot_id))
+        updates.append(options.transaction.marked(metadata, base.branch, snapshot))
     return Change(_requirements(base), updates), snapshot
 
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from decimal import Decimal
+
 from icebergds.expr.names import resolve
 from icebergds.expr.nodes import And, Expr, Not, Or, Predicate, conjuncts, disjuncts
 from icebergds.spec.schema import Schema
@@ -12,6 +14,8 @@ _WHOLE_SINGLES = 2**24
 _WHOLE_DOUBLES = 2**53
 # So are decimals of so many digits as doubles.
 _DECIMAL_DIGITS = 15
+_LONG_DIGITS = 20
+_MOST_DIGITS = 38
 
 
 def compares_exactly(expr: Expr, schema: Schema, *, case_sensitive: bool = True) -> bool:
@@ -31,7 +35,10 @@ def compares_exactly(expr: Expr, schema: Schema, *, case_sensitive: bool = True)
             return compares_exactly(expr.child, schema, case_sensitive=case_sensitive)
         case Predicate():
             field = resolve(expr.name, schema, case_sensitive=case_sensitive)
-            return not any(_rounds(field.field_type, value) for value in expr.values)
+            # Spark makes all values of a list one type before it compares them.
+            kinds = {type(value) for value in expr.values if value is not None}
+            rounds = any(_rounds(field.field_type, value) for value in expr.values)
+            return len(kinds) <= 1 and not rounds
         case _:
             return True
 
@@ -48,5 +55,18 @@ def _rounds(field_type: IcebergType, literal: object) -> bool:
             return abs(literal) > _WHOLE_SINGLES
         case int() if field_type == DOUBLE:
             return abs(literal) > _WHOLE_DOUBLES
+        case int() | Decimal() if isinstance(field_type, DecimalType) or field_type == LONG:
+            return not _fit_together(field_type, Decimal(literal))
         case _:
             return False
+
+
+def _fit_together(field_type: IcebergType, literal: Decimal) -> bool:
+    """Whether a decimal type holds all values of a column and a literal."""
+    scale = max(-int(literal.as_tuple().exponent), 0)
+    whole = max(literal.adjusted() + 1, 0)
+    if isinstance(field_type, DecimalType):
+        column_whole, column_scale = field_type.precision - field_type.scale, field_type.scale
+    else:
+        column_whole, column_scale = _LONG_DIGITS, 0
+    return max(whole, column_whole) + max(scale, column_scale) <= _MOST_DIGITS

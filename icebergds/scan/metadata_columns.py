@@ -15,9 +15,12 @@ from icebergds.formats.arrow_types import repeat, schema_to_arrow
 from icebergds.formats.data_reader import PositionedBatch
 from icebergds.formats.file_tokens import file_token
 from icebergds.scan.read_plan import ReadPlan
-from icebergds.scan.tasks import FileScanTask
+from icebergds.scan.tasks import FileScanTask, TaskChange
 from icebergds.spec.partition import PartitionSpec
 from icebergds.spec.reserved import (
+    CHANGE_ORDINAL,
+    CHANGE_TYPE,
+    COMMIT_SNAPSHOT_ID,
     DELETED,
     FILE_PATH,
     LAST_UPDATED_SEQUENCE_NUMBER,
@@ -92,6 +95,17 @@ def _generated(column: NestedField, plan: ReadPlan, task: FileScanTask) -> _Make
             )
         case PARTITION.field_id:
             return _constant(column, _partition_value(column, plan, task))
+    return None if task.change is None else _of_change(column, task.change)
+
+
+def _of_change(column: NestedField, change: TaskChange) -> _Make | None:
+    match column.field_id:
+        case CHANGE_TYPE.field_id:
+            return _constant(column, change.change_type.value)
+        case CHANGE_ORDINAL.field_id:
+            return _constant(column, change.ordinal)
+        case COMMIT_SNAPSHOT_ID.field_id:
+            return _constant(column, change.snapshot_id)
         case _:
             return None
 

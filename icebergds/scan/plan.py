@@ -7,45 +7,66 @@ deletes that apply to it, cut into splits and packed.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 
-from icebergds.errors import InvalidMetadataError, UnsupportedFeatureError
+from icebergds.errors import UnsupportedFeatureError
 from icebergds.expr.bind import field_ids
 from icebergds.expr.nodes import FALSE, TRUE, Expr
-from icebergds.expr.project import project
-from icebergds.expr.summary import manifest_might_match
 from icebergds.formats.manifest_columns import read_manifest_columns
 from icebergds.formats.manifest_list import read_snapshot_manifests
 from icebergds.io.fileio import FileIO
 from icebergds.scan.delete_index import AppliedDeletes, DeleteIndex, Scope, key_types, scope_of
+from icebergds.scan.partition_filters import PartitionFilters
 from icebergds.scan.prune import matching_entries
 from icebergds.scan.read_plan import key_schema
 from icebergds.scan.splits import SplitOptions, pack, split_file
 from icebergds.scan.tasks import (
+    ChangeType,
     DeleteFileRef,
     EqualityDeleteGroup,
     FileScanTask,
     ScanPartition,
+    TaskChange,
     delete_file_ref,
 )
 from icebergds.spec.manifest import DataFile, ManifestContent, ManifestEntry, ManifestFile
 from icebergds.spec.metadata import TableMetadata
-from icebergds.spec.partition import PartitionSpec, partition_type
 from icebergds.spec.schema import Schema
 from icebergds.spec.snapshot import Snapshot
 
-# Manifests are fetched side by side: stores answer slowly, and decoding lets go of the lock.
-_MANIFEST_READERS = 8
+MANIFEST_READERS = 8
+"""Manifests are fetched side by side: stores answer slowly, and decoding lets go of the lock."""
+
+
+@dataclass(frozen=True, slots=True)
+class FileChange:
+    """What a commit did to the rows of a data file.
+
+    Attributes:
+        ordinal: of the commit in the feed, from 0.
+        by: only rows changed that these further deletes delete; None: all live rows did.
+    """
+
+    change_type: ChangeType
+    ordinal: int
+    snapshot_id: int
+    by: AppliedDeletes | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class PlannedFile:
-    """A data file that may hold rows of the scan, and the deletes that apply to it."""
+    """A data file that may hold rows of the scan, and the deletes that apply to it.
+
+    Attributes:
+        state: the snapshot whose deletes these are, where a plan has files of several.
+    """
 
     entry: ManifestEntry
     deletes: AppliedDeletes
+    state: int = 0
+    change: FileChange | None = None
 
 
 def plan_scan(
@@ -78,8 +99,28 @@ def pack_files(
 ) -> list[ScanPartition]:
     """The shares of the tasks that read these files; arguments and errors as for `plan_scan`."""
     groups = pack(_splits(files, splits.split_size), _Weights(splits).of, splits)
-    schemas = [schema, *sorted(metadata.schemas, key=lambda s: s.schema_id, reverse=True)]
+    schemas = _schemas(metadata, schema)
     return [_share(group, schemas) for group in groups]
+
+
+def pack_groups(
+    groups: Iterable[Sequence[PlannedFile]],
+    metadata: TableMetadata,
+    schema: Schema,
+    splits: SplitOptions,
+) -> Iterator[tuple[list[ScanPartition], list[Sequence[PlannedFile]]]]:
+    """The groups of files that each task reads, with each group's tasks; errors as above.
+
+    Neither groups nor files are cut.
+    """
+    weights = _Weights(splits)
+    schemas = _schemas(metadata, schema)
+
+    def wholes(group: Sequence[PlannedFile]) -> list[_Split]:
+        return [_Split(file, 0, file.entry.data_file.file_size_in_bytes) for file in group]
+
+    for share in pack(groups, lambda group: sum(map(weights.of, wholes(group))), splits):
+        yield [_share(wholes(group), schemas) for group in share], share
 
 
 def plan_files(
@@ -98,16 +139,11 @@ def plan_files(
     """
     if snapshot is None or row_filter == FALSE:
         return []
-    if snapshot.key_id is not None:
-        raise UnsupportedFeatureError(
-            f"snapshot {snapshot.snapshot_id}: its manifest list is encrypted; encrypted tables "
-            "are not read"
-        )
-    filters = _PartitionFilters(metadata.specs_by_id, schema, row_filter)
-    manifests = [m for m in read_snapshot_manifests(io, snapshot) if filters.might_match(m)]
+    filters = PartitionFilters(metadata.specs_by_id, schema, row_filter)
+    manifests = matching_manifests(io, snapshot, filters)
     deletes = [m for m in manifests if m.content is ManifestContent.DELETES]
     data = [m for m in manifests if m.content is ManifestContent.DATA]
-    with ThreadPoolExecutor(_MANIFEST_READERS) as pool:
+    with ThreadPoolExecutor(MANIFEST_READERS) as pool:
 
         def read_deletes(manifest: ManifestFile) -> list[ManifestEntry]:
             columns = read_manifest_columns(
@@ -141,37 +177,21 @@ def plan_files(
         return [file for found in pool.map(read_data, data) for file in found]
 
 
-class _PartitionFilters:
-    """The filter as each spec's partitions see it; projected once a spec."""
+def matching_manifests(
+    io: FileIO, snapshot: Snapshot, filters: PartitionFilters
+) -> list[ManifestFile]:
+    """The manifests of a snapshot that may list files of a scan; errors as for `plan_scan`."""
+    if snapshot.key_id is not None:
+        raise UnsupportedFeatureError(
+            f"snapshot {snapshot.snapshot_id}: its manifest list is encrypted; encrypted tables "
+            "are not read"
+        )
+    return [m for m in read_snapshot_manifests(io, snapshot) if filters.might_match(m)]
 
-    def __init__(self, specs: Mapping[int, PartitionSpec], schema: Schema, row_filter: Expr):
-        self._specs = specs
-        self._schema = schema
-        self._filters = {
-            spec_id: project(row_filter, spec, schema) for spec_id, spec in specs.items()
-        }
 
-    def spec(self, manifest: ManifestFile) -> PartitionSpec:
-        spec = self._specs.get(manifest.partition_spec_id)
-        if spec is None:
-            raise InvalidMetadataError(
-                f"manifest {manifest.manifest_path} was written with partition spec "
-                f"{manifest.partition_spec_id}, which the table's metadata lacks"
-            )
-        return spec
-
-    def of(self, manifest: ManifestFile) -> Expr:
-        return self._filters[self.spec(manifest).spec_id]
-
-    def might_match(self, manifest: ManifestFile) -> bool:
-        if manifest.added_files_count == 0 and manifest.existing_files_count == 0:
-            return False
-        if manifest.key_metadata is not None:
-            raise UnsupportedFeatureError(
-                f"manifest {manifest.manifest_path} is encrypted; encrypted tables are not read"
-            )
-        types = partition_type(self.spec(manifest), self._schema)
-        return manifest_might_match(self.of(manifest), types, manifest.partitions)
+def _schemas(metadata: TableMetadata, schema: Schema) -> list[Schema]:
+    """Where key columns are looked for: what is read, then from the newest to the oldest."""
+    return [schema, *sorted(metadata.schemas, key=lambda s: s.schema_id, reverse=True)]
 
 
 @dataclass(frozen=True, slots=True)
@@ -196,7 +216,8 @@ class _Weights:
 
     def of(self, split: _Split) -> int:
         """The weight of a split, at least what opening its files costs."""
-        positions, keys = split.file.deletes.position_deletes, split.file.deletes.equality_deletes
+        deletes = split.file.deletes
+        positions, keys = deletes.position_deletes, deletes.equality_deletes
         to_read = split.length + self._bytes_of(positions) + self._bytes_of(keys)
         return max(to_read, (1 + len(positions) + len(keys)) * self._open_cost)
 
@@ -213,47 +234,55 @@ class _Weights:
 
 
 class _DeleteTable:
-    """The deletes of a task's share: every file named once, equality deletes by keys and scope."""
+    """The deletes of a task's share: every file named once, equality deletes by keys and scope.
+
+    Deletes of different states are different sets of keys.
+    """
 
     def __init__(self) -> None:
         self.positions: dict[DeleteFileRef, int] = {}
-        self._keys: dict[tuple[tuple[int, ...], Scope], tuple[int, dict[DeleteFileRef, None]]] = {}
-        self._known: dict[int, tuple[int, ...]] = {}
+        self._keys: dict[
+            tuple[Hashable, tuple[int, ...], Scope], tuple[int, dict[DeleteFileRef, None]]
+        ] = {}
+        self._known: dict[tuple[Hashable, int], tuple[int, ...]] = {}
 
     def add_positions(self, deletes: tuple[ManifestEntry, ...]) -> tuple[int, ...]:
         """Where the share has these position deletes."""
-        return self._once(deletes, self._position_index)
+        return self._once(deletes, None, self._position_index)
 
-    def add_keys(self, deletes: tuple[ManifestEntry, ...]) -> tuple[int, ...]:
+    def add_keys(self, deletes: tuple[ManifestEntry, ...], state: Hashable) -> tuple[int, ...]:
         """Where the share has the groups of these equality deletes."""
-        return self._once(deletes, self._group_index)
+        return self._once(deletes, state, lambda entry: self._group_index(entry, state))
 
     def groups(self) -> tuple[EqualityDeleteGroup, ...]:
         return tuple(
             EqualityDeleteGroup(ids, tuple(sorted(refs, key=lambda ref: ref.file_path)))
-            for (ids, _), (_, refs) in self._keys.items()
+            for (_, ids, _), (_, refs) in self._keys.items()
         )
 
     def _once(
-        self, deletes: tuple[ManifestEntry, ...], index_of: Callable[[ManifestEntry], int]
+        self,
+        deletes: tuple[ManifestEntry, ...],
+        state: Hashable,
+        index_of: Callable[[ManifestEntry], int],
     ) -> tuple[int, ...]:
         # Many files share one tuple of deletes, which is looked at once.
-        known = self._known.get(id(deletes))
+        known = self._known.get((state, id(deletes)))
         if known is None:
             for entry in deletes:
                 _refuse_encrypted(entry.data_file)
             known = tuple(dict.fromkeys(map(index_of, deletes)))
-            self._known[id(deletes)] = known
+            self._known[state, id(deletes)] = known
         return known
 
     def _position_index(self, entry: ManifestEntry) -> int:
         ref = delete_file_ref(entry.data_file, entry.data_sequence_number)
         return self.positions.setdefault(ref, len(self.positions))
 
-    def _group_index(self, entry: ManifestEntry) -> int:
+    def _group_index(self, entry: ManifestEntry, state: Hashable) -> int:
         data_file = entry.data_file
         # What files must share for their keys to be one set.
-        group = (tuple(sorted(data_file.equality_ids)), scope_of(data_file))
+        group = (state, tuple(sorted(data_file.equality_ids)), scope_of(data_file))
         index, refs = self._keys.setdefault(group, (len(self._keys), {}))
         refs[delete_file_ref(data_file, entry.data_sequence_number)] = None
         return index
@@ -263,7 +292,8 @@ def _share(group: Sequence[_Split], schemas: Sequence[Schema]) -> ScanPartition:
     table = _DeleteTable()
     tasks = []
     for split in group:
-        data_file = split.file.entry.data_file
+        file = split.file
+        data_file = file.entry.data_file
         _refuse_encrypted(data_file)
         tasks.append(
             FileScanTask(
@@ -274,15 +304,30 @@ def _share(group: Sequence[_Split], schemas: Sequence[Schema]) -> ScanPartition:
                 length=split.length,
                 spec_id=data_file.spec_id,
                 partition=data_file.partition,
-                data_sequence_number=split.file.entry.data_sequence_number,
+                data_sequence_number=file.entry.data_sequence_number,
                 first_row_id=data_file.first_row_id,
-                position_deletes=table.add_positions(split.file.deletes.position_deletes),
-                equality_deletes=table.add_keys(split.file.deletes.equality_deletes),
+                position_deletes=table.add_positions(file.deletes.position_deletes),
+                equality_deletes=table.add_keys(file.deletes.equality_deletes, file.state),
+                change=None if file.change is None else _task_change(file.change, table),
             )
         )
     groups = table.groups()
     ids = {field_id for keyed in groups for field_id in keyed.equality_ids}
     return ScanPartition(tuple(tasks), tuple(table.positions), groups, key_schema(schemas, ids))
+
+
+def _task_change(change: FileChange, table: _DeleteTable) -> TaskChange:
+    by = change.by
+    if by is None:
+        return TaskChange(change.change_type, change.ordinal, change.snapshot_id)
+    return TaskChange(
+        change.change_type,
+        change.ordinal,
+        change.snapshot_id,
+        True,
+        table.add_positions(by.position_deletes),
+        table.add_keys(by.equality_deletes, (change.snapshot_id, change.change_type)),
+    )
 
 
 def _refuse_encrypted(data_file: DataFile) -> None:

@@ -12,6 +12,9 @@ from icebergds.errors import InvalidFilterError, InvalidMetadataError, InvalidOp
 from icebergds.expr.names import quote_name, split_name
 from icebergds.spec.metadata import TableMetadata
 from icebergds.spec.reserved import (
+    CHANGE_ORDINAL,
+    CHANGE_TYPE,
+    COMMIT_SNAPSHOT_ID,
     DELETED,
     FILE_PATH,
     LAST_UPDATED_SEQUENCE_NUMBER,
@@ -28,15 +31,23 @@ _LISTED_NAME = re.compile(r"(?:[^`,]|`(?:[^`]|``)*`)+", re.DOTALL)
 _LINEAGE = (ROW_ID, LAST_UPDATED_SEQUENCE_NUMBER)
 
 
-def metadata_columns(metadata: TableMetadata) -> tuple[NestedField, ...]:
+CHANGE_COLUMNS = (CHANGE_TYPE, CHANGE_ORDINAL, COMMIT_SNAPSHOT_ID)
+"""What a change feed says of each row."""
+
+
+def metadata_columns(metadata: TableMetadata, *, of_feed: bool = False) -> tuple[NestedField, ...]:
     """The metadata columns of a table (spec: Reserved Field IDs); lineage from version 3 on.
 
     `_partition` is not among them where `unified_partition_type` finds no type for it.
+
+    Args:
+        of_feed: those of a change feed: `CHANGE_COLUMNS` in the place of `_deleted`.
     """
     columns = [FILE_PATH, POS, SPEC_ID]
     with suppress(InvalidMetadataError):
         columns.append(replace(PARTITION, field_type=unified_partition_type(metadata)))
-    return (*columns, DELETED, *(_LINEAGE if metadata.format_version >= 3 else ()))
+    columns.extend(CHANGE_COLUMNS if of_feed else (DELETED,))
+    return (*columns, *(_LINEAGE if metadata.format_version >= 3 else ()))
 
 
 def unified_partition_type(metadata: TableMetadata) -> StructType:
@@ -85,7 +96,11 @@ def parse_column_list(text: str) -> list[tuple[str, ...]]:
 
 
 def project_columns(
-    metadata: TableMetadata, schema: Schema, names: Sequence[tuple[str, ...]]
+    metadata: TableMetadata,
+    schema: Schema,
+    names: Sequence[tuple[str, ...]],
+    *,
+    of_feed: bool = False,
 ) -> Schema:
     """The columns with these names, in the order of first mention.
 
@@ -94,12 +109,14 @@ def project_columns(
         names: parts of each name; `*` alone stands for all data columns. A name of several parts
             selects a field inside a struct (through `element`, `key` and `value` in lists, maps).
             An exact match wins; otherwise case does not count.
+        of_feed: as for `metadata_columns`.
 
     Raises:
         InvalidOptionError: no such column (names the nearest), or an ambiguous one.
         InvalidMetadataError: `_partition` is named and has no type (`unified_partition_type`).
     """
-    available = Schema((*schema.fields, *_not_shadowing(schema, metadata_columns(metadata))))
+    extra = metadata_columns(metadata, of_feed=of_feed)
+    available = Schema((*schema.fields, *_not_shadowing(schema, extra)))
     wanted: dict[int, set[int]] = {}
     for name in names:
         if name == ("*",):

@@ -7,7 +7,7 @@ rest is projected to the output columns.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -44,17 +44,13 @@ def read_partition(plan: ReadPlan, partition: ScanPartition) -> Iterator[pa.Reco
     key_sets: dict[int, EqualityKeySet] = {}
     for task in partition.tasks:
         # Held while tasks in a row use them, also where they are too large for the cache.
+        further = () if task.change is None else task.change.equality_deletes
         key_sets = {
             index: key_sets.get(index)
             or load_key_set(plan, partition.key_schema, partition.equality_deletes[index])
-            for index in task.equality_deletes
+            for index in (*task.equality_deletes, *further)
         }
-        yield from _read_task(
-            plan,
-            partition,
-            task,
-            [(partition.equality_deletes[i].equality_ids, keys) for i, keys in key_sets.items()],
-        )
+        yield from _read_task(plan, partition, task, key_sets)
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,18 +61,48 @@ class _KeyProbe:
     paths: tuple[tuple[int, ...], ...]
 
 
+@dataclass(frozen=True, slots=True)
+class _Deletes:
+    """Deletes of one file."""
+
+    positions: PositionSet | None
+    probes: Sequence[_KeyProbe]
+    data_sequence_number: int
+
+    def rows(self, read: PositionedBatch) -> _Mask | None:
+        """Which rows of a batch are deleted, or None where none is."""
+        deleted: _Mask | None = None
+        if self.positions is not None:
+            deleted = self.positions.mask(read.first_position, read.num_rows)
+        for probe in self.probes:
+            columns = [column_at(read.batch, path) for path in probe.paths]
+            found = probe.keys.contains(columns, self.data_sequence_number)
+            deleted = found if deleted is None else deleted | found
+        return deleted
+
+    def add_none(self, before: _Deletes) -> bool:
+        """Whether it is certain, before any row is read, that others delete all these rows."""
+        if self.probes:
+            return False
+        if self.positions is None:
+            return True
+        known = before.positions
+        return known is not None and bool(known.contains(self.positions.positions()).all())
+
+
 def _read_task(
     plan: ReadPlan,
     partition: ScanPartition,
     task: FileScanTask,
-    key_sets: Sequence[tuple[tuple[int, ...], EqualityKeySet]],
+    key_sets: Mapping[int, EqualityKeySet],
 ) -> Iterator[pa.RecordBatch]:
     spec = plan.specs[task.spec_id]
     row_filter = residual(plan.row_filter, spec, plan.table_schema, task.partition)
     if row_filter == FALSE:
         return
     output = OutputColumns.of(plan, task)
-    key_ids = {field_id for equality_ids, _ in key_sets for field_id in equality_ids}
+    groups = {index: partition.equality_deletes[index] for index in key_sets}
+    key_ids = {field_id for group in groups.values() for field_id in group.equality_ids}
     read_fields = _fields_to_read(
         output.stored_fields,
         (plan.table_schema, field_ids(row_filter)),
@@ -88,11 +114,24 @@ def _read_task(
         row_filter,
         plan.batch_size,
     )
-    positions = load_positions(plan, partition, task)
-    probes = [
-        _KeyProbe(keys, tuple(_path(read_fields, field_id) for field_id in equality_ids))
-        for equality_ids, keys in key_sets
-    ]
+
+    def deletes_of(positions: Sequence[int], keys: Sequence[int]) -> _Deletes:
+        probes = [
+            _KeyProbe(
+                key_sets[index],
+                tuple(_path(read_fields, field_id) for field_id in groups[index].equality_ids),
+            )
+            for index in keys
+        ]
+        found = load_positions(plan, partition, task, positions)
+        return _Deletes(found, probes, task.data_sequence_number)
+
+    deletes = deletes_of(task.position_deletes, task.equality_deletes)
+    changing: _Deletes | None = None
+    if task.change is not None and task.change.is_partial:
+        changing = deletes_of(task.change.position_deletes, task.change.equality_deletes)
+        if changing.add_none(deletes):
+            return
     keep_deleted = locate(plan.columns.fields, DELETED.field_id) is not None
     with open_data_file(
         plan.io,
@@ -102,8 +141,12 @@ def _read_task(
         name_mapping=plan.name_mapping,
     ) as reader:
         for read in reader.batches(request, task.start, _length(task)):
-            deleted = _deleted_rows(read, positions, probes, task.data_sequence_number)
+            changed = None if changing is None else changing.rows(read)
+            if changing is not None and (changed is None or not changed.any()):
+                continue
+            deleted = deletes.rows(read)
             kept = None if deleted is None or keep_deleted else ~deleted
+            kept = _and(kept, changed)
             kept = _and(kept, _selected_rows(read.batch, row_filter, read_fields))
             if kept is not None and not kept.any():
                 continue
@@ -133,23 +176,6 @@ def _path(fields: Sequence[NestedField], field_id: int) -> tuple[int, ...]:
     path = locate(fields, field_id)
     assert path is not None, f"field {field_id} is read by construction"
     return path
-
-
-def _deleted_rows(
-    read: PositionedBatch,
-    positions: PositionSet | None,
-    probes: Sequence[_KeyProbe],
-    data_sequence_number: int,
-) -> _Mask | None:
-    """Which rows are deleted, or None where none is."""
-    deleted: _Mask | None = None
-    if positions is not None:
-        deleted = positions.mask(read.first_position, read.num_rows)
-    for probe in probes:
-        columns = [column_at(read.batch, path) for path in probe.paths]
-        found = probe.keys.contains(columns, data_sequence_number)
-        deleted = found if deleted is None else deleted | found
-    return deleted
 
 
 def _selected_rows(

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
+from enum import StrEnum
+from typing import Any, TypeAlias
 
 from icebergds.spec.manifest import DataFile, FileFormat
 from icebergds.spec.schema import Schema
@@ -35,11 +36,39 @@ class EqualityDeleteGroup:
     files: tuple[DeleteFileRef, ...]
 
 
+class ChangeType(StrEnum):
+    """What a commit did to a row of a change feed: the values of `_change_type`."""
+
+    INSERT = "INSERT"
+    DELETE = "DELETE"
+    UPDATE_BEFORE = "UPDATE_BEFORE"
+    UPDATE_AFTER = "UPDATE_AFTER"
+
+
+@dataclass(frozen=True, slots=True)
+class TaskChange:
+    """What a commit did to the rows of a task.
+
+    Attributes:
+        ordinal: of the commit in the feed, from 0.
+        is_partial: only rows changed that these further deletes delete; else all live rows did.
+        position_deletes, equality_deletes: index the tuples of the `ScanPartition`.
+    """
+
+    change_type: ChangeType
+    ordinal: int
+    snapshot_id: int
+    is_partial: bool = False
+    position_deletes: tuple[int, ...] = ()
+    equality_deletes: tuple[int, ...] = ()
+
+
 @dataclass(frozen=True, slots=True)
 class FileScanTask:
     """A data file, or the bytes `start` to `start + length` of it, with its deletes.
 
     `position_deletes` and `equality_deletes` index the tuples of the `ScanPartition` around it.
+    `change` is set in change feeds.
     """
 
     file_path: str
@@ -53,6 +82,13 @@ class FileScanTask:
     first_row_id: int | None
     position_deletes: tuple[int, ...] = ()
     equality_deletes: tuple[int, ...] = ()
+    change: TaskChange | None = None
+
+    def uses_positions(self, index: int) -> bool:
+        """Whether the position deletes at an index of the share concern the file."""
+        return index in self.position_deletes or (
+            self.change is not None and index in self.change.position_deletes
+        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,6 +103,35 @@ class ScanPartition:
     position_deletes: tuple[DeleteFileRef, ...] = ()
     equality_deletes: tuple[EqualityDeleteGroup, ...] = ()
     key_schema: Schema = _NO_COLUMNS
+
+
+@dataclass(frozen=True, slots=True)
+class MatchedGroup:
+    """Tasks among whose rows the same one may be deleted and inserted.
+
+    Attributes:
+        held: the side, INSERT or DELETE, that is likely to have fewer rows.
+    """
+
+    partition: ScanPartition
+    held: ChangeType
+
+
+@dataclass(frozen=True, slots=True)
+class MatchedShare:
+    """The share of one task in a change feed in which rows cancel each other out, by group.
+
+    Attributes:
+        identifier_ids: columns by which a row that was deleted and one that was inserted are an
+            update; none where updates are not asked for.
+    """
+
+    groups: tuple[MatchedGroup, ...]
+    identifier_ids: tuple[int, ...] = ()
+
+
+Share: TypeAlias = ScanPartition | MatchedShare
+"""What one task reads."""
 
 
 def delete_file_ref(data_file: DataFile, data_sequence_number: int) -> DeleteFileRef:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 from icebergds.formats.data_reader import ReadRequest, open_data_file
 from icebergds.formats.deletion_vector import read_deletion_vector
@@ -20,9 +20,12 @@ _POSITION_BYTES = 8
 
 
 def load_positions(
-    plan: ReadPlan, partition: ScanPartition, task: FileScanTask
+    plan: ReadPlan, partition: ScanPartition, task: FileScanTask, indices: Sequence[int]
 ) -> PositionSet | None:
-    """The positions that are deleted in a task's file; None if none is.
+    """The positions that some deletes delete in a task's file; None if none is.
+
+    Args:
+        indices: of the share's position deletes.
 
     Raises:
         CorruptFileError: a delete file or deletion vector is damaged.
@@ -30,7 +33,7 @@ def load_positions(
     """
     found = [
         positions
-        for index in task.position_deletes
+        for index in indices
         if (positions := _positions_in(plan, partition, index, task.file_path)) is not None
     ]
     return PositionSet.union(found) if found else None
@@ -75,9 +78,7 @@ def _positions_in(
     # A delete file may name files of many tasks: read it whole, once, unless that is too much.
     paths = None
     if ref.record_count * _POSITION_BYTES > plan.delete_cache_bytes // 4:
-        paths = frozenset(
-            task.file_path for task in partition.tasks if index in task.position_deletes
-        )
+        paths = frozenset(task.file_path for task in partition.tasks if task.uses_positions(index))
     by_path: Mapping[str, PositionSet] = DELETES.get_or_load(
         (_identity(plan, ref), paths),
         lambda: read_position_deletes(plan.io, ref.file_path, ref.file_format, paths=paths),

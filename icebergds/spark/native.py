@@ -6,7 +6,8 @@ name, so that under their own names a filter could meet a column that was droppe
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import re
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 import pyarrow.parquet as pq
@@ -31,6 +32,8 @@ _IGNORE_MISSING_IDS = "spark.sql.parquet.fieldId.read.ignoreMissing"
 
 # Reserved by the specification, for nothing yet: no file has it.
 _NO_FIELD_ID = MAX_TABLE_FIELD_ID + 1
+# What some writers store columns of other names as, so that a name may be that of another column.
+_REPLACED = re.compile(r"^_|_x", re.ASCII)
 _READ_OPTIONS = {
     # Names are no patterns, and a directory such as `day=1` is no column.
     "__globPaths__": "false",
@@ -61,19 +64,20 @@ def has_native_scans(spark: SparkSession) -> bool:
 
 
 def native_frame(
-    spark: SparkSession, plan: ReadPlan, files: Sequence[DataFile]
+    spark: SparkSession, plan: ReadPlan, files: Sequence[DataFile], history: Iterable[Schema]
 ) -> DataFrame | None:
     """The rows of files by Spark's own reader, in the columns of the plan, all of them nullable.
 
     Args:
         files: those that `scan.native` allows.
+        history: all schemas of the table.
 
     Returns:
         None where there is no file, or they cannot be read by field id.
     """
     if not files:
         return None
-    probe = _probe(plan.io, files[0].file_path, plan.table_schema)
+    probe = _probe(plan.io, files[0].file_path, _unambiguous(plan.table_schema, history))
     if probe is None:
         return None
     stored = [_stored_field(field) for field in plan.columns.fields if _place(field) is None]
@@ -88,7 +92,9 @@ def native_frame(
     return rows.where(by_id).select(*map(_output, plan.columns.fields))
 
 
-def _probe(io: FileIO, location: str, schema: Schema) -> spark_types.StructField | None:
+def _probe(
+    io: FileIO, location: str, fields: Mapping[tuple[int, str], NestedField]
+) -> spark_types.StructField | None:
     """A column that Spark finds only where it matches columns by name, not by field id.
 
     One without nulls if there is one, so that the first row tells.
@@ -99,13 +105,40 @@ def _probe(io: FileIO, location: str, schema: Schema) -> spark_types.StructField
     candidates = []
     for column in stored:
         field_id = (column.metadata or {}).get(FIELD_ID)
-        field = None if field_id is None else schema.find_field(int(field_id))
-        if field is not None and is_scalar(field.field_type):
+        field = None if field_id is None else fields.get((int(field_id), column.name))
+        if field is not None:
             candidates.append((nulls.get(column.name) != 0, column.name, field))
     if not candidates:
         return None
     _, name, field = min(candidates, key=lambda candidate: candidate[0])
     return _identified(name, spark_type(field.field_type), _NO_FIELD_ID)
+
+
+def _unambiguous(
+    schema: Schema, history: Iterable[Schema]
+) -> Mapping[tuple[int, str], NestedField]:
+    """Columns of a schema by id and name, of names that no column of another type has had.
+
+    Spark takes the type of a stored column from a column of the same name that is asked for,
+    whatever their ids, so that no file may have one of another type by the name of the probe.
+    """
+    found: dict[tuple[int, str], NestedField] = {}
+    ids: dict[str, set[int]] = {}
+    types: dict[str, set[str]] = {}
+    for known in history:
+        for field in known.fields:
+            name = field.name.lower()
+            ids.setdefault(name, set()).add(field.field_id)
+            types.setdefault(name, set()).add(str(field.field_type))
+            current = schema.fields_by_id.get(field.field_id)
+            if current is not None and is_scalar(current.field_type):
+                found[field.field_id, field.name] = current
+    return {
+        (field_id, name): field
+        for (field_id, name), field in found.items()
+        if len(ids[name.lower()]) == 1 or len(types[name.lower()]) == 1
+        if not _REPLACED.search(name)
+    }
 
 
 def _null_counts(footer: pq.FileMetaData) -> Mapping[str, int | None]:

@@ -57,6 +57,24 @@ def mapping_argument(name: str, value: Any) -> dict[str, str]:
     return {key: _as_text(f"{name}[{key!r}]", item) for key, item in value.items()}
 
 
+def named_options(arguments: Mapping[str, Any], options: Any) -> dict[str, str]:
+    """Options of a read, from arguments of a method that have names of options and further ones.
+
+    Args:
+        arguments: by the options' names; None for those not given.
+
+    Raises:
+        InvalidOptionError: something is given as both.
+    """
+    given = {name: str(value) for name, value in arguments.items() if value is not None}
+    further = {name.lower(): value for name, value in mapping_argument("options", options).items()}
+    if both := sorted(given.keys() & further.keys()):
+        raise InvalidOptionError(
+            f"{', '.join(both)}: given as an argument and as an option; give one"
+        )
+    return {**further, **given}
+
+
 def write_arguments(options: Any, snapshot_properties: Any, **named: Any) -> dict[str, str]:
     """The options of a write, from the arguments of a method and further options.
 

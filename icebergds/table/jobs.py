@@ -83,8 +83,8 @@ def _mark(job: PreparedJob, transaction: Transaction) -> None:
     def is_marked(state: TableState) -> bool:
         return transaction.is_done(state.metadata, branch)
 
-    def produce(_: TableState) -> Change:
-        return Change([], [transaction.marker(branch, None)])
+    def produce(state: TableState) -> Change:
+        return Change([], [transaction.marked(state.metadata, branch, None)])
 
     operations = job.address.operations()
     if not is_marked(operations.refresh()):

@@ -55,7 +55,7 @@ def prepare_key_change(
     operations = options.address.operations()
     state = operations.refresh()
     check_branch(state, options.branch)
-    require_delete_files(state)
+    require_delete_files(state, by_key=True)
     ordered = _order_column(change, incoming)
     kinds = (change.row_kind_column or "").lower()
     control = {name for name in incoming.names if name.lower() == kinds}

@@ -12,6 +12,7 @@ from icebergds.scan.read_plan import DEFAULT_BATCH_SIZE, DEFAULT_DELETE_CACHE_BY
 from icebergds.scan.splits import SplitOptions
 from icebergds.spec.types import TIMESTAMPTZ
 from icebergds.table.address import TableAddress
+from icebergds.table.change_options import CHANGE_OPTIONS, ChangeOptions, parse_change_options
 from icebergds.table.option_values import (
     CATALOG_PREFIX,
     STORAGE_PREFIXES,
@@ -48,6 +49,7 @@ _KNOWN = (
     "pushdown",
     "skip-native-files",
     "for-changes",
+    *CHANGE_OPTIONS,
 )
 _TIME_TRAVEL = (
     "snapshot-id",
@@ -84,6 +86,13 @@ class ReadOptions:
     skip_native_files: bool = False
     # `ReadPlan.for_changes`.
     for_changes: bool = False
+    # None where a snapshot is read.
+    changes: ChangeOptions | None = None
+
+    @property
+    def is_feed(self) -> bool:
+        """Whether rows come with what was done to them."""
+        return self.changes is not None and self.changes.is_feed
 
 
 def parse_read_options(options: Mapping[str, str]) -> ReadOptions:
@@ -125,6 +134,7 @@ def parse_read_options(options: Mapping[str, str]) -> ReadOptions:
         pushdown=parse(given, "pushdown", boolean, False),
         skip_native_files=parse(given, "skip-native-files", boolean, False),
         for_changes=parse(given, "for-changes", boolean, False),
+        changes=parse_change_options(given),
     )
 
 

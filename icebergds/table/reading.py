@@ -8,11 +8,66 @@ from icebergds.expr.nodes import TRUE, Expr
 from icebergds.expr.sql import parse_filter
 from icebergds.scan.native import NativeRule, native_rule
 from icebergds.scan.plan import PlannedFile, pack_files, plan_files
+from icebergds.scan.projection import parse_column_list, project_columns
 from icebergds.scan.read_plan import ReadPlan
-from icebergds.scan.tasks import ScanPartition
+from icebergds.scan.tasks import Share
+from icebergds.spec.metadata import TableMetadata
 from icebergds.spec.schema import Schema
 from icebergds.spec.snapshot import Snapshot
+from icebergds.table.change_reading import (
+    check_changes,
+    feed_columns,
+    plan_change_shares,
+    resolve_end,
+)
 from icebergds.table.read_options import ReadOptions, split_options
+from icebergds.table.time_travel import resolve_snapshot
+
+
+def resolve_read(
+    options: ReadOptions, metadata: TableMetadata, name: str
+) -> tuple[Snapshot | None, Schema]:
+    """The snapshot to read, or with which changes end, and the schema to read with.
+
+    None is the snapshot of a table without rows. Errors are those of `resolve_snapshot` and
+    `resolve_end`.
+
+    Args:
+        name: the table's, for messages.
+    """
+    if options.changes is None:
+        return resolve_snapshot(metadata, options.time_travel, name)
+    return resolve_end(metadata, options.changes, options.time_travel.branch, name)
+
+
+def chosen_columns(options: ReadOptions, metadata: TableMetadata, schema: Schema) -> Schema:
+    """The columns of a read, by the option `columns` or all.
+
+    Raises:
+        InvalidOptionError: no such column, or no column of a change feed to be had.
+    """
+    if options.columns is not None:
+        names = parse_column_list(options.columns)
+        return project_columns(metadata, schema, names, of_feed=options.is_feed)
+    return feed_columns(metadata, schema) if options.is_feed else schema
+
+
+def check_read(
+    options: ReadOptions, state: TableState, snapshot: Snapshot | None, schema: Schema
+) -> None:
+    """Raises what is wrong with a read's options before anything is planned.
+
+    Args:
+        snapshot, schema: as `resolve_read` has them.
+
+    Raises:
+        InvalidFilterError: the filter cannot be parsed, bound or used.
+
+    Other errors are those of `check_changes`.
+    """
+    bound_filter(options, schema)
+    if options.changes is not None:
+        check_changes(options.changes, state, snapshot, schema)
 
 
 def make_read_plan(
@@ -42,14 +97,16 @@ def make_read_plan(
 
 def plan_shares(
     options: ReadOptions, state: TableState, snapshot: Snapshot | None, plan: ReadPlan
-) -> list[ScanPartition]:
-    """The shares of the read's tasks; errors as for `plan_scan`."""
+) -> list[Share]:
+    """The shares of the read's tasks; errors as for `plan_scan` and `plan_change_shares`."""
+    splits = split_options(options, state.metadata.properties)
+    if options.changes is not None:
+        return plan_change_shares(options.changes, state, snapshot, plan, splits)
     rule = native_rule_of(state, plan) if options.skip_native_files else None
     files = _plan_files(state, snapshot, plan, rule)
     if rule is not None:
         _, files = rule.split(files)
-    splits = split_options(options, state.metadata.properties)
-    return pack_files(files, state.metadata, plan.table_schema, splits)
+    return list(pack_files(files, state.metadata, plan.table_schema, splits))
 
 
 def plan_native_files(

@@ -212,8 +212,11 @@ def commit_delta(prepared: PreparedDelta, parts: Iterable[DeltaFiles]) -> Commit
         raise
 
 
-def require_delete_files(state: TableState) -> None:
+def require_delete_files(state: TableState, *, by_key: bool = False) -> None:
     """Refuses delete files for a table whose version does not know them.
+
+    Args:
+        by_key: of changes by key, for which there is no other way.
 
     Raises:
         UnsupportedFeatureError: it is of version 1.
@@ -222,8 +225,13 @@ def require_delete_files(state: TableState) -> None:
     if version < 2:
         raise UnsupportedFeatureError(
             f"table {state.name} has format version {version}, which knows no delete files; "
-            "upgrade it with load_table(...).upgrade(2), or set write.delete.mode, "
-            "write.update.mode and write.merge.mode to copy-on-write"
+            "upgrade it with load_table(...).upgrade(2)"
+            + (
+                ""
+                if by_key
+                else ", or set write.delete.mode, write.update.mode and write.merge.mode to "
+                "copy-on-write"
+            )
         )
 
 

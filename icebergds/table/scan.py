@@ -13,19 +13,19 @@ import pyarrow as pa
 from icebergds.commit.operations import TableState
 from icebergds.errors import InvalidOptionError
 from icebergds.formats.arrow_types import schema_to_arrow
-from icebergds.scan.projection import parse_column_list, project_columns
-from icebergds.scan.read import read_partition
+from icebergds.scan.read_changes import read_share
 from icebergds.scan.read_plan import ReadPlan
 from icebergds.spec.snapshot import Snapshot
 from icebergds.table.option_values import is_of_address, storage_properties_of
 from icebergds.table.read_options import ReadOptions, parse_read_options
 from icebergds.table.reading import (
+    chosen_columns,
     make_read_plan,
     native_rule_of,
     plan_native_files,
     plan_shares,
+    resolve_read,
 )
-from icebergds.table.time_travel import resolve_snapshot
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -50,10 +50,11 @@ class TableScan:
             InvalidFilterError: the filter cannot be parsed, bound or used.
             InvalidOptionError: no such column, or options that contradict each other.
             NoSuchSnapshotError: no such snapshot, branch or tag.
+            InvalidDataError: updates are asked for, and identifiers do not tell rows apart.
         """
         options, snapshot, plan = self._planned(self._options())
         shares = plan_shares(options, self._state, snapshot, plan)
-        batches = [batch for share in shares for batch in read_partition(plan, share)]
+        batches = [batch for share in shares for batch in read_share(plan, share)]
         return pa.Table.from_batches(batches, schema_to_arrow(plan.columns))
 
     def to_df(self, spark: SparkSession) -> DataFrame:
@@ -75,9 +76,15 @@ class TableScan:
         frame: DataFrame | None = None
         if native.has_native_scans(spark):
             parsed, snapshot, plan = self._planned(options)
-            if not parsed.pushdown and (rule := native_rule_of(self._state, plan)) is not None:
+            reads_snapshot = parsed.changes is None and not parsed.pushdown
+            if reads_snapshot and (rule := native_rule_of(self._state, plan)) is not None:
                 files, has_others = plan_native_files(self._state, snapshot, plan, rule)
-                frame = native.native_frame(spark, plan, [f.entry.data_file for f in files])
+                frame = native.native_frame(
+                    spark,
+                    plan,
+                    [f.entry.data_file for f in files],
+                    self._state.metadata.schemas,
+                )
                 if frame is not None and not has_others:
                     return frame
         if frame is not None:
@@ -89,9 +96,8 @@ class TableScan:
     def _planned(self, named: Mapping[str, str]) -> tuple[ReadOptions, Snapshot | None, ReadPlan]:
         state = self._state
         options = parse_read_options({**named, "path": state.metadata_location})
-        snapshot, schema = resolve_snapshot(state.metadata, options.time_travel, state.name)
-        names = parse_column_list("*" if options.columns is None else options.columns)
-        columns = project_columns(state.metadata, schema, names)
+        snapshot, schema = resolve_read(options, state.metadata, state.name)
+        columns = chosen_columns(options, state.metadata, schema)
         return options, snapshot, make_read_plan(options, state, schema, columns)
 
     def _options(self) -> dict[str, str]:

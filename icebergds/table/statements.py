@@ -93,6 +93,7 @@ def begin_merge(
         finish: is called with what the merge did.
         aliases: of the source and of the table.
     """
+    _require_frame(source, "merged")
 
     def target() -> Any:
         return _target(address, current(), "merge", options, source.sparkSession)
@@ -147,12 +148,13 @@ def _target(
     return _row_level("target").make_target(spark, address, state, verb, options)
 
 
-def _require_frame(rows: object) -> None:
+def _require_frame(rows: object, done: str = "written") -> None:
     if not hasattr(rows, "sparkSession"):
+        or_arrow = "" if done == "merged" else ", or an Arrow table, batch or reader"
         raise InvalidOptionError(
-            f"rows of type {type(rows).__module__}.{type(rows).__name__} cannot be written: "
-            "expected a DataFrame of Spark, or an Arrow table, batch or reader; "
-            "spark.createDataFrame(...) and pyarrow.Table.from_pandas(...) make them"
+            f"rows of type {type(rows).__module__}.{type(rows).__name__} cannot be {done}: "
+            f"expected a DataFrame of Spark{or_arrow}; spark.createDataFrame(...), "
+            "table.scan(...).to_df(spark) and pyarrow.Table.from_pandas(...) make them"
         )
 
 

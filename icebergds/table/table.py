@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from icebergds.commit.operations import TableState
-from icebergds.errors import InvalidFilterError, ValidationError
+from icebergds.errors import InvalidFilterError, InvalidOptionError, ValidationError
 from icebergds.io.fileio import FileIO
 from icebergds.spec.metadata import TableMetadata
 from icebergds.spec.partition import PartitionSpec
@@ -18,6 +18,7 @@ from icebergds.table.address import TableAddress
 from icebergds.table.arguments import (
     integer_argument,
     mapping_argument,
+    named_options,
     names_argument,
     text_argument,
     write_arguments,
@@ -427,6 +428,87 @@ class Table:
             text_argument("tag", tag),
             mapping_argument("options", options),
         )
+
+    def changes(
+        self,
+        start_snapshot_id: int | None = None,
+        end_snapshot_id: int | None = None,
+        *,
+        columns: Sequence[str] | str | None = None,
+        filter: str | None = None,
+        net_changes: bool = False,
+        compute_updates: bool = False,
+        identifier_columns: Sequence[str] | str | None = None,
+        branch: str | None = None,
+        options: Mapping[str, str] | None = None,
+    ) -> TableScan:
+        """A read of the rows that snapshots inserted and deleted, with what was done to each.
+
+        Beside the data columns the rows have `_change_type` (INSERT, DELETE, UPDATE_BEFORE,
+        UPDATE_AFTER), `_change_ordinal` (of the commit, from 0) and `_commit_snapshot_id`. Rows
+        that a commit only moved to other files are not among them.
+
+        Args:
+            start_snapshot_id: the changes after this snapshot; by default all that are known, the
+                rows of the oldest snapshot as insertions.
+            end_snapshot_id: the last snapshot whose changes are read; by default the newest one.
+            columns: names, also of metadata columns; all data columns and the three by default.
+            filter: a Spark SQL condition on data columns, that rows satisfy.
+            net_changes: what was done in all, as if the snapshots were one.
+            compute_updates: a deletion and an insertion of one identifier, in one snapshot, are an
+                update.
+            identifier_columns: the columns of the identifier; the table's identifier fields by
+                default. Naming some asks for updates.
+            branch: the branch whose changes are read; main by default.
+            options: further options of the read, such as `start-timestamp`.
+
+        Raises:
+            InvalidFilterError: the filter is no text.
+            InvalidOptionError: another argument is of the wrong type, or is an option as well.
+        """
+        names = names_argument("identifier_columns", identifier_columns)
+        listed = names if names is None or isinstance(names, str) else listed_names(names)
+        given = {
+            "read-change-feed": "true",
+            "start-snapshot-id": integer_argument("start_snapshot_id", start_snapshot_id),
+            "end-snapshot-id": integer_argument("end_snapshot_id", end_snapshot_id),
+            "net-changes": "true" if net_changes else None,
+            "compute-updates": "true" if compute_updates else None,
+            "identifier-columns": listed,
+        }
+        return self.scan(filter, columns, branch=branch, options=named_options(given, options))
+
+    def appends(
+        self,
+        start_snapshot_id: int | None = None,
+        end_snapshot_id: int | None = None,
+        *,
+        columns: Sequence[str] | str | None = None,
+        filter: str | None = None,
+        branch: str | None = None,
+        options: Mapping[str, str] | None = None,
+    ) -> TableScan:
+        """A read of the rows that appends between two snapshots added.
+
+        Rows that were deleted by the end are not among them. Snapshots that overwrite or delete are
+        an error, but for the options `skip-overwrite-snapshots` and `skip-delete-snapshots`.
+
+        Args:
+            start_snapshot_id: what was appended after this snapshot; or `options` say since when.
+
+        Other arguments and errors are those of `changes`.
+        """
+        given = {
+            "start-snapshot-id": integer_argument("start_snapshot_id", start_snapshot_id),
+            "end-snapshot-id": integer_argument("end_snapshot_id", end_snapshot_id),
+        }
+        asked = named_options(given, options)
+        if not any(name.startswith("start-") for name in asked):
+            raise InvalidOptionError(
+                "appends begin after a snapshot: give start_snapshot_id, or start-timestamp or "
+                "start-tag among the options"
+            )
+        return self.scan(filter, columns, branch=branch, options=asked)
 
     def _current(self) -> TableState:
         """The table as it is now.

@@ -52,6 +52,12 @@ def test_exact_comparisons(condition: str) -> None:
         "d in (1, 9007199254740993)",
         "wide = 0.1D",
         "s = 'a' and (i = 1 or not l = 1e16)",
+        "l not in (9007199254740993.0, 1D)",
+        "l in (1, 2.5)",
+        "l in (1, '2')",
+        "wide in (12345678901234567890123456789012345678, 123456789012345678.991)",
+        "wide = 1.12345678901234567890123",
+        "l = 1.1234567890123456789",
     ],
 )
 def test_rounded_comparisons(condition: str) -> None:

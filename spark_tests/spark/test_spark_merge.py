@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +16,7 @@ from spark_changes import (
     COPY_ON_WRITE,
     MERGE_ON_READ,
     WAYS,
+    arrow,
     expected,
     head,
     ids_of,
@@ -334,3 +335,26 @@ def test_merges_that_do_not_fit(spark: SparkSession, tmp_path: Path) -> None:
     named_twice = table.merge(source, ["id"], source_alias="t", target_alias="T")
     with pytest.raises(InvalidOptionError, match="two aliases"):
         delete(named_twice).execute()
+
+
+@pytest.mark.parametrize(
+    ("clause", "said"),
+    [
+        (lambda m: m.when_not_matched_by_source_update({"name": "source.name"}), "of the source"),
+        (lambda m: m.when_not_matched_by_source_delete("source.id = 1"), "of the source"),
+        (lambda m: m.when_not_matched_insert({"id": "target.id"}), "of the table"),
+        (lambda m: m.when_not_matched_insert_all("target.part IS NULL"), "of the table"),
+    ],
+)
+def test_clause_that_names_a_row_it_has_none_of(
+    spark: SparkSession, tmp_path: Path, clause: Callable[[Any], Any], said: str
+) -> None:
+    table = people(tmp_path, count=3)
+    merge = clause(table.merge(changes(spark, (2, 2, "m")), ["id"]))
+    assert said in leaves_as_it_was(table, merge.execute, InvalidFilterError)
+
+
+def test_source_that_is_no_frame_is_refused(tmp_path: Path) -> None:
+    table = people(tmp_path, count=3)
+    with pytest.raises(InvalidOptionError, match="cannot be merged: expected a DataFrame"):
+        table.merge(arrow([person(1)]), ["id"])  # type: ignore[arg-type]

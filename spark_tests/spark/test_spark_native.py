@@ -261,3 +261,32 @@ def test_every_scan_is_pinned_to_the_state_of_its_table(
     assert _rows(table.refresh().scan().to_df(spark)) == [(2, "y"), (3, "z")]
     earlier = table.scan(snapshot_id=table.snapshots()[0].snapshot_id).to_df(spark)
     assert _rows(earlier) == [(1, "x"), (2, "y")]
+
+
+def test_columns_that_exchanged_their_names_keep_their_types(
+    spark: SparkSession, tmp_path: Path
+) -> None:
+    """Spark takes the types of stored columns from columns of the same names that are asked for."""
+    short, long = DecimalType(5, 2), DecimalType(9, 4)
+    row_id = NestedField(3, "id", INT)
+    first = Schema((NestedField(1, "a", short), NestedField(2, "b", long), row_id))
+    builder = TableBuilder(tmp_path / "t", first)
+    builder.commit(builder.data_file([(Decimal("1.50"), Decimal("2.5000"), 1)]))
+    builder.evolve(Schema((NestedField(1, "b", short), NestedField(2, "a", long), row_id), 1))
+    builder.commit(builder.data_file([(Decimal("3.50"), Decimal("4.5000"), 2)]))
+    df = _frame(spark, builder)
+    assert _rows(df) == [
+        (Decimal("1.50"), Decimal("2.5000"), 1),
+        (Decimal("3.50"), Decimal("4.5000"), 2),
+    ]
+
+
+def test_table_whose_names_all_changed_hands_is_not_native(
+    spark: SparkSession, tmp_path: Path
+) -> None:
+    builder = TableBuilder(tmp_path / "t", _AB)
+    builder.commit(builder.data_file([(1, "x")]))
+    builder.evolve(Schema((NestedField(1, "B", INT), NestedField(2, "A", STRING)), 1))
+    df = load_table(str(builder.location)).scan().to_df(spark)
+    assert not _is_native(df)
+    assert _rows(df) == [(1, "x")]

@@ -101,6 +101,8 @@ def test_rows_that_others_added_meanwhile_are_a_conflict(
     [
         ("id long, nme string", "id = 1", InvalidDataError, "nme"),
         ("id long, _file string", "id = 1", InvalidDataError, "no column _file"),
+        ("id long, _row_id long", "id = 1", InvalidDataError, "no column _row_id"),
+        ("id long, ID long", "id = 1", InvalidDataError, "two columns of one name"),
         ("id string", "id = 1", InvalidDataError, "'id'"),
         (NEW, "idd = 1", InvalidFilterError, "idd"),
         (NEW, "rand() < 0.5", InvalidFilterError, "deterministic"),

@@ -12,8 +12,14 @@ from table_writes import IMPATIENT, data_files, ids, new_table, rows
 from icebergds import Table, load_table
 from icebergds.commit.retry import Change, commit_change
 from icebergds.errors import InvalidMetadataError, InvalidOptionError
-from icebergds.spec.snapshot import RefType, SnapshotRef
-from icebergds.spec.updates import RemoveSnapshots, SetProperties, SetSnapshotRef, TableUpdate
+from icebergds.spec.snapshot import RefType, Snapshot, SnapshotRef
+from icebergds.spec.updates import (
+    RemoveSnapshotRef,
+    RemoveSnapshots,
+    SetProperties,
+    SetSnapshotRef,
+    TableUpdate,
+)
 from icebergds.table.address import TableAddress
 
 
@@ -91,6 +97,84 @@ def test_write_that_was_rolled_back_may_be_repeated(tmp_path: Path) -> None:
     table.append(rows(3), options=once(1))
     table.append(rows(4), options=once(0))
     assert ids(table) == [1, 3]
+
+
+def expire(table: Table, *snapshots: Snapshot | None) -> None:
+    change(table, RemoveSnapshots(tuple(s.snapshot_id for s in snapshots if s is not None)))
+
+
+def roll_back(table: Table, snapshot: Snapshot | None) -> None:
+    assert snapshot is not None
+    change(table, SetSnapshotRef("main", SnapshotRef(snapshot.snapshot_id, RefType.BRANCH)))
+
+
+def test_write_that_was_rolled_back_and_has_expired_may_be_repeated(tmp_path: Path) -> None:
+    table = new_table(tmp_path)
+    table.append(rows(0))
+    before = table.current_snapshot()
+    table.append(rows(1), options=once(0))
+    marked = table.current_snapshot()
+    roll_back(table, before)
+    expire(table, marked)
+    table.append(rows(2))
+    table.append(rows(1), options=once(0))
+    assert ids(table) == [0, 1, 2]
+
+
+def test_earlier_mark_counts_when_the_later_one_was_rolled_back(tmp_path: Path) -> None:
+    table = new_table(tmp_path)
+    made = []
+    for number in (0, 1):
+        table.append(rows(number), options=once(number))
+        made.append(table.current_snapshot())
+    table.append(rows(100))
+    before = table.current_snapshot()
+    table.append(rows(2), options=once(2))
+    last = table.current_snapshot()
+    roll_back(table, before)
+    expire(table, *made, last)
+    table.append(rows(1), options=once(1))
+    assert ids(table) == [0, 1, 100]
+    table.append(rows(2), options=once(2))
+    assert ids(table) == [0, 1, 2, 100]
+
+
+def test_branch_has_what_its_expired_ancestors_wrote(tmp_path: Path) -> None:
+    table = new_table(tmp_path)
+    table.append(rows(0), options=once(0))
+    marked = table.current_snapshot()
+    table.append(rows(50))
+    expire(table, marked)
+    table.append(rows(0), branch="audit", options=once(0))
+    assert "audit" not in table.refs()
+    table.append(rows(1), branch="audit", options=once(1))
+    audited = table.refs()["audit"]
+    change(table, SetSnapshotRef("main", audited))
+    table.append(rows(1), options=once(1))
+    assert ids(table) == [0, 1, 50]
+
+
+def test_branch_that_was_dropped_and_made_anew_lacks_what_the_old_one_had(tmp_path: Path) -> None:
+    table = new_table(tmp_path)
+    table.append(rows(0))
+    table.append(rows(1), branch="dev", options=once(0))
+    old = table.metadata.snapshot_by_ref("dev")
+    change(table, RemoveSnapshotRef("dev"))
+    expire(table, old)
+    table.append(rows(2), branch="dev", options=once(0))
+    assert sorted(table.scan(branch="dev").to_arrow()["id"].to_pylist()) == [0, 2]
+
+
+def test_names_with_dots_are_told_apart(tmp_path: Path) -> None:
+    table = new_table(tmp_path)
+    table.append(rows(0))
+    before = table.current_snapshot()
+    table.append(rows(1), options=once(0, "a.b"))
+    table.append(rows(2), branch="main.a", options=once(0, "b"))
+    roll_back(table, before)
+    assert sorted(table.scan(branch="main.a").to_arrow()["id"].to_pylist()) == [0, 1, 2]
+    names = {name for name in table.properties if name.startswith("icebergds.txn.")}
+    assert names == {"icebergds.txn.main.a.b", "icebergds.txn.main%2Ea.b"}
 
 
 def test_branches_count_for_themselves(tmp_path: Path) -> None:

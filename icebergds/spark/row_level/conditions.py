@@ -13,6 +13,7 @@ from pyspark.sql import functions as f
 from icebergds.errors import InvalidFilterError, InvalidOptionError
 
 _NOT_DETERMINISTIC = "INVALID_NON_DETERMINISTIC_EXPRESSIONS"
+_AMBIGUOUS = "AMBIGUOUS_REFERENCE"
 _PLACE = re.compile(r"\s*SQLSTATE:.*")
 _QUOTED = re.compile(r"""'(?:[^'\\]|\\.)*'|"(?:[^"\\]|\\.)*\"""", re.DOTALL)
 _STAR = re.compile(r"[(,.]\s*\*|unresolvedstar", re.IGNORECASE)
@@ -91,7 +92,10 @@ def named_columns(values: Iterable[str | Column], available: Iterable[str]) -> l
 
 def first_line(error: PySparkException) -> str:
     """What Spark says, without where it found it."""
-    return _PLACE.sub("", str(error).strip().split("\n", 1)[0])
+    text = _PLACE.sub("", str(error).strip().split("\n", 1)[0])
+    if error.getCondition() == _AMBIGUOUS:
+        return f"{text} Say whose it is, as in source.id or target.id"
+    return text
 
 
 def _is_column(value: Any) -> bool:

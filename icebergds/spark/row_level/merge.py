@@ -157,9 +157,11 @@ class _Merge:
                 f"merge: both sides are named {self.source_alias!r}; give them two aliases"
             )
         matching = self._matching(on)
-        schema = spark_schema(self.target.schema)
         # Every value is looked at before a row is read.
-        checked = self._joined(self.target.spark.createDataFrame([], schema), matching, "inner")
+        empty = self.target.spark.createDataFrame([], spark_schema(self.target.schema))
+        checked = self._joined(empty, matching, "inner")
+        for clause in self.clauses:
+            self._check_side(clause, empty)
         conditions = [self._condition(checked, clause) for clause in self.clauses]
         written = self._written(checked)
         row_filter, source = match_filter(
@@ -201,6 +203,23 @@ class _Merge:
             return rows.alias(self.target_alias).join(source, matching, how)
         except AnalysisException as error:
             raise InvalidFilterError(f"merge: on: {first_line(error)}") from None
+
+    def _check_side(self, clause: Clause, empty: DataFrame) -> None:
+        """Refuses what names a row that the clause has none of: it would be null."""
+        if clause.rows == MATCHED:
+            return
+        lacking, side = "source", empty.alias(self.target_alias)
+        if clause.rows == NOT_MATCHED:
+            lacking, side = "table", self.source.alias(self.source_alias)
+        for value in (clause.condition, *(clause.values or {}).values()):
+            if value is None:
+                continue
+            try:
+                _ = side.select(as_column(value, f"merge: {clause}:")).schema
+            except AnalysisException as error:
+                raise InvalidFilterError(
+                    f"merge: {clause}: {first_line(error)} (such rows have none of the {lacking})"
+                ) from None
 
     def _condition(self, joined: DataFrame, clause: Clause) -> Column | None:
         if clause.condition is None:

@@ -5,13 +5,13 @@ from __future__ import annotations
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as f
 
-from icebergds.errors import InvalidDataError
+from icebergds.errors import InvalidDataError, InvalidOptionError
 from icebergds.expr.names import quote_name
 from icebergds.spark.row_level.delete import rows_to_delete
-from icebergds.spark.row_level.target import FILE, POS, WRITE, Target
+from icebergds.spark.row_level.target import FILE, LAST_UPDATED, POS, ROW_ID, WRITE, Target
 from icebergds.table.row_counts import RowCounts
 
-CONTROL_COLUMNS = {FILE, POS, WRITE}
+_CONTROL_COLUMNS = {FILE, POS, WRITE, ROW_ID, LAST_UPDATED}
 
 
 def overwrite_rows(target: Target, df: DataFrame, condition: str) -> RowCounts:
@@ -25,7 +25,18 @@ def overwrite_rows(target: Target, df: DataFrame, condition: str) -> RowCounts:
         PySparkException: the job failed for a reason of Spark's or of the query's.
     """
     target.operation()
-    if taken := sorted(CONTROL_COLUMNS & {name.lower() for name in df.columns}):
+    names = [name.lower() for name in df.columns]
+    if len(set(names)) < len(names):
+        raise InvalidDataError(
+            f"table {target.state.name}: the rows to write have two columns of one name, of "
+            f"{', '.join(df.columns)}; drop or rename one"
+        )
+    if target.options.get("merge-schema", target.options.get("mergeschema")) == "true":
+        raise InvalidOptionError(
+            "option 'merge-schema' is not for an overwrite whose filter takes only some rows of "
+            "files; add the columns first, by an append without rows"
+        )
+    if taken := sorted(_CONTROL_COLUMNS & set(names)):
         raise InvalidDataError(
             f"table {target.state.name} has no column {', '.join(taken)}: the rows were read with "
             "columns that say where they are; drop these"

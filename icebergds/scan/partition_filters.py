@@ -1,0 +1,63 @@
+"""The filter of a scan as the partitions of each spec see it (spec: Scan Planning, note 1)."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from icebergds.errors import InvalidMetadataError, UnsupportedFeatureError
+from icebergds.expr.nodes import Expr
+from icebergds.expr.project import project
+from icebergds.expr.summary import manifest_might_match
+from icebergds.spec.manifest import ManifestFile
+from icebergds.spec.partition import PartitionSpec, partition_type
+from icebergds.spec.schema import Schema
+
+
+class PartitionFilters:
+    """A row filter, projected once a spec.
+
+    Args:
+        specs: partition specs by id.
+        schema: the schema that is read.
+        row_filter: bound to it.
+    """
+
+    def __init__(self, specs: Mapping[int, PartitionSpec], schema: Schema, row_filter: Expr):
+        self._specs = specs
+        self._schema = schema
+        self._filters = {
+            spec_id: project(row_filter, spec, schema) for spec_id, spec in specs.items()
+        }
+
+    def of(self, manifest: ManifestFile) -> Expr:
+        """The filter on the partitions of a manifest's files.
+
+        Raises:
+            InvalidMetadataError: the manifest's spec is not known.
+        """
+        return self._filters[self._spec(manifest).spec_id]
+
+    def might_match(self, manifest: ManifestFile) -> bool:
+        """Whether a manifest may list a live file with rows that the filter selects.
+
+        Raises:
+            InvalidMetadataError: its spec is not known.
+            UnsupportedFeatureError: it is encrypted.
+        """
+        if manifest.added_files_count == 0 and manifest.existing_files_count == 0:
+            return False
+        if manifest.key_metadata is not None:
+            raise UnsupportedFeatureError(
+                f"manifest {manifest.manifest_path} is encrypted; encrypted tables are not read"
+            )
+        types = partition_type(self._spec(manifest), self._schema)
+        return manifest_might_match(self.of(manifest), types, manifest.partitions)
+
+    def _spec(self, manifest: ManifestFile) -> PartitionSpec:
+        spec = self._specs.get(manifest.partition_spec_id)
+        if spec is None:
+            raise InvalidMetadataError(
+                f"manifest {manifest.manifest_path} was written with partition spec "
+                f"{manifest.partition_spec_id}, which the table's metadata lacks"
+            )
+        return spec
