@@ -85,7 +85,7 @@ def plan_appends(
             appended.update(_keyed(planner.added(snapshot, parent)))
             continue
         if snapshot.operation not in skipped | {"replace"}:
-            raise _no_append(snapshot, table)
+            raise no_append(snapshot, table)
         if parent is not None and appended:
             gone = _keyed(planner.removed(snapshot, parent))
             last_states.update((key, parent) for key in gone.keys() & appended.keys())
@@ -106,6 +106,21 @@ def parent_of(metadata: TableMetadata, snapshot: Snapshot) -> Snapshot | None:
     """The snapshot that one follows; None where it is the first, or its parent has expired."""
     parent_id = snapshot.parent_snapshot_id
     return None if parent_id is None else metadata.snapshot_by_id(parent_id)
+
+
+def no_append(snapshot: Snapshot, table: str, prefix: str = "") -> InvalidOptionError:
+    """The error of a read of appends that meets another snapshot.
+
+    Args:
+        prefix: of the option that leaves such snapshots out.
+    """
+    operation = snapshot.operation or "of no recorded operation"
+    kind = "delete" if snapshot.operation == "delete" else "overwrite"
+    return InvalidOptionError(
+        f"table {table}: snapshot {snapshot.snapshot_id} is no append ({operation}); an "
+        "incremental read returns appended rows only. Set read-change-feed=true to read what was "
+        f"deleted too, or {prefix}skip-{kind}-snapshots=true to leave such snapshots out"
+    )
 
 
 class ChangePlanner:
@@ -326,13 +341,3 @@ def _with_keys(deletes: AppliedDeletes, later: AppliedDeletes) -> AppliedDeletes
     if not more:
         return deletes
     return AppliedDeletes(deletes.position_deletes, (*deletes.equality_deletes, *more))
-
-
-def _no_append(snapshot: Snapshot, table: str) -> InvalidOptionError:
-    operation = snapshot.operation or "of no recorded operation"
-    kind = "delete" if snapshot.operation == "delete" else "overwrite"
-    return InvalidOptionError(
-        f"table {table}: snapshot {snapshot.snapshot_id} is no append ({operation}); an "
-        "incremental read returns appended rows only. Set read-change-feed=true to read what was "
-        f"deleted too, or skip-{kind}-snapshots=true to leave such snapshots out"
-    )

@@ -22,11 +22,16 @@ from icebergds.spark.types import spark_schema
 from icebergds.spark.user_schema import project_user_schema
 from icebergds.spec.schema import Schema
 from icebergds.spec.types import NestedField
-from icebergds.table.read_options import ReadOptions, parse_read_options
+from icebergds.table.read_options import (
+    ReadOptions,
+    parse_read_options,
+    refuse_stream_options,
+)
 
 if TYPE_CHECKING:
     from icebergds.commit.operations import TableState
     from icebergds.spark.reader import IcebergReader
+    from icebergds.spark.stream_reader import IcebergStreamReader
     from icebergds.spark.stream_writer import IcebergStreamWriter
     from icebergds.spark.writer import IcebergWriter
     from icebergds.spec.snapshot import Snapshot
@@ -74,18 +79,27 @@ class IcebergDataSource(DataSource):
         from icebergds.spark.reader import IcebergReader
         from icebergds.table.reading import make_read_plan, plan_shares
 
+        refuse_stream_options(self.options)
         options = parse_read_options(self.options)
-        if options.columns is not None and not self._chose_columns:
-            raise InvalidOptionError(
-                "option 'columns' and a schema given to the load both choose columns; give one"
-            )
         state, snapshot, table_schema = self._resolve(options)
-        further = _unshadowed(state, table_schema, options.is_feed)
-        available = (*table_schema.fields, *further)
-        columns = project_user_schema(schema, available, state.name)
+        columns = self._columns(schema, options, state, table_schema, options.is_feed)
         plan = make_read_plan(options, state, table_schema, columns)
         kind = PushdownReader if options.pushdown else IcebergReader
         return kind(plan, partial(plan_shares, options, state, snapshot))
+
+    def streamReader(self, schema: StructType) -> IcebergStreamReader:
+        """The reader of a streaming query for these columns."""
+        from icebergds.spark.stream_reader import IcebergStreamReader
+        from icebergds.table.reading import make_read_plan
+        from icebergds.table.stream_options import split_stream_options
+        from icebergds.table.stream_reading import load_stream
+
+        stream, others = split_stream_options(self.options)
+        options = parse_read_options(others)
+        state, _, table_schema = self._resolve(options)
+        columns = self._columns(schema, options, state, table_schema, stream.is_feed)
+        plan = make_read_plan(options, state, table_schema, columns)
+        return IcebergStreamReader(plan, stream, partial(load_stream, options, stream, plan))
 
     def writer(self, schema: StructType, overwrite: bool) -> IcebergWriter:
         """The writer of a DataFrame, once it is certain that its rows fit the table."""
@@ -106,6 +120,21 @@ class IcebergDataSource(DataSource):
         options, may_miss_batches = streaming_write_options(self.options)
         job, task = plan_job(options, schema, overwrite=overwrite)
         return IcebergStreamWriter(job, task, may_miss_batches=may_miss_batches)
+
+    def _columns(
+        self,
+        schema: StructType,
+        options: ReadOptions,
+        state: TableState,
+        table_schema: Schema,
+        of_feed: bool,
+    ) -> Schema:
+        if options.columns is not None and not self._chose_columns:
+            raise InvalidOptionError(
+                "option 'columns' and a schema given to the load both choose columns; give one"
+            )
+        further = _unshadowed(state, table_schema, of_feed)
+        return project_user_schema(schema, (*table_schema.fields, *further), state.name)
 
     def __getstate__(self) -> dict[str, Any]:
         # Spark pickles the source before it plans, and may plan a load more than once: what it

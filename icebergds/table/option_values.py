@@ -102,6 +102,17 @@ def is_of_address(name: str) -> bool:
     return of_table or name.startswith((CATALOG_PREFIX, *STORAGE_PREFIXES))
 
 
+def one_of(*values: str) -> Callable[[str], str]:
+    """Reads one of some words, in any case."""
+
+    def convert(text: str) -> str:
+        if text.lower() not in values:
+            raise ValueError(f"expected one of {', '.join(values)}")
+        return text.lower()
+
+    return convert
+
+
 def integer(text: str) -> int:
     """A whole number of at most 64 bits; ValueError otherwise, here and below."""
     try:

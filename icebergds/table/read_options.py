@@ -26,6 +26,7 @@ from icebergds.table.option_values import (
     refuse_session_tables,
     refuse_unknown,
 )
+from icebergds.table.stream_options import STREAM_OPTIONS
 from icebergds.table.time_travel import TimeTravel
 
 _KNOWN = (
@@ -50,6 +51,7 @@ _KNOWN = (
     "skip-native-files",
     "for-changes",
     *CHANGE_OPTIONS,
+    *STREAM_OPTIONS,
 )
 _TIME_TRAVEL = (
     "snapshot-id",
@@ -93,6 +95,16 @@ class ReadOptions:
     def is_feed(self) -> bool:
         """Whether rows come with what was done to them."""
         return self.changes is not None and self.changes.is_feed
+
+
+def refuse_stream_options(options: Mapping[str, str]) -> None:
+    """Refuses options of streams for a read that is none.
+
+    Raises:
+        InvalidOptionError: there is one.
+    """
+    if found := sorted({name.lower() for name in options} & set(STREAM_OPTIONS)):
+        raise InvalidOptionError(f"option {found[0]!r} is for readStream, and this is no stream")
 
 
 def parse_read_options(options: Mapping[str, str]) -> ReadOptions:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from icebergds.errors import InvalidOptionError
-from icebergds.table.option_values import parse
+from icebergds.table.option_values import one_of, parse
 
 # Spark's own, which it hands to every sink.
 _OF_SPARK = frozenset({"checkpointlocation", "queryname"})
@@ -27,7 +27,7 @@ def streaming_write_options(options: Mapping[str, str]) -> tuple[dict[str, str],
         InvalidOptionError: one that no streaming query can have, or a malformed one.
     """
     own = {name.lower(): value for name, value in options.items()}
-    may_miss_batches = parse(own, _ON_MISSING, _choice, "fail") == "continue"
+    may_miss_batches = parse(own, _ON_MISSING, one_of("fail", "continue"), "fail") == "continue"
     taken = _OF_SPARK | {_ON_MISSING}
     given = {name: value for name, value in options.items() if name.lower() not in taken}
     for name in given:
@@ -36,9 +36,3 @@ def streaming_write_options(options: Mapping[str, str]) -> tuple[dict[str, str],
                 f"option {name!r} is not for writeStream: {_REFUSED[name.lower()]}"
             )
     return given, may_miss_batches
-
-
-def _choice(text: str) -> str:
-    if text.lower() not in ("fail", "continue"):
-        raise ValueError("expected fail or continue")
-    return text.lower()

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from icebergds.commit.transactions import Transaction
@@ -19,6 +19,7 @@ from icebergds.table.option_values import (
     is_of_address,
     known_zone,
     not_negative,
+    one_of,
     parse,
     positive,
     refuse_session_tables,
@@ -157,11 +158,11 @@ def parse_write_options(
         address=address or address_of(given, path),
         branch=given.get("branch") or given.get("wap.branch") or MAIN_BRANCH,
         wap_id=given.get("wap.id"),
-        overwrite_mode=parse(given, "overwrite-mode", _one_of("static", "dynamic"), "static"),
+        overwrite_mode=parse(given, "overwrite-mode", one_of("static", "dynamic"), "static"),
         overwrite_filter=given.get("overwrite-filter"),
         time_zone=parse(given, "time-zone", known_zone, None),
         isolation_level=parse(
-            given, "isolation-level", _one_of("none", "snapshot", "serializable"), "none"
+            given, "isolation-level", one_of("none", "snapshot", "serializable"), "none"
         ),
         validate_from_snapshot_id=parse(given, "validate-from-snapshot-id", integer, None),
         merge_schema=parse(
@@ -172,7 +173,7 @@ def parse_write_options(
         compression_codec=given.get("compression-codec"),
         compression_level=given.get("compression-level"),
         fanout=parse(given, "fanout-enabled", boolean, None),
-        distribution_mode=parse(given, "distribution-mode", _one_of("none", "hash", "range"), None),
+        distribution_mode=parse(given, "distribution-mode", one_of("none", "hash", "range"), None),
         use_table_distribution=parse(given, "use-table-distribution-and-ordering", boolean, True),
         snapshot_properties=_with_case(options, _SNAPSHOT_PROPERTY),
         creation=_creation(given, options) if parse(given, "create", boolean, False) else None,
@@ -237,18 +238,9 @@ def _with_case(options: Mapping[str, str], prefix: str) -> dict[str, str]:
     }
 
 
-def _one_of(*values: str) -> Callable[[str], str]:
-    def convert(text: str) -> str:
-        if text.lower() not in values:
-            raise ValueError(f"expected one of {', '.join(values)}")
-        return text.lower()
-
-    return convert
-
-
 def _file_format(text: str) -> FileFormat:
-    return FileFormat(_one_of("parquet", "orc", "avro")(text))
+    return FileFormat(one_of("parquet", "orc", "avro")(text))
 
 
 def _format_version(text: str) -> int:
-    return int(_one_of("1", "2", "3")(text))
+    return int(one_of("1", "2", "3")(text))

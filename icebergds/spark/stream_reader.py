@@ -1,0 +1,111 @@
+"""The source of `spark.readStream.format("icebergpy")`: a table's rows, and then what is committed.
+
+One reader lives as long as its query runs, and finds what is new; others, in tasks, read it. From
+Spark 4.2 on Spark says from where and how much; before, the reader remembers how far it came.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
+from typing import Any
+
+import pyarrow as pa
+from pyspark.sql.datasource import DataSourceStreamReader, InputPartition
+
+from icebergds.scan.read_changes import read_share
+from icebergds.scan.read_plan import ReadPlan
+from icebergds.spark.reader import IcebergPartition
+from icebergds.spark.shape import shaper
+from icebergds.spark.worker import settle_worker
+from icebergds.table.stream_options import StreamOptions
+from icebergds.table.stream_reading import Limits, StreamOffset, TableStream
+
+try:
+    from pyspark.sql.streaming import datasource as admission
+except ImportError:  # Spark 4.1
+    admission = None  # type: ignore[assignment]
+
+
+class IcebergStreamReader(DataSourceStreamReader):
+    """Reads what one query has not read yet of one table.
+
+    What plans is handed in and does not travel to tasks, which need not import it.
+
+    Args:
+        plan: what all tasks share.
+        options: of the stream.
+        load: gives the table's stream as it is now.
+    """
+
+    def __init__(
+        self, plan: ReadPlan, options: StreamOptions, load: Callable[[], TableStream]
+    ) -> None:
+        self._plan = plan
+        self._options = options
+        self._load: Callable[[], TableStream] | None = load
+        self._first: StreamOffset | None = None
+        self._reached: StreamOffset | None = None
+        self._target: int | None = None
+
+    def initialOffset(self) -> dict[str, Any]:
+        """Where a query without a checkpoint begins."""
+        if self._first is None:
+            self._first = self._stream().first()
+        self._reached = self._first
+        return self._first.to_json()
+
+    def latestOffset(self, start: Any = None, limit: Any = None) -> dict[str, Any]:
+        """How far the next micro-batch reads."""
+        reached = self._reached if start is None else StreamOffset.from_json(start)
+        stream = self._stream()
+        if reached is None:
+            reached = stream.first()
+        limits = Limits(self._options.max_files, self._options.max_rows)
+        if admission is not None and isinstance(limit, admission.ReadAllAvailable):
+            limits = Limits()
+        self._reached = stream.next(reached, limits)
+        return self._reached.to_json()
+
+    def getDefaultReadLimit(self) -> Any:
+        """What Spark hands to `latestOffset`, but for triggers that read all at once."""
+        options = self._options
+        if options.max_files is not None:
+            return admission.ReadMaxFiles(options.max_files)
+        if options.max_rows is not None:
+            return admission.ReadMaxRows(options.max_rows)
+        return admission.ReadAllAvailable()
+
+    def prepareForTriggerAvailableNow(self) -> None:
+        """Settles the snapshot with which a query ends that reads what is there."""
+        head = self._stream().head
+        self._target = None if head is None else head.snapshot_id
+
+    def partitions(self, start: dict[str, Any], end: dict[str, Any]) -> Sequence[InputPartition]:
+        """The shares of the tasks that read from one offset to another."""
+        until = StreamOffset.from_json(end)
+        # Before Spark 4.2 this is all that is said of where a query goes on.
+        self._reached = self._reached or until
+        shares = self._stream().shares(StreamOffset.from_json(start), until)
+        return [IcebergPartition(share) for share in shares]
+
+    def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
+        """The rows of a task, in the exact Arrow schema that Spark asks for."""
+        assert isinstance(partition, IcebergPartition)
+        settle_worker()
+        yield from map(shaper(self._plan.columns), read_share(self._plan, partition.share))
+
+    def _stream(self) -> TableStream:
+        assert self._load is not None, "streams are planned where the reader was made"
+        stream = self._load()
+        target = self._target
+        known = None if target is None else stream.state.metadata.snapshot_by_id(target)
+        return stream if known is None else replace(stream, head=known)
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {**self.__dict__, "_load": None}
+
+
+if admission is not None:
+    # Spark asks whether it is one; where it is an unknown base, no class could be derived.
+    admission.SupportsTriggerAvailableNow.register(IcebergStreamReader)
