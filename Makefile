@@ -8,10 +8,13 @@ SPARK41 := .venv-spark41
 export PYSPARK_PYTHON = $(CURDIR)/$(BIN)/python
 export ICEBERGDS_JAVA_PYTHON = $(CURDIR)/$(SPARK41)/bin/python
 
-.PHONY: demo test check interop test-spark41 bench clean
+.PHONY: demo cdc test check interop test-spark41 bench clean
 
 demo: $(VENV)/.installed
 	$(BIN)/python examples/demo.py
+
+cdc: $(VENV)/.installed
+	$(BIN)/python examples/cdc.py
 
 test: $(VENV)/.installed
 	$(BIN)/python -m pytest -m "not interop"

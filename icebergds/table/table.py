@@ -533,6 +533,8 @@ class Table:
         if isinstance(rows, Rows):
             committed = write_rows(self._address, rows, options, overwrite=overwrite)
         else:
-            write_frame(self._address, self._state, rows, options, overwrite=overwrite)
+            # What is replaced is what the table has now, not what it had when it was loaded.
+            state = self._current() if overwrite else self._state
+            write_frame(self._address, state, rows, options, overwrite=overwrite)
             committed = None
         self._state = self._address.load() if committed is None else committed.state

@@ -1,0 +1,109 @@
+"""A pipeline of changes: a feed lands in a table, and the table's own change feed in a copy of it.
+
+    make cdc
+
+The feed is what a database's log would be: rows with what was done to them (`op`) and a number that
+orders them (`lsn`), as files that come one after the other. The first query applies it to the table
+`accounts` with no foreachBatch. The second one follows `accounts`, whatever way its rows were
+deleted, and keeps a history of every change. Each batch is committed once, also where a query dies
+and starts again.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+import tempfile
+from pathlib import Path
+
+from pyspark.sql import DataFrame, SparkSession
+
+import icebergds
+
+CHANGES = [
+    [("+I", 1, "ann", 100, 1), ("+I", 2, "bob", 50, 2), ("+I", 3, "cleo", 70, 3)],
+    [("-U", 1, "ann", 100, 4), ("+U", 1, "ann", 80, 5), ("-D", 3, "cleo", 70, 6)],
+    [("+I", 4, "dan", 10, 7), ("+U", 4, "dan", 15, 8), ("+U", 2, "bob", 65, 9)],
+]
+SCHEMA = "op string, id bigint, name string, balance bigint, lsn bigint"
+
+
+def main() -> None:
+    os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
+    spark = (
+        SparkSession.builder.master("local[2]")
+        .config("spark.ui.enabled", "false")
+        .config("spark.ui.showConsoleProgress", "false")
+        .config("spark.log.level", "ERROR")
+        .config("spark.sql.shuffle.partitions", "2")
+        .getOrCreate()
+    )
+    icebergds.register(spark)
+    with tempfile.TemporaryDirectory() as directory:
+        run(spark, Path(directory))
+    spark.stop()
+
+
+def run(spark: SparkSession, directory: Path) -> None:
+    accounts, history = directory / "accounts", directory / "history"
+    empty = spark.createDataFrame([], "id bigint, name string, balance bigint")
+    empty.write.format("icebergpy").mode("append").option("create", "true").save(str(accounts))
+    for number, rows in enumerate(CHANGES, 1):
+        feed = spark.createDataFrame(rows, SCHEMA).coalesce(1)
+        feed.write.mode("append").json(str(directory / "feed"))
+        apply_changes(spark, directory / "feed", accounts, directory / "checkpoints" / "apply")
+        follow(spark, accounts, history, directory / "checkpoints" / "follow")
+        print(f"After {number} of {len(CHANGES)} batches of the feed, the accounts:")
+        read(spark, accounts).orderBy("id").show()
+    print("Every change of an account, as the table's own feed has it:")
+    columns = ["_commit_snapshot_id", "id", "_change_type", "name", "balance"]
+    changes = read(spark, history)
+    order = {s.snapshot_id: at for at, s in enumerate(icebergds.load_table(accounts).snapshots())}
+    commits = spark.createDataFrame(
+        list(order.items()), "_commit_snapshot_id bigint, commit bigint"
+    )
+    changes.select(*columns).join(commits, "_commit_snapshot_id").drop(
+        "_commit_snapshot_id"
+    ).orderBy("commit", "id", "_change_type").show()
+
+
+def apply_changes(spark: SparkSession, feed: Path, table: Path, checkpoint: Path) -> None:
+    """Applies what is new in the feed to a table, by equality deletes of its keys."""
+    query = (
+        spark.readStream.schema(SCHEMA)
+        .json(str(feed))
+        .repartition("id")  # the changes of one account in one task
+        .writeStream.format("icebergpy")
+        .option("write-operation", "delta")
+        .option("row-kind-column", "op")
+        .option("upsert-keys", "id")
+        .option("upsert-order-by", "lsn")
+        .option("checkpointLocation", str(checkpoint))
+        .trigger(availableNow=True)
+        .start(str(table))
+    )
+    query.awaitTermination()
+
+
+def follow(spark: SparkSession, table: Path, history: Path, checkpoint: Path) -> None:
+    """Appends what is new in a table's change feed to another table."""
+    query = (
+        spark.readStream.format("icebergpy")
+        .option("read-change-feed", "true")
+        .option("stream-from", "earliest")
+        .load(str(table))
+        .writeStream.format("icebergpy")
+        .option("create", "true")
+        .option("checkpointLocation", str(checkpoint))
+        .trigger(availableNow=True)
+        .start(str(history))
+    )
+    query.awaitTermination()
+
+
+def read(spark: SparkSession, table: Path) -> DataFrame:
+    return spark.read.format("icebergpy").load(str(table))
+
+
+if __name__ == "__main__":
+    main()
