@@ -121,7 +121,11 @@ def _unambiguous(
 
     Spark takes the type of a stored column from a column of the same name that is asked for,
     whatever their ids, so that no file may have one of another type by the name of the probe.
+    None where schemas were removed, that files may have been written with.
     """
+    history = tuple(history)
+    if {known.schema_id for known in history} != set(range(len(history))):
+        return {}
     found: dict[tuple[int, str], NestedField] = {}
     ids: dict[str, set[int]] = {}
     types: dict[str, set[str]] = {}

@@ -290,3 +290,15 @@ def test_table_whose_names_all_changed_hands_is_not_native(
     df = load_table(str(builder.location)).scan().to_df(spark)
     assert not _is_native(df)
     assert _rows(df) == [(1, "x")]
+
+
+def test_table_whose_schemas_were_removed_is_not_native(
+    spark: SparkSession, tmp_path: Path
+) -> None:
+    """Files may have been written with these, under any names."""
+    builder = TableBuilder(tmp_path / "t", _AB)
+    builder.commit(builder.data_file([(1, "x")]))
+    builder.evolve(Schema((NestedField(1, "a", INT), NestedField(2, "c", STRING)), 2))
+    table = load_table(str(builder.location))
+    assert not _is_native(table.scan().to_df(spark))
+    assert _rows(table.scan().to_df(spark)) == [(1, "x")]
