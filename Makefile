@@ -27,6 +27,7 @@ test-spark41: $(SPARK41)/.installed
 	PYSPARK_PYTHON=$(CURDIR)/$(SPARK41)/bin/python \
 		$(SPARK41)/bin/python -m pytest spark_tests/spark \
 		--ignore spark_tests/spark/test_spark_row_changes.py \
+		--ignore spark_tests/spark/test_spark_row_overwrite.py \
 		--ignore spark_tests/spark/test_spark_races.py \
 		--ignore spark_tests/spark/test_spark_stream_kills.py
 
@@ -43,7 +44,11 @@ bench: $(VENV)/.installed $(SPARK41)/.installed
 		PYSPARK_PYTHON=$(CURDIR)/$(SPARK41)/bin/python \
 		$(SPARK41)/bin/python benchmarks/read.py .cache/bench && \
 		PYSPARK_PYTHON=$(CURDIR)/$(SPARK41)/bin/python \
-		$(SPARK41)/bin/python benchmarks/write.py .cache/bench/write
+		$(SPARK41)/bin/python benchmarks/write.py .cache/bench/write && \
+		PYSPARK_PYTHON=$(CURDIR)/$(SPARK41)/bin/python \
+		$(SPARK41)/bin/python benchmarks/row_changes.py .cache/bench/row_changes && \
+		PYSPARK_PYTHON=$(CURDIR)/$(SPARK41)/bin/python \
+		$(SPARK41)/bin/python benchmarks/streaming.py .cache/bench/streaming
 	$(BIN)/python benchmarks/planning.py .cache/bench/planning
 	$(BIN)/python benchmarks/manifests.py
 	$(BIN)/python benchmarks/commits.py
