@@ -36,6 +36,8 @@ def main() -> None:
     jar = os.environ.get("ICEBERGDS_ICEBERG_JAR")
     directory = arguments.directory.resolve()
     spark = start(jar, directory / "warehouse", arguments.jvm_options)
+    # Tables are made anew.
+    spark.conf.set("spark.sql.catalog.java.cache-enabled", "false")
     register(spark, fast_writes=True)
     print(f"Spark {spark.version}, {arguments.batches} batches of {_ROWS_OF_BATCH} rows")
     appends(spark, directory, arguments.batches, arguments.runs, with_java=jar is not None)
