@@ -20,6 +20,7 @@ from icebergds.errors import InvalidOptionError
 from icebergds.scan.projection import metadata_columns
 from icebergds.spark.types import spark_schema
 from icebergds.spark.user_schema import project_user_schema
+from icebergds.spark.worker import spare_archives
 from icebergds.spec.schema import Schema
 from icebergds.spec.types import NestedField
 from icebergds.table.read_options import (
@@ -53,6 +54,7 @@ class IcebergDataSource(DataSource):
     """Properties of catalogs by name, from the configuration of the session that registered it."""
 
     def __init__(self, options: Mapping[str, str]) -> None:
+        spare_archives()
         # Spark pickles this object after schema() and again with the reader: keep it small.
         self.options = self._with_session_catalog(dict(options))
         self._pin: _Pin | None = None
@@ -79,6 +81,7 @@ class IcebergDataSource(DataSource):
         from icebergds.spark.reader import IcebergReader
         from icebergds.table.reading import make_read_plan, plan_shares
 
+        spare_archives()
         refuse_stream_options(self.options)
         options = parse_read_options(self.options)
         state, snapshot, table_schema = self._resolve(options)
@@ -107,6 +110,7 @@ class IcebergDataSource(DataSource):
         from icebergds.spark.write_jobs import plan_job
         from icebergds.spark.writer import IcebergWriter
 
+        spare_archives()
         job, task = plan_job(self.options, schema, overwrite=overwrite)
         log_cost(job)
         return IcebergWriter(job, task)
@@ -117,6 +121,7 @@ class IcebergDataSource(DataSource):
         from icebergds.spark.write_jobs import plan_job
         from icebergds.table.streaming_options import streaming_write_options
 
+        spare_archives()
         options, may_miss_batches = streaming_write_options(self.options)
         job, task = plan_job(options, schema, overwrite=overwrite)
         return IcebergStreamWriter(job, task, may_miss_batches=may_miss_batches)

@@ -6,16 +6,18 @@ A Python data source cannot ask Spark for this, so it happens before the rows ge
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import dataclass, replace
 
 import pyarrow as pa
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as f
 from pyspark.sql.pandas.functions import arrow_udf
-from pyspark.sql.types import DataType, StructType
+from pyspark.sql.types import DataType, IntegralType, StringType, StructType
 
 from icebergds.expr.names import quote_name
 from icebergds.formats.arrow_transforms import apply_transform
 from icebergds.formats.arrow_types import to_arrow
+from icebergds.spark.text_buckets import HASHES_TO_ZERO, MAX_INT, add_text_buckets
 from icebergds.spark.types import spark_type
 from icebergds.spec.partition import PartitionSpec
 from icebergds.spec.schema import Schema
@@ -40,17 +42,18 @@ from icebergds.spec.types import (
     TIMESTAMP,
     TIMESTAMPTZ,
     ScalarType,
+    TypeId,
     is_scalar,
 )
 from icebergds.write.conversion import convert, storage
 
+_MONTHS_PER_YEAR = 12
+_HOURS_PER_DAY = 24
 _SECONDS_PER_HOUR = 3600
-_SECONDS_PER_DAY = 24 * _SECONDS_PER_HOUR
-# Spark's Murmur3 begins with 42, and goes on with the hash of the column before. This int hashes to
-# 0, with which Iceberg's begins (spec: Appendix B).
-_HASHES_TO_ZERO = -1693959553
-_MAX_INT = 2**31 - 1
+_SECONDS_PER_DAY = _HOURS_PER_DAY * _SECONDS_PER_HOUR
 _TIMES = (TIMESTAMP, TIMESTAMPTZ)
+_CIVIL = (DATE, TIMESTAMP)
+_OF_BYTES = (TypeId.STRING, TypeId.BINARY, TypeId.FIXED)
 
 
 def distribute(
@@ -66,13 +69,13 @@ def distribute(
     """
     if mode == "none":
         return df
-    parts = partition_values(df, schema, spec)
-    keys = _sort_keys(df, schema, sort_order)
-    if mode == "range" and (parts or keys):
-        ordered = [part.asc_nulls_first() for part in parts] + keys
-        return df.repartitionByRange(*ordered)
-    if mode == "hash" and parts:
-        return df.repartition(*parts)
+    keyed = partition_keys(df, schema, spec)
+    if mode == "range":
+        keyed = _with_sort_keys(keyed, schema, sort_order)
+        if keyed.keys:
+            return keyed.without_keys(keyed.rows.repartitionByRange(*keyed.keys))
+    elif keyed.keys:
+        return keyed.without_keys(keyed.rows.repartition(*keyed.keys))
     return df
 
 
@@ -82,81 +85,156 @@ def sort_within_tasks(
     """The rows of each task sorted by partition, then by the table's sort order."""
     if not sort_order.is_sorted:
         return df
-    ordered = [part.asc_nulls_first() for part in partition_values(df, schema, spec)]
-    ordered += _sort_keys(df, schema, sort_order)
-    return df.sortWithinPartitions(*ordered) if ordered else df
+    keyed = _with_sort_keys(partition_keys(df, schema, spec), schema, sort_order)
+    return keyed.without_keys(keyed.rows.sortWithinPartitions(*keyed.keys)) if keyed.keys else df
 
 
-def partition_values(df: DataFrame, schema: Schema, spec: PartitionSpec) -> list[Column]:
-    """What tells the partitions of the rows apart."""
-    return [
-        _value(schema, part.source_id, part.transform)
-        for part in spec.fields
-        if not isinstance(part.transform, VoidTransform) and _has(df, schema, part.source_id)
-    ]
+@dataclass(frozen=True, slots=True)
+class KeyedRows:
+    """Rows with what tells apart those that must meet.
+
+    `added` are columns of the rows that the keys alone need.
+    """
+
+    rows: DataFrame
+    keys: tuple[Column, ...] = ()
+    added: tuple[str, ...] = ()
+
+    def without_keys(self, arranged: DataFrame) -> DataFrame:
+        """The rows in the columns that they came with, after they were arranged by the keys."""
+        return arranged.drop(*self.added) if self.added else arranged
 
 
-def _sort_keys(df: DataFrame, schema: Schema, sort_order: SortOrder) -> list[Column]:
-    return [
-        _sort_key(schema, order) for order in sort_order.fields if _has(df, schema, order.source_id)
-    ]
+def partition_keys(df: DataFrame, schema: Schema, spec: PartitionSpec) -> KeyedRows:
+    """Rows with what tells their partitions apart, in the order of the partitions."""
+    keyed = KeyedRows(df)
+    for part in spec.fields:
+        if not isinstance(part.transform, VoidTransform):
+            keyed = _with_key(keyed, schema, part.source_id, part.transform)
+    return keyed
 
 
-def _has(df: DataFrame, schema: Schema, source_id: int) -> bool:
-    """Whether rows have a column of the table; if not, all of them have the same value there."""
-    names = schema.paths_by_id[source_id]
-    found: DataType = df.schema
-    for name in names:
-        if not isinstance(found, StructType):
-            return False
-        types = {field.name.lower(): field.dataType for field in found.fields}
-        if name.lower() not in types:
-            return False
-        found = types[name.lower()]
-    return True
+def _with_sort_keys(keyed: KeyedRows, schema: Schema, sort_order: SortOrder) -> KeyedRows:
+    for order in sort_order.fields:
+        with_key = _with_key(keyed, schema, order.source_id, order.transform)
+        if len(with_key.keys) > len(keyed.keys):
+            keys = (*keyed.keys, _ordered(with_key.keys[-1], order))
+            keyed = replace(with_key, keys=keys)
+    return keyed
 
 
-def _sort_key(schema: Schema, order: SortField) -> Column:
-    value = _value(schema, order.source_id, order.transform)
+def _ordered(value: Column, order: SortField) -> Column:
     first = order.null_order is NullOrder.NULLS_FIRST
     if order.direction is SortDirection.ASC:
         return value.asc_nulls_first() if first else value.asc_nulls_last()
     return value.desc_nulls_first() if first else value.desc_nulls_last()
 
 
-def _value(schema: Schema, source_id: int, transform: Transform) -> Column:
-    """A column's value under a transform, or what is equal for the same rows and in order."""
+def _with_key(keyed: KeyedRows, schema: Schema, source_id: int, transform: Transform) -> KeyedRows:
+    """Rows with a column's value under a transform, or what is equal and in order for the same."""
     field = schema.find_field(source_id)
     assert field is not None, "the table's own specs and orders refer to its columns"
     source = field.field_type
     assert is_scalar(source), "transforms take scalars alone"
-    column = f.col(quote_name(schema.paths_by_id[source_id]))
+    path = schema.paths_by_id[source_id]
+    incoming = _type_in(keyed.rows, path)
+    if incoming is None:
+        # All rows have the same value in a column that they lack.
+        return keyed
+    column = f.col(quote_name(path))
+    if isinstance(transform, IdentityTransform):
+        return replace(keyed, keys=(*keyed.keys, column))
+    if not _is_stored_as_it_is(incoming, source):
+        return replace(keyed, keys=(*keyed.keys, _computed(transform, source)(column)))
+    if isinstance(transform, BucketTransform) and source.type_id in _OF_BYTES:
+        name = _unused(keyed.rows, "_icebergds_bucket")
+        zero = "\0" if source == STRING else b"\0"
+        rows = add_text_buckets(keyed.rows, column, zero, transform.num_buckets, name)
+        return KeyedRows(rows, (*keyed.keys, f.col(name)), (*keyed.added, name))
+    return replace(keyed, keys=(*keyed.keys, _value(column, source, transform)))
+
+
+def _type_in(df: DataFrame, path: tuple[str, ...]) -> DataType | None:
+    """The type of a column of the rows; None if they lack it."""
+    found: DataType = df.schema
+    for name in path:
+        if not isinstance(found, StructType):
+            return None
+        types = {field.name.lower(): field.dataType for field in found.fields}
+        if name.lower() not in types:
+            return None
+        found = types[name.lower()]
+    return found
+
+
+def _is_stored_as_it_is(incoming: DataType, source: ScalarType) -> bool:
+    """Whether Spark's functions see the values that the table will have; if not, Python does."""
+    natural = spark_type(source)
+    if isinstance(natural, IntegralType):
+        return isinstance(incoming, IntegralType)
+    if isinstance(natural, StringType):
+        # Other collations hash what they take for equal.
+        return incoming == natural
+    return isinstance(incoming, type(natural))
+
+
+def _unused(df: DataFrame, name: str) -> str:
+    """A name that no column of the rows has, or begins with."""
+    taken = [column.lower() for column in df.columns]
+    while any(column.startswith(name) for column in taken):
+        name += "_"
+    return name
+
+
+def _value(column: Column, source: ScalarType, transform: Transform) -> Column:
     match transform:
-        case IdentityTransform():
-            return column
-        case YearTransform() if source in (DATE, TIMESTAMP):
+        case YearTransform() if source in _CIVIL:
             return f.year(column)
-        case MonthTransform() if source in (DATE, TIMESTAMP):
-            return f.year(column) * 12 + f.month(column)
+        case YearTransform() if source == TIMESTAMPTZ:
+            return f.year(_date_in_utc(column))
+        case MonthTransform() if source in _CIVIL:
+            return _months(column)
+        case MonthTransform() if source == TIMESTAMPTZ:
+            return _months(_date_in_utc(column))
         case DayTransform() if source == DATE:
             return column
         case DayTransform() if source == TIMESTAMP:
             return f.to_date(column)
         case DayTransform() if source == TIMESTAMPTZ:
             return f.floor(f.unix_seconds(column) / _SECONDS_PER_DAY)
+        case HourTransform() if source == TIMESTAMP:
+            days = f.unix_date(f.to_date(column)).cast("bigint")
+            return days * _HOURS_PER_DAY + f.hour(column)
         case HourTransform() if source == TIMESTAMPTZ:
             return f.floor(f.unix_seconds(column) / _SECONDS_PER_HOUR)
-        case BucketTransform(num_buckets=num_buckets) if source in (INT, LONG, *_TIMES):
-            # Times are hashed as their microseconds by both.
-            value = column if source in _TIMES else column.cast("bigint")
-            hashed = f.hash(f.lit(_HASHES_TO_ZERO), value).bitwiseAND(_MAX_INT)
+        case BucketTransform(num_buckets=num_buckets) if source in (INT, LONG, DATE, *_TIMES):
+            # Times are hashed as their microseconds by both, dates as the days since 1970.
+            whole = f.unix_date(column) if source == DATE else column
+            value = whole if source in _TIMES else whole.cast("bigint")
+            hashed = f.hash(f.lit(HASHES_TO_ZERO), value).bitwiseAND(MAX_INT)
             return f.when(column.isNotNull(), hashed % num_buckets)
         case TruncateTransform(width=width) if source in (INT, LONG):
-            return f.floor(column / width)
-        case TruncateTransform(width=width) if source == STRING:
+            return _floor_divided(column, width)
+        case TruncateTransform(width=width) if source.type_id in (TypeId.STRING, TypeId.BINARY):
             return f.substring(column, 1, width)
         case _:
             return _computed(transform, source)(column)
+
+
+def _floor_divided(column: Column, width: int) -> Column:
+    """In whole numbers: a double would be too short."""
+    below = f.bitwise_not(f.call_function("div", f.bitwise_not(column), f.lit(width)))
+    return f.when(column < 0, below).otherwise(f.call_function("div", column, f.lit(width)))
+
+
+def _months(column: Column) -> Column:
+    return f.year(column) * _MONTHS_PER_YEAR + f.month(column)
+
+
+def _date_in_utc(column: Column) -> Column:
+    """The day of an instant, which Spark's own functions tell in the session's zone."""
+    days = f.floor(f.unix_seconds(column) / _SECONDS_PER_DAY)
+    return f.date_from_unix_date(days.cast("int"))
 
 
 def _computed(transform: Transform, source: ScalarType) -> Callable[[Column], Column]:

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping
 
 from pyspark.sql import DataFrame
 
 from icebergds.commit.operations import TableState
 from icebergds.spark.distribution import distribute, sort_within_tasks
-from icebergds.spark.raised import own_errors, prepare_thread
+from icebergds.spark.saves import save_rows
 from icebergds.table.address import TableAddress
 from icebergds.table.distribution_mode import distribution_mode
 from icebergds.table.write_options import parse_write_options
@@ -32,7 +31,7 @@ def write_frame(
 
     Raises:
         InvalidOptionError: an option is unknown or malformed.
-        IcebergError: the rows or the commit were refused, as `prepare_write` and `commit_write` do.
+        IcebergError: the rows or the commit were refused, as `save_rows` does.
         PySparkException: the write failed for another reason.
     """
     parsed = parse_write_options({**options, "path": address.path}, address)
@@ -41,11 +40,6 @@ def write_frame(
     df = distribute(df, schema, spec, order, distribution_mode(parsed, metadata))
     if parsed.use_table_distribution:
         df = sort_within_tasks(df, schema, spec, order)
-    # Relative paths are relative to this process: the data source runs elsewhere.
-    location_map = {"": state.io.working_directory, **state.io.location_map}
-    writer = df.write.format("icebergpy").mode("overwrite" if overwrite else "append")
-    named = {**address.options(), "location-map": json.dumps(location_map), **options}
     # What could be shuffled has been.
-    prepare_thread(df.sparkSession)
-    with own_errors():
-        writer.options(**{**named, "distribution-mode": "none"}).save(address.path)
+    shuffled = {**options, "distribution-mode": "none"}
+    save_rows(df, address, state.io, shuffled, overwrite=overwrite)

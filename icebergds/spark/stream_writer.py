@@ -16,6 +16,7 @@ from pyspark import TaskContext
 from pyspark.sql.datasource import DataSourceStreamArrowWriter, WriterCommitMessage
 
 from icebergds.errors import InvalidOptionError
+from icebergds.spark.worker import spare_archives
 from icebergds.spark.writer import discard_results, run_task
 
 if TYPE_CHECKING:
@@ -66,6 +67,7 @@ class IcebergStreamWriter(DataSourceStreamArrowWriter):
         """Commits a micro-batch, or deletes its files where the table has it already."""
         from icebergds.table.jobs import commit_batch
 
+        spare_archives()
         done = [message for message in messages if isinstance(message, BatchTaskDone)]
         if len(done) < len(messages):
             raise InvalidOptionError(

@@ -16,7 +16,7 @@ import pyarrow as pa
 from pyspark import TaskContext
 from pyspark.sql.datasource import DataSourceArrowWriter, WriterCommitMessage
 
-from icebergds.spark.worker import settle_worker
+from icebergds.spark.worker import settle_worker, spare_archives
 
 if TYPE_CHECKING:
     from icebergds.table.jobs import PreparedJob, Task, TaskResult
@@ -48,6 +48,7 @@ class IcebergWriter(DataSourceArrowWriter):
         """Commits the files of all tasks."""
         from icebergds.table.jobs import commit_job
 
+        spare_archives()
         commit_job(pickle.loads(self._job), _results(messages))
 
     def abort(self, messages: Sequence[WriterCommitMessage | None]) -> None:

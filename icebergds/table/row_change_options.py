@@ -114,7 +114,6 @@ def _refuse_contradictions(operation: WriteOperation, given: Mapping[str, str]) 
         "read-schema-id": _BY_POSITION,
         "conflict-filter": _BY_POSITION,
         "statement": _BY_POSITION,
-        "write-id": {*BY_KEY, *_BY_POSITION},
     }
     for name, operations in fits.items():
         if name in given and operation not in operations:

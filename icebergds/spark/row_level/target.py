@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-import json
-import uuid
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
-from pyspark.sql import Column, DataFrame, SparkSession
+from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as f
 
 from icebergds.commit.operations import TableState
@@ -17,18 +15,16 @@ from icebergds.expr.names import quote_name
 from icebergds.expr.nodes import TRUE, Expr
 from icebergds.expr.sql import parse_filter
 from icebergds.scan.plan import plan_files
-from icebergds.spark.distribution import partition_values
-from icebergds.spark.raised import own_errors, prepare_thread
+from icebergds.spark.distribution import KeyedRows, partition_keys
+from icebergds.spark.saves import save_rows
 from icebergds.spec.schema import Schema
 from icebergds.spec.snapshot import MAIN_BRANCH, Snapshot
 from icebergds.spec.types import VARIANT, is_scalar
 from icebergds.table.address import TableAddress
-from icebergds.table.failed_writes import WRITE_ID
 from icebergds.table.row_change_options import WriteOperation
 from icebergds.table.row_changes import require_delete_files
 from icebergds.table.row_counts import RowCounts, counts_of_summary
 from icebergds.table.scan import TableScan
-from icebergds.table.write_options import parse_write_options
 
 FILE, POS, WRITE = "_file", "_pos", "_write"
 ROW_ID, LAST_UPDATED = "_row_id", "_last_updated_sequence_number"
@@ -136,11 +132,13 @@ class Target:
             **({} if snapshot is None else {"read-snapshot-id": str(snapshot.snapshot_id)}),
             **({} if conflict_filter is None else {"conflict-filter": conflict_filter}),
         }
+        meeting = self._meeting(changes)
+        keys = meeting.keys
         if operation is WriteOperation.REWRITE:
-            changes = changes.repartition(self._tasks(conflict_filter), *self._meeting(changes))
+            shuffled = meeting.rows.repartition(self._tasks(conflict_filter), *keys)
         else:
-            changes = changes.repartition(*self._meeting(changes))
-        return save_change(self, changes, options)
+            shuffled = meeting.rows.repartition(*keys)
+        return save_change(self, meeting.without_keys(shuffled), options)
 
     @property
     def _kind(self) -> str:
@@ -151,15 +149,16 @@ class Target:
     def _adds_rows(self) -> bool:
         return self.verb in ("merge", "overwrite")
 
-    def _meeting(self, changes: DataFrame) -> list[Column]:
-        """What is equal for rows that must meet in one task.
+    def _meeting(self, changes: DataFrame) -> KeyedRows:
+        """Changes with what is equal for rows that must meet in one task.
 
         These are the rows of one file. New rows, which have none, go by their partition.
         """
         if not self._adds_rows or len(changes.columns) <= len((FILE, POS, WRITE)):
-            return [f.col(FILE)]
+            return KeyedRows(changes, (f.col(FILE),))
         metadata = self.state.metadata
-        parts = partition_values(changes, metadata.schema(), metadata.spec())
+        found = partition_keys(changes, metadata.schema(), metadata.spec())
+        parts = list(found.keys)
         if not parts:
             given = {name.lower() for name in changes.columns}
             scalars = [field for field in metadata.schema().fields if is_scalar(field.field_type)]
@@ -167,8 +166,7 @@ class Target:
             names = [field.name for field in named if field.field_type != VARIANT]
             parts = [f.col(quote_name((name,))) for name in names] or [f.lit(0)]
         is_new = f.col(FILE).isNull()
-        spread = f.when(is_new, f.xxhash64(*parts))
-        return [f.col(FILE), spread]
+        return replace(found, keys=(f.col(FILE), f.when(is_new, f.xxhash64(*parts))))
 
     def _tasks(self, conflict_filter: str | None) -> int:
         """How many tasks rewrite files: their rows do not tell how much there is to do."""
@@ -202,20 +200,9 @@ def save_change(target: Target, changes: DataFrame, options: Mapping[str, str]) 
     Args:
         options: of the write, without those of the address.
     """
-    write_id = str(uuid.uuid4())
-    address, io, zone = target.address, target.state.io, target.time_zone
-    given = {**({"time-zone": zone} if zone else {}), **options, "write-id": write_id}
-    parse_write_options({**given, "path": address.path}, address)
-    # Relative paths are relative to this process: the data source runs elsewhere.
-    location_map = {"": io.working_directory, **io.location_map}
-    named = {**address.options(), "location-map": json.dumps(location_map), **given}
-    prepare_thread(target.spark)
-    with own_errors():
-        changes.write.format("icebergpy").mode("append").options(**named).save(address.path)
-    for snapshot in reversed(address.load().metadata.snapshots):
-        if snapshot.summary.get(WRITE_ID) == write_id:
-            return counts_of_summary(snapshot.summary)
-    return RowCounts()
+    address, zone = target.address, target.time_zone
+    given = {**({"time-zone": zone} if zone else {}), **options}
+    return counts_of_summary(save_rows(changes, address, target.state.io, given))
 
 
 def make_target(

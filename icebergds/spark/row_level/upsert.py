@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from pyspark.sql import Column, DataFrame
+from pyspark.sql import DataFrame
 from pyspark.sql import functions as f
 
 from icebergds.errors import InvalidOptionError
 from icebergds.expr.names import quote_name
-from icebergds.spark.distribution import partition_values
+from icebergds.spark.distribution import KeyedRows, partition_keys
 from icebergds.spark.row_level.target import Target, save_change
 from icebergds.table.distribution_mode import distribution_mode
 from icebergds.table.key_changes import key_ids_of
@@ -50,7 +50,8 @@ def change_by_key(
     }
     if operation is WriteOperation.DELTA and order_by is None:
         return save_change(target, df.coalesce(1), options)
-    df = df.repartition(*_meeting(target, df, key_ids))
+    meeting = _meeting(target, df, key_ids)
+    df = meeting.without_keys(meeting.rows.repartition(*meeting.keys))
     if order_by is not None:
         if order_by.lower() not in {name.lower() for name in df.columns}:
             raise InvalidOptionError(
@@ -61,13 +62,15 @@ def change_by_key(
     return save_change(target, df, options)
 
 
-def _meeting(target: Target, df: DataFrame, key_ids: tuple[int, ...]) -> list[Column]:
-    """What is equal for rows of one key: their partitions, which makes few files, or the key."""
+def _meeting(target: Target, df: DataFrame, key_ids: tuple[int, ...]) -> KeyedRows:
+    """Rows with what is equal for those of one key: the partition, for few files, or the key."""
     metadata = target.state.metadata
     schema, spec = metadata.schema(), metadata.spec()
     sources = spec.source_ids
-    keys = [f.col(quote_name(schema.paths_by_id[key_id])) for key_id in key_ids]
+    keys = tuple(f.col(quote_name(schema.paths_by_id[key_id])) for key_id in key_ids)
     parsed = parse_write_options({**target.options, "path": target.address.path}, target.address)
     if sources and sources <= set(key_ids) and distribution_mode(parsed, metadata) == "hash":
-        return partition_values(df, schema, spec) or keys
-    return keys
+        keyed = partition_keys(df, schema, spec)
+        if keyed.keys:
+            return keyed
+    return KeyedRows(df, keys)

@@ -1,0 +1,86 @@
+"""Frames that a `Table` writes through Spark."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import pyarrow as pa
+import pytest
+from pyspark.errors import PySparkException
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import functions as f
+from spark_changes import people
+from spark_reads import ids, load
+from spark_writes import create, files_on_disk
+
+from icebergds import load_table
+from icebergds.errors import InvalidDataError
+
+pytestmark = pytest.mark.spark
+
+
+def halting(spark: SparkSession, *, error: str = "raise RuntimeError('halted')") -> DataFrame:
+    """Rows of two tasks; the second one fails when the first one has long finished."""
+
+    def fail_late(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        for batch in batches:
+            if batch.column("id").to_pylist() != [0]:
+                time.sleep(3)
+                exec(error)
+            yield batch
+
+    return spark.range(0, 2, 1, 2).mapInArrow(fail_late, "id long")
+
+
+def test_files_of_finished_tasks_go_when_another_one_fails(
+    spark: SparkSession, tmp_path: Path
+) -> None:
+    path = create(spark.range(3), tmp_path / "t")
+    before = files_on_disk(path)
+    with pytest.raises(PySparkException, match="halted"):
+        load_table(path).append(halting(spark))
+    assert files_on_disk(path) == before
+    assert ids(load(spark, path)) == [0, 1, 2]
+
+
+def test_an_error_of_ours_in_a_task_is_raised_as_what_it_is(
+    spark: SparkSession, tmp_path: Path
+) -> None:
+    path = create(spark.range(3), tmp_path / "t")
+    before = files_on_disk(path)
+    error = "from icebergds.errors import InvalidDataError; raise InvalidDataError('no such row')"
+    with pytest.raises(InvalidDataError, match="no such row"):
+        load_table(path).append(halting(spark, error=error))
+    assert files_on_disk(path) == before
+
+
+def test_changes_of_a_statement_that_fails_go(spark: SparkSession, tmp_path: Path) -> None:
+    table = people(tmp_path)
+    before = files_on_disk(Path(table.location()))
+    slow = f.udf(lambda part: time.sleep(3) or 1 // part, "int")  # type: ignore[func-returns-value]
+    with pytest.raises(PySparkException, match="ZeroDivisionError"):
+        table.update({"part": slow("part")}, f.col("id") >= 0, spark=spark)
+    assert files_on_disk(Path(table.location())) == before
+
+
+def test_names_with_dots_get_through(spark: SparkSession, tmp_path: Path) -> None:
+    rows = spark.range(2).withColumn("a.b", f.lit(2)).withColumn("c`d", f.lit(3))
+    path = create(rows, tmp_path / "t")
+    load_table(path).append(rows)
+    assert [tuple(row) for row in load(spark, path).collect()] == [
+        (row_id, 2, 3) for row_id in (0, 1, 0, 1)
+    ]
+
+
+def test_columns_of_one_name_are_refused(spark: SparkSession, tmp_path: Path) -> None:
+    path = create(spark.range(2), tmp_path / "t")
+    with pytest.raises(InvalidDataError, match="id"):
+        load_table(path).append(spark.range(1).select("id", f.col("id").alias("ID")))
+
+
+def test_rows_of_no_task_are_committed(spark: SparkSession, tmp_path: Path) -> None:
+    path = create(spark.range(2), tmp_path / "t")
+    load_table(path).append(spark.range(0))
+    assert len(load_table(path).snapshots()) == 2
