@@ -1,7 +1,8 @@
-"""Times the streaming sink: appends beside Java Iceberg's, and a change feed by equality deletes.
+"""Times streams: appends and reads beside Java Iceberg's, and a change feed by equality deletes.
 
-Both sinks append the same files of rows, one file a batch, in turns and in one session. The change
-feed has a million keys to begin with; each batch inserts, updates and deletes rows of it.
+Both sinks append the same files of rows, one file a batch, in turns and in one session; both
+sources then read what was appended. The change feed has a million keys to begin with; each batch
+updates a tenth of them.
 
     python benchmarks/streaming.py DIRECTORY [--runs 3] [--batches 20] [--changes 100]
 
@@ -41,6 +42,7 @@ def main() -> None:
     register(spark, fast_writes=True)
     print(f"Spark {spark.version}, {arguments.batches} batches of {_ROWS_OF_BATCH} rows")
     appends(spark, directory, arguments.batches, arguments.runs, with_java=jar is not None)
+    follow(spark, directory, arguments.runs, with_java=jar is not None)
     change_feed(spark, directory, arguments.changes)
     spark.stop()
 
@@ -103,6 +105,41 @@ def append_all(spark: SparkSession, directory: Path, feed: Path, name: str) -> t
         else writer.format("iceberg").toTable(f"java.db.{location.name}")
     )
     return durations(query)
+
+
+def follow(spark: SparkSession, directory: Path, runs: int, *, with_java: bool) -> None:
+    """Rows a second of streams that read what was appended, commit by commit, from the first on."""
+    location = directory / "warehouse" / "db" / "appended_icebergpy"
+    rows = sum(int(s.summary.get("added-records", 0)) for s in load_table(location).snapshots())
+    taken: dict[str, list[float]] = {"icebergpy": [], "java": []}
+    for turn in range(runs + 1):
+        for name in ("icebergpy", "java") if with_java else ("icebergpy",):
+            shutil.rmtree(directory / "checkpoint", ignore_errors=True)
+            stream = (
+                spark.readStream.format("icebergpy").option("stream-from", "earliest")
+                if name == "icebergpy"
+                else spark.readStream.format("iceberg")
+            )
+            query = (
+                stream.load(str(location) if name == "icebergpy" else f"java.db.{location.name}")
+                .writeStream.format("noop")
+                .option("checkpointLocation", str(directory / "checkpoint"))
+                .trigger(availableNow=True)
+                .start()
+            )
+            query.awaitTermination()
+            found = sum(progress["numInputRows"] for progress in query.recentProgress)
+            if found != rows:
+                sys.exit(f"{name} read {found} rows of {rows}")
+            if turn:  # the first turn warms up
+                ends = (
+                    progress["durationMs"]["triggerExecution"] for progress in query.recentProgress
+                )
+                taken[name].append(sum(ends) / 1000)
+    medians = {name: statistics.median(times) for name, times in taken.items() if times}
+    for name, seconds in medians.items():
+        ratio = seconds / medians["java"] if "java" in medians else float("nan")
+        print(f"follow  {name:10} {rows / seconds:12,.0f} rows/s ({ratio:4.2f} of Java's time)")
 
 
 def durations(query: StreamingQuery) -> tuple[float, float]:

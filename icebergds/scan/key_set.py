@@ -28,7 +28,7 @@ from icebergds.formats.key_columns import (
 )
 from icebergds.formats.key_hash import hash_columns, mix, new_seed, odd_multipliers, widen
 from icebergds.scan.key_index import ExactIndex, HashedIndex
-from icebergds.scan.keys import NO_KEYS, Keys, concat_keys, distinct_keys, recode
+from icebergds.scan.keys import NO_KEYS, Keys, absorb, concat_keys, distinct_keys, recode, repeats
 from icebergds.spec.types import NestedField
 
 _LEAST_MERGED_ROWS = 1 << 20
@@ -173,10 +173,18 @@ class EqualityKeySetBuilder:
             self._merge()
 
     def _merge(self) -> None:
-        parts = [self._merged, *self._pending]
+        if not self._pending:
+            return
+        merged, pending = self._merged, self._pending
         self._merged, self._pending, self._pending_rows = NO_KEYS, [], 0
-        keys = concat_keys(parts)
-        del parts
+        if self._is_exact and merged.hashes.size and repeats(merged, pending[-1]):
+            # Commits delete the same keys again and again: nothing is to be put in order anew.
+            merged, pending = absorb(merged, pending)
+            if not any(part.hashes.size for part in pending):
+                self._merged = merged
+                return
+        keys = concat_keys([merged, *pending])
+        del merged, pending
         self._merged = distinct_keys(keys)
 
 

@@ -19,6 +19,7 @@ from icebergds.formats.key_hash import Hashes
 from icebergds.scan.slot_table import Payload
 
 _COMPARED_AT_ONCE = 1 << 18
+_SAMPLE = 1 << 10
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,6 +80,34 @@ def recode(keys: Keys, numbers: tuple[int, ...]) -> Keys:
     return replace(keys, codes=codes, numbers=numbers)
 
 
+def repeats(known: Keys, others: Keys) -> bool:
+    """Whether most of the others are known keys, as far as some of them tell; as for `absorb`."""
+    some = others.hashes[:_SAMPLE]
+    return 2 * int(np.count_nonzero(known.hashes[_places(known, some)] == some)) > len(some)
+
+
+def absorb(known: Keys, parts: Sequence[Keys]) -> tuple[Keys, list[Keys]]:
+    """Keys with the numbers that others have for them, and those of the others that are new.
+
+    Args:
+        known: without columns, as `distinct_keys` gives them.
+        parts: without columns, each of one number.
+    """
+    numbers = tuple(sorted({*known.numbers, *(part.numbers[0] for part in parts)}))
+    known = recode(known, numbers)
+    others = []
+    for part in parts:
+        hashes = np.sort(part.hashes)
+        places = _places(known, hashes)
+        is_known = known.hashes[places] == hashes
+        if known.codes is not None:
+            found = places[is_known]
+            code = known.codes.dtype.type(numbers.index(part.numbers[0]))
+            known.codes[found] = np.maximum(known.codes[found], code)
+        others.append(replace(part, hashes=hashes[~is_known]))
+    return known, others
+
+
 def distinct_keys(keys: Keys) -> Keys:
     """Each key once, with its greatest sequence number. Takes `keys` over.
 
@@ -116,6 +145,14 @@ def _distinct_by_value(keys: Keys) -> Keys:
         if keys.codes is not None:
             np.maximum.at(keys.codes, leaders[some][same], keys.codes[others[some][same]])
     return keys.take(np.flatnonzero(stays))
+
+
+def _places(known: Keys, hashes: Hashes) -> Rows:
+    """Where hashes are among ordered ones, if they are."""
+    places = np.searchsorted(known.hashes, hashes)
+    # Behind the last one there is none to compare with.
+    places[places == len(known.hashes)] = 0
+    return places
 
 
 def _starts(ordered: Hashes) -> Mask:

@@ -7,7 +7,7 @@ deletes that apply to it, cut into splits and packed.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 
@@ -98,7 +98,8 @@ def pack_files(
     files: Iterable[PlannedFile], metadata: TableMetadata, schema: Schema, splits: SplitOptions
 ) -> list[ScanPartition]:
     """The shares of the tasks that read these files; arguments and errors as for `plan_scan`."""
-    groups = pack(_splits(files, splits.split_size), _Weights(splits).of, splits)
+    weights = _Weights(splits)
+    groups = pack(_splits(files, splits.split_size), weights.of, splits, weights.needs)
     schemas = _schemas(metadata, schema)
     return [_share(group, schemas) for group in groups]
 
@@ -119,7 +120,15 @@ def pack_groups(
     def wholes(group: Sequence[PlannedFile]) -> list[_Split]:
         return [_Split(file, 0, file.entry.data_file.file_size_in_bytes) for file in group]
 
-    for share in pack(groups, lambda group: sum(map(weights.of, wholes(group))), splits):
+    def weight(group: Sequence[PlannedFile]) -> int:
+        return sum(map(weights.of, wholes(group)))
+
+    def needs(group: Sequence[PlannedFile]) -> Mapping[Hashable, int]:
+        return {
+            name: cost for split in wholes(group) for name, cost in weights.needs(split).items()
+        }
+
+    for share in pack(groups, weight, splits, needs):
         yield [_share(wholes(group), schemas) for group in share], share
 
 
@@ -208,29 +217,44 @@ def _splits(files: Iterable[PlannedFile], split_size: int) -> Iterator[_Split]:
 
 
 class _Weights:
-    """Bytes that splits make a task read, deletes included."""
+    """Bytes that splits make a task read, and the keys that it holds for them."""
 
     def __init__(self, options: SplitOptions) -> None:
         self._open_cost = options.file_open_cost
-        self._bytes: dict[int, int] = {}
+        self._needs: dict[tuple[int, int], Mapping[Hashable, int]] = {}
 
     def of(self, split: _Split) -> int:
-        """The weight of a split, at least what opening its files costs."""
-        deletes = split.file.deletes
-        positions, keys = deletes.position_deletes, deletes.equality_deletes
-        to_read = split.length + self._bytes_of(positions) + self._bytes_of(keys)
-        return max(to_read, (1 + len(positions) + len(keys)) * self._open_cost)
+        """The weight of a split and its position deletes, at least what opening the files costs."""
+        positions = split.file.deletes.position_deletes
+        return max(split.length + _nbytes(positions), (1 + len(positions)) * self._open_cost)
 
-    def _bytes_of(self, deletes: tuple[ManifestEntry, ...]) -> int:
+    def needs(self, split: _Split) -> Mapping[Hashable, int]:
+        """The equality deletes of a split, by what files must share for their keys to be one set.
+
+        A task reads them once for all of its files.
+        """
+        deletes, state = split.file.deletes.equality_deletes, split.file.state
         # Many files share one tuple of deletes.
-        known = self._bytes.get(id(deletes))
+        known = self._needs.get((state, id(deletes)))
         if known is None:
-            known = sum(
-                entry.data_file.content_size_in_bytes or entry.data_file.file_size_in_bytes
-                for entry in deletes
-            )
-            self._bytes[id(deletes)] = known
+            groups: dict[Hashable, list[ManifestEntry]] = {}
+            for entry in deletes:
+                groups.setdefault((state, *_key_group(entry)), []).append(entry)
+            known = {
+                group: max(_nbytes(found), len(found) * self._open_cost)
+                for group, found in groups.items()
+            }
+            self._needs[state, id(deletes)] = known
         return known
+
+
+def _nbytes(deletes: Sequence[ManifestEntry]) -> int:
+    return sum(e.data_file.content_size_in_bytes or e.data_file.file_size_in_bytes for e in deletes)
+
+
+def _key_group(entry: ManifestEntry) -> tuple[tuple[int, ...], Scope]:
+    """What equality delete files must share for their keys to be one set."""
+    return tuple(sorted(entry.data_file.equality_ids)), scope_of(entry.data_file)
 
 
 class _DeleteTable:
@@ -280,11 +304,9 @@ class _DeleteTable:
         return self.positions.setdefault(ref, len(self.positions))
 
     def _group_index(self, entry: ManifestEntry, state: Hashable) -> int:
-        data_file = entry.data_file
-        # What files must share for their keys to be one set.
-        group = (state, tuple(sorted(data_file.equality_ids)), scope_of(data_file))
+        group = (state, *_key_group(entry))
         index, refs = self._keys.setdefault(group, (len(self._keys), {}))
-        refs[delete_file_ref(data_file, entry.data_sequence_number)] = None
+        refs[delete_file_ref(entry.data_file, entry.data_sequence_number)] = None
         return index
 
 

@@ -7,10 +7,10 @@ A Python task costs tens of milliseconds before its first row, so tasks should b
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
-from typing import TypeVar
+from typing import Generic, TypeVar
 
 from icebergds.spec.manifest import DataFile, FileFormat
 
@@ -55,30 +55,63 @@ def split_file(data_file: DataFile, split_size: int) -> list[tuple[int, int]]:
 
 
 def pack(
-    items: Iterable[_Item], weigh: Callable[[_Item], int], options: SplitOptions
+    items: Iterable[_Item],
+    weigh: Callable[[_Item], int],
+    options: SplitOptions,
+    needs: Callable[[_Item], Mapping[Hashable, int]] | None = None,
 ) -> Iterator[list[_Item]]:
     """Groups items in bins of at most `split_size`, first fit among the `lookback` open bins.
 
     An item heavier than a bin gets one of its own. When too many bins are open the heaviest
     closes. Order is kept within a bin.
+
+    Args:
+        needs: what an item needs beside itself, by name, with its weight. What items of a bin need
+            alike they share: it has no weight but the first one's, apart from that of the items.
+            So what all items need does not keep them apart, however heavy it is.
     """
-    open_bins: deque[tuple[int, list[_Item]]] = deque()
+    open_bins: deque[_Bin[_Item]] = deque()
     for item in items:
-        weight = weigh(item)
-        for index, (filled, group) in enumerate(open_bins):
-            if filled + weight <= options.split_size:
-                group.append(item)
-                open_bins[index] = (filled + weight, group)
+        weight, needed = weigh(item), needs(item) if needs is not None else _NOTHING
+        for found in open_bins:
+            if found.has_room(weight, needed, options.split_size):
+                found.add(item, weight, needed)
                 break
         else:
-            open_bins.append((weight, [item]))
+            made: _Bin[_Item] = _Bin()
+            made.add(item, weight, needed)
+            open_bins.append(made)
             if len(open_bins) > options.lookback:
-                heaviest = max(range(len(open_bins)), key=lambda i: open_bins[i][0])
-                closed = open_bins[heaviest][1]
+                heaviest = max(range(len(open_bins)), key=lambda i: open_bins[i].filled)
+                closed = open_bins[heaviest]
                 del open_bins[heaviest]
-                yield closed
-    for _, group in open_bins:
-        yield group
+                yield closed.items
+    for left in open_bins:
+        yield left.items
+
+
+_NOTHING: Mapping[Hashable, int] = {}
+
+
+class _Bin(Generic[_Item]):
+    """Items, and what they need."""
+
+    def __init__(self) -> None:
+        self.items: list[_Item] = []
+        self.filled = 0
+        self._needs: dict[Hashable, int] = {}
+
+    def has_room(self, weight: int, needed: Mapping[Hashable, int], size: int) -> bool:
+        if self.filled + weight > size:
+            return False
+        more = sum(needed[name] for name in needed if name not in self._needs)
+        return not more or not self._needs or sum(self._needs.values()) + more <= size
+
+    def add(self, item: _Item, weight: int, needed: Mapping[Hashable, int]) -> None:
+        self.items.append(item)
+        self.filled += weight
+        for name, cost in needed.items():
+            self._needs[name] = max(cost, self._needs.get(name, 0))
 
 
 def _are_sound(offsets: Sequence[int], size: int) -> bool:

@@ -12,6 +12,7 @@ from typing import Any
 
 from icebergds.commit.operations import TableState
 from icebergds.errors import InvalidOptionError, NoSuchSnapshotError, ValidationError
+from icebergds.expr.bind import field_ids
 from icebergds.scan.change_plan import ChangePlanner, no_append, parent_of
 from icebergds.scan.change_shares import change_shares
 from icebergds.scan.history import SnapshotRange, lineage, range_since, snapshots_between
@@ -20,6 +21,7 @@ from icebergds.scan.read_plan import ReadPlan
 from icebergds.scan.splits import SplitOptions
 from icebergds.scan.tasks import Share
 from icebergds.spec.snapshot import Snapshot
+from icebergds.spec.types import is_scalar
 from icebergds.table.read_options import ReadOptions, split_options
 from icebergds.table.stream_options import StreamOptions
 from icebergds.table.time_travel import TimeTravel, resolve_snapshot
@@ -294,12 +296,35 @@ def load_stream(options: ReadOptions, stream: StreamOptions, plan: ReadPlan) -> 
     Raises:
         NoSuchTableError: the table is not there.
         NoSuchSnapshotError: it has no such branch.
+        ValidationError: columns that the query reads were dropped or got another type.
     """
     state = options.address.load()
+    _refuse_other_columns(state, plan)
     travel = TimeTravel(branch=options.time_travel.branch)
     head, _ = resolve_snapshot(state.metadata, travel, state.name)
     splits = split_options(options, state.metadata.properties)
     return TableStream(state, head, stream, plan, splits)
+
+
+def _refuse_other_columns(state: TableState, plan: ReadPlan) -> None:
+    """What such columns hold would come as null, or not at all."""
+    known, current = plan.table_schema, state.metadata.schema().fields_by_id
+    for field_id in {*plan.columns.fields_by_id, *field_ids(plan.row_filter)}:
+        field = known.fields_by_id.get(field_id)
+        if field is None:
+            continue  # of metadata
+        found = current.get(field_id)
+        if found is None:
+            change = "was dropped"
+        elif is_scalar(field.field_type) and found.field_type != field.field_type:
+            change = f"was of type {field.field_type} and is now of type {found.field_type}"
+        else:
+            continue
+        raise ValidationError(
+            f"table {state.name}: column {'.'.join(known.paths_by_id[field_id])!r}, which the "
+            f"stream reads, {change} since the query was made; load the table again, and start the "
+            "query with the checkpoint that it has"
+        )
 
 
 def _rows(files: list[PlannedFile]) -> int:

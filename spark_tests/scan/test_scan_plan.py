@@ -258,23 +258,49 @@ def test_the_keys_of_dropped_columns_travel_with_the_task(tmp_path: Path) -> Non
     assert _rows(table) == [2]
 
 
-def test_the_weight_of_a_task_counts_its_deletes(tmp_path: Path) -> None:
+def test_the_weight_of_a_task_counts_its_positions(tmp_path: Path) -> None:
+    table = TableBuilder(tmp_path / "t", _SCHEMA)
+    files = [table.data_file([(i, "x", 0)] * 2) for i in range(4)]
+    table.commit(*files)
+    (size,) = {file.file_size_in_bytes for file in _files(table)}
+    options = SplitOptions(split_size=2 * size, lookback=10, file_open_cost=0)
+    assert [len(share.tasks) for share in _shares(table, options)] == [2, 2]
+    table.commit(*(table.position_deletes({file.file_path: [0]}) for file in files))
+    assert [len(share.tasks) for share in _shares(table, options)] == [1, 1, 1, 1]
+
+
+def test_files_that_share_keys_share_tasks(tmp_path: Path) -> None:
+    """However many delete files there are: a task reads them once."""
     table = TableBuilder(tmp_path / "t", _SCHEMA)
     table.commit(*(table.data_file([(i, "x", 0)]) for i in range(4)))
-    (file,) = {file.file_size_in_bytes for file in _files(table)}
-    options = SplitOptions(split_size=2 * file, lookback=10, file_open_cost=0)
+    (size,) = {file.file_size_in_bytes for file in _files(table)}
+    for _ in range(5):
+        table.commit(table.equality_deletes(["id"], [(99,)], with_metrics=False))
+    options = SplitOptions(split_size=2 * size, lookback=10, file_open_cost=0)
     assert [len(share.tasks) for share in _shares(table, options)] == [2, 2]
-    table.commit(table.equality_deletes(["id"], [(99,)], with_metrics=False))
-    assert [len(share.tasks) for share in _shares(table, options)] == [1, 1, 1, 1]
+
+
+def test_files_of_many_partitions_with_keys_of_their_own_are_kept_apart(tmp_path: Path) -> None:
+    """A task holds the keys of all of its partitions."""
+    spec = PartitionSpec(0, (PartitionField((1,), 1000, IdentityTransform(), "id"),))
+    table = TableBuilder(tmp_path / "t", _SCHEMA, spec=spec)
+    table.commit(*(table.data_file([(i, "x", 0)], partition=(i,)) for i in range(4)))
+    options = SplitOptions(split_size=10**6, lookback=10, file_open_cost=2 * 10**5)
+    assert [len(share.tasks) for share in _shares(table, options)] == [4]
+    for i in range(4):
+        keys = [table.equality_deletes(["id"], [(i,)], partition=(i,)) for _ in range(2)]
+        table.commit(*keys)
+    assert [len(share.tasks) for share in _shares(table, options)] == [2, 2]
 
 
 def test_opening_a_file_has_a_least_weight(tmp_path: Path) -> None:
     table = TableBuilder(tmp_path / "t", _SCHEMA)
-    table.commit(*(table.data_file([(i, "x", 0)]) for i in range(4)))
+    files = [table.data_file([(i, "x", 0)] * 2) for i in range(4)]
+    table.commit(*files)
     options = SplitOptions(split_size=10**6, lookback=10, file_open_cost=5 * 10**5)
     assert [len(share.tasks) for share in _shares(table, options)] == [2, 2]
     # Delete files are opened, too.
-    table.commit(table.equality_deletes(["id"], [(99,)], with_metrics=False))
+    table.commit(*(table.position_deletes({file.file_path: [0]}) for file in files))
     assert [len(share.tasks) for share in _shares(table, options)] == [1, 1, 1, 1]
 
 

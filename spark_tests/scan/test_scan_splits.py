@@ -99,6 +99,20 @@ def test_packing_closes_the_fullest_bin_when_too_many_are_open() -> None:
     assert list(pack([6, 7, 3, 4], lambda item: item, options)) == [[7], [6, 3], [4]]
 
 
+def test_what_items_of_a_bin_need_alike_has_no_weight() -> None:
+    options = SplitOptions(split_size=10, lookback=10, file_open_cost=0)
+    needs = {1: {"a": 99}, 2: {"a": 50}, 3: {"b": 1}, 4: {"a": 120}}
+    bins = list(pack([1, 2, 3, 4], lambda item: 1, options, needs.__getitem__))
+    assert bins == [[1, 2, 4], [3]]
+
+
+def test_items_of_a_bin_need_no_more_than_it_holds() -> None:
+    options = SplitOptions(split_size=10, lookback=10, file_open_cost=0)
+    needs = {1: {"a": 4}, 2: {"b": 6}, 3: {"c": 1}, 4: {}}
+    bins = list(pack([1, 2, 3, 4], lambda item: 1, options, needs.__getitem__))
+    assert bins == [[1, 2, 4], [3]]
+
+
 @pytest.fixture(scope="module")
 def cut_table() -> Iterator[TableBuilder]:
     """A file of many row groups, with positions and keys deleted all over it."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import random
@@ -17,24 +18,25 @@ import pytest
 from spark_reads import QUICK_JVM
 
 import icebergds
-from icebergds import NestedField, Schema, load_catalog, load_table
+from icebergds import NestedField, Schema, Table, load_catalog, load_table
 from icebergds.spec.types import LONG
 
 pytestmark = pytest.mark.spark
 
-# `ICEBERGDS_KILLS=50` takes ten minutes.
+# `ICEBERGDS_KILLS=50` takes ten minutes a test.
 KILLS = int(os.environ.get("ICEBERGDS_KILLS", "1"))
+OPERATIONS = ["append", "upsert", "follow"] if KILLS > 1 else ["upsert", "follow"]
 FILES = KILLS * 6
 ROWS = 40
 
 
-def start(directory: Path, operation: str) -> subprocess.Popen[str]:
+def start(directory: Path, operation: str, master: str = "local[2]") -> subprocess.Popen[str]:
     """The query in a session of its own, so that all of its processes can be killed at once."""
     package = Path(icebergds.__file__).parent
     path = [str(package / "spark" / "discovery"), str(package.parent)]
     program = Path(__file__).parent / "programs" / "killed_stream.py"
-    return subprocess.Popen(
-        [sys.executable, str(program), str(directory), operation],
+    process = subprocess.Popen(
+        [sys.executable, str(program), str(directory), operation, master],
         cwd=directory,
         env={
             **os.environ,
@@ -47,6 +49,9 @@ def start(directory: Path, operation: str) -> subprocess.Popen[str]:
         text=True,
         start_new_session=True,
     )
+    assert process.stdout is not None
+    process.stdout.readline()
+    return process
 
 
 def kill(process: subprocess.Popen[str]) -> None:
@@ -55,24 +60,40 @@ def kill(process: subprocess.Popen[str]) -> None:
     process.wait()
 
 
-@pytest.mark.parametrize("operation", ["append", "upsert"])
-def test_killed_query_goes_on_exactly_where_it_was(tmp_path: Path, operation: str) -> None:
+def kill_executor(process: subprocess.Popen[str]) -> None:
+    """One of the executors that a query has at the moment, if there is one."""
+    command = ["pgrep", "--session", str(process.pid), "--full", "CoarseGrainedExecutorBackend"]
+    found = subprocess.run(command, capture_output=True, text=True, check=False).stdout.split()
+    if found:
+        with contextlib.suppress(ProcessLookupError):
+            os.kill(int(random.choice(found)), signal.SIGKILL)
+
+
+@pytest.fixture
+def table(tmp_path: Path) -> Table:
+    """The table that is filled, and what it is filled with: files, and a table."""
+    catalog = load_catalog("lake", warehouse=str(tmp_path))
+    schema = Schema((NestedField(1, "id", LONG), NestedField(2, "version", LONG)))
+    followed = load_table(catalog.create_table("db.feed", schema).location())
     feed = tmp_path / "feed"
     feed.mkdir()
     for number in range(FILES):
         # Each file has all keys of the one before, and new ones.
-        ids = range(number * ROWS, (number + 2) * ROWS)
+        ids = list(range(number * ROWS, (number + 2) * ROWS))
         lines = [json.dumps({"id": i, "version": number}) for i in ids]
         (feed / f"{number:05d}.json").write_text("\n".join(lines))
         os.utime(feed / f"{number:05d}.json", (1_700_000_000 + number,) * 2)
-    schema = Schema((NestedField(1, "id", LONG), NestedField(2, "version", LONG)))
-    table = load_catalog("lake", warehouse=str(tmp_path)).create_table("db.t", schema)
+        followed.append(pa.table({"id": ids, "version": [number] * len(ids)}))
+    return load_table(catalog.create_table("db.t", schema).location())
 
+
+@pytest.mark.parametrize("operation", OPERATIONS)
+def test_killed_query_goes_on_exactly_where_it_was(
+    tmp_path: Path, table: Table, operation: str
+) -> None:
     kills = 0
     while kills < KILLS:
         process = start(tmp_path, operation)
-        assert process.stdout is not None
-        process.stdout.readline()
         time.sleep(random.uniform(0, 5))
         if process.poll() is not None:
             break  # All is written.
@@ -80,7 +101,18 @@ def test_killed_query_goes_on_exactly_where_it_was(tmp_path: Path, operation: st
         kills += 1
     process = start(tmp_path, operation)
     assert process.wait(300) == 0
+    assert rows_of(table.location()) == expected(operation)
 
+
+@pytest.mark.parametrize("operation", OPERATIONS[:-1])
+def test_killed_executors_lose_and_double_nothing(
+    tmp_path: Path, table: Table, operation: str
+) -> None:
+    process = start(tmp_path, operation, "local-cluster[2,1,1024]")
+    for _ in range(KILLS):
+        time.sleep(random.uniform(0, 4))
+        kill_executor(process)
+    assert process.wait(300 + 20 * KILLS) == 0
     assert rows_of(table.location()) == expected(operation)
 
 
@@ -91,4 +123,4 @@ def rows_of(location: str) -> Counter[tuple[int, int]]:
 
 def expected(operation: str) -> Counter[tuple[int, int]]:
     rows = [(i, n) for n in range(FILES) for i in range(n * ROWS, (n + 2) * ROWS)]
-    return Counter(rows) if operation == "append" else Counter(dict(rows).items())
+    return Counter(dict(rows).items()) if operation == "upsert" else Counter(rows)

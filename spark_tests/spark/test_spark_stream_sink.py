@@ -2,20 +2,18 @@
 
 from __future__ import annotations
 
-import json
-import os
 import shutil
 from pathlib import Path
-from typing import Any
 
 import pytest
-from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import SparkSession
 from pyspark.sql import functions as f
 from pyspark.sql.streaming import StreamingQueryException
 from spark_changes import files_in, ids_of, rows_of
+from spark_feeds import Feed
 from spark_writes import create
 
-from icebergds import Table, load_table
+from icebergds import Table
 from icebergds.commit.retry import Change, commit_change
 from icebergds.spec.updates import RemoveSnapshots
 from icebergds.table.address import TableAddress
@@ -24,55 +22,6 @@ pytestmark = pytest.mark.spark
 
 QUERY_ID = "spark.sql.streaming.queryId"
 EPOCH_ID = "spark.sql.streaming.epochId"
-
-
-class Feed:
-    """Files of rows, of which each one is a micro-batch, and the stream that reads them."""
-
-    def __init__(self, spark: SparkSession, directory: Path, schema: str = "id long, name string"):
-        self._spark = spark
-        self._schema = schema
-        self._files = directory / "feed"
-        self._files.mkdir(parents=True)
-        self._count = 0
-        self.checkpoint = directory / "checkpoint"
-        self.table = directory / "t"
-
-    def add(self, *rows: tuple[Any, ...]) -> None:
-        names = [column.split()[0] for column in self._schema.split(", ")]
-        lines = [json.dumps(dict(zip(names, row, strict=True))) for row in rows]
-        file = self._files / f"{self._count:05d}.json"
-        file.write_text("\n".join(lines) + "\n")
-        # Spark reads them in the order of their age.
-        os.utime(file, (1_700_000_000 + self._count,) * 2)
-        self._count += 1
-
-    def stream(self) -> DataFrame:
-        reader = self._spark.readStream.schema(self._schema).option("maxFilesPerTrigger", "1")
-        return reader.option("latestFirst", "false").json(str(self._files))
-
-    def run(self, df: DataFrame | None = None, mode: str = "append", **options: str) -> str:
-        """Runs the query until it has read all; returns its id."""
-        writer = (self.stream() if df is None else df).writeStream.format("icebergpy")
-        given = {name.replace("_", "-"): value for name, value in options.items()}
-        query = (
-            writer.outputMode(mode)
-            .options(checkpointLocation=str(self.checkpoint), **given)
-            .trigger(availableNow=True)
-            .start(str(self.table))
-        )
-        query.awaitTermination()
-        return str(query.id)
-
-    def forget_last_commit(self) -> None:
-        """As if the driver had died between the table's commit and that of the checkpoint."""
-        commits = self.checkpoint / "commits"
-        last = max(int(file.name) for file in commits.iterdir() if file.name.isdigit())
-        (commits / str(last)).unlink()
-        (commits / f".{last}.crc").unlink(missing_ok=True)
-
-    def loaded(self) -> Table:
-        return load_table(self.table)
 
 
 @pytest.fixture

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections import Counter
 from collections.abc import Iterator
+from dataclasses import replace
 from itertools import chain
 from pathlib import Path
 from typing import Any
@@ -13,14 +14,22 @@ import pyarrow as pa
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from table_writes import ids, new_table, rows
+from table_writes import SCHEMA, ids, new_table, rows
 
-from icebergds import Table
+from icebergds import Schema, Table
 from icebergds.commit.retry import Change, commit_change
 from icebergds.errors import InvalidOptionError, NoSuchSnapshotError, ValidationError
 from icebergds.scan.read_changes import read_share
 from icebergds.spec.snapshot import RefType, SnapshotRef
-from icebergds.spec.updates import RemoveSnapshots, SetSnapshotRef, TableUpdate
+from icebergds.spec.types import LONG, NestedField
+from icebergds.spec.updates import (
+    LAST_ADDED,
+    AddSchema,
+    RemoveSnapshots,
+    SetCurrentSchema,
+    SetSnapshotRef,
+    TableUpdate,
+)
 from icebergds.table.address import TableAddress
 from icebergds.table.read_options import parse_read_options
 from icebergds.table.reading import chosen_columns, make_read_plan, resolve_read
@@ -213,6 +222,41 @@ def test_checkpoint_of_another_table_is_refused(table: Table, tmp_path: Path) ->
         stream.batch()
     with pytest.raises(InvalidOptionError, match="not one of this source"):
         StreamOffset.from_json({"offset": 1})
+
+
+def evolve(table: Table, *fields: NestedField) -> None:
+    change(table, AddSchema(Schema(fields)), SetCurrentSchema(LAST_ADDED))
+
+
+@pytest.mark.parametrize(
+    "options", [{"columns": "id,name"}, {"columns": "id", "filter": "name = 'n1'"}, {}]
+)
+def test_dropped_column_ends_the_stream_that_reads_it(
+    table: Table, options: dict[str, str]
+) -> None:
+    stream, other = Stream(table, **options), Stream(table, columns="id")
+    evolve(table, *SCHEMA.fields[:2])
+    with pytest.raises(ValidationError, match="'name', which the stream reads, was dropped"):
+        stream.batch()
+    assert other.ids() == [[1, 2, 3]]
+
+
+def test_column_of_another_type_ends_the_stream(table: Table) -> None:
+    stream = Stream(table)
+    row_id, day, name = SCHEMA.fields
+    evolve(table, row_id, replace(day, field_type=LONG), name)
+    with pytest.raises(ValidationError, match="of type int and is now of type long"):
+        stream.batch()
+    again = Stream(table)
+    again.offset = stream.offset
+    assert again.ids() == [[1, 2, 3]]
+
+
+def test_renamed_and_added_columns_do_not_end_the_stream(table: Table) -> None:
+    stream = Stream(table)
+    row_id, day, name = SCHEMA.fields
+    evolve(table, row_id, day, replace(name, name="title"), NestedField(4, "extra", LONG))
+    assert stream.ids() == [[1, 2, 3]]
 
 
 @pytest.mark.parametrize(

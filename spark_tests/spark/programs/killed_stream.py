@@ -1,9 +1,10 @@
-"""A streaming query that is killed: writes files of rows to a table, one a batch, until the end.
+"""A streaming query that is killed: it fills a table from files of rows, or from another table.
 
-    killed_stream.py DIRECTORY [upsert]
+    killed_stream.py DIRECTORY append|upsert|follow MASTER
 
-`feed` holds the files, `db/t` is the table, `checkpoint` the query's. It prints one line when the
-query has started, and ends when all files are written.
+`feed` holds the files, one a batch, or `db/feed` is the table that is followed; `db/t` is the table
+that is filled, `checkpoint` the query's. It prints one line when the query has started, and ends
+when all is written.
 """
 
 from __future__ import annotations
@@ -11,19 +12,20 @@ from __future__ import annotations
 import sys
 from pathlib import Path
 
-from pyspark.sql import SparkSession
+from pyspark.sql import DataFrame, SparkSession
 
 
-def main(directory: Path, operation: str) -> None:
+def main(directory: Path, operation: str, master: str) -> None:
     spark = (
-        SparkSession.builder.master("local[2]")
+        SparkSession.builder.master(master)
         .config("spark.ui.enabled", "false")
         .config("spark.log.level", "OFF")
         .config("spark.sql.shuffle.partitions", "2")
+        .config("spark.task.maxFailures", "100")
+        .config("spark.deploy.maxExecutorRetries", "-1")
         .getOrCreate()
     )
-    rows = spark.readStream.schema("id long, version long").option("maxFilesPerTrigger", "1")
-    writer = rows.json(str(directory / "feed")).writeStream.format("icebergpy")
+    writer = rows(spark, directory, operation).writeStream.format("icebergpy")
     if operation == "upsert":
         writer = writer.option("write-operation", "upsert").option("upsert-keys", "id")
     query = (
@@ -36,5 +38,14 @@ def main(directory: Path, operation: str) -> None:
     spark.stop()
 
 
+def rows(spark: SparkSession, directory: Path, operation: str) -> DataFrame:
+    if operation == "follow":
+        source = spark.readStream.format("icebergpy").option("stream-from", "earliest")
+        source = source.option("streaming-max-files-per-micro-batch", "1")
+        return source.load(str(directory / "db" / "feed"))
+    source = spark.readStream.schema("id long, version long").option("maxFilesPerTrigger", "1")
+    return source.json(str(directory / "feed"))
+
+
 if __name__ == "__main__":
-    main(Path(sys.argv[1]), sys.argv[2] if len(sys.argv) > 2 else "append")
+    main(Path(sys.argv[1]), sys.argv[2], sys.argv[3])
