@@ -68,7 +68,9 @@ class IcebergDataSource(DataSource):
     def schema(self) -> StructType:
         """The columns of the load; settles its snapshot."""
         from icebergds.table.reading import check_read, chosen_columns
+        from icebergds.table.stream_options import check_stream_options
 
+        check_stream_options(self.options)
         options = parse_read_options(self.options)
         state, snapshot, schema = self._resolve(options)
         self._chose_columns = True

@@ -41,7 +41,7 @@ def plan_job(
     if overwrite:
         raise InvalidOptionError(
             f"option 'write-operation' = {str(change.operation)!r} changes single rows, which "
-            "needs mode('append'), not mode('overwrite')"
+            "needs mode('append') and outputMode('append'), not 'overwrite' or 'complete'"
         )
     if change.operation in BY_KEY:
         return prepare_key_change(parsed, change, incoming, columns)

@@ -58,7 +58,9 @@ def prepare_key_change(
     require_delete_files(state, by_key=True)
     ordered = _order_column(change, incoming)
     kinds = (change.row_kind_column or "").lower()
-    control = {name for name in incoming.names if name.lower() == kinds}
+    # A table may have a column of this name, which is written as others are.
+    is_stored = state.metadata.schema().find_id(kinds, False) is not None
+    control = {name for name in incoming.names if name.lower() == kinds and not is_stored}
     if options.merge_schema:
         state = with_merged_schema(operations, state, _without(columns, control))
     schema = state.metadata.schema()

@@ -60,6 +60,16 @@ class StreamOptions:
     max_rows: int | None = None
 
 
+def check_stream_options(options: Mapping[str, str]) -> None:
+    """Checks options of streams where there are any, long before a query starts.
+
+    Raises:
+        InvalidOptionError: as `split_stream_options` does.
+    """
+    if any(name.lower() in STREAM_OPTIONS for name in options):
+        split_stream_options(options)
+
+
 def split_stream_options(options: Mapping[str, str]) -> tuple[StreamOptions, dict[str, str]]:
     """The options of the stream, and the others: which table, which columns, which rows.
 

@@ -36,12 +36,14 @@ class StreamOffset:
         snapshot_id: of the last snapshot that was read, in whole or in part; None: of none.
         position: how many of its files were read; None: all.
         is_whole: whether its files are all that it has, or those that it added.
+        row_filter: what the files that `position` counts were chosen by; None with it.
     """
 
     table_uuid: str | None
     snapshot_id: int | None
     position: int | None = None
     is_whole: bool = False
+    row_filter: str | None = None
 
     def to_json(self) -> dict[str, Any]:
         """As Spark keeps it in the checkpoint."""
@@ -50,6 +52,7 @@ class StreamOffset:
             "snapshot-id": self.snapshot_id,
             "position": self.position,
             "whole-snapshot": self.is_whole,
+            "filter": self.row_filter,
         }
 
     @staticmethod
@@ -61,7 +64,11 @@ class StreamOffset:
         """
         try:
             return StreamOffset(
-                obj["table-uuid"], obj["snapshot-id"], obj["position"], obj["whole-snapshot"]
+                obj["table-uuid"],
+                obj["snapshot-id"],
+                obj["position"],
+                obj["whole-snapshot"],
+                obj["filter"],
             )
         except (KeyError, TypeError):
             raise InvalidOptionError(
@@ -122,11 +129,16 @@ class TableStream:
             return self._done(start)
         if options.start_ms is not None:
             return self._done(range_since(state.metadata, options.start_ms, head, state.name).start)
-        if options.start == "earliest" or head is None:
+        if head is None:
             return self._done(None)
         if options.start == "now":
             return self._done(head)
-        return StreamOffset(state.metadata.table_uuid, head.snapshot_id, 0, True)
+        oldest = lineage(state.metadata, head)[-1]
+        if options.start == "snapshot":
+            return self._within(head, 0, is_whole=True)
+        if oldest.parent_snapshot_id is None:
+            return self._done(None)
+        return self._within(oldest, 0, is_whole=True)
 
     def next(self, start: StreamOffset, limits: Limits) -> StreamOffset:
         """How far the next micro-batch reads; `start` itself where there is nothing new.
@@ -154,9 +166,7 @@ class TableStream:
             for at in range(step.first, len(found)):
                 more = found[at].entry.data_file.record_count
                 if files and self._is_over(limits, files + 1, rows + more):
-                    return StreamOffset(
-                        start.table_uuid, step.snapshot.snapshot_id, at, step.is_whole
-                    )
+                    return self._within(step.snapshot, at, is_whole=step.is_whole)
                 files, rows = files + 1, rows + more
         return self._done(head)
 
@@ -189,6 +199,13 @@ class TableStream:
 
     def _steps(self, start: StreamOffset, last: Snapshot) -> Iterator[_Step]:
         metadata, name = self.state.metadata, self.state.name
+        if start.position is not None and start.row_filter != str(self.plan.row_filter):
+            raise InvalidOptionError(
+                f"table {name}: the stream has read a part of snapshot {start.snapshot_id} with "
+                f"the filter {start.row_filter}, and goes on with {self.plan.row_filter}, which "
+                "chooses other files of it; start the query with the filter that it had until the "
+                "snapshot is read, or with a new checkpoint"
+            )
         if start.snapshot_id is None:
             history = snapshots_between(metadata, None, last, name)
             if history.snapshots and history.snapshots[0].parent_snapshot_id is not None:
@@ -246,6 +263,10 @@ class TableStream:
         snapshot_id = None if snapshot is None else snapshot.snapshot_id
         return StreamOffset(self.state.metadata.table_uuid, snapshot_id)
 
+    def _within(self, snapshot: Snapshot, position: int, *, is_whole: bool) -> StreamOffset:
+        uuid, row_filter = self.state.metadata.table_uuid, str(self.plan.row_filter)
+        return StreamOffset(uuid, snapshot.snapshot_id, position, is_whole, row_filter)
+
     def _before(self, step: _Step, start: StreamOffset) -> StreamOffset:
         parent_id = step.snapshot.parent_snapshot_id
         return StreamOffset(start.table_uuid, parent_id)
@@ -257,10 +278,15 @@ class TableStream:
     def _has_expired(self, start: StreamOffset) -> bool:
         """Whether what comes next is not known any more, and the stream goes on with the newest."""
         self._refuse_other_table(start)
-        if not self.options.goes_on:
+        if not self.options.goes_on or start.snapshot_id is None:
             return False
-        known = {snapshot.snapshot_id for snapshot in lineage(self.state.metadata, self.head)}
-        return start.snapshot_id is not None and start.snapshot_id not in known
+        metadata = self.state.metadata
+        known = lineage(metadata, self.head)
+        if any(snapshot.snapshot_id == start.snapshot_id for snapshot in known):
+            return False
+        # A snapshot that is there, beside a history that is whole, was rolled back.
+        is_whole = bool(known) and known[-1].parent_snapshot_id is None
+        return metadata.snapshot_by_id(start.snapshot_id) is None or not is_whole
 
     def _refuse_other_table(self, start: StreamOffset) -> None:
         found = self.state.metadata.table_uuid
@@ -272,9 +298,10 @@ class TableStream:
             )
 
     def _expired(self, start: StreamOffset) -> NoSuchSnapshotError:
+        read = "the beginning" if start.snapshot_id is None else f"snapshot {start.snapshot_id}"
         return NoSuchSnapshotError(
-            f"table {self.state.name}: snapshot {start.snapshot_id}, up to which the stream has "
-            f"read, or one after it has expired; {self._known()}. To go on with what is committed "
+            f"table {self.state.name}: {read}, up to which the stream has read, or a snapshot "
+            f"after it has expired; {self._known()}. To go on with what is committed "
             "from now on, set option('stream-on-expired', 'latest'); to read the table anew, "
             "start with a new checkpoint"
         )

@@ -336,7 +336,8 @@ class Table:
 
         Args:
             row_kind_column: the column that says what a row does: `+I`, `-U`, `+U` or `-D`, or
-                insert, update_before, update_after or delete. It is not written.
+                insert, update_before, update_after or delete. It is written only where the table
+                has a column of its name.
             order_by: the column that says which of the rows of a key is later; by default the
                 order of the frame, which one task then writes alone.
 

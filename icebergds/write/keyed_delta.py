@@ -92,7 +92,8 @@ def plan_keyed_delta(
 
     Args:
         write: of the table's rows; its matching is one of the incoming columns but the row kind,
-            or, in mode `delete`, where only keys are read, any of the table's.
+            where the table has no column of its name, or, in mode `delete`, where only keys are
+            read, any of the table's.
         incoming: the columns of the rows that will come.
 
     Raises:
@@ -199,6 +200,8 @@ class _Changes:
         self._plan = plan
         self._log = log
         self._matching = plan.write.matching
+        kinds, schema = plan.row_kind_column, plan.write.schema
+        self._stores_kinds = kinds is not None and schema.find_id(kinds, False) is not None
         self._seen = 0
         self.counts = {"inserted": 0, "updated": 0, "deleted": 0}
 
@@ -215,7 +218,8 @@ class _Changes:
         if self._plan.row_kind_column is not None:
             at = _kind_index(batch.schema, self._plan.row_kind_column)
             kinds = parse_row_kinds(batch.column(at), self._plan.row_kind_column)
-            batch = batch.remove_column(at)
+            if not self._stores_kinds:
+                batch = batch.remove_column(at)
             is_written = (kinds == RowKind.INSERT) | (kinds == RowKind.UPDATE_AFTER)
             is_old = kinds != RowKind.INSERT
             self._count(kinds)

@@ -319,7 +319,8 @@ def _plan_type(incoming: pa.DataType, wanted: IcebergType, place: _Place) -> _Re
             return _ScalarReader(wanted, target, place)
     raise InvalidDataError(
         f"{place} is of type {wanted}, which does not hold every value of the incoming type "
-        f"{incoming}; cast the incoming column to {wanted}"
+        f"{incoming}; cast the incoming column to {wanted}, or widen the table's where types can "
+        "be: option('merge-schema', 'true')"
     )
 
 

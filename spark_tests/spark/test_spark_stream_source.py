@@ -161,6 +161,16 @@ def test_options_that_no_stream_can_have(
     assert said in message_of(run)
 
 
+@pytest.mark.parametrize("value", ["2024-01-01", "1.7e12", ""])
+def test_malformed_options_are_refused_by_the_load(
+    spark: SparkSession, tmp_path: Path, value: str
+) -> None:
+    table = people(tmp_path, count=2)
+    message = message_of(lambda: stream(spark, table, stream_from_timestamp=value))
+    assert "option 'stream-from-timestamp'" in message
+    assert "expected a whole number" in message
+
+
 def test_options_of_streams_are_refused_elsewhere(spark: SparkSession, tmp_path: Path) -> None:
     table = people(tmp_path, count=2)
     df = load(spark, table.location(), **{"stream-from": "now"})

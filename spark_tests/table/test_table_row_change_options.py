@@ -60,7 +60,6 @@ def test_internal_options_are_not_suggested() -> None:
     "options",
     [
         {"upsert_keys": "id"},
-        {"write_id": "me"},
         {"conflict_filter": "a = 1", "write_operation": "upsert"},
         {"row_kind_column": "op", "write_operation": "upsert"},
         {"upsert_order_by": "at", "write_operation": "delete"},

@@ -224,6 +224,52 @@ def test_checkpoint_of_another_table_is_refused(table: Table, tmp_path: Path) ->
         StreamOffset.from_json({"offset": 1})
 
 
+@pytest.mark.parametrize("start", ["snapshot", "earliest"])
+def test_part_of_a_snapshot_is_read_with_the_filter_it_began_with(
+    tmp_path: Path, start: str
+) -> None:
+    """Another filter would count other files."""
+    table = new_table(tmp_path, partition_by="day")
+    table.append(pa.concat_tables([rows(day, day=day) for day in range(4)]))
+    options = {"stream_from": start, "streaming_max_files_per_micro_batch": "2"}
+    stream = Stream(table, filter="day <> 0", **options)
+    first = stream.batch() or []
+    other = Stream(table, **options)
+    other.offset = stream.offset
+    with pytest.raises(InvalidOptionError, match="start the query with the filter that it had"):
+        other.batch()
+    second = stream.batch() or []
+    assert sorted(row["id"] for row in first + second) == [1, 2, 3]
+    other.offset = stream.offset
+    table.append(rows(9))
+    assert other.ids() == [[9]]
+
+
+def test_expired_beginnings_are_read_as_rows(table: Table) -> None:
+    for number in (4, 5):
+        table.append(rows(number))
+    known = table.snapshots()[-2:]
+    gone = tuple(s.snapshot_id for s in table.snapshots() if s not in known)
+    change(table, RemoveSnapshots(gone))
+    limit = {"streaming_max_files_per_micro_batch": "100"}
+    assert Stream(table, stream_from="earliest", **limit).ids() == [[1, 2, 3, 4, 5]]
+    feed = Stream(table, stream_from="earliest", read_change_feed="true").batch() or []
+    assert sorted((row["id"], row["_change_ordinal"]) for row in feed) == [
+        *((number, 0) for number in (1, 2, 3, 4)),
+        (5, 1),
+    ]
+
+
+def test_rollback_is_no_expiry(table: Table) -> None:
+    stream = Stream(table, stream_on_expired="latest")
+    assert stream.ids() == [[1, 2, 3]]
+    first = table.snapshots()[0].snapshot_id
+    change(table, SetSnapshotRef("main", SnapshotRef(first, RefType.BRANCH)))
+    table.append(rows(5))
+    with pytest.raises(InvalidOptionError, match="new checkpoint"):
+        stream.batch()
+
+
 def evolve(table: Table, *fields: NestedField) -> None:
     change(table, AddSchema(Schema(fields)), SetCurrentSchema(LAST_ADDED))
 
