@@ -38,11 +38,28 @@ def write_frame(
         zoned = {**_session_zone(df.sparkSession), **options}
         if not takes_whole_files(address, state, condition, zoned):
             given = {name: value for name, value in options.items() if name != "overwrite-filter"}
-            target = _target(address, state, "overwrite", given, df.sparkSession)
-            _row_level("overwrite").overwrite_rows(target, df, condition)
+            overwrite_rows(address, state, df, condition, given)
             return
     frames = importlib.import_module("icebergds.spark.frames")
     frames.write_frame(df, address, state, options, overwrite=overwrite)
+
+
+def overwrite_rows(
+    address: TableAddress,
+    state: TableState,
+    df: Rows | DataFrame,
+    condition: str | Column,
+    options: Mapping[str, str],
+) -> None:
+    """As `Table.overwrite` where Spark finds the rows of the condition."""
+    if isinstance(df, Rows):
+        raise InvalidOptionError(
+            f"overwrite_filter is a {type(condition).__name__}, for which the rows must be a "
+            "DataFrame of Spark; give it as SQL text for rows of Arrow"
+        )
+    _require_frame(df)
+    target = _target(address, state, "overwrite", options, df.sparkSession)
+    _row_level("overwrite").overwrite_rows(target, df, condition)
 
 
 def delete_rows(

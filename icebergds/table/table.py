@@ -31,6 +31,7 @@ from icebergds.table.statements import (
     begin_merge,
     change_by_key,
     delete_rows,
+    overwrite_rows,
     update_rows,
     write_frame,
 )
@@ -135,7 +136,7 @@ class Table:
     def overwrite(
         self,
         df: Rows | DataFrame,
-        overwrite_filter: str | None = None,
+        overwrite_filter: str | Column | None = None,
         *,
         branch: str | None = None,
         snapshot_properties: Mapping[str, str] | None = None,
@@ -144,8 +145,9 @@ class Table:
         """Replaces all rows, or those of a filter, in one commit.
 
         Args:
-            overwrite_filter: a Spark SQL condition. Where it takes only some rows of a file, Spark
-                finds them, and they go as those of `delete` do; without Spark nothing is written.
+            overwrite_filter: a condition, as Spark SQL or as a column. Where it takes only some
+                rows of a file, Spark finds them, and they go as those of `delete` do; without
+                Spark nothing is written.
 
         Other arguments and errors are those of `append`.
 
@@ -153,8 +155,13 @@ class Table:
             ValidationError: others changed what is replaced (option `isolation-level`), or `df` is
                 no DataFrame of Spark, and the filter takes only some rows of a file.
         """
-        named = {"branch": branch, "overwrite-filter": overwrite_filter}
-        self._write(df, True, write_arguments(options, snapshot_properties, **named))
+        if overwrite_filter is None or isinstance(overwrite_filter, str):
+            named = {"branch": branch, "overwrite-filter": overwrite_filter}
+            self._write(df, True, write_arguments(options, snapshot_properties, **named))
+            return
+        given = write_arguments(options, snapshot_properties, branch=branch)
+        overwrite_rows(self._address, self._current(), df, overwrite_filter, given)
+        self.refresh()
 
     def dynamic_partition_overwrite(
         self,

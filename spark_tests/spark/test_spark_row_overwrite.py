@@ -23,7 +23,12 @@ from spark_changes import (
     rows_of,
 )
 
-from icebergds.errors import InvalidDataError, InvalidFilterError, ValidationError
+from icebergds.errors import (
+    InvalidDataError,
+    InvalidFilterError,
+    InvalidOptionError,
+    ValidationError,
+)
 
 pytestmark = pytest.mark.spark
 
@@ -47,6 +52,25 @@ def test_filter_that_only_spark_understands(spark: SparkSession, tmp_path: Path)
     table = people(tmp_path)
     table.overwrite(spark.createDataFrame([(100, 1, "x")], NEW), "substring(name, 2) = '7'")
     assert ids_of(table) == [i for i in range(12) if i != 7] + [100]
+
+
+def test_filter_may_be_a_column(spark: SparkSession, tmp_path: Path) -> None:
+    table = people(tmp_path)
+    new = spark.createDataFrame([(100, 1, "x")], NEW)
+    table.overwrite(new, (f.col("id") > 2) & f.col("name").endswith("7"))
+    assert ids_of(table) == [i for i in range(12) if i != 7] + [100]
+    table.overwrite(new, f.col("part") == 1)
+    assert ids_of(table) == [0, 2, 3, 5, 6, 8, 9, 11, 100]
+    with pytest.raises(InvalidOptionError, match="rows must be a DataFrame of Spark"):
+        table.overwrite(arrow([person(1)]), f.col("id") == 1)
+    with pytest.raises(InvalidOptionError, match="expected SQL as text, or a Column"):
+        table.overwrite(new, 5)  # type: ignore[arg-type]
+
+
+def test_filter_of_a_table_without_rows(spark: SparkSession, tmp_path: Path) -> None:
+    table = people(tmp_path, count=0)
+    table.overwrite(spark.createDataFrame([(100, 1, "x")], NEW), f.col("id") == 1)
+    assert ids_of(table) == [100]
 
 
 def test_new_rows_lack_columns_and_order_them_as_they_like(

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from pyspark.sql import DataFrame
+from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as f
 
 from icebergds.errors import InvalidDataError, InvalidOptionError
@@ -14,7 +14,7 @@ from icebergds.table.row_counts import RowCounts
 _CONTROL_COLUMNS = {FILE, POS, WRITE, ROW_ID, LAST_UPDATED}
 
 
-def overwrite_rows(target: Target, df: DataFrame, condition: str) -> RowCounts:
+def overwrite_rows(target: Target, df: DataFrame, condition: str | Column) -> RowCounts:
     """Deletes the rows for which a condition is true, and adds those of a DataFrame, in one commit.
 
     Rows go as the table's `write.delete.mode` says.
