@@ -31,7 +31,7 @@ def spare_archives() -> None:
     """
     for path, finder in list(sys.path_importer_cache.items()):
         if isinstance(finder, zipimporter) and _is_of_spark(finder):
-            del sys.path_importer_cache[path]
+            sys.path_importer_cache.pop(path, None)
 
 
 def _is_of_spark(finder: zipimporter) -> bool:
