@@ -27,7 +27,7 @@ def halting(spark: SparkSession, *, error: str = "raise RuntimeError('halted')")
     def fail_late(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         for batch in batches:
             if batch.column("id").to_pylist() != [0]:
-                time.sleep(3)
+                time.sleep(1)
                 exec(error)
             yield batch
 
@@ -59,7 +59,7 @@ def test_an_error_of_ours_in_a_task_is_raised_as_what_it_is(
 def test_changes_of_a_statement_that_fails_go(spark: SparkSession, tmp_path: Path) -> None:
     table = people(tmp_path)
     before = files_on_disk(Path(table.location()))
-    slow = f.udf(lambda part: time.sleep(3) or 1 // part, "int")  # type: ignore[func-returns-value]
+    slow = f.udf(lambda part: time.sleep(1) or 1 // part, "int")  # type: ignore[func-returns-value]
     with pytest.raises(PySparkException, match="ZeroDivisionError"):
         table.update({"part": slow("part")}, f.col("id") >= 0, spark=spark)
     assert files_on_disk(Path(table.location())) == before
