@@ -5,11 +5,12 @@ from __future__ import annotations
 import time
 from collections.abc import Iterator
 from pathlib import Path
+from threading import Thread
 
 import pyarrow as pa
 import pytest
 from pyspark.errors import PySparkException
-from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import SparkSession
 from pyspark.sql import functions as f
 from spark_changes import people
 from spark_reads import ids, load
@@ -21,17 +22,38 @@ from icebergds.errors import InvalidDataError
 pytestmark = pytest.mark.spark
 
 
-def halting(spark: SparkSession, *, error: str = "raise RuntimeError('halted')") -> DataFrame:
-    """Rows of two tasks; the second one fails when the first one has long finished."""
+def append_halting(
+    spark: SparkSession, path: Path, *, error: str = "raise RuntimeError('halted')"
+) -> None:
+    """Appends the rows of two tasks; the second one fails once the first one is through."""
+    through = path.parent / "through"
 
     def fail_late(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         for batch in batches:
             if batch.column("id").to_pylist() != [0]:
-                time.sleep(1)
+                while not through.exists():
+                    time.sleep(0.05)
                 exec(error)
             yield batch
 
-    return spark.range(0, 2, 1, 2).mapInArrow(fail_late, "id long")
+    def first_is_through() -> bool:
+        tracker = spark.sparkContext.statusTracker()
+        stages = [tracker.getStageInfo(stage) for stage in tracker.getActiveStageIds()]
+        return any(stage is not None and stage.numCompletedTasks == 1 for stage in stages)
+
+    def tell() -> None:
+        deadline = time.monotonic() + 60
+        while not first_is_through() and time.monotonic() < deadline:
+            time.sleep(0.05)
+        through.touch()
+
+    teller = Thread(target=tell)
+    teller.start()
+    try:
+        rows = spark.range(0, 2, 1, 2).mapInArrow(fail_late, "id long")
+        load_table(path).append(rows)
+    finally:
+        teller.join()
 
 
 def test_files_of_finished_tasks_go_when_another_one_fails(
@@ -40,7 +62,7 @@ def test_files_of_finished_tasks_go_when_another_one_fails(
     path = create(spark.range(3), tmp_path / "t")
     before = files_on_disk(path)
     with pytest.raises(PySparkException, match="halted"):
-        load_table(path).append(halting(spark))
+        append_halting(spark, path)
     assert files_on_disk(path) == before
     assert ids(load(spark, path)) == [0, 1, 2]
 
@@ -52,16 +74,16 @@ def test_an_error_of_ours_in_a_task_is_raised_as_what_it_is(
     before = files_on_disk(path)
     error = "from icebergds.errors import InvalidDataError; raise InvalidDataError('no such row')"
     with pytest.raises(InvalidDataError, match="no such row"):
-        load_table(path).append(halting(spark, error=error))
+        append_halting(spark, path, error=error)
     assert files_on_disk(path) == before
 
 
-def test_changes_of_a_statement_that_fails_go(spark: SparkSession, tmp_path: Path) -> None:
+def test_a_statement_that_fails_leaves_no_file(spark: SparkSession, tmp_path: Path) -> None:
     table = people(tmp_path)
     before = files_on_disk(Path(table.location()))
-    slow = f.udf(lambda part: time.sleep(1) or 1 // part, "int")  # type: ignore[func-returns-value]
+    inverse = f.udf(lambda part: 1 // part, "int")
     with pytest.raises(PySparkException, match="ZeroDivisionError"):
-        table.update({"part": slow("part")}, f.col("id") >= 0, spark=spark)
+        table.update({"part": inverse("part")}, f.col("id") >= 0, spark=spark)
     assert files_on_disk(Path(table.location())) == before
 
 
