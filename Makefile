@@ -4,6 +4,9 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 SPARK41 := .venv-spark41
+# Each worker has a Spark session of its own: about 3 GB.
+WORKERS ?= 2
+PYTEST := -m pytest --numprocesses $(WORKERS) --dist loadfile
 
 export PYSPARK_PYTHON = $(CURDIR)/$(BIN)/python
 export ICEBERGDS_JAVA_PYTHON = $(CURDIR)/$(SPARK41)/bin/python
@@ -17,15 +20,15 @@ cdc: $(VENV)/.installed
 	$(BIN)/python examples/cdc.py
 
 test: $(VENV)/.installed
-	$(BIN)/python -m pytest -m "not interop"
+	$(BIN)/python $(PYTEST) -m "not interop"
 
 interop: $(VENV)/.installed $(SPARK41)/.installed
-	. .ci/java_oracle.sh && $(BIN)/python -m pytest -m interop
+	. .ci/java_oracle.sh && $(BIN)/python $(PYTEST) -m interop
 
 # What takes long and holds or fails on every Spark alike is left out.
 test-spark41: $(SPARK41)/.installed
 	PYSPARK_PYTHON=$(CURDIR)/$(SPARK41)/bin/python \
-		$(SPARK41)/bin/python -m pytest spark_tests/spark \
+		$(SPARK41)/bin/python $(PYTEST) spark_tests/spark \
 		--ignore spark_tests/spark/test_spark_row_changes.py \
 		--ignore spark_tests/spark/test_spark_row_overwrite.py \
 		--ignore spark_tests/spark/test_spark_races.py \
@@ -68,5 +71,6 @@ $(VENV)/.installed: pyproject.toml
 $(SPARK41)/.installed: pyproject.toml
 	$(PYTHON) -m venv $(SPARK41)
 	$(SPARK41)/bin/python -m pip install --quiet --upgrade pip
-	$(SPARK41)/bin/python -m pip install --quiet --editable . "pyspark[connect]==4.1.*" pytest hypothesis
+	$(SPARK41)/bin/python -m pip install --quiet --editable . "pyspark[connect]==4.1.*" \
+		pytest pytest-xdist hypothesis
 	touch $@

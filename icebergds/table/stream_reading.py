@@ -133,9 +133,9 @@ class TableStream:
             return self._done(None)
         if options.start == "now":
             return self._done(head)
-        oldest = lineage(state.metadata, head)[-1]
         if options.start == "snapshot":
             return self._within(head, 0, is_whole=True)
+        oldest = lineage(state.metadata, head)[-1]
         if oldest.parent_snapshot_id is None:
             return self._done(None)
         return self._within(oldest, 0, is_whole=True)

@@ -58,7 +58,6 @@ class KeyedDeltaPlan:
         keys: how keys are taken from incoming rows.
         delete_format: of delete files.
         delete_file_size: of delete files, in bytes, which end soon after they have reached it.
-        report_keys: whether tasks return the hashes of their keys.
     """
 
     write: WritePlan
@@ -71,7 +70,6 @@ class KeyedDeltaPlan:
     keys: KeyPlan
     delete_format: FileFormat
     delete_file_size: int
-    report_keys: bool
 
 
 def plan_keyed_delta(
@@ -86,7 +84,6 @@ def plan_keyed_delta(
     key_limit: int = DEFAULT_KEY_LIMIT,
     delete_format: FileFormat = FileFormat.PARQUET,
     delete_file_size: int = DELETE_TARGET_FILE_SIZE_BYTES_DEFAULT,
-    report_keys: bool = True,
 ) -> KeyedDeltaPlan:
     """Plans the tasks of one change by key, on the driver; arguments as of `KeyedDeltaPlan`.
 
@@ -134,7 +131,6 @@ def plan_keyed_delta(
         keys=keys,
         delete_format=delete_format,
         delete_file_size=delete_file_size,
-        report_keys=report_keys,
     )
 
 
@@ -256,8 +252,7 @@ def _write_equality_deletes(
     num_keys = 0
     for keys in log.distinct():
         num_keys += len(keys)
-        if plan.report_keys:
-            hashes.append(plan.keys.hashes(keys.columns))
+        hashes.append(plan.keys.hashes(keys.columns))
         rows = plan.keys.delete_rows(keys.columns)
         writer.write(rows if keys.is_old.all() else rows.filter(pa.array(keys.is_old)))
     return writer.close(), KeyHashes.of(hashes), num_keys

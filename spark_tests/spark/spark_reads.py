@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import fcntl
 import json
 import os
 import pickle
 import subprocess
 import sys
+import tempfile
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from functools import reduce
 from pathlib import Path
 from typing import Any
@@ -82,20 +84,29 @@ def run_program(name: str, *arguments: str, directory: Path) -> dict[str, Any]:
     """
     package = Path(icebergds.__file__).parent
     path = [str(package / "spark" / "discovery"), str(package.parent)]
-    finished = subprocess.run(
-        [sys.executable, str(Path(__file__).parent / "programs" / name), *arguments],
-        cwd=directory,
-        env={
-            **os.environ,
-            "PYSPARK_PYTHON": sys.executable,
-            "PYTHONPATH": os.pathsep.join(path),
-            "JAVA_TOOL_OPTIONS": QUICK_JVM,
-        },
-        capture_output=True,
-        text=True,
-        timeout=300,
-        check=False,
-    )
+    with _connect_port() if name.startswith("connect_") else nullcontext():
+        finished = subprocess.run(
+            [sys.executable, str(Path(__file__).parent / "programs" / name), *arguments],
+            cwd=directory,
+            env={
+                **os.environ,
+                "PYSPARK_PYTHON": sys.executable,
+                "PYTHONPATH": os.pathsep.join(path),
+                "JAVA_TOOL_OPTIONS": QUICK_JVM,
+            },
+            capture_output=True,
+            text=True,
+            timeout=300,
+            check=False,
+        )
     assert finished.returncode == 0, finished.stderr[-4000:]
     seen: dict[str, Any] = json.loads(finished.stdout.splitlines()[-1])
     return seen
+
+
+@contextmanager
+def _connect_port() -> Iterator[None]:
+    """PySpark knows one port for a server of Spark Connect: other test processes wait for it."""
+    with Path(tempfile.gettempdir(), "icebergds-spark-connect.lock").open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        yield
