@@ -33,6 +33,7 @@ from icebergds.errors import (
     InvalidDataError,
     InvalidFilterError,
     InvalidOptionError,
+    MissingFileError,
     ValidationError,
 )
 from icebergds.spec.types import INT, LONG, STRING, NestedField, StructType
@@ -161,6 +162,18 @@ def test_row_that_two_rows_change_is_an_error(
     none = table.merge(source, ["id"]).when_matched_delete("source.name = 'z'")
     assert none.when_not_matched_insert_all().execute() == RowCounts()
     assert ids_of(table) == list(range(12))
+
+
+def test_an_error_of_ours_in_the_source_is_raised_as_what_it_is(
+    spark: SparkSession, tmp_path: Path
+) -> None:
+    table, other = people(tmp_path / "target"), people(tmp_path / "source")
+    lost = next(Path(other.location()).rglob("*.parquet"))
+    lost.unlink()
+    source = spark.read.format("icebergpy").load(other.location())
+    merge = table.merge(source, "target.part = source.part AND target.id = source.id")
+    message = leaves_as_it_was(table, merge.when_matched_delete().execute, MissingFileError)
+    assert lost.name in message
 
 
 @pytest.mark.parametrize("mode", [MERGE_ON_READ, COPY_ON_WRITE])

@@ -13,6 +13,7 @@ from pyspark.sql import functions as f
 
 from icebergds.errors import InvalidDataError, InvalidFilterError, InvalidOptionError
 from icebergds.expr.names import quote_name, resolve, split_name
+from icebergds.spark.raised import own_errors
 from icebergds.spark.row_level.assignments import plan_assignments
 from icebergds.spark.row_level.conditions import (
     as_column,
@@ -164,11 +165,10 @@ class _Merge:
             self._check_side(clause, empty)
         conditions = [self._condition(checked, clause) for clause in self.clauses]
         written = self._written(checked)
-        row_filter, source = match_filter(
-            Sides(self.target, self.source, self.source_alias, self.target_alias),
-            on,
-            [clause.condition for clause in self.clauses if clause.rows == BY_SOURCE],
-        )
+        sides = Sides(self.target, self.source, self.source_alias, self.target_alias)
+        by_source = [clause.condition for clause in self.clauses if clause.rows == BY_SOURCE]
+        with own_errors():
+            row_filter, source = match_filter(sides, on, by_source)
         writes = [at for at, clause in enumerate(self.clauses) if clause.action != DELETE]
         rows = self.target.rows(self._needed(on), row_filter, with_ids=bool(writes))
         merge = replace(self, source=source)
