@@ -233,7 +233,7 @@ def test_what_contradicts_itself_is_refused(members: dict[str, Any], message: st
 @pytest.mark.parametrize(
     "data",
     [b"", b"{", b"amp;", b"\xff\xfe\xfd", gzip.compress(b"{}")[:-5], gzip.compress(b"{")],
-    ids=repr,
+    ids=["empty", "half", "no JSON", "no UTF-8", "half a gzip", "gzip of a half"],
 )
 def test_damaged_files_are_named(data: bytes) -> None:
     with pytest.raises(InvalidMetadataError, match=f"table metadata {SOURCE} is damaged"):
