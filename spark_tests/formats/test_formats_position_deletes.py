@@ -3,6 +3,7 @@ from __future__ import annotations
 import pickle
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
 import fastavro
 import numpy as np
@@ -21,7 +22,7 @@ from icebergds.formats.positions import PositionCollector, PositionSet
 from icebergds.io.fileio import FileIO
 from icebergds.spec.manifest import FileFormat
 
-_PATH_ID, _POS_ID = 2147483546, 2147483545
+_PATH_ID, _POS_ID, _ROW_ID = 2147483546, 2147483545, 2147483544
 Rows = Sequence[tuple[str, int]]
 
 # Stretches, so that both sparse and dense sets appear.
@@ -58,17 +59,15 @@ def _write(path: Path, rows: Rows, file_format: FileFormat, *, ids: bool = True)
             orc.write_table(table, path)
         case _:
             fields = [("file_path", "string", _PATH_ID), ("pos", "long", _POS_ID)]
-            schema = {
-                "type": "record",
-                "name": "file_position_delete",
-                "fields": [
-                    {"name": n, "type": t, **({"field-id": i} if ids else {})} for n, t, i in fields
-                ],
-            }
             records = [{"file_path": path, "pos": pos} for path, pos in rows]
             with path.open("wb") as out:
-                fastavro.writer(out, schema, records)
+                fastavro.writer(out, _record("file_position_delete", fields, ids=ids), records)
     return str(path)
+
+
+def _record(name: str, fields: Sequence[tuple[str, Any, int]], *, ids: bool = True) -> Any:
+    members = [{"name": n, "type": t, **({"field-id": i} if ids else {})} for n, t, i in fields]
+    return {"type": "record", "name": name, "fields": members}
 
 
 def _model(rows: Rows) -> dict[str, list[int]]:
@@ -179,6 +178,34 @@ def test_files_hold_positions_by_data_file(
     found = read_position_deletes(FileIO(), location, file_format, paths=wanted)
     expected = _model([row for row in rows if wanted is None or row[0] in wanted])
     assert _plain(found) == expected
+
+
+@pytest.mark.parametrize("file_format", [FileFormat.PARQUET, FileFormat.ORC, FileFormat.AVRO])
+def test_rows_beside_positions_are_read_over(tmp_path: Path, file_format: FileFormat) -> None:
+    """Older writers of format version 2 may store the deleted rows, whatever their columns."""
+    path = tmp_path / "deletes"
+    rows = [("a", 7), ("b", 3)]
+    stored = [{"pos": 100 + at, "file_path": "x"} for at in range(len(rows))]
+    if file_format is FileFormat.AVRO:
+        row = _record("row", [("pos", "long", 1), ("file_path", "string", 2)])
+        fields = [
+            ("file_path", "string", _PATH_ID),
+            ("pos", "long", _POS_ID),
+            ("row", row, _ROW_ID),
+        ]
+        records = [
+            {"file_path": p, "pos": n, "row": r} for (p, n), r in zip(rows, stored, strict=True)
+        ]
+        with path.open("wb") as out:
+            fastavro.writer(out, _record("file_position_delete", fields), records)
+    else:
+        table = _table(rows).append_column("row", pa.array(stored))
+        if file_format is FileFormat.PARQUET:
+            pq.write_table(table, path)
+        else:
+            orc.write_table(table, path)
+    found = read_position_deletes(FileIO(), str(path), file_format)
+    assert _plain(found) == _model(rows)
 
 
 def test_row_groups_of_other_data_files_are_not_read(tmp_path: Path) -> None:
