@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import uuid
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
@@ -178,7 +179,7 @@ def parse_write_options(
         snapshot_properties=_with_case(options, _SNAPSHOT_PROPERTY),
         creation=_creation(given, options) if parse(given, "create", boolean, False) else None,
         row_change=parse_row_change(given),
-        write_id=given.get("write-id"),
+        write_id=parse(given, "write-id", _write_id, None),
         transaction=_transaction(given),
     )
 
@@ -236,6 +237,14 @@ def _with_case(options: Mapping[str, str], prefix: str) -> dict[str, str]:
         for name, value in options.items()
         if name.lower().startswith(prefix)
     }
+
+
+def _write_id(text: str) -> str:
+    # It is part of the names of files: another write's would replace them.
+    try:
+        return str(uuid.UUID(text))
+    except ValueError:
+        raise ValueError("expected a UUID, a new one for each write; leave it out") from None
 
 
 def _file_format(text: str) -> FileFormat:

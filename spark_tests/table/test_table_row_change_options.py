@@ -45,8 +45,9 @@ def test_every_option_says_something() -> None:
         conflict_filter="a = 1",
         statement="merge",
     )
-    named = {"path": "/t", "write-operation": "upsert", "write-id": "me"}
-    assert parse_write_options(named).write_id == "me"
+    write_id = "6a5ab2bd-3c2c-4e5d-9f83-8c6dd5f0b0b4"
+    named = {"path": "/t", "write-operation": "upsert", "write-id": write_id}
+    assert parse_write_options(named).write_id == write_id
 
 
 def test_internal_options_are_not_suggested() -> None:
@@ -67,6 +68,8 @@ def test_internal_options_are_not_suggested() -> None:
         {"write_operation": "upsert", "overwrite_filter": "a = 1"},
         {"write_operation": "upsert", "create": "true"},
         {"write_operation": "rewrite", "read_snapshot_id": "x"},
+        {"write_id": "me"},
+        {"write_id": "../me"},
     ],
 )
 def test_options_that_do_not_go_together(options: dict[str, str]) -> None:
