@@ -19,11 +19,13 @@ from pathlib import Path
 import numpy as np
 import pyarrow as pa
 
+from icebergds.catalog.address import TableAddress
 from icebergds.commit.append import Append, FastAppend
 from icebergds.commit.operations import TableOperations
 from icebergds.commit.snapshot_commit import Action, commit_snapshot
-from icebergds.formats.arrow_transforms import apply_transform
-from icebergds.formats.murmur3 import hash_longs
+from icebergds.formats.arrow.murmur3 import hash_longs
+from icebergds.formats.arrow.transforms import apply_transform
+from icebergds.operations.write.arrow_rows import write_rows
 from icebergds.spec.manifest import DataFile, FileContent, FileFormat
 from icebergds.spec.partition import PartitionField, PartitionSpec
 from icebergds.spec.schema import Schema
@@ -39,10 +41,8 @@ from icebergds.spec.types import (
     NestedField,
     ScalarType,
 )
-from icebergds.spec.updates import AddSnapshot, SetSnapshotRef
-from icebergds.table.address import TableAddress
-from icebergds.table.rows import write_rows
-from icebergds.write.partitioning import plan_partitioning
+from icebergds.spec.updates.table_updates import AddSnapshot, SetSnapshotRef
+from icebergds.write.rows.partitioning import plan_partitioning
 
 _ROWS = 1_000_000
 _SNAPSHOTS = 1_000

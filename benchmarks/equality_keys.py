@@ -20,7 +20,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.acero as acero
 
-from icebergds.scan.key_set import EqualityKeySet, EqualityKeySetBuilder
+from icebergds.scan.read.key_set import EqualityKeySet, EqualityKeySetBuilder
 from icebergds.spec.types import INT, LONG, STRING, IcebergType, NestedField
 
 BATCH = 65_536

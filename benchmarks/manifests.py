@@ -22,9 +22,9 @@ from typing import Any
 import fastavro
 import numpy as np
 
-from icebergds.formats.manifest_columns import read_manifest_columns
-from icebergds.formats.manifest_encoder import write_manifest_columns
-from icebergds.formats.manifests import read_manifest, write_manifest
+from icebergds.formats.manifests.manifest import read_manifest, write_manifest
+from icebergds.formats.manifests.reader import read_manifest_columns
+from icebergds.formats.manifests.writer import write_manifest_columns
 from icebergds.io.fileio import FileIO
 from icebergds.spec.manifest import (
     DataFile,

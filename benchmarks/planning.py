@@ -21,11 +21,11 @@ import fastavro
 
 from icebergds.expr.bind import bind
 from icebergds.expr.sql import parse_filter
-from icebergds.formats.manifest_list import write_manifest_list
-from icebergds.formats.manifests import write_manifest
+from icebergds.formats.manifests.manifest import write_manifest
+from icebergds.formats.manifests.manifest_list import write_manifest_list
 from icebergds.io.fileio import FileIO
-from icebergds.scan.plan import plan_scan
-from icebergds.scan.splits import SplitOptions
+from icebergds.scan.plan.files import plan_scan
+from icebergds.scan.plan.splits import SplitOptions
 from icebergds.spec.manifest import (
     DataFile,
     FileContent,
@@ -67,11 +67,11 @@ def main() -> None:
     taken = []
     for _ in range(arguments.runs):
         started = time.perf_counter()
-        shares = plan_scan(
+        task_groups = plan_scan(
             FileIO(), metadata, metadata.snapshots[0], schema, condition, SplitOptions()
         )
         taken.append(time.perf_counter() - started)
-    files = sum(len(share.tasks) for share in shares)
+    files = sum(len(task_group.tasks) for task_group in task_groups)
     print(
         f"{arguments.files:,} files in {manifests} manifests, {arguments.stats_columns} columns of "
         f"statistics: {statistics.median(taken):.2f} s for {files:,} files, "

@@ -18,8 +18,8 @@ from pathlib import Path
 
 import fastavro
 
-from icebergds.formats.manifest_columns import read_manifest_columns
-from icebergds.formats.manifests import write_manifest
+from icebergds.formats.manifests.manifest import write_manifest
+from icebergds.formats.manifests.reader import read_manifest_columns
 from icebergds.io.fileio import FileIO
 from icebergds.spec.manifest import (
     DataFile,

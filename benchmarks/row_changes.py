@@ -28,9 +28,9 @@ from pyspark.sql import functions as f
 from write import source, start
 
 from icebergds import Table, load_table, register
-from icebergds.catalog.location_commits import location_operations
+from icebergds.catalog.filesystem.commits import location_operations
 from icebergds.spec.snapshot import RefType, SnapshotRef
-from icebergds.spec.updates import SetSnapshotRef
+from icebergds.spec.updates.table_updates import SetSnapshotRef
 
 os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
 _TABLE = "java.db.changed"

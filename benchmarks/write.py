@@ -24,8 +24,8 @@ from pathlib import Path
 from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as f
 
+from icebergds.api.load import load_table
 from icebergds.spark.registration import register
-from icebergds.table.loading import load_table
 
 os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
 FILES = 4

@@ -9,21 +9,21 @@ import importlib
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from icebergds.api.catalog import Catalog, load_catalog
+    from icebergds.api.load import load_table
+    from icebergds.api.table import Table
     from icebergds.errors import IcebergError
     from icebergds.spark.registration import register
     from icebergds.spec.partition import PartitionField, PartitionSpec
     from icebergds.spec.schema import Schema
     from icebergds.spec.sort import SortField, SortOrder
     from icebergds.spec.types import NestedField
-    from icebergds.table.catalog import Catalog, load_catalog
-    from icebergds.table.loading import load_table
-    from icebergds.table.table import Table
 
 __version__ = "0.1.0"
 
 # Every Python worker of Spark imports this package: what it does not use must cost it nothing.
 _HOMES = {
-    "Catalog": "icebergds.table.catalog",
+    "Catalog": "icebergds.api.catalog",
     "IcebergError": "icebergds.errors",
     "NestedField": "icebergds.spec.types",
     "PartitionField": "icebergds.spec.partition",
@@ -31,9 +31,9 @@ _HOMES = {
     "Schema": "icebergds.spec.schema",
     "SortField": "icebergds.spec.sort",
     "SortOrder": "icebergds.spec.sort",
-    "Table": "icebergds.table.table",
-    "load_catalog": "icebergds.table.catalog",
-    "load_table": "icebergds.table.loading",
+    "Table": "icebergds.api.table",
+    "load_catalog": "icebergds.api.catalog",
+    "load_table": "icebergds.api.load",
     "register": "icebergds.spark.registration",
 }
 

@@ -7,7 +7,7 @@ from typing import Protocol, TypeAlias
 
 from icebergds.commit.operations import TableOperations, TableState
 from icebergds.io.fileio import FileIO
-from icebergds.spec.updates import TableUpdate
+from icebergds.spec.updates.table_updates import TableUpdate
 
 Identifier: TypeAlias = tuple[str, ...]
 """Namespace and name of a table, or a namespace."""

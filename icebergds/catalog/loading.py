@@ -8,7 +8,7 @@ from importlib.util import find_spec
 
 from icebergds.catalog.base import Catalog
 from icebergds.catalog.config import catalog_properties
-from icebergds.catalog.filesystem import file_system_catalog
+from icebergds.catalog.filesystem.catalog import file_system_catalog
 from icebergds.errors import InvalidOptionError
 from icebergds.io.fileio import FileIO
 
@@ -57,7 +57,7 @@ def _sql_catalog(name: str, properties: Mapping[str, str], io: FileIO) -> Catalo
             f"catalog {name} is an SQL catalog, which needs SQLAlchemy: pip install "
             "'icebergds[sql]', or 'icebergds[sql-postgres]' for PostgreSQL"
         )
-    from icebergds.catalog.sql import sql_catalog
+    from icebergds.catalog.sql.catalog import sql_catalog
 
     return sql_catalog(name, properties, io)
 

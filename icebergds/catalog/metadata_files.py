@@ -13,7 +13,7 @@ import re
 from icebergds.commit.operations import TableState
 from icebergds.errors import InvalidMetadataError, MissingFileError, NoSuchTableError
 from icebergds.io.fileio import FileIO
-from icebergds.spec.metadata_json import parse_metadata
+from icebergds.spec.json.metadata import parse_metadata
 
 VERSION_HINT = "version-hint.text"
 

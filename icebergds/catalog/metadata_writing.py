@@ -10,8 +10,8 @@ import uuid
 from icebergds.catalog.metadata_files import metadata_directory, own_version
 from icebergds.errors import IcebergError, InvalidOptionError
 from icebergds.io.fileio import FileIO
+from icebergds.spec.json.metadata import serialise_metadata
 from icebergds.spec.metadata import TableMetadata
-from icebergds.spec.metadata_json import serialise_metadata
 from icebergds.spec.table_properties import (
     METADATA_COMPRESSION,
     METADATA_COMPRESSION_DEFAULT,

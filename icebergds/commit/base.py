@@ -7,8 +7,8 @@ from dataclasses import dataclass, replace
 
 from icebergds.commit.operations import TableState
 from icebergds.errors import InvalidDataError, InvalidOptionError, UnsupportedFeatureError
-from icebergds.formats.manifest_columns import read_manifest_columns
-from icebergds.formats.manifest_list import read_snapshot_manifests
+from icebergds.formats.manifests.manifest_list import read_snapshot_manifests
+from icebergds.formats.manifests.reader import read_manifest_columns
 from icebergds.io.fileio import FileIO
 from icebergds.spec.manifest import ManifestContent, ManifestEntryStatus, ManifestFile
 from icebergds.spec.metadata import TableMetadata

@@ -14,7 +14,7 @@ from icebergds.commit.base import CommitBase
 from icebergds.commit.partition_selection import PartitionSelection, partitions_of
 from icebergds.commit.selection import Mask
 from icebergds.errors import ValidationError
-from icebergds.formats.manifest_columns import EntryColumns
+from icebergds.formats.manifests.reader import EntryColumns
 from icebergds.spec.manifest import DataFile, ManifestFile
 
 FileKey: TypeAlias = tuple[str, int | None]

@@ -16,7 +16,7 @@ from icebergds.commit.base import CommitBase
 from icebergds.commit.new_manifests import write_entries
 from icebergds.commit.selection import Selection, read_columns
 from icebergds.commit.workspace import Workspace
-from icebergds.formats.manifests import read_manifest
+from icebergds.formats.manifests.manifest import read_manifest
 from icebergds.spec.manifest import DataFile, ManifestEntryStatus, ManifestFile
 
 # Manifests are fetched side by side: stores answer slowly, and decoding lets go of the lock.

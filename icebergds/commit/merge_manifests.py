@@ -8,7 +8,7 @@ from dataclasses import replace
 from icebergds.commit.base import CommitBase
 from icebergds.commit.new_manifests import UNASSIGNED, target_manifest_size, write_entries
 from icebergds.commit.workspace import Workspace
-from icebergds.formats.manifests import read_manifest
+from icebergds.formats.manifests.manifest import read_manifest
 from icebergds.spec import table_properties as names
 from icebergds.spec.manifest import ManifestEntry, ManifestEntryStatus, ManifestFile
 from icebergds.spec.table_properties import bool_property, int_property

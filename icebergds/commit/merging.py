@@ -6,7 +6,7 @@ from collections.abc import Hashable, Iterable, Sequence
 from dataclasses import dataclass
 
 from icebergds.commit.base import CommitBase
-from icebergds.commit.dead_deletes import dead_deletes
+from icebergds.commit.dangling_deletes import dangling_deletes
 from icebergds.commit.filter_manifests import filter_manifests
 from icebergds.commit.merge_manifests import merge_manifests
 from icebergds.commit.new_manifests import UNASSIGNED, new_manifests
@@ -53,7 +53,7 @@ def merged_manifests(
         work, base, base.manifests_of(ManifestContent.DATA), selections, ("data", key)
     )
     all_data = [*_of(new, ManifestContent.DATA), *data.manifests]
-    dead = dead_deletes(base, _oldest(base, all_data), data.removed)
+    dead = dangling_deletes(base, _oldest(base, all_data), data.removed)
     deletes = filter_manifests(
         work,
         base,

@@ -14,7 +14,7 @@ from icebergds.commit.base import CommitBase
 from icebergds.commit.partition_summaries import partition_summaries
 from icebergds.commit.workspace import Workspace
 from icebergds.errors import InvalidDataError
-from icebergds.formats.manifests import INHERITED, write_manifest
+from icebergds.formats.manifests.manifest import INHERITED, write_manifest
 from icebergds.spec import table_properties as names
 from icebergds.spec.manifest import (
     DataFile,

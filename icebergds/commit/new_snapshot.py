@@ -12,12 +12,16 @@ from icebergds.commit.options import CommitOptions
 from icebergds.commit.retry import Change
 from icebergds.commit.summary import complete_summary
 from icebergds.commit.workspace import Workspace
-from icebergds.formats.manifest_list import write_manifest_list
+from icebergds.formats.manifests.manifest_list import write_manifest_list
 from icebergds.spec import table_properties as names
 from icebergds.spec.manifest import ManifestContent, ManifestFile
-from icebergds.spec.requirements import AssertRefSnapshotId, AssertTableUuid, TableRequirement
 from icebergds.spec.snapshot import RefType, Snapshot, SnapshotRef
-from icebergds.spec.updates import AddSnapshot, SetSnapshotRef, TableUpdate
+from icebergds.spec.updates.requirements import (
+    AssertRefSnapshotId,
+    AssertTableUuid,
+    TableRequirement,
+)
+from icebergds.spec.updates.table_updates import AddSnapshot, SetSnapshotRef, TableUpdate
 
 
 @dataclass(frozen=True, slots=True)

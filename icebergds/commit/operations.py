@@ -8,8 +8,8 @@ from typing import Protocol
 
 from icebergds.io.fileio import FileIO
 from icebergds.spec.metadata import TableMetadata
-from icebergds.spec.requirements import TableRequirement
-from icebergds.spec.updates import TableUpdate
+from icebergds.spec.updates.requirements import TableRequirement
+from icebergds.spec.updates.table_updates import TableUpdate
 
 
 @dataclass(frozen=True, slots=True)

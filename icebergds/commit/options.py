@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
 
-from icebergds.commit.transactions import Transaction
+from icebergds.commit.idempotent_writes import IdempotentWrite
 from icebergds.spec.snapshot import MAIN_BRANCH
 
 
@@ -41,4 +41,4 @@ class CommitOptions:
     wap_id: str | None = None
     snapshot_properties: Mapping[str, str] = field(default_factory=dict)
     table_uuid: str | None = None
-    transaction: Transaction | None = None
+    transaction: IdempotentWrite | None = None

@@ -15,9 +15,9 @@ from icebergds.commit.selection import Mask
 from icebergds.expr.bounds import is_floating
 from icebergds.expr.nodes import TRUE, BoundPredicate, Expr, Operation, and_, or_
 from icebergds.expr.summary import manifest_might_match
-from icebergds.formats.arrow_filter import filter_mask
-from icebergds.formats.manifest_columns import EntryColumns
-from icebergds.formats.partition_columns import partition_tuples
+from icebergds.formats.arrow.filter import filter_mask
+from icebergds.formats.manifests.partitions import partition_tuples
+from icebergds.formats.manifests.reader import EntryColumns
 from icebergds.spec.manifest import DataFile, ManifestFile
 from icebergds.spec.types import UNKNOWN, NestedField
 

@@ -7,7 +7,7 @@ from typing import Any
 
 from icebergds.spec.manifest import FieldSummary
 from icebergds.spec.types import UNKNOWN, IcebergType, StructType
-from icebergds.spec.values import to_bytes
+from icebergds.spec.values.binary import to_bytes
 
 
 def partition_summaries(

@@ -20,9 +20,9 @@ from icebergds.errors import (
     NotFoundError,
 )
 from icebergds.spec import table_properties as names
-from icebergds.spec.requirements import TableRequirement
 from icebergds.spec.table_properties import int_property
-from icebergds.spec.updates import TableUpdate
+from icebergds.spec.updates.requirements import TableRequirement
+from icebergds.spec.updates.table_updates import TableUpdate
 
 
 @dataclass(frozen=True, slots=True)

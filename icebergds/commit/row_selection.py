@@ -20,8 +20,8 @@ from icebergds.expr.project import project
 from icebergds.expr.residual import residual_evaluator
 from icebergds.expr.summary import manifest_might_match
 from icebergds.expr.text import filter_text
-from icebergds.formats.arrow_filter import filter_mask
-from icebergds.formats.manifest_columns import EntryColumns
+from icebergds.formats.arrow.filter import filter_mask
+from icebergds.formats.manifests.reader import EntryColumns
 from icebergds.spec.manifest import DataFile, FileContent, ManifestFile
 
 

@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from icebergds.commit.base import CommitBase
-from icebergds.formats.manifest_columns import EntryColumns, read_manifest_columns
+from icebergds.formats.manifests.reader import EntryColumns, read_manifest_columns
 from icebergds.spec.manifest import ManifestFile
 
 Mask = npt.NDArray[np.bool_]

@@ -17,9 +17,9 @@ from icebergds.commit.options import IsolationLevel
 from icebergds.commit.partition_keys import partition_of
 from icebergds.commit.selection import ConflictScope, Mask, read_columns
 from icebergds.errors import ValidationError
-from icebergds.formats.manifest_columns import EntryColumns
-from icebergds.formats.manifest_list import read_snapshot_manifests
-from icebergds.formats.position_deletes import only_data_path
+from icebergds.formats.deletes.position_deletes import only_data_path
+from icebergds.formats.manifests.manifest_list import read_snapshot_manifests
+from icebergds.formats.manifests.reader import EntryColumns
 from icebergds.spec.manifest import (
     DataFile,
     DataFileRef,

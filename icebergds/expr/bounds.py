@@ -13,7 +13,7 @@ from typing import Any
 from icebergds.errors import FormatError
 from icebergds.expr.nodes import NEGATED, BoundPredicate, Operation, contains
 from icebergds.spec.types import DOUBLE, FLOAT, UUID, IcebergType
-from icebergds.spec.values import from_bytes
+from icebergds.spec.values.binary import from_bytes
 
 
 @dataclass(frozen=True, slots=True)

@@ -17,9 +17,9 @@ from typing import Any
 from uuid import UUID
 from zoneinfo import ZoneInfo
 
-from icebergds.spec.dates import NANOS_PER_MICRO, parse_date, parse_time
-from icebergds.spec.decimals import from_unscaled
 from icebergds.spec.types import DecimalType, FixedType, ScalarType, TypeId
+from icebergds.spec.values.dates import NANOS_PER_MICRO, parse_date, parse_time
+from icebergds.spec.values.decimals import from_unscaled
 
 
 @dataclass(frozen=True, slots=True)

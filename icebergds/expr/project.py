@@ -30,7 +30,6 @@ from icebergds.expr.nodes import (
     map_leaves,
     or_,
 )
-from icebergds.spec.decimals import from_unscaled, unscaled
 from icebergds.spec.partition import PartitionField, PartitionSpec, partition_type
 from icebergds.spec.schema import Schema
 from icebergds.spec.transforms import (
@@ -45,6 +44,7 @@ from icebergds.spec.transforms import (
     can_transform,
 )
 from icebergds.spec.types import DATE, INT, LONG, DecimalType, IcebergType, NestedField
+from icebergds.spec.values.decimals import from_unscaled, unscaled
 
 
 def project(expr: Expr, spec: PartitionSpec, schema: Schema) -> Expr:

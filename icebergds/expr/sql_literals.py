@@ -9,8 +9,8 @@ from typing import Any
 
 from icebergds.errors import InvalidFilterError
 from icebergds.expr.literals import parse_timestamp, to_single
-from icebergds.spec.dates import parse_date, parse_time
-from icebergds.spec.decimals import unscaled
+from icebergds.spec.values.dates import parse_date, parse_time
+from icebergds.spec.values.decimals import unscaled
 
 
 def set_literals_aside(text: str) -> tuple[str, list[str | bytes]]:

@@ -7,7 +7,7 @@ from contextlib import contextmanager
 from importlib import import_module
 
 from icebergds.errors import UnsupportedFeatureError
-from icebergds.formats.read_request import DataFileReader, PositionedBatch, ReadRequest
+from icebergds.formats.data_file.read_request import DataFileReader, PositionedBatch, ReadRequest
 from icebergds.io.fileio import FileIO
 from icebergds.spec.manifest import FileFormat
 from icebergds.spec.name_mapping import NameMapping
@@ -18,9 +18,9 @@ __all__ = ["DataFileReader", "PositionedBatch", "ReadRequest", "open_data_file"]
 
 # Imported with the first file of the format: most tasks read one format alone.
 _READERS = {
-    FileFormat.PARQUET: ("icebergds.formats.parquet_reader", "ParquetReader"),
-    FileFormat.AVRO: ("icebergds.formats.avro_reader", "AvroReader"),
-    FileFormat.ORC: ("icebergds.formats.orc_reader", "OrcReader"),
+    FileFormat.PARQUET: ("icebergds.formats.parquet.reader", "ParquetReader"),
+    FileFormat.AVRO: ("icebergds.formats.avro.data_reader", "AvroReader"),
+    FileFormat.ORC: ("icebergds.formats.orc.reader", "OrcReader"),
 }
 
 

@@ -8,8 +8,8 @@ from typing import Any, Protocol
 import pyarrow as pa
 
 from icebergds.errors import UnsupportedFeatureError
-from icebergds.formats.output_file import OutputFile
-from icebergds.formats.write_properties import WriteProperties
+from icebergds.formats.data_file.output_file import OutputFile
+from icebergds.formats.data_file.write_properties import WriteProperties
 from icebergds.io.fileio import FileIO
 from icebergds.spec.manifest import DataFile, FileContent, FileFormat
 from icebergds.spec.schema import Schema
@@ -102,13 +102,13 @@ def _writer(
     """The class of a format's writer, and its settings; imports what writes that format alone."""
     match file_format:
         case FileFormat.PARQUET:
-            module = import_module("icebergds.formats.parquet_writer")
+            module = import_module("icebergds.formats.parquet.writer")
             return module.ParquetDataWriter, properties.parquet_for(content)
         case FileFormat.ORC:
-            module = import_module("icebergds.formats.orc_writer")
+            module = import_module("icebergds.formats.orc.writer")
             return module.OrcDataWriter, properties.orc_for(content)
         case FileFormat.AVRO:
-            module = import_module("icebergds.formats.avro_writer")
+            module = import_module("icebergds.formats.avro.data_writer")
             return module.AvroDataWriter, properties.avro_for(content)
         case _:
             raise UnsupportedFeatureError(f"{where}: {file_format} is no format of data files")

@@ -52,7 +52,7 @@ class TaskChange:
     Attributes:
         ordinal: of the commit in the feed, from 0.
         is_partial: only rows changed that these further deletes delete; else all live rows did.
-        position_deletes, equality_deletes: index the tuples of the `ScanPartition`.
+        position_deletes, equality_deletes: index the tuples of the `ScanTaskGroup`.
     """
 
     change_type: ChangeType
@@ -67,7 +67,7 @@ class TaskChange:
 class FileScanTask:
     """A data file, or the bytes `start` to `start + length` of it, with its deletes.
 
-    `position_deletes` and `equality_deletes` index the tuples of the `ScanPartition` around it.
+    `position_deletes` and `equality_deletes` index the tuples of the `ScanTaskGroup` around it.
     `change` is set in change feeds.
     """
 
@@ -85,15 +85,15 @@ class FileScanTask:
     change: TaskChange | None = None
 
     def uses_positions(self, index: int) -> bool:
-        """Whether the position deletes at an index of the share concern the file."""
+        """Whether the position deletes at an index of the task group concern the file."""
         return index in self.position_deletes or (
             self.change is not None and index in self.change.position_deletes
         )
 
 
 @dataclass(frozen=True, slots=True)
-class ScanPartition:
-    """The share of one Spark task: data files and the delete files they refer to.
+class ScanTaskGroup:
+    """What one Spark task reads: data files and the delete files they refer to.
 
     `key_schema` has the columns that equality deletes compare, also ones since dropped, each
     narrowed to its keys.
@@ -106,31 +106,31 @@ class ScanPartition:
 
 
 @dataclass(frozen=True, slots=True)
-class MatchedGroup:
+class CarryoverGroup:
     """Tasks among whose rows the same one may be deleted and inserted.
 
     Attributes:
         held: the side, INSERT or DELETE, that is likely to have fewer rows.
     """
 
-    partition: ScanPartition
+    partition: ScanTaskGroup
     held: ChangeType
 
 
 @dataclass(frozen=True, slots=True)
-class MatchedShare:
-    """The share of one task in a change feed in which rows cancel each other out, by group.
+class ChangelogTaskGroup:
+    """What one Spark task reads of a change feed in which rows cancel each other out.
 
     Attributes:
         identifier_ids: columns by which a row that was deleted and one that was inserted are an
             update; none where updates are not asked for.
     """
 
-    groups: tuple[MatchedGroup, ...]
+    groups: tuple[CarryoverGroup, ...]
     identifier_ids: tuple[int, ...] = ()
 
 
-Share: TypeAlias = ScanPartition | MatchedShare
+TaskGroup: TypeAlias = ScanTaskGroup | ChangelogTaskGroup
 """What one task reads."""
 
 

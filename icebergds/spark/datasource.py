@@ -17,17 +17,17 @@ from pyspark.sql.types import StructType
 
 from icebergds.catalog.metadata_files import load_from_location
 from icebergds.errors import InvalidOptionError
+from icebergds.operations.read.options import (
+    ReadOptions,
+    parse_read_options,
+    refuse_stream_options,
+)
 from icebergds.scan.projection import metadata_columns
 from icebergds.spark.types import spark_schema
 from icebergds.spark.user_schema import project_user_schema
 from icebergds.spark.worker import spare_archives
 from icebergds.spec.schema import Schema
 from icebergds.spec.types import NestedField
-from icebergds.table.read_options import (
-    ReadOptions,
-    parse_read_options,
-    refuse_stream_options,
-)
 
 if TYPE_CHECKING:
     from icebergds.commit.operations import TableState
@@ -67,8 +67,8 @@ class IcebergDataSource(DataSource):
 
     def schema(self) -> StructType:
         """The columns of the load; settles its snapshot."""
-        from icebergds.table.reading import check_read, chosen_columns
-        from icebergds.table.stream_options import check_stream_options
+        from icebergds.operations.read.snapshot_read import check_read, chosen_columns
+        from icebergds.operations.read.stream_options import check_stream_options
 
         check_stream_options(self.options)
         options = parse_read_options(self.options)
@@ -79,9 +79,9 @@ class IcebergDataSource(DataSource):
 
     def reader(self, schema: StructType) -> IcebergReader:
         """The reader for these columns, which `schema()` or the user has chosen."""
+        from icebergds.operations.read.snapshot_read import make_read_plan, plan_task_groups
         from icebergds.spark.pushdown import PushdownReader
         from icebergds.spark.reader import IcebergReader
-        from icebergds.table.reading import make_read_plan, plan_shares
 
         spare_archives()
         refuse_stream_options(self.options)
@@ -90,14 +90,14 @@ class IcebergDataSource(DataSource):
         columns = self._columns(schema, options, state, table_schema, options.is_feed)
         plan = make_read_plan(options, state, table_schema, columns)
         kind = PushdownReader if options.pushdown else IcebergReader
-        return kind(plan, partial(plan_shares, options, state, snapshot))
+        return kind(plan, partial(plan_task_groups, options, state, snapshot))
 
     def streamReader(self, schema: StructType) -> IcebergStreamReader:
         """The reader of a streaming query for these columns."""
+        from icebergds.operations.read.snapshot_read import make_read_plan
+        from icebergds.operations.read.stream_options import split_stream_options
+        from icebergds.operations.read.stream_read import load_stream
         from icebergds.spark.stream_reader import IcebergStreamReader
-        from icebergds.table.reading import make_read_plan
-        from icebergds.table.stream_options import split_stream_options
-        from icebergds.table.stream_reading import load_stream
 
         stream, others = split_stream_options(self.options)
         options = parse_read_options(others)
@@ -108,7 +108,7 @@ class IcebergDataSource(DataSource):
 
     def writer(self, schema: StructType, overwrite: bool) -> IcebergWriter:
         """The writer of a DataFrame, once it is certain that its rows fit the table."""
-        from icebergds.spark.unshuffled import log_cost
+        from icebergds.spark.write_advice import log_cost
         from icebergds.spark.write_jobs import plan_job
         from icebergds.spark.writer import IcebergWriter
 
@@ -119,9 +119,9 @@ class IcebergDataSource(DataSource):
 
     def streamWriter(self, schema: StructType, overwrite: bool) -> IcebergStreamWriter:
         """The writer of a micro-batch; `overwrite` in output mode complete."""
+        from icebergds.operations.write.stream_options import streaming_write_options
         from icebergds.spark.stream_writer import IcebergStreamWriter
         from icebergds.spark.write_jobs import plan_job
-        from icebergds.table.streaming_options import streaming_write_options
 
         spare_archives()
         options, may_miss_batches = streaming_write_options(self.options)
@@ -162,7 +162,7 @@ class IcebergDataSource(DataSource):
 
     def _resolve(self, options: ReadOptions) -> tuple[TableState, Snapshot | None, Schema]:
         """Table, snapshot and schema: those of the pin, or the newest, which become the pin."""
-        from icebergds.table.reading import resolve_read
+        from icebergds.operations.read.snapshot_read import resolve_read
 
         pin = self._pin
         if pin is not None:

@@ -15,8 +15,8 @@ from pyspark.sql.pandas.functions import arrow_udf
 from pyspark.sql.types import DataType, IntegralType, StringType, StructType
 
 from icebergds.expr.names import quote_name
-from icebergds.formats.arrow_transforms import apply_transform
-from icebergds.formats.arrow_types import to_arrow
+from icebergds.formats.arrow.transforms import apply_transform
+from icebergds.formats.arrow.types import to_arrow
 from icebergds.spark.text_buckets import HASHES_TO_ZERO, MAX_INT, add_text_buckets
 from icebergds.spark.types import spark_type
 from icebergds.spec.partition import PartitionSpec
@@ -45,7 +45,7 @@ from icebergds.spec.types import (
     TypeId,
     is_scalar,
 )
-from icebergds.write.conversion import convert, storage
+from icebergds.write.rows.conversion import convert, storage
 
 _MONTHS_PER_YEAR = 12
 _HOURS_PER_DAY = 24

@@ -15,10 +15,10 @@ from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as f
 from pyspark.sql import types as spark_types
 
-from icebergds.formats.arrow_types import FIELD_ID
-from icebergds.formats.parquet_open import open_parquet
+from icebergds.formats.arrow.types import FIELD_ID
+from icebergds.formats.parquet.open import open_parquet
 from icebergds.io.fileio import FileIO
-from icebergds.scan.native import NATIVE_PREFIX
+from icebergds.scan.plan.native import NATIVE_PREFIX
 from icebergds.scan.read_plan import ReadPlan
 from icebergds.spark.types import spark_type
 from icebergds.spec.manifest import DataFile
@@ -69,7 +69,7 @@ def native_frame(
     """The rows of files by Spark's own reader, in the columns of the plan, all of them nullable.
 
     Args:
-        files: those that `scan.native` allows.
+        files: those that `scan.plan.native` allows.
         history: all schemas of the table.
 
     Returns:

@@ -9,18 +9,18 @@ from typing import Any
 import pyarrow as pa
 from pyspark.sql.datasource import DataSourceReader, InputPartition
 
-from icebergds.scan.read_changes import read_share
+from icebergds.scan.read.changes import read_task_group
 from icebergds.scan.read_plan import ReadPlan
-from icebergds.scan.tasks import ScanPartition, Share
-from icebergds.spark.shape import shaper
+from icebergds.scan.tasks import ScanTaskGroup, TaskGroup
+from icebergds.spark.arrow_output import shaper
 from icebergds.spark.worker import settle_worker
 
 
 @dataclass(frozen=True, slots=True)
 class IcebergPartition(InputPartition):
-    """One Spark task's share of a scan."""
+    """What one Spark task reads."""
 
-    share: Share
+    task_group: TaskGroup
 
 
 class IcebergReader(DataSourceReader):
@@ -30,25 +30,31 @@ class IcebergReader(DataSourceReader):
 
     Args:
         plan: what all tasks share.
-        plan_shares: finds the shares of the tasks.
+        plan_task_groups: plans the task groups.
     """
 
-    def __init__(self, plan: ReadPlan, plan_shares: Callable[[ReadPlan], list[Share]]) -> None:
+    def __init__(
+        self, plan: ReadPlan, plan_task_groups: Callable[[ReadPlan], list[TaskGroup]]
+    ) -> None:
         self._plan = plan
-        self._plan_shares: Callable[[ReadPlan], list[Share]] | None = plan_shares
+        self._plan_task_groups: Callable[[ReadPlan], list[TaskGroup]] | None = plan_task_groups
 
     def partitions(self) -> list[InputPartition]:
-        """The shares of the tasks, at least one."""
-        assert self._plan_shares is not None, "partitions are planned where the reader was made"
-        shares = self._plan_shares(self._plan)
+        """The planned task groups, at least one."""
+        assert self._plan_task_groups is not None, (
+            "partitions are planned where the reader was made"
+        )
+        task_groups = self._plan_task_groups(self._plan)
         # Without a partition Spark runs one task all the same, and 4.1 hands it None.
-        return [IcebergPartition(share) for share in shares or [ScanPartition(())]]
+        return [IcebergPartition(task_group) for task_group in task_groups or [ScanTaskGroup(())]]
 
     def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
         """The rows of a task, in the exact Arrow schema that Spark asks for."""
         assert isinstance(partition, IcebergPartition)
         settle_worker()
-        yield from map(shaper(self._plan.columns), read_share(self._plan, partition.share))
+        yield from map(
+            shaper(self._plan.columns), read_task_group(self._plan, partition.task_group)
+        )
 
     def __getstate__(self) -> dict[str, Any]:
-        return {**self.__dict__, "_plan_shares": None}
+        return {**self.__dict__, "_plan_task_groups": None}

@@ -13,13 +13,13 @@ from typing import Any
 import pyarrow as pa
 from pyspark.sql.datasource import DataSourceStreamReader, InputPartition
 
-from icebergds.scan.read_changes import read_share
+from icebergds.operations.read.stream_options import StreamOptions
+from icebergds.operations.read.stream_read import Limits, StreamOffset, TableStream
+from icebergds.scan.read.changes import read_task_group
 from icebergds.scan.read_plan import ReadPlan
+from icebergds.spark.arrow_output import shaper
 from icebergds.spark.reader import IcebergPartition
-from icebergds.spark.shape import shaper
 from icebergds.spark.worker import settle_worker
-from icebergds.table.stream_options import StreamOptions
-from icebergds.table.stream_reading import Limits, StreamOffset, TableStream
 
 try:
     from pyspark.sql.streaming import datasource as admission
@@ -82,18 +82,20 @@ class IcebergStreamReader(DataSourceStreamReader):
         self._target = None if head is None else head.snapshot_id
 
     def partitions(self, start: dict[str, Any], end: dict[str, Any]) -> Sequence[InputPartition]:
-        """The shares of the tasks that read from one offset to another."""
+        """The task groups between two offsets."""
         until = StreamOffset.from_json(end)
         # Before Spark 4.2 this is all that is said of where a query goes on.
         self._reached = self._reached or until
-        shares = self._stream().shares(StreamOffset.from_json(start), until)
-        return [IcebergPartition(share) for share in shares]
+        task_groups = self._stream().task_groups(StreamOffset.from_json(start), until)
+        return [IcebergPartition(task_group) for task_group in task_groups]
 
     def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
         """The rows of a task, in the exact Arrow schema that Spark asks for."""
         assert isinstance(partition, IcebergPartition)
         settle_worker()
-        yield from map(shaper(self._plan.columns), read_share(self._plan, partition.share))
+        yield from map(
+            shaper(self._plan.columns), read_task_group(self._plan, partition.task_group)
+        )
 
     def _stream(self) -> TableStream:
         assert self._load is not None, "streams are planned where the reader was made"

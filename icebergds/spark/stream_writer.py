@@ -20,7 +20,7 @@ from icebergds.spark.worker import spare_archives
 from icebergds.spark.writer import discard_results, run_task
 
 if TYPE_CHECKING:
-    from icebergds.table.jobs import PreparedJob, Task, TaskResult
+    from icebergds.operations.write.jobs import PreparedJob, Task, TaskResult
 
 _QUERY_ID = "sql.streaming.queryId"
 _IS_CONTINUOUS = "__is_continuous_processing"
@@ -65,7 +65,7 @@ class IcebergStreamWriter(DataSourceStreamArrowWriter):
 
     def commit(self, messages: Sequence[WriterCommitMessage | None], batchId: int) -> None:  # noqa: N803
         """Commits a micro-batch, or deletes its files where the table has it already."""
-        from icebergds.table.jobs import commit_batch
+        from icebergds.operations.write.jobs import commit_batch
 
         spare_archives()
         done = [message for message in messages if isinstance(message, BatchTaskDone)]

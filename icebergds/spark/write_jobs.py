@@ -8,13 +8,13 @@ from functools import partial
 from pyspark.sql.types import StructType
 
 from icebergds.errors import InvalidOptionError
-from icebergds.spark.incoming import iceberg_schema, incoming_arrow_schema, optional_columns
-from icebergds.table.jobs import PreparedJob, Task
-from icebergds.table.key_changes import prepare_key_change
-from icebergds.table.row_change_options import BY_KEY
-from icebergds.table.row_changes import prepare_row_change
-from icebergds.table.write_options import parse_write_options
-from icebergds.table.writing import prepare_write
+from icebergds.operations.write.append_overwrite import prepare_write
+from icebergds.operations.write.jobs import PreparedJob, Task
+from icebergds.operations.write.key_changes import prepare_key_change
+from icebergds.operations.write.options import parse_write_options
+from icebergds.operations.write.position_changes import prepare_row_change
+from icebergds.operations.write.row_change_options import BY_KEY
+from icebergds.spark.dataframe_schema import iceberg_schema, incoming_arrow_schema, optional_columns
 from icebergds.write.task import write_batches
 
 

@@ -19,7 +19,7 @@ from pyspark.sql.datasource import DataSourceArrowWriter, WriterCommitMessage
 from icebergds.spark.worker import settle_worker, spare_archives
 
 if TYPE_CHECKING:
-    from icebergds.table.jobs import PreparedJob, Task, TaskResult
+    from icebergds.operations.write.jobs import PreparedJob, Task, TaskResult
 
 _LOG = logging.getLogger(__name__)
 
@@ -46,7 +46,7 @@ class IcebergWriter(DataSourceArrowWriter):
 
     def commit(self, messages: Sequence[WriterCommitMessage | None]) -> None:
         """Commits the files of all tasks."""
-        from icebergds.table.jobs import commit_job
+        from icebergds.operations.write.jobs import commit_job
 
         spare_archives()
         commit_job(pickle.loads(self._job), _results(messages))
@@ -73,7 +73,7 @@ def run_task(task: Task, batches: Iterator[pa.RecordBatch]) -> TaskResult:
 def discard_results(packed: bytes, results: Sequence[TaskResult]) -> None:
     """Deletes what tasks of a packed job wrote, unless it was committed. Never raises."""
     try:
-        from icebergds.table.jobs import discard_job
+        from icebergds.operations.write.jobs import discard_job
 
         discard_job(pickle.loads(packed), results)
     except Exception as error:

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from icebergds.errors import InvalidMetadataError
-from icebergds.spec.json_fields import optional, required, string_map, unknown_members
+from icebergds.spec.json.fields import optional, required, string_map, unknown_members
 
 
 @dataclass(frozen=True, slots=True)

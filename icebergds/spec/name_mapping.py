@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from icebergds.errors import InvalidMetadataError
-from icebergds.spec.json_fields import optional, strings, typed
+from icebergds.spec.json.fields import optional, strings, typed
 
 NAME_MAPPING_PROPERTY = "schema.name-mapping.default"
 

@@ -13,20 +13,6 @@ from typing import Any
 import mmh3
 
 from icebergds.errors import InvalidDataError, UnsupportedFeatureError
-from icebergds.spec.dates import (
-    MICROS_PER_DAY,
-    MICROS_PER_HOUR,
-    NANOS_PER_MICRO,
-    civil_from_days,
-)
-from icebergds.spec.decimals import from_unscaled, to_twos_complement, unscaled
-from icebergds.spec.human_text import (
-    human_day,
-    human_hour,
-    human_month,
-    human_text,
-    human_year,
-)
 from icebergds.spec.types import (
     DATE,
     INT,
@@ -37,6 +23,20 @@ from icebergds.spec.types import (
     IcebergType,
     TypeId,
     is_scalar,
+)
+from icebergds.spec.values.dates import (
+    MICROS_PER_DAY,
+    MICROS_PER_HOUR,
+    NANOS_PER_MICRO,
+    civil_from_days,
+)
+from icebergds.spec.values.decimals import from_unscaled, to_twos_complement, unscaled
+from icebergds.spec.values.human_text import (
+    human_day,
+    human_hour,
+    human_month,
+    human_text,
+    human_year,
 )
 
 

@@ -27,15 +27,15 @@ from icebergds.errors import (
     NotFoundError,
     UnsupportedFeatureError,
 )
-from icebergds.spec.requirements import (
+from icebergds.spec.snapshot import MAIN_BRANCH, RefType, SnapshotRef
+from icebergds.spec.types import LONG, NestedField
+from icebergds.spec.updates.requirements import (
     AssertCurrentSchemaId,
     AssertRefSnapshotId,
     AssertTableUuid,
     TableRequirement,
 )
-from icebergds.spec.snapshot import MAIN_BRANCH, RefType, SnapshotRef
-from icebergds.spec.types import LONG, NestedField
-from icebergds.spec.updates import (
+from icebergds.spec.updates.table_updates import (
     LAST_ADDED,
     AddSchema,
     AddSnapshot,

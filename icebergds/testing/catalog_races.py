@@ -6,7 +6,7 @@ import threading
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 
-from icebergds.spec.updates import (
+from icebergds.spec.updates.table_updates import (
     TableUpdate,
 )
 from icebergds.testing.catalog_steps import (

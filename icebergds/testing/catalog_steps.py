@@ -18,16 +18,16 @@ from icebergds.errors import (
     CommitConflictError,
     IcebergError,
 )
-from icebergds.spec.metadata_json import parse_metadata
-from icebergds.spec.new_table import new_table_updates
-from icebergds.spec.requirements import (
-    AssertTableUuid,
-    TableRequirement,
-)
+from icebergds.spec.json.metadata import parse_metadata
 from icebergds.spec.schema import Schema
 from icebergds.spec.snapshot import Snapshot
 from icebergds.spec.types import LONG, STRING, NestedField
-from icebergds.spec.updates import (
+from icebergds.spec.updates.new_table import new_table_updates
+from icebergds.spec.updates.requirements import (
+    AssertTableUuid,
+    TableRequirement,
+)
+from icebergds.spec.updates.table_updates import (
     SetProperties,
     TableUpdate,
 )

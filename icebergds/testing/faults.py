@@ -17,8 +17,8 @@ import pyarrow as pa
 
 from icebergds.commit.operations import TableOperations, TableState
 from icebergds.io.fileio import FileIO
-from icebergds.spec.requirements import TableRequirement
-from icebergds.spec.updates import TableUpdate
+from icebergds.spec.updates.requirements import TableRequirement
+from icebergds.spec.updates.table_updates import TableUpdate
 
 _T = TypeVar("_T")
 

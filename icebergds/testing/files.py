@@ -10,11 +10,11 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
-from icebergds.formats.arrow_types import schema_to_arrow, to_array
+from icebergds.formats.arrow.types import schema_to_arrow, to_array
 from icebergds.spec.manifest import DataFile, FileContent, FileFormat
 from icebergds.spec.schema import Schema
 from icebergds.spec.types import DOUBLE, FLOAT, UNKNOWN, VARIANT, IcebergType, is_scalar
-from icebergds.spec.values import to_bytes
+from icebergds.spec.values.binary import to_bytes
 
 Row = Sequence[Any]
 """In-memory values (see `spec.types`), one a column."""

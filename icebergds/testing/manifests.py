@@ -7,7 +7,7 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from icebergds.formats.manifests import INHERITED, read_manifest, write_manifest
+from icebergds.formats.manifests.manifest import INHERITED, read_manifest, write_manifest
 from icebergds.io.fileio import FileIO
 from icebergds.spec.manifest import (
     DataFile,
@@ -20,7 +20,7 @@ from icebergds.spec.manifest import (
 )
 from icebergds.spec.metadata import TableMetadata
 from icebergds.spec.partition import PartitionSpec
-from icebergds.spec.values import to_bytes
+from icebergds.spec.values.binary import to_bytes
 
 FileKey = tuple[str, int | None]
 """A file, or one of the deletion vectors in it: path and content offset."""

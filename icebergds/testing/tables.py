@@ -12,11 +12,12 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from icebergds.formats.deletion_vector import encode_deletion_vector
-from icebergds.formats.manifest_list import read_snapshot_manifests, write_manifest_list
-from icebergds.formats.positions import PositionSet
+from icebergds.formats.deletes.deletion_vector import encode_deletion_vector
+from icebergds.formats.deletes.positions import PositionSet
+from icebergds.formats.manifests.manifest_list import read_snapshot_manifests, write_manifest_list
 from icebergds.formats.puffin import NewBlob, encode_puffin
 from icebergds.io.fileio import FileIO
+from icebergds.spec.json.metadata import serialise_metadata
 from icebergds.spec.manifest import (
     DataFile,
     FileContent,
@@ -24,7 +25,6 @@ from icebergds.spec.manifest import (
     ManifestFile,
 )
 from icebergds.spec.metadata import TableMetadata
-from icebergds.spec.metadata_json import serialise_metadata
 from icebergds.spec.partition import PartitionSpec
 from icebergds.spec.reserved import DELETE_FILE_PATH, DELETE_POS, POS
 from icebergds.spec.schema import Schema

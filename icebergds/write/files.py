@@ -6,12 +6,12 @@ from contextlib import suppress
 from dataclasses import dataclass, replace
 from typing import Any
 
-from icebergds.formats.data_writer import DataFileWriter, open_data_writer
-from icebergds.formats.write_properties import (
+from icebergds.formats.data_file.write_properties import (
     OrcProperties,
     ParquetProperties,
     WriteProperties,
 )
+from icebergds.formats.data_writer import DataFileWriter, open_data_writer
 from icebergds.io.fileio import FileIO
 from icebergds.spec.manifest import DataFile, FileContent, FileFormat
 from icebergds.spec.partition import PartitionSpec

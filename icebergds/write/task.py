@@ -7,19 +7,19 @@ from dataclasses import dataclass
 
 import pyarrow as pa
 
-from icebergds.formats.write_properties import WriteProperties
+from icebergds.formats.data_file.write_properties import WriteProperties
 from icebergds.io.fileio import FileIO
 from icebergds.spec.manifest import DataFile, FileFormat
 from icebergds.spec.partition import PartitionSpec
 from icebergds.spec.schema import Schema
 from icebergds.spec.sort import SortOrder
-from icebergds.write.fanout import FanoutSettings, FanoutWriter, merged
 from icebergds.write.files import FileKind, TaskAttempt, TaskFiles
 from icebergds.write.locations import FileNames, LocationProvider
-from icebergds.write.matching import Matching
-from icebergds.write.partitioning import Partitioner, plan_partitioning
-from icebergds.write.rolling import NewFiles
-from icebergds.write.sorting import RowOrder, plan_order
+from icebergds.write.rows.fanout import FanoutSettings, FanoutWriter, merged
+from icebergds.write.rows.matching import Matching
+from icebergds.write.rows.partitioning import Partitioner, plan_partitioning
+from icebergds.write.rows.rolling import NewFiles
+from icebergds.write.rows.sorting import RowOrder, plan_order
 
 # Batches are gathered before they are split, or each of many partitions would get a few rows.
 _SPLIT_BYTES = 32 * 1024 * 1024

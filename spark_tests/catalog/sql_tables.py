@@ -11,12 +11,12 @@ from sqlalchemy.pool import NullPool
 
 from icebergds.catalog.base import Identifier
 from icebergds.catalog.loading import load_catalog
-from icebergds.catalog.sql import SqlCatalog
+from icebergds.catalog.sql.catalog import SqlCatalog
 from icebergds.commit.operations import TableState
-from icebergds.spec.new_table import new_table_updates
 from icebergds.spec.schema import Schema
 from icebergds.spec.types import LONG, NestedField
-from icebergds.spec.updates import SetProperties, TableUpdate
+from icebergds.spec.updates.new_table import new_table_updates
+from icebergds.spec.updates.table_updates import SetProperties, TableUpdate
 
 SCHEMA = Schema((NestedField(1, "id", LONG),))
 TABLE: Identifier = ("db", "t")

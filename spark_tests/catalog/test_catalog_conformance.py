@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 import fsspec
 import pytest
 
-from icebergds.catalog.filesystem import FileSystemCatalog
+from icebergds.catalog.filesystem.catalog import FileSystemCatalog
 from icebergds.io.fileio import FileIO
 from icebergds.testing.catalog_conformance import (
     CatalogCapabilities,

@@ -8,7 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from icebergds.catalog.filesystem import FileSystemCatalog
+from icebergds.api.load import load_table
+from icebergds.catalog.filesystem.catalog import FileSystemCatalog
 from icebergds.catalog.metadata_files import find_newest_metadata, load_from_location
 from icebergds.errors import (
     InvalidMetadataError,
@@ -17,10 +18,9 @@ from icebergds.errors import (
     UnsupportedFeatureError,
 )
 from icebergds.io.fileio import FileIO
-from icebergds.spec.metadata_json import serialise_metadata
+from icebergds.spec.json.metadata import serialise_metadata
 from icebergds.spec.schema import Schema
 from icebergds.spec.types import LONG, NestedField
-from icebergds.table.loading import load_table
 from icebergds.testing.tables import TableBuilder
 
 _SCHEMA = Schema((NestedField(1, "id", LONG),))

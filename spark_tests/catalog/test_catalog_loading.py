@@ -6,9 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from icebergds.catalog.filesystem import FileSystemCatalog
+from icebergds.catalog.filesystem.catalog import FileSystemCatalog
 from icebergds.catalog.loading import load_catalog
-from icebergds.catalog.sql import SqlCatalog
+from icebergds.catalog.sql.catalog import SqlCatalog
 from icebergds.errors import IcebergError, InvalidOptionError
 
 

@@ -13,8 +13,8 @@ from typing import Any
 import pytest
 from pyiceberg.table import StaticTable
 
-from icebergds.catalog.filesystem import FileSystemCatalog
-from icebergds.catalog.location_commits import create_at_location, location_operations
+from icebergds.catalog.filesystem.catalog import FileSystemCatalog
+from icebergds.catalog.filesystem.commits import create_at_location, location_operations
 from icebergds.catalog.metadata_files import load_from_location
 from icebergds.commit.operations import TableOperations, TableState
 from icebergds.errors import (
@@ -27,11 +27,11 @@ from icebergds.errors import (
     UnsupportedFeatureError,
 )
 from icebergds.io.fileio import FileIO
-from icebergds.spec.metadata_json import serialise_metadata
-from icebergds.spec.new_table import new_table_updates
+from icebergds.spec.json.metadata import serialise_metadata
 from icebergds.spec.schema import Schema
 from icebergds.spec.types import LONG, NestedField
-from icebergds.spec.updates import SetLocation, SetProperties, TableUpdate
+from icebergds.spec.updates.new_table import new_table_updates
+from icebergds.spec.updates.table_updates import SetLocation, SetProperties, TableUpdate
 
 _SCHEMA = Schema((NestedField(1, "id", LONG),))
 _GZIP = {"write.metadata.compression-codec": "gzip"}

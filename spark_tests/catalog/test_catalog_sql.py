@@ -18,7 +18,7 @@ from sql_tables import (
     set_property,
 )
 
-from icebergds.catalog.sql import SqlCatalog
+from icebergds.catalog.sql.catalog import SqlCatalog
 from icebergds.errors import (
     AlreadyExistsError,
     InvalidMetadataError,
@@ -28,7 +28,7 @@ from icebergds.errors import (
     NoSuchNamespaceError,
     NoSuchTableError,
 )
-from icebergds.spec.updates import SetProperties
+from icebergds.spec.updates.table_updates import SetProperties
 
 # As Java's JDBC catalog makes them.
 _JAVA_LAYOUT = (

@@ -10,7 +10,7 @@ from sql_tables import TABLE, create_table, metadata_files, open_sql_catalog
 
 from icebergds.commit.operations import TableState
 from icebergds.commit.retry import Change, commit_change
-from icebergds.spec.updates import SetProperties
+from icebergds.spec.updates.table_updates import SetProperties
 
 _PROCESSES = 8
 _COMMITS = 50

@@ -20,13 +20,13 @@ from sql_tables import (
     set_property,
 )
 
-from icebergds.catalog.sql import SqlCatalog
+from icebergds.catalog.sql.catalog import SqlCatalog
 from icebergds.errors import (
     CommitConflictError,
     CommitStateUnknownError,
     IcebergError,
 )
-from icebergds.spec.updates import SetProperties
+from icebergds.spec.updates.table_updates import SetProperties
 
 
 @pytest.fixture

@@ -13,9 +13,9 @@ from pyiceberg.types import LongType
 from pyiceberg.types import NestedField as PyIcebergField
 from sql_tables import TABLE, create_table, open_sql_catalog, set_property
 
-from icebergds.catalog.sql import SqlCatalog
+from icebergds.catalog.sql.catalog import SqlCatalog
 from icebergds.errors import AlreadyExistsError, CommitConflictError, NoSuchTableError
-from icebergds.spec.updates import SetProperties
+from icebergds.spec.updates.table_updates import SetProperties
 
 pytestmark = pytest.mark.interop
 

@@ -18,8 +18,8 @@ from sqlalchemy.dialects import postgresql
 from sqlalchemy.schema import CreateTable
 
 from icebergds.catalog.loading import load_catalog
-from icebergds.catalog.sql_tables import METADATA
-from icebergds.catalog.sql_url import database_url
+from icebergds.catalog.sql.tables import METADATA
+from icebergds.catalog.sql.url import database_url
 from icebergds.errors import InvalidOptionError
 
 

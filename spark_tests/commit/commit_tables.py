@@ -10,23 +10,23 @@ from typing import Any
 
 import pyarrow.parquet as pq
 
-from icebergds.catalog.location_commits import create_at_location, location_operations
+from icebergds.catalog.filesystem.commits import create_at_location, location_operations
 from icebergds.commit.operations import TableOperations, TableState
 from icebergds.commit.options import CommitOptions
 from icebergds.commit.snapshot_commit import Action, Committed, commit_snapshot
-from icebergds.formats.manifest_list import read_snapshot_manifests
-from icebergds.formats.manifests import read_manifest
+from icebergds.formats.manifests.manifest import read_manifest
+from icebergds.formats.manifests.manifest_list import read_snapshot_manifests
 from icebergds.io.fileio import FileIO
-from icebergds.scan.plan import PlannedFile, plan_files
+from icebergds.scan.plan.files import PlannedFile, plan_files
 from icebergds.spec.manifest import DataFile, ManifestEntry, ManifestFile
 from icebergds.spec.metadata import TableMetadata
-from icebergds.spec.new_table import new_table_updates
 from icebergds.spec.partition import PartitionField, PartitionSpec
 from icebergds.spec.schema import Schema
 from icebergds.spec.snapshot import Snapshot
 from icebergds.spec.transforms import IdentityTransform
 from icebergds.spec.types import INT, LONG, NestedField
-from icebergds.spec.updates import SetProperties, TableUpdate
+from icebergds.spec.updates.new_table import new_table_updates
+from icebergds.spec.updates.table_updates import SetProperties, TableUpdate
 from icebergds.testing.files import write_parquet_file
 
 SCHEMA = Schema((NestedField(1, "id", LONG), NestedField(2, "day", INT)))

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 
 from icebergds.commit.operations import TableOperations, TableState
-from icebergds.spec.requirements import TableRequirement
-from icebergds.spec.updates import TableUpdate
+from icebergds.spec.updates.requirements import TableRequirement
+from icebergds.spec.updates.table_updates import TableUpdate
 
 
 class InterleavedOperations:

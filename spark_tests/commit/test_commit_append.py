@@ -18,8 +18,8 @@ from icebergds.spec.manifest import FileContent, ManifestEntryStatus
 from icebergds.spec.partition import PartitionSpec
 from icebergds.spec.snapshot import RefType, SnapshotRef
 from icebergds.spec.types import INT
-from icebergds.spec.updates import SetSnapshotRef, UpgradeFormatVersion
-from icebergds.spec.values import to_bytes
+from icebergds.spec.updates.table_updates import SetSnapshotRef, UpgradeFormatVersion
+from icebergds.spec.values.binary import to_bytes
 
 
 @pytest.fixture(params=[1, 2, 3])
@@ -164,7 +164,7 @@ def test_manifests_are_split_at_their_target_size(tmp_path: Path) -> None:
 
 
 def test_files_of_several_specs_go_to_manifests_of_their_own(tmp_path: Path) -> None:
-    from icebergds.spec.updates import LAST_ADDED, AddPartitionSpec, SetDefaultSpec
+    from icebergds.spec.updates.table_updates import LAST_ADDED, AddPartitionSpec, SetDefaultSpec
 
     table = create_table(tmp_path / "t")
     table.change(AddPartitionSpec(PartitionSpec()), SetDefaultSpec(LAST_ADDED))

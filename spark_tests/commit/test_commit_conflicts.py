@@ -18,7 +18,7 @@ from icebergds.commit.snapshot_commit import Action
 from icebergds.commit.validation import Isolation
 from icebergds.errors import ValidationError
 from icebergds.expr.sql import parse_filter
-from icebergds.spec.updates import RemoveSnapshots
+from icebergds.spec.updates.table_updates import RemoveSnapshots
 
 _NONE, _SNAPSHOT, _SERIALIZABLE = IsolationLevel
 

@@ -10,7 +10,7 @@ import pytest
 from commit_tables import CommitTable, create_table
 from interleaving import InterleavedOperations
 
-from icebergds.catalog.location_commits import location_operations
+from icebergds.catalog.filesystem.commits import location_operations
 from icebergds.commit.append import Append, FastAppend
 from icebergds.commit.operations import TableOperations
 from icebergds.commit.overwrite import Overwrite

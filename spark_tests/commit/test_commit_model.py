@@ -25,7 +25,7 @@ from icebergds.spec.manifest import DataFile, ManifestEntryStatus
 from icebergds.spec.partition import PartitionField, PartitionSpec
 from icebergds.spec.snapshot import Snapshot
 from icebergds.spec.transforms import IdentityTransform
-from icebergds.spec.updates import (
+from icebergds.spec.updates.table_updates import (
     LAST_ADDED,
     AddPartitionSpec,
     SetDefaultSpec,

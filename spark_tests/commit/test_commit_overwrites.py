@@ -301,7 +301,7 @@ def test_a_filter_for_all_rows_removes_deletes_of_every_spec(builder: TableBuild
 
 
 def test_version_1_lists_without_counts_are_completed(tmp_path: Path) -> None:
-    from icebergds.formats.manifest_list import write_manifest_list
+    from icebergds.formats.manifests.manifest_list import write_manifest_list
 
     table = create_table(tmp_path / "t", format_version=1)
     table.commit(Append((table.file([1, 2], 1),)))

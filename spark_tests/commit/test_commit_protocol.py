@@ -21,7 +21,6 @@ from icebergds.commit.partition_summaries import partition_summaries
 from icebergds.commit.snapshot_commit import commit_snapshot
 from icebergds.errors import InvalidOptionError, UnsupportedFeatureError, ValidationError
 from icebergds.spec.partition import PartitionSpec
-from icebergds.spec.requirements import AssertRefSnapshotId, AssertTableUuid
 from icebergds.spec.snapshot import RefType, SnapshotRef
 from icebergds.spec.types import (
     BINARY,
@@ -33,8 +32,9 @@ from icebergds.spec.types import (
     NestedField,
     StructType,
 )
-from icebergds.spec.updates import AddSnapshot, SetSnapshotRef, UpgradeFormatVersion
-from icebergds.spec.values import from_bytes
+from icebergds.spec.updates.requirements import AssertRefSnapshotId, AssertTableUuid
+from icebergds.spec.updates.table_updates import AddSnapshot, SetSnapshotRef, UpgradeFormatVersion
+from icebergds.spec.values.binary import from_bytes
 
 
 @pytest.fixture

@@ -21,7 +21,11 @@ from icebergds.expr.nodes import TRUE
 from icebergds.expr.sql import parse_filter
 from icebergds.spec.manifest import DataFile, DataFileRef
 from icebergds.spec.partition import PartitionSpec
-from icebergds.spec.updates import AddPartitionSpec, SetDefaultSpec, UpgradeFormatVersion
+from icebergds.spec.updates.table_updates import (
+    AddPartitionSpec,
+    SetDefaultSpec,
+    UpgradeFormatVersion,
+)
 
 _SNAPSHOT, _SERIALIZABLE = IsolationLevel.SNAPSHOT, IsolationLevel.SERIALIZABLE
 

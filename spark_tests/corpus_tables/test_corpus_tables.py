@@ -14,7 +14,7 @@ from oracles.canon import canonical_rows
 
 from icebergds import load_table
 from icebergds.errors import MissingFileError
-from icebergds.scan.plan import plan_files
+from icebergds.scan.plan.files import plan_files
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

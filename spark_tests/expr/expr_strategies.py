@@ -16,7 +16,6 @@ from hypothesis import HealthCheck, settings
 from hypothesis import strategies as st
 
 from icebergds.expr.nodes import SETS, UNARY, BoundPredicate, Expr, Operation, and_, or_
-from icebergds.spec.decimals import from_unscaled
 from icebergds.spec.types import (
     BINARY,
     BOOLEAN,
@@ -36,6 +35,7 @@ from icebergds.spec.types import (
     FixedType,
     IcebergType,
 )
+from icebergds.spec.values.decimals import from_unscaled
 
 DAY = 86_400_000_000
 SCALAR_TYPES: tuple[IcebergType, ...] = (

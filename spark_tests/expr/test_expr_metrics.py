@@ -32,7 +32,7 @@ from icebergds.spec.types import (
     ListType,
     StructType,
 )
-from icebergds.spec.values import to_bytes
+from icebergds.spec.values.binary import to_bytes
 
 
 @dataclass(frozen=True)

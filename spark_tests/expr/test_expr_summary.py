@@ -24,7 +24,7 @@ from icebergds.spec.types import (
     NestedField,
     StructType,
 )
-from icebergds.spec.values import to_bytes
+from icebergds.spec.values.binary import to_bytes
 
 
 def struct_of(*types: IcebergType) -> StructType:

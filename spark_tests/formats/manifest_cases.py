@@ -16,9 +16,8 @@ import numpy as np
 import pyarrow as pa
 from hypothesis import strategies as st
 
-from icebergds.formats.manifest_columns import ColumnStats, EntryColumns
-from icebergds.formats.manifest_schema import avro_name, decimal_size, manifest_schema
-from icebergds.spec.decimals import unscaled
+from icebergds.formats.manifests.avro_schemas import avro_name, decimal_size, manifest_schema
+from icebergds.formats.manifests.reader import ColumnStats, EntryColumns
 from icebergds.spec.manifest import (
     DataFile,
     FileContent,
@@ -52,6 +51,7 @@ from icebergds.spec.types import (
     NestedField,
     StructType,
 )
+from icebergds.spec.values.decimals import unscaled
 
 SYNC = b"0123456789abcdef"
 

@@ -13,8 +13,8 @@ from hypothesis import strategies as st
 
 from icebergds.expr.evaluate import matches
 from icebergds.expr.nodes import FALSE, TRUE, BoundPredicate, Expr, Operation, Predicate, and_, or_
-from icebergds.formats.arrow_filter import filter_mask
-from icebergds.formats.arrow_types import to_array, to_arrow
+from icebergds.formats.arrow.filter import filter_mask
+from icebergds.formats.arrow.types import to_array, to_arrow
 from icebergds.spec.types import (
     DOUBLE,
     FLOAT,

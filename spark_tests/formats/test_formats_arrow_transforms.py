@@ -14,10 +14,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from icebergds.errors import InvalidDataError, UnsupportedFeatureError
-from icebergds.formats.arrow_transforms import apply_transform
-from icebergds.formats.arrow_types import to_array, to_arrow
-from icebergds.formats.murmur3 import hash_longs, hash_slices
-from icebergds.spec.decimals import from_unscaled
+from icebergds.formats.arrow.murmur3 import hash_longs, hash_slices
+from icebergds.formats.arrow.transforms import apply_transform
+from icebergds.formats.arrow.types import to_array, to_arrow
+from icebergds.spec.json.types import parse_scalar
+from icebergds.spec.json.values import from_json
 from icebergds.spec.transforms import (
     BucketTransform,
     DayTransform,
@@ -34,7 +35,6 @@ from icebergds.spec.transforms import (
     parse_transform,
     result_type,
 )
-from icebergds.spec.type_json import parse_scalar
 from icebergds.spec.types import (
     BINARY,
     BOOLEAN,
@@ -55,7 +55,7 @@ from icebergds.spec.types import (
     IcebergType,
     StructType,
 )
-from icebergds.spec.values_json import from_json
+from icebergds.spec.values.decimals import from_unscaled
 
 INT32 = st.integers(-(2**31), 2**31 - 1)
 INT64 = st.integers(-(2**63), 2**63 - 1)

@@ -8,7 +8,7 @@ import pyarrow as pa
 import pytest
 from file_builders import optional, required, with_id
 
-from icebergds.formats.arrow_types import (
+from icebergds.formats.arrow.types import (
     default_value,
     field_id_of,
     repeat,

@@ -28,9 +28,9 @@ from icebergds.errors import (
     MissingFileError,
     UnsupportedFeatureError,
 )
-from icebergds.formats.arrow_types import schema_to_arrow
-from icebergds.formats.avro_schema import physical_schema
-from icebergds.formats.avro_types import decimals_from_bytes
+from icebergds.formats.arrow.types import schema_to_arrow
+from icebergds.formats.avro.data_types import decimals_from_bytes
+from icebergds.formats.avro.schema import physical_schema
 from icebergds.spec.manifest import FileFormat
 from icebergds.spec.name_mapping import MappedField, NameMapping
 from icebergds.spec.schema import Schema

@@ -13,15 +13,15 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from icebergds.errors import CorruptFileError, IcebergError, MissingFileError
-from icebergds.formats.deletion_vector import (
+from icebergds.formats.deletes.deletion_vector import (
     MAX_POSITION,
     decode_deletion_vector,
     encode_deletion_vector,
     read_deletion_vector,
 )
-from icebergds.formats.positions import PositionSet
+from icebergds.formats.deletes.positions import PositionSet
+from icebergds.formats.deletes.roaring import decode_roaring64, encode_roaring64
 from icebergds.formats.puffin import read_puffin_footer
-from icebergds.formats.roaring import decode_roaring64, encode_roaring64
 from icebergds.io.fileio import FileIO
 
 # Stretches of ranges and single positions, so that every kind of container appears.

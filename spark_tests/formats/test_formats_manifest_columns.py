@@ -35,22 +35,22 @@ from manifest_cases import (
 )
 
 from icebergds.errors import UnsupportedFeatureError
-from icebergds.formats import manifest_decode
-from icebergds.formats.arrow_types import to_arrow
-from icebergds.formats.manifest_columns import (
+from icebergds.formats.arrow.types import to_arrow
+from icebergds.formats.manifests import decoder as manifest_decode
+from icebergds.formats.manifests.manifest import read_manifest, write_manifest
+from icebergds.formats.manifests.manifest_list import read_snapshot_manifests
+from icebergds.formats.manifests.reader import (
     EntryColumns,
     read_manifest_columns,
 )
-from icebergds.formats.manifest_list import read_snapshot_manifests
-from icebergds.formats.manifests import read_manifest, write_manifest
 from icebergds.io.fileio import FileIO
+from icebergds.spec.json.metadata import parse_metadata
 from icebergds.spec.manifest import (
     FileFormat,
     ManifestContent,
     ManifestEntryStatus,
     ManifestFile,
 )
-from icebergds.spec.metadata_json import parse_metadata
 from icebergds.spec.partition import partition_type
 from icebergds.spec.schema import Schema
 from icebergds.spec.types import StructType

@@ -21,7 +21,7 @@ from manifest_cases import (
 )
 
 from icebergds.errors import CorruptFileError, IcebergError, UnsupportedFeatureError
-from icebergds.formats.manifest_columns import read_manifest_columns
+from icebergds.formats.manifests.reader import read_manifest_columns
 from icebergds.io.fileio import FileIO
 
 IO = FileIO()

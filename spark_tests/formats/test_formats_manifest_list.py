@@ -21,14 +21,14 @@ from icebergds.errors import (
     MissingFileError,
     UnsupportedFeatureError,
 )
-from icebergds.formats.manifest_list import (
+from icebergds.formats.manifests.avro_schemas import manifest_list_schema
+from icebergds.formats.manifests.manifest import write_manifest
+from icebergds.formats.manifests.manifest_list import (
     manifests_from_paths,
     read_manifest_list,
     read_snapshot_manifests,
     write_manifest_list,
 )
-from icebergds.formats.manifest_schema import manifest_list_schema
-from icebergds.formats.manifests import write_manifest
 from icebergds.io.fileio import FileIO
 from icebergds.spec.manifest import FieldSummary, ManifestContent, ManifestFile
 from icebergds.spec.partition import PartitionField, PartitionSpec

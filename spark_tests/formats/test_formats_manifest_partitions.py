@@ -23,9 +23,9 @@ from manifest_cases import (
 )
 
 from icebergds.errors import CorruptFileError, InvalidMetadataError
-from icebergds.formats.avro_container import parse_container
-from icebergds.formats.manifest_columns import read_manifest_columns
-from icebergds.formats.manifests import read_manifest, write_manifest
+from icebergds.formats.avro.container import parse_container
+from icebergds.formats.manifests.manifest import read_manifest, write_manifest
+from icebergds.formats.manifests.reader import read_manifest_columns
 from icebergds.io.fileio import FileIO
 from icebergds.spec.partition import PartitionField, PartitionSpec
 from icebergds.spec.schema import Schema

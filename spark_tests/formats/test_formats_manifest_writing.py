@@ -33,12 +33,12 @@ from manifest_cases import (
 from pyiceberg.io.pyarrow import PyArrowFileIO
 
 from icebergds.errors import InvalidDataError, InvalidOptionError
-from icebergds.formats.avro_column_encoder import encode_records, encode_varints
-from icebergds.formats.avro_container import parse_container
-from icebergds.formats.manifest_columns import read_manifest_columns
-from icebergds.formats.manifest_encoder import write_manifest_columns
-from icebergds.formats.manifest_schema import manifest_schema
-from icebergds.formats.manifests import INHERITED, read_manifest, write_manifest
+from icebergds.formats.avro.column_encoder import encode_records, encode_varints
+from icebergds.formats.avro.container import parse_container
+from icebergds.formats.manifests.avro_schemas import manifest_schema
+from icebergds.formats.manifests.manifest import INHERITED, read_manifest, write_manifest
+from icebergds.formats.manifests.reader import read_manifest_columns
+from icebergds.formats.manifests.writer import write_manifest_columns
 from icebergds.io.fileio import FileIO
 from icebergds.spec.manifest import ManifestContent, ManifestEntry, ManifestEntryStatus
 from icebergds.spec.partition import PartitionSpec, partition_type

@@ -26,8 +26,8 @@ from pyiceberg.avro.file import AvroFile
 from pyiceberg.io.pyarrow import PyArrowFileIO
 
 from icebergds.errors import CorruptFileError, InvalidDataError
-from icebergds.formats.manifest_columns import read_manifest_columns
-from icebergds.formats.manifests import INHERITED, read_manifest, write_manifest
+from icebergds.formats.manifests.manifest import INHERITED, read_manifest, write_manifest
+from icebergds.formats.manifests.reader import read_manifest_columns
 from icebergds.io.fileio import FileIO
 from icebergds.spec.manifest import (
     FileContent,

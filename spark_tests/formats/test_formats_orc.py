@@ -26,8 +26,8 @@ from icebergds.errors import (
     MissingFileError,
     UnsupportedFeatureError,
 )
-from icebergds.formats.arrow_types import schema_to_arrow
-from icebergds.formats.orc_tail import stripes_of
+from icebergds.formats.arrow.types import schema_to_arrow
+from icebergds.formats.orc.tail import stripes_of
 from icebergds.spec.manifest import FileFormat
 from icebergds.spec.name_mapping import MappedField, NameMapping
 from icebergds.spec.schema import Schema

@@ -29,7 +29,8 @@ from icebergds.errors import (
     MissingFileError,
     UnsupportedFeatureError,
 )
-from icebergds.formats.arrow_types import schema_to_arrow
+from icebergds.formats.arrow.types import schema_to_arrow
+from icebergds.spec.json.schema import schema_from_json
 from icebergds.spec.name_mapping import MappedField, NameMapping
 from icebergds.spec.reserved import (
     DELETE_FILE_PATH,
@@ -38,7 +39,6 @@ from icebergds.spec.reserved import (
     ROW_ID,
 )
 from icebergds.spec.schema import Schema
-from icebergds.spec.schema_json import schema_from_json
 from icebergds.spec.types import (
     BINARY,
     BOOLEAN,

@@ -20,9 +20,10 @@ from icebergds.errors import CorruptFileError
 from icebergds.expr.bind import bind
 from icebergds.expr.evaluate import matches
 from icebergds.expr.nodes import TRUE, Operation, Predicate, and_, or_
-from icebergds.formats import page_reader, parquet_pages
-from icebergds.formats.page_index import PageIndex
-from icebergds.formats.thrift_compact import I64, decode_struct, encode_struct
+from icebergds.formats.parquet import page_pruning as parquet_pages
+from icebergds.formats.parquet import page_reader
+from icebergds.formats.parquet.page_index import PageIndex
+from icebergds.formats.parquet.thrift import I64, decode_struct, encode_struct
 from icebergds.spec.schema import Schema
 from icebergds.spec.types import (
     BOOLEAN,

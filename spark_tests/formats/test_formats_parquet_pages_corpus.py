@@ -13,10 +13,11 @@ from corpus import corpus_dir
 from icebergds.expr.bind import bind
 from icebergds.expr.names import quote_name
 from icebergds.expr.nodes import Expr, Operation, Predicate, or_
-from icebergds.formats import page_reader, parquet_pages
-from icebergds.formats.arrow_filter import filter_mask
+from icebergds.formats.arrow.filter import filter_mask
+from icebergds.formats.data_file.read_request import PositionedBatch, ReadRequest
 from icebergds.formats.data_reader import open_data_file
-from icebergds.formats.read_request import PositionedBatch, ReadRequest
+from icebergds.formats.parquet import page_pruning as parquet_pages
+from icebergds.formats.parquet import page_reader
 from icebergds.io.fileio import FileIO
 from icebergds.spec.manifest import FileFormat
 from icebergds.spec.schema import Schema

@@ -20,7 +20,7 @@ from icebergds.errors import CorruptFileError
 from icebergds.expr.bind import bind
 from icebergds.expr.evaluate import matches
 from icebergds.expr.nodes import Operation, Predicate, or_
-from icebergds.formats import parquet_reader
+from icebergds.formats.parquet import reader as parquet_reader
 from icebergds.spec.schema import Schema
 from icebergds.spec.types import (
     BINARY,

@@ -16,9 +16,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from icebergds.errors import CorruptFileError, MissingFileError
-from icebergds.formats import positions
-from icebergds.formats.position_deletes import positions_nbytes, read_position_deletes
-from icebergds.formats.positions import PositionCollector, PositionSet
+from icebergds.formats.deletes import positions
+from icebergds.formats.deletes.position_deletes import positions_nbytes, read_position_deletes
+from icebergds.formats.deletes.positions import PositionCollector, PositionSet
 from icebergds.io.fileio import FileIO
 from icebergds.spec.manifest import FileFormat
 

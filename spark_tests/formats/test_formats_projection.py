@@ -10,9 +10,9 @@ import pytest
 from file_builders import optional, required, with_id
 
 from icebergds.errors import CorruptFileError, InvalidDataError, UnsupportedFeatureError
-from icebergds.formats.arrow_types import schema_to_arrow
-from icebergds.formats.file_schema import columns_of, restrict, to_schema
-from icebergds.formats.projection import needed_leaves, plan_projection
+from icebergds.formats.arrow.types import schema_to_arrow
+from icebergds.formats.data_file.file_schema import columns_of, restrict, to_schema
+from icebergds.formats.data_file.projection import needed_leaves, plan_projection
 from icebergds.spec.schema import Schema
 from icebergds.spec.types import (
     BINARY,

@@ -16,7 +16,7 @@ from file_builders import read_batches
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from icebergds.formats.arrow_types import FIELD_ID, field_to_arrow, to_array
+from icebergds.formats.arrow.types import FIELD_ID, field_to_arrow, to_array
 from icebergds.spec.manifest import FileFormat
 from icebergds.spec.schema import Schema
 from icebergds.spec.types import (

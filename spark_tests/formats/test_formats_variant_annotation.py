@@ -9,9 +9,9 @@ import pytest
 from file_builders import optional, read_rows, required
 from writer_cases import batch_of, write_file
 
+from icebergds.formats.data_file.write_properties import WriteProperties
 from icebergds.formats.data_writer import open_data_writer
-from icebergds.formats.variant_annotation import AnnotatedOutput
-from icebergds.formats.write_properties import WriteProperties
+from icebergds.formats.parquet.variant_annotation import AnnotatedOutput
 from icebergds.io.fileio import FileIO
 from icebergds.spec.manifest import FileFormat
 from icebergds.spec.schema import Schema

@@ -9,12 +9,12 @@ import pytest
 from file_builders import optional, read_rows, required
 from writer_cases import batch_of, write_file
 
-from icebergds.formats.arrow_types import schema_to_arrow
+from icebergds.formats.arrow.types import schema_to_arrow
+from icebergds.formats.data_file.row_buffer import RowBuffer
+from icebergds.formats.data_file.write_properties import WriteProperties
 from icebergds.formats.data_writer import open_data_writer
-from icebergds.formats.dictionary_choice import wants_dictionary
-from icebergds.formats.orc_tail import stripes_of
-from icebergds.formats.row_buffer import RowBuffer
-from icebergds.formats.write_properties import WriteProperties
+from icebergds.formats.orc.tail import stripes_of
+from icebergds.formats.parquet.dictionary_choice import wants_dictionary
 from icebergds.io.fileio import FileIO
 from icebergds.spec.manifest import FileFormat
 from icebergds.spec.schema import Schema

@@ -14,8 +14,8 @@ from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 from writer_cases import EVERY_TYPE, SCALARS, batch_of, rows_of_schema, rows_that_fit, write_file
 
-from icebergds.formats.bounds import Range, serialized_bounds
-from icebergds.formats.metrics_modes import FULL, truncate
+from icebergds.formats.data_file.bounds import Range, serialized_bounds
+from icebergds.formats.data_file.metrics_modes import FULL, truncate
 from icebergds.spec.manifest import FileContent, FileFormat
 from icebergds.spec.reserved import DELETE_FILE_PATH, DELETE_POS
 from icebergds.spec.schema import Schema
@@ -34,7 +34,7 @@ from icebergds.spec.types import (
     MapType,
     StructType,
 )
-from icebergds.spec.values import from_bytes, to_bytes
+from icebergds.spec.values.binary import from_bytes, to_bytes
 
 FORMATS = [FileFormat.PARQUET, FileFormat.ORC, FileFormat.AVRO]
 MODES = ["none", "counts", "truncate(1)", "truncate(16)", "full"]

@@ -12,7 +12,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from writer_cases import batch_of, values_of, write_file
 
-from icebergds.formats.arrow_types import schema_to_arrow
+from icebergds.formats.arrow.types import schema_to_arrow
 from icebergds.spec.manifest import FileFormat
 from icebergds.spec.schema import Schema
 from icebergds.spec.types import (

@@ -8,8 +8,8 @@ import pytest
 from file_builders import optional, required
 
 from icebergds.errors import InvalidOptionError
-from icebergds.formats.metrics_modes import COUNTS, FULL, NONE, truncate
-from icebergds.formats.write_properties import (
+from icebergds.formats.data_file.metrics_modes import COUNTS, FULL, NONE, truncate
+from icebergds.formats.data_file.write_properties import (
     AvroProperties,
     BloomFilter,
     OrcProperties,

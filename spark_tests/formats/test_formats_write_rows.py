@@ -23,12 +23,12 @@ from icebergds.errors import (
     MissingFileError,
     UnsupportedFeatureError,
 )
+from icebergds.formats.data_file.write_properties import WriteProperties
 from icebergds.formats.data_writer import open_data_writer
-from icebergds.formats.write_properties import WriteProperties
 from icebergds.io.fileio import FileIO
+from icebergds.spec.json.schema import schema_from_json
 from icebergds.spec.manifest import FileContent, FileFormat
 from icebergds.spec.schema import Schema
-from icebergds.spec.schema_json import schema_from_json
 from icebergds.spec.sort import SortOrder
 from icebergds.spec.types import (
     DATE,

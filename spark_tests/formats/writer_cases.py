@@ -11,9 +11,9 @@ import pyarrow as pa
 from file_builders import optional, required
 from hypothesis import strategies as st
 
-from icebergds.formats.arrow_types import schema_to_arrow, to_array
+from icebergds.formats.arrow.types import schema_to_arrow, to_array
+from icebergds.formats.data_file.write_properties import WriteProperties
 from icebergds.formats.data_writer import open_data_writer
-from icebergds.formats.write_properties import WriteProperties
 from icebergds.io.fileio import FileIO
 from icebergds.spec.manifest import DataFile, FileContent, FileFormat
 from icebergds.spec.schema import Schema

@@ -12,8 +12,9 @@ from collections.abc import Iterable
 from dataclasses import replace
 from typing import Any
 
-from icebergds.formats.manifest_list import read_snapshot_manifests
-from icebergds.formats.manifests import read_manifest
+from icebergds.api.table import Table
+from icebergds.formats.manifests.manifest import read_manifest
+from icebergds.formats.manifests.manifest_list import read_snapshot_manifests
 from icebergds.spec.manifest import (
     DataFile,
     FieldSummary,
@@ -24,8 +25,7 @@ from icebergds.spec.manifest import (
 from icebergds.spec.snapshot import Snapshot
 from icebergds.spec.transforms import to_human
 from icebergds.spec.types import DATE
-from icebergds.spec.values import from_bytes, to_bytes
-from icebergds.table.table import Table
+from icebergds.spec.values.binary import from_bytes, to_bytes
 
 Row = dict[str, Any]
 

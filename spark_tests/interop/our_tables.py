@@ -11,12 +11,15 @@ import pyarrow as pa
 from oracles.arrow_schema import arrow_schema, numbered, struct
 from oracles.canon import canonical_rows
 
+from icebergds.api.load import load_table
+from icebergds.api.table import Table
 from icebergds.catalog.loading import load_catalog
 from icebergds.commit.operations import TableOperations
-from icebergds.spec.new_table import new_table_updates
-from icebergds.spec.partition_json import partition_spec_from_json
-from icebergds.spec.schema_json import schema_from_json, schema_to_json
-from icebergds.spec.updates import (
+from icebergds.operations.options.partition_text import parse_partition_by, parse_sort_by
+from icebergds.spec.json.partition import partition_spec_from_json
+from icebergds.spec.json.schema import schema_from_json, schema_to_json
+from icebergds.spec.updates.new_table import new_table_updates
+from icebergds.spec.updates.table_updates import (
     LAST_ADDED,
     AddPartitionSpec,
     AddSchema,
@@ -26,9 +29,6 @@ from icebergds.spec.updates import (
     TableUpdate,
     UpgradeFormatVersion,
 )
-from icebergds.table.layout_text import parse_partition_by, parse_sort_by
-from icebergds.table.loading import load_table
-from icebergds.table.table import Table
 
 Row = Mapping[str, Any]
 CATALOG = "interop"

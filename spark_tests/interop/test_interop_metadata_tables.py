@@ -12,7 +12,7 @@ import written_tables  # noqa: F401  (registers the tables)
 from java_process import JavaProcess
 from our_tables import OurTable
 
-from icebergds.table.table import Table
+from icebergds.api.table import Table
 
 pytestmark = pytest.mark.interop
 

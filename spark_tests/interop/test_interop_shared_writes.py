@@ -13,14 +13,14 @@ from oracles.comparison import difference
 from our_tables import OurTable, Writer
 from pyiceberg.catalog.sql import SqlCatalog
 
+from icebergds.api.load import load_table
+from icebergds.catalog.filesystem.commits import create_at_location
 from icebergds.catalog.loading import load_catalog
-from icebergds.catalog.location_commits import create_at_location
-from icebergds.formats.manifest_list import read_snapshot_manifests
+from icebergds.formats.manifests.manifest_list import read_snapshot_manifests
 from icebergds.io.fileio import FileIO
-from icebergds.spec.new_table import new_table_updates
 from icebergds.spec.schema import Schema
 from icebergds.spec.types import LONG, STRING, NestedField
-from icebergds.table.loading import load_table
+from icebergds.spec.updates.new_table import new_table_updates
 
 pytestmark = pytest.mark.interop
 

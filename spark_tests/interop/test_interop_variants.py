@@ -15,7 +15,7 @@ from oracles.comparison import difference
 from our_tables import OurTable, Writer
 from pyspark.sql.types import VariantVal
 
-from icebergds.formats.arrow_types import schema_to_arrow
+from icebergds.formats.arrow.types import schema_to_arrow
 
 pytestmark = pytest.mark.interop
 

@@ -14,11 +14,11 @@ from sample_values import NANOSECONDS, SAMPLES, column_of, columns_of, rows_of
 from icebergds.commit.append import FastAppend
 from icebergds.commit.replace_files import ReplaceFiles
 from icebergds.commit.snapshot_commit import commit_snapshot
-from icebergds.formats.manifest_list import read_snapshot_manifests
-from icebergds.formats.manifests import read_manifest
+from icebergds.formats.manifests.manifest import read_manifest
+from icebergds.formats.manifests.manifest_list import read_snapshot_manifests
 from icebergds.spec.manifest import DataFile, ManifestEntryStatus
 from icebergds.spec.snapshot import RefType, SnapshotRef
-from icebergds.spec.updates import SetSnapshotRef
+from icebergds.spec.updates.table_updates import SetSnapshotRef
 
 _OLD_KINDS = [kind for kind in SAMPLES if kind not in NANOSECONDS]
 _IDENTITIES = [kind for kind in _OLD_KINDS if kind != "fixed[5]"]

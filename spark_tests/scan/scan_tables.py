@@ -23,9 +23,9 @@ from scan_model import (
 )
 from scan_values import POOLS, TYPES, WIDE, scalar_fields, values_of_field
 
+from icebergds.spec.evolution.promotion import can_promote
 from icebergds.spec.manifest import DataFile
 from icebergds.spec.partition import FIRST_PARTITION_FIELD_ID, PartitionField, PartitionSpec
-from icebergds.spec.promotion import can_promote
 from icebergds.spec.reserved import LAST_UPDATED_SEQUENCE_NUMBER, ROW_ID
 from icebergds.spec.schema import Schema
 from icebergds.spec.transforms import (

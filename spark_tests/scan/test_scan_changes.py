@@ -11,8 +11,11 @@ from typing import Any
 import pytest
 
 from icebergds import load_table
+from icebergds.api.table import Table
 from icebergds.errors import InvalidDataError, InvalidOptionError, NoSuchSnapshotError
-from icebergds.scan.tasks import MatchedShare, ScanPartition
+from icebergds.operations.read.options import parse_read_options
+from icebergds.operations.read.snapshot_read import make_read_plan, plan_task_groups, resolve_read
+from icebergds.scan.tasks import ChangelogTaskGroup, ScanTaskGroup
 from icebergds.spec.partition import PartitionField, PartitionSpec
 from icebergds.spec.schema import Schema
 from icebergds.spec.transforms import BucketTransform, IdentityTransform
@@ -26,9 +29,6 @@ from icebergds.spec.types import (
     NestedField,
     StructType,
 )
-from icebergds.table.read_options import parse_read_options
-from icebergds.table.reading import make_read_plan, plan_shares, resolve_read
-from icebergds.table.table import Table
 from icebergds.testing.tables import TableBuilder
 
 _SCHEMA = Schema((NestedField(1, "id", LONG), NestedField(2, "name", STRING)))
@@ -268,9 +268,9 @@ def test_rows_are_matched_within_their_partition(tmp_path: Path) -> None:
     new = built.data_file([(1, "a"), (1, "c")], partition=(1,))
     added = built.data_file([(7, "a")], partition=(7,))
     built.commit(new, added, removed=files[:2], operation="overwrite")
-    plain, matched = _shares(built, 1001)
-    assert isinstance(plain, ScanPartition)
-    assert isinstance(matched, MatchedShare)
+    plain, matched = _task_groups(built, 1001)
+    assert isinstance(plain, ScanTaskGroup)
+    assert isinstance(matched, ChangelogTaskGroup)
     paths = {task.file_path for group in matched.groups for task in group.partition.tasks}
     assert paths == {new.file_path, files[1].file_path}
     assert {t.file_path for t in plain.tasks} == {added.file_path, files[0].file_path}
@@ -290,10 +290,10 @@ def test_rows_are_matched_across_partitions_of_a_dropped_column(tmp_path: Path) 
 def test_plain_commits_are_cut_and_packed_as_scans_are(built: TableBuilder) -> None:
     built.commit(*(built.data_file([(i, "x")]) for i in range(3)))
     built.commit(built.equality_deletes(["id"], [(1,)]), operation="delete")
-    shares = _shares(built, None, **{"split-size": "1", "file-open-cost": "1"})
-    assert all(isinstance(share, ScanPartition) for share in shares)
+    task_groups = _task_groups(built, None, **{"split-size": "1", "file-open-cost": "1"})
+    assert all(isinstance(task_group, ScanTaskGroup) for task_group in task_groups)
     # Metrics tell which file the key may be in.
-    assert len(shares) == 4
+    assert len(task_groups) == 4
 
 
 def test_a_feed_reads_all_snapshots_with_the_schema_of_its_end(built: TableBuilder) -> None:
@@ -518,8 +518,8 @@ def _appends(built: TableBuilder, *arguments: Any, **options: Any) -> list[int]:
     return sorted(_table(built).appends(*arguments, **options).to_arrow()["id"].to_pylist())
 
 
-def _shares(built: TableBuilder, start: int | None, **options: str) -> Sequence[Any]:
-    """The shares of a feed, as a load plans them."""
+def _task_groups(built: TableBuilder, start: int | None, **options: str) -> Sequence[Any]:
+    """The task groups of a feed, as a load plans them."""
     table = _table(built)
     given = {"path": str(built.location), "read-change-feed": "true", **options}
     if start is not None:
@@ -527,7 +527,7 @@ def _shares(built: TableBuilder, start: int | None, **options: str) -> Sequence[
     parsed = parse_read_options(given)
     state = parsed.address.load()
     snapshot, schema = resolve_read(parsed, state.metadata, table.name)
-    return plan_shares(parsed, state, snapshot, make_read_plan(parsed, state, schema, schema))
+    return plan_task_groups(parsed, state, snapshot, make_read_plan(parsed, state, schema, schema))
 
 
 def _expire(built: TableBuilder, *snapshot_ids: int) -> None:

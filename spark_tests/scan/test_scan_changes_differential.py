@@ -16,19 +16,19 @@ from scan_model import ModelState, scan
 from scan_tables import RandomTable
 from scan_values import filters
 
+from icebergds.api.load import load_table
+from icebergds.api.table import Table
 from icebergds.expr.nodes import Expr
-from icebergds.formats.arrow_types import schema_to_arrow, to_array
-from icebergds.scan.change_plan import ChangePlanner, plan_changes
-from icebergds.scan.change_shares import change_shares
-from icebergds.scan.history import SnapshotRange, lineage, snapshots_between
+from icebergds.formats.arrow.types import schema_to_arrow, to_array
+from icebergds.scan.plan.change_tasks import change_task_groups
+from icebergds.scan.plan.changes import ChangePlanner, plan_changes
+from icebergds.scan.plan.history import SnapshotRange, lineage, snapshots_between
+from icebergds.scan.plan.splits import SplitOptions
 from icebergds.scan.projection import CHANGE_COLUMNS
-from icebergds.scan.read_changes import read_share
+from icebergds.scan.read.changes import read_task_group
 from icebergds.scan.read_plan import ReadPlan
-from icebergds.scan.splits import SplitOptions
 from icebergds.spec.schema import Schema
 from icebergds.spec.snapshot import Snapshot
-from icebergds.table.loading import load_table
-from icebergds.table.table import Table
 
 _SETTINGS = settings(
     max_examples=60,
@@ -126,9 +126,9 @@ def _feed(
     found = plan_changes(planner, table.metadata, history)
     if net:
         found = [[file for files in found for file in files]]
-    shares = change_shares(found, table.metadata, schema, data.draw(_SPLITS))
-    plan, shares = pickle.loads(pickle.dumps((plan, shares)))
-    batches = [batch for share in shares for batch in read_share(plan, share)]
+    task_groups = change_task_groups(found, table.metadata, schema, data.draw(_SPLITS))
+    plan, task_groups = pickle.loads(pickle.dumps((plan, task_groups)))
+    batches = [batch for task_group in task_groups for batch in read_task_group(plan, task_group)]
     assert all(batch.num_rows for batch in batches)
     rows = _values(pa.Table.from_batches(batches, schema_to_arrow(columns)))
     ids = [snapshot.snapshot_id for snapshot in history.snapshots]

@@ -11,13 +11,13 @@ from typing import Any
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from icebergds.api.load import load_table
+from icebergds.api.table import Table
 from icebergds.spec.manifest import DataFile
 from icebergds.spec.partition import PartitionField, PartitionSpec
 from icebergds.spec.schema import Schema
 from icebergds.spec.transforms import IdentityTransform
 from icebergds.spec.types import INT, STRING, NestedField
-from icebergds.table.loading import load_table
-from icebergds.table.table import Table
 from icebergds.testing.tables import TableBuilder
 
 _SCHEMA = Schema(

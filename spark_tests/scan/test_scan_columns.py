@@ -5,7 +5,7 @@ from __future__ import annotations
 import pyarrow as pa
 import pytest
 
-from icebergds.scan.columns import column_at, locate
+from icebergds.scan.column_paths import column_at, locate
 from icebergds.spec.types import INT, ListType, NestedField, StructType
 
 _FIELDS = (

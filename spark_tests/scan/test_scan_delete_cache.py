@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from icebergds.errors import CorruptFileError
-from icebergds.scan.delete_cache import DELETES, DeleteCache
+from icebergds.scan.read.delete_cache import DELETES, DeleteCache
 
 
 def _get(cache: DeleteCache, key: object, value: bytes, max_bytes: int = 100) -> bytes:

@@ -14,8 +14,8 @@ from hypothesis import strategies as st
 from scan_model import comparable
 
 from icebergds.errors import InvalidMetadataError
-from icebergds.scan.delete_index import AppliedDeletes, DeleteIndex, key_types
-from icebergds.scan.delete_ranges import KeyRanges, PathRanges
+from icebergds.scan.plan.delete_index import AppliedDeletes, DeleteIndex, key_types
+from icebergds.scan.plan.delete_ranges import KeyRanges, PathRanges
 from icebergds.spec.manifest import (
     DataFile,
     FileContent,
@@ -43,7 +43,7 @@ from icebergds.spec.types import (
     ListType,
     NestedField,
 )
-from icebergds.spec.values import to_bytes
+from icebergds.spec.values.binary import to_bytes
 
 _SPECS = {
     0: PartitionSpec(0),

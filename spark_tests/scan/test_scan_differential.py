@@ -18,18 +18,18 @@ from scan_model import ModelState, scan
 from scan_tables import RandomTable
 from scan_values import filters, projections
 
+from icebergds.api.load import load_table
+from icebergds.api.table import Table
 from icebergds.expr.nodes import TRUE, Expr
-from icebergds.formats.arrow_types import schema_to_arrow, to_array
-from icebergds.scan.plan import plan_scan
+from icebergds.formats.arrow.types import schema_to_arrow, to_array
+from icebergds.operations.read.time_travel import TimeTravel, resolve_snapshot
+from icebergds.scan.plan.files import plan_scan
+from icebergds.scan.plan.splits import SplitOptions
 from icebergds.scan.projection import metadata_columns, project_columns
-from icebergds.scan.read import read_partition
+from icebergds.scan.read.files import read_scan_tasks
 from icebergds.scan.read_plan import ReadPlan
-from icebergds.scan.splits import SplitOptions
 from icebergds.spec.schema import Schema
 from icebergds.spec.snapshot import Snapshot
-from icebergds.table.loading import load_table
-from icebergds.table.table import Table
-from icebergds.table.time_travel import TimeTravel, resolve_snapshot
 
 _SETTINGS = settings(
     max_examples=120,
@@ -156,9 +156,9 @@ def _check(
         batch_size=batch_size,
         delete_cache_bytes=delete_cache_bytes,
     )
-    shares = plan_scan(table.io, table.metadata, snapshot, schema, row_filter, splits)
-    plan, shares = pickle.loads(pickle.dumps((plan, shares)))
-    batches = [batch for share in shares for batch in read_partition(plan, share)]
+    task_groups = plan_scan(table.io, table.metadata, snapshot, schema, row_filter, splits)
+    plan, task_groups = pickle.loads(pickle.dumps((plan, task_groups)))
+    batches = [batch for task_group in task_groups for batch in read_scan_tasks(plan, task_group)]
     assert all(0 < batch.num_rows <= batch_size for batch in batches)
     found = pa.Table.from_batches(batches, schema_to_arrow(columns))
     state = ModelState() if snapshot is None else made.states[snapshot.snapshot_id]

@@ -13,11 +13,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from icebergds.errors import UnsupportedFeatureError
-from icebergds.formats import key_hash
-from icebergds.formats.arrow_types import to_arrow
-from icebergds.scan import key_index, key_set
-from icebergds.scan.key_set import EqualityKeySet, EqualityKeySetBuilder
-from icebergds.scan.slot_table import FREE, SlotTable
+from icebergds.formats.arrow.types import to_arrow
+from icebergds.formats.deletes import key_hash
+from icebergds.scan.read import key_index, key_set
+from icebergds.scan.read.hash_table import FREE, HashTable
+from icebergds.scan.read.key_set import EqualityKeySet, EqualityKeySetBuilder
 from icebergds.spec.types import (
     BINARY,
     BOOLEAN,
@@ -258,7 +258,7 @@ def test_regular_keys_do_not_pile_up(step: int, start: int, count: int) -> None:
     builder.add([pa.array(values)], 1)
     keys = builder.build()
     table = keys._index._table  # type: ignore[union-attr]
-    assert not isinstance(table, SlotTable) or table.displacement <= 256
+    assert not isinstance(table, HashTable) or table.displacement <= 256
     assert keys.contains([pa.array(values)], 0).all()
     others = np.setdiff1d(np.concatenate((values + 1, values - 1)), values)
     assert not keys.contains([pa.array(others)], 0).any()
@@ -430,7 +430,7 @@ def test_hashes_do_not_depend_on_the_batch(monkeypatch: pytest.MonkeyPatch) -> N
 )
 def test_a_slot_table_finds_its_values_and_no_others(values: set[int], others: list[int]) -> None:
     ordered = np.array(sorted(values), dtype=np.uint64)
-    table = SlotTable(ordered, np.arange(len(ordered), dtype=np.uint32))
+    table = HashTable(ordered, np.arange(len(ordered), dtype=np.uint32))
     probes = np.array([*values, *others], dtype=np.uint64)
     rows, payload = table.find(probes)
     assert payload is not None
@@ -441,6 +441,6 @@ def test_a_slot_table_finds_its_values_and_no_others(values: set[int], others: l
 
 def test_values_that_crowd_at_the_end_of_a_slot_table_are_found() -> None:
     values = np.arange(2**64 - 1001, 2**64 - 1, dtype=np.uint64)
-    table = SlotTable(values)
+    table = HashTable(values)
     assert len(table.find(values)[0]) == 1000
     assert len(table.find(values - np.uint64(1000))[0]) == 0

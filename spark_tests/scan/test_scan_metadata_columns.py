@@ -8,7 +8,8 @@ from typing import Any
 
 import pytest
 
-from icebergds.scan.metadata_columns import identity_constants
+from icebergds.api.load import load_table
+from icebergds.scan.read.metadata_columns import identity_constants
 from icebergds.spec.partition import PartitionField, PartitionSpec
 from icebergds.spec.reserved import LAST_UPDATED_SEQUENCE_NUMBER, ROW_ID
 from icebergds.spec.schema import Schema
@@ -19,7 +20,6 @@ from icebergds.spec.transforms import (
     VoidTransform,
 )
 from icebergds.spec.types import LONG, STRING, NestedField
-from icebergds.table.loading import load_table
 from icebergds.testing.tables import TableBuilder
 
 _SCHEMA = Schema((NestedField(1, "id", LONG), NestedField(2, "name", STRING)))

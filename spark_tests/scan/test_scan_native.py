@@ -10,8 +10,8 @@ import pytest
 
 from icebergds.expr.bind import bind
 from icebergds.expr.sql import parse_filter
-from icebergds.scan.native import is_plain_path, native_rule
-from icebergds.scan.plan import PlannedFile, plan_files
+from icebergds.scan.plan.files import PlannedFile, plan_files
+from icebergds.scan.plan.native import is_plain_path, native_rule
 from icebergds.scan.projection import metadata_columns, parse_column_list, project_columns
 from icebergds.scan.read_plan import ReadPlan
 from icebergds.spec.manifest import DataFile

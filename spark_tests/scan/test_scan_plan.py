@@ -11,6 +11,7 @@ from typing import Any
 import pyarrow.parquet as pq
 import pytest
 
+from icebergds.api.load import load_table
 from icebergds.errors import (
     CorruptFileError,
     IcebergError,
@@ -21,9 +22,9 @@ from icebergds.errors import (
 from icebergds.expr.bind import bind
 from icebergds.expr.nodes import FALSE, TRUE, Expr
 from icebergds.expr.sql import parse_filter
-from icebergds.formats.manifest_list import read_snapshot_manifests, write_manifest_list
-from icebergds.scan.plan import PlannedFile, plan_files, plan_scan
-from icebergds.scan.splits import SplitOptions
+from icebergds.formats.manifests.manifest_list import read_snapshot_manifests, write_manifest_list
+from icebergds.scan.plan.files import PlannedFile, plan_files, plan_scan
+from icebergds.scan.plan.splits import SplitOptions
 from icebergds.spec.manifest import (
     DataFile,
     FieldSummary,
@@ -39,8 +40,7 @@ from icebergds.spec.transforms import (
     VoidTransform,
 )
 from icebergds.spec.types import DOUBLE, INT, LONG, STRING, NestedField
-from icebergds.spec.values import to_bytes
-from icebergds.table.loading import load_table
+from icebergds.spec.values.binary import to_bytes
 from icebergds.testing.tables import TableBuilder
 
 _SCHEMA = Schema(
@@ -242,11 +242,11 @@ def test_a_task_names_every_delete_file_once(tmp_path: Path) -> None:
         table.equality_deletes(["id"], [(4,)]),
         table.equality_deletes(["name"], [("y",)], with_metrics=False),
     )
-    (share,) = _shares(table, SplitOptions(split_size=10**9, file_open_cost=0))
-    assert len(share.position_deletes) == 1
-    by_ids = {group.equality_ids: len(group.files) for group in share.equality_deletes}
+    (task_group,) = _task_groups(table, SplitOptions(split_size=10**9, file_open_cost=0))
+    assert len(task_group.position_deletes) == 1
+    by_ids = {group.equality_ids: len(group.files) for group in task_group.equality_deletes}
     assert by_ids == {(1,): 2, (2,): 1}
-    assert all(task.position_deletes == (0,) for task in share.tasks)
+    assert all(task.position_deletes == (0,) for task in task_group.tasks)
     assert _rows(table) == [0, 1, 2]
 
 
@@ -264,9 +264,9 @@ def test_the_weight_of_a_task_counts_its_positions(tmp_path: Path) -> None:
     table.commit(*files)
     (size,) = {file.file_size_in_bytes for file in _files(table)}
     options = SplitOptions(split_size=2 * size, lookback=10, file_open_cost=0)
-    assert [len(share.tasks) for share in _shares(table, options)] == [2, 2]
+    assert [len(task_group.tasks) for task_group in _task_groups(table, options)] == [2, 2]
     table.commit(*(table.position_deletes({file.file_path: [0]}) for file in files))
-    assert [len(share.tasks) for share in _shares(table, options)] == [1, 1, 1, 1]
+    assert [len(task_group.tasks) for task_group in _task_groups(table, options)] == [1, 1, 1, 1]
 
 
 def test_files_that_share_keys_share_tasks(tmp_path: Path) -> None:
@@ -277,7 +277,7 @@ def test_files_that_share_keys_share_tasks(tmp_path: Path) -> None:
     for _ in range(5):
         table.commit(table.equality_deletes(["id"], [(99,)], with_metrics=False))
     options = SplitOptions(split_size=2 * size, lookback=10, file_open_cost=0)
-    assert [len(share.tasks) for share in _shares(table, options)] == [2, 2]
+    assert [len(task_group.tasks) for task_group in _task_groups(table, options)] == [2, 2]
 
 
 def test_files_of_many_partitions_with_keys_of_their_own_are_kept_apart(tmp_path: Path) -> None:
@@ -286,11 +286,11 @@ def test_files_of_many_partitions_with_keys_of_their_own_are_kept_apart(tmp_path
     table = TableBuilder(tmp_path / "t", _SCHEMA, spec=spec)
     table.commit(*(table.data_file([(i, "x", 0)], partition=(i,)) for i in range(4)))
     options = SplitOptions(split_size=10**6, lookback=10, file_open_cost=2 * 10**5)
-    assert [len(share.tasks) for share in _shares(table, options)] == [4]
+    assert [len(task_group.tasks) for task_group in _task_groups(table, options)] == [4]
     for i in range(4):
         keys = [table.equality_deletes(["id"], [(i,)], partition=(i,)) for _ in range(2)]
         table.commit(*keys)
-    assert [len(share.tasks) for share in _shares(table, options)] == [2, 2]
+    assert [len(task_group.tasks) for task_group in _task_groups(table, options)] == [2, 2]
 
 
 def test_opening_a_file_has_a_least_weight(tmp_path: Path) -> None:
@@ -298,10 +298,10 @@ def test_opening_a_file_has_a_least_weight(tmp_path: Path) -> None:
     files = [table.data_file([(i, "x", 0)] * 2) for i in range(4)]
     table.commit(*files)
     options = SplitOptions(split_size=10**6, lookback=10, file_open_cost=5 * 10**5)
-    assert [len(share.tasks) for share in _shares(table, options)] == [2, 2]
+    assert [len(task_group.tasks) for task_group in _task_groups(table, options)] == [2, 2]
     # Delete files are opened, too.
     table.commit(*(table.position_deletes({file.file_path: [0]}) for file in files))
-    assert [len(share.tasks) for share in _shares(table, options)] == [1, 1, 1, 1]
+    assert [len(task_group.tasks) for task_group in _task_groups(table, options)] == [1, 1, 1, 1]
 
 
 # What cannot be read.
@@ -370,7 +370,7 @@ def test_an_encrypted_file_is_refused_where_it_is_needed(tmp_path: Path, kind: s
     table.commit(files["data"], _day_file(table, 2))
     table.commit(files["positions"], files["keys"])
     with pytest.raises(UnsupportedFeatureError, match=f"{Path(files[kind].file_path).name}.*encr"):
-        _shares(table, SplitOptions())
+        _task_groups(table, SplitOptions())
     assert _rows(table, filter="day = 2") == [2]
 
 
@@ -478,7 +478,7 @@ def _plan(table: TableBuilder, filter: str | None = None) -> list[PlannedFile]:
     return plan_files(table.io, table.metadata, snapshot, schema, _bound(filter, schema))
 
 
-def _shares(table: TableBuilder, options: SplitOptions) -> list[Any]:
+def _task_groups(table: TableBuilder, options: SplitOptions) -> list[Any]:
     snapshot = table.metadata.current_snapshot()
     return plan_scan(table.io, table.metadata, snapshot, table.schema, TRUE, options)
 

@@ -16,9 +16,9 @@ from hypothesis import strategies as st
 from icebergds.expr.evaluate import matches
 from icebergds.expr.metrics import might_match
 from icebergds.expr.nodes import FALSE, TRUE, BoundPredicate, Expr, Operation, and_, or_
-from icebergds.formats.arrow_types import to_array
-from icebergds.formats.entry_columns import ColumnStats, EntryColumns
-from icebergds.scan.prune import matching_entries
+from icebergds.formats.arrow.types import to_array
+from icebergds.formats.manifests.columns import ColumnStats, EntryColumns
+from icebergds.scan.plan.prune import matching_entries
 from icebergds.spec.manifest import DataFile, FileContent, FileFormat
 from icebergds.spec.reserved import ROW_ID
 from icebergds.spec.types import (
@@ -36,7 +36,7 @@ from icebergds.spec.types import (
     NestedField,
     StructType,
 )
-from icebergds.spec.values import to_bytes
+from icebergds.spec.values.binary import to_bytes
 
 # What bounds may have been written as before the column was promoted.
 _WRITTEN_AS: dict[IcebergType, tuple[IcebergType, ...]] = {

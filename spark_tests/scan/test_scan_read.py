@@ -1,4 +1,4 @@
-"""Reading a task's share: filters, deletes and columns that the output does not show."""
+"""Reading a task group: filters, deletes and columns that the output does not show."""
 
 from __future__ import annotations
 
@@ -14,14 +14,15 @@ import pytest
 from icebergds.expr.bind import bind
 from icebergds.expr.nodes import TRUE, Expr
 from icebergds.expr.sql import parse_filter
-from icebergds.formats.arrow_types import schema_to_arrow
-from icebergds.scan import read, worker_deletes
-from icebergds.scan.plan import plan_scan
+from icebergds.formats.arrow.types import schema_to_arrow
+from icebergds.scan.plan.files import plan_scan
+from icebergds.scan.plan.splits import SplitOptions
 from icebergds.scan.projection import parse_column_list, project_columns
-from icebergds.scan.read import read_partition
+from icebergds.scan.read import deletes as worker_deletes
+from icebergds.scan.read import files as read
+from icebergds.scan.read.files import read_scan_tasks
 from icebergds.scan.read_plan import ReadPlan, key_schema
-from icebergds.scan.splits import SplitOptions
-from icebergds.scan.tasks import ScanPartition
+from icebergds.scan.tasks import ScanTaskGroup
 from icebergds.spec.partition import PartitionField, PartitionSpec
 from icebergds.spec.schema import Schema
 from icebergds.spec.transforms import IdentityTransform
@@ -72,9 +73,9 @@ def test_what_the_partition_excludes_is_not_opened(tmp_path: Path) -> None:
     table = TableBuilder(tmp_path / "t", _SCHEMA, spec=spec)
     data_file = table.data_file([_ROWS[1]], partition=(1,))
     table.commit(data_file)
-    (share,) = _shares(table)
+    (task_group,) = _task_groups(table)
     Path(data_file.file_path).unlink()
-    assert _rows_of(_read_plan(table, "id", "id = 2"), [share]) == []
+    assert _rows_of(_read_plan(table, "id", "id = 2"), [task_group]) == []
 
 
 def test_what_the_partition_decides_needs_no_column(tmp_path: Path) -> None:
@@ -89,7 +90,9 @@ def test_what_the_partition_decides_needs_no_column(tmp_path: Path) -> None:
 
 def test_batches_are_bounded_and_never_empty(table: TableBuilder) -> None:
     plan = replace(_read_plan(table, "id", "id != 2 and id != 3"), batch_size=2)
-    sizes = [b.num_rows for share in _shares(table) for b in read_partition(plan, share)]
+    sizes = [
+        b.num_rows for task_group in _task_groups(table) for b in read_scan_tasks(plan, task_group)
+    ]
     assert sizes == [2, 2]
 
 
@@ -122,10 +125,10 @@ def test_plans_and_shares_survive_pickling(table: TableBuilder) -> None:
         table.equality_deletes(["name"], [("n2",)]),
     )
     plan = _read_plan(table, "*, _pos, _partition", "id < 5")
-    plain = _rows_of(plan, _shares(table))
-    thawed = pickle.loads(pickle.dumps((plan, _shares(table))))
+    plain = _rows_of(plan, _task_groups(table))
+    thawed = pickle.loads(pickle.dumps((plan, _task_groups(table))))
     assert _rows_of(*thawed) == plain
-    assert len(pickle.dumps(_shares(table))) < 3000
+    assert len(pickle.dumps(_task_groups(table))) < 3000
 
 
 def _without_nested_partition_column(tmp_path: Path) -> TableBuilder:
@@ -241,8 +244,8 @@ def test_deletes_are_the_same_without_a_cache(tmp_path: Path) -> None:
     names = {file.file_path: str(at) for at, file in enumerate(files)}
     for size in (0, 40, 10**6):
         plan = replace(_read_plan(table, "id, _file"), delete_cache_bytes=size)
-        shares = _shares(table, SplitOptions(split_size=600, file_open_cost=0))
-        assert sorted((i, names[path]) for i, path in _rows_of(plan, shares)) == expected
+        task_groups = _task_groups(table, SplitOptions(split_size=600, file_open_cost=0))
+        assert sorted((i, names[path]) for i, path in _rows_of(plan, task_groups)) == expected
 
 
 def test_tasks_in_a_row_share_keys_that_are_too_many_to_keep(
@@ -260,9 +263,9 @@ def test_tasks_in_a_row_share_keys_that_are_too_many_to_keep(
 
     monkeypatch.setattr(read, "load_key_set", counting)
     plan = replace(_read_plan(table, "id"), delete_cache_bytes=0)
-    shares = _shares(table)
-    assert [len(share.tasks) for share in shares] == [4]
-    assert len(_rows_of(plan, shares)) == 20
+    task_groups = _task_groups(table)
+    assert [len(task_group.tasks) for task_group in task_groups] == [4]
+    assert len(_rows_of(plan, task_groups)) == 20
     assert len(loads) == 1
 
 
@@ -283,8 +286,8 @@ def test_filters_compare_floating_point_by_value(tmp_path: Path) -> None:
 
 
 def _data_file(table: TableBuilder) -> Any:
-    (share,) = _shares(table)
-    return share.tasks[0]
+    (task_group,) = _task_groups(table)
+    return task_group.tasks[0]
 
 
 def _bound(table: TableBuilder, text: str | None) -> Expr:
@@ -301,7 +304,7 @@ def _read_plan(table: TableBuilder, columns: str, filter: str | None = None) -> 
     )
 
 
-def _shares(table: TableBuilder, options: SplitOptions | None = None) -> list[ScanPartition]:
+def _task_groups(table: TableBuilder, options: SplitOptions | None = None) -> list[ScanTaskGroup]:
     return plan_scan(
         table.io,
         table.metadata,
@@ -312,11 +315,11 @@ def _shares(table: TableBuilder, options: SplitOptions | None = None) -> list[Sc
     )
 
 
-def _rows_of(plan: ReadPlan, shares: Sequence[ScanPartition]) -> list[tuple[Any, ...]]:
-    batches = [batch for share in shares for batch in read_partition(plan, share)]
+def _rows_of(plan: ReadPlan, task_groups: Sequence[ScanTaskGroup]) -> list[tuple[Any, ...]]:
+    batches = [batch for task_group in task_groups for batch in read_scan_tasks(plan, task_group)]
     found = pa.Table.from_batches(batches, schema_to_arrow(plan.columns))
     return list(zip(*(column.to_pylist() for column in found.columns), strict=True))
 
 
 def _read(table: TableBuilder, columns: str, filter: str | None = None) -> list[tuple[Any, ...]]:
-    return _rows_of(_read_plan(table, columns, filter), _shares(table))
+    return _rows_of(_read_plan(table, columns, filter), _task_groups(table))

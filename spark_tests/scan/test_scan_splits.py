@@ -12,17 +12,17 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from icebergds.api.load import load_table
 from icebergds.expr.nodes import TRUE
-from icebergds.scan.plan import plan_scan
+from icebergds.scan.plan.files import plan_scan
+from icebergds.scan.plan.splits import SplitOptions, pack, split_file
 from icebergds.scan.projection import project_columns
-from icebergds.scan.read import read_partition
+from icebergds.scan.read.files import read_scan_tasks
 from icebergds.scan.read_plan import ReadPlan
-from icebergds.scan.splits import SplitOptions, pack, split_file
-from icebergds.scan.tasks import ScanPartition
+from icebergds.scan.tasks import ScanTaskGroup
 from icebergds.spec.manifest import DataFile, FileContent, FileFormat
 from icebergds.spec.schema import Schema
 from icebergds.spec.types import LONG, STRING, NestedField
-from icebergds.table.loading import load_table
 from icebergds.testing.tables import TableBuilder
 
 _SCHEMA = Schema((NestedField(1, "id", LONG, True), NestedField(2, "name", STRING)))
@@ -157,7 +157,7 @@ def test_rows_and_positions_are_right_wherever_a_file_is_cut(
 
 def test_small_split_sizes_make_many_tasks(cut_table: TableBuilder) -> None:
     table = load_table(str(cut_table.location))
-    shares = plan_scan(
+    task_groups = plan_scan(
         table.io,
         table.metadata,
         table.current_snapshot(),
@@ -165,23 +165,25 @@ def test_small_split_sizes_make_many_tasks(cut_table: TableBuilder) -> None:
         TRUE,
         SplitOptions(split_size=300, file_open_cost=0),
     )
-    assert len(shares) > 3
+    assert len(task_groups) > 3
     plan = ReadPlan(
         table.io,
         project_columns(table.metadata, _SCHEMA, [("id",), ("_pos",)]),
         _SCHEMA,
         table.metadata.specs_by_id,
     )
-    found = [row for share in shares for row in _read(plan, share, share.tasks)]
+    found = [row for task_group in task_groups for row in _read(plan, task_group, task_group.tasks)]
     assert len(found) == _ROWS - 8
     assert all(row_id == position for row_id, position in found)
 
 
-def _read(plan: ReadPlan, share: ScanPartition, tasks: Sequence[object]) -> list[tuple[int, int]]:
-    share = replace(share, tasks=tuple(tasks))
+def _read(
+    plan: ReadPlan, task_group: ScanTaskGroup, tasks: Sequence[object]
+) -> list[tuple[int, int]]:
+    task_group = replace(task_group, tasks=tuple(tasks))
     return [
         (row["id"], row["_pos"])
-        for batch in read_partition(plan, share)
+        for batch in read_scan_tasks(plan, task_group)
         for row in batch.to_pylist()
     ]
 

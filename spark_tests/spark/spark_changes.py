@@ -10,12 +10,12 @@ import pyarrow as pa
 from pyspark.sql import DataFrame
 
 from icebergds import Schema, Table, load_catalog, load_table
+from icebergds.catalog.address import TableAddress
 from icebergds.commit.retry import Change, commit_change
-from icebergds.formats.arrow_types import schema_to_arrow
+from icebergds.formats.arrow.types import schema_to_arrow
 from icebergds.spec.snapshot import Snapshot
 from icebergds.spec.types import INT, LONG, STRING, NestedField
-from icebergds.spec.updates import SetProperties
-from icebergds.table.address import TableAddress
+from icebergds.spec.updates.table_updates import SetProperties
 
 MERGE_ON_READ = "merge-on-read"
 COPY_ON_WRITE = "copy-on-write"

@@ -11,8 +11,8 @@ from pyspark.sql.types import StructType
 from spark_reads import message_of
 
 from icebergds import load_table
-from icebergds.formats.manifest_list import read_snapshot_manifests
-from icebergds.formats.manifests import read_manifest
+from icebergds.formats.manifests.manifest import read_manifest
+from icebergds.formats.manifests.manifest_list import read_snapshot_manifests
 from icebergds.spark.datasource import IcebergDataSource
 from icebergds.spark.writer import IcebergWriter
 from icebergds.spec.manifest import DataFile

@@ -33,8 +33,8 @@ from icebergds.errors import (
     UnsupportedFeatureError,
     ValidationError,
 )
+from icebergds.operations.write.row_counts import RowCounts
 from icebergds.spec.types import LONG, TIMESTAMPTZ
-from icebergds.table.row_counts import RowCounts
 
 pytestmark = pytest.mark.spark
 

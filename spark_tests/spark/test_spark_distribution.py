@@ -9,8 +9,8 @@ import pytest
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as f
 
-from icebergds.formats.arrow_transforms import apply_transform
-from icebergds.formats.arrow_types import to_arrow
+from icebergds.formats.arrow.transforms import apply_transform
+from icebergds.formats.arrow.types import to_arrow
 from icebergds.spark.distribution import distribute, partition_keys, sort_within_tasks
 from icebergds.spec.partition import PartitionField, PartitionSpec
 from icebergds.spec.schema import Schema

@@ -253,7 +253,7 @@ def test_a_reader_takes_what_it_can_of_pushed_filters(
     reader = planned({"path": str(table), "pushdown": "true"})
     assert isinstance(reader, PushdownReader)
     assert list(reader.pushFilters(filters)) == filters
-    batches = [batch for share in reader.partitions() for batch in reader.read(share)]
+    batches = [batch for task_group in reader.partitions() for batch in reader.read(task_group)]
     assert sorted(i for batch in batches for i in batch.column("id").to_pylist()) == expected
 
 

@@ -36,8 +36,8 @@ from icebergds.errors import (
     MissingFileError,
     ValidationError,
 )
+from icebergds.operations.write.row_counts import RowCounts
 from icebergds.spec.types import INT, LONG, STRING, NestedField, StructType
-from icebergds.table.row_counts import RowCounts
 
 pytestmark = pytest.mark.spark
 

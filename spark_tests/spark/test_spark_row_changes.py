@@ -26,13 +26,13 @@ from spark_changes import (
 from spark_reads import load
 
 from icebergds import Table
+from icebergds.catalog.address import TableAddress
 from icebergds.commit.operations import TableState
 from icebergds.commit.retry import Change, commit_change
+from icebergds.operations.options.partition_text import parse_partition_by
 from icebergds.spec.metadata import TableMetadata
 from icebergds.spec.partition import PartitionSpec
-from icebergds.spec.updates import LAST_ADDED, AddPartitionSpec, SetDefaultSpec
-from icebergds.table.address import TableAddress
-from icebergds.table.layout_text import parse_partition_by
+from icebergds.spec.updates.table_updates import LAST_ADDED, AddPartitionSpec, SetDefaultSpec
 
 pytestmark = pytest.mark.spark
 

@@ -13,13 +13,13 @@ from spark_feeds import Feed
 from spark_writes import create, live_files
 
 from icebergds import Table, load_table
+from icebergds.catalog.address import TableAddress
 from icebergds.commit.replace_files import ReplaceFiles
 from icebergds.commit.snapshot_commit import commit_snapshot
 from icebergds.errors import ValidationError
+from icebergds.operations.write.append_overwrite import prepare_write
+from icebergds.operations.write.options import parse_write_options
 from icebergds.spec.manifest import FileContent
-from icebergds.table.address import TableAddress
-from icebergds.table.write_options import parse_write_options
-from icebergds.table.writing import prepare_write
 from icebergds.write.task import write_batches
 
 pytestmark = pytest.mark.spark

@@ -14,9 +14,9 @@ from spark_feeds import Feed
 from spark_writes import create
 
 from icebergds import Table
+from icebergds.catalog.address import TableAddress
 from icebergds.commit.retry import Change, commit_change
-from icebergds.spec.updates import RemoveSnapshots
-from icebergds.table.address import TableAddress
+from icebergds.spec.updates.table_updates import RemoveSnapshots
 
 pytestmark = pytest.mark.spark
 

@@ -11,9 +11,9 @@ from pyspark.sql import SparkSession
 from spark_reads import ids, ids_of_each, load, message_of, planned
 
 from icebergds.errors import IcebergError, InvalidOptionError, NoSuchSnapshotError
+from icebergds.operations.read.options import parse_read_options
 from icebergds.spec.schema import Schema
 from icebergds.spec.types import INT, LONG, STRING, NestedField
-from icebergds.table.read_options import parse_read_options
 from icebergds.testing.tables import TableBuilder
 
 pytestmark = pytest.mark.spark
@@ -100,7 +100,7 @@ _BY_NAME = {str(case.options): case for case in CASES}
 def test_rows_and_schema_of_a_snapshot(table: Path, name: str) -> None:
     case = _BY_NAME[name]
     reader = planned({"path": str(table), **case.options})
-    batches = [batch for share in reader.partitions() for batch in reader.read(share)]
+    batches = [batch for task_group in reader.partitions() for batch in reader.read(task_group)]
     assert sorted(i for batch in batches for i in batch.column("id").to_pylist()) == case.ids
     assert {" ".join(batch.schema.names) for batch in batches} == {case.columns}
 

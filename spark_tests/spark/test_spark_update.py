@@ -28,7 +28,8 @@ from spark_changes import (
 from spark_reads import session_conf
 
 from icebergds import Schema, Table, load_catalog, load_table
-from icebergds.catalog.location_commits import location_operations
+from icebergds.catalog.address import TableAddress
+from icebergds.catalog.filesystem.commits import location_operations
 from icebergds.commit.operations import TableState
 from icebergds.errors import (
     InvalidDataError,
@@ -36,6 +37,7 @@ from icebergds.errors import (
     InvalidOptionError,
     ValidationError,
 )
+from icebergds.operations.write.row_counts import RowCounts
 from icebergds.spark.row_level.target import make_target
 from icebergds.spec.types import (
     DATE,
@@ -51,9 +53,7 @@ from icebergds.spec.types import (
     NestedField,
     StructType,
 )
-from icebergds.spec.updates import AddSchema, SetCurrentSchema
-from icebergds.table.address import TableAddress
-from icebergds.table.row_counts import RowCounts
+from icebergds.spec.updates.table_updates import AddSchema, SetCurrentSchema
 
 pytestmark = pytest.mark.spark
 

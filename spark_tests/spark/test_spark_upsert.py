@@ -27,9 +27,9 @@ from icebergds.errors import (
     InvalidOptionError,
     UnsupportedFeatureError,
 )
+from icebergds.operations.write.row_counts import RowCounts
 from icebergds.spec.manifest import FileContent
 from icebergds.spec.types import DOUBLE, LONG, STRING, MapType, NestedField
-from icebergds.table.row_counts import RowCounts
 
 pytestmark = pytest.mark.spark
 

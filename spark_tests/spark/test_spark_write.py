@@ -11,7 +11,7 @@ from spark_writes import create, files_on_disk, live_files, planned_write, refus
 
 from icebergds import load_table
 from icebergds.errors import NoSuchTableError
-from icebergds.table.writing import WRITE_ID
+from icebergds.operations.write.append_overwrite import WRITE_ID
 
 pytestmark = pytest.mark.spark
 

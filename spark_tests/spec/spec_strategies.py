@@ -8,7 +8,6 @@ from typing import Any
 
 from hypothesis import strategies as st
 
-from icebergds.spec.decimals import from_unscaled
 from icebergds.spec.types import (
     BINARY,
     BOOLEAN,
@@ -32,6 +31,7 @@ from icebergds.spec.types import (
     NestedField,
     StructType,
 )
+from icebergds.spec.values.decimals import from_unscaled
 
 INT32 = st.integers(-(2**31), 2**31 - 1)
 INT64 = st.integers(-(2**63), 2**63 - 1)

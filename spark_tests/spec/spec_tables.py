@@ -4,9 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from icebergds.spec.apply_updates import apply_updates, next_metadata
 from icebergds.spec.metadata import TableMetadata
-from icebergds.spec.new_table import new_table_updates
 from icebergds.spec.partition import PartitionField, PartitionSpec
 from icebergds.spec.schema import Schema
 from icebergds.spec.snapshot import MAIN_BRANCH, RefType, Snapshot, SnapshotRef
@@ -21,7 +19,9 @@ from icebergds.spec.types import (
     NestedField,
     StructType,
 )
-from icebergds.spec.updates import AddSnapshot, SetSnapshotRef, TableUpdate
+from icebergds.spec.updates.apply_updates import apply_updates, next_metadata
+from icebergds.spec.updates.new_table import new_table_updates
+from icebergds.spec.updates.table_updates import AddSnapshot, SetSnapshotRef, TableUpdate
 
 START_MS = 1_700_000_000_000
 UUID = "fb072c92-a02b-11e9-ae9c-1bb7bc9eca94"

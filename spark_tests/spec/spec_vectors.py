@@ -6,8 +6,8 @@ from typing import Any
 
 from corpus import corpus_tables, load_vectors
 
+from icebergds.spec.json.values import from_json
 from icebergds.spec.types import IcebergType, TypeId
-from icebergds.spec.values_json import from_json
 
 
 def cases(name: str) -> list[dict[str, Any]]:

@@ -20,12 +20,12 @@ from spec_tables import (
 )
 
 from icebergds.errors import CommitConflictError, InvalidMetadataError
-from icebergds.spec.apply_updates import next_metadata
+from icebergds.spec.json.metadata import parse_metadata, serialise_metadata
 from icebergds.spec.metadata import TableMetadata
-from icebergds.spec.metadata_json import parse_metadata, serialise_metadata
 from icebergds.spec.snapshot import SnapshotRef
 from icebergds.spec.statistics import PartitionStatisticsFile, StatisticsFile
-from icebergds.spec.updates import (
+from icebergds.spec.updates.apply_updates import next_metadata
+from icebergds.spec.updates.table_updates import (
     AddSnapshot,
     RemoveSnapshotRef,
     RemoveSnapshots,

@@ -33,7 +33,7 @@ from icebergds.spec.types import (
     VARIANT,
     NestedField,
 )
-from icebergds.spec.updates import (
+from icebergds.spec.updates.table_updates import (
     LAST_ADDED,
     AddEncryptionKey,
     AddPartitionSpec,

@@ -12,7 +12,7 @@ from corpus import corpus_dir, corpus_tables
 from spec_vectors import cases
 
 from icebergds.errors import IcebergError
-from icebergds.spec.metadata_json import (
+from icebergds.spec.json.metadata import (
     metadata_from_json,
     metadata_to_json,
     parse_metadata,

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from spec_strategies import INT32, INT64
 
-from icebergds.spec.dates import (
+from icebergds.spec.values.dates import (
     civil_from_days,
     days_from_civil,
     format_date,

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from icebergds.spec.decimals import from_unscaled, to_twos_complement, unscaled
+from icebergds.spec.values.decimals import from_unscaled, to_twos_complement, unscaled
 
 UNSCALED = st.integers(-(10**38) + 1, 10**38 - 1)
 SCALES = st.integers(-38, 38)

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from icebergds.spec.float_text import path_text, shortest_float32
+from icebergds.spec.values.float_text import path_text, shortest_float32
 
 
 @given(st.floats(width=32, allow_nan=False, allow_infinity=False))

@@ -15,14 +15,14 @@ from icebergds.errors import (
     NoSuchSnapshotError,
     UnsupportedFeatureError,
 )
-from icebergds.spec.metadata import TableMetadata
-from icebergds.spec.metadata_json import (
+from icebergds.spec.json.metadata import (
     metadata_from_json,
     metadata_to_json,
     parse_identity,
     parse_metadata,
     serialise_metadata,
 )
+from icebergds.spec.metadata import TableMetadata
 from icebergds.spec.name_mapping import MappedField
 from icebergds.spec.partition import PartitionSpec
 from icebergds.spec.snapshot import RefType, SnapshotRef

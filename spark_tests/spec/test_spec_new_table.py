@@ -11,13 +11,13 @@ from spec_strategies import all_types
 from spec_tables import SCHEMA, START_MS, UUID, new_table, part, sort_by, spec
 
 from icebergds.errors import InvalidMetadataError, InvalidOptionError, UnsupportedFeatureError
-from icebergds.spec.apply_updates import apply_updates
-from icebergds.spec.fresh_ids import with_fresh_ids
-from icebergds.spec.metadata_json import parse_metadata, serialise_metadata
-from icebergds.spec.new_table import new_table_updates
+from icebergds.spec.evolution.fresh_ids import with_fresh_ids
+from icebergds.spec.json.metadata import parse_metadata, serialise_metadata
 from icebergds.spec.schema import Schema
 from icebergds.spec.types import INT, STRING, TIMESTAMP_NS, NestedField, walk
-from icebergds.spec.updates import AssignUuid, SetLocation
+from icebergds.spec.updates.apply_updates import apply_updates
+from icebergds.spec.updates.new_table import new_table_updates
+from icebergds.spec.updates.table_updates import AssignUuid, SetLocation
 
 
 def test_a_new_table_has_all_it_was_asked_for() -> None:

@@ -9,19 +9,20 @@ from corpus import load_vectors
 from spec_vectors import case_id, cases
 
 from icebergds.errors import InvalidMetadataError
+from icebergds.spec.json.partition import (
+    partition_fields_from_json,
+    partition_spec_from_json,
+    partition_spec_to_json,
+)
+from icebergds.spec.json.schema import schema_from_json
+from icebergds.spec.json.values import from_json
 from icebergds.spec.partition import (
     PartitionField,
     PartitionSpec,
     partition_path,
     partition_type,
 )
-from icebergds.spec.partition_json import (
-    partition_fields_from_json,
-    partition_spec_from_json,
-    partition_spec_to_json,
-)
 from icebergds.spec.schema import Schema
-from icebergds.spec.schema_json import schema_from_json
 from icebergds.spec.transforms import (
     BucketTransform,
     DayTransform,
@@ -39,7 +40,6 @@ from icebergds.spec.types import (
     NestedField,
     StructType,
 )
-from icebergds.spec.values_json import from_json
 
 SCHEMA = Schema(
     (

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from spec_strategies import all_types
 
-from icebergds.spec.promotion import can_promote
+from icebergds.spec.evolution.promotion import can_promote
 from icebergds.spec.types import (
     DATE,
     DOUBLE,

@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 
 from icebergds.errors import InvalidMetadataError, UnsupportedFeatureError
+from icebergds.spec.json.schema import schema_from_json, schema_to_json
 from icebergds.spec.schema import Schema
-from icebergds.spec.schema_json import schema_from_json, schema_to_json
 from icebergds.spec.types import (
     INT,
     STRING,

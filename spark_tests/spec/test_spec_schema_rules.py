@@ -9,7 +9,6 @@ import pytest
 
 from icebergds.errors import InvalidMetadataError
 from icebergds.spec.schema import Schema
-from icebergds.spec.schema_rules import check_schema
 from icebergds.spec.types import (
     INT,
     DecimalType,
@@ -19,6 +18,7 @@ from icebergds.spec.types import (
     NestedField,
     StructType,
 )
+from icebergds.spec.updates.schema_rules import check_schema
 
 
 def _check(field: NestedField) -> None:

@@ -9,9 +9,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from icebergds.errors import InvalidDataError
-from icebergds.spec.fresh_ids import with_fresh_ids
+from icebergds.spec.evolution.fresh_ids import with_fresh_ids
+from icebergds.spec.evolution.union_by_name import merge_schema
 from icebergds.spec.schema import Schema
-from icebergds.spec.schema_updates import merge_schema
 from icebergds.spec.types import (
     BOOLEAN,
     DATE,

@@ -7,8 +7,7 @@ from typing import Any
 import pytest
 
 from icebergds.errors import InvalidMetadataError
-from icebergds.spec.snapshot import RefType, Snapshot, SnapshotRef
-from icebergds.spec.snapshot_json import (
+from icebergds.spec.json.snapshot import (
     metadata_log_entry_from_json,
     metadata_log_entry_to_json,
     ref_from_json,
@@ -18,6 +17,7 @@ from icebergds.spec.snapshot_json import (
     snapshot_log_entry_to_json,
     snapshot_to_json,
 )
+from icebergds.spec.snapshot import RefType, Snapshot, SnapshotRef
 
 FULL = {
     "snapshot-id": 7,

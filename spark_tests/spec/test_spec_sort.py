@@ -7,8 +7,8 @@ from typing import Any
 import pytest
 
 from icebergds.errors import InvalidMetadataError
+from icebergds.spec.json.sort import sort_order_from_json, sort_order_to_json
 from icebergds.spec.sort import NullOrder, SortDirection, SortField, SortOrder
-from icebergds.spec.sort_json import sort_order_from_json, sort_order_to_json
 from icebergds.spec.transforms import BucketTransform, IdentityTransform, UnknownTransform
 
 FIELD = {

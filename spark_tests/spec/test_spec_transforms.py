@@ -13,7 +13,7 @@ from spec_strategies import INT32, INT64, TEXT, decimal_types, scalar_types, typ
 from spec_vectors import case_id, cases, value_of
 
 from icebergds.errors import InvalidDataError, UnsupportedFeatureError
-from icebergds.spec.decimals import unscaled
+from icebergds.spec.json.types import parse_scalar
 from icebergds.spec.transforms import (
     BucketTransform,
     DayTransform,
@@ -33,7 +33,6 @@ from icebergds.spec.transforms import (
     result_type,
     to_human,
 )
-from icebergds.spec.type_json import parse_scalar
 from icebergds.spec.types import (
     BINARY,
     BOOLEAN,
@@ -57,6 +56,7 @@ from icebergds.spec.types import (
     IcebergType,
     ListType,
 )
+from icebergds.spec.values.decimals import unscaled
 
 WIDTHS = st.integers(1, 1000)
 KNOWN: list[Transform] = [

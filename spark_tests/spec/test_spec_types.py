@@ -9,7 +9,7 @@ from hypothesis import given
 from spec_strategies import all_types
 
 from icebergds.errors import InvalidMetadataError, UnsupportedFeatureError
-from icebergds.spec.type_json import parse_scalar, type_from_json, type_to_json
+from icebergds.spec.json.types import parse_scalar, type_from_json, type_to_json
 from icebergds.spec.types import (
     INT,
     LONG,

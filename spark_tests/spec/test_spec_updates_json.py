@@ -15,7 +15,14 @@ from spec_tables import SCHEMA, UUID, branch, new_table, part, snapshot, sort_by
 
 from icebergds.errors import InvalidMetadataError, UnsupportedFeatureError
 from icebergds.spec.encryption import EncryptedKey
-from icebergds.spec.requirements import (
+from icebergds.spec.json.updates import (
+    requirement_from_json,
+    requirement_to_json,
+    update_from_json,
+    update_to_json,
+)
+from icebergds.spec.statistics import BlobMetadata, PartitionStatisticsFile, StatisticsFile
+from icebergds.spec.updates.requirements import (
     AssertCreate,
     AssertCurrentSchemaId,
     AssertDefaultSortOrderId,
@@ -26,8 +33,7 @@ from icebergds.spec.requirements import (
     AssertTableUuid,
     TableRequirement,
 )
-from icebergds.spec.statistics import BlobMetadata, PartitionStatisticsFile, StatisticsFile
-from icebergds.spec.updates import (
+from icebergds.spec.updates.table_updates import (
     AddEncryptionKey,
     AddPartitionSpec,
     AddSchema,
@@ -52,12 +58,6 @@ from icebergds.spec.updates import (
     SetStatistics,
     TableUpdate,
     UpgradeFormatVersion,
-)
-from icebergds.spec.updates_json import (
-    requirement_from_json,
-    requirement_to_json,
-    update_from_json,
-    update_to_json,
 )
 
 BLOB = BlobMetadata("apache-datasketches-theta-v1", 1, 1, (1,), {"ndv": "3"})

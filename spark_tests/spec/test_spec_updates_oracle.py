@@ -15,12 +15,13 @@ from pyiceberg.table.update import TableUpdate as PyUpdate
 from pyiceberg.table.update import update_table_metadata
 from spec_tables import SCHEMA, branch, changed, new_table, part, snapshot, sort_by, spec, tag
 
+from icebergds.spec.json.metadata import metadata_from_json, metadata_to_json
+from icebergds.spec.json.updates import update_to_json
 from icebergds.spec.metadata import TableMetadata
-from icebergds.spec.metadata_json import metadata_from_json, metadata_to_json
 from icebergds.spec.schema import Schema
 from icebergds.spec.statistics import PartitionStatisticsFile, StatisticsFile
 from icebergds.spec.types import INT, NestedField
-from icebergds.spec.updates import (
+from icebergds.spec.updates.table_updates import (
     AddPartitionSpec,
     AddSchema,
     AddSnapshot,
@@ -41,7 +42,6 @@ from icebergds.spec.updates import (
     TableUpdate,
     UpgradeFormatVersion,
 )
-from icebergds.spec.updates_json import update_to_json
 
 COLUMNS = [NestedField(number, f"c{number}", INT) for number in range(9, 12)]
 SCHEMAS = [Schema((*SCHEMA.fields, *COLUMNS[:count])) for count in range(1, 4)]

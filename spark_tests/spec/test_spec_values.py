@@ -13,7 +13,7 @@ from spec_strategies import INT32, decimal_types, scalar_types, typed_values
 from spec_vectors import case_id, cases, value_of
 
 from icebergds.errors import CorruptFileError, InvalidDataError, UnsupportedFeatureError
-from icebergds.spec.type_json import parse_scalar
+from icebergds.spec.json.types import parse_scalar
 from icebergds.spec.types import (
     BINARY,
     BOOLEAN,
@@ -35,7 +35,7 @@ from icebergds.spec.types import (
     IcebergType,
     ListType,
 )
-from icebergds.spec.values import from_bytes, to_bytes
+from icebergds.spec.values.binary import from_bytes, to_bytes
 
 SINGLE_VALUES = [case for case in cases("single_value_binary") if "(bound)" not in case["type"]]
 GEOMETRY_BOUNDS = [case for case in cases("single_value_binary") if "(bound)" in case["type"]]

@@ -12,7 +12,8 @@ from spec_strategies import scalar_types, typed_values
 from spec_vectors import case_id, cases
 
 from icebergds.errors import InvalidMetadataError, UnsupportedFeatureError
-from icebergds.spec.type_json import type_from_json
+from icebergds.spec.json.types import type_from_json
+from icebergds.spec.json.values import from_json, to_json
 from icebergds.spec.types import (
     BINARY,
     DOUBLE,
@@ -30,7 +31,6 @@ from icebergds.spec.types import (
     NestedField,
     StructType,
 )
-from icebergds.spec.values_json import from_json, to_json
 
 
 @pytest.mark.parametrize("case", cases("single_value_json"), ids=case_id)

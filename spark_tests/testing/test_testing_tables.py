@@ -12,13 +12,13 @@ import fastavro
 import pyarrow.parquet as pq
 import pytest
 
+from icebergds.api.load import load_table
 from icebergds.spec.manifest import FileContent
 from icebergds.spec.partition import PartitionField, PartitionSpec
 from icebergds.spec.schema import Schema
 from icebergds.spec.transforms import IdentityTransform
 from icebergds.spec.types import DOUBLE, LONG, STRING, NestedField
-from icebergds.spec.values import from_bytes
-from icebergds.table.loading import load_table
+from icebergds.spec.values.binary import from_bytes
 from icebergds.testing.tables import TableBuilder
 
 _SCHEMA = Schema(

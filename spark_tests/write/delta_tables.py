@@ -15,13 +15,13 @@ from icebergds.commit.options import IsolationLevel
 from icebergds.commit.row_delta import RowDelta
 from icebergds.commit.validation import Isolation
 from icebergds.expr.nodes import TRUE
-from icebergds.formats.arrow_types import schema_to_arrow, to_array
-from icebergds.formats.write_properties import WriteProperties
+from icebergds.formats.arrow.types import schema_to_arrow, to_array
+from icebergds.formats.data_file.write_properties import WriteProperties
 from icebergds.io.fileio import FileIO
-from icebergds.scan.plan import plan_files, plan_scan
-from icebergds.scan.read import read_partition
+from icebergds.scan.plan.files import plan_files, plan_scan
+from icebergds.scan.plan.splits import SplitOptions
+from icebergds.scan.read.files import read_scan_tasks
 from icebergds.scan.read_plan import ReadPlan
-from icebergds.scan.splits import SplitOptions
 from icebergds.spec.manifest import DataFileRef, FileFormat, ManifestEntry
 from icebergds.spec.partition import PartitionField, PartitionSpec
 from icebergds.spec.reserved import FILE_PATH, LAST_UPDATED_SEQUENCE_NUMBER, POS, ROW_ID
@@ -30,17 +30,17 @@ from icebergds.spec.snapshot import Snapshot
 from icebergds.spec.sort import SortOrder
 from icebergds.spec.transforms import BucketTransform, IdentityTransform
 from icebergds.spec.types import LONG, STRING, NestedField
-from icebergds.write.deltas import DeltaFiles, merge_deltas
-from icebergds.write.key_hashes import refuse_shared_keys
-from icebergds.write.keyed_delta import plan_keyed_delta, write_keyed_delta
-from icebergds.write.locations import LocationProvider
-from icebergds.write.matching import plan_matching
-from icebergds.write.position_delta import (
+from icebergds.write.changes.deltas import DeltaFiles, merge_deltas
+from icebergds.write.changes.key_hashes import refuse_shared_keys
+from icebergds.write.changes.keyed_delta import plan_keyed_delta, write_keyed_delta
+from icebergds.write.changes.position_delta import (
     DeleteTarget,
     PositionDeltaPlan,
     without_control_columns,
     write_position_delta,
 )
+from icebergds.write.locations import LocationProvider
+from icebergds.write.rows.matching import plan_matching
 from icebergds.write.task import WritePlan, plan_write, write_batches
 
 SCHEMA = Schema((NestedField(1, "id", LONG), NestedField(2, "data", STRING)))
@@ -127,7 +127,7 @@ class DeltaTable:
         delete_spec: PartitionSpec | None = None,
         **more: Any,
     ) -> DeltaFiles:
-        """Changes rows by key, one share a task, and commits."""
+        """Changes rows by key, one task group a task, and commits."""
         incoming = next((batch.schema for task in tasks for batch in task), None)
         incoming = incoming or schema_to_arrow(self.schema)
         in_plan = {
@@ -156,7 +156,7 @@ class DeltaTable:
     def change(
         self, *tasks: Sequence[pa.RecordBatch], granularity: str = "file", **more: Any
     ) -> DeltaFiles:
-        """Changes rows by position, one share a task, and commits."""
+        """Changes rows by position, one task group a task, and commits."""
         incoming = next(batch.schema for task in tasks for batch in task)
         columns = without_control_columns(incoming)
         with_lineage = ROW_ID.name in columns.names
@@ -251,8 +251,8 @@ class DeltaTable:
         )
         return [
             row
-            for share in plan_scan(FileIO(), metadata, snapshot, schema, TRUE, SplitOptions())
-            for batch in read_partition(plan, share)
+            for task_group in plan_scan(FileIO(), metadata, snapshot, schema, TRUE, SplitOptions())
+            for batch in read_scan_tasks(plan, task_group)
             for row in batch.to_pylist()
         ]
 

@@ -7,7 +7,7 @@ import pytest
 from icebergds.errors import InvalidDataError
 from icebergds.formats.file_tokens import file_token
 from icebergds.io.fileio import FileIO
-from icebergds.write.data_file_names import DataFileNames
+from icebergds.write.deletes.data_file_names import DataFileNames
 
 PATHS = ["file:///t/data/a b.parquet", "/t/data/50%.parquet", "s3://bucket/t/c.parquet"]
 

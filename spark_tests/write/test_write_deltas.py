@@ -4,10 +4,10 @@ import numpy as np
 import pytest
 
 from icebergds.errors import InvalidDataError
-from icebergds.formats.key_hash import Hashes
+from icebergds.formats.deletes.key_hash import Hashes
 from icebergds.spec.manifest import DataFile, DataFileRef, FileContent, FileFormat
-from icebergds.write.deltas import DeltaFiles, merge_deltas
-from icebergds.write.key_hashes import KeyHashes, refuse_shared_keys
+from icebergds.write.changes.deltas import DeltaFiles, merge_deltas
+from icebergds.write.changes.key_hashes import KeyHashes, refuse_shared_keys
 
 
 def _file(path: str) -> DataFile:

@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 from write_tables import files_under
 
 from icebergds.errors import InvalidDataError, InvalidOptionError, UnsupportedFeatureError
-from icebergds.formats.arrow_types import schema_to_arrow
+from icebergds.formats.arrow.types import schema_to_arrow
 from icebergds.spec.manifest import DataFile, FileContent, FileFormat
 from icebergds.spec.partition import PartitionSpec
 from icebergds.spec.schema import Schema
@@ -43,10 +43,10 @@ from icebergds.spec.types import (
     NestedField,
     StructType,
 )
-from icebergds.spec.updates import AddPartitionSpec
-from icebergds.write import key_log
-from icebergds.write.fanout import FanoutSettings
-from icebergds.write.keyed_delta import plan_keyed_delta
+from icebergds.spec.updates.table_updates import AddPartitionSpec
+from icebergds.write.changes import key_log
+from icebergds.write.changes.keyed_delta import plan_keyed_delta
+from icebergds.write.rows.fanout import FanoutSettings
 
 VERSIONS = pytest.mark.parametrize("version", [2, 3])
 

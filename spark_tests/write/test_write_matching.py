@@ -14,7 +14,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from icebergds.errors import InvalidDataError
-from icebergds.formats.arrow_types import schema_to_arrow, to_array
+from icebergds.formats.arrow.types import schema_to_arrow, to_array
 from icebergds.spec.schema import Schema
 from icebergds.spec.types import (
     BINARY,
@@ -43,7 +43,7 @@ from icebergds.spec.types import (
     NestedField,
     StructType,
 )
-from icebergds.write.matching import Matching, plan_matching
+from icebergds.write.rows.matching import Matching, plan_matching
 
 SOME_UUID = uuid.UUID("f79c3e09-677c-4bbd-a479-3f349cb785e7")
 

@@ -14,8 +14,7 @@ from hypothesis import strategies as st
 from write_tables import batch_of, spec_of
 
 from icebergds.errors import InvalidMetadataError, UnsupportedFeatureError
-from icebergds.formats.arrow_types import schema_to_arrow, to_arrow
-from icebergds.spec.decimals import from_unscaled
+from icebergds.formats.arrow.types import schema_to_arrow, to_arrow
 from icebergds.spec.schema import Schema
 from icebergds.spec.transforms import (
     BucketTransform,
@@ -50,7 +49,8 @@ from icebergds.spec.types import (
     NestedField,
     StructType,
 )
-from icebergds.write.partitioning import PartitionRows, partition_key, plan_partitioning
+from icebergds.spec.values.decimals import from_unscaled
+from icebergds.write.rows.partitioning import PartitionRows, partition_key, plan_partitioning
 
 NAN_WITH_PAYLOAD = struct.unpack("<d", struct.pack("<Q", 0xFFF8000000000001))[0]
 FLOATS = st.sampled_from([0.0, -0.0, 1.5, math.nan, -math.inf])

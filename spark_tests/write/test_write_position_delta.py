@@ -21,7 +21,11 @@ from icebergds.formats.puffin import read_puffin_footer
 from icebergds.io.fileio import FileIO
 from icebergds.spec.manifest import DataFile, FileFormat
 from icebergds.spec.partition import PartitionSpec
-from icebergds.spec.updates import AddPartitionSpec, SetDefaultSpec, UpgradeFormatVersion
+from icebergds.spec.updates.table_updates import (
+    AddPartitionSpec,
+    SetDefaultSpec,
+    UpgradeFormatVersion,
+)
 
 _PATH_ID, _POS_ID = 2147483546, 2147483545
 _ROWS = [(i, "ab"[i % 2]) for i in range(10)]

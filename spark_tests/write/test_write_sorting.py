@@ -37,8 +37,8 @@ from icebergds.spec.types import (
     IcebergType,
     NestedField,
 )
-from icebergds.write.fanout import FanoutSettings
-from icebergds.write.sorting import OrderCheck, plan_order
+from icebergds.write.rows.fanout import FanoutSettings
+from icebergds.write.rows.sorting import OrderCheck, plan_order
 
 FLOATS = [-math.inf, -1.5, -0.0, 0.0, 2.5, math.inf, math.nan]
 VALUES: dict[IcebergType, st.SearchStrategy[Any]] = {

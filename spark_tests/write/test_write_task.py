@@ -22,7 +22,7 @@ from icebergds.spec.manifest import FileFormat
 from icebergds.spec.schema import Schema
 from icebergds.spec.transforms import IdentityTransform, TruncateTransform
 from icebergds.spec.types import DOUBLE, INT, LONG, STRING, NestedField
-from icebergds.write.fanout import FanoutSettings, FanoutWriter
+from icebergds.write.rows.fanout import FanoutSettings, FanoutWriter
 from icebergds.write.task import WritePlan, write_batches
 
 SCHEMA = Schema(

@@ -9,8 +9,8 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from icebergds.formats.arrow_types import schema_to_arrow, to_array
-from icebergds.formats.write_properties import WriteProperties
+from icebergds.formats.arrow.types import schema_to_arrow, to_array
+from icebergds.formats.data_file.write_properties import WriteProperties
 from icebergds.io.fileio import FileIO
 from icebergds.spec.manifest import DataFile
 from icebergds.spec.partition import PartitionField, PartitionSpec
@@ -18,7 +18,7 @@ from icebergds.spec.schema import Schema
 from icebergds.spec.sort import SortOrder
 from icebergds.spec.transforms import Transform
 from icebergds.write.locations import LocationProvider
-from icebergds.write.matching import plan_matching
+from icebergds.write.rows.matching import plan_matching
 from icebergds.write.task import WritePlan, plan_write, write_batches
 
 OPERATION = "0d1f4a52-6d5c-4d5b-9a5e-3c8f1f7e2b10"

@@ -7,7 +7,7 @@ from pyspark.sql import Column
 from pyspark.sql import functions as f
 
 from icebergds.errors import InvalidDataError, UnsupportedFeatureError
-from icebergds.formats.arrow_types import repeat
+from icebergds.formats.arrow.types import repeat
 from icebergds.spark.types import spark_type
 from icebergds.spec.types import NestedField, is_scalar
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as f
 
+from icebergds.operations.write.row_counts import RowCounts
 from icebergds.spark.row_level.conditions import (
     as_column,
     check_condition,
@@ -14,7 +15,6 @@ from icebergds.spark.row_level.conditions import (
 from icebergds.spark.row_level.filters import planning_filter
 from icebergds.spark.row_level.target import FILE, POS, WRITE, Target
 from icebergds.spark.types import spark_schema
-from icebergds.table.row_counts import RowCounts
 
 
 def delete_rows(target: Target, condition: str | Column) -> RowCounts:
@@ -33,7 +33,8 @@ def delete_rows(target: Target, condition: str | Column) -> RowCounts:
 def rows_to_delete(
     target: Target, condition: str | Column, what: str
 ) -> tuple[DataFrame, str | None]:
-    """The rows of a condition, as `write.position_delta` has them, and what files they are in.
+    """The rows of a condition, as `write.changes.position_delta` has them, and the filter
+    that finds their files.
 
     Args:
         what: the condition, for messages.

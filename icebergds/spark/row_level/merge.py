@@ -13,7 +13,8 @@ from pyspark.sql import functions as f
 
 from icebergds.errors import InvalidDataError, InvalidFilterError, InvalidOptionError
 from icebergds.expr.names import quote_name, resolve, split_name
-from icebergds.spark.raised import own_errors
+from icebergds.operations.write.row_counts import RowCounts
+from icebergds.spark.errors import own_errors
 from icebergds.spark.row_level.assignments import plan_assignments
 from icebergds.spark.row_level.conditions import (
     as_column,
@@ -25,7 +26,6 @@ from icebergds.spark.row_level.defaults import default_column
 from icebergds.spark.row_level.match_filter import Sides, match_filter
 from icebergds.spark.row_level.target import FILE, LAST_UPDATED, POS, ROW_ID, WRITE, Target
 from icebergds.spark.types import spark_schema, spark_type
-from icebergds.table.row_counts import RowCounts
 
 Value: TypeAlias = str | Column
 """SQL, or a column of Spark."""

@@ -7,9 +7,9 @@ from pyspark.sql import functions as f
 
 from icebergds.errors import InvalidDataError, InvalidOptionError
 from icebergds.expr.names import quote_name
+from icebergds.operations.write.row_counts import RowCounts
 from icebergds.spark.row_level.delete import rows_to_delete
 from icebergds.spark.row_level.target import FILE, LAST_UPDATED, POS, ROW_ID, WRITE, Target
-from icebergds.table.row_counts import RowCounts
 
 _CONTROL_COLUMNS = {FILE, POS, WRITE, ROW_ID, LAST_UPDATED}
 

@@ -8,23 +8,24 @@ from dataclasses import dataclass, replace
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as f
 
+from icebergds.catalog.address import TableAddress
 from icebergds.commit.operations import TableState
 from icebergds.errors import InvalidOptionError, UnsupportedFeatureError
 from icebergds.expr.bind import bind
 from icebergds.expr.names import quote_name
 from icebergds.expr.nodes import TRUE, Expr
 from icebergds.expr.sql import parse_filter
-from icebergds.scan.plan import plan_files
+from icebergds.operations.read.scan_options import scan_options
+from icebergds.operations.write.position_changes import require_delete_files
+from icebergds.operations.write.row_change_options import WriteOperation
+from icebergds.operations.write.row_counts import RowCounts, counts_of_summary
+from icebergds.scan.plan.files import plan_files
 from icebergds.spark.distribution import KeyedRows, partition_keys
-from icebergds.spark.saves import save_rows
+from icebergds.spark.save_job import save_rows
+from icebergds.spark.scan import scan_dataframe
 from icebergds.spec.schema import Schema
 from icebergds.spec.snapshot import MAIN_BRANCH, Snapshot
 from icebergds.spec.types import VARIANT, is_scalar
-from icebergds.table.address import TableAddress
-from icebergds.table.row_change_options import WriteOperation
-from icebergds.table.row_changes import require_delete_files
-from icebergds.table.row_counts import RowCounts, counts_of_summary
-from icebergds.table.scan import TableScan
 
 FILE, POS, WRITE = "_file", "_pos", "_write"
 ROW_ID, LAST_UPDATED = "_row_id", "_last_updated_sequence_number"
@@ -109,16 +110,21 @@ class Target:
         )
         on_branch = self.branch != MAIN_BRANCH and self.branch in self.state.metadata.refs
         branch = self.branch if on_branch else None
-        options = {"for-changes": "true"}
-        scan = TableScan(self.state, row_filter, columns, None, branch, None, options)
-        return scan.to_df(self.spark)
+        arguments = {
+            "filter": row_filter,
+            "columns": columns,
+            "branch": branch,
+            "for-changes": "true",
+        }
+        options = scan_options(self.state.io, arguments, {})
+        return scan_dataframe(self.spark, self.state, options)
 
     def save(self, changes: DataFrame, conflict_filter: str | None) -> RowCounts:
         """Changes rows, in one commit.
 
         Args:
             changes: `_file`, `_pos`, `_write` and columns of rows to write, as
-                `write.position_delta` has them.
+                `write.changes.position_delta` has them.
             conflict_filter: what the statement looked at; None for all rows.
         """
         operation = self.operation()

@@ -8,12 +8,12 @@ from pyspark.sql import Column
 from pyspark.sql import functions as f
 
 from icebergds.expr.names import quote_name
+from icebergds.operations.write.row_counts import RowCounts
 from icebergds.spark.row_level.assignments import plan_assignments
 from icebergds.spark.row_level.conditions import as_column, check_condition, described
 from icebergds.spark.row_level.filters import planning_filter
 from icebergds.spark.row_level.target import FILE, LAST_UPDATED, POS, ROW_ID, WRITE, Target
 from icebergds.spark.types import spark_schema
-from icebergds.table.row_counts import RowCounts
 
 
 def update_rows(

@@ -7,13 +7,13 @@ from pyspark.sql import functions as f
 
 from icebergds.errors import InvalidOptionError
 from icebergds.expr.names import quote_name
+from icebergds.operations.write.distribution_mode import distribution_mode
+from icebergds.operations.write.key_changes import key_ids_of
+from icebergds.operations.write.options import parse_write_options
+from icebergds.operations.write.row_change_options import WriteOperation
+from icebergds.operations.write.row_counts import RowCounts
 from icebergds.spark.distribution import KeyedRows, partition_keys
 from icebergds.spark.row_level.target import Target, save_change
-from icebergds.table.distribution_mode import distribution_mode
-from icebergds.table.key_changes import key_ids_of
-from icebergds.table.row_change_options import WriteOperation
-from icebergds.table.row_counts import RowCounts
-from icebergds.table.write_options import parse_write_options
 
 
 def change_by_key(

@@ -1,0 +1,46 @@
+"""Tables by their location or name (`load_table`)."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+
+from icebergds.api.table import Table
+from icebergds.catalog.address import TableAddress
+from icebergds.operations.options.arguments import mapping_argument, path_argument, text_argument
+from icebergds.operations.options.values import storage_properties_of
+
+
+def load_table(
+    path: str | os.PathLike[str],
+    *,
+    catalog: str | None = None,
+    properties: Mapping[str, str] | None = None,
+    location_map: Mapping[str, str] | None = None,
+) -> Table:
+    """A table by its location, a metadata file, or an identifier in a catalog.
+
+    Args:
+        path: a location or a metadata file; with `catalog`, an identifier such as `db.table`.
+        catalog: the name of a catalog, for messages.
+        properties: of the catalog (`type`, `warehouse`) and the storage (`s3.endpoint`).
+        location_map: prefixes of locations and what stands in for them.
+
+    Raises:
+        InvalidOptionError: an unknown property, or an argument of the wrong type.
+        NoSuchTableError: there is no such table.
+
+    >>> load_table("db.events", catalog="lake", properties={"warehouse": "s3://bucket/warehouse"})
+    ... # doctest: +SKIP
+    """
+    path = path_argument("path", path)
+    catalog = text_argument("catalog", catalog)
+    given = {
+        key.removeprefix("catalog."): value
+        for key, value in mapping_argument("properties", properties).items()
+    }
+    storage = storage_properties_of(given)
+    rest = {key: value for key, value in given.items() if key not in storage}
+    locations = mapping_argument("location_map", location_map)
+    address = TableAddress(path, catalog, rest, storage, locations)
+    return Table(address, address.load())

@@ -1,0 +1,147 @@
+"""How a table is named: by its location, a metadata file, or an identifier in a catalog."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+
+from icebergds.catalog.base import Catalog, Identifier
+from icebergds.catalog.filesystem.commits import (
+    check_creation_at,
+    create_at_location,
+    location_operations,
+)
+from icebergds.catalog.loading import load_catalog
+from icebergds.catalog.metadata_files import load_from_location
+from icebergds.commit.operations import TableOperations, TableState
+from icebergds.errors import InvalidFilterError, InvalidOptionError
+from icebergds.expr.names import split_name
+from icebergds.io.fileio import FileIO
+from icebergds.spec.updates.table_updates import TableUpdate
+
+
+@dataclass(frozen=True, slots=True)
+class TableAddress:
+    """What leads to a table, in any process.
+
+    Attributes:
+        path: a location or a metadata file; with `catalog`, an identifier such as `db.table`.
+        catalog: the name of the catalog.
+        catalog_properties: `type`, `warehouse` and what else the catalog asks for.
+        storage_properties: properties of the storage, such as `s3.endpoint`.
+        location_map: prefixes of locations and what stands in for them.
+
+    Raises:
+        InvalidOptionError: properties of a catalog, and no catalog.
+    """
+
+    path: str
+    catalog: str | None = None
+    catalog_properties: Mapping[str, str] = field(default_factory=dict, repr=False)
+    storage_properties: Mapping[str, str] = field(default_factory=dict, repr=False)
+    location_map: Mapping[str, str] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        if self.catalog is None and self.catalog_properties:
+            raise InvalidOptionError(
+                f"properties {', '.join(self.catalog_properties)} are a catalog's, but no catalog "
+                "is named: set option('catalog', '<name>') or catalog='<name>'"
+            )
+
+    def load(self) -> TableState:
+        """The table's current state.
+
+        Raises:
+            NoSuchTableError: there is no such table.
+            InvalidMetadataError: its metadata is damaged.
+            UnsupportedFeatureError: its format version is above 3.
+        """
+        if self.catalog is None:
+            return load_from_location(self._io(), self.path)
+        return self._load_catalog().load(self._identifier())
+
+    def operations(self) -> TableOperations:
+        """What commits to the table; whether it exists shows when it is used.
+
+        Raises:
+            InvalidOptionError: the address is that of a metadata file, which never changes.
+        """
+        if self.catalog is None:
+            return location_operations(self._io(), self.path, self.path)
+        return self._load_catalog().operations(self._identifier())
+
+    def new_location(self, chosen: str | None) -> str:
+        """Where the table goes if it is created.
+
+        Args:
+            chosen: the location that the user wants; None for the address or the catalog's choice.
+
+        Raises:
+            NoSuchNamespaceError: the catalog keeps namespaces, and the table's does not exist.
+            InvalidOptionError: the address is itself a location, and another one is wanted; or the
+                catalog cannot have the table there.
+            UnsupportedFeatureError: the storage cannot have tables.
+        """
+        io = self._io()
+        if self.catalog is not None:
+            catalog, identifier = self._load_catalog(), self._identifier()
+            location = (
+                catalog.new_table_location(identifier) if chosen is None else io.absolute(chosen)
+            )
+            catalog.check_creation(identifier, location)
+            return location
+        location = io.absolute(self.path).rstrip("/")
+        if chosen is not None and io.resolve(chosen).rstrip("/") != io.resolve(location):
+            raise InvalidOptionError(
+                f"option 'location' = {chosen!r}, but the table is named by the location "
+                f"{self.path!r}; leave the option out, or name the table by a catalog"
+            )
+        check_creation_at(io, location, location, self.path)
+        return location
+
+    def create(self, updates: Sequence[TableUpdate]) -> TableState:
+        """Creates the table from nothing but updates.
+
+        Raises:
+            AlreadyExistsError: there is a table.
+            CommitStateUnknownError: whether it was created is not known.
+        """
+        if self.catalog is None:
+            return create_at_location(self._io(), self.path, updates, self.path)
+        return self._load_catalog().create(self._identifier(), updates)
+
+    def io(self) -> FileIO:
+        """The storage that the table's files are on."""
+        return self._io() if self.catalog is None else self._load_catalog().io
+
+    def options(self) -> dict[str, str]:
+        """The address as options of a load or a save, but for the path and the location map."""
+        catalog = {} if self.catalog is None else {"catalog": self.catalog}
+        properties = {f"catalog.{name}": value for name, value in self.catalog_properties.items()}
+        return {**self.storage_properties, **catalog, **properties}
+
+    def _io(self) -> FileIO:
+        return FileIO(self.storage_properties, self.location_map)
+
+    def _load_catalog(self) -> Catalog:
+        assert self.catalog is not None
+        properties = {**self.storage_properties, **self.catalog_properties}
+        return load_catalog(self.catalog, properties, location_map=self.location_map)
+
+    def _identifier(self) -> Identifier:
+        return identifier_of(self.path)
+
+
+def identifier_of(text: str) -> Identifier:
+    """The parts of a name such as `db.events`; a part with a dot in it stands in backticks.
+
+    Raises:
+        InvalidOptionError: a part is empty, or backticks do not enclose a whole part.
+    """
+    try:
+        return split_name(text)
+    except InvalidFilterError:
+        raise InvalidOptionError(
+            f"{text!r} is no identifier, which is names joined by dots, such as db.events; a name "
+            "with a dot in it stands in backticks. To load a location, leave the catalog out"
+        ) from None

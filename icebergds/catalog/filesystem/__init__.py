@@ -1,0 +1,1 @@
+"""The catalog of a directory: tables by their location, committed by file names."""

@@ -1,0 +1,294 @@
+"""The catalog that is a directory of tables: `db.events` is `<warehouse>/db/events`."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from difflib import get_close_matches
+
+from icebergds.catalog.base import Identifier
+from icebergds.catalog.filesystem.commits import (
+    check_creation_at,
+    create_at_location,
+    create_first_version,
+    location_operations,
+)
+from icebergds.catalog.metadata_files import (
+    VERSION_HINT,
+    list_versions,
+    load_from_location,
+    metadata_directory,
+    own_version,
+)
+from icebergds.commit.operations import TableOperations, TableState
+from icebergds.errors import (
+    AlreadyExistsError,
+    FormatError,
+    InvalidOptionError,
+    MissingFileError,
+    NamespaceNotEmptyError,
+    NoSuchNamespaceError,
+    NoSuchTableError,
+    UnsupportedFeatureError,
+)
+from icebergds.io.fileio import FileIO
+from icebergds.spec.json.metadata import parse_metadata
+from icebergds.spec.updates.table_updates import TableUpdate
+
+__all__ = ["FileSystemCatalog", "file_system_catalog", "load_from_location"]
+
+_PROPERTIES = ("type", "warehouse")
+
+
+@dataclass(frozen=True, slots=True)
+class FileSystemCatalog:
+    """Tables as directories under a warehouse, in the layout of Java's Hadoop catalog.
+
+    Namespaces are directories. They come into being with their first table, and have no
+    properties; where the storage has no directories, they exist as long as they hold a table.
+    """
+
+    name: str
+    warehouse: str
+    io: FileIO
+
+    def operations(self, identifier: Identifier) -> TableOperations:
+        return location_operations(self.io, self._directory(identifier), self._named(identifier))
+
+    def load(self, identifier: Identifier) -> TableState:
+        """The current state of a table.
+
+        Raises:
+            NoSuchTableError: no table directory under the warehouse; names the nearest.
+            InvalidOptionError: the identifier has an empty part or one that is no file name.
+        """
+        location = self._directory(identifier)
+        try:
+            return load_from_location(self.io, location, self._named(identifier))
+        except NoSuchTableError as error:
+            near = get_close_matches(
+                identifier[-1], self._names_in(self._namespace_directory(identifier[:-1])), n=1
+            )
+            hint = f"; did you mean {'.'.join((*identifier[:-1], *near))}?" if near else ""
+            raise NoSuchTableError(f"{error}{hint}") from None
+
+    def new_table_location(self, identifier: Identifier) -> str:
+        """The only place that a table can have."""
+        return self._directory(identifier)
+
+    def check_creation(self, identifier: Identifier, location: str) -> None:
+        """Refuses a table that is to be somewhere else; namespaces are made.
+
+        Raises:
+            InvalidOptionError: the location is not `new_table_location`.
+            UnsupportedFeatureError: the storage cannot create files exclusively.
+        """
+        check_creation_at(self.io, self._directory(identifier), location, self._named(identifier))
+
+    def create(self, identifier: Identifier, updates: Sequence[TableUpdate]) -> TableState:
+        """Creates a table, and its namespace where that is not there.
+
+        Raises:
+            AlreadyExistsError: there is such a table.
+            InvalidOptionError: the updates set another location than `new_table_location`.
+            UnsupportedFeatureError: the storage cannot create files exclusively.
+            CommitStateUnknownError: whether the table was created is not known.
+        """
+        return create_at_location(
+            self.io, self._directory(identifier), updates, self._named(identifier)
+        )
+
+    def register(self, identifier: Identifier, metadata_location: str) -> TableState:
+        """Takes in a table that is where the catalog has it, such as one that was dropped.
+
+        The metadata is copied to a first version of its own.
+
+        Raises:
+            AlreadyExistsError: there is such a table.
+            UnsupportedFeatureError: the table is somewhere else.
+        """
+        location, name = self._directory(identifier), self._named(identifier)
+        metadata = parse_metadata(self.io.read_bytes(metadata_location), metadata_location)
+        if self.io.resolve(metadata.location).rstrip("/") != self.io.resolve(location):
+            raise UnsupportedFeatureError(
+                f"table {name} would be at {location}, but {metadata_location} describes the table "
+                f"at {metadata.location}: a file system catalog has tables under its warehouse "
+                "only; register it in a catalog of type sql or rest"
+            )
+        return create_first_version(self.io, location, metadata, name)
+
+    def drop(self, identifier: Identifier) -> TableState | None:
+        """Forgets a table: deletes its metadata files, the newest last.
+
+        Data files, manifests and all else stay, where Java's catalog deletes the whole directory.
+        Until the newest metadata file is gone the table is there as it was. To be able to take it
+        back, keep a copy of that file and `register` it.
+
+        Returns:
+            The table's last state; None where its metadata is damaged.
+
+        Raises:
+            NoSuchTableError: there is no such table.
+            UnsupportedFeatureError: another catalog wrote its metadata and may know the table.
+        """
+        location, name = self._directory(identifier), self._named(identifier)
+        try:
+            state = self.load(identifier)
+        except FormatError:
+            state = None
+        directory = metadata_directory(location)
+        # Again for what was committed meanwhile.
+        while versions := list_versions(self.io, location):
+            files = [file for version in sorted(versions) for file in versions[version]]
+            if foreign := [file for file in files if own_version(file) is None]:
+                raise UnsupportedFeatureError(
+                    f"table {name} cannot be dropped here: {directory}/{foreign[-1]} was written "
+                    "by another catalog, which may know the table; drop it there"
+                )
+            self.io.delete(f"{directory}/{VERSION_HINT}")
+            *older, newest = files
+            self.io.delete_all(f"{directory}/{file}" for file in older)
+            self.io.delete(f"{directory}/{newest}")
+        for empty in (directory, f"{location}/data", location):
+            with contextlib.suppress(OSError, UnsupportedFeatureError):
+                self.io.remove_empty_directory(empty)
+        return state
+
+    def rename(self, source: Identifier, target: Identifier) -> None:
+        """Raises UnsupportedFeatureError: a table's name is its location."""
+        raise UnsupportedFeatureError(
+            f"catalog {self.name} is a file system catalog, where a table's name is its location: "
+            f"{'.'.join(source)} cannot be renamed to {'.'.join(target)}"
+        )
+
+    def list_tables(self, namespace: Identifier) -> list[Identifier]:
+        """Identifiers of a namespace's tables, in order. Raises NoSuchNamespaceError."""
+        directory = self._existing(namespace)
+        names = sorted(self._names_in(directory))
+        return [(*namespace, n) for n in names if list_versions(self.io, f"{directory}/{n}")]
+
+    def list_namespaces(self, parent: Identifier = ()) -> list[Identifier]:
+        """Namespaces directly below another, in order. Raises NoSuchNamespaceError."""
+        directory = self._existing(parent)
+        names = sorted(self._names_in(directory))
+        return [(*parent, n) for n in names if self._is_namespace(f"{directory}/{n}")]
+
+    def create_namespace(self, namespace: Identifier, properties: Mapping[str, str]) -> None:
+        """Makes a directory.
+
+        Raises:
+            AlreadyExistsError: it is there, as a namespace or a table.
+            UnsupportedFeatureError: there are properties, or the storage has no directories.
+        """
+        self._check(namespace)
+        if properties:
+            raise self._without_properties(namespace)
+        directory = self._namespace_directory(namespace)
+        if self.io.exists(directory):
+            raise AlreadyExistsError(
+                f"catalog {self.name}: {'.'.join(namespace)} already exists at {directory}"
+            )
+        try:
+            self.io.make_directory(directory)
+        except UnsupportedFeatureError as error:
+            raise UnsupportedFeatureError(
+                f"catalog {self.name}: {error}, so the namespace {'.'.join(namespace)} exists as "
+                "soon as it has a table, and need not be created"
+            ) from None
+
+    def drop_namespace(self, namespace: Identifier) -> None:
+        """Removes an empty directory. Raises NoSuchNamespaceError, NamespaceNotEmptyError."""
+        self._check(namespace)
+        directory = self._existing(namespace)
+        if found := self._names_in(directory):
+            raise NamespaceNotEmptyError(
+                f"catalog {self.name}: namespace {'.'.join(namespace)} is not empty: {directory} "
+                f"has {', '.join(sorted(found)[:5])}; files of dropped tables count too"
+            )
+        try:
+            self.io.remove_empty_directory(directory)
+        except OSError as error:
+            raise NamespaceNotEmptyError(
+                f"catalog {self.name}: namespace {'.'.join(namespace)} was not dropped: {error}"
+            ) from error
+
+    def namespace_properties(self, namespace: Identifier) -> dict[str, str]:
+        """The namespace's directory as `location`. Raises NoSuchNamespaceError."""
+        return {"location": self._existing(namespace)}
+
+    def update_namespace_properties(
+        self, namespace: Identifier, removals: Sequence[str], updates: Mapping[str, str]
+    ) -> None:
+        """Raises NoSuchNamespaceError; UnsupportedFeatureError, for there are no properties."""
+        self._existing(namespace)
+        raise self._without_properties(namespace)
+
+    def _named(self, identifier: Identifier) -> str:
+        return ".".join((self.name, *identifier))
+
+    def _check(self, identifier: Identifier) -> None:
+        if not identifier or any(p in ("", ".", "..") or "/" in p for p in identifier):
+            raise InvalidOptionError(
+                f"catalog {self.name}: {'.'.join(identifier)!r} is no identifier, which is names "
+                "joined by dots, such as db.events; to load a location, leave the catalog out"
+            )
+
+    def _directory(self, identifier: Identifier) -> str:
+        self._check(identifier)
+        return self._namespace_directory(identifier)
+
+    def _namespace_directory(self, namespace: Identifier) -> str:
+        return "/".join((self.io.absolute(self.warehouse).rstrip("/"), *namespace))
+
+    def _existing(self, namespace: Identifier) -> str:
+        """A namespace's directory. Raises NoSuchNamespaceError."""
+        directory = self._namespace_directory(namespace)
+        if not namespace:
+            return directory
+        self._check(namespace)
+        if not self._is_namespace(directory):
+            raise NoSuchNamespaceError(
+                f"catalog {self.name} has no namespace {'.'.join(namespace)}: {directory} is no "
+                "directory, or that of a table"
+            )
+        return directory
+
+    def _is_namespace(self, directory: str) -> bool:
+        return self.io.is_directory(directory) and not list_versions(self.io, directory)
+
+    def _names_in(self, directory: str) -> list[str]:
+        try:
+            return self.io.list(directory)
+        except MissingFileError:
+            return []
+
+    def _without_properties(self, namespace: Identifier) -> UnsupportedFeatureError:
+        return UnsupportedFeatureError(
+            f"catalog {self.name}: namespace {'.'.join(namespace)} is a directory and cannot have "
+            "properties; catalogs of type sql and rest keep them"
+        )
+
+
+def file_system_catalog(name: str, properties: Mapping[str, str], io: FileIO) -> FileSystemCatalog:
+    """The catalog of a `warehouse` directory.
+
+    Raises:
+        InvalidOptionError: no warehouse is given.
+    """
+    for key in properties:
+        if "." not in key and key not in _PROPERTIES:
+            near = get_close_matches(key, _PROPERTIES, n=1)
+            hint = f"; did you mean {near[0]!r}?" if near else "."
+            raise InvalidOptionError(
+                f"catalog {name}: a file system catalog has no property {key!r}{hint} It has "
+                f"{', '.join(_PROPERTIES)}, and properties of the storage such as s3.endpoint"
+            )
+    warehouse = properties.get("warehouse")
+    if not warehouse:
+        raise InvalidOptionError(
+            f"catalog {name} is a file system catalog and needs a warehouse: set "
+            "option('catalog.warehouse', '<directory of the warehouse>'), or "
+            f"spark.icebergpy.catalog.{name}.warehouse before register(spark)"
+        )
+    return FileSystemCatalog(name, warehouse, io)

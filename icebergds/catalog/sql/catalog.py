@@ -1,0 +1,366 @@
+"""The catalog that is a database, in the tables that Java's JDBC catalog and PyIceberg share."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from difflib import get_close_matches
+from functools import lru_cache
+from typing import Literal
+
+from sqlalchemy import URL, Engine, create_engine
+from sqlalchemy.exc import SQLAlchemyError
+from sqlalchemy.pool import NullPool
+
+from icebergds.catalog.base import Identifier
+from icebergds.catalog.sql.commits import SqlTableOperations
+from icebergds.catalog.sql.database import Database, Write
+from icebergds.catalog.sql.layout import prepare_tables
+from icebergds.catalog.sql.tables import EXISTS, NamespaceRows, TableRows
+from icebergds.catalog.sql.url import JDBC_PREFIX, database_url
+from icebergds.commit.operations import TableState
+from icebergds.errors import (
+    AlreadyExistsError,
+    FormatError,
+    InvalidOptionError,
+    MissingFileError,
+    NamespaceNotEmptyError,
+    NoSuchNamespaceError,
+    NoSuchTableError,
+)
+from icebergds.io.fileio import FileIO
+from icebergds.spec.updates.table_updates import TableUpdate
+
+__all__ = ["SqlCatalog", "sql_catalog"]
+
+
+@dataclass(frozen=True, slots=True)
+class SqlCatalog:
+    """Tables whose current metadata files are rows of a database.
+
+    A namespace exists if it was created, or has tables or namespaces below it. The namespace ()
+    always does.
+    """
+
+    name: str
+    warehouse: str | None
+    io: FileIO
+    tables: TableRows
+    namespaces: NamespaceRows
+
+    def operations(self, identifier: Identifier) -> SqlTableOperations:
+        self._check(identifier)
+        return SqlTableOperations(self.tables, self.io, identifier, self._named(identifier))
+
+    def load(self, identifier: Identifier) -> TableState:
+        """The current state of a table.
+
+        Raises:
+            NoSuchTableError: the catalog has no table under this identifier; names the nearest.
+            InvalidOptionError: the identifier has an empty part.
+        """
+        try:
+            return self.operations(identifier).refresh()
+        except NoSuchTableError as error:
+            near = get_close_matches(identifier[-1], self.tables.names(identifier[:-1]), n=1)
+            hint = f"; did you mean {'.'.join((*identifier[:-1], *near))}?" if near else ""
+            raise NoSuchTableError(f"{error}{hint}") from None
+
+    def new_table_location(self, identifier: Identifier) -> str:
+        """Below the `location` of the namespace, or else below the warehouse.
+
+        Raises:
+            InvalidOptionError: there is no warehouse, or the name cannot be that of a directory.
+        """
+        self._check(identifier)
+        if any(part in (".", "..") or "/" in part for part in identifier):
+            raise InvalidOptionError(
+                f"catalog {self.name}: {'.'.join(identifier)!r} cannot be the name of a directory; "
+                "give the table a location"
+            )
+        *namespace, table = identifier
+        if location := self.namespaces.properties(tuple(namespace)).get("location"):
+            return f"{self.io.absolute(location).rstrip('/')}/{table}"
+        if not self.warehouse:
+            raise InvalidOptionError(
+                f"catalog {self.name} has no warehouse in which {'.'.join(identifier)} could be: "
+                "set option('catalog.warehouse', '<directory>'), or give the table a location"
+            )
+        return "/".join((self.io.absolute(self.warehouse).rstrip("/"), *namespace, table))
+
+    def check_creation(self, identifier: Identifier, location: str) -> None:
+        """Refuses a table whose namespace does not exist.
+
+        Raises:
+            NoSuchNamespaceError: its namespace does not exist.
+            InvalidOptionError: the identifier has an empty part, or a namespace with dots.
+        """
+        self._check(identifier)
+        self._require(identifier[:-1])
+
+    def create(self, identifier: Identifier, updates: Sequence[TableUpdate]) -> TableState:
+        """Creates a table in a namespace that exists.
+
+        Raises:
+            AlreadyExistsError: there is such a table or view.
+            NoSuchNamespaceError: its namespace does not exist.
+            CommitStateUnknownError: whether the table was created is not known.
+        """
+        operations = self.operations(identifier)
+        self._require(identifier[:-1])
+        return operations.create(updates)
+
+    def register(self, identifier: Identifier, metadata_location: str) -> TableState:
+        """Takes in a table by its metadata file, which stays where it is.
+
+        Raises:
+            AlreadyExistsError: there is such a table or view.
+            NoSuchNamespaceError: its namespace does not exist.
+            MissingFileError: there is no such metadata file.
+            CommitStateUnknownError: whether the table was registered is not known.
+        """
+        operations = self.operations(identifier)
+        self._require(identifier[:-1])
+        return operations.register(self.io.absolute(metadata_location))
+
+    def drop(self, identifier: Identifier) -> TableState | None:
+        """Forgets a table and leaves its files.
+
+        Returns:
+            The table's last state; None where its metadata is missing or damaged.
+
+        Raises:
+            NoSuchTableError: there is no such table.
+        """
+        operations = self.operations(identifier)
+        while True:
+            row = self.tables.find(identifier)
+            if row is None:
+                raise NoSuchTableError(f"table {operations.name} does not exist in its catalog")
+            try:
+                state = operations.refresh()
+            except (FormatError, MissingFileError):
+                state = None
+            last = row.metadata_location if state is None else state.metadata_location
+            write = self.tables.delete(identifier, last)
+            # Again for what was committed meanwhile.
+            if self.tables.database.require(write, f"drop table {operations.name}"):
+                return state
+
+    def rename(self, source: Identifier, target: Identifier) -> None:
+        """Gives a table another identifier; its files stay where they are.
+
+        Raises:
+            NoSuchTableError: there is no such table.
+            NoSuchNamespaceError: the namespace of the target does not exist.
+            AlreadyExistsError: the target is there.
+        """
+        self._check(source)
+        self._check(target)
+        self._require(target[:-1])
+        write = self.tables.rename(source, target)
+        if write.is_duplicate:
+            raise AlreadyExistsError(
+                f"table {self._named(source)} cannot be renamed: {self._named(target)} exists"
+            )
+        if not self.tables.database.require(write, f"rename table {self._named(source)}"):
+            raise NoSuchTableError(f"table {self._named(source)} does not exist in its catalog")
+
+    def list_tables(self, namespace: Identifier) -> list[Identifier]:
+        """Identifiers of a namespace's tables, in order. Raises NoSuchNamespaceError."""
+        self._require(namespace)
+        return sorted((*namespace, name) for name in self.tables.names(namespace))
+
+    def list_namespaces(self, parent: Identifier = ()) -> list[Identifier]:
+        """Namespaces directly below another, in order. Raises NoSuchNamespaceError."""
+        depth = len(parent) + 1
+        return sorted({n[:depth] for n in self._require(parent) if len(n) >= depth})
+
+    def create_namespace(self, namespace: Identifier, properties: Mapping[str, str]) -> None:
+        """Creates a namespace; those above it need not be there.
+
+        Raises:
+            AlreadyExistsError: it exists, if only for what is in it.
+            InvalidOptionError: the property `exists` is reserved.
+        """
+        self._check_namespace(namespace)
+        self._check_unreserved(properties)
+        exists = AlreadyExistsError(f"namespace {self._named(namespace)} already exists")
+        if not namespace or self.namespaces.below(namespace):
+            raise exists
+        write = self.namespaces.insert(namespace, properties)
+        if write.is_duplicate:
+            raise exists
+        self._settle(write, "create", namespace)
+
+    def drop_namespace(self, namespace: Identifier) -> None:
+        """Forgets an empty namespace. Raises NoSuchNamespaceError, NamespaceNotEmptyError."""
+        below = self._require(namespace) - {namespace}
+        if not namespace or below or self.namespaces.has_rows_of_tables(namespace):
+            what = f"has {'.'.join(min(below))}" if below else "has tables or views"
+            raise NamespaceNotEmptyError(f"namespace {self._named(namespace)} is not empty: {what}")
+        self._settle(self.namespaces.delete(namespace), "drop", namespace)
+
+    def namespace_properties(self, namespace: Identifier) -> dict[str, str]:
+        """Raises NoSuchNamespaceError."""
+        self._require(namespace)
+        return self.namespaces.properties(namespace)
+
+    def update_namespace_properties(
+        self, namespace: Identifier, removals: Sequence[str], updates: Mapping[str, str]
+    ) -> None:
+        """Removes and sets properties at once.
+
+        Raises:
+            NoSuchNamespaceError: there is no such namespace.
+            InvalidOptionError: a property is both removed and set, or is the reserved `exists`.
+        """
+        if both := set(removals) & updates.keys():
+            raise InvalidOptionError(
+                f"namespace {self._named(namespace)}: {', '.join(sorted(both))} cannot be both "
+                "removed and set"
+            )
+        self._check_unreserved((*removals, *updates))
+        self._require(namespace)
+        self._settle(self.namespaces.update(namespace, set(removals), updates), "change", namespace)
+
+    def _settle(self, write: Write, verb: str, namespace: Identifier) -> None:
+        self.namespaces.database.require(write, f"{verb} namespace {self._named(namespace)}")
+
+    def _require(self, namespace: Identifier) -> set[Identifier]:
+        """A namespace and those below it. Raises NoSuchNamespaceError."""
+        self._check_namespace(namespace)
+        found = self.namespaces.below(namespace)
+        if namespace and not found:
+            near = get_close_matches(
+                ".".join(namespace), [".".join(n) for n in self.namespaces.below(())], n=1
+            )
+            text = ".".join(namespace)
+            hint = f"did you mean {near[0]}?" if near else f"create_namespace({text!r}) makes it"
+            raise NoSuchNamespaceError(f"catalog {self.name} has no namespace {text}; {hint}")
+        return found
+
+    def _check(self, identifier: Identifier) -> None:
+        if not identifier or not identifier[-1]:
+            raise InvalidOptionError(
+                f"catalog {self.name}: {'.'.join(identifier)!r} is no identifier, which is names "
+                "joined by dots, such as db.events; to load a location, leave the catalog out"
+            )
+        self._check_namespace(identifier[:-1])
+
+    def _check_namespace(self, namespace: Identifier) -> None:
+        # Joined by dots in the database, another namespace would look the same.
+        if any(not part or "." in part for part in namespace):
+            raise InvalidOptionError(
+                f"catalog {self.name}: {namespace!r} is no namespace, whose parts are names "
+                "without dots, such as ('db', 'raw')"
+            )
+
+    def _check_unreserved(self, names: Sequence[str] | Mapping[str, str]) -> None:
+        if EXISTS in names:
+            raise InvalidOptionError(
+                f"catalog {self.name}: the namespace property {EXISTS!r} is reserved"
+            )
+
+    def _named(self, identifier: Identifier) -> str:
+        return ".".join((self.name, *identifier))
+
+
+def sql_catalog(name: str, properties: Mapping[str, str], io: FileIO) -> SqlCatalog:
+    """The catalog in the database of a `uri`.
+
+    Args:
+        name: the catalog's name, which its rows bear: another name is another catalog.
+        properties: `uri`; `warehouse`, for tables created without a location;
+            `init_catalog_tables` (true: missing database tables are made); `schema_version` (v1:
+            database tables of version 0 are upgraded); `echo` (true or debug: statements are
+            logged); for PyIceberg's sake `pool_pre_ping`, which every connection's being new makes
+            moot; `jdbc.user`, `jdbc.password` and other parameters as for Java's catalog.
+
+    Raises:
+        InvalidOptionError: a property is unknown or malformed, or the database's driver missing.
+        IcebergError: the database cannot be used.
+    """
+    options = _options(name, properties)
+    # Where the storage has relative paths, so that the catalog is the same one in every process.
+    url = database_url(name, properties, io.resolve(""))
+    # A writer that waits for its turn at a file is not an error.
+    waits = url.get_backend_name() == "sqlite" and "timeout" not in url.query
+    try:
+        engine = _engine(url, _echo(name, options), 60 if waits else None)
+    except (ImportError, SQLAlchemyError) as error:
+        raise InvalidOptionError(
+            f"catalog {name}: no driver for {url.drivername} databases ({error}); for PostgreSQL "
+            "pip install 'icebergds[sql-postgres]'"
+        ) from error
+    database = Database(name, engine)
+    typed = prepare_tables(
+        database,
+        create=_flag(name, options, "init_catalog_tables", True),
+        upgrade=_schema_version(name, options) == "v1",
+    )
+    warehouse = properties.get("warehouse")
+    return SqlCatalog(name, warehouse, io, TableRows(database, typed), NamespaceRows(database))
+
+
+@lru_cache(maxsize=32)
+def _engine(url: URL, echo: bool | Literal["debug"], timeout_seconds: int | None) -> Engine:
+    """What connects to a database; a new one would first ask the server what it is."""
+    arguments = {} if timeout_seconds is None else {"timeout": timeout_seconds}
+    # No connection is kept: processes may be forked, and servers close idle connections.
+    return create_engine(url, poolclass=NullPool, echo=echo, connect_args=arguments)
+
+
+_PROPERTIES = (
+    "type",
+    "uri",
+    "warehouse",
+    "init_catalog_tables",
+    "schema_version",
+    "echo",
+    "pool_pre_ping",
+)
+_BOOLEANS = {"true": True, "1": True, "false": False, "0": False}
+
+
+def _options(name: str, properties: Mapping[str, str]) -> dict[str, str]:
+    """The catalog's own properties, by PyIceberg's names."""
+    options: dict[str, str] = {}
+    for key, value in properties.items():
+        # Environment variables turn underscores to dashes, Java has dashes and a prefix.
+        option = key.removeprefix(JDBC_PREFIX).replace("-", "_")
+        if "." in key and not (key.startswith(JDBC_PREFIX) and option in _PROPERTIES):
+            continue
+        if option not in _PROPERTIES:
+            near = get_close_matches(option, _PROPERTIES, n=1)
+            hint = f"; did you mean {near[0]!r}?" if near else "."
+            raise InvalidOptionError(
+                f"catalog {name}: an SQL catalog has no property {key!r}{hint} It has "
+                f"{', '.join(_PROPERTIES)}, and properties of the storage such as s3.endpoint"
+            )
+        options[option] = value
+    _flag(name, options, "pool_pre_ping", False)
+    return options
+
+
+def _flag(name: str, options: Mapping[str, str], option: str, default: bool) -> bool:
+    text = options.get(option)
+    if text is None:
+        return default
+    value = _BOOLEANS.get(text.strip().lower())
+    if value is None:
+        raise InvalidOptionError(f"catalog {name}: {option} is {text!r}, expected true or false")
+    return value
+
+
+def _echo(name: str, options: Mapping[str, str]) -> bool | Literal["debug"]:
+    if options.get("echo", "").strip().lower() == "debug":
+        return "debug"
+    return _flag(name, options, "echo", False)
+
+
+def _schema_version(name: str, options: Mapping[str, str]) -> str:
+    version = options.get("schema_version", "v0").lower()
+    if version not in ("v0", "v1"):
+        raise InvalidOptionError(f"catalog {name}: schema_version is {version!r}, expected v0, v1")
+    return version

@@ -1,0 +1,213 @@
+"""Commits to tables of an SQL catalog: one row's metadata file is swapped in one statement.
+
+A metadata file has a name of its own, so a row that once left one never comes back to it. That is
+what makes it possible to tell, after an error, what became of a commit.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from icebergds.catalog.base import Identifier
+from icebergds.catalog.metadata_writing import (
+    delete_quietly,
+    delete_unlogged,
+    write_next_metadata,
+)
+from icebergds.catalog.sql.database import Write
+from icebergds.catalog.sql.tables import TableRow, TableRows
+from icebergds.commit.operations import TableState
+from icebergds.errors import (
+    AlreadyExistsError,
+    CommitConflictError,
+    CommitStateUnknownError,
+    IcebergError,
+    InvalidMetadataError,
+    MissingFileError,
+    NoSuchTableError,
+)
+from icebergds.io.fileio import FileIO
+from icebergds.spec.json.metadata import parse_metadata
+from icebergds.spec.metadata import TableMetadata
+from icebergds.spec.updates.apply_updates import next_metadata
+from icebergds.spec.updates.requirements import TableRequirement, check_requirements
+from icebergds.spec.updates.table_updates import TableUpdate
+
+
+@dataclass(frozen=True, slots=True)
+class SqlTableOperations:
+    """`TableOperations` of a table in an SQL catalog.
+
+    Attributes:
+        name: how messages name the table.
+    """
+
+    rows: TableRows
+    io: FileIO
+    identifier: Identifier
+    name: str
+
+    def refresh(self) -> TableState:
+        """As `TableOperations.refresh` says.
+
+        Raises:
+            MissingFileError: the table's metadata file is not there.
+            InvalidMetadataError: it is damaged, or the catalog has none for the table.
+        """
+        location = self._existing().metadata_location
+        while location is not None:
+            try:
+                return TableState(self.name, location, self._read(location), self.io)
+            except MissingFileError as error:
+                # Commits may have come so fast that it was deleted as an old one.
+                newer = self._existing().metadata_location
+                if newer == location:
+                    raise MissingFileError(f"table {self.name}: {error}") from error
+                location = newer
+        raise InvalidMetadataError(
+            f"table {self.name}: the catalog's database has no metadata location for it"
+        )
+
+    def commit(
+        self,
+        base: TableState,
+        requirements: Sequence[TableRequirement],
+        updates: Sequence[TableUpdate],
+    ) -> TableState:
+        """As `TableOperations.commit` says."""
+        if self._existing().metadata_location != base.metadata_location:
+            raise self._conflict(base)
+        check_requirements(requirements, base.metadata, self.name)
+        metadata = next_metadata(base.metadata, base.metadata_location, updates, now_ms=_now_ms())
+        if metadata is base.metadata:
+            return base
+        new = write_next_metadata(self.io, metadata, base.metadata_location, self.name)
+        write = self.rows.swap(self.identifier, base.metadata_location, new)
+        if write.rows != 1 and not self._is_found(write, base.metadata_location, new):
+            delete_quietly(self.io, new, self.name)
+            raise self._failure(write, base)
+        delete_unlogged(self.io, base.metadata, metadata, self.name)
+        return TableState(self.name, new, metadata, self.io)
+
+    def create(self, updates: Sequence[TableUpdate]) -> TableState:
+        """Creates the table from nothing but updates; the namespace is not looked at.
+
+        Raises:
+            AlreadyExistsError: there is such a table or view.
+            CommitStateUnknownError: whether the table was created is not known.
+        """
+        if self.rows.find(self.identifier) is not None:
+            raise self._exists()
+        metadata = next_metadata(None, None, updates, now_ms=_now_ms())
+        new = write_next_metadata(self.io, metadata, None, self.name)
+        try:
+            self._insert(new)
+        except IcebergError as error:
+            if not error.outcome_unknown:
+                delete_quietly(self.io, new, self.name)
+            raise
+        return TableState(self.name, new, metadata, self.io)
+
+    def register(self, metadata_location: str) -> TableState:
+        """Takes in the table that a metadata file describes.
+
+        Raises:
+            AlreadyExistsError: there is such a table or view.
+            CommitStateUnknownError: whether the table was registered is not known.
+        """
+        metadata = self._read(metadata_location)
+        self._insert(metadata_location)
+        return TableState(self.name, metadata_location, metadata, self.io)
+
+    def _insert(self, new: str) -> None:
+        write = self.rows.insert(self.identifier, new)
+        if write.is_duplicate:
+            raise self._exists()
+        if write.error is not None and not self._is_found(write, None, new):
+            self.rows.database.require(write, f"create table {self.name}")
+
+    def _is_found(self, write: Write, base: str | None, new: str) -> bool:
+        """Whether a swap that seems to have failed is done.
+
+        Args:
+            base: the metadata file that was to be replaced.
+            new: the metadata file that was to take its place.
+
+        Raises:
+            CommitStateUnknownError: that is not known.
+        """
+        if write.error is None and write.rows == 0:
+            return False
+        try:
+            row = self.rows.find(self.identifier)
+            if row is not None and self._has_been(row, new):
+                return True
+            if write.ended or (row is not None and self._left(row, base)):
+                return False
+        except Exception as error:
+            raise self._unknown(new, error) from write.error
+        raise self._unknown(new, write.reason) from write.error
+
+    def _has_been(self, row: TableRow, location: str) -> bool:
+        """Whether a metadata file is, or was, the state of the table."""
+        if location in (row.metadata_location, row.previous_metadata_location):
+            return True
+        return location in self._logged(row)
+
+    def _left(self, row: TableRow, base: str | None) -> bool:
+        """Whether others replaced `base`, so that nothing can replace it any more.
+
+        The log must go back to it: what is older than the log may have been anything.
+        """
+        return base is not None and row.metadata_location != base and base in self._logged(row)
+
+    def _logged(self, row: TableRow) -> set[str]:
+        if row.metadata_location is None:
+            return set()
+        log = self._read(row.metadata_location).metadata_log
+        return {entry.metadata_file for entry in log}
+
+    def _failure(self, write: Write, base: TableState) -> IcebergError:
+        """Why a commit that certainly did not land did not."""
+        if write.error is None or not write.ended:
+            try:
+                self._existing()
+            except IcebergError as error:
+                return error
+            return self._conflict(base)
+        if write.is_passing:
+            return CommitConflictError(
+                f"table {self.name} was not changed, for the catalog's database is too busy or "
+                f"other commits were in the way: {write.reason}"
+            )
+        return self.rows.database.failure(f"refused to change table {self.name}", write.error)
+
+    def _existing(self) -> TableRow:
+        row = self.rows.find(self.identifier)
+        if row is None:
+            raise NoSuchTableError(f"table {self.name} does not exist in its catalog")
+        return row
+
+    def _read(self, metadata_location: str) -> TableMetadata:
+        return parse_metadata(self.io.read_bytes(metadata_location), metadata_location)
+
+    def _conflict(self, base: TableState) -> CommitConflictError:
+        return CommitConflictError(
+            f"table {self.name} was changed by another commit: it is no longer at "
+            f"{base.metadata_location}, for which this commit was made"
+        )
+
+    def _exists(self) -> AlreadyExistsError:
+        return AlreadyExistsError(f"table {self.name} already exists, or a view of that name")
+
+    def _unknown(self, new: str, why: object) -> CommitStateUnknownError:
+        return CommitStateUnknownError(
+            f"table {self.name}: whether {new} was committed is not known ({why}); look whether it "
+            "is in the table's metadata log before trying again"
+        )
+
+
+def _now_ms() -> int:
+    return time.time_ns() // 1_000_000

@@ -1,0 +1,92 @@
+"""Makes a catalog's database tables where they are missing, and finds out their version."""
+
+from __future__ import annotations
+
+from sqlalchemy import Connection, Engine, false, inspect, select, text
+from sqlalchemy.exc import SQLAlchemyError
+
+from icebergds.catalog.sql.database import Database
+from icebergds.catalog.sql.tables import METADATA, NAMESPACE_PROPERTIES, TABLES
+from icebergds.errors import InvalidOptionError
+
+
+def prepare_tables(database: Database, *, create: bool, upgrade: bool) -> bool:
+    """Prepares a database for a catalog.
+
+    Args:
+        create: missing tables are made, in version 1 of the layout.
+        upgrade: tables of version 0 are brought to version 1.
+
+    Returns:
+        Whether the layout is version 1, which has a column `iceberg_type`.
+
+    Raises:
+        InvalidOptionError: tables are missing and must not be made.
+        IcebergError: the database fails.
+    """
+    try:
+        if _is_newest(database.engine):
+            return True
+        columns = _columns(database.engine)
+        if columns is None and create:
+            _create(database.engine)
+            columns = _columns(database.engine)
+        if columns is None:
+            raise InvalidOptionError(
+                f"catalog {database.catalog}: its database has no tables {TABLES.name} and "
+                f"{NAMESPACE_PROPERTIES.name}, and init_catalog_tables is false; check the uri, or "
+                "set it to true"
+            )
+        if upgrade and _TYPE not in columns:
+            _upgrade(database.engine)
+            return True
+    except SQLAlchemyError as error:
+        raise database.failure("cannot be used for a catalog", error) from error
+    return _TYPE in columns
+
+
+_TYPE = TABLES.c.iceberg_type.name
+# Finds no rows; fails unless both tables are there, and types.
+_PROBE = select(TABLES.c.iceberg_type).join(NAMESPACE_PROPERTIES, false())
+
+
+def _is_newest(engine: Engine) -> bool:
+    """Whether the tables of version 1 are there, by one statement: the rest is for what is not."""
+    with engine.connect() as connection:
+        try:
+            connection.execute(_PROBE)
+        except SQLAlchemyError:
+            return False
+    return True
+
+
+def _columns(engine: Engine) -> set[str] | None:
+    """Columns of the table of tables; None where a table is missing."""
+    with engine.connect() as connection:
+        inspector = inspect(connection)
+        if not all(inspector.has_table(table) for table in METADATA.tables):
+            return None
+        return {column["name"] for column in inspector.get_columns(TABLES.name)}
+
+
+def _create(engine: Engine) -> None:
+    try:
+        with engine.begin() as connection:
+            METADATA.create_all(connection)
+    except SQLAlchemyError:
+        # Another process may have made them in the meantime.
+        if _columns(engine) is None:
+            raise
+
+
+def _upgrade(engine: Engine) -> None:
+    try:
+        with engine.begin() as connection:
+            _add_type(connection)
+    except SQLAlchemyError:
+        if _TYPE not in (_columns(engine) or ()):
+            raise
+
+
+def _add_type(connection: Connection) -> None:
+    connection.execute(text(f"ALTER TABLE {TABLES.name} ADD COLUMN {_TYPE} VARCHAR(5)"))

@@ -1,0 +1,222 @@
+"""The two database tables of an SQL catalog, which Java Iceberg and PyIceberg share.
+
+`iceberg_tables` has a row for each table: its metadata file is the state of the table. Version 0 of
+the layout has no `iceberg_type`, which tells tables from views. `iceberg_namespace_properties` has
+a row for each property of a namespace, one of them `exists`. Parts of a namespace are joined by
+dots.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from sqlalchemy import (
+    Column,
+    ColumnElement,
+    Insert,
+    MetaData,
+    Select,
+    String,
+    Table,
+    and_,
+    delete,
+    func,
+    insert,
+    or_,
+    select,
+    union,
+    update,
+)
+
+from icebergds.catalog.base import Identifier
+from icebergds.catalog.sql.database import Database, Write
+
+METADATA = MetaData()
+
+TABLES = Table(
+    "iceberg_tables",
+    METADATA,
+    Column("catalog_name", String(255), primary_key=True),
+    Column("table_namespace", String(255), primary_key=True),
+    Column("table_name", String(255), primary_key=True),
+    Column("metadata_location", String(1000)),
+    Column("previous_metadata_location", String(1000)),
+    Column("iceberg_type", String(5)),
+)
+NAMESPACE_PROPERTIES = Table(
+    "iceberg_namespace_properties",
+    METADATA,
+    Column("catalog_name", String(255), primary_key=True),
+    Column("namespace", String(255), primary_key=True),
+    Column("property_key", String(255), primary_key=True),
+    Column("property_value", String(1000)),
+)
+
+EXISTS = "exists"
+"""The property that every namespace has, so that one without properties has a row."""
+
+
+@dataclass(frozen=True, slots=True)
+class TableRow:
+    """The metadata files that the catalog has for a table, as it spells them."""
+
+    metadata_location: str | None
+    previous_metadata_location: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class TableRows:
+    """The rows of a catalog's tables.
+
+    Attributes:
+        typed: whether the layout is version 1, which tells tables from views.
+    """
+
+    database: Database
+    typed: bool
+
+    def find(self, identifier: Identifier) -> TableRow | None:
+        columns = TABLES.c.metadata_location, TABLES.c.previous_metadata_location
+        rows = self.database.read(select(*columns).where(self._is(identifier)))
+        return TableRow(*rows[0]) if rows else None
+
+    def names(self, namespace: Identifier) -> list[str]:
+        condition = and_(self._in_catalog(), TABLES.c.table_namespace == joined(namespace))
+        return [row[0] for row in self.database.read(select(TABLES.c.table_name).where(condition))]
+
+    def insert(self, identifier: Identifier, metadata_location: str) -> Write:
+        values = {
+            "catalog_name": self.database.catalog,
+            "table_namespace": joined(identifier[:-1]),
+            "table_name": identifier[-1],
+            "metadata_location": metadata_location,
+        }
+        if self.typed:
+            values["iceberg_type"] = "TABLE"
+        return self.database.write(insert(TABLES).values(values))
+
+    def swap(self, identifier: Identifier, base: str, new: str) -> Write:
+        """Changes a table's metadata file if it still is `base`."""
+        statement = (
+            update(TABLES)
+            .where(self._is(identifier), TABLES.c.metadata_location == base)
+            .values(metadata_location=new, previous_metadata_location=base)
+        )
+        return self.database.write(statement)
+
+    def rename(self, source: Identifier, target: Identifier) -> Write:
+        statement = (
+            update(TABLES)
+            .where(self._is(source))
+            .values(table_namespace=joined(target[:-1]), table_name=target[-1])
+        )
+        return self.database.write(statement)
+
+    def delete(self, identifier: Identifier, metadata_location: str | None) -> Write:
+        """Deletes a table's row if its metadata file still is the one given."""
+        # Compares with IS NULL where none is given.
+        is_current = TABLES.c.metadata_location == metadata_location
+        return self.database.write(delete(TABLES).where(self._is(identifier), is_current))
+
+    def _is(self, identifier: Identifier) -> ColumnElement[bool]:
+        return and_(
+            self._in_catalog(),
+            TABLES.c.table_namespace == joined(identifier[:-1]),
+            TABLES.c.table_name == identifier[-1],
+        )
+
+    def _in_catalog(self) -> ColumnElement[bool]:
+        ours = TABLES.c.catalog_name == self.database.catalog
+        if not self.typed:
+            return ours
+        # Rows from before the layout had types are tables.
+        return and_(ours, or_(TABLES.c.iceberg_type == "TABLE", TABLES.c.iceberg_type.is_(None)))
+
+
+@dataclass(frozen=True, slots=True)
+class NamespaceRows:
+    """The namespaces of a catalog: those that have properties, and those that have tables."""
+
+    database: Database
+
+    def below(self, namespace: Identifier) -> set[Identifier]:
+        """A namespace, if it is there, and those below it at any depth."""
+        found = {split(row[0]) for row in self.database.read(self._select(namespace))}
+        return {other for other in found if other[: len(namespace)] == namespace}
+
+    def has_rows_of_tables(self, namespace: Identifier) -> bool:
+        """Whether there are tables or views in a namespace."""
+        condition = and_(
+            TABLES.c.catalog_name == self.database.catalog,
+            TABLES.c.table_namespace == joined(namespace),
+        )
+        return bool(self.database.read(select(TABLES.c.table_name).where(condition).limit(1)))
+
+    def insert(self, namespace: Identifier, properties: Mapping[str, str]) -> Write:
+        return self.database.write(self._insert(namespace, {**properties, EXISTS: "true"}))
+
+    def delete(self, namespace: Identifier) -> Write:
+        return self.database.write(delete(NAMESPACE_PROPERTIES).where(self._is(namespace)))
+
+    def properties(self, namespace: Identifier) -> dict[str, str]:
+        columns = NAMESPACE_PROPERTIES.c.property_key, NAMESPACE_PROPERTIES.c.property_value
+        rows = self.database.read(select(*columns).where(self._is(namespace)))
+        return {key: value for key, value in rows if key != EXISTS and value is not None}
+
+    def update(
+        self, namespace: Identifier, removals: set[str], updates: Mapping[str, str]
+    ) -> Write:
+        # PyIceberg has no `exists` for namespaces with properties, which would go with the last.
+        values = {**updates, EXISTS: "true"}
+        replaced = NAMESPACE_PROPERTIES.c.property_key.in_(sorted(removals | values.keys()))
+        return self.database.write(
+            delete(NAMESPACE_PROPERTIES).where(self._is(namespace), replaced),
+            self._insert(namespace, values),
+        )
+
+    def _insert(self, namespace: Identifier, properties: Mapping[str, str]) -> Insert:
+        return insert(NAMESPACE_PROPERTIES).values(
+            [
+                {
+                    "catalog_name": self.database.catalog,
+                    "namespace": joined(namespace),
+                    "property_key": key,
+                    "property_value": value,
+                }
+                for key, value in properties.items()
+            ]
+        )
+
+    def _is(self, namespace: Identifier) -> ColumnElement[bool]:
+        return and_(
+            NAMESPACE_PROPERTIES.c.catalog_name == self.database.catalog,
+            NAMESPACE_PROPERTIES.c.namespace == joined(namespace),
+        )
+
+    def _select(self, namespace: Identifier) -> Select[Any]:
+        def names(table: Table, column: Column[str]) -> Select[Any]:
+            condition = table.c.catalog_name == self.database.catalog
+            if namespace:
+                # Not LIKE, which ignores case in some databases and has special characters.
+                prefix = joined(namespace) + "."
+                starts = func.substr(column, 1, len(prefix)) == prefix
+                condition = and_(condition, or_(column == joined(namespace), starts))
+            return select(column.label("namespace")).where(condition)
+
+        both = union(
+            names(TABLES, TABLES.c.table_namespace),
+            names(NAMESPACE_PROPERTIES, NAMESPACE_PROPERTIES.c.namespace),
+        ).subquery()
+        return select(both.c.namespace)
+
+
+def joined(namespace: Identifier) -> str:
+    """A namespace as the database has it."""
+    return ".".join(namespace)
+
+
+def split(text: str) -> Identifier:
+    """A namespace from the database; the one without a name is ()."""
+    return tuple(text.split(".")) if text else ()

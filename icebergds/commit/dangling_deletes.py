@@ -1,0 +1,68 @@
+"""Delete files that apply to nothing any more."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from icebergds.commit.base import CommitBase
+from icebergds.commit.partition_selection import PartitionSelection, partitions_of
+from icebergds.commit.selection import Mask
+from icebergds.formats.manifests.reader import EntryColumns
+from icebergds.spec.manifest import DataFile, FileFormat, ManifestFile
+
+
+@dataclass(frozen=True, slots=True)
+class DanglingDeletes:
+    """Deletes older than all data, and deletion vectors of data files that are removed.
+
+    Attributes:
+        oldest_data: the least data sequence number of the data files that are left.
+        removed_paths: data files that the commit removes.
+        partitions: of those files.
+    """
+
+    oldest_data: int
+    removed_paths: frozenset[str]
+    partitions: PartitionSelection
+
+    @property
+    def stats_ids(self) -> frozenset[int]:
+        return frozenset()
+
+    def may_select(self, manifest: ManifestFile) -> bool:
+        if manifest.min_sequence_number < self.oldest_data:
+            return True
+        return bool(self.removed_paths) and self.partitions.may_select(manifest)
+
+    def select(self, columns: EntryColumns) -> Mask:
+        numbers = columns.data_sequence_number
+        # Files of version 1 count as 0, which tells nothing of their age.
+        mask: Mask = (numbers > 0) & (numbers < self.oldest_data)
+        if self.removed_paths:
+            mask |= self._vectors(columns)
+        return mask
+
+    def _vectors(self, columns: EntryColumns) -> Mask:
+        paths = pa.array(sorted(self.removed_paths), pa.string())
+        of_removed = pc.is_in(columns.referenced_data_file, paths)
+        is_vector = pc.equal(columns.file_format, FileFormat.PUFFIN.value)
+        mask: Mask = pc.and_(of_removed, is_vector).to_numpy(zero_copy_only=False)
+        return np.asarray(mask, np.bool_)
+
+
+def dangling_deletes(
+    base: CommitBase, oldest_data: int, removed: Sequence[DataFile]
+) -> DanglingDeletes:
+    """The deletes that die with `removed` data files."""
+    # Before version 3 there are no deletion vectors to look for.
+    removed = removed if base.metadata.format_version >= 3 else ()
+    return DanglingDeletes(
+        oldest_data,
+        frozenset(file.file_path for file in removed),
+        partitions_of(base, removed),
+    )

@@ -1,0 +1,1 @@
+"""Iceberg types and values in Arrow: types, casts, filters, transforms."""

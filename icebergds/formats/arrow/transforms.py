@@ -1,0 +1,241 @@
+"""Partition transforms of whole Arrow arrays (spec: Partition Transforms, Appendix B).
+
+Every result equals that of `spec.transforms.apply` on each value.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from icebergds.errors import InvalidDataError, UnsupportedFeatureError
+from icebergds.formats.arrow.murmur3 import hash_longs, hash_slices
+from icebergds.formats.arrow.types import to_arrow
+from icebergds.spec.transforms import (
+    BucketTransform,
+    DayTransform,
+    HourTransform,
+    IdentityTransform,
+    MonthTransform,
+    Transform,
+    TruncateTransform,
+    UnknownTransform,
+    VoidTransform,
+    YearTransform,
+    can_transform,
+    result_type,
+)
+from icebergds.spec.types import (
+    BINARY,
+    DATE,
+    STRING,
+    TIMESTAMP_NS,
+    TIMESTAMPTZ_NS,
+    UUID,
+    DecimalType,
+    FixedType,
+    IcebergType,
+)
+from icebergds.spec.values.dates import MICROS_PER_DAY, MICROS_PER_HOUR, NANOS_PER_MICRO
+
+_Ints = npt.NDArray[Any]
+_NANO_TYPES = (TIMESTAMP_NS, TIMESTAMPTZ_NS)
+_MAX_WIDTH = 2**31 - 1
+_DECIMAL_BYTES = 16
+
+
+def apply_transform(transform: Transform, source_type: IcebergType, array: pa.Array) -> pa.Array:
+    """Partition values of a column's values, null where they are null.
+
+    Args:
+        transform: any known one.
+        source_type: the column's type.
+        array: its values, of the Arrow type `to_arrow(source_type)`.
+
+    Returns:
+        An array of the Arrow type of `result_type(transform, source_type)`.
+
+    Raises:
+        InvalidDataError: the transform does not accept the type, or a partition value does not fit
+            its type.
+        UnsupportedFeatureError: the transform is not known, or its width is more than 31 bits.
+    """
+    if isinstance(transform, UnknownTransform):
+        raise UnsupportedFeatureError(
+            f"partition transform {transform.text!r} is not known: its values cannot be computed"
+        )
+    if not can_transform(transform, source_type):
+        raise InvalidDataError(f"transform {transform} does not accept type {source_type}")
+    target = to_arrow(result_type(transform, source_type))
+    match transform:
+        case IdentityTransform():
+            return array
+        case VoidTransform():
+            return pa.nulls(len(array), target)
+        case BucketTransform(num_buckets=num_buckets):
+            count = np.int32(_checked_width(transform, num_buckets))
+            return _with_validity_of(array, target, _buckets(_hashes(source_type, array), count))
+        case TruncateTransform(width=width):
+            return _truncated(source_type, array, _checked_width(transform, width))
+        case HourTransform():
+            hours = _micros(source_type, array) // MICROS_PER_HOUR
+            return _with_nulls_of(array, target, hours)
+        case DayTransform():
+            return _with_nulls_of(array, target, _days(source_type, array))
+        case MonthTransform():
+            return _with_nulls_of(array, target, _calendar(source_type, array, "M"))
+        case YearTransform():
+            return _with_nulls_of(array, target, _calendar(source_type, array, "Y"))
+
+
+def _checked_width(transform: Transform, width: int) -> int:
+    if width > _MAX_WIDTH:
+        raise UnsupportedFeatureError(f"partition transform {transform}: the width exceeds 31 bits")
+    return width
+
+
+def _with_nulls_of(array: pa.Array, target: pa.DataType, values: _Ints) -> pa.Array:
+    """32-bit results with the nulls of the values they were computed from."""
+    narrow = values.astype(np.int32)
+    if (narrow != values).any():
+        raise InvalidDataError("a partition value does not fit into 32 bits")
+    return _with_validity_of(array, target, narrow)
+
+
+def _with_validity_of(
+    array: pa.Array, target: pa.DataType, values: npt.NDArray[np.int32]
+) -> pa.Array:
+    return pa.Array.from_buffers(
+        target, len(array), [_validity(array), pa.py_buffer(values)], array.null_count
+    )
+
+
+def _buckets(hashes: npt.NDArray[np.uint32], count: np.int32) -> npt.NDArray[np.int32]:
+    """The remainders of the hashes without their sign; the hashes are lost."""
+    hashes &= np.uint32(_MAX_WIDTH)
+    buckets = hashes.view(np.int32)
+    # numpy divides by one number in vectors, and takes remainders one by one.
+    multiples = buckets // count
+    multiples *= count
+    buckets -= multiples
+    return buckets
+
+
+def _validity(array: pa.Array) -> pa.Buffer | None:
+    """The bitmap of an array's nulls, beginning at its first value."""
+    return array.is_valid().buffers()[1] if array.null_count else None
+
+
+def _integers(array: pa.Array) -> _Ints:
+    """Integers, dates, times or timestamps as integers of their width, 0 for null."""
+    width = array.type.bit_width // 8
+    plain = array.view(pa.int32() if width == 4 else pa.int64())
+    return np.asarray(plain.fill_null(0) if plain.null_count else plain)
+
+
+def _micros(source_type: IcebergType, array: pa.Array) -> _Ints:
+    counts = _integers(array)
+    return counts // NANOS_PER_MICRO if source_type in _NANO_TYPES else counts
+
+
+def _days(source_type: IcebergType, array: pa.Array) -> _Ints:
+    if source_type == DATE:
+        return _integers(array)
+    return _micros(source_type, array) // MICROS_PER_DAY
+
+
+def _calendar(source_type: IcebergType, array: pa.Array, unit: str) -> _Ints:
+    """Years (Y) or months (M) since 1970."""
+    days = _days(source_type, array).astype("datetime64[D]")
+    return days.astype(f"datetime64[{unit}]").astype(np.int64)
+
+
+def _hashes(source_type: IcebergType, array: pa.Array) -> npt.NDArray[np.uint32]:
+    match source_type:
+        case DecimalType():
+            return _decimal_hashes(array)
+        case FixedType(length=length):
+            return _fixed_hashes(array, length)
+        case _ if source_type == UUID:
+            return _fixed_hashes(array, 16)
+        case _ if source_type in (STRING, BINARY):
+            offsets = np.frombuffer(array.buffers()[1] or bytes(4), np.int32)
+            bounds = offsets[array.offset : array.offset + len(array) + 1].astype(np.int64)
+            first = bounds[0] if len(bounds) else 0
+            data = np.frombuffer(array.buffers()[2] or b"", np.uint8)
+            used = data[first : bounds[-1]] if len(bounds) else data[:0]
+            return hash_slices(used, bounds[:-1] - first, np.diff(bounds))
+        case _:
+            return hash_longs(_micros(source_type, array).astype(np.int64, copy=False))
+
+
+def _fixed_hashes(array: pa.Array, length: int) -> npt.NDArray[np.uint32]:
+    data = np.frombuffer(array.buffers()[1] or b"", np.uint8)
+    starts = np.arange(array.offset, array.offset + len(array), dtype=np.int64) * length
+    return hash_slices(data, starts, np.full(len(array), length, np.int64))
+
+
+def _decimal_hashes(array: pa.Array) -> npt.NDArray[np.uint32]:
+    """Hashes of the fewest big-endian bytes that hold the unscaled value."""
+    low, high = _decimal_words(array)
+    sign = high >> 63
+    magnitudes = _big_endian(low ^ sign.view(np.uint64), high ^ sign)
+    first = np.argmax(magnitudes != 0, axis=1)
+    top = np.take_along_axis(magnitudes, first[:, None], axis=1)[:, 0]
+    # One more bit is needed for the sign, and one byte for zero.
+    lengths = np.where(top == 0, 1, _DECIMAL_BYTES - first + (top >= 0x80))
+    ends = np.arange(1, len(array) + 1, dtype=np.int64) * _DECIMAL_BYTES
+    return hash_slices(_big_endian(low, high).reshape(-1), ends - lengths, lengths)
+
+
+def _decimal_words(array: pa.Array) -> tuple[npt.NDArray[np.uint64], npt.NDArray[np.int64]]:
+    """The lower and upper halves of unscaled values."""
+    words = np.frombuffer(array.buffers()[1] or b"", np.uint64).reshape(-1, 2)
+    used = words[array.offset : array.offset + len(array)]
+    return used[:, 0].copy(), used[:, 1].copy().view(np.int64)
+
+
+def _big_endian(low: npt.NDArray[np.uint64], high: npt.NDArray[np.int64]) -> npt.NDArray[np.uint8]:
+    """16 bytes a value, the highest first."""
+    words = np.empty((len(low), 2), ">u8")
+    words[:, 0], words[:, 1] = high.view(np.uint64), low
+    return words.view(np.uint8)
+
+
+def _truncated(source_type: IcebergType, array: pa.Array, width: int) -> pa.Array:
+    match source_type:
+        case DecimalType():
+            return _truncated_decimals(array, width)
+        case _ if source_type == STRING:
+            return pc.utf8_slice_codeunits(array, 0, width)
+        case _ if source_type == BINARY:
+            return pc.binary_slice(array, 0, width)
+        case _:
+            values = _integers(array)
+            # Just above the type's minimum, the results wrap around, as Java's do.
+            down = values.astype(np.int64) - np.mod(values.astype(np.int64), width)
+            results = down.astype(values.dtype)
+            return pa.Array.from_buffers(
+                array.type,
+                len(array),
+                [_validity(array), pa.py_buffer(results)],
+                array.null_count,
+            )
+
+
+def _truncated_decimals(array: pa.Array, width: int) -> pa.Array:
+    """Unscaled values less their remainder, which is taken 32 bits after the other."""
+    low, high = _decimal_words(array)
+    remainder = np.mod(high, width).view(np.uint64)
+    for part in (low >> np.uint64(32), low & np.uint64(0xFFFFFFFF)):
+        remainder = ((remainder << np.uint64(32)) | part) % np.uint64(width)
+    words = np.empty((len(array), 2), np.uint64)
+    words[:, 0] = low - remainder
+    words[:, 1] = high.view(np.uint64) - (low < remainder)
+    return pa.Array.from_buffers(
+        array.type, len(array), [_validity(array), pa.py_buffer(words)], array.null_count
+    )

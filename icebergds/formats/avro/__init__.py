@@ -1,0 +1,1 @@
+"""Avro files: containers, schemas, columns and records, data files."""

@@ -1,0 +1,124 @@
+"""Blocks of an Avro data file, read one at a time (Avro 1.12: Object Container Files)."""
+
+from __future__ import annotations
+
+import io
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import BinaryIO
+
+import pyarrow as pa
+
+from icebergds.errors import CorruptFileError
+from icebergds.formats.avro.container import SYNC_SIZE, AvroContainer, parse_header, read_varint
+
+_HEADER = 64 * 1024
+_BUFFER = 1024 * 1024
+_LONGEST_VARINT = 10
+# Of records that are not empty, no more fit into what other readers take for a block.
+_MOST_RECORDS = 2**31 - 1
+
+
+@dataclass(frozen=True, slots=True)
+class AvroBlock:
+    """A block: the offset of its first byte in the file, its number of records, its position.
+
+    `first_position` is the ordinal in the file of its first record.
+    """
+
+    offset: int
+    first_position: int
+    count: int
+    _file: AvroBlocks
+    _begin: int
+    _size: int
+
+    def read(self) -> bytes | memoryview:
+        """The records' plain bytes.
+
+        Raises:
+            CorruptFileError: they do not decompress.
+            UnsupportedFeatureError: the codec is not known.
+        """
+        return self._file.plain(self._begin, self._size, self.count)
+
+
+class AvroBlocks:
+    """An open Avro file: its header, and its blocks in order.
+
+    Args:
+        handle: the file; it is read through a buffer, forward only.
+        location: how errors name it.
+
+    Raises:
+        CorruptFileError: it does not begin with the header of an Avro file.
+        UnsupportedFeatureError: it is encrypted.
+    """
+
+    def __init__(self, handle: pa.NativeFile, location: str) -> None:
+        self._location = location
+        self._size = handle.size()
+        self._stream: BinaryIO = io.BufferedReader(handle, _BUFFER)
+        self.metadata, self._sync, self._first_offset = self._read_header()
+
+    def __iter__(self) -> Iterator[AvroBlock]:
+        """All blocks; a block's bytes are read only when it is asked for them.
+
+        Raises:
+            CorruptFileError: a block is cut off or damaged.
+        """
+        offset, position = self._first_offset, 0
+        while True:
+            self._stream.seek(offset)
+            if not self._stream.read(1):
+                return
+            self._stream.seek(offset)
+            count, size = self._varint(), self._varint()
+            begin = self._stream.tell()
+            if not 0 <= count <= _MOST_RECORDS or size < 0:
+                raise self._damaged(f"the block at {offset} has {count} records, {size} bytes")
+            yield AvroBlock(offset, position, count, self, begin, size)
+            self._stream.seek(min(begin + size, self._size))
+            if self._exactly(SYNC_SIZE) != self._sync:
+                raise self._damaged(f"the block at {offset} does not end in the sync marker")
+            offset, position = begin + size + SYNC_SIZE, position + count
+
+    def plain(self, begin: int, size: int, count: int) -> bytes | memoryview:
+        """The decompressed bytes of a block."""
+        self._stream.seek(begin)
+        stored = memoryview(self._exactly(size))
+        block = AvroContainer(self._location, self.metadata, ((count, stored),))
+        _, plain = next(block.decompressed())
+        return plain
+
+    def _read_header(self) -> tuple[dict[str, bytes], bytes, int]:
+        read = _HEADER
+        while True:
+            self._stream.seek(0)
+            head = self._stream.read(read)
+            try:
+                return parse_header(head, self._location)
+            except (IndexError, ValueError) as error:
+                if read >= self._size:
+                    raise self._damaged(str(error)) from error
+                read *= 8
+
+    def _varint(self) -> int:
+        at = self._stream.tell()
+        try:
+            value, length = read_varint(self._stream.read(_LONGEST_VARINT), 0)
+        except (IndexError, ValueError) as error:
+            raise self._damaged(f"no number at {at}") from error
+        self._stream.seek(at + length)
+        return value
+
+    def _exactly(self, size: int) -> bytes:
+        at = self._stream.tell()
+        # Asked first, as a damaged size may exceed all memory.
+        data = self._stream.read(size) if at + size <= self._size else b""
+        if len(data) < size:
+            raise self._damaged(f"{size} bytes at {at} do not fit into it")
+        return data
+
+    def _damaged(self, how: str) -> CorruptFileError:
+        return CorruptFileError(f"{self._location} is truncated or damaged: {how}")

@@ -1,0 +1,149 @@
+"""Avro container files written whole, in memory (Avro 1.12: Object Container Files)."""
+
+from __future__ import annotations
+
+import bz2
+import io
+import json
+import lzma
+import os
+import zlib
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from functools import partial
+from typing import Any, TypeAlias
+
+import fastavro
+import numpy as np
+import pyarrow as pa
+
+from icebergds.errors import InvalidOptionError
+from icebergds.formats.avro.container import MAGIC, SYNC_SIZE
+
+Block: TypeAlias = tuple[int, bytes]
+"""A number of records, and their bytes."""
+
+_BLOCK_BYTES = 64_000
+# Of manifests, level 6 takes 1.6 times as long for 0.2 % less, level 1 half as long for 8 % more.
+_DEFLATE_LEVEL = 5
+_CODECS = {"gzip": "deflate", "uncompressed": "null", "zstd": "zstandard"}
+
+
+def write_container(
+    schema: dict[str, Any],
+    records: Iterable[Mapping[str, Any]],
+    metadata: Mapping[str, str],
+    codec: str,
+    level: int | None,
+) -> bytes:
+    """A container file of records whose values are as stored: no dates or decimals.
+
+    Arguments and errors are those of `write_blocks`.
+    """
+    return write_blocks(schema, _encoded(schema, records), metadata, codec, level)
+
+
+def write_blocks(
+    schema: dict[str, Any],
+    blocks: Iterable[Block],
+    metadata: Mapping[str, str],
+    codec: str,
+    level: int | None,
+) -> bytes:
+    """A container file of blocks of encoded records.
+
+    Args:
+        codec: Avro's name, or the one that `write.manifest.compression-codec` has for it.
+        level: of deflate and zstandard; None for the codec's own default.
+
+    Raises:
+        InvalidOptionError: the codec is not known, or does not have the level.
+    """
+    name = _CODECS.get(codec.lower(), codec.lower())
+    try:
+        compress = _compressor(name, level)
+        compress(b"")
+    except (ValueError, pa.ArrowException) as error:
+        raise InvalidOptionError(f"Avro codec {codec!r}, level {level}: {error}") from error
+    sync = os.urandom(SYNC_SIZE)
+    header = {"avro.schema": json.dumps(schema), "avro.codec": name, **metadata}
+    parts = [MAGIC, _varint(len(header))]
+    for key, value in header.items():
+        parts += _sized(key.encode()), _sized(value.encode())
+    parts += b"\x00", sync
+    for count, plain in blocks:
+        parts += _varint(count), _sized(compress(plain)), sync
+    return b"".join(parts)
+
+
+def blocks_of(records: pa.LargeBinaryArray) -> Iterator[Block]:
+    """Encoded records in blocks of about 64 kB."""
+    if not len(records):
+        return
+    _, offsets, data = records.buffers()
+    bounds = np.frombuffer(offsets, np.int64)[records.offset : records.offset + len(records) + 1]
+    start = 0
+    while start < len(records):
+        end = int(np.searchsorted(bounds, bounds[start] + _BLOCK_BYTES))
+        end = min(max(end, start + 1), len(records))
+        yield end - start, data[int(bounds[start]) : int(bounds[end])].to_pybytes()
+        start = end
+
+
+def _encoded(schema: dict[str, Any], records: Iterable[Mapping[str, Any]]) -> Iterator[Block]:
+    parsed = fastavro.parse_schema(schema)
+    stream, count = io.BytesIO(), 0
+    for record in records:
+        fastavro.schemaless_writer(stream, parsed, record)
+        count += 1
+        if stream.tell() >= _BLOCK_BYTES:
+            yield count, stream.getvalue()
+            stream, count = io.BytesIO(), 0
+    if count:
+        yield count, stream.getvalue()
+
+
+def _compressor(codec: str, level: int | None) -> Callable[[bytes], bytes]:
+    match codec:
+        case "null":
+            return bytes
+        case "deflate":
+            return partial(_deflate, level=_DEFLATE_LEVEL if level is None else level)
+        case "zstandard":
+            return partial(_arrow_compress, pa.Codec("zstd", compression_level=level))
+        case "snappy":
+            return partial(_snappy, pa.Codec("snappy"))
+        case "bzip2":
+            return bz2.compress
+        case "xz":
+            return lzma.compress
+        case _:
+            raise ValueError("gzip, zstd, snappy, uncompressed, bzip2 and xz are known")
+
+
+def _deflate(plain: bytes, level: int) -> bytes:
+    deflate = zlib.compressobj(level, zlib.DEFLATED, -15)
+    return deflate.compress(plain) + deflate.flush()
+
+
+def _arrow_compress(codec: pa.Codec, plain: bytes) -> bytes:
+    stored: bytes = codec.compress(plain, asbytes=True)
+    return stored
+
+
+def _snappy(codec: pa.Codec, plain: bytes) -> bytes:
+    return _arrow_compress(codec, plain) + zlib.crc32(plain).to_bytes(4, "big")
+
+
+def _sized(data: bytes) -> bytes:
+    return _varint(len(data)) + data
+
+
+def _varint(number: int) -> bytes:
+    """A number that is not negative as Avro's long."""
+    rest = number << 1
+    out = bytearray()
+    while rest > 0x7F:
+        out.append(rest & 0x7F | 0x80)
+        rest >>= 7
+    out.append(rest)
+    return bytes(out)

@@ -1,0 +1,162 @@
+"""Avro data files, decoded with fastavro block by block.
+
+A block belongs to the byte range that holds the offset of its first byte. Avro does not say how
+many rows lie before a block, so a range is found by walking over the blocks before it.
+"""
+
+from __future__ import annotations
+
+import io
+import json
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import fastavro
+import pyarrow as pa
+
+from icebergds.errors import CorruptFileError
+from icebergds.formats.avro.blocks import AvroBlock, AvroBlocks
+from icebergds.formats.avro.data_types import expanded_schema, record_columns, records_to_arrow
+from icebergds.formats.avro.records import DECODING_ERRORS, record_schema
+from icebergds.formats.data_file.file_schema import FileColumn, restrict, to_schema, with_ids
+from icebergds.formats.data_file.projection import needed_leaves, plan_projection
+from icebergds.formats.data_file.read_request import PositionedBatch, ReadRequest
+from icebergds.spec.name_mapping import NameMapping
+from icebergds.spec.schema import Schema
+
+# Records are decoded into dictionaries, so not too many at a time.
+_CHUNK = 8_192
+_NO_SCHEMA = (
+    ValueError,
+    LookupError,
+    TypeError,
+    AttributeError,
+    OverflowError,
+    RecursionError,
+)
+
+
+class AvroReader:
+    """An open Avro data file.
+
+    Args:
+        handle: the open file; it is not closed.
+        location: how errors name it.
+        table_schema: of the table, whose names tell the ids of columns of files that have none.
+        name_mapping: takes the place of the table's names for that.
+
+    Raises:
+        CorruptFileError: it is not an Avro file of records.
+        UnsupportedFeatureError: it is encrypted.
+    """
+
+    def __init__(
+        self,
+        handle: pa.NativeFile,
+        location: str,
+        *,
+        table_schema: Schema,
+        name_mapping: NameMapping | None,
+    ) -> None:
+        self._location = location
+        self._blocks = AvroBlocks(handle, location)
+        self._columns = with_ids(self._read_schema(), table_schema, name_mapping)
+
+    @property
+    def file_schema(self) -> Schema:
+        """The file's columns that have ids."""
+        return to_schema(self._columns)
+
+    def batches(
+        self, request: ReadRequest, start: int | None = None, length: int | None = None
+    ) -> Iterator[PositionedBatch]:
+        """The rows of the blocks that begin in a byte range; the filter skips nothing.
+
+        See `DataFileReader.batches`.
+        """
+        leaves = needed_leaves(self._columns, request.schema, self._location)
+        columns = restrict(self._columns, leaves)
+        projection = plan_projection(columns, request.schema, request.constants, self._location)
+        chunks = self._chunks(columns, request.batch_size, start, length)
+        for chunk in _gathered(chunks, request.batch_size):
+            batch = projection.apply(chunk.columns, chunk.num_rows)
+            yield PositionedBatch(batch, chunk.first_position, chunk.num_rows)
+
+    def _read_schema(self) -> tuple[FileColumn, ...]:
+        """The columns; keeps what decoding needs of the schema."""
+        text = self._blocks.metadata["avro.schema"].decode("utf-8", "replace")
+        try:
+            self._schema = record_schema(text)
+            self._record = expanded_schema(json.loads(text))
+            return record_columns(self._record)
+        except _NO_SCHEMA as error:
+            raise CorruptFileError(f"{self._location}: {error}") from error
+
+    def _chunks(
+        self,
+        columns: Sequence[FileColumn],
+        batch_size: int,
+        start: int | None,
+        length: int | None,
+    ) -> Iterator[_Chunk]:
+        """The rows of the blocks that begin in a byte range, a part of a block at a time."""
+        end = None if start is None or length is None else start + length
+        for block in self._blocks:
+            if end is not None and block.offset >= end:
+                return
+            if start is None or block.offset >= start:
+                yield from self._decode(block, columns, min(batch_size, _CHUNK))
+
+    def _decode(
+        self, block: AvroBlock, columns: Sequence[FileColumn], chunk_size: int
+    ) -> Iterator[_Chunk]:
+        # Decoded also where no column is read, as nothing else tells whether the count is right.
+        plain = block.read()
+        stream = io.BytesIO(plain)
+        for first in range(0, block.count, chunk_size):
+            num_rows = min(chunk_size, block.count - first)
+            try:
+                records: list[Any] = [
+                    fastavro.schemaless_reader(stream, self._schema, None) for _ in range(num_rows)
+                ]
+                arrays = records_to_arrow(records, self._record, columns, self._location)
+            except DECODING_ERRORS as error:
+                raise CorruptFileError(
+                    f"{self._location}: a record of the block at {block.offset} does not decode: "
+                    f"{error!r}"
+                ) from error
+            yield _Chunk(arrays, block.first_position + first, num_rows)
+        if stream.tell() != len(plain):
+            raise CorruptFileError(
+                f"{self._location}: {block.count} records fill {stream.tell()} of the "
+                f"{len(plain)} bytes of the block at {block.offset}"
+            )
+
+
+@dataclass(frozen=True, slots=True)
+class _Chunk:
+    """Consecutive rows, as columns."""
+
+    columns: list[pa.Array]
+    first_position: int
+    num_rows: int
+
+
+def _gathered(chunks: Iterator[_Chunk], batch_size: int) -> Iterator[_Chunk]:
+    """Chunks put together, as many as fit into a batch."""
+    waiting: list[_Chunk] = []
+    total = 0
+    for chunk in chunks:
+        if waiting and total + chunk.num_rows > batch_size:
+            yield _joined(waiting)
+            waiting, total = [], 0
+        waiting.append(chunk)
+        total += chunk.num_rows
+    if waiting:
+        yield _joined(waiting)
+
+
+def _joined(chunks: Sequence[_Chunk]) -> _Chunk:
+    columns = [pa.concat_arrays(parts) for parts in zip(*(c.columns for c in chunks), strict=True)]
+    return _Chunk(columns, chunks[0].first_position, sum(chunk.num_rows for chunk in chunks))

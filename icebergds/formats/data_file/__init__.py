@@ -1,0 +1,1 @@
+"""What the formats of data files share: field ids, projection, metrics, properties."""

@@ -1,0 +1,128 @@
+"""Bounds of column metrics: serialised, and cut to a length so that they still hold every value.
+
+The order is that of the spec's values and of all readers: strings by code point, which is that of
+their UTF-8 bytes, and bytes as unsigned.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Any
+
+from icebergds.errors import InvalidDataError
+from icebergds.formats.data_file.metrics_modes import MetricsKind, MetricsMode
+from icebergds.spec.types import (
+    BINARY,
+    DOUBLE,
+    FLOAT,
+    STRING,
+    UNKNOWN,
+    UUID,
+    VARIANT,
+    GeographyType,
+    GeometryType,
+    ScalarType,
+)
+from icebergds.spec.values.binary import to_bytes
+
+
+@dataclass(frozen=True, slots=True)
+class Range:
+    """The least and the greatest of some in-memory values, none of which is null or NaN."""
+
+    least: Any
+    greatest: Any
+
+    def union(self, other: Range | None) -> Range:
+        """The range of the values of both."""
+        if other is None:
+            return self
+        return Range(min(self.least, other.least), max(self.greatest, other.greatest))
+
+
+def union_of(ranges: Iterable[Range | None]) -> Range | None:
+    """The range of the values of all, None where there are none."""
+    whole: Range | None = None
+    for values in ranges:
+        whole = whole if values is None else values.union(whole)
+    return whole
+
+
+def has_bounds(field_type: ScalarType) -> bool:
+    """Whether values of a type have an order in which bounds are kept.
+
+    Bounds of geometries are boxes, which are not computed here.
+    """
+    no_order = isinstance(field_type, GeometryType | GeographyType)
+    return not no_order and field_type not in (VARIANT, UNKNOWN)
+
+
+def serialized_bounds(
+    field_type: ScalarType, values: Range, mode: MetricsMode
+) -> tuple[bytes | None, bytes | None]:
+    """The lower and upper bound that a mode keeps; None where there is none that short."""
+    least, greatest = values.least, values.greatest
+    if field_type == UUID:
+        return _uuid_bounds(least, greatest)
+    if field_type in (FLOAT, DOUBLE):
+        # The zeros are equal here, but not in the order of readers.
+        least = -0.0 if least == 0 else least
+        greatest = 0.0 if greatest == 0 else greatest
+    elif mode.kind is MetricsKind.TRUNCATE:
+        if field_type == STRING:
+            least, greatest = least[: mode.length], _truncated_string_above(greatest, mode.length)
+        elif field_type == BINARY:
+            least, greatest = least[: mode.length], _truncated_bytes_above(greatest, mode.length)
+    return _serialized(field_type, least), _serialized(field_type, greatest)
+
+
+_LAST_CODE_POINT = 0x10FFFF
+_SURROGATES = range(0xD800, 0xE000)
+
+
+def _serialized(field_type: ScalarType, value: Any) -> bytes | None:
+    try:
+        return None if value is None else to_bytes(field_type, value)
+    except InvalidDataError:
+        return None
+
+
+def _truncated_string_above(value: str, length: int) -> str | None:
+    """The least string of a length that is above all strings of which it is cut."""
+    if len(value) <= length:
+        return value
+    for at in reversed(range(length)):
+        code_point = ord(value[at]) + 1
+        if code_point in _SURROGATES:
+            code_point = _SURROGATES.stop
+        if code_point <= _LAST_CODE_POINT:
+            return value[:at] + chr(code_point)
+    return None
+
+
+def _truncated_bytes_above(value: bytes, length: int) -> bytes | None:
+    if len(value) <= length:
+        return value
+    for at in reversed(range(length)):
+        if value[at] < 0xFF:
+            return value[:at] + bytes([value[at] + 1])
+    return None
+
+
+_FIRST_BIT = 1 << 63
+
+
+def _uuid_bounds(least: bytes, greatest: bytes) -> tuple[bytes | None, bytes | None]:
+    """Bounds that hold for readers that compare uuids as unsigned bytes, and as two signed longs.
+
+    Java Iceberg did the latter up to version 1.10. Both orders agree on first halves whose first
+    bits are equal, so bounds are moved to the next first half, and left out where bits differ.
+    """
+    first, last = int.from_bytes(least[:8], "big"), int.from_bytes(greatest[:8], "big")
+    if (first ^ last) & _FIRST_BIT:
+        return None, None
+    below, above = first - 1, last + 1
+    lower = below.to_bytes(8, "big") + bytes(8) if first % _FIRST_BIT else None
+    upper = above.to_bytes(8, "big") + bytes(8) if above % _FIRST_BIT else None
+    return lower, upper

@@ -1,0 +1,164 @@
+"""Metrics of data files: what is measured of which column, and measuring batches."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from icebergds.formats.data_file.bounds import Range, has_bounds, serialized_bounds
+from icebergds.formats.data_file.metrics_modes import MetricsMode, MetricsModes
+from icebergds.spec.schema import Schema
+from icebergds.spec.types import (
+    DOUBLE,
+    FLOAT,
+    UNKNOWN,
+    NestedField,
+    ScalarType,
+    StructType,
+    is_scalar,
+)
+
+
+@dataclass(frozen=True, slots=True)
+class FileMetrics:
+    """The metrics of a file under their names in `DataFile`, by field id."""
+
+    column_sizes: dict[int, int] = field(default_factory=dict)
+    value_counts: dict[int, int] = field(default_factory=dict)
+    null_value_counts: dict[int, int] = field(default_factory=dict)
+    nan_value_counts: dict[int, int] = field(default_factory=dict)
+    lower_bounds: dict[int, bytes] = field(default_factory=dict)
+    upper_bounds: dict[int, bytes] = field(default_factory=dict)
+
+    def add(self, other: FileMetrics) -> None:
+        """Adds the metrics of other columns."""
+        self.column_sizes.update(other.column_sizes)
+        self.value_counts.update(other.value_counts)
+        self.null_value_counts.update(other.null_value_counts)
+        self.nan_value_counts.update(other.nan_value_counts)
+        self.lower_bounds.update(other.lower_bounds)
+        self.upper_bounds.update(other.upper_bounds)
+
+    def add_bounds(self, column: MeasuredColumn, values: Range) -> None:
+        """Sets the bounds of a column as its mode asks for."""
+        lower, upper = serialized_bounds(column.field_type, values, column.mode)
+        if lower is not None:
+            self.lower_bounds[column.field_id] = lower
+        if upper is not None:
+            self.upper_bounds[column.field_id] = upper
+
+
+@dataclass(frozen=True, slots=True)
+class MeasuredColumn:
+    """A scalar column of which metrics are kept: at the top, or inside of structs only.
+
+    Readers and writers know no metrics of what is inside lists and maps. `path` leads to it: the
+    ordinals of the fields from the schema's top.
+    """
+
+    field_id: int
+    field_type: ScalarType
+    path: tuple[int, ...]
+    mode: MetricsMode
+
+    @property
+    def has_bounds(self) -> bool:
+        return self.mode.has_bounds and has_bounds(self.field_type)
+
+    @property
+    def is_floating(self) -> bool:
+        return self.field_type in (FLOAT, DOUBLE)
+
+    def values(self, batch: pa.RecordBatch) -> pa.Array:
+        """The column in a batch of the table's schema, null where a struct around it is."""
+        top, *inner = self.path
+        array = batch.column(top)
+        return pc.struct_field(array, inner) if inner else array
+
+
+def measured_columns(schema: Schema, modes: MetricsModes) -> tuple[MeasuredColumn, ...]:
+    """The columns of which metrics are kept. Columns of type unknown are not stored."""
+    return tuple(_measured(schema.fields, (), modes))
+
+
+class BatchMetrics:
+    """Measures columns batch by batch."""
+
+    def __init__(self, columns: Iterable[MeasuredColumn]) -> None:
+        self._measures = [_Measure(column) for column in columns]
+
+    def add(self, batch: pa.RecordBatch) -> None:
+        """Adds the rows of a batch of the table's schema."""
+        for measure in self._measures:
+            measure.add(measure.column.values(batch))
+
+    def result(self) -> FileMetrics:
+        """The metrics of all rows so far."""
+        out = FileMetrics()
+        for measure in self._measures:
+            field_id = measure.column.field_id
+            out.value_counts[field_id] = measure.values
+            out.null_value_counts[field_id] = measure.nulls
+            if measure.column.is_floating:
+                out.nan_value_counts[field_id] = measure.nans
+            if measure.range is not None:
+                out.add_bounds(measure.column, measure.range)
+        return out
+
+
+def count_nans(array: pa.Array) -> int:
+    """How many values of a floating column are NaN."""
+    return int(pc.sum(pc.is_nan(array)).as_py() or 0)
+
+
+def range_of(array: pa.Array) -> Range | None:
+    """The range of values that are not null or NaN, as in-memory values; None where all are."""
+    found = pc.min_max(_comparable(array)).as_py()
+    least, greatest = found["min"], found["max"]
+    # Arrow passes over NaN beside other values, and finds it where there is nothing else.
+    return None if least is None or least != least else Range(least, greatest)
+
+
+class _Measure:
+    """What is known of a column so far."""
+
+    def __init__(self, column: MeasuredColumn) -> None:
+        self.column = column
+        self.values = 0
+        self.nulls = 0
+        self.nans = 0
+        self.range: Range | None = None
+
+    def add(self, array: pa.Array) -> None:
+        self.values += len(array)
+        self.nulls += array.null_count
+        if self.column.is_floating:
+            self.nans += count_nans(array)
+        if self.column.has_bounds:
+            found = range_of(array)
+            self.range = self.range if found is None else found.union(self.range)
+
+
+def _measured(
+    fields: Iterable[NestedField], path: tuple[int, ...], modes: MetricsModes
+) -> Iterable[MeasuredColumn]:
+    for at, nested in enumerate(fields):
+        field_type = nested.field_type
+        if isinstance(field_type, StructType):
+            yield from _measured(field_type.fields, (*path, at), modes)
+        elif is_scalar(field_type) and field_type != UNKNOWN:
+            mode = modes[nested.field_id]
+            if mode.has_counts:
+                yield MeasuredColumn(nested.field_id, field_type, (*path, at), mode)
+
+
+def _comparable(array: pa.Array) -> pa.Array:
+    """Dates and times as the integers that they are in memory."""
+    if pa.types.is_date32(array.type):
+        return array.view(pa.int32())
+    if pa.types.is_temporal(array.type):
+        return array.view(pa.int64())
+    return array

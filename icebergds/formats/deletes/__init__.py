@@ -1,0 +1,1 @@
+"""Position deletes, deletion vectors, and the keys of equality deletes."""

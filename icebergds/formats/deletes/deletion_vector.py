@@ -1,0 +1,103 @@
+"""Deletion vectors: the deleted rows of one data file (Puffin spec: deletion-vector-v1).
+
+A blob is its length (of magic and bitmap, big-endian), a magic number, a 64-bit Roaring bitmap and
+a CRC-32 (of magic and bitmap, big-endian).
+"""
+
+from __future__ import annotations
+
+import struct
+import zlib
+
+from icebergds.errors import CorruptFileError
+from icebergds.formats.deletes.positions import PositionSet
+from icebergds.formats.deletes.roaring import decode_roaring64, encode_roaring64
+from icebergds.io.fileio import FileIO
+
+# What other implementations can address; the format itself would allow positions up to 2^63 - 1.
+MAX_POSITION = 0x7FFF_FFFE_8000_0000
+
+_MAGIC = bytes.fromhex("d1d33964")
+_FRAME_BYTES = 12
+
+
+def read_deletion_vector(
+    io: FileIO, location: str, offset: int, length: int, cardinality: int | None = None
+) -> PositionSet:
+    """Reads the blob that a manifest entry points at, without the file's footer.
+
+    Args:
+        location: the Puffin file.
+        offset: `content_offset` of the manifest entry.
+        length: `content_size_in_bytes` of the manifest entry.
+        cardinality: `record_count` of the manifest entry, checked if given.
+
+    Raises:
+        CorruptFileError: no intact vector of that cardinality is there.
+        MissingFileError: there is no such file.
+    """
+    source = f"{location} (deletion vector of {length} bytes at offset {offset})"
+    if offset < 0 or length < 0:
+        raise CorruptFileError(f"{source}: offset and length in the manifest cannot be negative")
+    with io.open(location) as file:
+        size = file.size()
+        if offset + length > size:
+            raise CorruptFileError(f"{source}: the file ends at byte {size}")
+        blob = file.read_at(length, offset)
+    return decode_deletion_vector(blob, source, cardinality)
+
+
+def decode_deletion_vector(blob: bytes, source: str, cardinality: int | None = None) -> PositionSet:
+    """The deleted positions in a `deletion-vector-v1` blob.
+
+    Args:
+        blob: the whole blob and nothing else.
+        source: what holds the blob, for errors.
+        cardinality: how many positions there must be, if known.
+
+    Raises:
+        CorruptFileError: length, magic, checksum, bitmap or cardinality are not right.
+    """
+    if len(blob) < _FRAME_BYTES:
+        raise CorruptFileError(
+            f"{source}: a deletion vector has at least {_FRAME_BYTES} bytes, here are {len(blob)}"
+        )
+    length, magic, checksum = struct.unpack(">I4s", blob[:8]) + struct.unpack(">I", blob[-4:])
+    if length != len(blob) - 8:
+        raise CorruptFileError(
+            f"{source}: the deletion vector says it has {length} bytes, "
+            f"the manifest leaves {len(blob) - 8} for them"
+        )
+    if magic != _MAGIC:
+        raise CorruptFileError(
+            f"{source}: a deletion vector has the magic number {_MAGIC.hex()}, "
+            f"here is {magic.hex()}"
+        )
+    computed = zlib.crc32(memoryview(blob)[4:-4])
+    if computed != checksum:
+        raise CorruptFileError(
+            f"{source}: the deletion vector's checksum is {checksum:#010x}, "
+            f"its bytes have {computed:#010x}"
+        )
+    positions = decode_roaring64(blob[8:-4], source)
+    if cardinality is not None and len(positions) != cardinality:
+        raise CorruptFileError(
+            f"{source}: the deletion vector has {len(positions)} positions, "
+            f"the manifest counts {cardinality}"
+        )
+    return positions
+
+
+def encode_deletion_vector(positions: PositionSet) -> bytes:
+    """The `deletion-vector-v1` blob of a set of positions.
+
+    Raises:
+        ValueError: a position is greater than `MAX_POSITION`.
+    """
+    if positions and positions.last > MAX_POSITION:
+        raise ValueError(
+            f"position {positions.last} does not fit into a deletion vector: "
+            f"the greatest is {MAX_POSITION}"
+        )
+    body = _MAGIC + encode_roaring64(positions)
+    return struct.pack(">I", len(body)) + body + struct.pack(">I", zlib.crc32(body))

@@ -1,0 +1,128 @@
+"""Position delete files, read: the deleted rows of data files (spec: Position Delete Files)."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator, Mapping
+from contextlib import suppress
+
+import numpy as np
+import pyarrow as pa
+
+from icebergds.errors import CorruptFileError, InvalidDataError
+from icebergds.expr.nodes import TRUE, BoundPredicate, Expr, Operation
+from icebergds.formats.data_reader import ReadRequest, open_data_file
+from icebergds.formats.deletes.positions import PositionCollector, Positions, PositionSet
+from icebergds.io.fileio import FileIO
+from icebergds.spec.manifest import DataFile, FileFormat
+from icebergds.spec.name_mapping import MappedField, NameMapping
+from icebergds.spec.reserved import DELETE_FILE_PATH, DELETE_POS
+from icebergds.spec.schema import Schema
+
+_SCHEMA = Schema((DELETE_FILE_PATH, DELETE_POS))
+# Some writers give the columns names, but no ids.
+_NAMES = NameMapping(tuple(MappedField((field.name,), field.field_id) for field in _SCHEMA.fields))
+# Longer lists of paths do not tell row groups apart.
+_MOST_FILTERED_PATHS = 100
+
+
+def read_position_deletes(
+    io: FileIO,
+    location: str,
+    file_format: FileFormat,
+    *,
+    paths: Collection[str] | None = None,
+) -> Mapping[str, PositionSet]:
+    """The positions in a delete file, by the location of the data file.
+
+    Memory follows the result, not the size of the file. Rows need not be sorted.
+
+    Args:
+        location: of the delete file.
+        paths: data files that are wanted, exactly as manifests name them; None for all. Parts of
+            the file whose statistics exclude them are not read.
+
+    Returns:
+        An entry for each data file of which there is at least one position.
+
+    Raises:
+        CorruptFileError: the file is damaged, lacks a column, or holds a null, a negative position
+            or a path that is not UTF-8.
+        MissingFileError: there is no such file.
+    """
+    collected: dict[str, PositionCollector] = {}
+    request = ReadRequest(_SCHEMA, row_filter=_filter(paths))
+    try:
+        with open_data_file(
+            io, location, file_format, table_schema=_SCHEMA, name_mapping=_NAMES
+        ) as reader:
+            for read in reader.batches(request):
+                for path, positions in _by_path(read.batch, paths, location):
+                    collected.setdefault(path, PositionCollector()).add(positions)
+    except InvalidDataError as error:
+        raise CorruptFileError(f"{location} is no position delete file: {error}") from error
+    return {path: positions.result() for path, positions in collected.items()}
+
+
+def positions_nbytes(deletes: Mapping[str, PositionSet]) -> int:
+    """Memory that a result of `read_position_deletes` holds, about, in bytes."""
+    return sum(len(path) + positions.nbytes for path, positions in deletes.items())
+
+
+def positions_by_path(paths: pa.Array, positions: Positions) -> Iterator[tuple[str, Positions]]:
+    """The positions of each path, in their order and in memory of their own.
+
+    Args:
+        paths: strings, without nulls.
+        positions: as many.
+    """
+    if not len(paths):
+        return
+    encoded = paths.dictionary_encode()
+    codes = encoded.indices.to_numpy()
+    # Codes count up in the order of first appearance, so grouped rows have ascending codes.
+    if (codes[1:] < codes[:-1]).any():
+        order = codes.argsort(kind="stable")
+        codes, positions = codes[order], positions[order]
+    starts = np.flatnonzero(np.diff(codes, prepend=-1))
+    named = encoded.dictionary.to_pylist()
+    for path, part in zip(named, np.split(positions, starts[1:]), strict=True):
+        # A copy, so that the batch can go.
+        yield path, part.copy()
+
+
+def only_data_path(delete_file: DataFile) -> str | None:
+    """The one data file that a position delete file is about, where its metadata proves it."""
+    if delete_file.referenced_data_file is not None:
+        return delete_file.referenced_data_file
+    lower = delete_file.lower_bounds.get(DELETE_FILE_PATH.field_id)
+    upper = delete_file.upper_bounds.get(DELETE_FILE_PATH.field_id)
+    # An upper bound that was truncated is greater than the lower bound: equality means exact.
+    if lower is not None and lower == upper:
+        with suppress(UnicodeDecodeError):
+            return lower.decode()
+    return None
+
+
+def _filter(paths: Collection[str] | None) -> Expr:
+    if paths is None or len(paths) > _MOST_FILTERED_PATHS:
+        return TRUE
+    return BoundPredicate(
+        Operation.IN, DELETE_FILE_PATH.field_id, DELETE_FILE_PATH.field_type, tuple(paths)
+    )
+
+
+def _by_path(
+    batch: pa.RecordBatch, paths: Collection[str] | None, location: str
+) -> Iterator[tuple[str, Positions]]:
+    """The positions of a batch, apart for each wanted data file."""
+    if not batch.num_rows:
+        return
+    positions = batch.column(1).to_numpy()
+    if positions.min() < 0:
+        raise CorruptFileError(f"{location} holds the negative position {positions.min()}")
+    try:
+        for path, part in positions_by_path(batch.column(0), positions):
+            if paths is None or path in paths:
+                yield path, part
+    except UnicodeDecodeError as error:
+        raise CorruptFileError(f"{location} holds a path that is not UTF-8: {error}") from error

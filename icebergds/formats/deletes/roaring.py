@@ -1,0 +1,38 @@
+"""64-bit Roaring bitmaps in the portable serialisation (Puffin spec: deletion-vector-v1)."""
+
+from __future__ import annotations
+
+import array
+
+import numpy as np
+from pyroaring import BitMap64
+
+from icebergds.errors import CorruptFileError
+from icebergds.formats.deletes.positions import PositionSet
+
+
+def decode_roaring64(data: bytes, source: str) -> PositionSet:
+    """The positions of a serialised bitmap.
+
+    Args:
+        data: the serialised bitmap.
+        source: what holds it, for errors.
+
+    Raises:
+        CorruptFileError: the bytes are not such a bitmap, or hold positions of 2^63 and more.
+    """
+    try:
+        bitmap = BitMap64.deserialize(data)
+    except (ValueError, IndexError) as error:
+        raise CorruptFileError(f"{source}: the bitmap is damaged ({error})") from error
+    positions = np.frombuffer(bitmap.to_array(), dtype=np.int64)
+    if positions.size and positions[-1] < 0:
+        raise CorruptFileError(f"{source}: the bitmap holds positions of 2^63 and more")
+    return PositionSet.of(positions)
+
+
+def encode_roaring64(positions: PositionSet) -> bytes:
+    """The bitmap of a set of positions, with runs where they are smaller."""
+    bitmap = BitMap64(array.array("Q", positions.positions().tobytes()))
+    bitmap.run_optimize()
+    return bytes(bitmap.serialize())

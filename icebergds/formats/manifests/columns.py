@@ -1,0 +1,190 @@
+"""Entries of a manifest as columns, and as objects for those that are left of them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from itertools import pairwise
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+
+from icebergds.formats.manifests.partitions import partition_tuples
+from icebergds.spec.manifest import (
+    DataFile,
+    FileContent,
+    FileFormat,
+    ManifestEntry,
+    ManifestEntryStatus,
+)
+from icebergds.spec.types import StructType
+
+Int64s = npt.NDArray[np.int64]
+
+STATISTICS = (
+    "column_sizes",
+    "value_counts",
+    "null_value_counts",
+    "nan_value_counts",
+    "lower_bounds",
+    "upper_bounds",
+)
+"""Names of `DataFile`'s statistics, in its order."""
+
+_STATUSES = {status.value: status for status in ManifestEntryStatus}
+_CONTENTS = {content.value: content for content in FileContent}
+_FORMATS = {file_format.value: file_format for file_format in FileFormat}
+
+
+@dataclass(frozen=True, slots=True)
+class ColumnStats:
+    """Statistics of one table column over the entries: int64 and binary, null where unknown."""
+
+    value_count: pa.Array
+    null_value_count: pa.Array
+    nan_value_count: pa.Array
+    lower_bound: pa.Array
+    upper_bound: pa.Array
+
+    def columns(self) -> tuple[pa.Array, ...]:
+        """All of them, in the order of `STATISTICS` without the sizes."""
+        return (
+            self.value_count,
+            self.null_value_count,
+            self.nan_value_count,
+            self.lower_bound,
+            self.upper_bound,
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class EntryColumns:
+    """Entries of one manifest, a column for each of their fields; inherited values are filled in.
+
+    Numbers that every entry has are numpy arrays of int64, the rest are Arrow arrays.
+
+    Args:
+        spec_id: partition spec of all entries.
+        partition_type: what `partition` holds: one column a field of the spec, in the storage
+            types of `arrow_types.to_arrow`.
+        status, content: values of `ManifestEntryStatus` and `FileContent`.
+        file_format: lower-case names.
+        split_offsets, equality_ids: lists of int64.
+        stats: statistics by column id, for the columns that were asked for.
+        all_stats: maps by column id under the names of `DataFile`'s statistics, if those of all
+            columns were asked for.
+    """
+
+    spec_id: int
+    partition_type: StructType
+    status: Int64s
+    snapshot_id: Int64s
+    data_sequence_number: Int64s
+    file_sequence_number: Int64s
+    content: Int64s
+    file_path: pa.StringArray
+    file_format: pa.StringArray
+    partition: tuple[pa.Array, ...]
+    record_count: Int64s
+    file_size_in_bytes: Int64s
+    key_metadata: pa.BinaryArray
+    split_offsets: pa.ListArray
+    equality_ids: pa.ListArray
+    sort_order_id: pa.Int64Array
+    first_row_id: pa.Int64Array
+    referenced_data_file: pa.StringArray
+    content_offset: pa.Int64Array
+    content_size_in_bytes: pa.Int64Array
+    stats: Mapping[int, ColumnStats]
+    all_stats: Mapping[str, pa.MapArray]
+
+    def __len__(self) -> int:
+        return len(self.status)
+
+    def take(self, indices: npt.NDArray[np.integer[Any]]) -> EntryColumns:
+        """Some entries, in the order of `indices`; what is taken keeps nothing else alive."""
+        positions = pa.array(indices, pa.int64())
+
+        def chosen(column: Any) -> Any:
+            match column:
+                case np.ndarray():
+                    return column[indices]
+                case pa.Array():
+                    return column.take(positions)
+                case tuple():
+                    return tuple(map(chosen, column))
+                case dict():
+                    return {key: chosen(value) for key, value in column.items()}
+                case ColumnStats():
+                    return ColumnStats(*map(chosen, column.columns()))
+                case _:
+                    return column
+
+        return EntryColumns(*(chosen(getattr(self, name)) for name in self.__slots__))
+
+    def filter(self, mask: npt.NDArray[np.bool_] | pa.BooleanArray) -> EntryColumns:
+        """The entries where a mask is true; null counts as false."""
+        if isinstance(mask, pa.Array):
+            mask = mask.fill_null(False).to_numpy(zero_copy_only=False)
+        return self if mask.all() else self.take(np.flatnonzero(mask))
+
+    def entries(self) -> list[ManifestEntry]:
+        """An object for each entry, with the statistics that were read."""
+        statistics = _maps_of_all(self) if self.all_stats else _maps_of_some(self)
+        data_files = map(
+            DataFile,
+            map(_CONTENTS.__getitem__, self.content.tolist()),
+            self.file_path.to_pylist(),
+            map(_FORMATS.__getitem__, self.file_format.to_pylist()),
+            [self.spec_id] * len(self),
+            partition_tuples(self.partition_type, self.partition, len(self)),
+            self.record_count.tolist(),
+            self.file_size_in_bytes.tolist(),
+            *(statistics[name] for name in STATISTICS),
+            self.key_metadata.to_pylist(),
+            [tuple(offsets or ()) for offsets in self.split_offsets.to_pylist()],
+            [tuple(field_ids or ()) for field_ids in self.equality_ids.to_pylist()],
+            self.sort_order_id.to_pylist(),
+            self.first_row_id.to_pylist(),
+            self.referenced_data_file.to_pylist(),
+            self.content_offset.to_pylist(),
+            self.content_size_in_bytes.to_pylist(),
+        )
+        return list(
+            map(
+                ManifestEntry,
+                map(_STATUSES.__getitem__, self.status.tolist()),
+                self.snapshot_id.tolist(),
+                self.data_sequence_number.tolist(),
+                self.file_sequence_number.tolist(),
+                data_files,
+            )
+        )
+
+
+def _maps_of_all(columns: EntryColumns) -> dict[str, list[dict[int, Any]]]:
+    return {name: _dictionaries(maps) for name, maps in columns.all_stats.items()}
+
+
+def _dictionaries(maps: pa.MapArray) -> list[dict[int, Any]]:
+    """A dictionary for each map, empty for null."""
+    bounds = maps.offsets.to_pylist()
+    keys, values = maps.keys.to_pylist(), maps.items.to_pylist()
+    return [
+        dict(zip(keys[start:end], values[start:end], strict=True))
+        for start, end in pairwise(bounds)
+    ]
+
+
+def _maps_of_some(columns: EntryColumns) -> dict[str, list[dict[int, Any]]]:
+    maps: dict[str, list[dict[int, Any]]] = {
+        name: [{} for _ in range(len(columns))] for name in STATISTICS
+    }
+    for column_id, stats in columns.stats.items():
+        for name, column in zip(STATISTICS[1:], stats.columns(), strict=True):
+            for values, value in zip(maps[name], column.to_pylist(), strict=True):
+                if value is not None:
+                    values[column_id] = value
+    return maps

@@ -1,0 +1,244 @@
+"""Manifests read into columns, without an object an entry (spec: Manifests).
+
+Plans touch every entry of every manifest they cannot skip: filters are evaluated on columns, and
+objects are made only for the entries that are left.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from enum import IntEnum
+
+import numpy as np
+import pyarrow as pa
+
+from icebergds.errors import CorruptFileError, InvalidMetadataError, UnsupportedFeatureError
+from icebergds.formats.avro.container import AvroContainer, parse_container
+from icebergds.formats.manifests import layout as ids
+from icebergds.formats.manifests.columns import STATISTICS, ColumnStats, EntryColumns
+from icebergds.formats.manifests.decoder import FEW_ENTRIES, decode_entries
+from icebergds.formats.manifests.header import header_schema, header_spec
+from icebergds.formats.manifests.inheritance import (
+    Int64s,
+    inherited_first_row_ids,
+    inherited_sequence_numbers,
+    inherited_snapshot_ids,
+    numbers,
+)
+from icebergds.formats.manifests.java_fixed import with_lengths
+from icebergds.formats.manifests.layout import ManifestLayout, manifest_layout
+from icebergds.formats.manifests.partitions import partition_columns
+from icebergds.formats.manifests.stored_columns import EntryParts, StatsIds
+from icebergds.io.fileio import FileIO
+from icebergds.spec.manifest import FileContent, FileFormat, ManifestEntryStatus, ManifestFile
+from icebergds.spec.partition import PartitionSpec, partition_type
+from icebergds.spec.schema import Schema
+from icebergds.spec.types import UNKNOWN, StructType
+
+__all__ = ["ColumnStats", "EntryColumns", "read_manifest_columns"]
+
+_FORMATS = frozenset(file_format.value for file_format in FileFormat)
+_STATISTICS_IDS = (
+    ids.COLUMN_SIZES,
+    ids.VALUE_COUNTS,
+    ids.NULL_VALUE_COUNTS,
+    ids.NAN_VALUE_COUNTS,
+    ids.LOWER_BOUNDS,
+    ids.UPPER_BOUNDS,
+)
+_MAP_TYPES = {
+    field_id: pa.map_(pa.int64(), pa.binary() if name.endswith("bounds") else pa.int64())
+    for name, field_id in zip(STATISTICS, _STATISTICS_IDS, strict=True)
+}
+
+
+def read_manifest_columns(
+    io: FileIO,
+    manifest: ManifestFile,
+    specs: Mapping[int, PartitionSpec] | None = None,
+    schema: Schema | None = None,
+    *,
+    history: Iterable[Schema] = (),
+    stats_ids: frozenset[int] | None = None,
+    live_only: bool = True,
+    few_entries: int = FEW_ENTRIES,
+) -> EntryColumns:
+    """The entries of a manifest as columns.
+
+    Args:
+        manifest: as the manifest list describes it; entries inherit from it.
+        specs: the table's partition specs by id. A spec that is not among them is taken from the
+            manifest's own header.
+        schema: the table's schema, which gives partition values their types. Columns it lacks are
+            looked for in `history`, then in the manifest's own header.
+        history: other schemas of the table.
+        stats_ids: columns whose statistics are read; None for all, with which alone
+            `DataFile.column_sizes` are known.
+        live_only: leave out files that were deleted.
+        few_entries: manifests with fewer entries are decoded one by one.
+
+    Raises:
+        MissingFileError: the manifest is not there.
+        CorruptFileError: it is damaged, or its entries lack what they must have.
+        InvalidMetadataError: its partition spec is not known.
+        UnsupportedFeatureError: it is encrypted, or holds files of a format that is not read.
+    """
+    what = f"manifest {manifest.manifest_path!r}"
+    container = parse_container(io.read_bytes(manifest.manifest_path), what)
+    layout = _layout(container.schema_json, what)
+    spec = _spec_of(container, manifest, specs or {}, layout)
+    wanted = _partition_type(container, spec, schema, history)
+    try:
+        parts = decode_entries(container, layout, stats_ids, few_entries)
+    except CorruptFileError:
+        schema_json = with_lengths(container.schema_json)
+        if schema_json is None:
+            raise
+        layout = _layout(schema_json, what)
+        parts = decode_entries(container, layout, stats_ids, few_entries)
+    columns = _entry_columns(parts, layout, manifest, wanted, stats_ids, what)
+    if not live_only:
+        return columns
+    return columns.filter(columns.status != ManifestEntryStatus.DELETED.value)
+
+
+def _layout(schema_json: str, what: str) -> ManifestLayout:
+    try:
+        return manifest_layout(schema_json)
+    except ValueError as error:
+        raise CorruptFileError(f"{what}: {error}") from error
+
+
+def _spec_of(
+    container: AvroContainer,
+    manifest: ManifestFile,
+    specs: Mapping[int, PartitionSpec],
+    layout: ManifestLayout,
+) -> PartitionSpec:
+    spec = specs.get(manifest.partition_spec_id) or header_spec(container)
+    if spec is not None:
+        return spec
+    if layout.partition_fields:
+        raise InvalidMetadataError(
+            f"{container.what} was written with partition spec {manifest.partition_spec_id}, which "
+            "neither the table's metadata nor the manifest's header holds"
+        )
+    return PartitionSpec(manifest.partition_spec_id)
+
+
+def _partition_type(
+    container: AvroContainer,
+    spec: PartitionSpec,
+    schema: Schema | None,
+    history: Iterable[Schema],
+) -> StructType:
+    schemas = [*([] if schema is None else [schema]), *history]
+    wanted = partition_type(spec, Schema(()), schemas)
+    if all(field.field_type != UNKNOWN for field in wanted.fields):
+        return wanted
+    # Parsing the header's schema may cost more than the rest of a small manifest.
+    own = header_schema(container)
+    return wanted if own is None else partition_type(spec, Schema(()), [*schemas, own])
+
+
+def _entry_columns(
+    parts: EntryParts[pa.Array],
+    layout: ManifestLayout,
+    manifest: ManifestFile,
+    wanted: StructType,
+    stats_ids: StatsIds,
+    what: str,
+) -> EntryColumns:
+    fields = parts.fields
+    length = len(fields[ids.STATUS])
+
+    def stored(field_id: int, kind: pa.DataType | None = None) -> pa.Array:
+        found = fields.get(field_id)
+        return pa.nulls(length, kind or pa.int64()) if found is None else found
+
+    def required(field_id: int) -> pa.Array:
+        if fields[field_id].null_count:
+            raise CorruptFileError(f"{what}: an entry has no {ids.name_of(field_id)}")
+        return fields[field_id]
+
+    status = _checked(numbers(required(ids.STATUS), 0), ManifestEntryStatus, "status", what)
+    content = _checked(numbers(stored(ids.CONTENT), 0), FileContent, "content", what)
+    record_count = numbers(required(ids.RECORD_COUNT), 0)
+    data_numbers, file_numbers = inherited_sequence_numbers(
+        fields.get(ids.SEQUENCE_NUMBER),
+        fields.get(ids.FILE_SEQUENCE_NUMBER),
+        status,
+        manifest,
+        what,
+    )
+    partition_fields, partition = partition_columns(
+        parts.partition, layout.partition_fields, wanted, length, what
+    )
+    integers = pa.list_(pa.int64())
+    return EntryColumns(
+        spec_id=manifest.partition_spec_id,
+        partition_type=partition_fields,
+        status=status,
+        snapshot_id=inherited_snapshot_ids(stored(ids.SNAPSHOT_ID), manifest, what),
+        data_sequence_number=data_numbers,
+        file_sequence_number=file_numbers,
+        content=content,
+        file_path=_text(required(ids.FILE_PATH), "file_path", what),
+        file_format=_formats(required(ids.FILE_FORMAT), what),
+        partition=partition,
+        record_count=record_count,
+        file_size_in_bytes=numbers(required(ids.FILE_SIZE_IN_BYTES), 0),
+        key_metadata=stored(ids.KEY_METADATA, pa.binary()),
+        split_offsets=stored(ids.SPLIT_OFFSETS, integers),
+        equality_ids=stored(ids.EQUALITY_IDS, integers),
+        sort_order_id=stored(ids.SORT_ORDER_ID),
+        first_row_id=inherited_first_row_ids(
+            stored(ids.FIRST_ROW_ID), status, record_count, manifest
+        ),
+        referenced_data_file=_text(
+            stored(ids.REFERENCED_DATA_FILE, pa.binary()), "referenced_data_file", what
+        ),
+        content_offset=stored(ids.CONTENT_OFFSET),
+        content_size_in_bytes=stored(ids.CONTENT_SIZE_IN_BYTES),
+        stats={
+            column_id: ColumnStats(*_stats_of(parts, column_id, length))
+            for column_id in stats_ids or ()
+        },
+        all_stats={
+            name: stored(field_id, _MAP_TYPES[field_id])
+            for name, field_id in zip(STATISTICS, _STATISTICS_IDS, strict=True)
+            if stats_ids is None
+        },
+    )
+
+
+def _stats_of(parts: EntryParts[pa.Array], column_id: int, length: int) -> Iterator[pa.Array]:
+    for field_id in _STATISTICS_IDS[1:]:
+        found = parts.stats.get((field_id, column_id))
+        yield pa.nulls(length, _MAP_TYPES[field_id].item_type) if found is None else found
+
+
+def _checked(values: Int64s, kind: type[IntEnum], name: str, what: str) -> Int64s:
+    odd = np.flatnonzero((values < 0) | (values >= len(kind)))
+    if len(odd):
+        raise CorruptFileError(f"{what}: an entry has {name} {values[odd[0]]}")
+    return values
+
+
+def _text(stored: pa.Array, name: str, what: str) -> pa.StringArray:
+    try:
+        return stored.cast(pa.string())
+    except pa.ArrowInvalid as error:
+        raise CorruptFileError(f"{what}: a {name} is not UTF-8: {error}") from error
+
+
+def _formats(stored: pa.Array, what: str) -> pa.StringArray:
+    """Lower-case names of file formats, each distinct one looked at once."""
+    encoded = _text(stored, "file_format", what).dictionary_encode()
+    names = [name.lower() for name in encoded.dictionary.to_pylist()]
+    for name in names:
+        if name not in _FORMATS:
+            raise UnsupportedFeatureError(
+                f"{what} holds files of format {name!r}; {', '.join(_FORMATS)} are known"
+            )
+    return pa.array(names, pa.string()).take(encoded.indices)

@@ -1,0 +1,158 @@
+"""Manifests written from columns, without an object an entry (spec: Manifests).
+
+The counterpart of `manifest_columns`: entries that were read as columns can be written with
+another status, at a fraction of what objects cost.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Collection, Iterable, Iterator
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from icebergds.errors import InvalidDataError
+from icebergds.formats.avro.column_encoder import Columns, encode_records
+from icebergds.formats.avro.container_writer import Block, blocks_of, write_blocks
+from icebergds.formats.avro.schema import avro_name
+from icebergds.formats.manifests.avro_schemas import manifest_schema
+from icebergds.formats.manifests.columns import STATISTICS, EntryColumns
+from icebergds.spec.json.partition import partition_fields_to_json
+from icebergds.spec.json.schema import schema_to_json
+from icebergds.spec.manifest import FileContent, ManifestContent, ManifestEntryStatus
+from icebergds.spec.partition import PartitionSpec
+from icebergds.spec.schema import Schema
+from icebergds.spec.types import StructType
+
+INHERITED = frozenset({"sequence_number", "file_sequence_number", "first_row_id"})
+"""What entries of added files leave to be inherited, so that a commit can be tried again."""
+
+# Version 1 requires a size of blocks of the file system, which nobody reads.
+_BLOCK_SIZE = 64 * 1024 * 1024
+
+
+def write_manifest_columns(
+    parts: Iterable[EntryColumns],
+    spec: PartitionSpec,
+    schema: Schema,
+    *,
+    partition: StructType,
+    format_version: int,
+    content: ManifestContent = ManifestContent.DATA,
+    inherit: Collection[str] = INHERITED,
+    codec: str = "deflate",
+    level: int | None = None,
+) -> bytes:
+    """A manifest of format version 1, 2 or 3, of entries that are columns.
+
+    Args:
+        parts: the entries, one after the other, with the statistics of all columns.
+        schema: the table's schema at this time.
+        partition: the type of the partition values of all parts, as `partition_type` gives it or,
+            where entries were read, as they have it.
+        inherit: fields that entries of added files leave null: those of `INHERITED`, or
+            `snapshot_id`. Other entries hold all of them.
+        codec, level: as in `write.manifest.compression-codec` and `-level`; Avro's names too.
+
+    Raises:
+        InvalidDataError: a file cannot be listed in such a manifest.
+        InvalidOptionError: the codec is not known, or does not have the level.
+        UnsupportedFeatureError: a partition value's type cannot be stored.
+    """
+    avro_schema = manifest_schema(partition, format_version)
+    metadata = {
+        "schema": json.dumps(schema_to_json(schema)),
+        "schema-id": str(schema.schema_id),
+        "partition-spec": json.dumps(partition_fields_to_json(spec.fields)),
+        "partition-spec-id": str(spec.spec_id),
+        "format-version": str(format_version),
+    }
+    if format_version >= 2:
+        metadata["content"] = content.name.lower()
+
+    def blocks() -> Iterator[Block]:
+        for columns in parts:
+            _check(columns, partition, content, format_version)
+            yield from blocks_of(_encoded(columns, avro_schema, inherit))
+
+    return write_blocks(avro_schema, blocks(), metadata, codec, level)
+
+
+def _check(
+    columns: EntryColumns, partition: StructType, content: ManifestContent, format_version: int
+) -> None:
+    if not len(columns):
+        return
+    if format_version == 1 and content is ManifestContent.DELETES:
+        raise InvalidDataError(f"{columns.file_path[0]}: version 1 has no delete files")
+    holds_data = columns.content == FileContent.DATA.value
+    odd = np.flatnonzero(holds_data != (content is ManifestContent.DATA))
+    if len(odd):
+        file_content = FileContent(columns.content[odd[0]])
+        raise InvalidDataError(
+            f"{columns.file_path[odd[0]]}: a file of {file_content.name} has no place in a "
+            f"manifest of {content.name.lower()}"
+        )
+    if columns.partition_type != partition:
+        raise InvalidDataError(
+            f"{columns.file_path[0]} has partition values of type {columns.partition_type}, its "
+            f"manifest of type {partition}"
+        )
+    if set(columns.all_stats) != set(STATISTICS):
+        raise InvalidDataError(
+            f"{columns.file_path[0]} was read without the statistics of all columns, which would "
+            "be lost"
+        )
+
+
+def _encoded(
+    columns: EntryColumns, avro_schema: dict[str, Any], inherit: Collection[str]
+) -> pa.LargeBinaryArray:
+    try:
+        return encode_records(avro_schema, _records(columns, inherit))
+    except (pa.ArrowException, ValueError) as error:
+        raise InvalidDataError(
+            f"{columns.file_path[0]} or another file of its manifest cannot be listed: {error}"
+        ) from error
+
+
+def _records(columns: EntryColumns, inherit: Collection[str]) -> Columns:
+    """Fields of all versions under the names of the Avro schema."""
+    added = columns.status == ManifestEntryStatus.ADDED.value
+
+    def inherited(name: str, column: Any) -> pa.Array:
+        values = pa.array(column)
+        return pc.if_else(pa.array(added), None, values) if name in inherit else values
+
+    return {
+        "status": pa.array(columns.status),
+        "snapshot_id": inherited("snapshot_id", columns.snapshot_id),
+        "sequence_number": inherited("sequence_number", columns.data_sequence_number),
+        "file_sequence_number": inherited("file_sequence_number", columns.file_sequence_number),
+        "data_file": {
+            "content": pa.array(columns.content),
+            "file_path": columns.file_path,
+            "file_format": pc.utf8_upper(columns.file_format),
+            "partition": {
+                avro_name(field.name): values
+                for field, values in zip(
+                    columns.partition_type.fields, columns.partition, strict=True
+                )
+            },
+            "record_count": pa.array(columns.record_count),
+            "file_size_in_bytes": pa.array(columns.file_size_in_bytes),
+            "block_size_in_bytes": pa.array(np.full(len(columns), _BLOCK_SIZE)),
+            **columns.all_stats,
+            "key_metadata": columns.key_metadata,
+            "split_offsets": columns.split_offsets,
+            "equality_ids": columns.equality_ids,
+            "sort_order_id": columns.sort_order_id,
+            "first_row_id": inherited("first_row_id", columns.first_row_id),
+            "referenced_data_file": columns.referenced_data_file,
+            "content_offset": columns.content_offset,
+            "content_size_in_bytes": columns.content_size_in_bytes,
+        },
+    }

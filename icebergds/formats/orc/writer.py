@@ -1,0 +1,242 @@
+"""ORC data files, written with pyarrow (spec: Appendix A, ORC).
+
+Field ids and what else the spec wants are attributes of ORC's types, which Arrow writes from the
+metadata of fields.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from collections.abc import Set as AbstractSet
+from contextlib import suppress
+
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.orc as orc
+
+from icebergds.errors import UnsupportedFeatureError
+from icebergds.formats.arrow.types import to_arrow
+from icebergds.formats.data_file.column_metrics import BatchMetrics, measured_columns
+from icebergds.formats.data_file.metrics_modes import MetricsModes
+from icebergds.formats.data_file.output_file import OutputFile
+from icebergds.formats.data_file.required_columns import RequiredColumns
+from icebergds.formats.data_file.stored_columns import Dialect, stored_batch, stored_schema
+from icebergds.formats.data_file.write_properties import ORC_CODECS, OrcProperties, codec_name
+from icebergds.formats.orc.arrays import orc_table
+from icebergds.formats.orc.tail import stripes_of
+from icebergds.spec.manifest import DataFile
+from icebergds.spec.schema import Schema
+from icebergds.spec.types import (
+    BINARY,
+    LONG,
+    TIME,
+    TIMESTAMP,
+    TIMESTAMP_NS,
+    TIMESTAMPTZ,
+    TIMESTAMPTZ_NS,
+    UUID,
+    VARIANT,
+    FixedType,
+    GeographyType,
+    GeometryType,
+    NestedField,
+    PrimitiveType,
+)
+
+# As Java's writer has it: the share of distinct values up to which strings have a dictionary.
+_DICTIONARY_THRESHOLD = 0.8
+# Stripes are this much smaller than rows in memory, until the first is written.
+_ENCODED_SHARE = 0.5
+_HEADER_BYTES = 3
+_MAX_MICROS = (2**63 - 1) // 1000
+
+
+class OrcDataWriter:
+    """An ORC file that is being written; see `DataFileWriter`.
+
+    Args:
+        output: the file, open and empty.
+        schema: of the rows, with field ids.
+    """
+
+    def __init__(
+        self,
+        output: OutputFile,
+        schema: Schema,
+        properties: OrcProperties,
+        modes: MetricsModes,
+    ) -> None:
+        codec = codec_name(ORC_CODECS, properties.codec, "ORC")
+        self._stored_schema = stored_schema(schema, _ORC, output.location)
+        self._output = output
+        self._schema = schema
+        self._required = RequiredColumns(schema, output.location)
+        self._metrics = BatchMetrics(measured_columns(schema, modes))
+        self._num_rows = 0
+        self._waiting_bytes = 0
+        self._written_from_bytes = 0
+        self._writer = orc.ORCWriter(
+            output.handle,
+            stripe_size=properties.stripe_size,
+            compression=codec,
+            compression_strategy=properties.strategy,
+            dictionary_key_size_threshold=_DICTIONARY_THRESHOLD,
+            bloom_filter_columns=_bloom_columns(self._stored_schema, properties.bloom_columns),
+            bloom_filter_fpp=properties.bloom_fpp,
+        )
+
+    @staticmethod
+    def check(schema: Schema, properties: OrcProperties, table: str) -> None:
+        codec_name(ORC_CODECS, properties.codec, "ORC")
+        stored_schema(schema, _ORC, table)
+
+    @property
+    def location(self) -> str:
+        return self._output.location
+
+    @property
+    def num_rows(self) -> int:
+        return self._num_rows
+
+    @property
+    def size(self) -> int:
+        """Bytes of the stripes written, and about how many more the rows in memory will take."""
+        written = self._output.position
+        share = written / self._written_from_bytes if self._written_from_bytes else _ENCODED_SHARE
+        return written + int(self._waiting_bytes * share)
+
+    def write(self, batch: pa.RecordBatch) -> None:
+        self._required.check(batch)
+        stored = stored_batch(batch, self._schema, self._stored_schema)
+        for field, column in zip(stored.schema, stored.columns, strict=True):
+            self._check_timestamps(field.name, column)
+        before = max(self._output.position, _HEADER_BYTES)
+        with self._output.encoding():
+            self._metrics.add(batch)
+            self._writer.write(orc_table(stored))
+        self._num_rows += batch.num_rows
+        self._waiting_bytes += batch.nbytes
+        if self._output.position > before:
+            self._written_from_bytes += self._waiting_bytes
+            self._waiting_bytes = 0
+
+    def close(self) -> DataFile:
+        with self._output.encoding():
+            if not self._num_rows:
+                # The schema is that of the first rows.
+                self._writer.write(orc_table(pa.RecordBatch.from_pylist([], self._stored_schema)))
+            self._writer.close()
+        self._output.close()
+        with self._output.open_again() as handle:
+            stripes = stripes_of(orc.ORCFile(handle).reader.serialized_file_tail())
+        offsets = [stripe.offset for stripe in stripes]
+        return self._output.describe(self._num_rows, self._metrics.result(), offsets)
+
+    def abort(self) -> None:
+        with suppress(Exception):
+            self._writer.close()
+        self._output.abort()
+
+    def _check_timestamps(self, name: str, array: pa.Array) -> None:
+        """Refuses what Arrow's ORC writer stores in a way that not all readers understand."""
+        for times in _timestamps(array):
+            counts = times.view(pa.int64())
+            found = pc.min_max(counts).as_py()
+            if found["min"] is None:
+                continue
+            in_micros = times.type.unit == "us"
+            # Arrow would not read these again.
+            if in_micros and max(-found["min"], found["max"]) > _MAX_MICROS:
+                raise UnsupportedFeatureError(
+                    f"{self.location}: column {name!r} holds timestamps outside of the years 1677 "
+                    "to 2262, which cannot be written to ORC; write another format"
+                )
+            # Arrow rounds their seconds up and stores negative nanoseconds, which ORC does not
+            # have: Java reads them a second earlier. Fractions of the last second before 1970 no
+            # writer can store: in Java's encoding they are read a second later.
+            if found["min"] < 0 and _has_early_fraction(counts, 1_000_000 if in_micros else 10**9):
+                raise UnsupportedFeatureError(
+                    f"{self.location}: column {name!r} holds timestamps before 1970 with fractions "
+                    "of a second, which cannot be written to ORC; write another format"
+                )
+
+
+def _data_type(field: NestedField) -> pa.DataType:
+    field_type = field.field_type
+    if field_type == TIME:
+        return pa.int64()
+    if field_type == UUID or isinstance(field_type, FixedType):
+        return pa.binary()
+    return to_arrow(field_type)
+
+
+_ATTRIBUTES = {
+    TIME: {"iceberg.long-type": "TIME"},
+    LONG: {"iceberg.long-type": "LONG"},
+    TIMESTAMP: {"iceberg.timestamp-unit": "MICROS"},
+    TIMESTAMPTZ: {"iceberg.timestamp-unit": "MICROS"},
+    TIMESTAMP_NS: {"iceberg.timestamp-unit": "NANOS"},
+    TIMESTAMPTZ_NS: {"iceberg.timestamp-unit": "NANOS"},
+    UUID: {"iceberg.binary-type": "UUID"},
+    BINARY: {"iceberg.binary-type": "BINARY"},
+    VARIANT: {"iceberg.struct-type": "VARIANT"},
+}
+
+
+def _attributes(field: NestedField) -> dict[str, str]:
+    match field.field_type:
+        case FixedType(length=length):
+            special = {"iceberg.binary-type": "FIXED", "iceberg.length": str(length)}
+        case GeometryType():
+            special = {"iceberg.binary-type": "GEOMETRY"}
+        case GeographyType():
+            special = {"iceberg.binary-type": "GEOGRAPHY"}
+        case PrimitiveType():
+            special = _ATTRIBUTES.get(field.field_type, {})
+        case _:
+            special = {}
+    ids = {"iceberg.id": str(field.field_id), "iceberg.required": str(field.required).lower()}
+    return ids | special
+
+
+_ORC = Dialect("ORC", _data_type, _attributes)
+
+
+def _bloom_columns(stored: pa.Schema, field_ids: AbstractSet[int]) -> list[int] | None:
+    """ORC's ordinals of columns: of all at every level, counted from 1."""
+    fields = _walk(stored)
+    found = [
+        ordinal
+        for ordinal, field in enumerate(fields, start=1)
+        if int((field.metadata or {}).get(b"iceberg.id", -1)) in field_ids
+    ]
+    return found or None
+
+
+def _walk(fields: Iterable[pa.Field]) -> Iterator[pa.Field]:
+    for field in fields:
+        yield field
+        if pa.types.is_map(field.type):
+            yield from _walk([field.type.key_field, field.type.item_field])
+        elif pa.types.is_nested(field.type):
+            yield from _walk([field.type.field(at) for at in range(field.type.num_fields)])
+
+
+def _timestamps(array: pa.Array) -> Iterator[pa.Array]:
+    """The arrays of timestamps at or below a column."""
+    if pa.types.is_timestamp(array.type):
+        yield array
+    elif pa.types.is_struct(array.type):
+        for at in range(array.type.num_fields):
+            yield from _timestamps(array.field(at))
+    elif pa.types.is_map(array.type):
+        yield from _timestamps(array.keys)
+        yield from _timestamps(array.items)
+    elif pa.types.is_nested(array.type):
+        yield from _timestamps(array.values)
+
+
+def _has_early_fraction(counts: pa.Array, per_second: int) -> bool:
+    """Whether a time before 1970 is no whole second."""
+    values = counts.drop_null().to_numpy(zero_copy_only=False)
+    return bool((values[values < 0] % per_second).any())

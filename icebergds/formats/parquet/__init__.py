@@ -1,0 +1,1 @@
+"""Parquet data files: reader, writer, metrics, page indexes."""

@@ -1,0 +1,103 @@
+"""How tables' columns are stored in Parquet (spec: Appendix A, Parquet)."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import pyarrow as pa
+
+from icebergds.formats.arrow.types import FIELD_ID, to_arrow
+from icebergds.formats.data_file.file_schema import ColumnKind, FileColumn, columns_of
+from icebergds.formats.data_file.stored_columns import Dialect
+from icebergds.spec.types import (
+    UUID,
+    GeographyType,
+    GeometryType,
+    NestedField,
+)
+
+
+@dataclass(frozen=True, slots=True)
+class ParquetLeaf:
+    """A leaf column: its path in the Parquet schema, and its field's id.
+
+    The two parts of a variant have the id of the variant.
+    """
+
+    path: str
+    field_id: int | None
+
+
+def leaves_of(stored: pa.Schema) -> tuple[ParquetLeaf, ...]:
+    """The leaf columns of a stored schema, in the file's order."""
+    return tuple(leaf for column in columns_of(stored) for leaf in _leaves(column, column.name))
+
+
+class _GeospatialType(pa.ExtensionType):  # type: ignore[misc]
+    """WKB that Arrow annotates as geometry or geography: GeoArrow's `geoarrow.wkb`.
+
+    It stands in schemas that are written only; registering it could conflict with other packages.
+    """
+
+    def __init__(self, metadata: bytes) -> None:
+        self._metadata = metadata
+        super().__init__(pa.binary(), "geoarrow.wkb")
+
+    def __arrow_ext_serialize__(self) -> bytes:
+        return self._metadata
+
+    @classmethod
+    def __arrow_ext_deserialize__(
+        cls, storage_type: pa.DataType, serialized: bytes
+    ) -> _GeospatialType:
+        return cls(serialized)
+
+
+_DEFAULT_CRS = "OGC:CRS84"
+
+
+def _data_type(field: NestedField) -> pa.DataType:
+    field_type = field.field_type
+    match field_type:
+        case _ if field_type == UUID:
+            return pa.uuid()
+        case GeometryType():
+            return _GeospatialType(_geoarrow_metadata(field_type.crs, None))
+        case GeographyType():
+            return _GeospatialType(_geoarrow_metadata(field_type.crs, field_type.algorithm))
+        case _:
+            return to_arrow(field_type)
+
+
+def _geoarrow_metadata(crs: str, edges: str | None) -> bytes:
+    metadata = {} if edges is None else {"edges": edges}
+    if crs != _DEFAULT_CRS:
+        metadata |= {"crs": crs, "crs_type": "srid" if crs.startswith("srid:") else "unknown"}
+    return json.dumps(metadata).encode()
+
+
+def _attributes(field: NestedField) -> dict[str, str]:
+    return {FIELD_ID.decode(): str(field.field_id)}
+
+
+PARQUET = Dialect("Parquet", _data_type, _attributes)
+
+
+def _leaves(column: FileColumn, path: str) -> Iterator[ParquetLeaf]:
+    match column.kind:
+        case ColumnKind.LEAF:
+            yield ParquetLeaf(path, column.field_id)
+        case ColumnKind.STRUCT:
+            for child in column.children:
+                below = f"{path}.{child.name}"
+                if column.is_variant:
+                    yield ParquetLeaf(below, column.field_id)
+                else:
+                    yield from _leaves(child, below)
+        case ColumnKind.LIST:
+            yield from _leaves(column.children[0], f"{path}.list.element")
+        case ColumnKind.MAP:
+            for child, name in zip(column.children, ("key", "value"), strict=True):
+                yield from _leaves(child, f"{path}.key_value.{name}")

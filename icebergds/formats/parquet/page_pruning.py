@@ -1,0 +1,279 @@
+"""Which rows of a Parquet row group a filter leaves, by the bounds of its pages.
+
+Pages of different columns hold different rows. A row group is cut wherever a page of the filter's
+columns begins; of the cells between, those that may hold a row the filter selects are kept.
+"""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Set as AbstractSet
+from dataclasses import dataclass
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from icebergds.expr.metrics import might_match
+from icebergds.expr.nodes import BoundPredicate, Expr, map_leaves
+from icebergds.formats.parquet.page_index import (
+    Integers,
+    PageBounds,
+    PageIndex,
+    PageIndexError,
+    Pages,
+)
+from icebergds.formats.parquet.row_group_metrics import FilterColumn, RowGroupMetrics, bound_of
+
+# Below, finding out what to skip takes longer than reading it.
+_LEAST_BYTES = 1024 * 1024
+# Above, what is skipped is not worth the smaller reads.
+_GREATEST_SHARE = 2 / 3
+# Selected pages are held in memory.
+_GREATEST_BYTES = 64 * 1024 * 1024
+# Ranges of rows that are nearer to each other are read as one: batches have a cost of their own.
+_LEAST_GAP = 2048
+# Larger footers take too long to decode.
+_GREATEST_CHUNKS = 10_000
+# Questions to ask of one row group, likewise.
+_GREATEST_QUESTIONS = 20_000
+
+# By these annotations bytes are ordered as they compare, numbers by their values.
+_ORDERED = frozenset(
+    {"None", "String", "UUID", "Enum", "JSON", "BSON", "Int", "Decimal", "Date", "Time"}
+    | {"Timestamp"}
+)
+_FIXED = {"INT32": struct.Struct("<i"), "INT64": struct.Struct("<q")} | {
+    "FLOAT": struct.Struct("<f"),
+    "DOUBLE": struct.Struct("<d"),
+    "BOOLEAN": struct.Struct("<?"),
+}
+
+
+@dataclass(frozen=True, slots=True)
+class PageSelection:
+    """The rows to read of a row group, and where their pages are.
+
+    Attributes:
+        index: of the file.
+        group: which row group.
+        starts: the first row of each range within the row group; ranges are in order and apart.
+        stops: the row after each range.
+        pages: those of the leaf columns to read, by leaf.
+    """
+
+    index: PageIndex
+    group: int
+    starts: Integers
+    stops: Integers
+    pages: Mapping[int, Pages]
+
+
+class PagePruner:
+    """Finds the rows that a filter leaves of the row groups of an open file.
+
+    Args:
+        row_filter: bound.
+        asked: the file's columns in the filter.
+        leaves: ordinals of the leaf columns to read.
+    """
+
+    def __init__(
+        self,
+        handle: pa.NativeFile,
+        metadata: pq.FileMetaData,
+        row_filter: Expr,
+        asked: Sequence[FilterColumn],
+        leaves: AbstractSet[int],
+    ) -> None:
+        self._handle = handle
+        self._metadata = metadata
+        self._row_filter = row_filter
+        self._asked = asked
+        self._leaves = leaves
+        self._num_predicates = _count_predicates(row_filter)
+        self._index: PageIndex | None = None
+        self._is_usable = (
+            bool(asked)
+            and bool(leaves)
+            and metadata.num_row_groups * metadata.num_columns <= _GREATEST_CHUNKS
+            and all(metadata.schema.column(leaf).max_repetition_level == 0 for leaf in leaves)
+        )
+
+    def select(self, group: int) -> PageSelection | None:
+        """The rows to read of a row group, possibly none; None if it has to be read whole.
+
+        That is so where the file has no page index that can be used, or little could be skipped.
+        """
+        asked = self._indexed(group) if self._is_usable else []
+        if not asked:
+            return None
+        try:
+            return self._select(group, asked)
+        except Exception:
+            # An index that cannot be understood only means that nothing is skipped. Where storage
+            # is at fault, reading the row group says so.
+            return None
+
+    def _indexed(self, group: int) -> list[FilterColumn]:
+        """The filter's columns that have bounds of pages, if those to read can be read by page."""
+        row_group = self._metadata.row_group(group)
+        asked = [
+            column
+            for column in self._asked
+            if column.logical_type["Type"] in _ORDERED
+            and (chunk := row_group.column(column.leaf)).has_column_index
+            and chunk.has_offset_index
+            and chunk.physical_type != "INT96"
+        ]
+        if not asked:
+            return []
+        chunks = [row_group.column(leaf) for leaf in self._leaves]
+        is_worth_it = sum(chunk.total_compressed_size for chunk in chunks) >= _LEAST_BYTES
+        return asked if is_worth_it and all(chunk.has_offset_index for chunk in chunks) else []
+
+    def _select(self, group: int, asked: Sequence[FilterColumn]) -> PageSelection | None:
+        index = self._open()
+        row_group = self._metadata.row_group(group)
+        asked_pages = [index.pages(group, column.leaf) for column in asked]
+        facts = [
+            list(_facts(column, physical, index.bounds(group, column.leaf), pages))
+            for column, pages in zip(asked, asked_pages, strict=True)
+            for physical in [row_group.column(column.leaf).physical_type]
+        ]
+        starts, stops = self._keep(asked, asked_pages, facts)
+        if (stops - starts).sum() > _GREATEST_SHARE * row_group.num_rows:
+            return None
+        pages = {leaf: index.pages(group, leaf) for leaf in self._leaves}
+        if any(part.rows[-1] != row_group.num_rows for part in (*asked_pages, *pages.values())):
+            raise PageIndexError("columns differ in their number of rows")
+        needed = sum(_encoded_size(part, starts, stops) for part in pages.values())
+        whole = sum(row_group.column(leaf).total_compressed_size for leaf in self._leaves)
+        if len(starts) and needed > min(_GREATEST_SHARE * whole, _GREATEST_BYTES):
+            return None
+        return PageSelection(index, group, starts, stops, pages)
+
+    def _open(self) -> PageIndex:
+        if self._index is None:
+            self._is_usable = False
+            self._index = PageIndex(self._handle, self._metadata)
+            self._is_usable = True
+        return self._index
+
+    def _keep(
+        self,
+        asked: Sequence[FilterColumn],
+        pages: Sequence[Pages],
+        facts: Sequence[Sequence[_PageFacts]],
+    ) -> tuple[Integers, Integers]:
+        """The ranges of rows that the filter may select."""
+        cuts = np.unique(np.concatenate([part.rows for part in pages]))
+        starts, stops = cuts[:-1], cuts[1:]
+        # Pages of which the same is known are told apart no further.
+        known = [list(dict.fromkeys(column)) for column in facts]
+        cells = np.stack(
+            [
+                _codes(column, distinct)[np.searchsorted(part.rows, starts, "right") - 1]
+                for column, distinct, part in zip(facts, known, pages, strict=True)
+            ]
+        )
+        combinations, inverse = np.unique(cells, axis=1, return_inverse=True)
+        if self._num_predicates * combinations.shape[1] > _GREATEST_QUESTIONS:
+            return cuts[:1], cuts[-1:]
+        might = np.array(
+            [
+                might_match(self._row_filter, _metrics(asked, known, codes))
+                for codes in combinations.T.tolist()
+            ],
+            np.bool_,
+        )
+        keep = might[inverse.reshape(-1)]
+        return _merge(starts[keep], stops[keep])
+
+
+def _count_predicates(row_filter: Expr) -> int:
+    found = []
+
+    def note(predicate: BoundPredicate) -> Expr:
+        found.append(predicate)
+        return predicate
+
+    map_leaves(row_filter, note)
+    return len(found)
+
+
+@dataclass(frozen=True, slots=True)
+class _PageFacts:
+    """What is known of every row of a page; `is_null` is None if they differ."""
+
+    is_null: bool | None
+    lower: bytes | None
+    upper: bytes | None
+
+
+def _facts(
+    column: FilterColumn, physical: str, bounds: PageBounds, pages: Pages
+) -> Iterator[_PageFacts]:
+    num_rows = np.diff(pages.rows).tolist()
+    counts = [None] * len(num_rows) if bounds.null_counts is None else bounds.null_counts
+    parts = zip(num_rows, bounds.is_null, bounds.lower, bounds.upper, counts, strict=True)
+    for rows, is_null, lower, upper, nulls in parts:
+        if is_null:
+            yield _PageFacts(True, None, None)
+            continue
+        if nulls is not None and not 0 <= nulls < rows:
+            raise PageIndexError(f"{nulls} of {rows} rows are null in a page that has values")
+        least, greatest = _bound(column, physical, lower), _bound(column, physical, upper)
+        if least is None or greatest is None:
+            least = greatest = None
+        yield _PageFacts(False if nulls == 0 else None, least, greatest)
+
+
+def _bound(column: FilterColumn, physical: str, raw: bytes) -> bytes | None:
+    """An encoded value as a bound of the column's type in the table, None if it cannot be one."""
+    if physical in _FIXED:
+        (value,) = _FIXED[physical].unpack(raw)
+        return bound_of(column, physical, value)
+    if column.logical_type["Type"] == "Decimal" and not raw:
+        return None
+    return bound_of(column, physical, raw)
+
+
+def _codes(facts: Sequence[_PageFacts], distinct: Sequence[_PageFacts]) -> Integers:
+    place = {page: at for at, page in enumerate(distinct)}
+    return np.array([place[page] for page in facts], np.int64)
+
+
+def _metrics(
+    asked: Sequence[FilterColumn],
+    known: Sequence[Sequence[_PageFacts]],
+    codes: Sequence[int],
+) -> RowGroupMetrics:
+    """What holds of every row of a cell, as the metrics of one row."""
+    facts = {
+        column.field_id: pages[code]
+        for column, pages, code in zip(asked, known, codes, strict=True)
+    }
+    return RowGroupMetrics(
+        1,
+        dict.fromkeys(facts, 1),
+        {at: int(page.is_null) for at, page in facts.items() if page.is_null is not None},
+        {},
+        {at: page.lower for at, page in facts.items() if page.lower is not None},
+        {at: page.upper for at, page in facts.items() if page.upper is not None},
+    )
+
+
+def _merge(starts: Integers, stops: Integers) -> tuple[Integers, Integers]:
+    """Ranges in order, with those that are near each other made one."""
+    if not len(starts):
+        return starts, stops
+    is_apart = starts[1:] - stops[:-1] >= _LEAST_GAP
+    return starts[np.append(True, is_apart)], stops[np.append(is_apart, True)]
+
+
+def _encoded_size(pages: Pages, starts: Integers, stops: Integers) -> int:
+    """Bytes to read for ranges of rows, with the dictionary."""
+    selected = pages.sizes[pages.of_rows(starts, stops)]
+    return int(selected.sum() + pages.offsets[0] - pages.start)

@@ -1,0 +1,195 @@
+"""Rows of a Parquet row group, read from the pages that hold them.
+
+Arrow decodes whole column chunks only. So the pages to read of a column become a Parquet file of
+one column and one row group, in memory, that Arrow decodes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Set as AbstractSet
+
+import numpy as np
+import pyarrow as pa
+
+from icebergds.formats.data_file.file_schema import ColumnKind, FileColumn
+from icebergds.formats.parquet.open import open_parquet
+from icebergds.formats.parquet.page_file import chunk_file
+from icebergds.formats.parquet.page_index import Integers, PageIndexError, Pages
+from icebergds.formats.parquet.page_pruning import PageSelection
+
+# Bytes between pages that are read too, where that saves a read.
+_HOLE = 16 * 1024
+_REMOTE_HOLE = 1024 * 1024
+# Bytes in a read, unless a page is larger.
+_READ_LIMIT = 8 * 1024 * 1024
+
+
+def read_pages(
+    handle: pa.NativeFile,
+    selection: PageSelection,
+    columns: Sequence[FileColumn],
+    batch_size: int,
+    *,
+    is_remote: bool,
+) -> Iterator[tuple[int, list[pa.Array], int]]:
+    """The selected rows, batch by batch: the first row within the row group, columns, row count.
+
+    Args:
+        columns: those to read, narrowed to the leaves that were selected.
+        batch_size: greatest number of rows in a batch.
+
+    Raises:
+        PageIndexError: pages are not what the index says, or cannot be read one by one.
+        ThriftError: likewise.
+        pyarrow.ArrowException: Arrow cannot decode them.
+    """
+    if not len(selection.starts):
+        return
+    selected = {
+        leaf: np.flatnonzero(pages.of_rows(selection.starts, selection.stops))
+        for leaf, pages in selection.pages.items()
+    }
+    extents = _extents(selection.pages, selected)
+    parts = _fetch(handle, extents, _REMOTE_HOLE if is_remote else _HOLE)
+    readers = {
+        leaf: _open_leaf(parts, selection, column, leaf, selected[leaf], batch_size)
+        for column in columns
+        for leaf in selection.pages
+        if leaf in column.leaves
+    }
+    for start, stop in zip(selection.starts.tolist(), selection.stops.tolist(), strict=True):
+        for first in range(start, stop, batch_size):
+            num_rows = min(batch_size, stop - first)
+            arrays = {leaf: reader.take(first, num_rows) for leaf, reader in readers.items()}
+            yield first, [_assemble(column, arrays) for column in columns], num_rows
+
+
+def _extents(pages: Mapping[int, Pages], selected: Mapping[int, Integers]) -> list[tuple[int, int]]:
+    """Offset and size of every page to read, and of dictionaries."""
+    extents = []
+    for leaf, part in pages.items():
+        extents.append((part.start, int(part.offsets[0]) - part.start))
+        offsets, sizes = part.offsets[selected[leaf]], part.sizes[selected[leaf]]
+        extents += zip(offsets.tolist(), sizes.tolist(), strict=True)
+    return [extent for extent in extents if extent[1]]
+
+
+def _fetch(
+    handle: pa.NativeFile, extents: Sequence[tuple[int, int]], hole: int
+) -> dict[int, bytes]:
+    """Parts of a file by their offsets."""
+    parts = {}
+    for run in _near(sorted(extents), hole):
+        start = run[0][0]
+        block = memoryview(handle.read_at(sum(run[-1]) - start, start))
+        for offset, size in run:
+            # Copied, so that what is between does not stay in memory.
+            parts[offset] = bytes(block[offset - start : offset - start + size])
+    return parts
+
+
+def _near(extents: Iterable[tuple[int, int]], hole: int) -> Iterator[list[tuple[int, int]]]:
+    """Extents in order, those that are near each other together."""
+    run: list[tuple[int, int]] = []
+    for offset, size in extents:
+        if run and (offset - sum(run[-1]) > hole or offset - run[0][0] > _READ_LIMIT):
+            yield run
+            run = []
+        run.append((offset, size))
+    if run:
+        yield run
+
+
+def _open_leaf(
+    parts: dict[int, bytes],
+    selection: PageSelection,
+    column: FileColumn,
+    leaf: int,
+    selected: Integers,
+    batch_size: int,
+) -> _LeafReader:
+    pages = selection.pages[leaf]
+    # Taken out, so that they are in memory once.
+    dictionary = parts.pop(pages.start) if pages.start < pages.offsets[0] else None
+    encoded = [parts.pop(offset) for offset in pages.offsets[selected].tolist()]
+    counts = np.diff(pages.rows)[selected]
+    wanted = _type_of_leaf(column, leaf)
+    field = pa.field(column.name, wanted, nullable=not column.required)
+    content = chunk_file(
+        selection.index, selection.group, leaf, field, dictionary, encoded, counts.tolist()
+    )
+    file = open_parquet(pa.BufferReader(content))
+    found = file.schema_arrow.field(0).type
+    if found != wanted:
+        raise PageIndexError(f"column {column.name!r} reads as {found}, not as {wanted}")
+    batches = file.iter_batches(batch_size, use_threads=False)
+    return _LeafReader(batches, pages.rows[selected], counts)
+
+
+class _LeafReader:
+    """Rows of the selected pages of one leaf column, in ascending order."""
+
+    def __init__(
+        self, batches: Iterator[pa.RecordBatch], first_rows: Integers, counts: Integers
+    ) -> None:
+        self._batches = batches
+        self._first_rows = first_rows
+        # Where each page begins among the rows that are decoded.
+        self._places = np.cumsum(counts) - counts
+        self._array: pa.Array | None = None
+        self._end = 0
+
+    def take(self, first: int, num_rows: int) -> pa.Array:
+        """Consecutive rows of the row group, all of them in selected pages."""
+        page = int(np.searchsorted(self._first_rows, first, "right")) - 1
+        place = int(self._places[page] + first - self._first_rows[page])
+        parts = []
+        while num_rows:
+            if self._array is None or place >= self._end:
+                self._advance()
+                continue
+            start = len(self._array) - (self._end - place)
+            part = self._array.slice(start, num_rows)
+            parts.append(part)
+            place += len(part)
+            num_rows -= len(part)
+        return parts[0] if len(parts) == 1 else pa.concat_arrays(parts)
+
+    def _advance(self) -> None:
+        batch = next(self._batches, None)
+        if batch is None:
+            raise PageIndexError(f"pages hold {self._end} rows, and the index says more")
+        self._array = batch.column(0)
+        self._end += batch.num_rows
+
+
+def _type_of_leaf(column: FileColumn, leaf: int) -> pa.DataType:
+    """The type of a column of which one leaf alone is read."""
+    if column.kind is ColumnKind.LEAF:
+        return column.arrow_type
+    if column.kind is not ColumnKind.STRUCT:
+        raise PageIndexError(f"column {column.name!r} is a {column.kind}")
+    (child,) = (child for child in column.children if leaf in child.leaves)
+    field = pa.field(child.name, _type_of_leaf(child, leaf), nullable=not child.required)
+    return pa.struct([field])
+
+
+def _assemble(column: FileColumn, arrays: Mapping[int, pa.Array]) -> pa.Array:
+    """One column of the arrays of its leaves, each in structs of its own."""
+    within = [array for leaf, array in arrays.items() if leaf in column.leaves]
+    if len(within) == 1:
+        return within[0]
+    children = [
+        _assemble(child, {leaf: arrays[leaf].field(0) for leaf in _leaves(child, arrays.keys())})
+        for child in column.children
+    ]
+    fields = [
+        pa.field(child.name, array.type, nullable=not child.required)
+        for child, array in zip(column.children, children, strict=True)
+    ]
+    return pa.StructArray.from_arrays(children, fields=fields, mask=within[0].is_null())
+
+
+def _leaves(column: FileColumn, leaves: AbstractSet[int]) -> list[int]:
+    return [leaf for leaf in column.leaves if leaf in leaves]

@@ -1,0 +1,259 @@
+"""Parquet data files, read with pyarrow.
+
+Which byte range a row group belongs to is decided by the offset of its first page: it lies in
+exactly one of the ranges that partition a file, and equals the split offset that writers record.
+
+Memory is bounded whatever the size of row groups. Pages are read a few at a time; from remote
+storage, where round trips cost more, row groups whose needed columns are small are fetched whole.
+Where a page index shows that a filter leaves little of a row group, only those pages are read.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Set as AbstractSet
+from dataclasses import dataclass
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from icebergds.errors import CorruptFileError, UnsupportedFeatureError
+from icebergds.expr.metrics import might_match
+from icebergds.expr.nodes import TRUE, Expr
+from icebergds.formats.arrow.errors import decoding
+from icebergds.formats.data_file.file_schema import (
+    columns_of,
+    has_ids,
+    restrict,
+    to_schema,
+    with_ids,
+    with_ids_by_position,
+)
+from icebergds.formats.data_file.projection import Projection, needed_leaves, plan_projection
+from icebergds.formats.data_file.read_request import PositionedBatch, ReadRequest
+from icebergds.formats.parquet.open import open_parquet
+from icebergds.formats.parquet.page_pruning import PagePruner, PageSelection
+from icebergds.formats.parquet.page_reader import read_pages
+from icebergds.formats.parquet.row_group_metrics import filter_columns, row_group_metrics
+from icebergds.spec.name_mapping import NameMapping
+from icebergds.spec.schema import Schema
+
+# Bytes of encoded columns that are fetched ahead; beyond, pages are read one by one.
+_FETCH_LIMIT = 64 * 1024 * 1024
+_REMOTE_BUFFER = 4 * 1024 * 1024
+_LOCAL_BUFFER = 1024 * 1024
+
+
+class ParquetReader:
+    """An open Parquet file.
+
+    Args:
+        handle: the open file; it is not closed.
+        location: how errors name it.
+        table_schema: of the table; tells the ids of nested columns where a file has no ids.
+        name_mapping: the ids of columns of files without ids; without it such files are read by
+            position (top-level columns have ids 1, 2, ...).
+
+    Raises:
+        CorruptFileError: it is not a whole Parquet file.
+    """
+
+    def __init__(
+        self,
+        handle: pa.NativeFile,
+        location: str,
+        *,
+        table_schema: Schema,
+        name_mapping: NameMapping | None,
+    ) -> None:
+        self._location = location
+        self._handle = handle
+        self._is_remote = isinstance(handle, pa.PythonFile)
+        with decoding(location, "Parquet"):
+            self._file = open_parquet(handle)
+            columns = columns_of(self._file.schema_arrow)
+        if sum(len(column.leaves) for column in columns) != self._file.metadata.num_columns:
+            raise UnsupportedFeatureError(
+                f"{location}: the Parquet schema has columns that Arrow does not know: "
+                f"{self._file.schema_arrow.names}"
+            )
+        self._by_position = not has_ids(columns) and name_mapping is None
+        self._columns = (
+            with_ids_by_position(columns, table_schema)
+            if self._by_position
+            else with_ids(columns, table_schema, name_mapping)
+        )
+
+    @property
+    def file_schema(self) -> Schema:
+        """The file's columns that have ids."""
+        return to_schema(self._columns)
+
+    def batches(
+        self, request: ReadRequest, start: int | None = None, length: int | None = None
+    ) -> Iterator[PositionedBatch]:
+        """The rows of the row groups that begin in a byte range and may satisfy the filter.
+
+        See `DataFileReader.batches`.
+        """
+        columns = self._columns
+        if self._by_position:
+            # A position may belong to a partition column, which such files do not have.
+            columns = tuple(c for c in columns if c.field_id not in request.constants)
+        leaves = needed_leaves(columns, request.schema, self._location)
+        projection = plan_projection(
+            restrict(columns, leaves), request.schema, request.constants, self._location
+        )
+        groups = self._select_groups(request.row_filter, leaves, start, length)
+        for run in _runs(groups, leaves):
+            if run[0].pages is None:
+                yield from self._read(run, leaves, projection, request.batch_size)
+            else:
+                yield from self._read_pages(run[0], run[0].pages, projection, request.batch_size)
+
+    def _select_groups(
+        self,
+        row_filter: Expr,
+        leaves: AbstractSet[int],
+        start: int | None,
+        length: int | None,
+    ) -> Iterator[_RowGroup]:
+        metadata = self._file.metadata
+        asked = (
+            []
+            if row_filter == TRUE
+            else filter_columns(self._columns, metadata.schema, row_filter, self._location)
+        )
+        pruner = PagePruner(self._handle, metadata, row_filter, asked, leaves)
+        position = 0
+        for index in range(metadata.num_row_groups):
+            group = metadata.row_group(index)
+            first_position = position
+            position += group.num_rows
+            if not group.num_rows or not _begins_in(group, start, length):
+                continue
+            if row_filter == TRUE or might_match(row_filter, row_group_metrics(group, asked)):
+                yield _RowGroup(index, first_position, group, pruner.select(index))
+
+    def _read(
+        self,
+        run: Sequence[_RowGroup],
+        leaves: AbstractSet[int],
+        projection: Projection,
+        batch_size: int,
+    ) -> Iterator[PositionedBatch]:
+        position = run[0].first_position
+        end = run[-1].first_position + run[-1].num_rows
+        for columns, num_rows in self._decode(run, leaves, batch_size):
+            yield PositionedBatch(projection.apply(columns, num_rows), position, num_rows)
+            position += num_rows
+        if position != end:
+            raise CorruptFileError(
+                f"{self._location}: row groups {run[0].index} to {run[-1].index} end at row "
+                f"{position}, but the footer says {end}"
+            )
+
+    def _read_pages(
+        self,
+        group: _RowGroup,
+        selection: PageSelection,
+        projection: Projection,
+        batch_size: int,
+    ) -> Iterator[PositionedBatch]:
+        leaves = selection.pages.keys()
+        reads = read_pages(
+            self._handle,
+            selection,
+            restrict(self._columns, leaves),
+            batch_size,
+            is_remote=self._is_remote,
+        )
+        done = group.first_position
+        while True:
+            try:
+                read = next(reads, None)
+            except Exception:
+                # The index is wrong, or else the row group is, which reading all of it finds out.
+                break
+            if read is None:
+                return
+            first, columns, num_rows = read
+            position = group.first_position + first
+            yield PositionedBatch(projection.apply(columns, num_rows), position, num_rows)
+            done = position + num_rows
+        for batch in self._read([group], leaves, projection, batch_size):
+            skipped = min(max(done - batch.first_position, 0), batch.num_rows)
+            if skipped < batch.num_rows:
+                yield PositionedBatch(
+                    batch.batch.slice(skipped),
+                    batch.first_position + skipped,
+                    batch.num_rows - skipped,
+                )
+
+    def _decode(
+        self, run: Sequence[_RowGroup], leaves: AbstractSet[int], batch_size: int
+    ) -> Iterator[tuple[list[pa.Array], int]]:
+        """The columns of the leaves and the number of rows, batch by batch."""
+        if not leaves:
+            num_rows = sum(group.num_rows for group in run)
+            for first in range(0, num_rows, batch_size):
+                yield [], min(batch_size, num_rows - first)
+            return
+        fetch = self._is_remote and sum(g.encoded_size(leaves) for g in run) <= _FETCH_LIMIT
+        with decoding(self._location, "Parquet"):
+            buffer_size = _REMOTE_BUFFER if self._is_remote else _LOCAL_BUFFER
+            file = open_parquet(self._handle, self._file.metadata, 0 if fetch else buffer_size)
+            # One task has one core: Spark runs as many tasks as there are.
+            batches = file.reader.iter_batches(
+                batch_size,
+                [group.index for group in run],
+                column_indices=sorted(leaves),
+                use_threads=False,
+            )
+            for batch in batches:
+                yield batch.columns, batch.num_rows
+
+
+@dataclass(frozen=True, slots=True)
+class _RowGroup:
+    index: int
+    first_position: int
+    metadata: pq.RowGroupMetaData
+    pages: PageSelection | None
+
+    @property
+    def num_rows(self) -> int:
+        return int(self.metadata.num_rows)
+
+    def encoded_size(self, leaves: AbstractSet[int]) -> int:
+        return sum(self.metadata.column(leaf).total_compressed_size for leaf in leaves)
+
+
+def _runs(groups: Iterable[_RowGroup], leaves: AbstractSet[int]) -> Iterator[list[_RowGroup]]:
+    """Neighbours together that are read whole, as long as what is read of them is small."""
+    run: list[_RowGroup] = []
+    filled = 0
+    for group in groups:
+        size = group.encoded_size(leaves)
+        if run and (
+            group.index != run[-1].index + 1
+            or filled + size > _FETCH_LIMIT
+            or group.pages is not None
+            or run[-1].pages is not None
+        ):
+            yield run
+            run, filled = [], 0
+        run.append(group)
+        filled += size
+    if run:
+        yield run
+
+
+def _begins_in(group: pq.RowGroupMetaData, start: int | None, length: int | None) -> bool:
+    if start is None:
+        return True
+    chunk = group.column(0)
+    offset = chunk.data_page_offset
+    if chunk.has_dictionary_page and 0 < chunk.dictionary_page_offset < offset:
+        offset = chunk.dictionary_page_offset
+    return bool(start <= offset and (length is None or offset < start + length))

@@ -1,0 +1,84 @@
+"""Variant columns annotated in the footers of Parquet files (spec: Appendix A, Parquet).
+
+Arrow writes the group of a variant's two binaries but not its annotation, without which readers
+take it for a struct. So it is added to the schema in the footer, the last part of a file: nothing
+before it moves.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from collections.abc import Set as AbstractSet
+from contextlib import contextmanager
+
+import pyarrow as pa
+
+from icebergds.formats.parquet import thrift
+from icebergds.formats.parquet.thrift import Struct, value_of, values_of
+
+# In Parquet's FileMetaData, SchemaElement, LogicalType and VariantType.
+_SCHEMA_OF_FOOTER = 2
+_FIELD_ID_OF_ELEMENT = 9
+_LOGICAL_TYPE_OF_ELEMENT = 10
+_VARIANT_OF_LOGICAL_TYPE = 16
+_VERSION_OF_VARIANT = 1
+
+# A file ends with the length of its footer and the magic bytes.
+_LENGTH_BYTES = 4
+_MAGIC = b"PAR1"
+
+
+class AnnotatedOutput:
+    """A file for Arrow to write to, whose footer is changed on its way to the real one.
+
+    Args:
+        output: the real file, open and empty.
+        variants: the field ids of the variant columns.
+    """
+
+    def __init__(self, output: pa.NativeFile, variants: AbstractSet[int]) -> None:
+        self._output = output
+        self._variants = variants
+        self._end: bytearray | None = None
+        self.closed = False
+
+    def write(self, data: bytes) -> int:
+        """Writes data, or keeps it once the end of the file has begun."""
+        if self._end is None:
+            self._output.write(data)
+        else:
+            self._end += data
+        return len(data)
+
+    def flush(self) -> None:
+        """Does nothing: the real file is flushed when it is closed."""
+
+    @contextmanager
+    def end(self) -> Iterator[None]:
+        """Within, the end of the file is written: all that remains, up to its footer."""
+        self._end = bytearray()
+        yield
+        self._output.write(_with_variants(bytes(self._end), self._variants))
+
+
+def _with_variants(end: bytes, variants: AbstractSet[int]) -> bytes:
+    """The end of a file with the groups of some field ids annotated as variants."""
+    stop = len(end) - _LENGTH_BYTES - len(_MAGIC)
+    start = stop - int.from_bytes(end[stop : stop + _LENGTH_BYTES], "little")
+    footer, _ = thrift.decode_struct(end, start)
+    found = set()
+    for element in values_of(footer, _SCHEMA_OF_FOOTER, thrift.STRUCT):
+        if _FIELD_ID_OF_ELEMENT in element:
+            field_id = value_of(element, _FIELD_ID_OF_ELEMENT, thrift.I32)
+            if field_id in variants:
+                element[_LOGICAL_TYPE_OF_ELEMENT] = (thrift.STRUCT, _variant())
+                found.add(field_id)
+    assert found == variants, "every variant column is in the schema"
+    encoded = thrift.encode_struct(footer)
+    length = len(encoded).to_bytes(_LENGTH_BYTES, "little")
+    return end[:start] + encoded + length + _MAGIC
+
+
+def _variant() -> Struct:
+    version: Struct = {_VERSION_OF_VARIANT: (thrift.I8, 1)}
+    return {_VARIANT_OF_LOGICAL_TYPE: (thrift.STRUCT, version)}

@@ -1,0 +1,310 @@
+"""Parquet data files, written with pyarrow.
+
+Rows are held as Arrow batches until they fill a row group. `write.parquet.row-group-size-bytes`
+bounds them as they are held, so that it bounds memory too; encoded, row groups are smaller.
+"""
+
+from __future__ import annotations
+
+import inspect
+import json
+import math
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.parquet as pq
+
+from icebergds.formats.arrow.types import FIELD_ID
+from icebergds.formats.data_file.bounds import Range, union_of
+from icebergds.formats.data_file.column_metrics import (
+    BatchMetrics,
+    FileMetrics,
+    MeasuredColumn,
+    count_nans,
+    measured_columns,
+    range_of,
+)
+from icebergds.formats.data_file.metrics_modes import MetricsModes
+from icebergds.formats.data_file.output_file import OutputFile
+from icebergds.formats.data_file.required_columns import RequiredColumns
+from icebergds.formats.data_file.row_buffer import RowBuffer
+from icebergds.formats.data_file.stored_columns import stored_batch, stored_schema
+from icebergds.formats.data_file.write_properties import (
+    PARQUET_CODECS,
+    BloomFilter,
+    ParquetProperties,
+    codec_name,
+)
+from icebergds.formats.parquet.columns import PARQUET, leaves_of
+from icebergds.formats.parquet.dictionary_choice import wants_dictionary
+from icebergds.formats.parquet.file_metrics import footer_metrics, row_group_offsets
+from icebergds.formats.parquet.variant_annotation import AnnotatedOutput
+from icebergds.spec.json.schema import schema_to_json
+from icebergds.spec.manifest import DataFile
+from icebergds.spec.schema import Schema
+from icebergds.spec.types import (
+    BINARY,
+    BOOLEAN,
+    STRING,
+    VARIANT,
+    FixedType,
+    GeographyType,
+    GeometryType,
+)
+
+# Arrow leaves the range of longer values out of statistics.
+_STATISTICS_LIMIT = 4_096
+_MAX_ROWS = 1 << 26
+_WRITER_OPTIONS = frozenset(inspect.signature(pq.ParquetWriter.__init__).parameters)
+# How many bytes of rows are encoded to estimate how small they become, and after how many.
+_SAMPLE_BYTES = 1024 * 1024
+_FIRST_SAMPLE = 64 * 1024
+_SAMPLE_AGAIN = 16
+
+
+class ParquetDataWriter:
+    """A Parquet file that is being written; see `DataFileWriter`.
+
+    Args:
+        output: the file, open and empty.
+        schema: of the rows, with field ids.
+    """
+
+    def __init__(
+        self, output: OutputFile, schema: Schema, properties: ParquetProperties, modes: MetricsModes
+    ) -> None:
+        self._codec = codec_name(PARQUET_CODECS, properties.codec, "Parquet")
+        self._stored_schema = stored_schema(schema, PARQUET, output.location)
+        self._leaves = leaves_of(self._stored_schema)
+        self._output = output
+        self._schema = schema
+        self._properties = properties
+        self._modes = modes
+        self._required = RequiredColumns(schema, output.location)
+        self._metrics = _RowGroupMetrics(measured_columns(schema, modes))
+        self._buffer = RowBuffer()
+        self._writer: pq.ParquetWriter | None = None
+        self._annotated = _annotated_output(output, schema)
+        self._footers: list[pq.FileMetaData] = []
+        self._num_row_groups = 0
+        self._num_rows = 0
+        self._encoded_share = 1.0
+        self._next_sample: float = _FIRST_SAMPLE
+
+    @staticmethod
+    def check(schema: Schema, properties: ParquetProperties, table: str) -> None:
+        codec_name(PARQUET_CODECS, properties.codec, "Parquet")
+        stored_schema(schema, PARQUET, table)
+
+    @property
+    def location(self) -> str:
+        return self._output.location
+
+    @property
+    def num_rows(self) -> int:
+        return self._num_rows
+
+    @property
+    def size(self) -> int:
+        """Bytes written, and about how many more the rows in memory will take."""
+        waiting = self._buffer.nbytes
+        if waiting >= self._next_sample:
+            self._encoded_share = self._measure_share(self._buffer.latest(_SAMPLE_BYTES))
+            self._next_sample *= _SAMPLE_AGAIN
+        return self._output.position + int(waiting * self._encoded_share)
+
+    def write(self, batch: pa.RecordBatch) -> None:
+        self._required.check(batch)
+        self._buffer.append(batch)
+        self._num_rows += batch.num_rows
+        if self._buffer.nbytes >= self._properties.row_group_size:
+            self._flush()
+
+    def close(self) -> DataFile:
+        if self._buffer.num_rows:
+            self._flush()
+        with self._output.encoding():
+            writer = self._writer or self._open(self._stored([]))
+            if self._annotated is None:
+                writer.close()
+            else:
+                with self._annotated.end():
+                    writer.close()
+        (footer,) = self._footers
+        metrics = footer_metrics(
+            footer, self._leaves, self._metrics.columns, self._modes, self._metrics.ranges
+        )
+        self._metrics.complete(metrics)
+        self._output.close()
+        return self._output.describe(self._num_rows, metrics, row_group_offsets(footer))
+
+    def abort(self) -> None:
+        self._buffer.clear()
+        with suppress(Exception):
+            if self._writer is not None:
+                self._writer.close()
+        self._output.abort()
+
+    def _flush(self) -> None:
+        """Writes the rows in memory: one row group, or as many as fit a large batch."""
+        limit = self._properties.row_group_size
+        num_groups = max(1, round(self._buffer.nbytes / limit))
+        rows_a_group = min(math.ceil(self._buffer.num_rows / num_groups), _MAX_ROWS)
+        before, held = self._output.position, self._buffer.nbytes
+        rows = pa.Table.from_batches(self._buffer.take())
+        for start in range(0, rows.num_rows, rows_a_group):
+            batches = rows.slice(start, rows_a_group).to_batches()
+            self._metrics.add(self._num_row_groups, batches)
+            with self._output.encoding():
+                table = self._stored(batches)
+                writer = self._writer or self._open(table)
+                writer.write_table(table, row_group_size=table.num_rows)
+            self._num_row_groups += 1
+        self._encoded_share = (self._output.position - before) / held if held else 1.0
+        self._next_sample = math.inf
+
+    def _open(self, first: pa.Table) -> pq.ParquetWriter:
+        self._writer = pq.ParquetWriter(
+            self._annotated or self._output.handle,
+            self._stored_schema,
+            metadata_collector=self._footers,
+            **self._options(first),
+        )
+        self._writer.add_key_value_metadata(
+            {"iceberg.schema": json.dumps(schema_to_json(self._schema))}
+        )
+        return self._writer
+
+    def _stored(self, batches: Sequence[pa.RecordBatch]) -> pa.Table:
+        stored = [stored_batch(batch, self._schema, self._stored_schema) for batch in batches]
+        return pa.Table.from_batches(stored, self._stored_schema)
+
+    def _measure_share(self, sample: Sequence[pa.RecordBatch]) -> float:
+        """What part of their bytes in memory rows take in a file."""
+        held = sum(batch.nbytes for batch in sample)
+        with self._output.encoding():
+            table = self._stored(sample)
+            sink = pa.BufferOutputStream()
+            footers: list[pq.FileMetaData] = []
+            options = self._options(table)
+            pq.write_table(table, sink, metadata_collector=footers, **options)
+        groups = [footers[0].row_group(at) for at in range(footers[0].num_row_groups)]
+        encoded = sum(
+            group.column(at).total_compressed_size
+            for group in groups
+            for at in range(group.num_columns)
+        )
+        return encoded / held if held else 1.0
+
+    def _options(self, first: pa.Table) -> dict[str, Any]:
+        """The options of pyarrow; the first rows tell which columns want a dictionary."""
+        properties = self._properties
+        options: dict[str, Any] = {
+            "compression": self._codec,
+            "compression_level": properties.level,
+            "data_page_size": properties.page_size,
+            "data_page_version": "2.0" if properties.page_version == "v2" else "1.0",
+            "dictionary_pagesize_limit": properties.dictionary_size,
+            "use_dictionary": self._paths_where(self._dictionary_columns(first)),
+            "write_statistics": self._paths_where(properties.statistics),
+            "write_page_index": True,
+            "store_decimal_as_integer": True,
+            # The schema as Arrow's own would be for Arrow alone; Iceberg's is in the file.
+            "store_schema": False,
+        }
+        hints = {
+            "max_rows_per_page": properties.page_row_limit,
+            "bloom_filter_options": self._bloom_filters(first.num_rows),
+        }
+        return options | {k: v for k, v in hints.items() if v and k in _WRITER_OPTIONS}
+
+    def _dictionary_columns(self, first: pa.Table) -> dict[int, bool]:
+        """Whether top-level columns are to have a dictionary; others have one."""
+        chosen = dict(self._properties.dictionary)
+        for field, column in zip(self._stored_schema, first.columns, strict=True):
+            field_id = int(field.metadata[FIELD_ID])
+            if field_id not in chosen:
+                chosen[field_id] = wants_dictionary(column)
+        return chosen
+
+    def _paths_where(self, chosen: Mapping[int, bool]) -> bool | list[str]:
+        """The paths of leaf columns but for those that are not chosen, as pyarrow wants them."""
+        paths = [
+            leaf.path
+            for leaf in self._leaves
+            if leaf.field_id is None or chosen.get(leaf.field_id, True)
+        ]
+        return len(paths) == len(self._leaves) or paths or False
+
+    def _bloom_filters(self, num_rows: int) -> dict[str, dict[str, float]]:
+        max_size = self._properties.bloom_filter_max_size
+        paths = {leaf.field_id: leaf.path for leaf in self._leaves}
+        return {
+            paths[field_id]: _bloom_filter(asked, num_rows, max_size)
+            for field_id, asked in self._properties.bloom_filters.items()
+            if field_id in paths
+            and self._schema.fields_by_id[field_id].field_type not in (BOOLEAN, VARIANT)
+        }
+
+
+def _annotated_output(output: OutputFile, schema: Schema) -> AnnotatedOutput | None:
+    """What Arrow writes files with variants to."""
+    fields = schema.fields_by_id.items()
+    variants = {field_id for field_id, field in fields if field.field_type == VARIANT}
+    return AnnotatedOutput(output.handle, variants) if variants else None
+
+
+def _bloom_filter(asked: BloomFilter, num_rows: int, max_size: int) -> dict[str, float]:
+    """A filter for all rows of the first row group, unless a number is set, within its size."""
+    # Split block Bloom filters: bits = -8 * ndv / ln(1 - fpp ** (1 / 8)).
+    most = int(-math.log(1 - asked.fpp ** (1 / 8)) * max_size)
+    return {"fpp": asked.fpp, "ndv": max(1, min(asked.ndv or num_rows, most))}
+
+
+class _RowGroupMetrics:
+    """Measures what footers do not tell: NaNs, ranges of long values, all of geometries."""
+
+    def __init__(self, columns: Sequence[MeasuredColumn]) -> None:
+        self._geospatial = BatchMetrics(c for c in columns if _is_geospatial(c))
+        self._nans = {c: 0 for c in columns if c.is_floating}
+        self._texts = [c for c in columns if c.has_bounds and _may_be_long(c)]
+        self.columns = [c for c in columns if not _is_geospatial(c)]
+        self.ranges: dict[tuple[int, int], Range] = {}
+
+    def add(self, row_group: int, batches: Sequence[pa.RecordBatch]) -> None:
+        """Adds the rows of a row group, of the table's schema."""
+        for batch in batches:
+            self._geospatial.add(batch)
+            for column in self._nans:
+                self._nans[column] += count_nans(column.values(batch))
+        for column in self._texts:
+            arrays = [column.values(batch) for batch in batches]
+            if any(_longest(array) > _STATISTICS_LIMIT for array in arrays):
+                values = union_of(range_of(array) for array in arrays)
+                if values is not None:
+                    self.ranges[row_group, column.field_id] = values
+
+    def complete(self, metrics: FileMetrics) -> None:
+        """Adds what was measured to what the footer says."""
+        metrics.add(self._geospatial.result())
+        for column, count in self._nans.items():
+            if column.field_id in metrics.value_counts:
+                metrics.nan_value_counts[column.field_id] = count
+
+
+def _is_geospatial(column: MeasuredColumn) -> bool:
+    return isinstance(column.field_type, GeometryType | GeographyType)
+
+
+def _may_be_long(column: MeasuredColumn) -> bool:
+    field_type = column.field_type
+    if isinstance(field_type, FixedType):
+        return field_type.length > _STATISTICS_LIMIT
+    return field_type in (STRING, BINARY)
+
+
+def _longest(array: pa.Array) -> int:
+    return int(pc.max(pc.binary_length(array)).as_py() or 0)

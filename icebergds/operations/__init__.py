@@ -1,0 +1,1 @@
+"""What statements do, without Spark: options, reads, writes, maintenance."""

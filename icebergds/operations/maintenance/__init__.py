@@ -1,0 +1,1 @@
+"""Upgrades and removals of whole tables."""

@@ -1,0 +1,106 @@
+"""Tables that are deleted with every file that their metadata leads to."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from itertools import accumulate
+
+from icebergds.catalog.base import Catalog, Identifier
+from icebergds.commit.operations import TableState
+from icebergds.errors import IcebergError, UnsupportedFeatureError, ValidationError
+from icebergds.formats.manifests.manifest_list import read_snapshot_manifests
+from icebergds.formats.manifests.reader import read_manifest_columns
+from icebergds.io.fileio import FileIO
+from icebergds.spec.table_properties import GC_ENABLED, GC_ENABLED_DEFAULT, bool_property
+
+
+def purge(catalog: Catalog, identifier: Identifier) -> None:
+    """Forgets a table and then deletes all of its files.
+
+    Raises:
+        NoSuchTableError: there is no such table.
+        ValidationError: the table's property `gc.enabled` is false.
+        FormatError, MissingFileError: its files cannot be told, since its metadata or a manifest is
+            damaged or missing; the table is still there.
+        IcebergError: the table is gone, and some of its files could not be deleted.
+    """
+    before = catalog.load(identifier)
+    _require_garbage_collection(before)
+    files = set(reachable_files(before))
+    last = catalog.drop(identifier)
+    if last is None:
+        last = before
+    try:
+        if last.metadata_location != before.metadata_location:
+            # What was committed meanwhile.
+            _require_garbage_collection(last)
+            files |= set(reachable_files(last))
+        last.io.delete_all(sorted(files))
+    except Exception as error:
+        raise IcebergError(
+            f"table {last.name} was dropped, but files of it were left behind: {error}"
+        ) from error
+    _remove_directories(last.io, last.metadata.location, files)
+
+
+def reachable_files(state: TableState) -> Iterator[str]:
+    """Data files, delete files, manifests, manifest lists, statistics and metadata files, by the
+    locations that the metadata has; some more than once.
+
+    Raises:
+        MissingFileError: a manifest list or manifest is not there.
+        CorruptFileError: one is damaged.
+    """
+    metadata = state.metadata
+    yield state.metadata_location
+    yield from (entry.metadata_file for entry in metadata.metadata_log)
+    yield from (file.statistics_path for file in metadata.statistics)
+    yield from (file.statistics_path for file in metadata.partition_statistics)
+    manifests = {}
+    for snapshot in metadata.snapshots:
+        if snapshot.manifest_list is not None:
+            yield snapshot.manifest_list
+        for manifest in read_snapshot_manifests(state.io, snapshot):
+            manifests[manifest.manifest_path] = manifest
+    for path, manifest in manifests.items():
+        yield path
+        columns = read_manifest_columns(
+            state.io,
+            manifest,
+            metadata.specs_by_id,
+            metadata.schema(),
+            history=metadata.schema_history,
+            stats_ids=frozenset(),
+            live_only=False,
+        )
+        yield from columns.file_path.to_pylist()
+
+
+def _require_garbage_collection(state: TableState) -> None:
+    if not bool_property(state.metadata.properties, GC_ENABLED, GC_ENABLED_DEFAULT):
+        raise ValidationError(
+            f"table {state.name} has the property {GC_ENABLED} = false: its files may be those of "
+            "other tables too, and are not deleted; drop the table without purging it, or set the "
+            "property to true"
+        )
+
+
+def _remove_directories(io: FileIO, location: str, files: set[str]) -> None:
+    """Removes directories that the files leave empty, up to the table's own."""
+    root = location.rstrip("/")
+    inside = {
+        f"{root}/{directory}"
+        for file in files
+        if file.startswith(f"{root}/")
+        for directory in accumulate(
+            file[len(root) + 1 :].split("/")[:-1], lambda above, name: f"{above}/{name}"
+        )
+    }
+    for directory in (*sorted(inside, key=len, reverse=True), root):
+        try:
+            io.remove_empty_directory(directory)
+        except UnsupportedFeatureError:
+            return
+        except OSError:
+            # Something else is in it, or another one removed it.
+            continue

@@ -1,0 +1,41 @@
+"""Format versions of tables that are raised."""
+
+from __future__ import annotations
+
+from icebergds.catalog.address import TableAddress
+from icebergds.commit.operations import TableState
+from icebergds.commit.retry import Change, commit_change
+from icebergds.errors import InvalidOptionError
+from icebergds.operations.options.arguments import integer_argument
+from icebergds.spec.updates.table_updates import UpgradeFormatVersion
+
+_NEWEST = 3
+
+
+def upgrade_table(address: TableAddress, format_version: int) -> TableState:
+    """Raises a table's format version; does nothing where it is that one already.
+
+    Raises:
+        InvalidOptionError: no such version, or one below the table's.
+    """
+    wanted = integer_argument("format_version", format_version)
+    if wanted is None or not 1 <= wanted <= _NEWEST:
+        raise InvalidOptionError(f"format_version = {wanted}: expected 1, 2 or {_NEWEST}")
+
+    def is_upgraded(state: TableState) -> bool:
+        return state.metadata.format_version >= wanted
+
+    def produce(state: TableState) -> Change:
+        version = state.metadata.format_version
+        if version > wanted:
+            raise InvalidOptionError(
+                f"table {state.name} has format version {version}, and versions are never "
+                f"lowered; expected one above it, not {wanted}"
+            )
+        return Change([], [UpgradeFormatVersion(wanted)])
+
+    operations = address.operations()
+    state = operations.refresh()
+    if state.metadata.format_version == wanted:
+        return state
+    return commit_change(operations, produce, is_upgraded)

@@ -1,0 +1,1 @@
+"""Reads and checks values of options and arguments."""

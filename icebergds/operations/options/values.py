@@ -1,0 +1,167 @@
+"""Values of options: their types, and unknown names with the nearest known one."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from datetime import date
+from difflib import get_close_matches
+from typing import Any, TypeVar
+
+from icebergds.catalog.address import TableAddress
+from icebergds.errors import InvalidOptionError
+from icebergds.expr.literals import place
+from icebergds.spec.types import TIMESTAMPTZ
+
+_Value = TypeVar("_Value")
+
+STORAGE_PREFIXES = ("s3.", "gcs.", "adls.", "hdfs.", "client.", "fs.")
+"""Of properties that go to the storage."""
+
+CATALOG_PREFIX = "catalog."
+"""Of properties that go to the catalog."""
+
+
+def parse(
+    given: Mapping[str, str], name: str, convert: Callable[[str], _Value], default: Any
+) -> Any:
+    """The value of an option, or the default where it is not given.
+
+    Raises:
+        InvalidOptionError: `convert` does not take the text; its message says what is expected.
+    """
+    text = given.get(name)
+    if text is None:
+        return default
+    try:
+        return convert(text)
+    except ValueError as error:
+        raise InvalidOptionError(f"option {name!r} = {text!r}: {error}") from None
+
+
+def refuse_unknown(given: Iterable[str], known: Sequence[str], prefixes: Sequence[str]) -> None:
+    """Raises InvalidOptionError for a name that is not known; suggests the nearest.
+
+    Args:
+        given: names in lower case.
+        known: names as documented.
+        prefixes: names that begin with one of these are not looked at.
+    """
+    by_lower = {name.lower(): name for name in known}
+    for name in given:
+        if name in by_lower or name.startswith(tuple(prefixes)):
+            continue
+        near = get_close_matches(name, by_lower, n=1)
+        hint = f"; did you mean {by_lower[near[0]]!r}?" if near else "."
+        raise InvalidOptionError(
+            f"unknown option {name!r}{hint} Known options: {', '.join(known)}, and names that "
+            f"begin with {', '.join(prefixes)}"
+        )
+
+
+def refuse_session_tables(given: Mapping[str, str]) -> None:
+    """Raises InvalidOptionError where Spark's session catalog stands between us and the options."""
+    if "provider" in given and "owner" in given:
+        raise InvalidOptionError(
+            "tables of Spark's session catalog (CREATE TABLE, saveAsTable) lose their options "
+            "there, so they cannot be read again; create a view instead: CREATE TEMPORARY VIEW v "
+            "USING icebergpy OPTIONS (path '<table location>')"
+        )
+
+
+def address_of(given: Mapping[str, str], path: str) -> TableAddress:
+    """The table that options name.
+
+    Raises:
+        InvalidOptionError: a malformed `location-map`, or properties of a catalog without one.
+    """
+    return TableAddress(
+        path,
+        given.get("catalog"),
+        without_prefix(given, CATALOG_PREFIX),
+        storage_properties_of(given),
+        parse(given, "location-map", location_map, {}),
+    )
+
+
+def storage_properties_of(properties: Mapping[str, str]) -> dict[str, str]:
+    """Those properties that say how to reach the storage, such as `s3.endpoint`."""
+    return {name: value for name, value in properties.items() if name.startswith(STORAGE_PREFIXES)}
+
+
+def without_prefix(given: Mapping[str, str], prefix: str) -> dict[str, str]:
+    """The options that begin with a prefix, by the rest of their names."""
+    return {
+        name.removeprefix(prefix): value for name, value in given.items() if name.startswith(prefix)
+    }
+
+
+def is_of_address(name: str) -> bool:
+    """Whether an option, its name in lower case, says which table it is or where its storage is."""
+    of_table = name in ("path", "catalog", "location-map")
+    return of_table or name.startswith((CATALOG_PREFIX, *STORAGE_PREFIXES))
+
+
+def one_of(*values: str) -> Callable[[str], str]:
+    """Reads one of some words, in any case."""
+
+    def convert(text: str) -> str:
+        if text.lower() not in values:
+            raise ValueError(f"expected one of {', '.join(values)}")
+        return text.lower()
+
+    return convert
+
+
+def integer(text: str) -> int:
+    """A whole number of at most 64 bits; ValueError otherwise, here and below."""
+    try:
+        value = int(text)
+    except ValueError:
+        raise ValueError("expected a whole number") from None
+    if not -(2**63) <= value < 2**63:
+        raise ValueError("expected a number of at most 64 bits")
+    return value
+
+
+def positive(text: str) -> int:
+    """A whole number above 0."""
+    value = integer(text)
+    if value <= 0:
+        raise ValueError("expected a number above 0")
+    return value
+
+
+def not_negative(text: str) -> int:
+    """A whole number, 0 or more."""
+    value = integer(text)
+    if value < 0:
+        raise ValueError("expected 0 or more")
+    return value
+
+
+def boolean(text: str) -> bool:
+    """`true` or `false` in any case."""
+    if text.lower() not in ("true", "false"):
+        raise ValueError("expected true or false")
+    return text.lower() == "true"
+
+
+def known_zone(text: str) -> str:
+    """The name or offset of a time zone."""
+    try:
+        place(TIMESTAMPTZ, date(1970, 1, 1), text)
+    except ValueError:
+        raise ValueError("expected a time zone such as Europe/Berlin, +02:00 or UTC") from None
+    return text
+
+
+def location_map(text: str) -> dict[str, str]:
+    """A JSON object of prefixes of locations and what stands in for them."""
+    try:
+        parsed = json.loads(text)
+    except (json.JSONDecodeError, RecursionError) as error:
+        raise ValueError(f"expected a JSON object of prefixes ({error})") from None
+    if not isinstance(parsed, dict) or not all(isinstance(v, str) for v in parsed.values()):
+        raise ValueError('expected a JSON object such as {"s3://old/prefix/": "file:///new/"}')
+    return parsed

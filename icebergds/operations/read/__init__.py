@@ -1,0 +1,1 @@
+"""From read options to a planned read: scans, time travel, changes, streams."""

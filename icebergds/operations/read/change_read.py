@@ -1,0 +1,171 @@
+"""From the options of a read of changes to its snapshots, columns and task groups."""
+
+from __future__ import annotations
+
+from icebergds.commit.operations import TableState
+from icebergds.errors import InvalidFilterError, InvalidOptionError, NoSuchSnapshotError
+from icebergds.expr.names import quote_name, resolve
+from icebergds.operations.read.change_options import ChangeOptions, Moment
+from icebergds.operations.read.time_travel import TimeTravel, resolve_snapshot
+from icebergds.scan.plan.change_tasks import change_task_groups
+from icebergds.scan.plan.changes import ChangePlanner, plan_appends, plan_changes
+from icebergds.scan.plan.files import pack_files
+from icebergds.scan.plan.history import (
+    SnapshotRange,
+    lineage,
+    range_since,
+    refuse_lost_history,
+    snapshots_between,
+)
+from icebergds.scan.plan.splits import SplitOptions
+from icebergds.scan.projection import CHANGE_COLUMNS
+from icebergds.scan.read_plan import ReadPlan
+from icebergds.scan.tasks import TaskGroup
+from icebergds.spec.metadata import TableMetadata
+from icebergds.spec.schema import Schema
+from icebergds.spec.snapshot import MAIN_BRANCH, Snapshot
+
+
+def resolve_end(
+    metadata: TableMetadata, changes: ChangeOptions, branch: str | None, name: str
+) -> tuple[Snapshot | None, Schema]:
+    """The snapshot with which changes end (None: there are none), and the schema they have.
+
+    The head of a branch has the table's current schema, every other snapshot its own.
+
+    Args:
+        name: the table's, for messages.
+
+    Raises:
+        NoSuchSnapshotError: the table has no such snapshot, branch or tag, or not any more.
+        InvalidOptionError: the snapshot is not of the branch that is named.
+    """
+    head, schema = resolve_snapshot(metadata, TimeTravel(branch=branch or MAIN_BRANCH), name)
+    if changes.end is None:
+        return head, schema
+    known = lineage(metadata, head)
+    if changes.end.timestamp_ms is not None:
+        before = [s for s in known if s.timestamp_ms <= changes.end.timestamp_ms]
+        if not before:
+            refuse_lost_history(known, changes.end.timestamp_ms, name)
+            return None, schema
+        return resolve_snapshot(metadata, TimeTravel(before[0].snapshot_id), name)
+    end, schema = _named(metadata, changes.end, name)
+    if branch is not None and end.snapshot_id not in {s.snapshot_id for s in known}:
+        raise InvalidOptionError(
+            f"table {name}: snapshot {end.snapshot_id}, where the changes are to end, is not in "
+            f"the history of branch {branch!r}"
+        )
+    return end, schema
+
+
+def resolve_range(
+    metadata: TableMetadata, changes: ChangeOptions, end: Snapshot | None, name: str
+) -> SnapshotRange:
+    """The snapshots whose changes are read.
+
+    Args:
+        end: as `resolve_end` has it.
+        name: the table's, for messages.
+
+    Raises:
+        NoSuchSnapshotError: the start is unknown, or its history has expired.
+        InvalidOptionError: the start is no ancestor of the end.
+    """
+    start = changes.start
+    if start is not None and start.timestamp_ms is not None:
+        return range_since(metadata, start.timestamp_ms, end, name)
+    found = None if start is None else _named(metadata, start, name)[0]
+    return snapshots_between(metadata, found, end, name)
+
+
+def feed_columns(metadata: TableMetadata, schema: Schema) -> Schema:
+    """The columns of a change feed that names none: all data columns, then what was done.
+
+    Raises:
+        InvalidOptionError: the table has such a column of its own.
+    """
+    of_feed = {column.name for column in CHANGE_COLUMNS}
+    if taken := [field.name for field in schema.fields if field.name in of_feed]:
+        raise InvalidOptionError(
+            f"table {metadata.location} has a column {taken[0]} of its own, so that its change "
+            "feed cannot have one; rename the column, or name other columns in the option columns"
+        )
+    return Schema((*schema.fields, *CHANGE_COLUMNS), schema.schema_id)
+
+
+def check_changes(
+    changes: ChangeOptions, state: TableState, end: Snapshot | None, schema: Schema
+) -> None:
+    """Raises the errors of `resolve_range` and `identifier_ids`, before anything is planned."""
+    identifier_ids(changes, schema, state.name)
+    resolve_range(state.metadata, changes, end, state.name)
+
+
+def plan_change_task_groups(
+    changes: ChangeOptions,
+    state: TableState,
+    end: Snapshot | None,
+    plan: ReadPlan,
+    splits: SplitOptions,
+) -> list[TaskGroup]:
+    """Plans the task groups of a read of changes.
+
+    Errors are those of `resolve_range`, `plan_changes` and `plan_appends`.
+    """
+    metadata, schema = state.metadata, plan.table_schema
+    identifiers = identifier_ids(changes, schema, state.name)
+    history = resolve_range(metadata, changes, end, state.name)
+    planner = ChangePlanner(state.io, metadata, schema, plan.row_filter)
+    if not changes.is_feed:
+        files = plan_appends(planner, metadata, history, skipped=changes.skipped, table=state.name)
+        return list(pack_files(files, metadata, schema, splits))
+    found = plan_changes(planner, metadata, history)
+    if changes.net:
+        found = [[file for files in found for file in files]]
+    return change_task_groups(found, metadata, schema, splits, identifier_ids=identifiers)
+
+
+def identifier_ids(changes: ChangeOptions, schema: Schema, name: str) -> tuple[int, ...]:
+    """The columns by which updates are told; none where they are not asked for.
+
+    Raises:
+        InvalidOptionError: no such column, one inside a list or map, or none at all.
+    """
+    if not changes.computes_updates:
+        return ()
+    named = changes.identifier_columns
+    try:
+        ids = (
+            schema.identifier_field_ids
+            if named is None
+            else tuple(
+                dict.fromkeys(
+                    resolve(quote_name(n), schema, case_sensitive=False).field_id for n in named
+                )
+            )
+        )
+    except InvalidFilterError as error:
+        raise InvalidOptionError(f"option 'identifier-columns': {error}") from None
+    if not ids:
+        raise InvalidOptionError(
+            f"table {name}: compute-updates needs columns that tell rows apart, and the table has "
+            "no identifier fields; name some in the option identifier-columns"
+        )
+    return ids
+
+
+def _named(metadata: TableMetadata, moment: Moment, name: str) -> tuple[Snapshot, Schema]:
+    travel = TimeTravel(snapshot_id=moment.snapshot_id, tag=moment.tag)
+    snapshot_id = moment.snapshot_id
+    if snapshot_id is not None and metadata.snapshot_by_id(snapshot_id) is None:
+        parents = {snapshot.parent_snapshot_id for snapshot in metadata.snapshots}
+        logged = {entry.snapshot_id for entry in metadata.snapshot_log}
+        if snapshot_id in parents | logged:
+            raise NoSuchSnapshotError(
+                f"table {name}: snapshot {snapshot_id} has expired, so what changed since is not "
+                "known; choose a later one, or read the table anew"
+            )
+    snapshot, schema = resolve_snapshot(metadata, travel, name)
+    assert snapshot is not None, "an id or a tag names a snapshot"
+    return snapshot, schema

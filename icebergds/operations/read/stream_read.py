@@ -1,0 +1,358 @@
+"""How far a stream has read a table, and what it reads next.
+
+A stream goes from snapshot to snapshot along a branch, each against its parent. Appends may be read
+in parts, file by file in the order of their manifests; in a change feed a snapshot is read whole.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from icebergds.commit.operations import TableState
+from icebergds.errors import InvalidOptionError, NoSuchSnapshotError, ValidationError
+from icebergds.expr.bind import field_ids
+from icebergds.operations.read.options import ReadOptions, split_options
+from icebergds.operations.read.stream_options import StreamOptions
+from icebergds.operations.read.time_travel import TimeTravel, resolve_snapshot
+from icebergds.scan.plan.change_tasks import change_task_groups
+from icebergds.scan.plan.changes import ChangePlanner, no_append, parent_of
+from icebergds.scan.plan.files import PlannedFile, pack_files, plan_files
+from icebergds.scan.plan.history import SnapshotRange, lineage, range_since, snapshots_between
+from icebergds.scan.plan.splits import SplitOptions
+from icebergds.scan.read_plan import ReadPlan
+from icebergds.scan.tasks import TaskGroup
+from icebergds.spec.snapshot import Snapshot
+from icebergds.spec.types import is_scalar
+
+
+@dataclass(frozen=True, slots=True)
+class StreamOffset:
+    """How far a stream has read.
+
+    Attributes:
+        table_uuid: of the table that it reads.
+        snapshot_id: of the last snapshot that was read, in whole or in part; None: of none.
+        position: how many of its files were read; None: all.
+        is_whole: whether its files are all that it has, or those that it added.
+        row_filter: what the files that `position` counts were chosen by; None with it.
+    """
+
+    table_uuid: str | None
+    snapshot_id: int | None
+    position: int | None = None
+    is_whole: bool = False
+    row_filter: str | None = None
+
+    def to_json(self) -> dict[str, Any]:
+        """As Spark keeps it in the checkpoint."""
+        return {
+            "table-uuid": self.table_uuid,
+            "snapshot-id": self.snapshot_id,
+            "position": self.position,
+            "whole-snapshot": self.is_whole,
+            "filter": self.row_filter,
+        }
+
+    @staticmethod
+    def from_json(obj: Mapping[str, Any]) -> StreamOffset:
+        """An offset of a checkpoint.
+
+        Raises:
+            InvalidOptionError: it is none of ours.
+        """
+        try:
+            return StreamOffset(
+                obj["table-uuid"],
+                obj["snapshot-id"],
+                obj["position"],
+                obj["whole-snapshot"],
+                obj["filter"],
+            )
+        except (KeyError, TypeError):
+            raise InvalidOptionError(
+                f"the checkpoint has the offset {obj!r}, which is not one of this source; start "
+                "the query with a new checkpoint"
+            ) from None
+
+
+@dataclass(frozen=True, slots=True)
+class Limits:
+    """The most that a micro-batch reads; None for no limit. It has one file at least."""
+
+    max_files: int | None = None
+    max_rows: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class _Step:
+    """Files of one snapshot, from one on."""
+
+    snapshot: Snapshot
+    first: int
+    is_whole: bool
+
+
+@dataclass(frozen=True, slots=True)
+class TableStream:
+    """A table as a stream finds it at one moment, and what the stream wants of it.
+
+    Attributes:
+        head: of the branch that is followed; None where it has no snapshot.
+        plan: its filter and its schema.
+        splits: how files are shared out.
+    """
+
+    state: TableState
+    head: Snapshot | None
+    options: StreamOptions
+    plan: ReadPlan
+    splits: SplitOptions
+
+    def first(self) -> StreamOffset:
+        """Where a query begins.
+
+        Raises:
+            NoSuchSnapshotError: there is no such snapshot or time any more.
+            InvalidOptionError: the snapshot is not of the branch.
+        """
+        options, state, head = self.options, self.state, self.head
+        if options.start_snapshot_id is not None:
+            start = state.metadata.snapshot_by_id(options.start_snapshot_id)
+            if start is None:
+                raise NoSuchSnapshotError(
+                    f"table {state.name}: snapshot {options.start_snapshot_id}, after which the "
+                    f"stream is to start, does not exist or has expired; {self._known()}"
+                )
+            snapshots_between(state.metadata, start, head, state.name)
+            return self._done(start)
+        if options.start_ms is not None:
+            return self._done(range_since(state.metadata, options.start_ms, head, state.name).start)
+        if head is None:
+            return self._done(None)
+        if options.start == "now":
+            return self._done(head)
+        if options.start == "snapshot":
+            return self._within(head, 0, is_whole=True)
+        oldest = lineage(state.metadata, head)[-1]
+        if oldest.parent_snapshot_id is None:
+            return self._done(None)
+        return self._within(oldest, 0, is_whole=True)
+
+    def next(self, start: StreamOffset, limits: Limits) -> StreamOffset:
+        """How far the next micro-batch reads; `start` itself where there is nothing new.
+
+        Errors are those of `task_groups`.
+        """
+        head = self.head
+        if head is None or start == self._done(head):
+            return start
+        if self._has_expired(start):
+            return self._done(head)
+        if limits == Limits():
+            return self._done(head)
+        planner = self._planner()
+        files = rows = 0
+        for step in self._steps(start, head):
+            found = self._files(planner, step)
+            if self.options.is_feed and not step.is_whole:
+                # In one piece: rows of its files may cancel each other out.
+                size = len(found)
+                if files and size and self._is_over(limits, files + size, rows + _rows(found)):
+                    return self._before(step, start)
+                files, rows = files + size, rows + _rows(found)
+                continue
+            for at in range(step.first, len(found)):
+                more = found[at].entry.data_file.record_count
+                if files and self._is_over(limits, files + 1, rows + more):
+                    return self._within(step.snapshot, at, is_whole=step.is_whole)
+                files, rows = files + 1, rows + more
+        return self._done(head)
+
+    def task_groups(self, start: StreamOffset, end: StreamOffset) -> list[TaskGroup]:
+        """What tasks read between two offsets: the same each time.
+
+        Raises:
+            ValidationError: the table is another one than that which the offsets are of.
+            NoSuchSnapshotError: what comes after `start` has expired.
+            InvalidOptionError: a snapshot is no append, and is neither to be left out nor read as
+                changes.
+        """
+        metadata, schema = self.state.metadata, self.plan.table_schema
+        self._refuse_other_table(start)
+        if start == end or end.snapshot_id is None or self._has_expired(start):
+            return []
+        last = metadata.snapshot_by_id(end.snapshot_id)
+        if last is None:
+            raise self._expired(end)
+        planner = self._planner()
+        changes: list[list[PlannedFile]] = []
+        for ordinal, step in enumerate(self._steps(start, last)):
+            of_end = (step.snapshot.snapshot_id, step.is_whole) == (last.snapshot_id, end.is_whole)
+            stop = end.position if of_end else None
+            changes.append(self._files(planner, step, ordinal)[step.first : stop])
+        if self.options.is_feed:
+            return change_task_groups(changes, metadata, schema, self.splits)
+        files = [file for found in changes for file in found]
+        return list(pack_files(files, metadata, schema, self.splits))
+
+    def _steps(self, start: StreamOffset, last: Snapshot) -> Iterator[_Step]:
+        metadata, name = self.state.metadata, self.state.name
+        if start.position is not None and start.row_filter != str(self.plan.row_filter):
+            raise InvalidOptionError(
+                f"table {name}: the stream has read a part of snapshot {start.snapshot_id} with "
+                f"the filter {start.row_filter}, and goes on with {self.plan.row_filter}, which "
+                "chooses other files of it; start the query with the filter that it had until the "
+                "snapshot is read, or with a new checkpoint"
+            )
+        if start.snapshot_id is None:
+            history = snapshots_between(metadata, None, last, name)
+            if history.snapshots and history.snapshots[0].parent_snapshot_id is not None:
+                raise self._expired(start)
+            yield from (_Step(snapshot, 0, False) for snapshot in history.snapshots)
+            return
+        read = metadata.snapshot_by_id(start.snapshot_id)
+        if read is None:
+            raise self._expired(start)
+        if start.position is not None:
+            yield _Step(read, start.position, start.is_whole)
+        if read.snapshot_id != last.snapshot_id:
+            history = self._after(read, last)
+            yield from (_Step(snapshot, 0, False) for snapshot in history.snapshots)
+
+    def _after(self, read: Snapshot, last: Snapshot) -> SnapshotRange:
+        try:
+            return snapshots_between(self.state.metadata, read, last, self.state.name)
+        except (InvalidOptionError, NoSuchSnapshotError) as error:
+            raise type(error)(
+                f"{error}. The stream has read up to snapshot {read.snapshot_id}; start it with a "
+                "new checkpoint"
+            ) from None
+
+    def _files(self, planner: ChangePlanner, step: _Step, ordinal: int = 0) -> list[PlannedFile]:
+        """All files of a step, those before its first one as well."""
+        metadata, snapshot = self.state.metadata, step.snapshot
+        if step.is_whole:
+            if self.options.is_feed:
+                return planner.changes(snapshot, None, ordinal)
+            plan = self.plan
+            return plan_files(self.state.io, metadata, snapshot, plan.table_schema, plan.row_filter)
+        parent = parent_of(metadata, snapshot)
+        if parent is None and snapshot.parent_snapshot_id is not None:
+            raise self._expired(self._done(snapshot))
+        if snapshot.operation == "replace" and parent is not None:
+            return []
+        if self.options.is_feed:
+            return planner.changes(snapshot, parent, ordinal)
+        if snapshot.operation == "append":
+            added = planner.added(snapshot, parent)
+            return [
+                PlannedFile(entry, planner.deletes_at(snapshot, entry), snapshot.snapshot_id)
+                for entry in added
+            ]
+        if snapshot.operation in self.options.skipped:
+            return []
+        raise no_append(snapshot, self.state.name, "streaming-")
+
+    def _planner(self) -> ChangePlanner:
+        plan = self.plan
+        return ChangePlanner(self.state.io, self.state.metadata, plan.table_schema, plan.row_filter)
+
+    def _done(self, snapshot: Snapshot | None) -> StreamOffset:
+        snapshot_id = None if snapshot is None else snapshot.snapshot_id
+        return StreamOffset(self.state.metadata.table_uuid, snapshot_id)
+
+    def _within(self, snapshot: Snapshot, position: int, *, is_whole: bool) -> StreamOffset:
+        uuid, row_filter = self.state.metadata.table_uuid, str(self.plan.row_filter)
+        return StreamOffset(uuid, snapshot.snapshot_id, position, is_whole, row_filter)
+
+    def _before(self, step: _Step, start: StreamOffset) -> StreamOffset:
+        parent_id = step.snapshot.parent_snapshot_id
+        return StreamOffset(start.table_uuid, parent_id)
+
+    def _is_over(self, limits: Limits, files: int, rows: int) -> bool:
+        too_many = limits.max_files is not None and files > limits.max_files
+        return too_many or (limits.max_rows is not None and rows > limits.max_rows)
+
+    def _has_expired(self, start: StreamOffset) -> bool:
+        """Whether what comes next is not known any more, and the stream goes on with the newest."""
+        self._refuse_other_table(start)
+        if not self.options.goes_on or start.snapshot_id is None:
+            return False
+        metadata = self.state.metadata
+        known = lineage(metadata, self.head)
+        if any(snapshot.snapshot_id == start.snapshot_id for snapshot in known):
+            return False
+        # A snapshot that is there, beside a history that is whole, was rolled back.
+        is_whole = bool(known) and known[-1].parent_snapshot_id is None
+        return metadata.snapshot_by_id(start.snapshot_id) is None or not is_whole
+
+    def _refuse_other_table(self, start: StreamOffset) -> None:
+        found = self.state.metadata.table_uuid
+        if start.table_uuid != found:
+            raise ValidationError(
+                f"table {self.state.name} has the UUID {found}, and the checkpoint is of a stream "
+                f"of table {start.table_uuid}: the table was dropped and made anew, or the query "
+                "reads another one; start it with a new checkpoint"
+            )
+
+    def _expired(self, start: StreamOffset) -> NoSuchSnapshotError:
+        read = "the beginning" if start.snapshot_id is None else f"snapshot {start.snapshot_id}"
+        return NoSuchSnapshotError(
+            f"table {self.state.name}: {read}, up to which the stream has read, or a snapshot "
+            f"after it has expired; {self._known()}. To go on with what is committed "
+            "from now on, set option('stream-on-expired', 'latest'); to read the table anew, "
+            "start with a new checkpoint"
+        )
+
+    def _known(self) -> str:
+        known = lineage(self.state.metadata, self.head)
+        if not known:
+            return "the branch has no snapshots"
+        return f"the oldest one of the branch that is known is {known[-1].snapshot_id}"
+
+
+def load_stream(options: ReadOptions, stream: StreamOptions, plan: ReadPlan) -> TableStream:
+    """The stream of a table as it is now.
+
+    Args:
+        options: which table, and which branch of it.
+        plan: of the query that reads it.
+
+    Raises:
+        NoSuchTableError: the table is not there.
+        NoSuchSnapshotError: it has no such branch.
+        ValidationError: columns that the query reads were dropped or got another type.
+    """
+    state = options.address.load()
+    _refuse_other_columns(state, plan)
+    travel = TimeTravel(branch=options.time_travel.branch)
+    head, _ = resolve_snapshot(state.metadata, travel, state.name)
+    splits = split_options(options, state.metadata.properties)
+    return TableStream(state, head, stream, plan, splits)
+
+
+def _refuse_other_columns(state: TableState, plan: ReadPlan) -> None:
+    """What such columns hold would come as null, or not at all."""
+    known, current = plan.table_schema, state.metadata.schema().fields_by_id
+    for field_id in {*plan.columns.fields_by_id, *field_ids(plan.row_filter)}:
+        field = known.fields_by_id.get(field_id)
+        if field is None:
+            continue  # of metadata
+        found = current.get(field_id)
+        if found is None:
+            change = "was dropped"
+        elif is_scalar(field.field_type) and found.field_type != field.field_type:
+            change = f"was of type {field.field_type} and is now of type {found.field_type}"
+        else:
+            continue
+        raise ValidationError(
+            f"table {state.name}: column {'.'.join(known.paths_by_id[field_id])!r}, which the "
+            f"stream reads, {change} since the query was made; load the table again, and start the "
+            "query with the checkpoint that it has"
+        )
+
+
+def _rows(files: list[PlannedFile]) -> int:
+    return sum(file.entry.data_file.record_count for file in files)

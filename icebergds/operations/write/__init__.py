@@ -1,0 +1,1 @@
+"""From write options to a commit: appends, overwrites, row changes, streaming batches."""

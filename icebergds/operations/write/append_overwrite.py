@@ -1,0 +1,293 @@
+"""From the options of a write to its plan, and from files to a commit; with Spark and without."""
+
+from __future__ import annotations
+
+import uuid
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+
+import pyarrow as pa
+
+from icebergds.catalog.address import TableAddress
+from icebergds.commit.append import Append, FastAppend
+from icebergds.commit.base import check_branch
+from icebergds.commit.operations import TableOperations, TableState
+from icebergds.commit.options import IsolationLevel
+from icebergds.commit.overwrite import Overwrite
+from icebergds.commit.replace_partitions import ReplacePartitions
+from icebergds.commit.retry import Change, commit_change
+from icebergds.commit.snapshot_commit import Action, Committed, commit_snapshot
+from icebergds.commit.validation import Isolation
+from icebergds.errors import (
+    AlreadyCommittedError,
+    CommitStateUnknownError,
+    InvalidOptionError,
+    NoSuchTableError,
+)
+from icebergds.expr.bind import bind
+from icebergds.expr.nodes import TRUE, Expr
+from icebergds.expr.sql import parse_filter
+from icebergds.formats.data_file.write_properties import WriteProperties
+from icebergds.formats.data_writer import check_data_writer
+from icebergds.io.fileio import FileIO
+from icebergds.operations.write.cleanup import WRITE_ID, delete_files
+from icebergds.operations.write.commit_options import commit_options
+from icebergds.operations.write.create import NewTable, plan_new_table
+from icebergds.operations.write.distribution_mode import distribution_mode
+from icebergds.operations.write.options import WriteOptions
+from icebergds.spec.evolution.union_by_name import merge_schema
+from icebergds.spec.manifest import DataFile, FileFormat
+from icebergds.spec.metadata import TableMetadata
+from icebergds.spec.schema import Schema
+from icebergds.spec.table_properties import (
+    DEFAULT_FILE_FORMAT,
+    DEFAULT_FILE_FORMAT_DEFAULT,
+    FANOUT_ENABLED,
+    TARGET_FILE_SIZE_BYTES,
+    TARGET_FILE_SIZE_BYTES_DEFAULT,
+    bool_property,
+    int_property,
+)
+from icebergds.spec.updates.requirements import AssertCurrentSchemaId, AssertLastAssignedFieldId
+from icebergds.spec.updates.table_updates import LAST_ADDED, AddSchema, SetCurrentSchema
+from icebergds.write.locations import LocationProvider
+from icebergds.write.rows.fanout import FanoutSettings
+from icebergds.write.rows.matching import Matching, plan_matching
+from icebergds.write.task import WritePlan, plan_write
+
+
+@dataclass(frozen=True, slots=True)
+class PreparedWrite:
+    """A write that has been checked against its table, before any row is written.
+
+    Attributes:
+        new_table: the table to be created with the first snapshot; None where it is there.
+        table_uuid: of the table that the rows fit.
+        from_snapshot_id: the branch's head that the write was prepared on.
+        distribution_mode: how its rows should have been shuffled: `none`, `hash` or `range`.
+    """
+
+    address: TableAddress
+    options: WriteOptions
+    overwrite: bool
+    plan: WritePlan
+    new_table: NewTable | None
+    table_uuid: str | None
+    from_snapshot_id: int | None
+    distribution_mode: str
+
+    @property
+    def write_id(self) -> str:
+        """What its snapshot and files are found by."""
+        return self.plan.operation_id
+
+    @property
+    def io(self) -> FileIO:
+        """The storage of the table."""
+        return self.plan.io
+
+    @property
+    def operations(self) -> TableOperations:
+        return self.new_table or self.address.operations()
+
+
+def prepare_write(
+    options: WriteOptions, incoming: pa.Schema, columns: Schema, *, overwrite: bool
+) -> PreparedWrite:
+    """Checks a write against its table, and plans its tasks; merges the schema where asked.
+
+    Args:
+        incoming: the Arrow schema of the batches that will come.
+        columns: the same in Iceberg's types.
+        overwrite: replace rows, rather than append.
+
+    Raises:
+        NoSuchTableError: the table is not there, and is not to be created.
+        InvalidOptionError, InvalidFilterError: the options do not fit the write or the table.
+        InvalidDataError: the rows do not fit the table.
+        UnsupportedFeatureError: the table has what cannot be written.
+        NoSuchNamespaceError: the table is to be created in a namespace that is not there.
+    """
+    if not overwrite and (options.overwrite_filter or options.overwrite_mode == "dynamic"):
+        raise InvalidOptionError(
+            "options 'overwrite-filter' and 'overwrite-mode' need mode('overwrite'); this write "
+            "appends"
+        )
+    address = options.address
+    state, new_table = _table(address, options, columns)
+    check_branch(state, options.branch)
+    if options.merge_schema and new_table is None:
+        state = with_merged_schema(address.operations(), state, columns)
+    metadata = state.metadata
+    _check_filter(options, metadata)
+    head = metadata.snapshot_by_ref(options.branch) or metadata.current_snapshot()
+    matching = plan_matching(incoming, metadata.schema(), table=state.name)
+    plan = plan_rows(options, state, matching)
+    return PreparedWrite(
+        address,
+        options,
+        overwrite,
+        plan,
+        new_table,
+        metadata.table_uuid,
+        None if head is None else head.snapshot_id,
+        distribution_mode(options, metadata),
+    )
+
+
+def plan_rows(options: WriteOptions, state: TableState, matching: Matching) -> WritePlan:
+    """How tasks write data files of rows that match, as the table and the options have it.
+
+    Raises:
+        InvalidOptionError: options or properties of the table are malformed.
+        UnsupportedFeatureError: the table has what cannot be written.
+    """
+    metadata, sort_order = state.metadata, state.metadata.sort_order()
+    properties = _file_properties(options, metadata.properties)
+    file_format = _file_format(options, metadata.properties)
+    write_properties = WriteProperties.of(properties, matching.schema, sort_order)
+    check_data_writer(file_format, matching.schema, write_properties, f"table {state.name}")
+    return plan_write(
+        matching,
+        io=state.io,
+        locations=LocationProvider.of(metadata.location, metadata.properties),
+        spec=metadata.spec(),
+        sort_order=sort_order,
+        file_format=file_format,
+        target_file_size=options.target_file_size
+        or int_property(
+            metadata.properties, TARGET_FILE_SIZE_BYTES, TARGET_FILE_SIZE_BYTES_DEFAULT
+        ),
+        properties=write_properties,
+        operation_id=options.write_id or str(uuid.uuid4()),
+        fanout=FanoutSettings(enabled=_fanout(options, metadata.properties)),
+        sort=sort_order.is_sorted and options.use_table_distribution,
+    )
+
+
+def file_format_property(name: str, text: str) -> FileFormat:
+    """The format that a property of a table names.
+
+    Raises:
+        InvalidOptionError: it names none.
+    """
+    try:
+        return FileFormat(text.lower())
+    except ValueError:
+        raise InvalidOptionError(
+            f"table property {name} = {text!r}: expected parquet, orc or avro"
+        ) from None
+
+
+def commit_write(write: PreparedWrite, files: Iterable[DataFile]) -> Committed | None:
+    """Commits the files of a write; if that fails for certain, they are deleted.
+
+    They are deleted, too, where the table has the write's transaction already; gives None then.
+
+    Raises:
+        CommitConflictError, ValidationError: others changed the table; nothing was committed.
+        CommitStateUnknownError: whether it was committed is not known; nothing was deleted.
+        AlreadyExistsError: the table was to be created, and another one was meanwhile.
+    """
+    files = tuple(files)
+    options = commit_options(write.options, write.table_uuid, {WRITE_ID: write.write_id})
+    try:
+        return commit_snapshot(write.operations, _action(write, files), options)
+    except CommitStateUnknownError:
+        raise
+    except AlreadyCommittedError:
+        delete_files(write.io, files)
+        return None
+    except Exception:
+        delete_files(write.io, files)
+        raise
+
+
+def _table(
+    address: TableAddress, options: WriteOptions, columns: Schema
+) -> tuple[TableState, NewTable | None]:
+    try:
+        # Through its operations, so that what can only be read is refused here.
+        return address.operations().refresh(), None
+    except NoSuchTableError as error:
+        if options.creation is None:
+            raise NoSuchTableError(
+                f"{error}. To create the table with this write, set option('create', 'true'), and "
+                "option('partition-by', 'days(ts), bucket(16, id)') if it is to be partitioned"
+            ) from None
+        new_table = plan_new_table(address, options.creation, columns)
+        return new_table.planned(), new_table
+
+
+def with_merged_schema(
+    operations: TableOperations, state: TableState, columns: Schema
+) -> TableState:
+    """The table with the columns that it lacked, committed before any row is written."""
+
+    def merged(metadata: TableMetadata) -> Schema:
+        schema, _ = merge_schema(
+            metadata.schema(), columns, metadata.last_column_id, case_sensitive=False
+        )
+        return schema
+
+    def has_columns(state: TableState) -> bool:
+        return merged(state.metadata) == state.metadata.schema()
+
+    def produce(state: TableState) -> Change:
+        metadata = state.metadata
+        return Change(
+            [
+                AssertCurrentSchemaId(metadata.current_schema_id),
+                AssertLastAssignedFieldId(metadata.last_column_id),
+            ],
+            [AddSchema(merged(metadata)), SetCurrentSchema(LAST_ADDED)],
+        )
+
+    return state if has_columns(state) else commit_change(operations, produce, has_columns)
+
+
+def _action(write: PreparedWrite, files: tuple[DataFile, ...]) -> Action:
+    options = write.options
+    if not write.overwrite:
+        return FastAppend(files) if options.fast_append else Append(files)
+    start = options.validate_from_snapshot_id
+    isolation = Isolation(
+        IsolationLevel(options.isolation_level),
+        write.from_snapshot_id if start is None else start,
+    )
+    if options.overwrite_mode == "dynamic":
+        return ReplacePartitions(files, isolation)
+    return Overwrite(files, _overwrite_filter(options), case_sensitive=False, isolation=isolation)
+
+
+def _overwrite_filter(options: WriteOptions) -> Expr:
+    if options.overwrite_filter is None:
+        return TRUE
+    return parse_filter(options.overwrite_filter, time_zone=options.time_zone)
+
+
+def _check_filter(options: WriteOptions, metadata: TableMetadata) -> None:
+    """What is wrong with the filter is said before rows are written."""
+    bind(_overwrite_filter(options), metadata.schema(), case_sensitive=False)
+
+
+def _file_properties(options: WriteOptions, properties: Mapping[str, str]) -> dict[str, str]:
+    chosen = {
+        "compression-codec": options.compression_codec,
+        "compression-level": options.compression_level,
+    }
+    return {**properties, **{name: value for name, value in chosen.items() if value is not None}}
+
+
+def _file_format(options: WriteOptions, properties: Mapping[str, str]) -> FileFormat:
+    if options.write_format is not None:
+        return options.write_format
+    text = properties.get(DEFAULT_FILE_FORMAT, DEFAULT_FILE_FORMAT_DEFAULT)
+    return file_format_property(DEFAULT_FILE_FORMAT, text)
+
+
+def _fanout(options: WriteOptions, properties: Mapping[str, str]) -> bool:
+    if options.fanout is not None:
+        return options.fanout
+    # On by default: rows come in no order, unless they were sorted for this.
+    return bool_property(properties, FANOUT_ENABLED, True)

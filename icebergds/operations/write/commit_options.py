@@ -1,0 +1,26 @@
+"""How the commit of a write is made, from the write's options."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from icebergds.commit.options import CommitOptions
+from icebergds.operations.write.options import WriteOptions
+
+
+def commit_options(
+    options: WriteOptions, table_uuid: str | None, summary: Mapping[str, str] | None = None
+) -> CommitOptions:
+    """The options of a commit.
+
+    Args:
+        table_uuid: of the table that the write was prepared for.
+        summary: entries of the snapshot's summary beside those that the user gave.
+    """
+    return CommitOptions(
+        options.branch,
+        options.wap_id,
+        {**options.snapshot_properties, **(summary or {})},
+        table_uuid,
+        options.transaction,
+    )

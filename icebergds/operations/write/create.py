@@ -1,0 +1,91 @@
+"""Tables that come into being with their first snapshot, in one commit."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from icebergds.catalog.address import TableAddress
+from icebergds.commit.operations import TableState
+from icebergds.errors import AlreadyExistsError, NoSuchTableError
+from icebergds.io.fileio import FileIO
+from icebergds.operations.options.partition_text import parse_partition_by, parse_sort_by
+from icebergds.operations.write.options import Creation
+from icebergds.spec.schema import Schema
+from icebergds.spec.updates.apply_updates import next_metadata
+from icebergds.spec.updates.new_table import new_table_updates
+from icebergds.spec.updates.requirements import TableRequirement
+from icebergds.spec.updates.table_updates import TableUpdate
+
+
+@dataclass(frozen=True, slots=True)
+class NewTable:
+    """A table that is created by its first commit (`TableOperations`).
+
+    Attributes:
+        updates: what makes the table, without its first snapshot.
+    """
+
+    address: TableAddress
+    io: FileIO
+    updates: tuple[TableUpdate, ...]
+
+    @property
+    def name(self) -> str:
+        return self.address.path
+
+    def refresh(self) -> TableState:
+        """The table as it will be, or as it is if it has been created.
+
+        Raises:
+            AlreadyExistsError: another one was created meanwhile.
+        """
+        planned = self.planned()
+        try:
+            state = self.address.load()
+        except NoSuchTableError:
+            return planned
+        if state.metadata.table_uuid != planned.metadata.table_uuid:
+            raise AlreadyExistsError(
+                f"table {self.name} was created by another writer while this one, which was to "
+                "create it, wrote its rows; write them again to add them to that table"
+            )
+        return state
+
+    def planned(self) -> TableState:
+        """The table as it will be before its first snapshot."""
+        metadata = next_metadata(None, None, self.updates, now_ms=time.time_ns() // 1_000_000)
+        return TableState(self.name, "", metadata, self.io)
+
+    def commit(
+        self,
+        base: TableState,
+        requirements: Sequence[TableRequirement],
+        updates: Sequence[TableUpdate],
+    ) -> TableState:
+        """Creates the table together with the updates.
+
+        Raises:
+            AlreadyExistsError: another one was created meanwhile.
+            CommitStateUnknownError: whether it was created is not known.
+        """
+        return self.address.create([*self.updates, *updates])
+
+
+def plan_new_table(address: TableAddress, creation: Creation, schema: Schema) -> NewTable:
+    """A table to be created for rows of a schema.
+
+    Raises:
+        InvalidOptionError: `partition-by`, `sort-by` or `location` do not fit.
+        InvalidMetadataError, InvalidDataError: such a table cannot be.
+    """
+    updates = new_table_updates(
+        schema,
+        location=address.new_location(creation.location),
+        spec=parse_partition_by(creation.partition_by, schema),
+        sort_order=parse_sort_by(creation.sort_by, schema),
+        properties=creation.properties,
+        format_version=creation.format_version,
+    )
+    return NewTable(address, address.io(), tuple(updates))

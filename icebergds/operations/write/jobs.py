@@ -1,0 +1,109 @@
+"""Writes whose tasks have run: what these hand over is committed, or goes."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import replace
+from typing import Any, TypeAlias
+
+from icebergds.commit.idempotent_writes import (
+    STREAMING_EPOCH_ID,
+    STREAMING_QUERY_ID,
+    IdempotentWrite,
+)
+from icebergds.commit.operations import TableState
+from icebergds.commit.retry import Change, commit_change
+from icebergds.commit.snapshot_commit import Committed
+from icebergds.operations.write.append_overwrite import PreparedWrite, commit_write
+from icebergds.operations.write.cleanup import delete_files, is_committed
+from icebergds.operations.write.position_changes import PreparedDelta, commit_delta
+from icebergds.spec.manifest import DataFile
+from icebergds.write.changes.deltas import DeltaFiles
+
+PreparedJob: TypeAlias = PreparedWrite | PreparedDelta
+"""A write that has been checked against its table."""
+
+TaskResult: TypeAlias = list[DataFile] | DeltaFiles
+"""What a task hands over: data files of a `PreparedWrite`, or the files of a `PreparedDelta`."""
+
+Task: TypeAlias = Callable[..., TaskResult]
+"""Called with batches and the keywords `partition_id` and `attempt_id`."""
+
+
+def commit_job(job: PreparedJob, results: Sequence[Any]) -> Committed | None:
+    """Commits what the tasks of a job did; None where a change of rows did nothing.
+
+    Errors are those of `commit_write` and `commit_delta`, which leave no files of theirs where
+    nothing was committed for certain.
+    """
+    if isinstance(job, PreparedWrite):
+        return commit_write(job, _files(results))
+    return commit_delta(job, results)
+
+
+def commit_batch(
+    job: PreparedJob,
+    results: Sequence[Any],
+    query_id: str,
+    batch_id: int,
+    *,
+    may_miss_batches: bool,
+) -> Committed | None:
+    """Commits a micro-batch of a streaming query; None where the table has it, or it had no rows.
+
+    Args:
+        may_miss_batches: go on where the table has none of the batches before this one.
+
+    Raises:
+        ValidationError: it has none, or another one of `commit_job`'s reasons.
+
+    Other errors are those of `commit_job`.
+    """
+    options = job.options
+    transaction = IdempotentWrite(query_id, batch_id, follows=batch_id > 0 and not may_miss_batches)
+    if not _files(results) and not (isinstance(job, PreparedWrite) and _is_needed(job)):
+        if batch_id == 0:
+            _mark(job, transaction)
+        return None
+    named = {STREAMING_QUERY_ID: query_id, STREAMING_EPOCH_ID: str(batch_id)}
+    once = replace(
+        options,
+        transaction=transaction,
+        fast_append=True,
+        snapshot_properties={**options.snapshot_properties, **named},
+    )
+    return commit_job(replace(job, options=once), results)
+
+
+def _is_needed(job: PreparedWrite) -> bool:
+    """Whether a write without rows changes something."""
+    return job.overwrite or job.new_table is not None
+
+
+def _mark(job: PreparedJob, transaction: IdempotentWrite) -> None:
+    """Leaves the mark of a first batch without rows, by which later ones know the table."""
+    branch = job.options.branch
+
+    def is_marked(state: TableState) -> bool:
+        return transaction.is_done(state.metadata, branch)
+
+    def produce(state: TableState) -> Change:
+        return Change([], [transaction.marked(state.metadata, branch, None)])
+
+    operations = job.address.operations()
+    if not is_marked(operations.refresh()):
+        commit_change(operations, produce, is_marked)
+
+
+def discard_job(job: PreparedJob, results: Sequence[Any]) -> None:
+    """Deletes what the tasks of a job wrote, unless it was committed."""
+    if not is_committed(job.address, job.write_id):
+        delete_files(job.io, _files(results))
+
+
+def _files(results: Iterable[TaskResult]) -> list[DataFile]:
+    return [
+        file
+        for result in results
+        for file in (result.all_files if isinstance(result, DeltaFiles) else result)
+    ]

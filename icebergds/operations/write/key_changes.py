@@ -1,0 +1,190 @@
+"""Changes of rows that are named by key: upserts, deletes and streams of changes, prepared."""
+
+from __future__ import annotations
+
+import logging
+from functools import partial
+
+import pyarrow as pa
+
+from icebergds.commit.base import check_branch
+from icebergds.commit.operations import TableState
+from icebergds.commit.options import IsolationLevel
+from icebergds.errors import InvalidFilterError, InvalidOptionError
+from icebergds.expr.names import quote_name, resolve
+from icebergds.expr.nodes import TRUE
+from icebergds.formats.arrow.types import schema_to_arrow
+from icebergds.formats.manifests.manifest_list import read_snapshot_manifests
+from icebergds.operations.write.append_overwrite import plan_rows, with_merged_schema
+from icebergds.operations.write.key_tasks import write_distinct, write_ordered
+from icebergds.operations.write.options import WriteOptions
+from icebergds.operations.write.position_changes import (
+    DeltaTask,
+    PreparedDelta,
+    delete_file_format,
+    delete_file_size,
+    require_delete_files,
+)
+from icebergds.operations.write.row_change_options import RowChangeOptions, WriteOperation
+from icebergds.scan.projection import parse_column_list
+from icebergds.spec.manifest import ManifestContent
+from icebergds.spec.partition import PartitionSpec
+from icebergds.spec.schema import Schema
+from icebergds.write.changes.keyed_delta import plan_keyed_delta, write_keyed_delta
+from icebergds.write.rows.matching import plan_matching
+
+_LOG = logging.getLogger(__name__)
+
+
+def prepare_key_change(
+    options: WriteOptions, change: RowChangeOptions, incoming: pa.Schema, columns: Schema
+) -> tuple[PreparedDelta, DeltaTask]:
+    """Checks a change by key against its table, and plans its tasks.
+
+    Args:
+        incoming: the Arrow schema of the batches that will come.
+        columns: the same in Iceberg's types.
+
+    Raises:
+        NoSuchTableError: the table is not there.
+        InvalidOptionError: the options do not fit the table, or there is no key.
+        InvalidDataError: the rows do not fit the table.
+        UnsupportedFeatureError: the table's version knows no delete files, or it has what cannot
+            be written.
+    """
+    operations = options.address.operations()
+    state = operations.refresh()
+    check_branch(state, options.branch)
+    require_delete_files(state, by_key=True)
+    ordered = _order_column(change, incoming)
+    kinds = (change.row_kind_column or "").lower()
+    # A table may have a column of this name, which is written as others are.
+    is_stored = state.metadata.schema().find_id(kinds, False) is not None
+    control = {name for name in incoming.names if name.lower() == kinds and not is_stored}
+    if options.merge_schema:
+        state = with_merged_schema(operations, state, _without(columns, control))
+    schema = state.metadata.schema()
+    # What orders rows need be no column of the table.
+    extra = None if ordered is None or schema.find_id(ordered, False) else ordered
+    rows = pa.schema([field for field in incoming if field.name != extra])
+    key_ids = key_ids_of(state, change.keys)
+    delete_spec = _delete_spec(options, state, key_ids)
+    written = pa.schema([field for field in rows if field.name not in control])
+    of_keys = change.operation is WriteOperation.DELETE
+    matching = plan_matching(
+        schema_to_arrow(schema) if of_keys else written, schema, table=state.name
+    )
+    write = plan_rows(options, state, matching)
+    plan = plan_keyed_delta(
+        write,
+        rows,
+        key_ids=key_ids,
+        mode=change.operation.value,
+        row_kind_column=change.row_kind_column,
+        delete_spec=delete_spec,
+        format_version=state.metadata.format_version,
+        delete_format=delete_file_format(state.metadata, write.file_format),
+        delete_file_size=delete_file_size(state.metadata),
+    )
+    named = ", ".join(str(schema.find_name(key_id)) for key_id in key_ids)
+    head = state.metadata.snapshot_by_ref(options.branch) or state.metadata.current_snapshot()
+    prepared = PreparedDelta(
+        options.address,
+        options,
+        write.operation_id,
+        state.io,
+        state.metadata.table_uuid,
+        None if head is None else head.snapshot_id,
+        IsolationLevel(options.isolation_level),
+        TRUE,
+        None if delete_spec.spec_id in state.metadata.specs_by_id else delete_spec,
+    )
+    if change.operation is WriteOperation.UPSERT and ordered is None:
+        return prepared, partial(write_distinct, plan, named)
+    if ordered is not None:
+        return prepared, partial(write_ordered, plan, ordered, extra, change.is_ordered)
+    return prepared, partial(write_keyed_delta, plan)
+
+
+def key_ids_of(state: TableState, keys: str | None) -> tuple[int, ...]:
+    """The fields that tell rows apart.
+
+    Args:
+        keys: names joined by commas; None for the table's identifier fields.
+
+    Raises:
+        InvalidOptionError: there are none, or one is no column of the table.
+    """
+    schema = state.metadata.schema()
+    if keys is None:
+        if not schema.identifier_field_ids:
+            raise InvalidOptionError(
+                f"table {state.name} has no identifier fields; say which columns tell its rows "
+                "apart by option('upsert-keys', 'id, region') or keys=[...]"
+            )
+        return tuple(sorted(schema.identifier_field_ids))
+    ids: dict[int, None] = {}
+    for parts in parse_column_list(keys):
+        try:
+            ids[resolve(quote_name(parts), schema, case_sensitive=False).field_id] = None
+        except InvalidFilterError as error:
+            raise InvalidOptionError(f"option 'upsert-keys' = {keys!r}: {error}") from None
+    return tuple(ids)
+
+
+def _order_column(change: RowChangeOptions, incoming: pa.Schema) -> str | None:
+    """The name that the incoming column has which orders rows."""
+    if change.order_by is None:
+        return None
+    for name in incoming.names:
+        if name.lower() == change.order_by.lower():
+            return str(name)
+    raise InvalidOptionError(
+        f"option 'upsert-order-by' = {change.order_by!r}: the incoming rows have no such column, "
+        f"only {', '.join(incoming.names)}"
+    )
+
+
+def _without(columns: Schema, names: set[str]) -> Schema:
+    return Schema(tuple(field for field in columns.fields if field.name not in names))
+
+
+def _delete_spec(
+    options: WriteOptions, state: TableState, key_ids: tuple[int, ...]
+) -> PartitionSpec:
+    """The spec of equality deletes; a new one where the table has none that fits.
+
+    Deletes in a partition reach its files alone, so they do only where the keys of a row tell its
+    partition and all files are of that spec; others are global (spec: Scan Planning).
+    """
+    metadata = state.metadata
+    spec = metadata.spec()
+    if not spec.fields:
+        return spec
+    if spec.source_ids <= set(key_ids) and _is_only_spec(options, state, spec):
+        return spec
+    _LOG.warning(
+        "table %s: its deletes by key are global: readers compare them with the rows of every "
+        "partition. They stay in the partition of the key where all columns that the table is "
+        "partitioned by (%s) are among the keys and all files are of the current partition spec",
+        state.name,
+        ", ".join(sorted(str(metadata.schema().find_name(source)) for source in spec.source_ids)),
+    )
+    unpartitioned = (spec for spec in metadata.partition_specs if not spec.fields)
+    newest = max(metadata.specs_by_id)
+    return next(unpartitioned, PartitionSpec(newest + 1, ()))
+
+
+def _is_only_spec(options: WriteOptions, state: TableState, spec: PartitionSpec) -> bool:
+    metadata = state.metadata
+    if len(metadata.partition_specs) == 1:
+        return True
+    snapshot = metadata.snapshot_by_ref(options.branch) or metadata.current_snapshot()
+    if snapshot is None:
+        return True
+    return all(
+        manifest.partition_spec_id == spec.spec_id
+        for manifest in read_snapshot_manifests(state.io, snapshot)
+        if manifest.content is ManifestContent.DATA
+        and (manifest.added_files_count != 0 or manifest.existing_files_count != 0)
+    )

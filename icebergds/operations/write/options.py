@@ -1,0 +1,255 @@
+"""Options of a write, parsed once: names, types, contradictions (`WriteOptions`)."""
+
+from __future__ import annotations
+
+import uuid
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from icebergds.catalog.address import TableAddress
+from icebergds.commit.idempotent_writes import IdempotentWrite
+from icebergds.errors import InvalidOptionError
+from icebergds.operations.options.values import (
+    CATALOG_PREFIX,
+    STORAGE_PREFIXES,
+    address_of,
+    boolean,
+    integer,
+    is_of_address,
+    known_zone,
+    not_negative,
+    one_of,
+    parse,
+    positive,
+    refuse_session_tables,
+    refuse_unknown,
+)
+from icebergds.operations.write.row_change_options import (
+    INTERNAL_OPTIONS,
+    ROW_CHANGE_OPTIONS,
+    RowChangeOptions,
+    parse_row_change,
+)
+from icebergds.spec.manifest import FileFormat
+from icebergds.spec.snapshot import MAIN_BRANCH
+
+_SNAPSHOT_PROPERTY = "snapshot-property."
+_TABLE_PROPERTY = "table-property."
+_PREFIXES = (*STORAGE_PREFIXES, CATALOG_PREFIX, _SNAPSHOT_PROPERTY, _TABLE_PROPERTY)
+_CREATION = ("partition-by", "sort-by", "location", "format-version")
+_KNOWN = (
+    "path",
+    "catalog",
+    "branch",
+    "wap.id",
+    "wap.branch",
+    "txn-app-id",
+    "txn-version",
+    "overwrite-mode",
+    "overwrite-filter",
+    "time-zone",
+    "isolation-level",
+    "validate-from-snapshot-id",
+    "merge-schema",
+    "mergeSchema",
+    "write-format",
+    "target-file-size-bytes",
+    "compression-codec",
+    "compression-level",
+    "fanout-enabled",
+    "distribution-mode",
+    "use-table-distribution-and-ordering",
+    "create",
+    *_CREATION,
+    "location-map",
+    *ROW_CHANGE_OPTIONS,
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Creation:
+    """How a table is made that is not there yet.
+
+    Attributes:
+        partition_by, sort_by: as `operations.options.partition_text` reads them; empty for neither.
+        location: None for the catalog's choice.
+    """
+
+    partition_by: str = ""
+    sort_by: str = ""
+    location: str | None = None
+    format_version: int = 2
+    properties: Mapping[str, str] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class WriteOptions:
+    """What `df.write.format("icebergpy").option(...).save(path)` asks for.
+
+    Attributes:
+        branch: the branch to commit to.
+        wap_id: stage the snapshot under this id instead of moving the branch.
+        overwrite_mode: `static` or `dynamic`.
+        overwrite_filter: the rows to replace, as a Spark SQL condition.
+        isolation_level: `none`, `snapshot` or `serializable`.
+        file_properties: properties of the table that this write overrides.
+        creation: None where the table must be there.
+        row_change: None where rows are appended or overwrite others.
+        write_id: what the snapshot is to be found by; chosen by the write itself if None.
+        transaction: makes the write one that is committed once, however often it is repeated.
+        fast_append: leave the merging of manifests to other commits.
+    """
+
+    address: TableAddress
+    branch: str = MAIN_BRANCH
+    wap_id: str | None = None
+    overwrite_mode: str = "static"
+    overwrite_filter: str | None = None
+    time_zone: str | None = None
+    isolation_level: str = "none"
+    validate_from_snapshot_id: int | None = None
+    merge_schema: bool = False
+    write_format: FileFormat | None = None
+    target_file_size: int | None = None
+    compression_codec: str | None = None
+    compression_level: str | None = None
+    fanout: bool | None = None
+    distribution_mode: str | None = None
+    use_table_distribution: bool = True
+    snapshot_properties: Mapping[str, str] = field(default_factory=dict)
+    creation: Creation | None = None
+    row_change: RowChangeOptions | None = None
+    write_id: str | None = None
+    transaction: IdempotentWrite | None = None
+    fast_append: bool = False
+
+
+def parse_write_options(
+    options: Mapping[str, str], address: TableAddress | None = None
+) -> WriteOptions:
+    """The options of a write.
+
+    Args:
+        options: names in any case, values as Spark hands them over, as text.
+        address: the table; what the options say of it by default.
+
+    Raises:
+        InvalidOptionError: an unknown name (with the nearest known one), a malformed value,
+            options that contradict each other or the address, or no path.
+    """
+    given = {name.lower(): value for name, value in options.items()}
+    refuse_session_tables(given)
+    refuse_unknown(given.keys() - INTERNAL_OPTIONS, _KNOWN, _PREFIXES)
+    path = given.get("path")
+    if not path:
+        raise InvalidOptionError(
+            "no table is named: save('<table location>'), or option('catalog', '<name>') with "
+            "save('<db.table>'). saveAsTable creates tables in Spark's session catalog, which "
+            "loses their options; use save, or a temporary view with OPTIONS and INSERT"
+        )
+    if address is not None and (
+        of_address := sorted(filter(is_of_address, given.keys() - {"path"}))
+    ):
+        raise InvalidOptionError(
+            f"{', '.join(of_address)}: options that name a table or its storage are those of "
+            "load_table and load_catalog, not of a write to a table that is loaded"
+        )
+    _refuse_contradictions(given)
+    return WriteOptions(
+        address=address or address_of(given, path),
+        branch=given.get("branch") or given.get("wap.branch") or MAIN_BRANCH,
+        wap_id=given.get("wap.id"),
+        overwrite_mode=parse(given, "overwrite-mode", one_of("static", "dynamic"), "static"),
+        overwrite_filter=given.get("overwrite-filter"),
+        time_zone=parse(given, "time-zone", known_zone, None),
+        isolation_level=parse(
+            given, "isolation-level", one_of("none", "snapshot", "serializable"), "none"
+        ),
+        validate_from_snapshot_id=parse(given, "validate-from-snapshot-id", integer, None),
+        merge_schema=parse(
+            given, "merge-schema", boolean, parse(given, "mergeschema", boolean, False)
+        ),
+        write_format=parse(given, "write-format", _file_format, None),
+        target_file_size=parse(given, "target-file-size-bytes", positive, None),
+        compression_codec=given.get("compression-codec"),
+        compression_level=given.get("compression-level"),
+        fanout=parse(given, "fanout-enabled", boolean, None),
+        distribution_mode=parse(given, "distribution-mode", one_of("none", "hash", "range"), None),
+        use_table_distribution=parse(given, "use-table-distribution-and-ordering", boolean, True),
+        snapshot_properties=_with_case(options, _SNAPSHOT_PROPERTY),
+        creation=_creation(given, options) if parse(given, "create", boolean, False) else None,
+        row_change=parse_row_change(given),
+        write_id=parse(given, "write-id", _write_id, None),
+        transaction=_transaction(given),
+    )
+
+
+def _refuse_contradictions(given: Mapping[str, str]) -> None:
+    pairs = [("branch", "wap.branch"), ("wap.id", "wap.branch"), ("merge-schema", "mergeschema")]
+    for one, other in pairs:
+        if one in given and other in given:
+            raise InvalidOptionError(
+                f"options {one!r} and {other!r} contradict each other; give one"
+            )
+    if given.get("overwrite-mode", "").lower() == "dynamic" and "overwrite-filter" in given:
+        raise InvalidOptionError(
+            "options 'overwrite-mode' = 'dynamic' and 'overwrite-filter' contradict each other: "
+            "one replaces the partitions of the new rows, the other the rows of the filter"
+        )
+    if given.get("create", "false").lower() != "true":
+        for name in given:
+            if name in _CREATION or name.startswith(_TABLE_PROPERTY):
+                raise InvalidOptionError(
+                    f"option {name!r} says how a table is created; add option('create', 'true')"
+                )
+
+
+def _transaction(given: Mapping[str, str]) -> IdempotentWrite | None:
+    app_id, version = given.get("txn-app-id"), parse(given, "txn-version", not_negative, None)
+    if (app_id is None) != (version is None):
+        raise InvalidOptionError(
+            "options 'txn-app-id' and 'txn-version' name a write together: give both"
+        )
+    if app_id is None or version is None:
+        return None
+    if "wap.id" in given:
+        raise InvalidOptionError(
+            "options 'wap.id' and 'txn-app-id' contradict each other: a staged snapshot is on no "
+            "branch that could be asked whether it has the write; use 'wap.branch'"
+        )
+    return IdempotentWrite(app_id, version)
+
+
+def _creation(given: Mapping[str, str], options: Mapping[str, str]) -> Creation:
+    return Creation(
+        given.get("partition-by", ""),
+        given.get("sort-by", ""),
+        given.get("location"),
+        parse(given, "format-version", _format_version, 2),
+        _with_case(options, _TABLE_PROPERTY),
+    )
+
+
+def _with_case(options: Mapping[str, str], prefix: str) -> dict[str, str]:
+    """Options that begin with a prefix, the rest of their names in the case they were given."""
+    return {
+        name[len(prefix) :]: value
+        for name, value in options.items()
+        if name.lower().startswith(prefix)
+    }
+
+
+def _write_id(text: str) -> str:
+    # It is part of the names of files: another write's would replace them.
+    try:
+        return str(uuid.UUID(text))
+    except ValueError:
+        raise ValueError("expected a UUID, a new one for each write; leave it out") from None
+
+
+def _file_format(text: str) -> FileFormat:
+    return FileFormat(one_of("parquet", "orc", "avro")(text))
+
+
+def _format_version(text: str) -> int:
+    return int(one_of("1", "2", "3")(text))

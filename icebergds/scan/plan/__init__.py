@@ -1,0 +1,1 @@
+"""Plans scans on the driver: prunes, joins deletes, packs tasks."""

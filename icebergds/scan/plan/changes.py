@@ -1,0 +1,343 @@
+"""What the snapshots of a table changed, file by file (spec: Snapshots, Scan Planning).
+
+A snapshot is compared with its parent: manifests that both list hold the same files, so only the
+others are opened; where delete files came or went, all data files are looked at for those that
+they apply to. Nothing is taken from what manifests say of deleted files: writers differ in it.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, replace
+
+from icebergds.errors import InvalidOptionError
+from icebergds.expr.bind import field_ids
+from icebergds.expr.nodes import TRUE, Expr
+from icebergds.formats.manifests.reader import read_manifest_columns
+from icebergds.io.fileio import FileIO
+from icebergds.scan.plan.delete_index import AppliedDeletes, DeleteIndex, key_types
+from icebergds.scan.plan.files import (
+    MANIFEST_READERS,
+    FileChange,
+    PlannedFile,
+    matching_manifests,
+)
+from icebergds.scan.plan.history import SnapshotRange
+from icebergds.scan.plan.partition_filters import PartitionFilters
+from icebergds.scan.plan.prune import matching_entries
+from icebergds.scan.tasks import ChangeType
+from icebergds.spec.manifest import ManifestContent, ManifestEntry, ManifestFile
+from icebergds.spec.metadata import TableMetadata
+from icebergds.spec.schema import Schema
+from icebergds.spec.snapshot import Snapshot
+
+_Deletes = tuple[ManifestEntry, ...]
+_NONE = AppliedDeletes()
+_NO_STATS: frozenset[int] = frozenset()
+
+
+def plan_changes(
+    planner: ChangePlanner, metadata: TableMetadata, history: SnapshotRange
+) -> list[list[PlannedFile]]:
+    """The data files with rows that each snapshot of a range inserted or deleted.
+
+    Snapshots that only replaced files changed nothing: they are left out, and ordinals do not
+    count them. Where the range begins with the oldest known snapshot, that one inserted all of its
+    rows. Errors are those of `ChangePlanner.changes`.
+    """
+    found: list[list[PlannedFile]] = []
+    for snapshot in history.snapshots:
+        parent = parent_of(metadata, snapshot)
+        if snapshot.operation != "replace" or parent is None:
+            found.append(planner.changes(snapshot, parent, len(found)))
+    return found
+
+
+def plan_appends(
+    planner: ChangePlanner,
+    metadata: TableMetadata,
+    history: SnapshotRange,
+    *,
+    skipped: frozenset[str],
+    table: str,
+) -> list[PlannedFile]:
+    """The data files that the appends of a range added, with the deletes of its end.
+
+    Files that later snapshots of the range replaced or removed have the deletes that they had
+    before, and the equality deletes of its end.
+
+    Args:
+        skipped: operations of snapshots that are left out; `replace` always is.
+        table: its name, for messages.
+
+    Raises:
+        InvalidOptionError: a snapshot is no append and not left out.
+
+    Other errors are those of `ChangePlanner.changes`.
+    """
+    appended: dict[_FileKey, ManifestEntry] = {}
+    last_states: dict[_FileKey, Snapshot] = {}
+    for snapshot in history.snapshots:
+        parent = parent_of(metadata, snapshot)
+        if snapshot.operation == "append":
+            appended.update(_keyed(planner.added(snapshot, parent)))
+            continue
+        if snapshot.operation not in skipped | {"replace"}:
+            raise no_append(snapshot, table)
+        if parent is not None and appended:
+            gone = _keyed(planner.removed(snapshot, parent))
+            last_states.update((key, parent) for key in gone.keys() & appended.keys())
+    if not appended:
+        return []
+    end = history.snapshots[-1]
+    files = []
+    for key, entry in appended.items():
+        last = last_states.get(key, end)
+        deletes = planner.deletes_at(last, entry)
+        if last is not end:
+            deletes = _with_keys(deletes, planner.deletes_at(end, entry))
+        files.append(PlannedFile(entry, deletes, last.snapshot_id))
+    return files
+
+
+def parent_of(metadata: TableMetadata, snapshot: Snapshot) -> Snapshot | None:
+    """The snapshot that one follows; None where it is the first, or its parent has expired."""
+    parent_id = snapshot.parent_snapshot_id
+    return None if parent_id is None else metadata.snapshot_by_id(parent_id)
+
+
+def no_append(snapshot: Snapshot, table: str, prefix: str = "") -> InvalidOptionError:
+    """The error of a read of appends that meets another snapshot.
+
+    Args:
+        prefix: of the option that leaves such snapshots out.
+    """
+    operation = snapshot.operation or "of no recorded operation"
+    kind = "delete" if snapshot.operation == "delete" else "overwrite"
+    return InvalidOptionError(
+        f"table {table}: snapshot {snapshot.snapshot_id} is no append ({operation}); an "
+        "incremental read returns appended rows only. Set read-change-feed=true to read what was "
+        f"deleted too, or {prefix}skip-{kind}-snapshots=true to leave such snapshots out"
+    )
+
+
+class ChangePlanner:
+    """Finds what snapshots changed; one planner serves a range of them, in order.
+
+    Args:
+        schema: the schema that is read.
+        row_filter: bound to `schema`.
+    """
+
+    def __init__(
+        self, io: FileIO, metadata: TableMetadata, schema: Schema, row_filter: Expr
+    ) -> None:
+        self._io = io
+        self._metadata = metadata
+        self._schema = schema
+        self._row_filter = row_filter
+        self._filters = PartitionFilters(metadata.specs_by_id, schema, row_filter)
+        self._states: dict[int, _State] = {}
+        self._read: dict[tuple[ManifestFile, frozenset[int]], list[ManifestEntry]] = {}
+
+    def changes(
+        self, snapshot: Snapshot, parent: Snapshot | None, ordinal: int
+    ) -> list[PlannedFile]:
+        """The data files with rows that a snapshot inserted or deleted.
+
+        Args:
+            parent: what it is compared with; None for nothing, so that all its rows are inserted.
+            ordinal: of the snapshot in the feed.
+
+        Raises:
+            MissingFileError: a manifest list or manifest is not there.
+            CorruptFileError: a manifest list or manifest is damaged.
+            InvalidMetadataError: two deletion vectors for one data file, or an unknown spec.
+            UnsupportedFeatureError: files are encrypted.
+        """
+        before, after = self._state(parent), self._state(snapshot)
+        stats_ids = before.equality_ids | after.equality_ids
+        added, removed = self._differences(before.data, after.data, stats_ids)
+        inserted = FileChange(ChangeType.INSERT, ordinal, snapshot.snapshot_id)
+        deleted = FileChange(ChangeType.DELETE, ordinal, snapshot.snapshot_id)
+        found = [
+            *(after.planned(entry, inserted) for entry in added),
+            *(before.planned(entry, deleted) for entry in removed),
+        ]
+        new, gone = self._differences(before.of_deletes, after.of_deletes, _NO_STATS)
+        if new or gone:
+            either = [self._index(new), self._index(gone)]
+            kept = _without(self._entries(after.data, stats_ids), added)
+            met = [e for e in kept if any(index.deletes_for(e) != _NONE for index in either)]
+            found.extend(_newly_deleted(met, before, after, deleted))
+            found.extend(_newly_deleted(met, after, before, inserted))
+        self._forget_all_but(after)
+        return found
+
+    def added(self, snapshot: Snapshot, parent: Snapshot | None) -> list[ManifestEntry]:
+        """The data files that a snapshot has and its parent has not; errors as for `changes`."""
+        before, after = self._state(parent), self._state(snapshot)
+        stats_ids = before.equality_ids | after.equality_ids
+        added, _ = self._differences(before.data, after.data, stats_ids)
+        self._forget_all_but(after)
+        return added
+
+    def removed(self, snapshot: Snapshot, parent: Snapshot | None) -> list[ManifestEntry]:
+        """The data files that a snapshot's parent has and it has not; errors as for `changes`."""
+        before, after = self._state(parent), self._state(snapshot)
+        stats_ids = before.equality_ids | after.equality_ids
+        _, removed = self._differences(before.data, after.data, stats_ids)
+        self._forget_all_but(after)
+        return removed
+
+    def deletes_at(self, snapshot: Snapshot, entry: ManifestEntry) -> AppliedDeletes:
+        """The deletes of a snapshot that apply to a data file; errors as for `changes`."""
+        return self._state(snapshot).index.deletes_for(entry)
+
+    def _differences(
+        self,
+        before: Sequence[ManifestFile],
+        after: Sequence[ManifestFile],
+        stats_ids: frozenset[int],
+    ) -> tuple[list[ManifestEntry], list[ManifestEntry]]:
+        """The files that only the manifests after, and only those before, list."""
+        old = {manifest.manifest_path for manifest in before}
+        new = {manifest.manifest_path for manifest in after}
+        was = self._entries([m for m in before if m.manifest_path not in new], stats_ids)
+        now = self._entries([m for m in after if m.manifest_path not in old], stats_ids)
+        return _without(now, was), _without(was, now)
+
+    def _state(self, snapshot: Snapshot | None) -> _State:
+        if snapshot is None:
+            return _State(0, [], [], frozenset(), self._index(()))
+        state = self._states.get(snapshot.snapshot_id)
+        if state is None:
+            manifests = matching_manifests(self._io, snapshot, self._filters)
+            data = [m for m in manifests if m.content is ManifestContent.DATA]
+            of_deletes = [m for m in manifests if m.content is ManifestContent.DELETES]
+            alike = (s for s in self._states.values() if s.of_deletes == of_deletes)
+            if (known := next(alike, None)) is not None:
+                state = replace(known, snapshot_id=snapshot.snapshot_id, data=data)
+            else:
+                deletes = self._entries(of_deletes, _NO_STATS)
+                ids = frozenset(i for entry in deletes for i in entry.data_file.equality_ids)
+                index = self._index(deletes)
+                state = _State(snapshot.snapshot_id, data, of_deletes, ids, index)
+            self._states[snapshot.snapshot_id] = state
+        return state
+
+    def _index(self, deletes: Sequence[ManifestEntry]) -> DeleteIndex:
+        schemas = sorted(self._metadata.schemas, key=lambda schema: schema.schema_id)
+        ids = frozenset(i for entry in deletes for i in entry.data_file.equality_ids)
+        return DeleteIndex(deletes, self._metadata.specs_by_id, key_types(schemas, ids))
+
+    def _entries(
+        self, manifests: Sequence[ManifestFile], stats_ids: frozenset[int]
+    ) -> list[ManifestEntry]:
+        """The live entries of manifests that may hold rows of the feed."""
+        unread = [m for m in dict.fromkeys(manifests) if (m, stats_ids) not in self._read]
+        if unread:
+            with ThreadPoolExecutor(MANIFEST_READERS) as pool:
+                read = pool.map(lambda manifest: self._read_manifest(manifest, stats_ids), unread)
+                self._read.update(
+                    ((manifest, stats_ids), entries)
+                    for manifest, entries in zip(unread, read, strict=True)
+                )
+        return [entry for m in manifests for entry in self._read[m, stats_ids]]
+
+    def _read_manifest(
+        self, manifest: ManifestFile, stats_ids: frozenset[int]
+    ) -> list[ManifestEntry]:
+        is_data = manifest.content is ManifestContent.DATA
+        columns = read_manifest_columns(
+            self._io,
+            manifest,
+            self._metadata.specs_by_id,
+            self._schema,
+            history=self._metadata.schema_history,
+            # Of delete files all statistics are wanted: they tell which data files they meet.
+            stats_ids=field_ids(self._row_filter) | stats_ids if is_data else None,
+        )
+        if not is_data:
+            return matching_entries(columns, self._filters.of(manifest), TRUE)
+        # Files without rows may not exist: some writers list them and never create them.
+        columns = columns.filter(columns.record_count != 0)
+        return matching_entries(columns, self._filters.of(manifest), self._row_filter)
+
+    def _forget_all_but(self, state: _State) -> None:
+        """Keeps what the next snapshot of the range shares with this one."""
+        self._states = {state.snapshot_id: state}
+        used = {manifest.manifest_path for manifest in (*state.data, *state.of_deletes)}
+        self._read = {
+            key: entries for key, entries in self._read.items() if key[0].manifest_path in used
+        }
+
+
+@dataclass(frozen=True, slots=True)
+class _State:
+    """The files of a snapshot."""
+
+    snapshot_id: int
+    data: list[ManifestFile]
+    of_deletes: list[ManifestFile]
+    equality_ids: frozenset[int]
+    index: DeleteIndex
+
+    def planned(self, entry: ManifestEntry, change: FileChange) -> PlannedFile:
+        return PlannedFile(entry, self.index.deletes_for(entry), self.snapshot_id, change)
+
+
+def _newly_deleted(
+    files: Iterable[ManifestEntry], alive: _State, dead: _State, change: FileChange
+) -> Iterator[PlannedFile]:
+    """The files with rows that may live in one state and be deleted in the other."""
+    differences: dict[tuple[int, int], tuple[_Deletes, _Deletes, _Deletes]] = {}
+
+    def further(later: _Deletes, earlier: _Deletes) -> _Deletes:
+        # Many files share one tuple of deletes. What is kept here keeps its identity.
+        known = differences.get((id(later), id(earlier)))
+        if known is None:
+            known = (later, earlier, tuple(_without(later, earlier)))
+            differences[id(later), id(earlier)] = known
+        return known[2]
+
+    for entry in files:
+        before, after = alive.index.deletes_for(entry), dead.index.deletes_for(entry)
+        by = AppliedDeletes(
+            further(after.position_deletes, before.position_deletes),
+            further(after.equality_deletes, before.equality_deletes),
+        )
+        if by != _NONE:
+            yield PlannedFile(entry, before, alive.snapshot_id, replace(change, by=by))
+
+
+# A file, as metadata may list it: at which place of which path, with which number, for how manieth.
+_FileKey = tuple[str, int | None, int, int]
+
+
+def _keyed(entries: Iterable[ManifestEntry]) -> dict[_FileKey, ManifestEntry]:
+    """Files by what identifies them, also those that are listed more than once."""
+    times: Counter[tuple[str, int | None, int]] = Counter()
+    found: dict[_FileKey, ManifestEntry] = {}
+    for entry in entries:
+        file = entry.data_file
+        key = (file.file_path, file.content_offset, entry.data_sequence_number)
+        found[(*key, times[key])] = entry
+        times[key] += 1
+    return found
+
+
+def _without(
+    entries: Iterable[ManifestEntry], others: Iterable[ManifestEntry]
+) -> list[ManifestEntry]:
+    known = _keyed(others)
+    return [entry for key, entry in _keyed(entries).items() if key not in known]
+
+
+def _with_keys(deletes: AppliedDeletes, later: AppliedDeletes) -> AppliedDeletes:
+    more = _without(later.equality_deletes, deletes.equality_deletes)
+    if not more:
+        return deletes
+    return AppliedDeletes(deletes.position_deletes, (*deletes.equality_deletes, *more))

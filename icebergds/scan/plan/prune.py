@@ -1,0 +1,288 @@
+"""Prunes the entries of a manifest a column at a time, before any object is made for them.
+
+Says what `expr.metrics.might_match` says of each entry, but for predicates whose values numpy and
+Arrow cannot compare: those keep every entry here and are left to `might_match` itself.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from icebergds.expr.bounds import is_floating
+from icebergds.expr.metrics import INHERITED, might_match
+from icebergds.expr.nodes import (
+    TRUE,
+    AlwaysFalse,
+    AlwaysTrue,
+    And,
+    BoundPredicate,
+    Expr,
+    Operation,
+    Or,
+    bound_expected,
+)
+from icebergds.formats.arrow.filter import filter_mask
+from icebergds.formats.manifests.reader import EntryColumns
+from icebergds.spec.manifest import ManifestEntry
+from icebergds.spec.types import TypeId, is_scalar
+
+_Mask = npt.NDArray[np.bool_]
+_Counts = npt.NDArray[np.int64]
+_UNKNOWN = -1
+
+_NUMBERS: dict[TypeId, tuple[str, ...]] = {
+    # Bounds written before a promotion have the narrower type.
+    TypeId.INT: ("<i4",),
+    TypeId.LONG: ("<i8", "<i4"),
+    TypeId.FLOAT: ("<f4",),
+    TypeId.DOUBLE: ("<f8", "<f4"),
+    TypeId.DATE: ("<i4",),
+    TypeId.TIME: ("<i8",),
+    TypeId.TIMESTAMP: ("<i8",),
+    TypeId.TIMESTAMPTZ: ("<i8",),
+    TypeId.TIMESTAMP_NS: ("<i8",),
+    TypeId.TIMESTAMPTZ_NS: ("<i8",),
+}
+
+
+def matching_entries(
+    columns: EntryColumns, partition_filter: Expr, row_filter: Expr
+) -> list[ManifestEntry]:
+    """The live entries that may hold a row of a scan.
+
+    Args:
+        partition_filter: bound to the partition type of the manifest's spec.
+        row_filter: bound to the table's schema; the statistics of its columns are in `columns`.
+    """
+    if partition_filter != TRUE:
+        columns = columns.filter(_partition_mask(columns, partition_filter))
+    if row_filter == TRUE or not len(columns):
+        return columns.entries()
+    metrics = _MetricsMask(columns)
+    rows = columns.record_count
+    # Negative: the writer did not know.
+    columns = columns.filter((metrics.evaluate(row_filter) & (rows > 0)) | (rows < 0))
+    entries = columns.entries()
+    if metrics.is_exact:
+        return entries
+    return [entry for entry in entries if might_match(row_filter, entry.data_file)]
+
+
+def _partition_mask(columns: EntryColumns, expr: Expr) -> _Mask:
+    by_id = {
+        part.field_id: values
+        for part, values in zip(columns.partition_type.fields, columns.partition, strict=True)
+    }
+    rows = pa.RecordBatch.from_arrays([columns.file_path], ["file_path"])
+    mask: _Mask = filter_mask(expr, rows, by_id.__getitem__).to_numpy(zero_copy_only=False)
+    return mask
+
+
+def _as_counts(values: pa.Array) -> _Counts:
+    """Counts with -1 where they are not known."""
+    counts: _Counts = pc.fill_null(values, _UNKNOWN).to_numpy(zero_copy_only=False)
+    return counts
+
+
+@dataclass(slots=True)
+class _MetricsMask:
+    """Evaluates a filter over the statistics of many files at once."""
+
+    columns: EntryColumns
+    is_exact: bool = True
+    _counts: dict[int, tuple[_Counts, _Counts]] = field(default_factory=dict)
+
+    def evaluate(self, expr: Expr) -> _Mask:
+        match expr:
+            case AlwaysTrue():
+                return np.ones(len(self.columns), np.bool_)
+            case AlwaysFalse():
+                return np.zeros(len(self.columns), np.bool_)
+            case And(left, right):
+                return self.evaluate(left) & self.evaluate(right)
+            case Or(left, right):
+                return self.evaluate(left) | self.evaluate(right)
+            case BoundPredicate():
+                return self._predicate(expr)
+            case _:
+                raise bound_expected(expr)
+
+    def _predicate(self, predicate: BoundPredicate) -> _Mask:
+        rows = self.columns.record_count
+        if predicate.field_id in INHERITED:
+            return np.ones(len(rows), np.bool_)
+        nulls, nans = self._known_counts(predicate)
+        match predicate.op:
+            case Operation.IS_NULL:
+                return _mask(nulls != 0)
+            case Operation.NOT_NULL:
+                return _mask(nulls != rows)
+            case Operation.IS_NAN:
+                return _mask((nulls != rows) & (nans != 0))
+            case Operation.NOT_NAN:
+                return _mask(nans != rows)
+        only_nulls = (nulls == rows) & (rows > 0)
+        only_nans = (nans == rows) & (rows > 0)
+        nan_matters = predicate.op in (Operation.GT, Operation.GT_EQ)
+        by_bounds = self._by_bounds(predicate)
+        if is_floating(predicate.field_type) and nan_matters:
+            by_bounds |= nans != 0
+        elif is_floating(predicate.field_type) and predicate.op in (
+            Operation.LT,
+            Operation.LT_EQ,
+            Operation.EQ,
+            Operation.IN,
+        ):
+            by_bounds &= ~only_nans
+        return _mask(by_bounds & ~only_nulls)
+
+    def _known_counts(self, predicate: BoundPredicate) -> tuple[_Counts, _Counts]:
+        """Nulls and NaNs among a file's rows, -1 where not known (see `expr.metrics`)."""
+        known = self._counts.get(predicate.field_id)
+        if known is not None:
+            return known
+        rows = self.columns.record_count
+        stats = self.columns.stats[predicate.field_id]
+        usable = (_as_counts(stats.value_count) == rows) & (rows > 0)
+        if not is_scalar(predicate.field_type):
+            usable[:] = False
+        nulls = np.where(usable, _as_counts(stats.null_value_count), _UNKNOWN)
+        nans = (
+            np.where(usable, _as_counts(stats.nan_value_count), _UNKNOWN)
+            if is_floating(predicate.field_type)
+            else np.where(usable, 0, _UNKNOWN)
+        )
+        self._counts[predicate.field_id] = (nulls, nans)
+        return nulls, nans
+
+    def _by_bounds(self, predicate: BoundPredicate) -> _Mask:
+        type_id = getattr(predicate.field_type, "type_id", None)
+        stats = self.columns.stats[predicate.field_id]
+        if type_id in _NUMBERS:
+            widths = _NUMBERS[type_id]
+            lower, has_lower = _decode_numbers(stats.lower_bound, widths)
+            upper, has_upper = _decode_numbers(stats.upper_bound, widths)
+            # Bounds of another width may come from before a promotion that changed the values.
+            odd = _is_valid(stats.lower_bound) & ~has_lower
+            odd |= _is_valid(stats.upper_bound) & ~has_upper
+            self.is_exact &= not odd.any()
+            return self._by_numbers(predicate, lower, has_lower, upper, has_upper) | odd
+        if type_id is TypeId.STRING:
+            return self._by_text(predicate, stats.lower_bound, stats.upper_bound)
+        self.is_exact = False
+        return np.ones(len(self.columns), np.bool_)
+
+    def _by_numbers(
+        self,
+        predicate: BoundPredicate,
+        lower: npt.NDArray[Any],
+        has_lower: _Mask,
+        upper: npt.NDArray[Any],
+        has_upper: _Mask,
+    ) -> _Mask:
+        # A bound that is NaN or above the other says nothing, nor does the other one.
+        broken = (has_lower & (lower != lower)) | (has_upper & (upper != upper))
+        broken |= has_lower & has_upper & (lower > upper)
+        has_lower, has_upper = has_lower & ~broken, has_upper & ~broken
+        match predicate.op:
+            case Operation.LT:
+                return _mask(~has_lower | (lower < predicate.value))
+            case Operation.LT_EQ:
+                return _mask(~has_lower | (lower <= predicate.value))
+            case Operation.GT:
+                return _mask(~has_upper | (upper > predicate.value))
+            case Operation.GT_EQ:
+                return _mask(~has_upper | (upper >= predicate.value))
+            case Operation.EQ | Operation.IN:
+                values = np.array(predicate.values, dtype=lower.dtype)
+                first = np.where(has_lower, np.searchsorted(values, lower, "left"), 0)
+                last = np.where(has_upper, np.searchsorted(values, upper, "right"), len(values))
+                return _mask(first < last)
+            case Operation.NOT_EQ | Operation.NOT_IN if not is_floating(predicate.field_type):
+                values = np.array(predicate.values, dtype=lower.dtype)
+                single = has_lower & has_upper & (lower == upper)
+                return _mask(~(single & np.isin(lower, values)))
+            case _:
+                self.is_exact = False
+                return np.ones(len(self.columns), np.bool_)
+
+    def _by_text(self, predicate: BoundPredicate, lower: pa.Array, upper: pa.Array) -> _Mask:
+        def at_most(value: str) -> _Mask:
+            return _or_unknown(pc.less_equal(lower, pa.scalar(value.encode(), pa.binary())))
+
+        def at_least(value: str) -> _Mask:
+            return _or_unknown(pc.greater_equal(upper, pa.scalar(value.encode(), pa.binary())))
+
+        # Bounds that contradict each other, and equal ones, are judged by `might_match`.
+        self.is_exact = False
+        if not (_is_text(lower) and _is_text(upper)):
+            return np.ones(len(self.columns), np.bool_)
+        match predicate.op:
+            case Operation.LT | Operation.LT_EQ:
+                return at_most(predicate.value) | _crossed(lower, upper)
+            case Operation.GT | Operation.GT_EQ:
+                return at_least(predicate.value) | _crossed(lower, upper)
+            case Operation.EQ | Operation.IN if predicate.values:
+                within = at_most(predicate.values[-1]) & at_least(predicate.values[0])
+                return within | _crossed(lower, upper)
+            case Operation.STARTS_WITH:
+                prefix = predicate.value.encode()
+                begins = _or_unknown(pc.starts_with(lower, prefix))
+                within = (at_most(predicate.value) | begins) & at_least(predicate.value)
+                return within | _crossed(lower, upper)
+            case _:
+                return np.ones(len(self.columns), np.bool_)
+
+
+def _mask(values: Any) -> _Mask:
+    mask: _Mask = values
+    return mask
+
+
+def _or_unknown(values: pa.Array) -> _Mask:
+    mask: _Mask = pc.fill_null(values, True).to_numpy(zero_copy_only=False)
+    return mask
+
+
+def _is_valid(bounds: pa.Array) -> _Mask:
+    mask: _Mask = bounds.is_valid().to_numpy(zero_copy_only=False)
+    return mask
+
+
+def _is_text(bounds: pa.Array) -> bool:
+    try:
+        bounds.cast(pa.string())
+    except pa.ArrowInvalid:
+        return False
+    return True
+
+
+def _crossed(lower: pa.Array, upper: pa.Array) -> _Mask:
+    mask: _Mask = pc.fill_null(pc.greater(lower, upper), False).to_numpy(zero_copy_only=False)
+    return mask
+
+
+def _decode_numbers(bounds: pa.Array, kinds: tuple[str, ...]) -> tuple[npt.NDArray[Any], _Mask]:
+    """Bounds as numbers of the widest kind, and which of them are known."""
+    count = len(bounds)
+    _, offsets_buffer, data_buffer = bounds.buffers()
+    offsets = np.frombuffer(offsets_buffer, np.int32)[bounds.offset : bounds.offset + count + 1]
+    data = np.frombuffer(data_buffer or b"", np.uint8)
+    valid = _is_valid(bounds)
+    lengths = np.diff(offsets)
+    values = np.zeros(count, np.dtype(kinds[0]))
+    known = np.zeros(count, np.bool_)
+    for kind in kinds:
+        dtype = np.dtype(kind)
+        rows = np.flatnonzero(valid & (lengths == dtype.itemsize))
+        if rows.size:
+            octets = data[offsets[rows][:, None] + np.arange(dtype.itemsize)]
+            values[rows] = octets.view(dtype)[:, 0]
+            known[rows] = True
+    return values, known

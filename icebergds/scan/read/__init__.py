@@ -1,0 +1,1 @@
+"""Reads tasks on executors: merges deletes, filters, compares changes."""

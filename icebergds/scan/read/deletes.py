@@ -1,0 +1,126 @@
+"""Deletes of a scan's files, read once a worker process and shared by its tasks."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+from icebergds.formats.data_reader import ReadRequest, open_data_file
+from icebergds.formats.deletes.deletion_vector import read_deletion_vector
+from icebergds.formats.deletes.position_deletes import positions_nbytes, read_position_deletes
+from icebergds.formats.deletes.positions import PositionSet
+from icebergds.scan.column_paths import column_at, locate
+from icebergds.scan.read.delete_cache import DELETES
+from icebergds.scan.read.key_set import EqualityKeySet, EqualityKeySetBuilder
+from icebergds.scan.read_plan import ReadPlan
+from icebergds.scan.tasks import DeleteFileRef, EqualityDeleteGroup, FileScanTask, ScanTaskGroup
+from icebergds.spec.schema import Schema
+from icebergds.spec.types import NestedField, StructType
+
+_POSITION_BYTES = 8
+
+
+def load_positions(
+    plan: ReadPlan, partition: ScanTaskGroup, task: FileScanTask, indices: Sequence[int]
+) -> PositionSet | None:
+    """The positions that some deletes delete in a task's file; None if none is.
+
+    Args:
+        indices: of the task group's position deletes.
+
+    Raises:
+        CorruptFileError: a delete file or deletion vector is damaged.
+        MissingFileError: a delete file is not there.
+    """
+    found = [
+        positions
+        for index in indices
+        if (positions := _positions_in(plan, partition, index, task.file_path)) is not None
+    ]
+    return PositionSet.union(found) if found else None
+
+
+def load_key_set(plan: ReadPlan, key_schema: Schema, group: EqualityDeleteGroup) -> EqualityKeySet:
+    """The deleted keys of a group of equality delete files.
+
+    Args:
+        key_schema: has the group's key columns.
+
+    Raises:
+        CorruptFileError: a delete file is damaged.
+        MissingFileError: a delete file is not there.
+    """
+    fields = key_schema.select(group.equality_ids).fields
+    key = (
+        fields,
+        group.equality_ids,
+        tuple((*_identity(plan, ref), ref.data_sequence_number) for ref in group.files),
+    )
+    return DELETES.get_or_load(
+        key,
+        lambda: _read_key_set(plan, fields, group),
+        lambda keys: keys.nbytes,
+        plan.delete_cache_bytes,
+    )
+
+
+def _positions_in(
+    plan: ReadPlan, partition: ScanTaskGroup, index: int, data_path: str
+) -> PositionSet | None:
+    ref = partition.position_deletes[index]
+    if ref.content_offset is not None and ref.content_size_in_bytes is not None:
+        offset, length = ref.content_offset, ref.content_size_in_bytes
+        return DELETES.get_or_load(
+            (_identity(plan, ref), offset),
+            lambda: read_deletion_vector(plan.io, ref.file_path, offset, length, ref.record_count),
+            lambda positions: positions.nbytes,
+            plan.delete_cache_bytes,
+        )
+    # A delete file may name files of many tasks: read it whole, once, unless that is too much.
+    paths = None
+    if ref.record_count * _POSITION_BYTES > plan.delete_cache_bytes // 4:
+        paths = frozenset(task.file_path for task in partition.tasks if task.uses_positions(index))
+    by_path: Mapping[str, PositionSet] = DELETES.get_or_load(
+        (_identity(plan, ref), paths),
+        lambda: read_position_deletes(plan.io, ref.file_path, ref.file_format, paths=paths),
+        positions_nbytes,
+        plan.delete_cache_bytes,
+    )
+    return by_path.get(data_path)
+
+
+def _read_key_set(
+    plan: ReadPlan, fields: tuple[NestedField, ...], group: EqualityDeleteGroup
+) -> EqualityKeySet:
+    paths = [_path(fields, field_id) for field_id in group.equality_ids]
+    builder = EqualityKeySetBuilder([_leaf(fields, path) for path in paths])
+    request = ReadRequest(Schema(fields))
+    for ref in group.files:
+        with open_data_file(
+            plan.io,
+            ref.file_path,
+            ref.file_format,
+            table_schema=plan.table_schema,
+            name_mapping=plan.name_mapping,
+        ) as reader:
+            for read in reader.batches(request):
+                columns = [column_at(read.batch, path) for path in paths]
+                builder.add(columns, ref.data_sequence_number)
+    return builder.build()
+
+
+def _identity(plan: ReadPlan, ref: DeleteFileRef) -> tuple[str, int]:
+    return plan.io.resolve(ref.file_path), ref.file_size_in_bytes
+
+
+def _path(fields: tuple[NestedField, ...], field_id: int) -> tuple[int, ...]:
+    path = locate(fields, field_id)
+    assert path is not None, f"key column {field_id} is in the key schema by construction"
+    return path
+
+
+def _leaf(fields: tuple[NestedField, ...], path: tuple[int, ...]) -> NestedField:
+    leaf = fields[path[0]]
+    for index in path[1:]:
+        assert isinstance(leaf.field_type, StructType)
+        leaf = leaf.field_type.fields[index]
+    return leaf

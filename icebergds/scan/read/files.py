@@ -1,0 +1,196 @@
+"""Reads the files of a scan partition and merges their deletes (spec: Scan Planning).
+
+One task after the other: the file is opened; columns that the output, the filter and equality
+deletes need are read by field id; deleted rows and rows that the filter rejects are dropped; the
+rest is projected to the output columns.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+
+from icebergds.expr.bind import field_ids
+from icebergds.expr.nodes import FALSE, TRUE, Expr
+from icebergds.expr.residual import residual
+from icebergds.formats.arrow.filter import filter_mask
+from icebergds.formats.data_reader import PositionedBatch, ReadRequest, open_data_file
+from icebergds.formats.deletes.positions import PositionSet
+from icebergds.scan.column_paths import column_at, locate
+from icebergds.scan.read.deletes import load_key_set, load_positions
+from icebergds.scan.read.key_set import EqualityKeySet
+from icebergds.scan.read.metadata_columns import OutputColumns, identity_constants
+from icebergds.scan.read_plan import ReadPlan
+from icebergds.scan.tasks import FileScanTask, ScanTaskGroup
+from icebergds.spec.reserved import DELETED
+from icebergds.spec.schema import Schema
+from icebergds.spec.types import NestedField
+
+_Mask = npt.NDArray[np.bool_]
+
+
+def read_scan_tasks(plan: ReadPlan, partition: ScanTaskGroup) -> Iterator[pa.RecordBatch]:
+    """The rows of a partition, in Arrow's storage types of `plan.columns`.
+
+    Raises:
+        CorruptFileError: a data or delete file is damaged.
+        MissingFileError: a data or delete file is not there.
+        UnsupportedFeatureError: a file holds something that is not read; names it.
+    """
+    key_sets: dict[int, EqualityKeySet] = {}
+    for task in partition.tasks:
+        # Held while tasks in a row use them, also where they are too large for the cache.
+        further = () if task.change is None else task.change.equality_deletes
+        key_sets = {
+            index: key_sets.get(index)
+            or load_key_set(plan, partition.key_schema, partition.equality_deletes[index])
+            for index in (*task.equality_deletes, *further)
+        }
+        yield from _read_task(plan, partition, task, key_sets)
+
+
+@dataclass(frozen=True, slots=True)
+class _KeyProbe:
+    """A set of deleted keys and where a batch holds the columns to compare."""
+
+    keys: EqualityKeySet
+    paths: tuple[tuple[int, ...], ...]
+
+
+@dataclass(frozen=True, slots=True)
+class _Deletes:
+    """Deletes of one file."""
+
+    positions: PositionSet | None
+    probes: Sequence[_KeyProbe]
+    data_sequence_number: int
+
+    def rows(self, read: PositionedBatch) -> _Mask | None:
+        """Which rows of a batch are deleted, or None where none is."""
+        deleted: _Mask | None = None
+        if self.positions is not None:
+            deleted = self.positions.mask(read.first_position, read.num_rows)
+        for probe in self.probes:
+            columns = [column_at(read.batch, path) for path in probe.paths]
+            found = probe.keys.contains(columns, self.data_sequence_number)
+            deleted = found if deleted is None else deleted | found
+        return deleted
+
+    def add_none(self, before: _Deletes) -> bool:
+        """Whether it is certain, before any row is read, that others delete all these rows."""
+        if self.probes:
+            return False
+        if self.positions is None:
+            return True
+        known = before.positions
+        return known is not None and bool(known.contains(self.positions.positions()).all())
+
+
+def _read_task(
+    plan: ReadPlan,
+    partition: ScanTaskGroup,
+    task: FileScanTask,
+    key_sets: Mapping[int, EqualityKeySet],
+) -> Iterator[pa.RecordBatch]:
+    spec = plan.specs[task.spec_id]
+    row_filter = residual(plan.row_filter, spec, plan.table_schema, task.partition)
+    if row_filter == FALSE:
+        return
+    output = OutputColumns.of(plan, task)
+    groups = {index: partition.equality_deletes[index] for index in key_sets}
+    key_ids = {field_id for group in groups.values() for field_id in group.equality_ids}
+    read_fields = _fields_to_read(
+        output.stored_fields,
+        (plan.table_schema, field_ids(row_filter)),
+        (partition.key_schema, frozenset(key_ids)),
+    )
+    request = ReadRequest(
+        Schema(read_fields),
+        identity_constants(spec, task.partition),
+        row_filter,
+        plan.batch_size,
+    )
+
+    def deletes_of(positions: Sequence[int], keys: Sequence[int]) -> _Deletes:
+        probes = [
+            _KeyProbe(
+                key_sets[index],
+                tuple(_path(read_fields, field_id) for field_id in groups[index].equality_ids),
+            )
+            for index in keys
+        ]
+        found = load_positions(plan, partition, task, positions)
+        return _Deletes(found, probes, task.data_sequence_number)
+
+    deletes = deletes_of(task.position_deletes, task.equality_deletes)
+    changing: _Deletes | None = None
+    if task.change is not None and task.change.is_partial:
+        changing = deletes_of(task.change.position_deletes, task.change.equality_deletes)
+        if changing.add_none(deletes):
+            return
+    keep_deleted = locate(plan.columns.fields, DELETED.field_id) is not None
+    with open_data_file(
+        plan.io,
+        task.file_path,
+        task.file_format,
+        table_schema=plan.table_schema,
+        name_mapping=plan.name_mapping,
+    ) as reader:
+        for read in reader.batches(request, task.start, _length(task)):
+            changed = None if changing is None else changing.rows(read)
+            if changing is not None and (changed is None or not changed.any()):
+                continue
+            deleted = deletes.rows(read)
+            kept = None if deleted is None or keep_deleted else ~deleted
+            kept = _and(kept, changed)
+            kept = _and(kept, _selected_rows(read.batch, row_filter, read_fields))
+            if kept is not None and not kept.any():
+                continue
+            batch = output.assemble(read, deleted)
+            yield batch if kept is None or kept.all() else batch.filter(pa.array(kept))
+
+
+def _length(task: FileScanTask) -> int | None:
+    """Bytes of the task's range; the last one is open, lest a size recorded too small lose rows."""
+    is_last = task.start + task.length >= task.file_size_in_bytes
+    return None if is_last else task.length
+
+
+def _fields_to_read(
+    output_fields: Sequence[NestedField], *needed: tuple[Schema, frozenset[int]]
+) -> tuple[NestedField, ...]:
+    """Output columns first, then what only the filter or the deletes look at."""
+    fields = list(output_fields)
+    for schema, wanted in needed:
+        absent = [field_id for field_id in wanted if locate(fields, field_id) is None]
+        if absent:
+            fields.extend(schema.select(absent).fields)
+    return tuple(fields)
+
+
+def _path(fields: Sequence[NestedField], field_id: int) -> tuple[int, ...]:
+    path = locate(fields, field_id)
+    assert path is not None, f"field {field_id} is read by construction"
+    return path
+
+
+def _selected_rows(
+    batch: pa.RecordBatch, row_filter: Expr, fields: Sequence[NestedField]
+) -> _Mask | None:
+    if row_filter == TRUE:
+        return None
+    mask = filter_mask(
+        row_filter, batch, lambda field_id: column_at(batch, _path(fields, field_id))
+    )
+    selected: _Mask = mask.to_numpy(zero_copy_only=False)
+    return selected
+
+
+def _and(left: _Mask | None, right: _Mask | None) -> _Mask | None:
+    if left is None or right is None:
+        return left if right is None else right
+    return left & right

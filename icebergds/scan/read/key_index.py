@@ -1,0 +1,201 @@
+"""Finds the keys of a batch among the deleted keys: exact 64-bit keys, and keys of any columns."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from icebergds.formats.deletes.key_columns import KeyColumn, equal_rows
+from icebergds.formats.deletes.key_hash import (
+    Hashes,
+    hash_columns,
+    mix,
+    new_seed,
+    odd_multipliers,
+    unmix,
+    widen,
+)
+from icebergds.scan.read.hash_table import FREE, SLOT_BYTES, HashTable, Payload, Rows
+from icebergds.scan.read.key_merge import Keys, distinct_keys
+
+# Even spreading leaves values within some tens of slots of their homes.
+_FAR = 256
+_MOST_ROUNDS = 8
+_CHUNK = 1 << 16
+
+
+class ExactIndex:
+    """Keys that are one integer: in an array over their range where it is small, else hashed.
+
+    Args:
+        keys: distinct keys, mixed once with `multiplier`; taken over.
+        key_range: least and greatest key before mixing; None if there is none.
+        multiplier: what the keys were mixed with.
+        null_code: sequence code of the key null; None if null is no key.
+    """
+
+    __slots__ = ("_multipliers", "_no_codes", "_null_code", "_range", "_size", "_table")
+
+    def __init__(
+        self,
+        keys: Keys,
+        key_range: tuple[int, int] | None,
+        multiplier: np.uint64,
+        null_code: int | None,
+    ) -> None:
+        self._size = len(keys.hashes) + (null_code is not None)
+        self._range = key_range or (0, -1)
+        self._null_code = null_code
+        self._no_codes = None if keys.codes is None else keys.codes[:0].copy()
+        self._table: _DirectTable | HashTable
+        self._multipliers: tuple[np.uint64, ...]
+        if _DirectTable.is_small(keys, self._range):
+            self._table, self._multipliers = _DirectTable(keys, self._range, multiplier), ()
+        else:
+            self._table, self._multipliers = _spread(keys, multiplier)
+
+    def find(self, columns: Sequence[KeyColumn], length: int) -> tuple[Rows, Payload | None]:
+        """Rows whose key is in the index, in no order, and the codes of their sequence numbers."""
+        lane, valid = columns[0].lanes[0], columns[0].valid
+        rows, codes = np.empty(0, dtype=np.intp), self._no_codes
+        if lane.min() <= self._range[1] and lane.max() >= self._range[0]:
+            words = widen(lane)
+            for multiplier in self._multipliers:
+                words = mix(words, multiplier)
+            rows, codes = self._table.find(words)
+        if valid is None:
+            return rows, codes
+        real = valid[rows]
+        null_rows = np.flatnonzero(~valid)[: None if self._null_code is not None else 0]
+        if codes is not None:
+            null_codes = np.full(len(null_rows), self._null_code or 0, dtype=codes.dtype)
+            codes = np.concatenate((codes[real], null_codes))
+        return np.concatenate((rows[real], null_rows)), codes
+
+    @property
+    def nbytes(self) -> int:
+        """Memory held, in bytes."""
+        return self._table.nbytes
+
+    def __len__(self) -> int:
+        return self._size
+
+
+class HashedIndex:
+    """Keys of any columns: found by hash, then compared by value.
+
+    Different keys that share a hash are rare; all but one of them go into a further index that
+    uses another seed.
+
+    Args:
+        keys: distinct keys with their hashes; taken over.
+        seed: what they were hashed with.
+    """
+
+    __slots__ = ("_codes", "_columns", "_overflow", "_seed", "_size", "_table")
+
+    def __init__(self, keys: Keys, seed: int) -> None:
+        order = keys.hashes.argsort().astype(np.uint32)
+        hashes = keys.hashes
+        hashes.sort()
+        first = np.ones(len(hashes), dtype=np.bool_)
+        np.not_equal(hashes[1:], hashes[:-1], out=first[1:])
+        self._seed = seed
+        self._columns = keys.columns
+        self._codes = keys.codes
+        self._size = len(order)
+        self._overflow: HashedIndex | None = None
+        if not first.all():
+            rest = keys.take(order[~first].astype(np.intp))
+            order, hashes = order[first], hashes[first]
+            self._overflow = _rehashed(rest)
+            self._size = len(order) + len(self._overflow)
+        self._table = HashTable(hashes, order)
+
+    def find(self, columns: Sequence[KeyColumn], length: int) -> tuple[Rows, Payload | None]:
+        """Rows whose key is in the index, in no order, and the codes of their sequence numbers."""
+        rows, at = self._table.find(hash_columns(columns, length, self._seed))
+        assert at is not None, "the table was made with a payload"
+        same = equal_rows(columns, rows, self._columns, at.astype(np.intp))
+        rows, at = rows[same], at[same]
+        codes = None if self._codes is None else self._codes[at]
+        if self._overflow is None:
+            return rows, codes
+        more_rows, more_codes = self._overflow.find(columns, length)
+        if codes is not None and more_codes is not None:
+            codes = np.concatenate((codes, more_codes))
+        return np.concatenate((rows, more_rows)), codes
+
+    @property
+    def nbytes(self) -> int:
+        """Memory held, in bytes."""
+        own = self._table.nbytes + sum(column.nbytes for column in self._columns)
+        codes = 0 if self._codes is None else self._codes.nbytes
+        return own + codes + (0 if self._overflow is None else self._overflow.nbytes)
+
+    def __len__(self) -> int:
+        return self._size
+
+
+class _DirectTable:
+    """Codes of integers by their distance from the least one; 0 where there is none."""
+
+    __slots__ = ("_codes", "_first", "_is_uniform")
+
+    def __init__(self, keys: Keys, key_range: tuple[int, int], multiplier: np.uint64) -> None:
+        self._first = np.int64(key_range[0]).view(np.uint64)
+        self._is_uniform = keys.codes is None
+        code_type = np.dtype(np.uint8) if keys.codes is None else keys.codes.dtype
+        # The last element stands for everything outside the range.
+        self._codes = np.zeros(key_range[1] - key_range[0] + 2, dtype=code_type)
+        for start in range(0, len(keys.hashes), _CHUNK):
+            some = slice(start, start + _CHUNK)
+            offsets = unmix(keys.hashes[some], multiplier) - self._first
+            self._codes[offsets] = 1 if keys.codes is None else keys.codes[some] + 1
+
+    @classmethod
+    def is_small(cls, keys: Keys, key_range: tuple[int, int]) -> bool:
+        """Whether it takes no more memory than a hash table."""
+        code_bytes = 1 if keys.codes is None else keys.codes.itemsize
+        size = key_range[1] - key_range[0] + 2
+        return bool(keys.hashes.size) and size * code_bytes <= SLOT_BYTES * len(keys.hashes)
+
+    def find(self, words: Hashes) -> tuple[Rows, Payload | None]:
+        offsets = words - self._first
+        np.minimum(offsets, np.uint64(len(self._codes) - 1), out=offsets)
+        codes = self._codes.take(offsets.view(np.intp))
+        rows = np.flatnonzero(codes)
+        return rows, None if self._is_uniform else codes[rows] - codes.dtype.type(1)
+
+    @property
+    def nbytes(self) -> int:
+        return self._codes.nbytes
+
+
+def _spread(keys: Keys, multiplier: np.uint64) -> tuple[HashTable, tuple[np.uint64, ...]]:
+    """A hash table of the keys, and all multipliers that they are mixed with, in order.
+
+    Keys can be so regular that they pile up under one multiplier; then they are mixed once more.
+    """
+    values, codes = keys.hashes, keys.codes
+    multipliers = [multiplier]
+    while True:
+        if not values.size or values[-1] != FREE:
+            table = HashTable(values, codes)
+            if table.displacement <= _FAR or len(multipliers) >= _MOST_ROUNDS:
+                return table, tuple(multipliers)
+            del table
+        multipliers.append(odd_multipliers(new_seed(), 0, 1)[0])
+        values = mix(values, multipliers[-1])
+        if codes is None:
+            values.sort()
+        else:
+            order = values.argsort()
+            values, codes = values[order], codes[order]
+
+
+def _rehashed(keys: Keys) -> HashedIndex:
+    seed = new_seed()
+    hashes = hash_columns(keys.columns, len(keys.hashes), seed)
+    return HashedIndex(distinct_keys(Keys(hashes, keys.columns, keys.codes, keys.numbers)), seed)

@@ -1,0 +1,1 @@
+"""How schemas change: promotions, unions by name, fresh ids."""

@@ -1,0 +1,188 @@
+"""Evolves a schema to take in the columns of another one (spec: Schema Evolution)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+from itertools import count
+
+from icebergds.errors import InvalidDataError
+from icebergds.spec.evolution.fresh_ids import with_fresh_ids_inside
+from icebergds.spec.evolution.promotion import can_promote
+from icebergds.spec.schema import Schema
+from icebergds.spec.types import (
+    UNKNOWN,
+    IcebergType,
+    ListType,
+    MapType,
+    NestedField,
+    StructType,
+    is_scalar,
+)
+
+
+def merge_schema(
+    schema: Schema, incoming: Schema, last_column_id: int, *, case_sensitive: bool = True
+) -> tuple[Schema, int]:
+    """A table's schema that also holds what data of another schema brings.
+
+    Columns are matched by name at every level. Those that the table lacks are added behind the
+    others of their struct, as optional ones; types grow where the incoming one is wider. Nothing
+    is narrowed, removed, renamed, reordered or made optional, and the incoming ids, docs of known
+    columns and defaults play no part.
+
+    Args:
+        last_column_id: the greatest id that the table has ever given to a column.
+        case_sensitive: whether names that differ in case are different columns.
+
+    Returns:
+        The schema, the very same object where nothing was to be done, and the last column id.
+
+    Raises:
+        InvalidDataError: a type fits neither way, a map's key would change, or a name has two
+            meanings.
+    """
+    merging = _Merging(count(last_column_id + 1), case_sensitive)
+    fields = merging.struct(schema.fields, incoming.fields, ())
+    if fields == schema.fields:
+        return schema, last_column_id
+    merged = replace(schema, fields=fields)
+    return merged, max(last_column_id, merged.highest_field_id)
+
+
+class _Merging:
+    """One merge: where fresh ids come from, and how names are compared."""
+
+    def __init__(self, ids: Iterator[int], case_sensitive: bool) -> None:
+        self._ids = ids
+        self._case_sensitive = case_sensitive
+
+    def struct(
+        self,
+        fields: tuple[NestedField, ...],
+        incoming: tuple[NestedField, ...],
+        path: tuple[str, ...],
+    ) -> tuple[NestedField, ...]:
+        """The fields of a struct, grown and followed by new ones; `path` leads to the struct."""
+        partners = self._partners(fields, incoming, path)
+        grown = [
+            self._grown(field, partners[field.name], path) if field.name in partners else field
+            for field in fields
+        ]
+        known = {id(partner) for partner in partners.values()}
+        added = [self._new(field) for field in incoming if id(field) not in known]
+        return (*grown, *added)
+
+    def _partners(
+        self,
+        fields: tuple[NestedField, ...],
+        incoming: tuple[NestedField, ...],
+        path: tuple[str, ...],
+    ) -> dict[str, NestedField]:
+        """The incoming field for each known name that has one."""
+        exact = {field.name for field in fields}
+        by_key: dict[str, list[str]] = {}
+        for field in fields:
+            by_key.setdefault(self._key(field.name), []).append(field.name)
+        partners: dict[str, NestedField] = {}
+        seen: set[str] = set()
+        for field in incoming:
+            key = self._key(field.name)
+            if key in seen:
+                raise InvalidDataError(
+                    f"the data has more than one column {_dotted(path, field.name)!r}"
+                    f"{self._case_note()}"
+                )
+            seen.add(key)
+            names = [field.name] if field.name in exact else by_key.get(key, [])
+            if len(names) > 1:
+                raise InvalidDataError(
+                    f"column {_dotted(path, field.name)!r} of the data may be any of {names}, "
+                    "which differ in case only; name it as the table does"
+                )
+            if names:
+                partners[names[0]] = field
+        return partners
+
+    def _grown(
+        self, field: NestedField, incoming: NestedField, path: tuple[str, ...]
+    ) -> NestedField:
+        where = (*path, field.name)
+        grown = self._type(field.field_type, incoming.field_type, where)
+        return field if grown == field.field_type else replace(field, field_type=grown)
+
+    def _type(
+        self, known: IcebergType, incoming: IcebergType, path: tuple[str, ...]
+    ) -> IcebergType:
+        match known, incoming:
+            case StructType(), StructType():
+                return replace(known, fields=self.struct(known.fields, incoming.fields, path))
+            case ListType(), ListType():
+                element = self._type(known.element_type, incoming.element_type, (*path, "element"))
+                return replace(known, element_type=element)
+            case MapType(), MapType():
+                key = self._type(known.key_type, incoming.key_type, (*path, "key"))
+                if key != known.key_type:
+                    raise InvalidDataError(
+                        f"column {'.'.join(path)!r}: the key of a map cannot change from "
+                        f"{known.key_type} to {incoming.key_type}; cast the data"
+                    )
+                value = self._type(known.value_type, incoming.value_type, (*path, "value"))
+                return replace(known, value_type=value)
+            case _ if incoming == UNKNOWN:
+                # Data of nulls only fits every type.
+                return known
+            case _ if known == UNKNOWN:
+                return self._new_type(incoming)
+            case _ if is_scalar(known) and is_scalar(incoming):
+                # The promotions of version 3 change values (a date becomes a time): not silently.
+                if can_promote(incoming, known, 2):
+                    return known
+                if can_promote(known, incoming, 2):
+                    return incoming
+        raise InvalidDataError(
+            f"column {'.'.join(path)!r} is {known} in the table and {incoming} in the data, and "
+            "neither can be promoted to the other; cast the data"
+        )
+
+    def _new(self, field: NestedField) -> NestedField:
+        return NestedField(
+            next(self._ids), field.name, self._new_type(field.field_type), doc=field.doc
+        )
+
+    def _new_type(self, field_type: IcebergType) -> IcebergType:
+        return with_fresh_ids_inside(all_optional(field_type), self._ids)
+
+    def _key(self, name: str) -> str:
+        return name if self._case_sensitive else name.lower()
+
+    def _case_note(self) -> str:
+        return "" if self._case_sensitive else ", case apart"
+
+
+def all_optional(field_type: IcebergType) -> IcebergType:
+    """A type whose fields may all be null, but for those inside the keys of maps."""
+    match field_type:
+        case StructType(fields=fields):
+            return StructType(
+                tuple(
+                    NestedField(f.field_id, f.name, all_optional(f.field_type), doc=f.doc)
+                    for f in fields
+                )
+            )
+        case ListType():
+            return ListType(field_type.element_id, all_optional(field_type.element_type))
+        case MapType():
+            # A key's struct is identity: what it requires stays required.
+            return MapType(
+                field_type.key_id,
+                field_type.key_type,
+                field_type.value_id,
+                all_optional(field_type.value_type),
+            )
+        case _:
+            return field_type
+
+
+def _dotted(path: tuple[str, ...], name: str) -> str:
+    return ".".join((*path, name))

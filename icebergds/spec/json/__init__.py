@@ -1,0 +1,1 @@
+"""The JSON of metadata (spec: Appendix C)."""

@@ -1,0 +1,380 @@
+"""Table metadata to and from JSON (spec: Table Metadata, Appendix C, Appendix E).
+
+What older format versions leave out gets its default here, so that nobody else needs to know.
+"""
+
+from __future__ import annotations
+
+import json
+import zlib
+from collections.abc import Callable, Iterable, Mapping
+from typing import Any, TypeVar
+
+from icebergds.errors import FormatError, InvalidMetadataError, UnsupportedFeatureError
+from icebergds.spec.encryption import encrypted_key_from_json, encrypted_key_to_json
+from icebergds.spec.json.fields import (
+    optional,
+    required,
+    string_map,
+    typed,
+    unknown_members,
+    without_nulls,
+)
+from icebergds.spec.json.partition import (
+    partition_fields_from_json,
+    partition_fields_to_json,
+    partition_spec_from_json,
+    partition_spec_to_json,
+)
+from icebergds.spec.json.schema import schema_from_json, schema_to_json
+from icebergds.spec.json.snapshot import (
+    metadata_log_entry_from_json,
+    metadata_log_entry_to_json,
+    ref_from_json,
+    ref_to_json,
+    snapshot_from_json,
+    snapshot_log_entry_from_json,
+    snapshot_log_entry_to_json,
+    snapshot_to_json,
+)
+from icebergds.spec.json.sort import sort_order_from_json, sort_order_to_json
+from icebergds.spec.json.statistics import (
+    partition_statistics_file_from_json,
+    partition_statistics_file_to_json,
+    statistics_file_from_json,
+    statistics_file_to_json,
+)
+from icebergds.spec.metadata import TableMetadata
+from icebergds.spec.partition import PartitionSpec
+from icebergds.spec.schema import Schema
+from icebergds.spec.snapshot import MAIN_BRANCH, RefType, Snapshot, SnapshotRef
+from icebergds.spec.sort import SortOrder
+
+MAX_FORMAT_VERSION = 3
+
+T = TypeVar("T")
+
+
+def parse_metadata(data: bytes, source: str) -> TableMetadata:
+    """Table metadata from the bytes of its file, plain or compressed with gzip.
+
+    `source` names the file in errors. Raises InvalidMetadataError where the bytes are no valid
+    metadata, UnsupportedFeatureError for format versions above 3, types that they do not define,
+    and other compressions.
+    """
+    return metadata_from_json(_document(data, source), source)
+
+
+def parse_identity(data: bytes, source: str) -> tuple[str | None, int | None]:
+    """The table's UUID and the time of its last update, from the bytes of a metadata file.
+
+    They tell whether two files of one name hold the same state of the same table, for a fraction of
+    what it costs to parse all of it. Raises InvalidMetadataError where the bytes are no JSON
+    object, or one of the two is of another type.
+    """
+    obj = _document(data, source)
+    try:
+        obj = typed(obj, dict, "the document")
+        return optional(obj, "table-uuid", str, _TOP), optional(obj, "last-updated-ms", int, _TOP)
+    except FormatError as error:
+        raise type(error)(f"table metadata {source}: {error}") from error
+
+
+def metadata_from_json(obj: Any, source: str) -> TableMetadata:
+    """Table metadata from its decoded JSON object, which must not be changed afterwards.
+
+    Raises as `parse_metadata` does.
+    """
+    try:
+        metadata = _metadata_from_json(typed(obj, dict, "the document"))
+        _check_references(metadata)
+    except FormatError as error:
+        raise type(error)(f"table metadata {source}: {error}") from error
+    return metadata
+
+
+def serialise_metadata(metadata: TableMetadata, compress: bool = False) -> bytes:
+    """The bytes of a metadata file, compressed with gzip where asked."""
+    data = json.dumps(
+        metadata_to_json(metadata), ensure_ascii=False, separators=(",", ":")
+    ).encode()
+    if not compress:
+        return data
+    compressor = zlib.compressobj(wbits=_GZIP)
+    return compressor.compress(data) + compressor.flush()
+
+
+def metadata_to_json(metadata: TableMetadata) -> dict[str, Any]:
+    """The JSON object of table metadata, as its format version asks for it."""
+    version = metadata.format_version
+    current = metadata.current_snapshot_id
+    obj = {
+        "format-version": version,
+        "table-uuid": metadata.table_uuid,
+        "location": metadata.location,
+        # Version 2, Writing v1 metadata: sequence numbers should not be written.
+        "last-sequence-number": metadata.last_sequence_number or (None if version == 1 else 0),
+        "last-updated-ms": metadata.last_updated_ms,
+        "last-column-id": metadata.last_column_id,
+        "schema": schema_to_json(metadata.schema()) if version == 1 else None,
+        "current-schema-id": metadata.current_schema_id,
+        "schemas": [schema_to_json(schema) for schema in metadata.schemas],
+        "partition-spec": (
+            partition_fields_to_json(metadata.spec().fields) if version == 1 else None
+        ),
+        "default-spec-id": metadata.default_spec_id,
+        "partition-specs": [partition_spec_to_json(spec) for spec in metadata.partition_specs],
+        "last-partition-id": metadata.last_partition_id,
+        "default-sort-order-id": metadata.default_sort_order_id,
+        "sort-orders": [sort_order_to_json(order) for order in metadata.sort_orders],
+        "properties": dict(metadata.properties),
+        # Appendix F: older readers of versions 1 and 2 want -1 for "no current snapshot".
+        "current-snapshot-id": -1 if current is None and version < 3 else current,
+        "next-row-id": metadata.next_row_id if version >= 3 else None,
+        "encryption-keys": [encrypted_key_to_json(k) for k in metadata.encryption_keys] or None,
+        "refs": {name: ref_to_json(ref) for name, ref in metadata.refs.items()},
+        "snapshots": [snapshot_to_json(snapshot, version) for snapshot in metadata.snapshots],
+        "statistics": [statistics_file_to_json(file) for file in metadata.statistics],
+        "partition-statistics": [
+            partition_statistics_file_to_json(file) for file in metadata.partition_statistics
+        ],
+        "snapshot-log": [snapshot_log_entry_to_json(entry) for entry in metadata.snapshot_log],
+        "metadata-log": [metadata_log_entry_to_json(entry) for entry in metadata.metadata_log],
+    }
+    return {**without_nulls(obj), **metadata.unknown}
+
+
+_GZIP = 31
+"""zlib's window size that stands for the gzip container."""
+
+_MEMBERS = frozenset(
+    {
+        "format-version",
+        "table-uuid",
+        "location",
+        "last-sequence-number",
+        "last-updated-ms",
+        "last-column-id",
+        "schema",
+        "schemas",
+        "current-schema-id",
+        "partition-spec",
+        "partition-specs",
+        "default-spec-id",
+        "last-partition-id",
+        "properties",
+        "current-snapshot-id",
+        "snapshots",
+        "snapshot-log",
+        "metadata-log",
+        "sort-orders",
+        "default-sort-order-id",
+        "refs",
+        "statistics",
+        "partition-statistics",
+        "next-row-id",
+        "encryption-keys",
+    }
+)
+
+
+def _document(data: bytes, source: str) -> Any:
+    try:
+        return json.loads(_decompressed(data, source))
+    except (zlib.error, ValueError, RecursionError) as error:
+        raise InvalidMetadataError(
+            f"table metadata {source} is damaged: {error}; expected a JSON object, plain or gzip"
+        ) from error
+
+
+def _decompressed(data: bytes, source: str) -> bytes:
+    if data.startswith(b"\x1f\x8b"):
+        return zlib.decompress(data, wbits=_GZIP)
+    if data.startswith(b"\x28\xb5\x2f\xfd"):
+        raise UnsupportedFeatureError(
+            f"table metadata {source} is compressed with zstd; the specification knows gzip only"
+        )
+    return data
+
+
+def _metadata_from_json(obj: dict[str, Any]) -> TableMetadata:
+    version = _format_version(obj)
+    schemas, current_schema_id = _schemas(obj, version)
+    specs, default_spec_id = _partition_specs(obj, version)
+    sort_orders, default_sort_order_id = _sort_orders(obj, version)
+    snapshots = _each(obj, "snapshots", snapshot_from_json)
+    current_snapshot_id = _current_snapshot_id(obj)
+    return TableMetadata(
+        format_version=version,
+        table_uuid=_since_v2(obj, "table-uuid", str, version),
+        location=required(obj, "location", str, _TOP),
+        last_sequence_number=_since_v2(obj, "last-sequence-number", int, version) or 0,
+        last_updated_ms=required(obj, "last-updated-ms", int, _TOP),
+        last_column_id=required(obj, "last-column-id", int, _TOP),
+        schemas=schemas,
+        current_schema_id=current_schema_id,
+        partition_specs=specs,
+        default_spec_id=default_spec_id,
+        last_partition_id=_last_partition_id(obj, version, specs),
+        sort_orders=sort_orders,
+        default_sort_order_id=default_sort_order_id,
+        properties=string_map(obj, "properties", _TOP),
+        current_snapshot_id=current_snapshot_id,
+        snapshots=snapshots,
+        snapshot_log=_each(obj, "snapshot-log", snapshot_log_entry_from_json),
+        metadata_log=_each(obj, "metadata-log", metadata_log_entry_from_json),
+        refs=_refs(obj, current_snapshot_id),
+        statistics=_each(obj, "statistics", statistics_file_from_json),
+        partition_statistics=_each(
+            obj, "partition-statistics", partition_statistics_file_from_json
+        ),
+        next_row_id=_next_row_id(obj, version, snapshots),
+        encryption_keys=_each(obj, "encryption-keys", encrypted_key_from_json),
+        unknown=unknown_members(obj, _MEMBERS),
+    )
+
+
+_TOP = "the document"
+
+
+def _format_version(obj: Mapping[str, Any]) -> int:
+    version = required(obj, "format-version", int, _TOP)
+    if version > MAX_FORMAT_VERSION:
+        raise UnsupportedFeatureError(
+            f"format version {version} is above {MAX_FORMAT_VERSION}, the highest one supported"
+        )
+    if version < 1:
+        raise InvalidMetadataError(f"'format-version' is {version}, expected 1 to 3")
+    return version
+
+
+def _since_v2(obj: Mapping[str, Any], name: str, kind: type[T], version: int) -> T | None:
+    """A member that version 2 made a required one."""
+    if version == 1:
+        return optional(obj, name, kind, _TOP)
+    return required(obj, name, kind, f"{_TOP} of format version {version}")
+
+
+def _each(
+    obj: Mapping[str, Any], name: str, parse: Callable[[Mapping[str, Any]], T]
+) -> tuple[T, ...]:
+    members = optional(obj, name, list, _TOP) or ()
+    return tuple(parse(typed(member, dict, f"an entry of '{name}'")) for member in members)
+
+
+def _schemas(obj: Mapping[str, Any], version: int) -> tuple[tuple[Schema, ...], int]:
+    """All schemas, and the id of the current one."""
+    _since_v2(obj, "schemas", list, version)
+    schemas = _each(obj, "schemas", schema_from_json)
+    current_id = _since_v2(obj, "current-schema-id", int, version)
+    if current_id is None:
+        # Version 1: `schema` is the required member, a list of them and its current id are not.
+        current = schema_from_json(required(obj, "schema", dict, _TOP))
+        current_id = current.schema_id
+        if not any(schema.schema_id == current_id for schema in schemas):
+            schemas = (*schemas, current)
+    return schemas, current_id
+
+
+def _partition_specs(obj: Mapping[str, Any], version: int) -> tuple[tuple[PartitionSpec, ...], int]:
+    """All partition specs, and the id of the default one."""
+    _since_v2(obj, "partition-specs", list, version)
+    specs = _each(obj, "partition-specs", partition_spec_from_json)
+    default_id = _since_v2(obj, "default-spec-id", int, version)
+    if default_id is None:
+        # Version 1: `partition-spec`, fields only, is the required member.
+        fields = partition_fields_from_json(
+            required(obj, "partition-spec", list, _TOP), "'partition-spec'"
+        )
+        same = (spec.spec_id for spec in specs if spec.fields == fields)
+        default_id = next(same, max((spec.spec_id + 1 for spec in specs), default=0))
+        if not any(spec.spec_id == default_id for spec in specs):
+            specs = (*specs, PartitionSpec(default_id, fields))
+    return specs, default_id
+
+
+def _last_partition_id(
+    obj: Mapping[str, Any], version: int, specs: tuple[PartitionSpec, ...]
+) -> int:
+    last_id = _since_v2(obj, "last-partition-id", int, version)
+    if last_id is not None:
+        return last_id
+    return max((spec.last_field_id for spec in specs), default=PartitionSpec().last_field_id)
+
+
+def _sort_orders(obj: Mapping[str, Any], version: int) -> tuple[tuple[SortOrder, ...], int]:
+    """All sort orders, and the id of the default one."""
+    _since_v2(obj, "sort-orders", list, version)
+    sort_orders = _each(obj, "sort-orders", sort_order_from_json)
+    default_id = _since_v2(obj, "default-sort-order-id", int, version) or 0
+    return sort_orders or (SortOrder(),), default_id
+
+
+def _current_snapshot_id(obj: Mapping[str, Any]) -> int | None:
+    current = optional(obj, "current-snapshot-id", int, _TOP)
+    # Appendix F: -1 stands for none.
+    return None if current == -1 else current
+
+
+def _refs(obj: Mapping[str, Any], current_snapshot_id: int | None) -> dict[str, SnapshotRef]:
+    members: dict[str, Any] = optional(obj, "refs", dict, _TOP) or {}
+    refs = {name: ref_from_json(typed(ref, dict, "'refs'"), name) for name, ref in members.items()}
+    if current_snapshot_id is not None and MAIN_BRANCH not in refs:
+        # Table Metadata Fields: there is always a main branch, even if it is not written.
+        refs[MAIN_BRANCH] = SnapshotRef(current_snapshot_id, RefType.BRANCH)
+    return refs
+
+
+def _next_row_id(obj: Mapping[str, Any], version: int, snapshots: Iterable[Snapshot]) -> int:
+    if version < 3:
+        return 0
+    next_row_id = optional(obj, "next-row-id", int, _TOP)
+    if next_row_id is not None:
+        return next_row_id
+    # Writers of drafts of version 3 left it out: higher than any id that was given, or 0.
+    return max(((s.first_row_id or 0) + (s.added_rows or 0) for s in snapshots), default=0)
+
+
+def _check_references(metadata: TableMetadata) -> None:
+    """Ids are unique, and what refers to something finds it."""
+    _check_unique("schemas", (schema.schema_id for schema in metadata.schemas))
+    _check_unique("partition-specs", (spec.spec_id for spec in metadata.partition_specs))
+    _check_unique("sort-orders", (order.order_id for order in metadata.sort_orders))
+    _check_unique("snapshots", (snapshot.snapshot_id for snapshot in metadata.snapshots))
+    _check_listed("current-schema-id", metadata.current_schema_id, metadata.schemas_by_id)
+    _check_listed("default-spec-id", metadata.default_spec_id, metadata.specs_by_id)
+    if metadata.default_sort_order_id != 0:
+        orders = {order.order_id for order in metadata.sort_orders}
+        _check_listed("default-sort-order-id", metadata.default_sort_order_id, orders)
+    if metadata.current_snapshot_id is not None:
+        _check_listed("current-snapshot-id", metadata.current_snapshot_id, metadata.snapshots_by_id)
+    for name, ref in metadata.refs.items():
+        _check_listed(f"snapshot of ref {name!r}", ref.snapshot_id, metadata.snapshots_by_id)
+    main = metadata.refs.get(MAIN_BRANCH)
+    if main is not None and main.snapshot_id != metadata.current_snapshot_id:
+        raise InvalidMetadataError(
+            f"'current-snapshot-id' is {metadata.current_snapshot_id} but the main branch refers "
+            f"to snapshot {main.snapshot_id}; they must agree"
+        )
+    newest = max((s.sequence_number for s in metadata.snapshots), default=0)
+    if metadata.format_version > 1 and newest > metadata.last_sequence_number:
+        raise InvalidMetadataError(
+            f"a snapshot has sequence number {newest}, above 'last-sequence-number' "
+            f"{metadata.last_sequence_number}"
+        )
+
+
+def _check_unique(name: str, ids: Iterable[int]) -> None:
+    seen: set[int] = set()
+    for number in ids:
+        if number in seen:
+            raise InvalidMetadataError(f"'{name}' has more than one entry with id {number}")
+        seen.add(number)
+
+
+def _check_listed(name: str, number: int, listed: Iterable[int]) -> None:
+    ids = set(listed)
+    if number not in ids:
+        raise InvalidMetadataError(
+            f"{name} is {number}, which is not listed; there are {sorted(ids)[:10] or 'none'}"
+        )

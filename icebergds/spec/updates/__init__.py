@@ -1,0 +1,1 @@
+"""Changes of table metadata: updates, requirements, and their application."""

@@ -1,0 +1,206 @@
+"""Partition specs of table metadata: added, made the default, forgotten (spec: Partitioning)."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from itertools import count
+
+from icebergds.errors import InvalidMetadataError
+from icebergds.spec.metadata import TableMetadata
+from icebergds.spec.partition import FIRST_PARTITION_FIELD_ID, PartitionField, PartitionSpec
+from icebergds.spec.schema import Schema
+from icebergds.spec.transforms import IdentityTransform, UnknownTransform, VoidTransform
+from icebergds.spec.updates.transform_rules import check_source_columns
+
+NO_FIELD_ID = 0
+"""The id of a partition field that gets its id when its spec is added to a table."""
+
+
+def add_partition_spec(metadata: TableMetadata, spec: PartitionSpec) -> tuple[TableMetadata, int]:
+    """The table with a partition spec, and the id that the spec has there.
+
+    Fields of id `NO_FIELD_ID` get the id of the same field in another spec, or else a new one.
+    Raises InvalidMetadataError where the current schema or the format version does not admit it.
+    """
+    same = next((known for known in metadata.partition_specs if _same(known, spec)), None)
+    if same is not None:
+        return metadata, same.spec_id
+    schema = metadata.schema()
+    known_fields = [field for known in metadata.partition_specs for field in known.fields]
+    _check_fields(spec, schema, {_meaning(field) for field in known_fields})
+    with_ids = replace(spec, fields=_with_ids(spec.fields, metadata, known_fields))
+    if metadata.format_version == 1:
+        _check_v1(with_ids, metadata)
+    else:
+        _check_ids(with_ids, known_fields)
+    spec_id = max((known.spec_id for known in metadata.partition_specs), default=-1) + 1
+    changed = replace(
+        metadata,
+        partition_specs=(*metadata.partition_specs, replace(with_ids, spec_id=spec_id)),
+        last_partition_id=max(metadata.last_partition_id, with_ids.last_field_id),
+    )
+    return changed, spec_id
+
+
+def set_default_spec(metadata: TableMetadata, spec_id: int) -> TableMetadata:
+    """The table with another default spec.
+
+    Raises InvalidMetadataError where there is no such spec.
+    """
+    if spec_id == metadata.default_spec_id:
+        return metadata
+    if spec_id not in metadata.specs_by_id:
+        raise InvalidMetadataError(
+            f"partition spec {spec_id} cannot be the default: the table has only "
+            f"{sorted(metadata.specs_by_id)}"
+        )
+    return replace(metadata, default_spec_id=spec_id)
+
+
+def remove_partition_specs(metadata: TableMetadata, spec_ids: tuple[int, ...]) -> TableMetadata:
+    """The table without some specs; those that it does not have are no error.
+
+    Raises InvalidMetadataError where one is the default spec.
+    """
+    removed = set(spec_ids) & metadata.specs_by_id.keys()
+    if not removed:
+        return metadata
+    if metadata.default_spec_id in removed:
+        raise InvalidMetadataError(
+            f"partition spec {metadata.default_spec_id} is the default one and cannot be removed"
+        )
+    kept = tuple(spec for spec in metadata.partition_specs if spec.spec_id not in removed)
+    return replace(metadata, partition_specs=kept)
+
+
+def check_spec_sources(spec: PartitionSpec, schema: Schema) -> None:
+    """Raises InvalidMetadataError where a spec cannot be used to write by a schema."""
+    for field in spec.fields:
+        # Partition Evolution: a dropped field stays as void; its column may be gone.
+        if not isinstance(field.transform, VoidTransform):
+            what = f"partition field {field.name!r}"
+            check_source_columns(field.source_ids, field.transform, schema, what)
+
+
+def _meaning(field: PartitionField) -> tuple[tuple[int, ...], str, str]:
+    return field.source_ids, str(field.transform), field.name
+
+
+def _same(one: PartitionSpec, other: PartitionSpec) -> bool:
+    return [_meaning(field) for field in one.fields] == [_meaning(field) for field in other.fields]
+
+
+def _check_fields(
+    spec: PartitionSpec, schema: Schema, known: set[tuple[tuple[int, ...], str, str]]
+) -> None:
+    check_spec_sources(spec, schema)
+    names: set[str] = set()
+    values: set[tuple[tuple[int, ...], str]] = set()
+    for field in spec.fields:
+        if not field.name:
+            raise InvalidMetadataError("a partition field has an empty name")
+        if field.name in names:
+            raise InvalidMetadataError(f"more than one partition field is named {field.name!r}")
+        names.add(field.name)
+        value = (field.source_ids, str(field.transform))
+        if value in values and not isinstance(field.transform, VoidTransform):
+            raise InvalidMetadataError(
+                f"partition field {field.name!r} repeats another one: {field.transform} of column "
+                f"{schema.find_name(field.source_id)!r}"
+            )
+        values.add(value)
+        if _meaning(field) not in known:
+            _check_new_field(field, schema)
+
+
+def _check_new_field(field: PartitionField, schema: Schema) -> None:
+    if isinstance(field.transform, UnknownTransform):
+        raise InvalidMetadataError(
+            f"partition field {field.name!r}: transform {field.transform} is not known; nothing "
+            "could be written with it"
+        )
+    column_id = schema.find_id(field.name)
+    may_share = isinstance(field.transform, IdentityTransform | VoidTransform)
+    if column_id is not None and not (may_share and column_id == field.source_id):
+        raise InvalidMetadataError(
+            f"partition field {field.name!r} has the name of a column; only an identity field of "
+            "that very column may have it"
+        )
+
+
+def _with_ids(
+    fields: tuple[PartitionField, ...],
+    metadata: TableMetadata,
+    known_fields: list[PartitionField],
+) -> tuple[PartitionField, ...]:
+    if metadata.format_version == 1:
+        # Partition Evolution: version 1 does not store ids; they are counted in each spec.
+        return tuple(
+            replace(field, field_id=FIRST_PARTITION_FIELD_ID + position)
+            if field.field_id == NO_FIELD_ID
+            else field
+            for position, field in enumerate(fields)
+        )
+    known_ids = {_meaning(field): field.field_id for field in known_fields}
+    taken = {field.field_id for field in fields}
+    new_ids = count(max(metadata.last_partition_id, FIRST_PARTITION_FIELD_ID - 1, *taken) + 1)
+    with_ids: list[PartitionField] = []
+    for field in fields:
+        if field.field_id == NO_FIELD_ID:
+            known_id = known_ids.get(_meaning(field), NO_FIELD_ID)
+            # Upgraded from version 1, specs may give one id to several fields.
+            field_id = next(new_ids) if known_id in taken | {NO_FIELD_ID} else known_id
+            taken.add(field_id)
+            field = replace(field, field_id=field_id)
+        with_ids.append(field)
+    return tuple(with_ids)
+
+
+def _check_v1(spec: PartitionSpec, metadata: TableMetadata) -> None:
+    """Partition Evolution: what keeps counted ids right in version 1."""
+    for position, field in enumerate(spec.fields):
+        if field.field_id != FIRST_PARTITION_FIELD_ID + position:
+            raise InvalidMetadataError(
+                f"partition field {field.name!r} has id {field.field_id}, expected "
+                f"{FIRST_PARTITION_FIELD_ID + position}: format version 1 counts them from "
+                f"{FIRST_PARTITION_FIELD_ID}"
+            )
+    default = metadata.specs_by_id.get(metadata.default_spec_id, PartitionSpec())
+    if len(spec.fields) < len(default.fields):
+        raise InvalidMetadataError(
+            "format version 1 cannot drop partition fields; replace their transforms by void, or "
+            "upgrade the table to version 2"
+        )
+    for field, before in zip(spec.fields, default.fields, strict=False):
+        if not _may_share_id(field, before):
+            raise InvalidMetadataError(
+                f"partition field {field.name!r} stands where {before.name!r} was: format version "
+                "1 cannot drop or reorder partition fields, only replace their transforms by void"
+            )
+
+
+def _check_ids(spec: PartitionSpec, known_fields: list[PartitionField]) -> None:
+    """Partition Evolution: one id means the same partition value in all specs."""
+    seen: set[int] = set()
+    for field in spec.fields:
+        if field.field_id in seen or field.field_id < 1:
+            raise InvalidMetadataError(
+                f"partition field {field.name!r} has id {field.field_id}; ids must be positive and "
+                "unique"
+            )
+        seen.add(field.field_id)
+        others = [known for known in known_fields if known.field_id == field.field_id]
+        if others and not any(_may_share_id(field, other) for other in others):
+            raise InvalidMetadataError(
+                f"partition field {field.name!r} has id {field.field_id}, which is that of "
+                f"{others[0].name!r} ({others[0].transform} of column {others[0].source_id})"
+            )
+
+
+def _may_share_id(field: PartitionField, other: PartitionField) -> bool:
+    if field.source_ids != other.source_ids:
+        return False
+    transforms = (field.transform, other.transform)
+    return str(field.transform) == str(other.transform) or any(
+        isinstance(transform, VoidTransform) for transform in transforms
+    )

@@ -1,0 +1,143 @@
+"""The updates that make a table out of nothing."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+from itertools import count
+from uuid import uuid4
+
+from icebergds.errors import InvalidMetadataError, InvalidOptionError
+from icebergds.spec.evolution.fresh_ids import with_fresh_ids
+from icebergds.spec.partition import FIRST_PARTITION_FIELD_ID, PartitionSpec
+from icebergds.spec.schema import Schema
+from icebergds.spec.sort import SortOrder
+from icebergds.spec.table_properties import (
+    FORMAT_VERSION,
+    FORMAT_VERSION_DEFAULT,
+    PARQUET_COMPRESSION,
+    PARQUET_COMPRESSION_DEFAULT,
+    int_property,
+)
+from icebergds.spec.types import walk
+from icebergds.spec.updates.table_updates import (
+    LAST_ADDED,
+    AddPartitionSpec,
+    AddSchema,
+    AddSortOrder,
+    AssignUuid,
+    SetCurrentSchema,
+    SetDefaultSortOrder,
+    SetDefaultSpec,
+    SetLocation,
+    SetProperties,
+    TableUpdate,
+    UpgradeFormatVersion,
+)
+
+UNPARTITIONED = PartitionSpec()
+UNSORTED = SortOrder()
+NO_PROPERTIES: Mapping[str, str] = {}
+
+
+def new_table_updates(
+    schema: Schema,
+    *,
+    location: str,
+    spec: PartitionSpec = UNPARTITIONED,
+    sort_order: SortOrder = UNSORTED,
+    properties: Mapping[str, str] = NO_PROPERTIES,
+    format_version: int | None = None,
+    table_uuid: str | None = None,
+) -> list[TableUpdate]:
+    """What `apply_updates` needs to make a new table.
+
+    Columns and partition fields get fresh ids, counted from 1 and from 1000.
+
+    Args:
+        location: the table's directory, a URI or absolute path; a slash at its end goes.
+        spec: by the column ids of `schema`; its own ids do not matter.
+        sort_order: by the column ids of `schema`.
+        properties: may say `format-version`, which is then not stored as a property.
+        format_version: 1 to 3; the property's if None, or else 2.
+        table_uuid: a random one if None.
+
+    Raises:
+        InvalidMetadataError: the schema uses an id twice, or the spec or the sort order names a
+            column that the schema does not have.
+        InvalidOptionError: `format_version` and the property disagree.
+    """
+    version = _format_version(properties, format_version)
+    fresh_schema, fresh_ids = _fresh_schema(schema)
+    return [
+        AssignUuid(table_uuid or str(uuid4())),
+        UpgradeFormatVersion(version),
+        AddSchema(fresh_schema),
+        SetCurrentSchema(LAST_ADDED),
+        AddPartitionSpec(_moved_spec(spec, fresh_ids)),
+        SetDefaultSpec(LAST_ADDED),
+        AddSortOrder(_moved_sort_order(sort_order, fresh_ids)),
+        SetDefaultSortOrder(LAST_ADDED),
+        SetLocation(location.rstrip("/") or location),
+        SetProperties(_initial_properties(properties)),
+    ]
+
+
+def _format_version(properties: Mapping[str, str], asked: int | None) -> int:
+    default = FORMAT_VERSION_DEFAULT if asked is None else asked
+    version = int_property(properties, FORMAT_VERSION, default)
+    if asked not in (None, version):
+        raise InvalidOptionError(
+            f"format version {asked} was asked for, but property {FORMAT_VERSION} is {version}; "
+            "give one of them"
+        )
+    return version
+
+
+def _fresh_schema(schema: Schema) -> tuple[Schema, dict[int, int]]:
+    """The schema with fresh ids, and the fresh id of each old one."""
+    fields = with_fresh_ids(schema.fields, count(1))
+    fresh_ids: dict[int, int] = {}
+    for old, fresh in zip(walk(schema.fields), walk(fields), strict=True):
+        if old.field_id in fresh_ids:
+            raise InvalidMetadataError(
+                f"the schema of the new table gives id {old.field_id} to more than one field, "
+                f"{old.name!r} among them; ids must be unique"
+            )
+        fresh_ids[old.field_id] = fresh.field_id
+    identifiers = _moved(schema.identifier_field_ids, fresh_ids, "its identifier")
+    return replace(schema, fields=fields, schema_id=0, identifier_field_ids=identifiers), fresh_ids
+
+
+def _moved_spec(spec: PartitionSpec, fresh_ids: Mapping[int, int]) -> PartitionSpec:
+    fields = tuple(
+        replace(
+            field,
+            source_ids=_moved(field.source_ids, fresh_ids, f"partition field {field.name!r}"),
+            field_id=FIRST_PARTITION_FIELD_ID + position,
+        )
+        for position, field in enumerate(spec.fields)
+    )
+    return replace(spec, spec_id=0, fields=fields)
+
+
+def _moved_sort_order(sort_order: SortOrder, fresh_ids: Mapping[int, int]) -> SortOrder:
+    fields = tuple(
+        replace(field, source_ids=_moved(field.source_ids, fresh_ids, "the sort order"))
+        for field in sort_order.fields
+    )
+    return replace(sort_order, order_id=1 if fields else 0, fields=fields)
+
+
+def _moved(ids: tuple[int, ...], fresh_ids: Mapping[int, int], what: str) -> tuple[int, ...]:
+    missing = [column for column in ids if column not in fresh_ids]
+    if missing:
+        raise InvalidMetadataError(
+            f"the schema of the new table has no column of id {missing[0]}, which {what} names"
+        )
+    return tuple(fresh_ids[column] for column in ids)
+
+
+def _initial_properties(properties: Mapping[str, str]) -> dict[str, str]:
+    stored = {name: value for name, value in properties.items() if name != FORMAT_VERSION}
+    return {PARQUET_COMPRESSION: PARQUET_COMPRESSION_DEFAULT, **stored}

@@ -1,0 +1,163 @@
+"""What a schema must hold to be added to a table (spec: Schemas and Data Types)."""
+
+from __future__ import annotations
+
+import json
+
+from icebergds.errors import InvalidMetadataError
+from icebergds.spec.json.schema import schema_from_json, schema_to_json
+from icebergds.spec.reserved import MAX_TABLE_FIELD_ID, is_reserved
+from icebergds.spec.schema import Schema
+from icebergds.spec.types import (
+    DecimalType,
+    FixedType,
+    IcebergType,
+    ListType,
+    MapType,
+    NestedField,
+    StructType,
+    TypeId,
+    children,
+    is_scalar,
+    walk,
+)
+
+
+def check_schema(schema: Schema, format_version: int) -> None:
+    """Raises InvalidMetadataError where a table of a format version cannot have a schema."""
+    _check_ids(schema)
+    _check_names(schema)
+    for field in schema.fields:
+        if _levels(field.field_type) > _DEEPEST:
+            raise InvalidMetadataError(
+                f"column {field.name!r} is nested deeper than {_DEEPEST} levels of Parquet, which "
+                "its readers refuse; a list or map takes two"
+            )
+    for field in walk(schema.fields):
+        problem = _field_problem(field, format_version)
+        if problem is not None:
+            raise InvalidMetadataError(f"column {schema.find_name(field.field_id)!r} {problem}")
+    _check_readable(schema)
+    for field_id in schema.identifier_field_ids:
+        _check_identifier(schema, field_id)
+
+
+# Arrow opens no Parquet file that has more.
+_DEEPEST = 99
+_SINCE_V3 = frozenset(
+    {
+        TypeId.TIMESTAMP_NS,
+        TypeId.TIMESTAMPTZ_NS,
+        TypeId.UNKNOWN,
+        TypeId.VARIANT,
+        TypeId.GEOMETRY,
+        TypeId.GEOGRAPHY,
+    }
+)
+_NULL_DEFAULTS = frozenset({TypeId.UNKNOWN, TypeId.VARIANT, TypeId.GEOMETRY, TypeId.GEOGRAPHY})
+_NO_IDENTIFIERS = frozenset({TypeId.FLOAT, TypeId.DOUBLE})
+
+
+def _levels(field_type: IcebergType) -> int:
+    """How many groups and leaves a column has one below the other in Parquet."""
+    deepest = 0
+    waiting = [(field_type, 0)]
+    while waiting:
+        inner, outer = waiting.pop()
+        level = outer + (2 if isinstance(inner, ListType | MapType) else 1)
+        deepest = max(deepest, level)
+        waiting += [(child.field_type, level) for child in children(inner)]
+    return deepest
+
+
+def _check_readable(schema: Schema) -> None:
+    """Metadata that cannot be read again would be the end of the table."""
+    try:
+        read = schema_from_json(json.loads(json.dumps(schema_to_json(schema))))
+    except (InvalidMetadataError, TypeError, ValueError, RecursionError) as error:
+        raise InvalidMetadataError(f"the schema cannot be stored in metadata: {error}") from error
+    for field, again in zip(walk(schema.fields), walk(read.fields), strict=True):
+        if field != again:
+            raise InvalidMetadataError(
+                f"column {schema.find_name(field.field_id)!r} cannot be stored in metadata: "
+                f"{field} would be read as {again}"
+            )
+
+
+def _check_ids(schema: Schema) -> None:
+    seen: dict[int, str] = {}
+    for field in walk(schema.fields):
+        if field.field_id in seen:
+            raise InvalidMetadataError(
+                f"the schema gives id {field.field_id} to both {seen[field.field_id]!r} and "
+                f"{field.name!r}; ids must be unique"
+            )
+        if field.field_id < 1 or is_reserved(field.field_id):
+            raise InvalidMetadataError(
+                f"column {field.name!r} has id {field.field_id}, expected 1 to {MAX_TABLE_FIELD_ID}"
+            )
+        seen[field.field_id] = field.name
+
+
+def _check_names(schema: Schema) -> None:
+    seen: set[str] = set()
+    for field_id in schema.paths_by_id:
+        name = schema.find_name(field_id)
+        assert name is not None
+        if name in seen:
+            # A column `a.b` beside a field `b` of `a` too: other readers look up by this name.
+            raise InvalidMetadataError(
+                f"the schema has more than one field of the full name {name!r}; rename one"
+            )
+        seen.add(name)
+
+
+def _field_problem(field: NestedField, format_version: int) -> str | None:
+    match field.field_type:
+        case DecimalType(precision=precision, scale=scale) if not (
+            1 <= precision <= 38 and 0 <= scale <= precision
+        ):
+            return (
+                f"is of type {field.field_type}, whose scale must be 0 to its precision, at most 38"
+            )
+        case FixedType(length=length) if length < 1:
+            return f"is of type {field.field_type}, which must have a length of at least 1"
+    type_id = field.field_type.type_id if is_scalar(field.field_type) else None
+    if type_id in _SINCE_V3 and format_version < 3:
+        return (
+            f"is of type {field.field_type}, which format version {format_version} does not have; "
+            "upgrade the table to version 3, or create it with 'format-version' = '3'"
+        )
+    if field.initial_default is not None and format_version < 3:
+        return (
+            f"has an initial default, which format version {format_version} does not have; "
+            "upgrade the table to version 3"
+        )
+    has_default = field.initial_default is not None or field.write_default is not None
+    if type_id in _NULL_DEFAULTS and has_default:
+        return f"is of type {field.field_type}, whose default must be null"
+    if type_id is TypeId.UNKNOWN and field.required:
+        return "is of type unknown and must be optional"
+    return None
+
+
+def _check_identifier(schema: Schema, field_id: int) -> None:
+    """spec: Identifier Field IDs."""
+    field = schema.find_field(field_id)
+    if field is None:
+        raise InvalidMetadataError(f"identifier field {field_id} is not a column of the schema")
+    name = schema.find_name(field_id)
+    if not is_scalar(field.field_type) or field.field_type.type_id in _NO_IDENTIFIERS:
+        raise InvalidMetadataError(
+            f"column {name!r} of type {field.field_type} cannot be an identifier field: floating "
+            "point and nested types cannot"
+        )
+    around = [schema.fields_by_id[ancestor] for ancestor in schema.ancestors(field_id)]
+    if any(not isinstance(outer.field_type, StructType) for outer in around):
+        raise InvalidMetadataError(
+            f"column {name!r} cannot be an identifier field: it is inside a list or map"
+        )
+    if any(outer.optional for outer in (field, *around)):
+        raise InvalidMetadataError(
+            f"column {name!r} cannot be an identifier field: it, or a struct around it, is optional"
+        )

@@ -1,0 +1,1 @@
+"""Single values: binary form, dates, decimals, text."""

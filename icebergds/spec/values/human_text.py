@@ -1,0 +1,74 @@
+"""Partition values as people and partition directories see them."""
+
+from __future__ import annotations
+
+from binascii import b2a_base64
+from typing import Any
+
+from icebergds.spec.json.values import format_uuid
+from icebergds.spec.types import IcebergType, TypeId, is_scalar
+from icebergds.spec.values import dates
+from icebergds.spec.values.float_text import path_text
+
+
+def human_text(field_type: IcebergType, value: Any) -> str:
+    """The text of an in-memory value, the same that Java Iceberg gives; None is `null`."""
+    if value is None:
+        return "null"
+    match field_type.type_id if is_scalar(field_type) else None:
+        case TypeId.BOOLEAN:
+            return "true" if value else "false"
+        case TypeId.FLOAT:
+            return path_text(value, single=True)
+        case TypeId.DOUBLE:
+            return path_text(value, single=False)
+        case TypeId.DATE:
+            return human_day(value)
+        case TypeId.TIME:
+            return _human_time(value)
+        case TypeId.TIMESTAMP:
+            return dates.format_timestamp(value)
+        case TypeId.TIMESTAMPTZ:
+            return dates.format_timestamp(value) + "+00:00"
+        case TypeId.TIMESTAMP_NS:
+            return dates.format_timestamp(value, nanos=True)
+        case TypeId.TIMESTAMPTZ_NS:
+            return dates.format_timestamp(value, nanos=True) + "+00:00"
+        case TypeId.UUID:
+            return format_uuid(value)
+        case TypeId.FIXED | TypeId.BINARY:
+            return b2a_base64(value, newline=False).decode()
+        case _:
+            return str(value)
+
+
+def human_year(years: int) -> str:
+    """The year, such as `2017`, of a count of years since 1970."""
+    return f"{1970 + years:04}"
+
+
+def human_month(months: int) -> str:
+    """The month, such as `2017-11`, of a count of months since 1970-01."""
+    years, month = divmod(months, 12)
+    return f"{1970 + years:04}-{month + 1:02}"
+
+
+def human_day(days: int) -> str:
+    """The date, such as `2017-11-16`, of a count of days since the epoch."""
+    year, month, day = dates.civil_from_days(days)
+    return f"{year:04}-{month:02}-{day:02}"
+
+
+def human_hour(hours: int) -> str:
+    """The hour, such as `2017-11-16-22`, of a count of hours since the epoch."""
+    days, hour = divmod(hours, 24)
+    return f"{human_day(days)}-{hour:02}"
+
+
+def _human_time(micros: int) -> str:
+    # Seconds only where there are some, the fraction in threes: 10:12, 10:00:00.500.
+    text = dates.format_time(micros)
+    whole, separator, fraction = text.partition(".")
+    if separator:
+        return f"{whole}.{fraction.ljust(3 if len(fraction) <= 3 else 6, '0')}"
+    return whole.removesuffix(":00")

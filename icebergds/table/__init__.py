@@ -1,1 +1,0 @@
-"""The face that people use."""

@@ -1,0 +1,1 @@
+"""Writes changes of rows: by position, and by key."""

@@ -1,0 +1,51 @@
+"""What a task that changes rows hands to the driver."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+
+from icebergds.spec.manifest import DataFile, DataFileRef
+from icebergds.write.changes.key_hashes import KeyHashes
+
+
+@dataclass(frozen=True, slots=True)
+class DeltaFiles:
+    """The files of a row-level change.
+
+    Attributes:
+        files: data files.
+        deletes: position delete files, deletion vectors and equality delete files.
+        replaced: older position delete files and vectors whose deletes are all in `deletes` too.
+        referenced: the data files of earlier commits that `deletes` delete rows of by position.
+        counts: numbers of rows by what was done with them, such as `inserted` and `deleted`.
+        keys: the distinct keys of the task's rows, where these name rows by key.
+    """
+
+    files: tuple[DataFile, ...] = ()
+    deletes: tuple[DataFile, ...] = ()
+    replaced: tuple[DataFile, ...] = ()
+    referenced: tuple[DataFileRef, ...] = ()
+    counts: Mapping[str, int] = field(default_factory=dict)
+    keys: KeyHashes | None = None
+
+    @property
+    def all_files(self) -> tuple[DataFile, ...]:
+        """All that were written."""
+        return self.files + self.deletes
+
+
+def merge_deltas(parts: Iterable[DeltaFiles]) -> DeltaFiles:
+    """All files of all parts, without their keys; counts are added up."""
+    parts = tuple(parts)
+    counts: Counter[str] = Counter()
+    for part in parts:
+        counts.update(part.counts)
+    return DeltaFiles(
+        files=tuple(file for part in parts for file in part.files),
+        deletes=tuple(file for part in parts for file in part.deletes),
+        replaced=tuple(file for part in parts for file in part.replaced),
+        referenced=tuple(ref for part in parts for ref in part.referenced),
+        counts=dict(counts),
+    )

@@ -1,0 +1,296 @@
+"""Rows changed by key: upserts, deletes and streams of changes, by equality delete files.
+
+The delta writer of Apache Flink's integration, over whole batches: rows of earlier commits go by
+an equality delete of their key, rows of the same task by their position.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from enum import StrEnum
+
+import numpy as np
+import pyarrow as pa
+
+from icebergds.errors import InvalidOptionError, UnsupportedFeatureError
+from icebergds.formats.deletes.key_hash import Hashes
+from icebergds.formats.deletes.positions import PositionSet
+from icebergds.spec.manifest import DataFile, DataFileRef, FileFormat
+from icebergds.spec.partition import PartitionSpec
+from icebergds.spec.table_properties import DELETE_TARGET_FILE_SIZE_BYTES_DEFAULT
+from icebergds.spec.transforms import VoidTransform
+from icebergds.write.changes.deltas import DeltaFiles
+from icebergds.write.changes.key_hashes import KeyHashes
+from icebergds.write.changes.key_log import KeyLog
+from icebergds.write.changes.row_kinds import Kinds, RowKind, parse_row_kinds
+from icebergds.write.changes.row_tracking import TrackedFiles, with_numbers
+from icebergds.write.deletes.equality_deletes import EqualityDeleteWriter
+from icebergds.write.deletes.keys import KeyPlan, plan_keys
+from icebergds.write.deletes.position_deletes import FilePositions
+from icebergds.write.deletes.row_deletes import DeleteSettings, write_deletes
+from icebergds.write.files import TaskAttempt
+from icebergds.write.task import WritePlan, data_files, start_attempt, write_rows
+
+DEFAULT_KEY_LIMIT = 1 << 20
+
+
+class DeltaMode(StrEnum):
+    """What rows stand for."""
+
+    UPSERT = "upsert"
+    DELETE = "delete"
+    DELTA = "delta"
+
+
+@dataclass(frozen=True, slots=True)
+class KeyedDeltaPlan:
+    """All that tasks need to change rows by key; made by `plan_keyed_delta`.
+
+    Attributes:
+        write: of new rows.
+        key_ids: the `equality_ids`.
+        mode: every row replaces those of its key; or deletes them; or does what its kind says.
+        row_kind_column: the incoming column that says it, in mode `delta`.
+        delete_spec: of equality delete files.
+        format_version: the table's: 2 for position delete files, 3 for deletion vectors.
+        key_limit: how many rows' keys are kept in memory before they go to temporary files.
+        keys: how keys are taken from incoming rows.
+        delete_format: of delete files.
+        delete_file_size: of delete files, in bytes, which end soon after they have reached it.
+    """
+
+    write: WritePlan
+    key_ids: tuple[int, ...]
+    mode: DeltaMode
+    row_kind_column: str | None
+    delete_spec: PartitionSpec
+    format_version: int
+    key_limit: int
+    keys: KeyPlan
+    delete_format: FileFormat
+    delete_file_size: int
+
+
+def plan_keyed_delta(
+    write: WritePlan,
+    incoming: pa.Schema,
+    *,
+    key_ids: tuple[int, ...],
+    mode: str,
+    row_kind_column: str | None = None,
+    delete_spec: PartitionSpec,
+    format_version: int,
+    key_limit: int = DEFAULT_KEY_LIMIT,
+    delete_format: FileFormat = FileFormat.PARQUET,
+    delete_file_size: int = DELETE_TARGET_FILE_SIZE_BYTES_DEFAULT,
+) -> KeyedDeltaPlan:
+    """Plans the tasks of one change by key, on the driver; arguments as of `KeyedDeltaPlan`.
+
+    Args:
+        write: of the table's rows; its matching is one of the incoming columns but the row kind,
+            where the table has no column of its name, or, in mode `delete`, where only keys are
+            read, any of the table's.
+        incoming: the columns of the rows that will come.
+
+    Raises:
+        InvalidDataError: a key column is missing among the incoming ones, or of a type that does
+            not fit.
+        InvalidOptionError: there is no key, a key is no column of the table or of a type that
+            cannot be compared; the mode is unknown; or the row kind column is missing.
+        UnsupportedFeatureError: the table is of version 1.
+    """
+    table = write.matching.table
+    if format_version < 2:
+        raise UnsupportedFeatureError(
+            f"table {table} has format version 1, which knows no delete files; upgrade it to "
+            "version 2 or 3 to change rows by key"
+        )
+    if mode not in set(DeltaMode):
+        raise InvalidOptionError(
+            f"mode {mode!r} of a change by key is unknown, expected one of {', '.join(DeltaMode)}"
+        )
+    chosen = DeltaMode(mode)
+    if (chosen is DeltaMode.DELTA) != (row_kind_column is not None):
+        raise InvalidOptionError(
+            "a row kind column is needed in mode 'delta', and in no other; this change is in mode "
+            f"{mode!r}, with row kind column {row_kind_column!r}"
+        )
+    if row_kind_column is not None:
+        _kind_index(incoming, row_kind_column)
+    keys = plan_keys(write.schema, key_ids, incoming, table=table)
+    _check_delete_spec(delete_spec, key_ids, table)
+    return KeyedDeltaPlan(
+        write=write,
+        key_ids=key_ids,
+        mode=chosen,
+        row_kind_column=row_kind_column,
+        delete_spec=delete_spec,
+        format_version=format_version,
+        key_limit=key_limit,
+        keys=keys,
+        delete_format=delete_format,
+        delete_file_size=delete_file_size,
+    )
+
+
+def write_keyed_delta(
+    plan: KeyedDeltaPlan,
+    batches: Iterable[pa.RecordBatch],
+    *,
+    partition_id: int,
+    attempt_id: int,
+) -> DeltaFiles:
+    """Changes the rows of one task; of the rows of one key, the last one counts.
+
+    If anything fails, all files of the attempt are deleted and the error is raised as it was.
+
+    Args:
+        plan: of the operation.
+        batches: rows, in the order in which they happened.
+        partition_id: the task's number.
+        attempt_id: never the same for two attempts of the operation.
+
+    Returns:
+        The files and the distinct keys. Counts are `upserted` rows in mode upsert,
+        `deleted` keys in mode delete, and `inserted`, `updated` and `deleted` rows in mode delta.
+
+    Raises:
+        InvalidDataError: a required column or an identifier field is null, a row kind is unknown,
+            or a value does not fit its column.
+    """
+    write = plan.write
+    attempt = start_attempt(write, partition_id=partition_id, attempt_id=attempt_id)
+    tracked = TrackedFiles(data_files(write, attempt), plan.key_limit)
+    try:
+        with KeyLog(plan.keys, plan.key_limit) as log:
+            changes = _Changes(plan, log)
+            files = write_rows(write, tracked, changes.rows_to_write(batches))
+            deletes, hashes, num_keys = _write_equality_deletes(plan, attempt, log)
+            positions = _superseded(files, tracked, log.superseded())
+        settings = DeleteSettings(
+            plan.format_version,
+            "file",
+            plan.delete_format,
+            plan.delete_file_size,
+            write.properties,
+        )
+        specs = {write.spec.spec_id: write.spec}
+        deletes += write_deletes(attempt, positions, settings, specs)
+        counts = changes.counts if plan.mode is DeltaMode.DELTA else {_COUNTED[plan.mode]: num_keys}
+        return DeltaFiles(tuple(files), tuple(deletes), counts=counts, keys=hashes)
+    except BaseException:
+        attempt.discard()
+        raise
+    finally:
+        tracked.end()
+
+
+_COUNTED = {DeltaMode.UPSERT: "upserted", DeltaMode.DELETE: "deleted"}
+
+
+class _Changes:
+    """The rows of a task as they come: keys to the log, rows to the files."""
+
+    def __init__(self, plan: KeyedDeltaPlan, log: KeyLog) -> None:
+        self._plan = plan
+        self._log = log
+        self._matching = plan.write.matching
+        kinds, schema = plan.row_kind_column, plan.write.schema
+        self._stores_kinds = kinds is not None and schema.find_id(kinds, False) is not None
+        self._seen = 0
+        self.counts = {"inserted": 0, "updated": 0, "deleted": 0}
+
+    def rows_to_write(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        """The rows to write as the table's, with their numbers."""
+        for batch in batches:
+            if batch.num_rows:
+                yield from self._take(batch)
+
+    def _take(self, batch: pa.RecordBatch) -> Iterator[pa.RecordBatch]:
+        first, count = self._seen, batch.num_rows
+        self._seen += count
+        is_written, is_old = np.ones(count, np.bool_), np.ones(count, np.bool_)
+        if self._plan.row_kind_column is not None:
+            at = _kind_index(batch.schema, self._plan.row_kind_column)
+            kinds = parse_row_kinds(batch.column(at), self._plan.row_kind_column)
+            if not self._stores_kinds:
+                batch = batch.remove_column(at)
+            is_written = (kinds == RowKind.INSERT) | (kinds == RowKind.UPDATE_AFTER)
+            is_old = kinds != RowKind.INSERT
+            self._count(kinds)
+        self._log.add(self._plan.keys.take(batch), first, is_old)
+        if self._plan.mode is DeltaMode.DELETE or not is_written.any():
+            return
+        numbers = np.arange(first, first + count, dtype=np.int64)
+        if not is_written.all():
+            batch, numbers = batch.filter(pa.array(is_written)), numbers[is_written]
+        self._matching = self._matching.fitting(batch.schema)
+        yield with_numbers(self._matching.apply(batch), numbers)
+
+    def _count(self, kinds: Kinds) -> None:
+        numbers = np.bincount(kinds, minlength=len(RowKind))
+        self.counts["inserted"] += int(numbers[RowKind.INSERT])
+        self.counts["updated"] += int(numbers[RowKind.UPDATE_AFTER])
+        self.counts["deleted"] += int(numbers[RowKind.DELETE])
+
+
+def _write_equality_deletes(
+    plan: KeyedDeltaPlan, attempt: TaskAttempt, log: KeyLog
+) -> tuple[list[DataFile], KeyHashes, int]:
+    """Deletes what earlier commits have of the task's keys; the keys, and how many there are."""
+    writer = EqualityDeleteWriter(
+        attempt,
+        plan.keys,
+        plan.delete_spec,
+        plan.delete_format,
+        plan.delete_file_size,
+        plan.write.properties,
+        table=plan.write.matching.table,
+    )
+    hashes: list[Hashes] = []
+    num_keys = 0
+    for keys in log.distinct():
+        num_keys += len(keys)
+        hashes.append(plan.keys.hashes(keys.columns))
+        rows = plan.keys.delete_rows(keys.columns)
+        writer.write(rows if keys.is_old.all() else rows.filter(pa.array(keys.is_old)))
+    return writer.close(), KeyHashes.of(hashes), num_keys
+
+
+def _superseded(
+    files: Iterable[DataFile], tracked: TrackedFiles, numbers: PositionSet
+) -> list[FilePositions]:
+    """The rows of the task's own files that later rows of their keys replaced or deleted."""
+    found = []
+    for file in files:
+        positions = tracked.positions(file.file_path, numbers)
+        if positions:
+            ref = DataFileRef(file.file_path, file.spec_id, file.partition)
+            found.append(FilePositions(ref, positions))
+    return found
+
+
+def _kind_index(schema: pa.Schema, name: str) -> int:
+    """The column of row kinds: of that name, else of one that is equal regardless of case."""
+    found = [at for at, other in enumerate(schema.names) if other == name]
+    found = found or [at for at, other in enumerate(schema.names) if other.lower() == name.lower()]
+    if len(found) != 1:
+        raise InvalidOptionError(
+            f"the row kind column {name!r} is "
+            + ("not among the incoming columns" if not found else "given more than once")
+            + f" {', '.join(schema.names)}"
+        )
+    return found[0]
+
+
+def _check_delete_spec(spec: PartitionSpec, key_ids: tuple[int, ...], table: str) -> None:
+    for field in spec.fields:
+        if not isinstance(field.transform, VoidTransform) and not set(field.source_ids) <= set(
+            key_ids
+        ):
+            raise InvalidOptionError(
+                f"table {table} is partitioned by {field.name!r}, which is not computed of the "
+                "keys alone: deletes of keys are not in its partitions; write them with an "
+                "unpartitioned spec"
+            )

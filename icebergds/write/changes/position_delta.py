@@ -1,0 +1,211 @@
+"""Rows deleted by position, and others written: merge-on-read DELETE, UPDATE and MERGE."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+
+from icebergds.formats.deletes.position_deletes import only_data_path
+from icebergds.formats.deletes.positions import PositionSet
+from icebergds.spec.manifest import DataFile, DataFileRef, FileFormat
+from icebergds.spec.partition import PartitionSpec
+from icebergds.spec.table_properties import DELETE_TARGET_FILE_SIZE_BYTES_DEFAULT
+from icebergds.write.changes.deltas import DeltaFiles
+from icebergds.write.deletes.data_file_names import DataFileNames
+from icebergds.write.deletes.deleted_rows import DeletedRows
+from icebergds.write.deletes.existing_deletes import read_existing_deletes
+from icebergds.write.deletes.position_deletes import FilePositions
+from icebergds.write.deletes.row_deletes import DeleteSettings, write_deletes
+from icebergds.write.task import WritePlan, data_files, start_attempt, write_rows
+
+Mask = npt.NDArray[np.bool_]
+
+FILE_COLUMN = "_file"
+POS_COLUMN = "_pos"
+WRITE_COLUMN = "_write"
+CONTROL_COLUMNS = (FILE_COLUMN, POS_COLUMN, WRITE_COLUMN)
+
+
+@dataclass(frozen=True, slots=True)
+class DeleteTarget:
+    """A data file that rows may be deleted of.
+
+    Attributes:
+        file: the data file.
+        deletes: the position delete files and vectors that apply to it now.
+    """
+
+    file: DataFileRef
+    deletes: tuple[DataFile, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class PositionDeltaPlan:
+    """All that tasks need to delete rows by position and to write others.
+
+    Attributes:
+        write: of new rows; its schema ends with `_row_id` and `_last_updated_sequence_number`
+            where these are written.
+        format_version: the table's: 2 for position delete files, 3 for deletion vectors.
+        granularity: of position delete files: `file` for one a data file, or `partition`.
+        targets: data files, by their paths as manifests name them.
+        specs: the table's partition specs, by id.
+        delete_format: of position delete files.
+        delete_file_size: of delete files, in bytes, which end soon after they have reached it.
+    """
+
+    write: WritePlan
+    format_version: int
+    granularity: str
+    targets: Mapping[str, DeleteTarget]
+    specs: Mapping[int, PartitionSpec]
+    delete_format: FileFormat = FileFormat.PARQUET
+    delete_file_size: int = DELETE_TARGET_FILE_SIZE_BYTES_DEFAULT
+
+
+def without_control_columns(incoming: pa.Schema) -> pa.Schema:
+    """The columns of a position delta that are the table's: `WritePlan.matching` is of these."""
+    return pa.schema([field for field in incoming if field.name not in CONTROL_COLUMNS])
+
+
+def write_position_delta(
+    plan: PositionDeltaPlan,
+    batches: Iterable[pa.RecordBatch],
+    *,
+    partition_id: int,
+    attempt_id: int,
+) -> DeltaFiles:
+    """Deletes and writes the rows of one task.
+
+    If anything fails, all files of the attempt are deleted and the error is raised as it was.
+
+    Args:
+        plan: of the operation.
+        batches: rows in any order, with the columns `_file` (string) and `_pos` (long), which name
+            a row of the table to delete, or are null; `_write` (boolean), whether the other
+            columns are a row to write; and those other columns by the table's names, which may be
+            missing where nothing is written. All rows of one `_file` come to one task.
+        partition_id: the task's number.
+        attempt_id: never the same for two attempts of the operation.
+
+    Returns:
+        The files, and how many rows were `inserted`, `updated` and `deleted`.
+
+    Raises:
+        InvalidDataError: a row of the table comes twice, a `_file` is none of the targets, or a
+            value does not fit its column.
+    """
+    write = plan.write
+    attempt = start_attempt(write, partition_id=partition_id, attempt_id=attempt_id)
+    changes = _Changes(plan)
+    try:
+        files = write_rows(write, data_files(write, attempt), changes.rows_to_write(batches))
+        deleted = changes.deleted()
+        earlier = _earlier(plan, deleted)
+        before = read_existing_deletes(write.io, earlier)
+        deletes = [
+            FilePositions(
+                plan.targets[path].file,
+                PositionSet.union([positions, before[path]]) if path in before else positions,
+            )
+            for path, positions in deleted.items()
+        ]
+        return DeltaFiles(
+            files=tuple(files),
+            deletes=tuple(
+                write_deletes(
+                    attempt,
+                    deletes,
+                    DeleteSettings(
+                        plan.format_version,
+                        plan.granularity,
+                        plan.delete_format,
+                        plan.delete_file_size,
+                        write.properties,
+                    ),
+                    plan.specs,
+                )
+            ),
+            replaced=tuple(
+                delete
+                for path, deletes_of_file in earlier.items()
+                for delete in deletes_of_file
+                if only_data_path(delete) == path
+            ),
+            referenced=tuple(delete.file for delete in deletes),
+            counts=changes.counts,
+        )
+    except BaseException:
+        attempt.discard()
+        raise
+
+
+class _Changes:
+    """The rows of a task, taken apart: those to write, and those to delete."""
+
+    def __init__(self, plan: PositionDeltaPlan) -> None:
+        self._plan = plan
+        self._matching = plan.write.matching
+        table = plan.write.matching.table
+        self._deleted = DeletedRows(DataFileNames(plan.write.io, plan.targets, table), table)
+        self.counts = {"inserted": 0, "updated": 0, "deleted": 0}
+
+    def rows_to_write(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        """The rows to write as the table's; takes note of the others."""
+        for batch in batches:
+            if not batch.num_rows:
+                continue
+            is_written = self._take_deletes(batch)
+            written = int(is_written.sum())
+            if written:
+                rows = batch.select([n for n in batch.schema.names if n not in CONTROL_COLUMNS])
+                if written < batch.num_rows:
+                    rows = rows.filter(pa.array(is_written))
+                self._matching = self._matching.fitting(rows.schema)
+                yield self._matching.apply(rows)
+
+    def deleted(self) -> Mapping[str, PositionSet]:
+        """The rows to delete, by data file."""
+        return self._deleted.result()
+
+    def _take_deletes(self, batch: pa.RecordBatch) -> Mask:
+        """Takes note of what is deleted; which rows are written."""
+        paths = _control(batch, FILE_COLUMN, pa.string())
+        positions = _control(batch, POS_COLUMN, pa.int64())
+        flags = _control(batch, WRITE_COLUMN, pa.bool_())
+        is_written: Mask = flags.fill_null(False).to_numpy(zero_copy_only=False)
+        is_deleted = paths.is_valid().to_numpy(zero_copy_only=False)
+        self.counts["inserted"] += int((is_written & ~is_deleted).sum())
+        self.counts["updated"] += int((is_written & is_deleted).sum())
+        self.counts["deleted"] += int((is_deleted & ~is_written).sum())
+        if paths.null_count:
+            mask = pa.array(is_deleted)
+            paths, positions = paths.filter(mask), positions.filter(mask)
+        self._deleted.add(paths, positions)
+        return is_written
+
+
+def _control(batch: pa.RecordBatch, name: str, wanted: pa.DataType) -> pa.Array:
+    """A control column; absent ones are null."""
+    if name not in batch.schema.names:
+        return pa.nulls(batch.num_rows, wanted)
+    return batch.column(name).cast(wanted)
+
+
+def _earlier(plan: PositionDeltaPlan, deleted: Iterable[str]) -> dict[str, tuple[DataFile, ...]]:
+    """The older deletes that new ones of the same data files take in.
+
+    A vector is all there is of a data file. Delete files stay one a data file, where they are.
+    """
+    if plan.format_version >= 3:
+        return {path: plan.targets[path].deletes for path in deleted}
+    if plan.granularity != "file":
+        return {}
+    return {
+        path: tuple(d for d in plan.targets[path].deletes if only_data_path(d) == path)
+        for path in deleted
+    }

@@ -1,0 +1,1 @@
+"""Writes delete files and deletion vectors."""

@@ -1,0 +1,70 @@
+"""The rows of data files that a task deletes, gathered by position."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import pyarrow as pa
+
+from icebergds.errors import InvalidDataError
+from icebergds.formats.deletes.position_deletes import positions_by_path
+from icebergds.formats.deletes.positions import PositionCollector, PositionSet
+from icebergds.write.deletes.data_file_names import DataFileNames
+
+
+class DeletedRows:
+    """Gathers positions by data file, each of which may come once.
+
+    Args:
+        names: of the data files that may be named.
+        table: the table, for messages.
+    """
+
+    def __init__(self, names: DataFileNames, table: str) -> None:
+        self._names = names
+        self._table = table
+        self._by_path: dict[str, PositionCollector] = {}
+
+    def add(self, paths: pa.Array, positions: pa.Array) -> None:
+        """Takes rows to delete.
+
+        Args:
+            paths: names of their data files, without nulls.
+            positions: in these files.
+
+        Raises:
+            InvalidDataError: a position is null or negative, or a data file is not known.
+        """
+        if not len(paths):
+            return
+        if positions.null_count:
+            raise InvalidDataError(
+                f"table {self._table}: {positions.null_count} rows to delete have a data file, "
+                "but no position in it"
+            )
+        numbers = positions.to_numpy()
+        if numbers.min() < 0:
+            raise InvalidDataError(
+                f"table {self._table}: a row to delete has the negative position {numbers.min()}"
+            )
+        for name, part in positions_by_path(paths, numbers):
+            path = self._names.path_of(name)
+            self._by_path.setdefault(path, PositionCollector()).add(part)
+
+    def result(self) -> Mapping[str, PositionSet]:
+        """The positions of each data file that has any, in the order of their paths.
+
+        Raises:
+            InvalidDataError: a row came twice.
+        """
+        found = {}
+        for path in sorted(self._by_path):
+            collected = self._by_path[path]
+            found[path] = positions = collected.result()
+            if collected.added > len(positions):
+                raise InvalidDataError(
+                    f"table {self._table}: a row of the table matches more than one row of the "
+                    f"source ({collected.added - len(positions)} times in {path}); make the "
+                    "source's rows unique in the columns that are matched"
+                )
+        return found

@@ -1,0 +1,89 @@
+"""Writes position delete files (spec: Position Delete Files)."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Hashable, Iterator, Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+import pyarrow as pa
+
+from icebergds.formats.arrow.types import schema_to_arrow
+from icebergds.formats.deletes.positions import PositionSet
+from icebergds.spec.manifest import DataFile, DataFileRef
+from icebergds.spec.reserved import DELETE_FILE_PATH, DELETE_POS
+from icebergds.spec.schema import Schema
+from icebergds.write.files import TaskFiles
+from icebergds.write.rows.partitioning import partition_key
+from icebergds.write.rows.rolling import RollingWriter
+
+POSITION_DELETE_SCHEMA = Schema((DELETE_FILE_PATH, DELETE_POS))
+
+_ROWS_AT_ONCE = 1 << 16
+_ARROW_SCHEMA = schema_to_arrow(POSITION_DELETE_SCHEMA)
+# Rows repeat the file's path, so a row group of this size has most of what compression gains.
+_MEMORY = 32 * 1024 * 1024
+
+
+@dataclass(frozen=True, slots=True)
+class FilePositions:
+    """Rows of one data file."""
+
+    file: DataFileRef
+    positions: PositionSet
+
+
+def write_position_deletes(
+    deletes: Sequence[FilePositions],
+    files_of: Callable[[int], TaskFiles],
+    *,
+    granularity: str,
+    target_size: int,
+) -> list[DataFile]:
+    """Writes deletes of rows, sorted by data file and position.
+
+    Args:
+        deletes: at least one position each, a data file once.
+        files_of: opens position delete files of a partition spec, by the spec's id.
+        granularity: `file` for one delete file a data file, which readers of other data files
+            need not open; `partition` for as few as the target size allows.
+        target_size: in bytes; files of granularity `partition` end soon after they reached it.
+    """
+    deletes = sorted(deletes, key=lambda delete: delete.file.file_path)
+    if granularity == "file":
+        return [
+            replace(file, referenced_data_file=delete.file.file_path)
+            for delete in deletes
+            for file in _write_group([delete], files_of, None)
+        ]
+    groups: dict[Hashable, list[FilePositions]] = {}
+    for delete in deletes:
+        key = (delete.file.spec_id, partition_key(delete.file.partition))
+        groups.setdefault(key, []).append(delete)
+    return [
+        file for group in groups.values() for file in _write_group(group, files_of, target_size)
+    ]
+
+
+def _write_group(
+    group: Sequence[FilePositions],
+    files_of: Callable[[int], TaskFiles],
+    target_size: int | None,
+) -> list[DataFile]:
+    """Writes deletes of one partition."""
+    file = group[0].file
+    endless = np.iinfo(np.int64).max
+    size = int(endless) if target_size is None else target_size
+    writer = RollingWriter(files_of(file.spec_id), file.partition, size, None)
+    for delete in group:
+        for batch in _batches(delete.file.file_path, delete.positions):
+            writer.write(batch, _MEMORY)
+    return writer.close()
+
+
+def _batches(path: str, positions: PositionSet) -> Iterator[pa.RecordBatch]:
+    found = positions.positions()
+    for start in range(0, len(found), _ROWS_AT_ONCE):
+        some = found[start : start + _ROWS_AT_ONCE]
+        columns = [pa.repeat(pa.scalar(path, pa.string()), len(some)), pa.array(some, pa.int64())]
+        yield pa.RecordBatch.from_arrays(columns, schema=_ARROW_SCHEMA)

@@ -1,0 +1,1 @@
+"""From batches to rows of files: matched, partitioned, sorted, rolled."""

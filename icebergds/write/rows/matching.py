@@ -1,0 +1,372 @@
+"""Incoming rows as rows of the table, matched by name.
+
+The match is planned once, on the driver, where everything that is wrong with names and types is
+reported before a file is written. Columns that already fit are passed on as they are.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from difflib import get_close_matches
+from typing import Any, Protocol
+
+import pyarrow as pa
+
+from icebergds.errors import InvalidDataError
+from icebergds.formats.arrow.types import repeat, schema_to_arrow, to_arrow
+from icebergds.spec.schema import Schema
+from icebergds.spec.types import (
+    BINARY,
+    VARIANT,
+    IcebergType,
+    ListType,
+    MapType,
+    NestedField,
+    ScalarType,
+    StructType,
+    children,
+)
+from icebergds.write.rows.conversion import convert, fits, storage, storage_type
+from icebergds.write.rows.nested_arrays import (
+    all_null,
+    around,
+    as_list_of_entries,
+    compacted,
+    without_nulls,
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Matching:
+    """How incoming batches become batches of the table's schema.
+
+    Attributes:
+        incoming: the Arrow schema that was planned for.
+        schema: the table's columns.
+        case_sensitive: whether names must agree in case, too.
+        table: the table, for messages.
+    """
+
+    incoming: pa.Schema
+    schema: Schema
+    case_sensitive: bool
+    table: str
+    _target: pa.Schema
+    _slots: tuple[_Slot, ...]
+
+    def fitting(self, incoming: pa.Schema) -> Matching:
+        """The matching itself, or another one for batches of another Arrow schema.
+
+        Raises:
+            InvalidDataError: as `plan_matching`.
+        """
+        if incoming.equals(self.incoming):
+            return self
+        return plan_matching(
+            incoming, self.schema, case_sensitive=self.case_sensitive, table=self.table
+        )
+
+    def apply(self, batch: pa.RecordBatch) -> pa.RecordBatch:
+        """Rows of exactly the Arrow schema `schema_to_arrow(schema)`.
+
+        Args:
+            batch: rows of the schema that was planned for.
+
+        Raises:
+            InvalidDataError: a required field is null, or a value does not fit.
+        """
+        # Each call of `columns` wraps all of them anew.
+        given = batch.columns
+        columns = [slot.take(given, batch.num_rows, 0) for slot in self._slots]
+        return pa.RecordBatch.from_arrays(columns, schema=self._target)
+
+
+def plan_matching(
+    incoming: pa.Schema, schema: Schema, *, case_sensitive: bool = False, table: str
+) -> Matching:
+    """Matches incoming columns with the table's, at every level of nesting.
+
+    A name matches exactly, else regardless of case where that is unique. Fields that are missing
+    take their write default, or null.
+
+    Args:
+        incoming: the columns of the rows to write.
+        schema: the table's.
+        case_sensitive: whether names must agree in case, too.
+        table: the table's name or location, for messages.
+
+    Raises:
+        InvalidDataError: a column is unknown, given twice, required but missing, or of a type that
+            does not fit without loss.
+    """
+    slots = _plan_fields(list(incoming), schema.fields, _Place((), table, case_sensitive))
+    return Matching(incoming, schema, case_sensitive, table, schema_to_arrow(schema), slots)
+
+
+@dataclass(frozen=True, slots=True)
+class _Place:
+    """A column of the table, for messages, and how names are compared in it."""
+
+    path: tuple[str, ...]
+    table: str
+    case_sensitive: bool
+
+    def __truediv__(self, name: str) -> _Place:
+        return _Place((*self.path, name), self.table, self.case_sensitive)
+
+    def __str__(self) -> str:
+        return f"column {'.'.join(self.path)!r} of table {self.table}"
+
+
+class _Reader(Protocol):
+    """Turns an incoming column into one of the table's type."""
+
+    def read(self, array: pa.Array) -> pa.Array: ...
+
+
+@dataclass(frozen=True, slots=True)
+class _Slot:
+    """Where a field's values come from: the incoming column at `index`, or one value for all."""
+
+    field: NestedField
+    place: _Place
+    index: int | None
+    reader: _Reader | None
+    filling: Any
+
+    def take(self, arrays: Sequence[pa.Array], num_rows: int, parent_nulls: int) -> pa.Array:
+        """The field's values.
+
+        Args:
+            arrays: the columns around, null wherever the struct around them is.
+            num_rows: their length.
+            parent_nulls: how many of the structs around them are null.
+        """
+        if self.index is None or self.reader is None:
+            if self.filling is None:
+                return all_null(self.field.field_type, num_rows)
+            return repeat(self.field.field_type, self.filling, num_rows)
+        array = self.reader.read(arrays[self.index])
+        if not self.field.required or not array.null_count:
+            return array
+        if array.null_count > parent_nulls:
+            raise _null_in_required(self.place, array.null_count - parent_nulls)
+        return without_nulls(array)
+
+
+@dataclass(frozen=True, slots=True)
+class _AsIs:
+    """Nothing to convert or check."""
+
+    def read(self, array: pa.Array) -> pa.Array:
+        return array
+
+
+@dataclass(frozen=True, slots=True)
+class _ScalarReader:
+    field_type: ScalarType
+    target: pa.DataType
+    place: _Place
+
+    def read(self, array: pa.Array) -> pa.Array:
+        return convert(storage(array), self.field_type, self.target, str(self.place))
+
+
+@dataclass(frozen=True, slots=True)
+class _NullReader:
+    """A column of which no value is known: all are null."""
+
+    field_type: IcebergType
+
+    def read(self, array: pa.Array) -> pa.Array:
+        return all_null(self.field_type, len(array))
+
+
+@dataclass(frozen=True, slots=True)
+class _StructReader:
+    slots: tuple[_Slot, ...]
+    target: pa.DataType
+
+    def read(self, array: pa.Array) -> pa.Array:
+        array = storage(array)
+        nulls = array.null_count
+        fields = array.flatten()
+        columns = [slot.take(fields, len(array), nulls) for slot in self.slots]
+        validity = array.is_valid().buffers()[1] if nulls else None
+        return pa.Array.from_buffers(self.target, len(array), [validity], nulls, children=columns)
+
+
+@dataclass(frozen=True, slots=True)
+class _ListReader:
+    element: _Reader
+    element_required: bool
+    target: pa.DataType
+    place: _Place
+
+    def read(self, array: pa.Array) -> pa.Array:
+        array = compacted(storage(array))
+        values = self.element.read(array.values)
+        if self.element_required and values.null_count:
+            raise _null_in_required(self.place / "element", values.null_count)
+        return around(array, self.target, values)
+
+
+@dataclass(frozen=True, slots=True)
+class _MapReader:
+    key: _Reader
+    value: _Reader
+    value_required: bool
+    target: pa.DataType
+    place: _Place
+
+    def read(self, array: pa.Array) -> pa.Array:
+        array = compacted(as_list_of_entries(storage(array)))
+        keys, values = array.values.flatten()
+        values = self.value.read(values)
+        if self.value_required and values.null_count:
+            raise _null_in_required(self.place / "value", values.null_count)
+        entries = pa.StructArray.from_arrays(
+            [self.key.read(keys), values], fields=[self.target.key_field, self.target.item_field]
+        )
+        return around(array, self.target, entries)
+
+
+def _plan_fields(
+    incoming: Sequence[pa.Field], fields: tuple[NestedField, ...], parent: _Place
+) -> tuple[_Slot, ...]:
+    indexes: dict[int, int] = {}
+    for at, column in enumerate(incoming):
+        field = _find(column.name, fields, parent)
+        if field.field_id in indexes:
+            other = incoming[indexes[field.field_id]].name
+            raise InvalidDataError(
+                f"{parent / field.name} is given twice, as {other!r} and {column.name!r}; "
+                "rename or drop one"
+            )
+        indexes[field.field_id] = at
+    return tuple(
+        _plan_field(incoming, indexes.get(field.field_id), field, parent / field.name)
+        for field in fields
+    )
+
+
+def _find(name: str, fields: tuple[NestedField, ...], parent: _Place) -> NestedField:
+    """The field that an incoming name means."""
+    exact = [field for field in fields if field.name == name]
+    if exact:
+        return exact[0]
+    folded = [field for field in fields if field.name.lower() == name.lower()]
+    if len(folded) == 1 and not parent.case_sensitive:
+        return folded[0]
+    what = f"incoming column {'.'.join((*parent.path, name))!r}"
+    if len(folded) > 1 and not parent.case_sensitive:
+        raise InvalidDataError(
+            f"{what} may be any of {', '.join(repr(field.name) for field in folded)} of table "
+            f"{parent.table}; write the name as the table does"
+        )
+    names = {field.name.lower(): field.name for field in fields}
+    near = get_close_matches(name.lower(), names, n=1)
+    hint = f" (did you mean {names[near[0]]!r}?)" if near else ""
+    raise InvalidDataError(
+        f"{what} is not a column of table {parent.table}{hint}; drop or rename it, or write with "
+        "the option 'merge-schema', which adds columns to the table"
+    )
+
+
+def _plan_field(
+    incoming: Sequence[pa.Field], index: int | None, field: NestedField, place: _Place
+) -> _Slot:
+    if index is not None:
+        reader = _plan_type(incoming[index].type, field.field_type, place)
+        return _Slot(field, place, index, reader, None)
+    filling = _write_default(field)
+    if field.required and filling is None:
+        raise InvalidDataError(
+            f"{place} is required and has no write default, but the incoming rows lack it; add it "
+            "to them"
+        )
+    return _Slot(field, place, None, None, filling)
+
+
+def _plan_type(incoming: pa.DataType, wanted: IcebergType, place: _Place) -> _Reader:
+    stored = storage_type(incoming)
+    target = to_arrow(wanted)
+    if incoming.equals(target, check_metadata=True) and not _has_required(wanted):
+        return _AsIs()
+    if pa.types.is_null(stored):
+        return _NullReader(wanted)
+    match wanted:
+        case StructType(fields=fields) if pa.types.is_struct(stored):
+            return _StructReader(_plan_fields(_members(stored), fields, place), target)
+        case ListType() if _is_list(stored):
+            element = _plan_type(stored.value_type, wanted.element_type, place / "element")
+            return _ListReader(element, wanted.element_required, target, place)
+        case MapType() if pa.types.is_map(stored):
+            return _MapReader(
+                _plan_type(stored.key_type, wanted.key_type, place / "key"),
+                _plan_type(stored.item_type, wanted.value_type, place / "value"),
+                wanted.value_required,
+                target,
+                place,
+            )
+        case StructType() | ListType() | MapType():
+            pass
+        case _ if wanted == VARIANT:
+            if pa.types.is_struct(stored) and {f.name for f in _members(stored)} == _VARIANT_NAMES:
+                return _StructReader(_plan_fields(_members(stored), _VARIANT_PARTS, place), target)
+        case _ if fits(stored, wanted):
+            return _ScalarReader(wanted, target, place)
+    raise InvalidDataError(
+        f"{place} is of type {wanted}, which does not hold every value of the incoming type "
+        f"{incoming}; cast the incoming column to {wanted}, or widen the table's where types can "
+        "be: option('merge-schema', 'true')"
+    )
+
+
+# Their ids are never written: a variant is one column.
+_VARIANT_PARTS = (NestedField(0, "metadata", BINARY, True), NestedField(1, "value", BINARY, True))
+_VARIANT_NAMES = {part.name for part in _VARIANT_PARTS}
+
+
+def _members(struct: pa.StructType) -> list[pa.Field]:
+    return [struct.field(at) for at in range(struct.num_fields)]
+
+
+def _is_list(stored: pa.DataType) -> bool:
+    return bool(
+        pa.types.is_list(stored)
+        or pa.types.is_large_list(stored)
+        or pa.types.is_fixed_size_list(stored)
+    )
+
+
+def _has_required(wanted: IcebergType) -> bool:
+    """Whether there are fields inside that must not be null, other than map keys."""
+    if isinstance(wanted, MapType):
+        inner: tuple[NestedField, ...] = (wanted.value_field, *children(wanted.key_type))
+    else:
+        inner = children(wanted)
+    return wanted == VARIANT or any(
+        field.required or _has_required(field.field_type) for field in inner
+    )
+
+
+def _write_default(field: NestedField) -> Any:
+    """The value of rows that lack the field; a struct's fields complete its default
+    (spec: Default values).
+    """
+    default = field.write_default
+    if default is None or not isinstance(field.field_type, StructType):
+        return default
+    given = dict(enumerate(default))
+    return tuple(
+        given[at] if given.get(at) is not None else _write_default(part)
+        for at, part in enumerate(field.field_type.fields)
+    )
+
+
+def _null_in_required(place: _Place, count: int) -> InvalidDataError:
+    return InvalidDataError(
+        f"{place} is required, but {count} of the incoming values are null; fill or filter them"
+    )

@@ -1,0 +1,202 @@
+"""Splits batches by partition (spec: Partitioning).
+
+Partition values become dense codes, a sort of the codes brings the rows of a partition together
+without changing their order, and each partition is a slice of the rows taken in that order.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from icebergds.spec.partition import PartitionSpec
+from icebergds.spec.schema import Schema
+from icebergds.spec.transforms import VoidTransform
+from icebergds.write.rows.source_columns import TransformedColumn, transformed_column
+
+_Codes = npt.NDArray[np.signedinteger[Any]]
+_FEW = 1 << 16
+_NAN_BITS = {4: 0x7FC00000, 8: 0x7FF8000000000000}
+
+
+@dataclass(frozen=True, slots=True)
+class PartitionRows:
+    """The rows of a batch that belong to one partition, in their order.
+
+    Attributes:
+        partition: one in-memory value a field of the spec.
+        batch: the rows.
+    """
+
+    partition: tuple[Any, ...]
+    batch: pa.RecordBatch
+
+
+@dataclass(frozen=True, slots=True)
+class Partitioner:
+    """Splits batches of one schema by one spec; made by `plan_partitioning`.
+
+    Attributes:
+        columns: what the spec's fields are computed of; None for dropped fields.
+    """
+
+    columns: tuple[TransformedColumn | None, ...]
+
+    @property
+    def is_trivial(self) -> bool:
+        """Whether there is but one partition."""
+        return not any(self.columns)
+
+    def split(self, batch: pa.RecordBatch) -> list[PartitionRows]:
+        """The rows of each partition, in the order of the partitions' first rows.
+
+        Raises:
+            InvalidDataError: a partition value does not fit its type.
+        """
+        if not batch.num_rows:
+            return []
+        if self.is_trivial:
+            return [PartitionRows((None,) * len(self.columns), batch)]
+        fields = [
+            None if column is None else _encode(column.values(batch)) for column in self.columns
+        ]
+        groups = _group([field for field in fields if field is not None])
+        rows = batch if groups.order is None else batch.take(pa.array(groups.order, pa.uint32()))
+        return [
+            PartitionRows(
+                tuple(None if field is None else field.value_at(first) for field in fields),
+                rows if length == batch.num_rows else rows.slice(start, length),
+            )
+            for start, length, first in groups.slices
+        ]
+
+
+def plan_partitioning(spec: PartitionSpec, schema: Schema, *, table: str) -> Partitioner:
+    """How batches of a schema are split by a spec.
+
+    Args:
+        spec: of the files to write.
+        schema: of the batches.
+        table: the table's name or location, for messages.
+
+    Raises:
+        UnsupportedFeatureError: a transform is not known here.
+        InvalidMetadataError: the spec does not fit the schema.
+    """
+    return Partitioner(
+        tuple(
+            None
+            if isinstance(field.transform, VoidTransform)
+            else transformed_column(
+                schema,
+                field.source_ids,
+                field.transform,
+                f"partition field {field.name!r} of table {table}",
+            )
+            for field in spec.fields
+        )
+    )
+
+
+def partition_key(partition: tuple[Any, ...]) -> Hashable:
+    """What is equal for equal partitions only.
+
+    Floating point values are one partition if their bits are the same, or both are NaN: Python
+    tells neither apart from its equals as it should.
+    """
+    return tuple(value.hex() if isinstance(value, float) else value for value in partition)
+
+
+@dataclass(frozen=True, slots=True)
+class _Encoded:
+    """A partition field's values of some rows: `distinct` ones, and which one each row has."""
+
+    codes: _Codes
+    distinct: list[Any]
+
+    def value_at(self, row: int) -> Any:
+        return self.distinct[self.codes[row]]
+
+
+@dataclass(frozen=True, slots=True)
+class _Groups:
+    """Rows that belong together.
+
+    Attributes:
+        order: brings the rows of every group together; None if they are already.
+        slices: of the rows in that order: start, length, and the group's first row before.
+    """
+
+    order: _Codes | None
+    slices: list[tuple[int, int, int]]
+
+
+def _encode(values: pa.Array) -> _Encoded:
+    keys = values
+    if pa.types.is_floating(values.type):
+        keys = _float_bits(values)
+    if pa.types.is_null(values.type):
+        return _Encoded(np.zeros(len(values), np.int32), [None])
+    encoded = keys.dictionary_encode(null_encoding="encode")
+    distinct = encoded.dictionary
+    if keys is not values:
+        distinct = distinct.view(values.type)
+    return _Encoded(np.asarray(encoded.indices), _in_memory(distinct))
+
+
+def _float_bits(values: pa.Array) -> pa.Array:
+    """Bits that are equal where values are the same partition: every NaN has the same ones."""
+    width = values.type.bit_width // 8
+    bits = values.view(pa.int32() if width == 4 else pa.int64())
+    return pc.if_else(pc.is_nan(values), pa.scalar(_NAN_BITS[width], bits.type), bits)
+
+
+def _in_memory(values: pa.Array) -> list[Any]:
+    """Values as `spec.types` holds them."""
+    stored = values.type
+    if pa.types.is_date32(stored):
+        return list(values.view(pa.int32()).to_pylist())
+    if pa.types.is_timestamp(stored) or pa.types.is_time64(stored):
+        return list(values.view(pa.int64()).to_pylist())
+    return list(values.to_pylist())
+
+
+def _group(fields: Sequence[_Encoded]) -> _Groups:
+    codes, count = fields[0].codes, len(fields[0].distinct)
+    for field in fields[1:]:
+        codes = codes.astype(np.int64) * len(field.distinct) + field.codes
+        count *= len(field.distinct)
+        if count > _FEW:
+            codes, count = _dense(codes)
+    codes = codes.astype(_narrowest(count))
+    runs = np.concatenate(([0], np.flatnonzero(codes[1:] != codes[:-1]) + 1))
+    if len(runs) <= count and len(np.unique(codes[runs])) == len(runs):
+        return _Groups(None, _slices(runs, runs, len(codes)))
+    order = np.argsort(codes, kind="stable")
+    lengths = np.bincount(codes)
+    starts = (np.cumsum(lengths) - lengths)[lengths > 0]
+    return _Groups(order, _slices(starts, order[starts], len(codes)))
+
+
+def _dense(codes: _Codes) -> tuple[_Codes, int]:
+    encoded = pa.array(codes).dictionary_encode()
+    return np.asarray(encoded.indices), len(encoded.dictionary)
+
+
+def _narrowest(count: int) -> type[np.unsignedinteger[Any]] | type[np.int32]:
+    # Integers of up to 16 bits are sorted by radix.
+    return np.uint8 if count <= 1 << 8 else np.uint16 if count <= _FEW else np.int32
+
+
+def _slices(starts: _Codes, firsts: _Codes, length: int) -> list[tuple[int, int, int]]:
+    """Slices in the order of the groups' first rows."""
+    lengths = np.diff(starts, append=length)
+    order = np.argsort(firsts)
+    columns = (starts[order].tolist(), lengths[order].tolist(), firsts[order].tolist())
+    return list(zip(*columns, strict=True))

@@ -1,0 +1,163 @@
+"""Sorts rows by a table's sort order, and sees whether they are sorted (spec: Sorting)."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from icebergds.spec.schema import Schema
+from icebergds.spec.sort import NullOrder, SortDirection, SortField, SortOrder
+from icebergds.spec.transforms import VoidTransform
+from icebergds.write.rows.source_columns import TransformedColumn, transformed_column
+
+
+@dataclass(frozen=True, slots=True)
+class RowOrder:
+    """A sort order of the batches of one schema; made by `plan_order`.
+
+    Attributes:
+        order_id: the sort order's id.
+        keys: the columns to compare, the most significant first.
+    """
+
+    order_id: int
+    keys: tuple[SortKey, ...]
+
+    def sort(self, batch: pa.RecordBatch) -> pa.RecordBatch:
+        """The rows in order; equal ones keep theirs."""
+        columns = self._columns(batch)
+        if batch.num_rows < 2 or _in_order(columns):
+            return batch
+        names = [str(at) for at in range(len(columns))]
+        table = pa.table([column.values for column in columns], names)
+        directions = [
+            (name, "descending" if column.descending else "ascending")
+            for name, column in zip(names, columns, strict=True)
+        ]
+        return batch.take(pc.sort_indices(table, sort_keys=directions))
+
+    def _columns(self, batch: pa.RecordBatch) -> list[_Column]:
+        return [column for key in self.keys for column in key.columns(batch)]
+
+
+@dataclass(frozen=True, slots=True)
+class SortKey:
+    """One key of an order.
+
+    Attributes:
+        column: what is compared.
+        descending: whether greater values come first.
+        nulls_first: whether nulls come first, whichever the direction.
+    """
+
+    column: TransformedColumn
+    descending: bool
+    nulls_first: bool
+
+    def columns(self, batch: pa.RecordBatch) -> list[_Column]:
+        """Which rows are null, and the values, as columns that compare as the key does."""
+        values = self.column.values(batch)
+        if pa.types.is_null(values.type):
+            return []
+        nulls = _Column(values.is_null(), self.nulls_first)
+        return [nulls, _Column(_comparable(values), self.descending)]
+
+
+def plan_order(order: SortOrder, schema: Schema, *, table: str) -> RowOrder | None:
+    """How rows of a schema are compared by a sort order; None for the unsorted one.
+
+    Args:
+        order: the table's.
+        schema: of the batches.
+        table: the table's name or location, for messages.
+
+    Raises:
+        UnsupportedFeatureError: a transform is not known here.
+        InvalidMetadataError: the order does not fit the schema.
+    """
+    if not order.is_sorted:
+        return None
+    what = f"sort order {order.order_id} of table {table}"
+    keys = tuple(
+        _key(schema, field, what)
+        for field in order.fields
+        if not isinstance(field.transform, VoidTransform)
+    )
+    return RowOrder(order.order_id, keys)
+
+
+class OrderCheck:
+    """Whether all rows of a file are in an order, seen batch by batch."""
+
+    def __init__(self, order: RowOrder) -> None:
+        self._order = order
+        self._last: list[_Column] = []
+        self.in_order = True
+
+    def add(self, batch: pa.RecordBatch) -> None:
+        """Takes the file's next rows into account."""
+        if not self.in_order or not batch.num_rows:
+            return
+        columns = self._order._columns(batch)
+        firsts = [column.row(0) for column in columns]
+        if self._last:
+            firsts = [
+                _Column(pa.concat_arrays([last.values, first.values]), first.descending)
+                for last, first in zip(self._last, firsts, strict=True)
+            ]
+        self.in_order = _in_order(firsts) and _in_order(columns)
+        self._last = [column.row(batch.num_rows - 1) for column in columns]
+
+
+@dataclass(frozen=True, slots=True)
+class _Column:
+    """Values that are compared by Arrow's order; nulls only where the column before differs."""
+
+    values: pa.Array
+    descending: bool
+
+    def row(self, at: int) -> _Column:
+        """A row's value, in memory of its own."""
+        return _Column(self.values.take(pa.array([at])), self.descending)
+
+
+def _key(schema: Schema, field: SortField, what: str) -> SortKey:
+    return SortKey(
+        transformed_column(schema, field.source_ids, field.transform, what),
+        field.direction is SortDirection.DESC,
+        field.null_order is NullOrder.NULLS_FIRST,
+    )
+
+
+def _comparable(values: pa.Array) -> pa.Array:
+    """Floats as integers in their order: -NaN, -Infinity, ..., -0, 0, ..., Infinity, NaN."""
+    if not pa.types.is_floating(values.type):
+        return values
+    integer = pa.int32() if values.type.bit_width == 32 else pa.int64()
+    bits = np.asarray(values.view(integer).fill_null(0))
+    # The greater a negative float's bits, the smaller is the float.
+    ordered = np.where(bits < 0, bits ^ np.iinfo(bits.dtype).max, bits)
+    return pa.array(ordered, integer, mask=values.is_null().to_numpy(zero_copy_only=False))
+
+
+def _in_order(columns: Sequence[_Column]) -> bool:
+    """Whether no row comes before the one above it."""
+    if not columns or len(columns[0].values) < 2:
+        return True
+    tied = np.ones(len(columns[0].values) - 1, np.bool_)
+    for column in columns:
+        above, below = column.values[:-1], column.values[1:]
+        if column.descending:
+            above, below = below, above
+        # Nulls tie with nulls; where only one is null, the column before has decided.
+        wrong = pc.fill_null(pc.greater(above, below), False).to_numpy(zero_copy_only=False)
+        if (tied & wrong).any():
+            return False
+        tied &= pc.fill_null(pc.equal(above, below), True).to_numpy(zero_copy_only=False)
+        if not tied.any():
+            return True
+    return True

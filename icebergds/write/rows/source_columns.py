@@ -1,0 +1,91 @@
+"""The columns from which partition values and sort keys come, at any depth of structs."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from icebergds.errors import InvalidMetadataError, UnsupportedFeatureError
+from icebergds.formats.arrow.transforms import apply_transform
+from icebergds.spec.schema import Schema
+from icebergds.spec.transforms import Transform, UnknownTransform, can_transform
+from icebergds.spec.types import IcebergType, StructType
+
+
+@dataclass(frozen=True, slots=True)
+class TransformedColumn:
+    """A transform of a column.
+
+    Attributes:
+        path: where the column stands: its place at the top, then in each struct.
+        source_type: its type.
+        transform: what is computed of it.
+    """
+
+    path: tuple[int, ...]
+    source_type: IcebergType
+    transform: Transform
+
+    def values(self, batch: pa.RecordBatch) -> pa.Array:
+        """The transform's values of all rows of a batch of the schema; null in null structs."""
+        column = batch.column(self.path[0])
+        if len(self.path) > 1:
+            column = pc.struct_field(column, list(self.path[1:]))
+        return apply_transform(self.transform, self.source_type, column)
+
+
+def transformed_column(
+    schema: Schema, source_ids: tuple[int, ...], transform: Transform, what: str
+) -> TransformedColumn:
+    """Finds the column of a partition or sort field.
+
+    Args:
+        schema: the rows'.
+        source_ids: the field's.
+        transform: the field's.
+        what: the field, for messages.
+
+    Raises:
+        UnsupportedFeatureError: the transform is not known here.
+        InvalidMetadataError: the schema has no such column, or the transform does not accept it.
+    """
+    if isinstance(transform, UnknownTransform) or len(source_ids) != 1:
+        raise UnsupportedFeatureError(
+            f"{what}: the transform {transform} of columns {list(source_ids)} is not known here, "
+            "so its values cannot be computed; change the table's spec or order to write to it"
+        )
+    field = schema.find_field(source_ids[0])
+    if field is None:
+        raise InvalidMetadataError(
+            f"{what}: its source column, field id {source_ids[0]}, is not in the table's schema"
+        )
+    if not can_transform(transform, field.field_type):
+        raise InvalidMetadataError(
+            f"{what}: transform {transform} does not accept its source column {field.name!r} of "
+            f"type {field.field_type}"
+        )
+    return TransformedColumn(column_path(schema, source_ids[0], what), field.field_type, transform)
+
+
+def column_path(schema: Schema, field_id: int, what: str) -> tuple[int, ...]:
+    """Where a column stands: its place at the top, then in each struct.
+
+    Raises:
+        InvalidMetadataError: it is inside a list or map.
+    """
+    fields = schema.fields
+    path = []
+    for ancestor in (*reversed(schema.ancestors(field_id)), field_id):
+        at = next(i for i, field in enumerate(fields) if field.field_id == ancestor)
+        path.append(at)
+        if ancestor != field_id:
+            parent = fields[at].field_type
+            if not isinstance(parent, StructType):
+                raise InvalidMetadataError(
+                    f"{what}: its source column {schema.find_name(field_id)!r} is inside a list or "
+                    "map"
+                )
+            fields = parent.fields
+    return tuple(path)

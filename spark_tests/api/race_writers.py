@@ -1,0 +1,85 @@
+"""Writers that race for one table, and what starts each in a process of its own."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from concurrent.futures import ProcessPoolExecutor
+from typing import TypeAlias
+
+import pyarrow as pa
+from catalog_tables import SCHEMA, TABLE, Properties, open_table, rows
+from processes import CONTEXT
+
+from icebergds.catalog.address import TableAddress
+from icebergds.commit.append import FastAppend
+from icebergds.commit.snapshot_commit import commit_snapshot
+from icebergds.formats.data_file.file_schema import schema_from_arrow
+from icebergds.operations.write.append_overwrite import prepare_write
+from icebergds.operations.write.options import parse_write_options
+from icebergds.write.task import write_batches
+
+Writer: TypeAlias = Callable[[Properties, int, int], None]
+"""Writes to a catalog's table, as writer of a number, a number of times."""
+
+PATIENT = {
+    "commit__retry__num_retries": "100000",
+    "commit__retry__min_wait_ms": "5",
+    "commit__retry__max_wait_ms": "100",
+    "commit__retry__total_timeout_ms": "600000",
+}
+
+
+def race(writers: Sequence[Writer], commits: int, catalog: Properties) -> None:
+    """Runs all writers at once, each in a process of its own."""
+    with ProcessPoolExecutor(len(writers), CONTEXT) as pool:
+        done = [pool.submit(write, catalog, n, commits) for n, write in enumerate(writers)]
+        for future in done:
+            future.result(timeout=300)
+
+
+def id_of(writer: int, number: int) -> int:
+    """The id of a writer's row."""
+    return writer * 1000 + number
+
+
+def append(catalog: Properties, writer: int, commits: int) -> None:
+    """Adds a row at a time, of a day of its own."""
+    table = open_table(catalog)
+    for number in range(commits):
+        table.append(rows(id_of(writer, number), day=writer))
+
+
+def fast_append(catalog: Properties, writer: int, commits: int) -> None:
+    """Adds a file at a time, with no load of the catalog in between."""
+    address = TableAddress(TABLE, "lake", catalog)
+    options = parse_write_options({"path": TABLE}, address)
+    write = prepare_write(options, SCHEMA, schema_from_arrow(SCHEMA), overwrite=False)
+    operations = address.operations()
+    for number in range(commits):
+        row = rows(id_of(writer, number), day=writer)
+        files = write_batches(write.plan, [row], partition_id=number, attempt_id=0)
+        commit_snapshot(operations, FastAppend(tuple(files)))
+
+
+def append_to_branch(catalog: Properties, writer: int, commits: int) -> None:
+    """Adds a row at a time to the branch `work`."""
+    table = open_table(catalog)
+    for number in range(commits):
+        table.append(rows(id_of(writer, number), day=writer), branch="work")
+
+
+def add_columns(catalog: Properties, writer: int, commits: int) -> None:
+    """Adds a row with a new column at a time."""
+    table = open_table(catalog)
+    for number in range(commits):
+        wider = rows(id_of(writer, number), day=writer).append_column(
+            f"c{writer}_{number}", pa.array([number], pa.int64())
+        )
+        table.append(wider, options={"merge-schema": "true"})
+
+
+def replace_day(catalog: Properties, writer: int, commits: int) -> None:
+    """Replaces the partition of its day."""
+    table = open_table(catalog)
+    for number in range(commits):
+        table.dynamic_partition_overwrite(rows(id_of(writer, number), day=writer))
