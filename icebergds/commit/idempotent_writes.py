@@ -1,8 +1,8 @@
-"""Writes that may be repeated and are committed once: marked in the table, atomically with them.
+"""Makes a repeated write commit once, by recording its application and version in the table.
 
-A mark is in the summary of its snapshot. The newest marks of an application are also in a property
-of the table, set by the same commits, which outlives the snapshots. A mark counts for a branch
-whose history its snapshot is in, also if it has expired since; rolled back, it does not.
+The snapshot's summary records the write. A table property, set by the same commit, lists the newest
+versions of each application and outlives expired snapshots. A branch has a write if the write's
+snapshot is in the branch's history, expired or not; a write that was rolled back does not count.
 """
 
 from __future__ import annotations
@@ -18,24 +18,25 @@ from icebergds.spec.updates.table_updates import SetProperties, TableUpdate
 
 STREAMING_QUERY_ID = "spark.sql.streaming.queryId"
 STREAMING_EPOCH_ID = "spark.sql.streaming.epochId"
-"""Entries of the summaries of streaming queries, also of those that Java Iceberg writes."""
+"""Summary entries of snapshots of streaming queries; Java Iceberg writes the same ones."""
 
 _APP_ID = "icebergds.txn-app-id"
 _VERSION = "icebergds.txn-version"
 _SUMMARIES = ((_APP_ID, _VERSION), (STREAMING_QUERY_ID, STREAMING_EPOCH_ID))
 _PROPERTY = "icebergds.txn."
-# So many writes of an application may be rolled back and expire, and the one before is still known.
-_KEPT_MARKS = 10
+# The property lists several versions, so that an earlier one is still known if the newest ones are
+# rolled back and their snapshots expire.
+_KEPT_VERSIONS = 10
 
 
 @dataclass(frozen=True, slots=True)
 class IdempotentWrite:
-    """A write that is committed once, however often it is repeated.
+    """Identifies a write that is committed once, however often it is repeated.
 
     Attributes:
-        app_id: who writes, such as the id of a streaming query.
-        version: of its writes, in ascending order, such as the number of a batch.
-        follows: whether the branch must have an earlier one.
+        app_id: the application that writes, such as the id of a streaming query.
+        version: ascending number of the application's write, such as the id of a micro-batch.
+        follows: whether the branch must have an earlier write of the application.
     """
 
     app_id: str
@@ -43,53 +44,57 @@ class IdempotentWrite:
     follows: bool = False
 
     def summary(self) -> dict[str, str]:
-        """The entries of the snapshot's summary."""
+        """The entries that record the write in the snapshot's summary."""
         return {_APP_ID: self.app_id, _VERSION: str(self.version)}
 
-    def marked(
+    def property_update(
         self, metadata: TableMetadata, branch: str, snapshot: Snapshot | None
     ) -> TableUpdate:
-        """What outlives the snapshot, or stands for a write that made none."""
-        name = _property_of(branch, self.app_id)
-        mark = f"{self.version}"
-        if snapshot is not None:
-            mark += f"@{snapshot.snapshot_id}@{snapshot.sequence_number}"
-        kept = metadata.properties.get(name, "").split(",")[: _KEPT_MARKS - 1]
-        return SetProperties({name: ",".join([mark, *filter(None, kept)])})
+        """Records the write in the table property.
 
-    def is_done(self, metadata: TableMetadata, branch: str) -> bool:
+        Args:
+            snapshot: the snapshot that the write committed; None if it committed none.
+        """
+        name = _property_of(branch, self.app_id)
+        record = f"{self.version}"
+        if snapshot is not None:
+            record += f"@{snapshot.snapshot_id}@{snapshot.sequence_number}"
+        kept = metadata.properties.get(name, "").split(",")[: _KEPT_VERSIONS - 1]
+        return SetProperties({name: ",".join([record, *filter(None, kept)])})
+
+    def is_committed(self, metadata: TableMetadata, branch: str) -> bool:
         """Whether a branch has this write, or a later one of the same application."""
         newest = newest_version(metadata, branch, self.app_id)
         return newest is not None and newest >= self.version
 
-    def check(self, metadata: TableMetadata, branch: str, table: str) -> None:
-        """Refuses a write that is not the next one.
+    def validate(self, metadata: TableMetadata, branch: str, table: str) -> None:
+        """Refuses a write that is not the application's next one.
 
         Raises:
-            AlreadyCommittedError: the branch has it, or a later one.
-            ValidationError: it lacks the earlier ones that this one follows.
+            AlreadyCommittedError: the branch has this write, or a later one.
+            ValidationError: this write follows earlier ones, and the branch has none of them.
         """
         newest = newest_version(metadata, branch, self.app_id)
         if newest is not None and newest >= self.version:
             raise AlreadyCommittedError(
                 f"table {table}, branch {branch}: version {self.version} of {self.app_id!r}, or a "
-                "later one, has been committed before"
+                "later one, is already committed"
             )
         if newest is None and self.follows:
             raise ValidationError(
                 f"table {table}, branch {branch}, has no batch before {self.version} of the "
-                f"streaming query {self.app_id}: the table was made anew or rolled back, or the "
-                "checkpoint is that of a query into another table. Start with a new checkpoint, "
+                f"streaming query {self.app_id}: the table was re-created or rolled back, or the "
+                "checkpoint belongs to a query into another table. Start with a new checkpoint, "
                 "or, to go on without the earlier batches, set option('on-missing-batches', "
                 "'continue')"
             )
 
 
 def newest_version(metadata: TableMetadata, branch: str, app_id: str) -> int | None:
-    """The version of an application's newest write that a branch has; None if it has none.
+    """The newest version of an application's writes that a branch has; None if it has none.
 
     Raises:
-        InvalidMetadataError: a mark is no number.
+        InvalidMetadataError: a recorded version is not a number.
     """
     history = tuple(_history(metadata, branch))
     found = [
@@ -98,16 +103,18 @@ def newest_version(metadata: TableMetadata, branch: str, app_id: str) -> int | N
         for app, version in _SUMMARIES
         if snapshot.summary.get(app) == app_id and version in snapshot.summary
     ]
-    # A branch may have what was committed to another one that it was made of.
+    # A branch also has what was committed to the branch that it was created from.
     ending = _property_of("", app_id).removeprefix(_PROPERTY)
     for name, text in metadata.properties.items():
         rest = name.removeprefix(_PROPERTY)
         if rest == name or "." not in rest or rest[rest.index(".") :] != ending:
             continue
         of_branch = name == _property_of(branch, app_id)
-        for mark in text.split(","):
-            version, *place = (_number(part, f"table property {name}") for part in mark.split("@"))
-            if _is_in(metadata, history, *place) if place else of_branch:
+        for record in text.split(","):
+            version, *snapshot_key = (
+                _number(part, f"table property {name}") for part in record.split("@")
+            )
+            if _is_in(metadata, history, *snapshot_key) if snapshot_key else of_branch:
                 found.append(version)
     return max(found, default=None)
 
@@ -115,11 +122,11 @@ def newest_version(metadata: TableMetadata, branch: str, app_id: str) -> int | N
 def _is_in(
     metadata: TableMetadata, history: Sequence[Snapshot], snapshot_id: int, number: int = 0
 ) -> bool:
-    """Whether a snapshot, which may have expired, is in a history, the newest first."""
+    """Whether a snapshot, which may have expired, is in a history (newest first)."""
     if snapshot_id in metadata.snapshots_by_id:
         return any(snapshot.snapshot_id == snapshot_id for snapshot in history)
     if metadata.format_version == 1:
-        # Nothing tells when it was.
+        # Without sequence numbers, the order of snapshots is not known: count it.
         return True
     later = [snapshot for snapshot in history if snapshot.sequence_number > number]
     if not later:
@@ -127,7 +134,7 @@ def _is_in(
     oldest = later[-1]
     is_first = oldest.parent_snapshot_id is None
     followed = None if is_first else metadata.snapshot_by_id(oldest.parent_snapshot_id or 0)
-    # What lies before the oldest known snapshot is the history of that one.
+    # The expired snapshots before the oldest known one are its ancestors.
     return oldest.parent_snapshot_id == snapshot_id or (not is_first and followed is None)
 
 
@@ -136,15 +143,15 @@ def _number(text: str, where: str) -> int:
         return int(text)
     except ValueError:
         raise InvalidMetadataError(
-            f"{where}: the mark of a transaction has {text!r} where a number is expected"
+            f"{where}: {text!r} is not a number; expected the version of an idempotent write"
         ) from None
 
 
 def _history(metadata: TableMetadata, branch: str) -> Iterator[Snapshot]:
-    """The snapshots of a branch from its head on, as far as they have not expired."""
+    """The snapshots of a branch from its head back to the first one that has expired."""
     snapshot = metadata.snapshot_by_ref(branch)
     if snapshot is None and branch not in metadata.refs:
-        # A branch that is not there yet starts at main's head.
+        # A branch that does not exist yet starts at main's head.
         snapshot = metadata.snapshot_by_ref(MAIN_BRANCH)
     while snapshot is not None:
         yield snapshot
@@ -153,5 +160,5 @@ def _history(metadata: TableMetadata, branch: str) -> Iterator[Snapshot]:
 
 
 def _property_of(branch: str, app_id: str) -> str:
-    """A name in which the first dot ends the branch's."""
+    """The property of a branch and application; the first dot after the prefix ends the branch."""
     return f"{_PROPERTY}{quote(branch, safe='').replace('.', '%2E')}.{app_id}"

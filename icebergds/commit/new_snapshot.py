@@ -70,8 +70,8 @@ def snapshot_change(
     properties = dict(options.snapshot_properties)
     if options.wap_id is not None:
         properties["wap.id"] = options.wap_id
-    if options.transaction is not None:
-        properties |= options.transaction.summary()
+    if options.idempotent_write is not None:
+        properties |= options.idempotent_write.summary()
     snapshot = Snapshot(
         snapshot_id=work.snapshot_id,
         parent_snapshot_id=parent_id,
@@ -92,8 +92,8 @@ def snapshot_change(
     updates: list[TableUpdate] = [AddSnapshot(snapshot)]
     if options.wap_id is None:
         updates.append(SetSnapshotRef(base.branch, _moved(base, snapshot.snapshot_id)))
-    if options.transaction is not None:
-        updates.append(options.transaction.marked(metadata, base.branch, snapshot))
+    if options.idempotent_write is not None:
+        updates.append(options.idempotent_write.property_update(metadata, base.branch, snapshot))
     return Change(_requirements(base), updates), snapshot
 
 

@@ -1,4 +1,4 @@
-"""How a commit is made, whatever it does: on which branch, staged or not, what its summary says."""
+"""Defines the options of a commit: branch, staging, summary properties, isolation."""
 
 from __future__ import annotations
 
@@ -11,9 +11,9 @@ from icebergds.spec.snapshot import MAIN_BRANCH
 
 
 class IsolationLevel(StrEnum):
-    """What concurrent commits an overwrite does not go together with.
+    """Which concurrent commits fail the validation of an overwrite.
 
-    `NONE` checks nothing. `SNAPSHOT` fails if others deleted rows where it overwrites,
+    `NONE` checks nothing. `SNAPSHOT` fails if others deleted rows that the overwrite selects,
     `SERIALIZABLE` also if others added some.
     """
 
@@ -27,18 +27,18 @@ class CommitOptions:
     """How a snapshot is committed.
 
     Attributes:
-        branch: what moves to the snapshot. A branch that does not exist starts at main's head.
+        branch: the branch to commit to. A branch that does not exist starts at main's head.
         wap_id: stages the snapshot under this id (write, audit, publish): it is added to the
             table, and no branch moves.
-        snapshot_properties: entries of the snapshot's summary; names that commits compute
-            themselves, such as `added-data-files`, are theirs.
-        table_uuid: of the table that the files were written for, lest they go to another one that
-            took its name since; None does not check that.
-        transaction: makes the commit one that a branch gets once at most.
+        snapshot_properties: entries of the snapshot's summary; computed ones, such as
+            `added-data-files`, override them.
+        table_uuid: UUID of the table that the files were written for; the commit fails if another
+            table has its name now. None skips the check.
+        idempotent_write: makes the commit fail if the branch has this write already.
     """
 
     branch: str = MAIN_BRANCH
     wap_id: str | None = None
     snapshot_properties: Mapping[str, str] = field(default_factory=dict)
     table_uuid: str | None = None
-    transaction: IdempotentWrite | None = None
+    idempotent_write: IdempotentWrite | None = None

@@ -45,7 +45,7 @@ def commit_snapshot(
     the caller's in every case.
 
     Raises:
-        AlreadyCommittedError: the branch has the transaction of the options.
+        AlreadyCommittedError: the branch has the idempotent write of the options.
         CommitConflictError: other commits kept coming first.
         ValidationError: a concurrent commit changed what the operation had read, or the table is
             another one of the same name.
@@ -85,9 +85,9 @@ class _Attempts:
     def produce(self, state: TableState) -> Change:
         """What the next attempt commits."""
         self._refuse_other_table(state)
-        transaction, branch = self._options.transaction, self._options.branch
-        if transaction is not None:
-            transaction.check(state.metadata, branch, state.name)
+        idempotent_write, branch = self._options.idempotent_write, self._options.branch
+        if idempotent_write is not None:
+            idempotent_write.validate(state.metadata, branch, state.name)
         if self.work is None:
             self.work = Workspace(state.io, state.metadata)
         base = commit_base(state, branch)

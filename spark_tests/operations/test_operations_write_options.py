@@ -80,10 +80,10 @@ def test_every_known_option_has_a_test() -> None:
 
 
 def test_a_write_that_names_itself() -> None:
-    assert _parse(**{"txn-app-id": "Job", "Txn-Version": "7"}).transaction == IdempotentWrite(
+    assert _parse(**{"txn-app-id": "Job", "Txn-Version": "7"}).idempotent_write == IdempotentWrite(
         "Job", 7
     )
-    assert _parse().transaction is None
+    assert _parse().idempotent_write is None
 
 
 def test_options_name_the_table() -> None:

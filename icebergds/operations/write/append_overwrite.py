@@ -182,7 +182,7 @@ def file_format_property(name: str, text: str) -> FileFormat:
 def commit_write(write: PreparedWrite, files: Iterable[DataFile]) -> Committed | None:
     """Commits the files of a write; if that fails for certain, they are deleted.
 
-    They are deleted, too, where the table has the write's transaction already; gives None then.
+    They are deleted, too, if the table has this idempotent write already; gives None then.
 
     Raises:
         CommitConflictError, ValidationError: others changed the table; nothing was committed.

@@ -24,7 +24,7 @@ Rows: TypeAlias = pa.Table | pa.RecordBatch | pa.RecordBatchReader
 def write_rows(
     address: TableAddress, rows: Rows, options: Mapping[str, str], *, overwrite: bool
 ) -> Committed | None:
-    """Writes rows and commits them; None where the table has their transaction already.
+    """Writes rows and commits them; None if the table has this idempotent write already.
 
     Args:
         options: of the write, without those of the address.

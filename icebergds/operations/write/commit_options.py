@@ -22,5 +22,5 @@ def commit_options(
         options.wap_id,
         {**options.snapshot_properties, **(summary or {})},
         table_uuid,
-        options.transaction,
+        options.idempotent_write,
     )

@@ -60,15 +60,15 @@ def commit_batch(
     Other errors are those of `commit_job`.
     """
     options = job.options
-    transaction = IdempotentWrite(query_id, batch_id, follows=batch_id > 0 and not may_miss_batches)
+    batch = IdempotentWrite(query_id, batch_id, follows=batch_id > 0 and not may_miss_batches)
     if not _files(results) and not (isinstance(job, PreparedWrite) and _is_needed(job)):
         if batch_id == 0:
-            _mark(job, transaction)
+            _record_empty_batch(job, batch)
         return None
     named = {STREAMING_QUERY_ID: query_id, STREAMING_EPOCH_ID: str(batch_id)}
     once = replace(
         options,
-        transaction=transaction,
+        idempotent_write=batch,
         fast_append=True,
         snapshot_properties={**options.snapshot_properties, **named},
     )
@@ -80,19 +80,19 @@ def _is_needed(job: PreparedWrite) -> bool:
     return job.overwrite or job.new_table is not None
 
 
-def _mark(job: PreparedJob, transaction: IdempotentWrite) -> None:
-    """Leaves the mark of a first batch without rows, by which later ones know the table."""
+def _record_empty_batch(job: PreparedJob, batch: IdempotentWrite) -> None:
+    """Records an empty first batch in the table, so that later batches find an earlier one."""
     branch = job.options.branch
 
-    def is_marked(state: TableState) -> bool:
-        return transaction.is_done(state.metadata, branch)
+    def is_recorded(state: TableState) -> bool:
+        return batch.is_committed(state.metadata, branch)
 
     def produce(state: TableState) -> Change:
-        return Change([], [transaction.marked(state.metadata, branch, None)])
+        return Change([], [batch.property_update(state.metadata, branch, None)])
 
     operations = job.address.operations()
-    if not is_marked(operations.refresh()):
-        commit_change(operations, produce, is_marked)
+    if not is_recorded(operations.refresh()):
+        commit_change(operations, produce, is_recorded)
 
 
 def discard_job(job: PreparedJob, results: Sequence[Any]) -> None:

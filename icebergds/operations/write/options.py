@@ -96,7 +96,7 @@ class WriteOptions:
         creation: None where the table must be there.
         row_change: None where rows are appended or overwrite others.
         write_id: what the snapshot is to be found by; chosen by the write itself if None.
-        transaction: makes the write one that is committed once, however often it is repeated.
+        idempotent_write: commits the write once, however often it is repeated.
         fast_append: leave the merging of manifests to other commits.
     """
 
@@ -120,7 +120,7 @@ class WriteOptions:
     creation: Creation | None = None
     row_change: RowChangeOptions | None = None
     write_id: str | None = None
-    transaction: IdempotentWrite | None = None
+    idempotent_write: IdempotentWrite | None = None
     fast_append: bool = False
 
 
@@ -180,7 +180,7 @@ def parse_write_options(
         creation=_creation(given, options) if parse(given, "create", boolean, False) else None,
         row_change=parse_row_change(given),
         write_id=parse(given, "write-id", _write_id, None),
-        transaction=_transaction(given),
+        idempotent_write=_idempotent_write(given),
     )
 
 
@@ -204,7 +204,7 @@ def _refuse_contradictions(given: Mapping[str, str]) -> None:
                 )
 
 
-def _transaction(given: Mapping[str, str]) -> IdempotentWrite | None:
+def _idempotent_write(given: Mapping[str, str]) -> IdempotentWrite | None:
     app_id, version = given.get("txn-app-id"), parse(given, "txn-version", not_negative, None)
     if (app_id is None) != (version is None):
         raise InvalidOptionError(

@@ -175,7 +175,7 @@ def prepare_row_change(
 def commit_delta(prepared: PreparedDelta, parts: Iterable[DeltaFiles]) -> Committed | None:
     """Commits what the tasks did. If that fails, files are deleted.
 
-    Gives None where they did nothing, or the table has the transaction of the change already.
+    Gives None if they did nothing, or if the table has this idempotent write already.
 
     Raises:
         InvalidDataError: rows of one key were in two tasks; nothing was committed.
