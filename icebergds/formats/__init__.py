@@ -1,1 +1,1 @@
-"""Bytes to and from spec values and Arrow batches."""
+"""Reads and writes the files of a table: data, delete, manifest and Puffin files."""

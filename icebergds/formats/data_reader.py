@@ -16,7 +16,7 @@ from icebergds.spec.schema import Schema
 __all__ = ["DataFileReader", "PositionedBatch", "ReadRequest", "open_data_file"]
 
 
-# Imported with the first file of the format: most tasks read one format alone.
+# Imported with the first file of the format: most tasks read only one format.
 _READERS = {
     FileFormat.PARQUET: ("icebergds.formats.parquet.reader", "ParquetReader"),
     FileFormat.AVRO: ("icebergds.formats.avro.data_reader", "AvroReader"),
@@ -33,21 +33,25 @@ def open_data_file(
     table_schema: Schema,
     name_mapping: NameMapping | None = None,
 ) -> Iterator[DataFileReader]:
-    """A file, opened to read columns by field id (spec: Column Projection).
+    """Opens a file to read its columns by field id (spec: Column Projection).
 
     Args:
-        location: of the file, as metadata names it.
-        table_schema: of the table, for files without field ids that no name mapping describes:
-            Parquet columns are then matched by position, ORC and Avro columns by name.
+        location: path of the file, as in metadata.
+        table_schema: used for files without field ids if there is no name mapping: Parquet columns
+            are then matched by position, ORC and Avro columns by name.
         name_mapping: the table's `schema.name-mapping.default`, for files without field ids.
 
     Raises:
-        MissingFileError: there is no such file.
-        CorruptFileError: it is no whole file of the format.
-        UnsupportedFeatureError: the format holds no rows, or uses what is not read.
+        MissingFileError: the file does not exist.
+        CorruptFileError: the file is damaged or of another format.
+        UnsupportedFeatureError: data files cannot have this format, or the file uses a feature that
+            is not supported.
     """
     if file_format not in _READERS:
-        raise UnsupportedFeatureError(f"{location}: {file_format} is no format of data files")
+        raise UnsupportedFeatureError(
+            f"{location}: {file_format} is not a data file format; "
+            f"supported are {', '.join(_READERS)}"
+        )
     module, name = _READERS[file_format]
     kind = getattr(import_module(module), name)
     with io.open(location) as handle:

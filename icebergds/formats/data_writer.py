@@ -16,7 +16,7 @@ from icebergds.spec.schema import Schema
 
 
 class DataFileWriter(Protocol):
-    """A data or delete file that is being written; it ends with `close` or `abort`.
+    """A data or delete file being written; finished with `close` or `abort`.
 
     After an error only `abort` may be called.
     """
@@ -31,23 +31,23 @@ class DataFileWriter(Protocol):
 
     @property
     def size(self) -> int:
-        """Bytes written so far, and about how many more the rows in memory will take."""
+        """Bytes written so far plus an estimate for the rows still in memory."""
         ...
 
     def write(self, batch: pa.RecordBatch) -> None:
-        """Adds rows, of exactly the Arrow schema `schema_to_arrow(schema)`.
+        """Appends rows, which must have exactly the Arrow schema `schema_to_arrow(schema)`.
 
         Raises:
-            InvalidDataError: the batch is of another schema, a required column has nulls, or a
+            InvalidDataError: the batch has another schema, a required column has nulls, or a
                 value cannot be stored.
         """
         ...
 
     def close(self) -> DataFile:
-        """Completes the file and describes it, with metrics, as one of no partition.
+        """Completes the file and returns its `DataFile`, with metrics.
 
-        `spec_id`, `partition`, `equality_ids` and what else the file does not know is the caller's
-        to replace.
+        The caller sets `spec_id`, `partition`, `equality_ids` and whatever else the writer does
+        not know.
         """
         ...
 
@@ -65,15 +65,16 @@ def open_data_writer(
     *,
     content: FileContent = FileContent.DATA,
 ) -> DataFileWriter:
-    """A new file, in the place of one that is there, opened to write rows of a schema.
+    """Creates a file, replacing an existing one, and opens it to write rows of a schema.
 
     Args:
         schema: of the rows; its field ids and its JSON go into the file.
-        content: what the file holds; delete files have settings of their own.
+        content: what the file holds; delete files have their own write properties.
 
     Raises:
-        UnsupportedFeatureError: the format holds no rows, or cannot hold a column of the schema.
-        InvalidOptionError: the codec of the write options is none of the format's.
+        UnsupportedFeatureError: data files cannot have this format, or the format cannot store a
+            column of the schema.
+        InvalidOptionError: the format does not support the codec of the write options.
     """
     kind, chosen = _writer(file_format, properties, content, location)
     output = OutputFile(io, location, file_format, content)
@@ -88,9 +89,9 @@ def open_data_writer(
 def check_data_writer(
     file_format: FileFormat, schema: Schema, properties: WriteProperties, table: str
 ) -> None:
-    """Whether files of a format can hold a table's rows, as far as that shows without one.
+    """Checks, before a file is created, that a format can store a table's rows.
 
-    Errors are those of `open_data_writer`.
+    Raises what `open_data_writer` raises.
     """
     kind, chosen = _writer(file_format, properties, FileContent.DATA, table)
     kind.check(schema, chosen, table)
@@ -99,7 +100,7 @@ def check_data_writer(
 def _writer(
     file_format: FileFormat, properties: WriteProperties, content: FileContent, where: str
 ) -> tuple[Any, Any]:
-    """The class of a format's writer, and its settings; imports what writes that format alone."""
+    """The writer class of a format and its settings; imports only that format's writer."""
     match file_format:
         case FileFormat.PARQUET:
             module = import_module("icebergds.formats.parquet.writer")
@@ -111,4 +112,7 @@ def _writer(
             module = import_module("icebergds.formats.avro.data_writer")
             return module.AvroDataWriter, properties.avro_for(content)
         case _:
-            raise UnsupportedFeatureError(f"{where}: {file_format} is no format of data files")
+            raise UnsupportedFeatureError(
+                f"{where}: {file_format} is not a data file format; "
+                "supported are parquet, avro, orc"
+            )

@@ -1,4 +1,4 @@
-"""Short names of data files, for scans whose rows say where they are: paths are long, rows many."""
+"""Shortens data file paths to tokens, for scans that return the file of each row."""
 
 from __future__ import annotations
 
@@ -8,10 +8,10 @@ import mmh3
 
 
 def file_token(path: str) -> str:
-    """A name of twelve characters; among ten million paths two have the same once in 10^8 cases.
+    """A token of twelve characters; two of ten million paths share one with probability 10^-8.
 
     Args:
-        path: as manifests have it.
+        path: as in manifests.
     """
     digest: bytes = mmh3.hash_bytes(path)
     return urlsafe_b64encode(digest[:9]).decode()

@@ -1,4 +1,4 @@
-"""Puffin files: blobs of statistics and indexes with a JSON footer (Puffin spec)."""
+"""Reads and writes Puffin files: statistics and index blobs with a JSON footer (Puffin spec)."""
 
 from __future__ import annotations
 
@@ -15,10 +15,10 @@ from icebergds.io.fileio import FileIO
 
 _T = TypeVar("_T")
 _MAGIC = b"PFA1"
-# Behind the payload: its size, flags, magic.
+# After the footer's payload: its size, flags, magic.
 _TAIL = struct.Struct("<i4s4s")
 _COMPRESSED_FOOTER = 1
-# One request to the storage brings most footers whole.
+# One storage request reads most footers completely.
 _TAIL_READ = 32 * 1024
 _CODECS = ("lz4", "zstd")
 
@@ -27,8 +27,8 @@ _CODECS = ("lz4", "zstd")
 class PuffinBlob:
     """Where a blob is in its file and what it was computed from (Puffin spec: BlobMetadata).
 
-    `length` counts stored, maybe compressed bytes. Snapshot id and sequence number are -1 where
-    they are not known, as for deletion vectors.
+    `length` is the stored (possibly compressed) size in bytes. Snapshot id and sequence number are
+    -1 if unknown, as for deletion vectors.
     """
 
     type: str
@@ -43,7 +43,7 @@ class PuffinBlob:
 
 @dataclass(frozen=True, slots=True)
 class PuffinFooter:
-    """What a Puffin file holds (Puffin spec: FileMetadata)."""
+    """The blobs and properties of a Puffin file (Puffin spec: FileMetadata)."""
 
     blobs: tuple[PuffinBlob, ...]
     properties: Mapping[str, str] = field(default_factory=dict)
@@ -51,7 +51,7 @@ class PuffinFooter:
 
 @dataclass(frozen=True, slots=True)
 class NewBlob:
-    """A blob to be written, uncompressed."""
+    """A blob to write, uncompressed."""
 
     type: str
     fields: tuple[int, ...]
@@ -62,17 +62,17 @@ class NewBlob:
 
 
 def read_puffin_footer(io: FileIO, location: str) -> PuffinFooter:
-    """The footer of a Puffin file.
+    """Reads the footer of a Puffin file.
 
     Raises:
-        CorruptFileError: this is no Puffin file, or it is truncated or damaged.
-        MissingFileError: there is no such file.
+        CorruptFileError: the file is not a Puffin file, or is truncated or damaged.
+        MissingFileError: the file does not exist.
         UnsupportedFeatureError: the footer sets flags that the specification does not define.
     """
     with io.open(location) as file:
         size = file.size()
         if size < 2 * len(_MAGIC) + _TAIL.size:
-            raise _corrupt(location, f"{size} bytes are too few")
+            raise _corrupt(location, f"a Puffin file cannot have only {size} bytes")
         tail = _read(file, location, max(0, size - _TAIL_READ), size)
         payload_size, flags, magic = _TAIL.unpack(tail[-_TAIL.size :])
         _check_magic(magic, location, "end")
@@ -93,11 +93,11 @@ def read_puffin_footer(io: FileIO, location: str) -> PuffinFooter:
 
 
 def read_puffin_blob(io: FileIO, location: str, blob: PuffinBlob) -> bytes:
-    """The content of a blob, decompressed.
+    """Reads the content of a blob, decompressed.
 
     Raises:
         CorruptFileError: the file is truncated or the blob cannot be decompressed.
-        MissingFileError: there is no such file.
+        MissingFileError: the file does not exist.
         UnsupportedFeatureError: the blob has a compression codec other than lz4 and zstd.
     """
     codec = blob.compression_codec
@@ -116,7 +116,7 @@ def read_puffin_blob(io: FileIO, location: str, blob: PuffinBlob) -> bytes:
 def encode_puffin(
     blobs: Sequence[NewBlob], properties: Mapping[str, str] | None = None
 ) -> tuple[bytes, tuple[PuffinBlob, ...]]:
-    """A Puffin file of these blobs, uncompressed, and where each of them is in it."""
+    """Encodes a Puffin file of uncompressed blobs; also returns where each blob is in it."""
     out = [_MAGIC]
     placed = []
     offset = len(_MAGIC)

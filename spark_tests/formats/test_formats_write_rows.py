@@ -187,7 +187,7 @@ def test_what_nothing_is_left_of_without_unknown_columns_is_refused(
 
 
 def test_puffin_files_hold_no_rows(tmp_path):
-    with pytest.raises(UnsupportedFeatureError, match="puffin is no format of data files"):
+    with pytest.raises(UnsupportedFeatureError, match="puffin is not a data file format"):
         write_file(tmp_path / "f", A_B, [], file_format=FileFormat.PUFFIN)
 
 

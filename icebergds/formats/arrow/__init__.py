@@ -1,1 +1,1 @@
-"""Iceberg types and values in Arrow: types, casts, filters, transforms."""
+"""Maps Iceberg types and values to Arrow: types, casts, filters, transforms."""

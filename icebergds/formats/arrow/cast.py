@@ -1,8 +1,8 @@
-"""Values as a file stores them, as the values of a table's column type.
+"""Casts values from the type stored in a file to the type of the table's column.
 
-Covers type promotion (spec: Schema Evolution) and the ways in which writers store one type:
-time units, time zone flags, unannotated binaries, large and view layouts, dictionaries. A cast is
-free where the types already agree, and never loses or wraps a value silently.
+Covers type promotion (spec: Schema Evolution) and the different ways writers store a type: time
+units, time zone flags, unannotated binaries, large and view layouts, dictionaries. A cast is free
+if the types already agree, and never loses or wraps a value silently.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ _PER_SECOND = {"s": 1, "ms": 10**3, "us": 10**6, "ns": 10**9}
 def cast_stored(
     array: pa.Array, target: pa.DataType, field_type: ScalarType, where: str
 ) -> pa.Array:
-    """A scalar column's values in the Arrow type of its Iceberg type.
+    """Casts a scalar column to the Arrow type of its Iceberg type.
 
     Args:
         array: the values as read from the file.
@@ -29,8 +29,8 @@ def cast_stored(
         where: the column and the file, for messages.
 
     Raises:
-        CorruptFileError: values of the stored type can never be values of `field_type`.
-        InvalidDataError: one of the values cannot.
+        CorruptFileError: the stored type cannot be read as `field_type`.
+        InvalidDataError: a value does not fit `field_type`.
     """
     array = _plain(array)
     stored = array.type
@@ -51,14 +51,14 @@ def cast_stored(
 
 
 def _plain(array: pa.Array) -> pa.Array:
-    """Without extension types and dictionaries."""
+    """The array without extension types and dictionary encoding."""
     while isinstance(array, pa.ExtensionArray):
         array = array.storage
     return array.dictionary_decode() if pa.types.is_dictionary(array.type) else array
 
 
 def _is_readable(stored: pa.DataType, wanted: TypeId) -> bool:
-    """Whether values of a stored type can be values of a type of the table."""
+    """Whether a stored type can be read as a type of the table."""
     readable: bool
     match wanted:
         case TypeId.INT | TypeId.LONG:
@@ -73,7 +73,7 @@ def _is_readable(stored: pa.DataType, wanted: TypeId) -> bool:
             readable = pa.types.is_date(stored)
         case TypeId.TIME:
             readable = pa.types.is_time(stored) or stored == pa.int64()
-        # Promotion of dates is for timestamps without zone alone.
+        # Dates are promoted only to timestamps without time zone.
         case TypeId.TIMESTAMP | TypeId.TIMESTAMP_NS:
             readable = pa.types.is_timestamp(stored) or pa.types.is_date(stored)
         case TypeId.TIMESTAMPTZ | TypeId.TIMESTAMPTZ_NS:
@@ -116,7 +116,7 @@ def _cast(array: pa.Array, target: pa.DataType) -> pa.Array:
 
 
 def _rescale(counts: pa.Int64Array, stored: str, wanted: str) -> pa.Int64Array:
-    """Counts of one unit of time in another; finer ones are rounded down, as instants."""
+    """Converts counts from one time unit to another; to a coarser one, rounds down."""
     if _PER_SECOND[wanted] >= _PER_SECOND[stored]:
         factor = _PER_SECOND[wanted] // _PER_SECOND[stored]
         return counts if factor == 1 else pc.multiply_checked(counts, factor)

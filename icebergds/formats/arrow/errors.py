@@ -1,4 +1,4 @@
-"""Errors of Arrow's file readers as errors of ours."""
+"""Translates errors of Arrow's file readers to icebergds errors."""
 
 from __future__ import annotations
 
@@ -12,14 +12,14 @@ from icebergds.errors import CorruptFileError, UnsupportedFeatureError
 
 @contextmanager
 def decoding(location: str, file_format: str) -> Iterator[None]:
-    """Names the file in what Arrow raises when it cannot decode it.
+    """Translates Arrow's decoding errors to errors that name the file.
 
-    Errors of the storage pass: those of operating systems have a number, others are not Arrow's.
-    Lack of memory passes too.
+    Storage errors pass through: those of the operating system have an errno, others are not
+    Arrow's. So does lack of memory.
 
     Raises:
         CorruptFileError: the file is damaged or of another format.
-        UnsupportedFeatureError: Arrow knows what the file holds, but not how to read it.
+        UnsupportedFeatureError: the file is encrypted, or uses a feature Arrow does not support.
     """
     try:
         yield
@@ -32,7 +32,7 @@ def decoding(location: str, file_format: str) -> Iterator[None]:
             raise
         if "encrypted metadata" in str(error):
             raise UnsupportedFeatureError(
-                f"{location} is encrypted; encrypted files are not read"
+                f"{location} is encrypted; encrypted files are not supported"
             ) from error
         raise CorruptFileError(
             f"{location} cannot be decoded as {file_format}; it may be damaged: {error}"

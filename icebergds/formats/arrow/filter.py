@@ -1,4 +1,4 @@
-"""Bound filters on Arrow batches: which rows they select, by the semantics of `expr.nodes`."""
+"""Evaluates bound filters on Arrow batches, by the semantics of `expr.nodes`."""
 
 from __future__ import annotations
 
@@ -27,10 +27,10 @@ from icebergds.spec.types import IcebergType
 def filter_mask(
     expr: Expr, batch: pa.RecordBatch, column_of: Callable[[int], pa.Array]
 ) -> pa.BooleanArray:
-    """A mask without nulls of the rows of a batch that a bound filter selects.
+    """The rows of a batch that a bound filter selects, as a mask without nulls.
 
     `column_of` takes a field id and returns that field's values for the rows of the batch, in the
-    Arrow type of `arrow_types.to_arrow`; a value is null also where a struct around it is.
+    Arrow type of `arrow.types.to_arrow`; a value is also null if a struct around it is.
     """
     match expr:
         case AlwaysTrue():
@@ -83,7 +83,7 @@ def _predicate_mask(predicate: BoundPredicate, column: pa.Array) -> pa.BooleanAr
 
 def _compared(predicate: BoundPredicate, column: pa.Array) -> pa.Array:
     if not _fits(predicate.value, predicate.field_type):
-        # Projected through a truncation, a value may leave the range of its type.
+        # A value projected through `truncate` may be outside the range of its type.
         is_above = predicate.value > 0
         holds = predicate.op is Operation.NOT_EQ or predicate.op in (
             (Operation.LT, Operation.LT_EQ) if is_above else (Operation.GT, Operation.GT_EQ)
@@ -91,7 +91,7 @@ def _compared(predicate: BoundPredicate, column: pa.Array) -> pa.Array:
         return pc.and_(pc.is_valid(column), pa.scalar(holds))
     value = pa.scalar(predicate.value, to_arrow(predicate.field_type))
     mask = _COMPARISONS[predicate.op](column, value)
-    # Arrow finds every comparison with NaN false but inequality; NaN is greater than all values.
+    # Arrow compares NaN as IEEE does (only != holds); here NaN is greater than all values.
     if predicate.op in (Operation.GT, Operation.GT_EQ) and is_floating(predicate.field_type):
         return pc.or_(mask, pc.is_nan(column))
     return mask
@@ -100,13 +100,13 @@ def _compared(predicate: BoundPredicate, column: pa.Array) -> pa.Array:
 def _is_in(predicate: BoundPredicate, column: pa.Array) -> pa.BooleanArray:
     values: Sequence[Any] = predicate.values
     if is_floating(predicate.field_type) and 0.0 in values:
-        values = (*values, 0.0, -0.0)  # Arrow looks for bits
+        values = (*values, 0.0, -0.0)  # Arrow compares bits
     fitting = [value for value in values if _fits(value, predicate.field_type)]
     return pc.is_in(column, value_set=_array(fitting, predicate.field_type))
 
 
 def _fits(value: Any, field_type: IcebergType) -> bool:
-    """Whether a number is in the range of its type."""
+    """Whether a number is in the range of the type."""
     if not isinstance(value, int | Decimal) or isinstance(value, bool):
         return True
     try:

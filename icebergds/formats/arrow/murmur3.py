@@ -1,4 +1,4 @@
-"""Murmur3 (32 bits, x86, seed 0) of many values at a time (spec: Appendix B)."""
+"""Computes Murmur3 hashes (32 bits, x86, seed 0) of whole arrays (spec: Appendix B)."""
 
 from __future__ import annotations
 
@@ -15,18 +15,18 @@ _FIVE = np.uint32(5)
 _ADDED = np.uint32(0xE6546B64)
 _MIX_1 = np.uint32(0x85EBCA6B)
 _MIX_2 = np.uint32(0xC2B2AE35)
-# Longer values are few and cost little each, while steps over all values cost the same for one.
-_LONGEST_IN_STEP = 256
-# Few enough that what is computed of them stays in the processor's cache.
-_AT_ONCE = 32_768
+# Longer values are hashed one by one: a vectorised step costs as much for one value as for many.
+_LONGEST_VECTORISED = 256
+# Intermediate results of so many rows stay in the processor's cache.
+_CHUNK_ROWS = 32_768
 
 
 def hash_longs(values: _Int64s) -> _UInts:
     """Hashes of the 8 little-endian bytes of integers."""
     words = np.ascontiguousarray(values).view(np.uint32).reshape(-1, 2)
     hashes = np.empty(len(values), np.uint32)
-    for first in range(0, len(values), _AT_ONCE):
-        rows = slice(first, first + _AT_ONCE)
+    for first in range(0, len(values), _CHUNK_ROWS):
+        rows = slice(first, first + _CHUNK_ROWS)
         part = _with_word(np.zeros_like(hashes[rows]), words[rows, 0])
         hashes[rows] = _finished(_with_word(part, words[rows, 1]), np.uint32(8))
     return hashes
@@ -34,28 +34,28 @@ def hash_longs(values: _Int64s) -> _UInts:
 
 def hash_slices(data: npt.NDArray[np.uint8], starts: _Int64s, lengths: _Int64s) -> _UInts:
     """Hashes of slices of a buffer."""
-    # Room for reading two whole words at the last byte.
+    # Padded so that two whole words can be read at the last byte.
     padded = np.zeros(len(data) // 4 * 4 + 8, np.uint8)
     padded[: len(data)] = data
     words = np.ndarray((len(padded) - 3,), "<u4", padded, strides=(1,))
     hashes = np.empty(len(starts), np.uint32)
-    for first in range(0, len(starts), _AT_ONCE):
-        rows = slice(first, first + _AT_ONCE)
-        short = np.where(lengths[rows] > _LONGEST_IN_STEP, 0, lengths[rows])
+    for first in range(0, len(starts), _CHUNK_ROWS):
+        rows = slice(first, first + _CHUNK_ROWS)
+        short = np.where(lengths[rows] > _LONGEST_VECTORISED, 0, lengths[rows])
         step = _even_step(starts[rows], short)
         if step is None:
             hashes[rows] = _hash_slices(padded.view("<u4"), starts[rows], short)
         else:
             start, length = int(starts[first]), int(short[0])
             hashes[rows] = _hash_even_slices(words, start, step, len(short), length)
-    for row in np.flatnonzero(lengths > _LONGEST_IN_STEP):
+    for row in np.flatnonzero(lengths > _LONGEST_VECTORISED):
         value = data[starts[row] : starts[row] + lengths[row]].tobytes()
         hashes[row] = mmh3.hash(value, 0, signed=False)
     return hashes
 
 
 def _hash_even_slices(words: _UInts, start: int, step: int, count: int, length: int) -> _UInts:
-    """Hashes of slices of one length, which start equally far apart."""
+    """Hashes of equally long slices that start at equal distances."""
     hashes = np.zeros(count, np.uint32)
     for at in range(start, start + length // 4 * 4, 4):
         hashes = _with_word(hashes, words[at::step][:count])
@@ -66,7 +66,7 @@ def _hash_even_slices(words: _UInts, start: int, step: int, count: int, length: 
 
 
 def _even_step(starts: _Int64s, lengths: _Int64s) -> int | None:
-    """How far apart slices of one length start; None if they differ in either."""
+    """The distance at which equally long slices start; None if lengths or distances differ."""
     if len(starts) < 2 or (lengths != lengths[0]).any():
         return None
     steps = np.diff(starts)
@@ -75,12 +75,12 @@ def _even_step(starts: _Int64s, lengths: _Int64s) -> int | None:
 
 def _hash_slices(words: _UInts, starts: _Int64s, lengths: _Int64s) -> _UInts:
     """Hashes of a few slices of a buffer of words."""
-    # The longest first, so that those with another word left are always in front.
+    # Longest first, so that the slices with words left are always in front.
     order = np.argsort(-lengths.astype(np.int16), kind="stable")
     starts, lengths = starts[order], lengths[order]
     counts = lengths // 4
     hashes = np.zeros(len(starts), np.uint32)
-    # Words at any byte are put together of two, which is faster than to read them there.
+    # Unaligned words are joined from two aligned ones, which is faster than unaligned reads.
     places = starts // 4
     down = (starts % 4 * 8).astype(np.uint32)
     up = np.uint32(32) - down
@@ -93,7 +93,7 @@ def _hash_slices(words: _UInts, starts: _Int64s, lengths: _Int64s) -> _UInts:
     places += counts
     bits = (lengths - 4 * counts).astype(np.uint32) * np.uint32(8)
     mask = (np.uint32(1) << bits) - np.uint32(1)
-    # The bytes that fill no word; without any, mixing in zero changes nothing.
+    # The bytes after the last whole word; if there are none, mixing in zero changes nothing.
     rest = _joined(words.take(places), words.take(places + 1), down, up)
     hashes ^= _mixed(rest & mask)
     unordered = np.empty_like(hashes)
@@ -102,10 +102,10 @@ def _hash_slices(words: _UInts, starts: _Int64s, lengths: _Int64s) -> _UInts:
 
 
 def _joined(low: _UInts, high: _UInts, down: _UInts, up: _UInts) -> _UInts:
-    """The words that begin `down` bits after the start of others."""
+    """Unaligned words, which start `down` bits after the start of `low`."""
     count = len(low)
     joined: _UInts = low >> down[:count]
-    # numpy shifts by all 32 bits to zero.
+    # In numpy, a shift by 32 bits gives zero.
     joined |= high << up[:count]
     return joined
 
@@ -133,7 +133,7 @@ def _rotate(words: _UInts, by: int) -> None:
 
 
 def _finished(hashes: _UInts, lengths: _UInts | np.uint32) -> _UInts:
-    """The last step; changes its argument."""
+    """The finalization step; changes its argument."""
     hashes ^= lengths
     hashes ^= hashes >> np.uint32(16)
     hashes *= _MIX_1

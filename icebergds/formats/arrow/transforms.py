@@ -1,6 +1,6 @@
-"""Partition transforms of whole Arrow arrays (spec: Partition Transforms, Appendix B).
+"""Applies partition transforms to Arrow arrays (spec: Partition Transforms, Appendix B).
 
-Every result equals that of `spec.transforms.apply` on each value.
+The results are those of `spec.transforms.apply` on each value.
 """
 
 from __future__ import annotations
@@ -49,10 +49,10 @@ _DECIMAL_BYTES = 16
 
 
 def apply_transform(transform: Transform, source_type: IcebergType, array: pa.Array) -> pa.Array:
-    """Partition values of a column's values, null where they are null.
+    """The partition values of a column; null for null.
 
     Args:
-        transform: any known one.
+        transform: any but an unknown one.
         source_type: the column's type.
         array: its values, of the Arrow type `to_arrow(source_type)`.
 
@@ -62,7 +62,7 @@ def apply_transform(transform: Transform, source_type: IcebergType, array: pa.Ar
     Raises:
         InvalidDataError: the transform does not accept the type, or a partition value does not fit
             its type.
-        UnsupportedFeatureError: the transform is not known, or its width is more than 31 bits.
+        UnsupportedFeatureError: the transform is unknown, or its width exceeds 31 bits.
     """
     if isinstance(transform, UnknownTransform):
         raise UnsupportedFeatureError(
@@ -99,7 +99,7 @@ def _checked_width(transform: Transform, width: int) -> int:
 
 
 def _with_nulls_of(array: pa.Array, target: pa.DataType, values: _Ints) -> pa.Array:
-    """32-bit results with the nulls of the values they were computed from."""
+    """Results as 32-bit integers, with the nulls of the source array."""
     narrow = values.astype(np.int32)
     if (narrow != values).any():
         raise InvalidDataError("a partition value does not fit into 32 bits")
@@ -115,10 +115,10 @@ def _with_validity_of(
 
 
 def _buckets(hashes: npt.NDArray[np.uint32], count: np.int32) -> npt.NDArray[np.int32]:
-    """The remainders of the hashes without their sign; the hashes are lost."""
+    """The hashes without their sign bit, modulo `count`; overwrites the hashes."""
     hashes &= np.uint32(_MAX_WIDTH)
     buckets = hashes.view(np.int32)
-    # numpy divides by one number in vectors, and takes remainders one by one.
+    # numpy vectorises division by a scalar, but not the remainder.
     multiples = buckets // count
     multiples *= count
     buckets -= multiples
@@ -126,12 +126,12 @@ def _buckets(hashes: npt.NDArray[np.uint32], count: np.int32) -> npt.NDArray[np.
 
 
 def _validity(array: pa.Array) -> pa.Buffer | None:
-    """The bitmap of an array's nulls, beginning at its first value."""
+    """The validity bitmap of an array, starting at its first value."""
     return array.is_valid().buffers()[1] if array.null_count else None
 
 
 def _integers(array: pa.Array) -> _Ints:
-    """Integers, dates, times or timestamps as integers of their width, 0 for null."""
+    """Integers, dates, times or timestamps as integers of the same width, 0 for null."""
     width = array.type.bit_width // 8
     plain = array.view(pa.int32() if width == 4 else pa.int64())
     return np.asarray(plain.fill_null(0) if plain.null_count else plain)
@@ -228,7 +228,7 @@ def _truncated(source_type: IcebergType, array: pa.Array, width: int) -> pa.Arra
 
 
 def _truncated_decimals(array: pa.Array, width: int) -> pa.Array:
-    """Unscaled values less their remainder, which is taken 32 bits after the other."""
+    """Unscaled values minus their remainder, which is computed 32 bits at a time."""
     low, high = _decimal_words(array)
     remainder = np.mod(high, width).view(np.uint64)
     for part in (low >> np.uint64(32), low & np.uint64(0xFFFFFFFF)):

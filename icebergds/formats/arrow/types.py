@@ -1,4 +1,4 @@
-"""Arrow types and arrays for Iceberg types and in-memory values."""
+"""Maps Iceberg types to Arrow types, and in-memory values to Arrow arrays."""
 
 from __future__ import annotations
 
@@ -82,7 +82,7 @@ def field_to_arrow(field: NestedField) -> pa.Field:
 
 
 def schema_to_arrow(schema: Schema) -> pa.Schema:
-    """The Arrow schema of batches of an Iceberg schema."""
+    """The Arrow schema of an Iceberg schema."""
     return pa.schema([field_to_arrow(field) for field in schema.fields])
 
 
@@ -134,10 +134,9 @@ def repeat(field_type: IcebergType, value: Any, length: int) -> pa.Array:
 
 
 def default_value(field: NestedField) -> Any:
-    """The in-memory value of rows written before the field was added, None where null.
+    """The in-memory value of rows written before the field was added; None for null.
 
-    A struct's default holds no values of its own: its fields' defaults make it up
-    (spec: Default values).
+    A struct's default is empty; its values are the defaults of its fields (spec: Default values).
     """
     return _complete_default(field.field_type, field.initial_default)
 

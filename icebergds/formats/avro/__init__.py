@@ -1,1 +1,1 @@
-"""Avro files: containers, schemas, columns and records, data files."""
+"""Reads and writes Avro: containers, schemas, columns, records, data files."""

@@ -1,1 +1,1 @@
-"""What the formats of data files share: field ids, projection, metrics, properties."""
+"""Holds what Parquet, ORC and Avro data files share: field ids, projection, metrics, properties."""

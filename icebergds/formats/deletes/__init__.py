@@ -1,1 +1,1 @@
-"""Position deletes, deletion vectors, and the keys of equality deletes."""
+"""Reads position deletes, encodes deletion vectors, compares and hashes equality keys."""

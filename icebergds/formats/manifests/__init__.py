@@ -1,1 +1,1 @@
-"""Manifests and manifest lists, read and written by column."""
+"""Reads and writes manifests and manifest lists, column by column."""

@@ -1,1 +1,1 @@
-"""ORC data files."""
+"""Reads and writes ORC data files."""

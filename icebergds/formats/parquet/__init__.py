@@ -1,1 +1,1 @@
-"""Parquet data files: reader, writer, metrics, page indexes."""
+"""Reads and writes Parquet data files, with their metrics and page indexes."""
