@@ -1,4 +1,4 @@
-"""Every error icebergds raises, one small tree.
+"""Defines every error that icebergds raises.
 
 IcebergError
 ├── NotFoundError                 table, metadata, snapshot, ref, file
@@ -8,16 +8,16 @@ IcebergError
 │   └── MissingFileError
 ├── AlreadyExistsError
 ├── NamespaceNotEmptyError
-├── FormatError                   what is stored cannot be right
+├── FormatError                   stored metadata or files break the specification
 │   ├── InvalidMetadataError
 │   ├── CorruptFileError
 │   └── UnsupportedFeatureError
-├── InvalidOptionError            what the user asked for cannot be right
+├── InvalidOptionError            a wrong option or argument
 │   └── InvalidFilterError
 ├── InvalidDataError
-├── AlreadyCommittedError         a transaction that the table has
+├── AlreadyCommittedError         the write is already in the table
 ├── CommitConflictError           retryable
-├── ValidationError               a conflict with what the operation read: final
+├── ValidationError               conflict with what the operation read; not retryable
 └── CommitStateUnknownError       outcome_unknown
 """
 
@@ -29,12 +29,12 @@ class IcebergError(Exception):
 
     @property
     def retryable(self) -> bool:
-        """Whether the same call may succeed on fresh metadata."""
+        """Whether the same call may succeed after reloading the table's metadata."""
         return False
 
     @property
     def outcome_unknown(self) -> bool:
-        """Whether the change may have landed although the call failed."""
+        """Whether the change may have been committed although the call failed."""
         return False
 
 
@@ -55,11 +55,11 @@ class NoSuchSnapshotError(NotFoundError):
 
 
 class MissingFileError(NotFoundError):
-    """A file that metadata names is not there."""
+    """A file that metadata refers to does not exist."""
 
 
 class AlreadyExistsError(IcebergError):
-    """The target of a creation is already there."""
+    """What was to be created already exists."""
 
 
 class NamespaceNotEmptyError(IcebergError):
@@ -91,11 +91,11 @@ class InvalidFilterError(InvalidOptionError):
 
 
 class InvalidDataError(IcebergError):
-    """Values that the table's schema does not admit."""
+    """Values that do not fit the table's schema."""
 
 
 class AlreadyCommittedError(IcebergError):
-    """The table has this write of an application already, or a later one."""
+    """The table already has this write of the application, or a later one."""
 
 
 class CommitConflictError(IcebergError):
@@ -107,11 +107,11 @@ class CommitConflictError(IcebergError):
 
 
 class ValidationError(IcebergError):
-    """A concurrent commit changed what this operation had read; trying again does not help."""
+    """A concurrent commit changed what this operation had read; retrying does not help."""
 
 
 class CommitStateUnknownError(IcebergError):
-    """A commit failed in a way that does not tell whether it landed."""
+    """A commit failed, and it is unknown whether it was applied."""
 
     @property
     def outcome_unknown(self) -> bool:

@@ -1,1 +1,1 @@
-"""Storage behind one protocol."""
+"""Reads and writes files of local and remote storage."""

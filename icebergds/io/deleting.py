@@ -1,4 +1,4 @@
-"""Deleting many remote files in few requests."""
+"""Deletes many remote files in few requests."""
 
 from __future__ import annotations
 
@@ -14,16 +14,16 @@ def delete_keys(fs: Any, protocol: str, keys: Sequence[str]) -> dict[str, Except
     Args:
         fs: fsspec's file system.
         protocol: fsspec's name of it.
-        keys: what the file system calls the files; no character in them is special.
+        keys: the file system's paths of the files; no character in them is special.
 
     Returns:
-        The files that could not be deleted, with what went wrong.
+        The keys that could not be deleted, with their errors.
     """
     match protocol:
         case "s3":
             batches = (_delete_s3(fs, batch) for batch in _batched(keys, _S3_BATCH))
         case "gs":
-            # gcsfs takes these characters for patterns, and would delete whatever they match.
+            # gcsfs reads these characters as glob patterns and would delete whatever they match.
             plain = [key for key in keys if not _PATTERN & set(key)]
             rest = [key for key in keys if _PATTERN & set(key)]
             batches = (_delete_gcs(fs, batch) for batch in _batched(plain, _GCS_BATCH))
@@ -48,7 +48,7 @@ _THREADS = 16
 
 
 def _delete_s3(fs: Any, keys: Sequence[str]) -> dict[str, Exception]:
-    """One DeleteObjects request; s3fs's own `rm` does not tell which files it failed to delete."""
+    """Sends one DeleteObjects request; s3fs's `rm` does not say which files it failed to delete."""
     bucket = keys[0].partition("/")[0]
     objects = {key.partition("/")[2]: key for key in keys}
     try:
@@ -58,7 +58,7 @@ def _delete_s3(fs: Any, keys: Sequence[str]) -> dict[str, Exception]:
             Delete={"Objects": [{"Key": name} for name in objects], "Quiet": True},
         )
     except Exception:
-        # Storage that speaks S3 need not know this request.
+        # Not every S3-compatible storage supports this request.
         return _delete_each(fs, keys)
     return {
         objects[failed["Key"]]: OSError(f"{failed.get('Code')}: {failed.get('Message')}")
@@ -71,7 +71,7 @@ def _delete_gcs(fs: Any, keys: Sequence[str]) -> dict[str, Exception]:
     try:
         fs.rm(list(keys))
     except Exception:
-        # It names the first failure only.
+        # The error names only the first failure.
         return _delete_each(fs, keys)
     return {}
 

@@ -1,7 +1,7 @@
-"""Empty directories of S3: objects without content whose names end in a slash.
+"""Creates and removes S3 directory markers: empty objects whose names end in a slash.
 
-S3 has no directories, a name with slashes just looks as if it had. Hadoop's S3A, and with it Java's
-file system catalog, marks the empty ones in this way, and so do the consoles of S3 and its like.
+S3 has no directories, only names with slashes. Hadoop's S3A (and so Java's file system catalog) and
+the web consoles of S3 and compatible storage mark empty directories in this way.
 """
 
 from __future__ import annotations
@@ -11,22 +11,22 @@ from typing import Any
 
 
 def make_marker(fs: Any, key: str) -> None:
-    """Makes a directory; one that is there is fine.
+    """Creates a directory; an existing one is fine.
 
     Args:
         fs: fsspec's file system of S3.
-        key: what it calls the directory.
+        key: its path of the directory.
     """
     bucket, name = _marker(key)
-    # Not by the file system's own methods, which take the slash off.
+    # s3fs's own methods would strip the slash.
     fs.call_s3("put_object", Bucket=bucket, Key=name, Body=b"")
 
 
 def remove_marker(fs: Any, key: str) -> None:
-    """Removes a directory if nothing is in it; no file is lost that appears meanwhile.
+    """Removes a directory if it is empty; a file that is written meanwhile is not lost.
 
     Raises:
-        OSError: it is not there or not empty.
+        OSError: it does not exist or is not empty.
     """
     bucket, name = _marker(key)
     answer = fs.call_s3("list_objects_v2", Bucket=bucket, Prefix=name, MaxKeys=2)

@@ -1,9 +1,9 @@
-"""Creating a file only if it is not there yet, whole and in one step, as each storage can.
+"""Creates a file atomically and only if it does not exist yet, by what each storage supports.
 
-Two writers of one name: exactly one succeeds, and no reader ever sees half a file. That is what
-commits to tables without a catalog service rest on, so a remote storage is believed only after
-it refused to overwrite a file (`require_exclusive`): some that speak S3 ignore the condition, and
-some look and then write, which two writers at once get through.
+If two writers create the same name, exactly one succeeds, and no reader ever sees half a file.
+Commits to tables without a catalog service rely on this, so a remote storage is trusted only after
+it has refused to overwrite a file (`require_exclusive`): some S3-compatible storages ignore the
+condition, and some check and then write, so that two concurrent writers both succeed.
 """
 
 from __future__ import annotations
@@ -18,22 +18,22 @@ from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 from icebergds.errors import AlreadyExistsError, UnsupportedFeatureError
-from icebergds.io.claims import held_claim
 from icebergds.io.local_files import remove_quietly, write_temporary
+from icebergds.io.lock_file import hold_lock_file
 
 
 def create_local(path: str, data: bytes) -> None:
     """Creates a local file.
 
     Raises:
-        AlreadyExistsError: there is such a file, or another process is about to make it.
-        OSError: it could not be written; nothing is there, unless the storage behind a network
-            mount lost its answer.
+        AlreadyExistsError: the file exists, or another process is about to create it.
+        OSError: it could not be written and does not exist, unless the server of a network mount
+            created it and its answer was lost.
     """
-    # Who is too late need not write and sync a file to find that out.
+    # Fails early, before a temporary file is written and synced.
     if os.path.lexists(path):
         raise AlreadyExistsError(f"{path} already exists")
-    # A hard link appears with all its content, and never replaces anything.
+    # A hard link appears with all its content and never replaces a file.
     temporary = write_temporary(path, data, sync=True)
     try:
         try:
@@ -43,32 +43,32 @@ def create_local(path: str, data: bytes) -> None:
         except OSError as error:
             if error.errno not in _NO_LINKS:
                 raise
-            _move_under_claim(temporary, path)
+            _move_under_lock(temporary, path)
     finally:
         remove_quietly(temporary)
     _sync_directory(os.path.dirname(path))
 
 
 def require_exclusive(fs: Any, protocol: str, key: str) -> None:
-    """Makes sure, once in a process, that a remote storage creates exclusively.
+    """Checks, once per process, that a remote storage supports exclusive creation.
 
-    Files of one throw-away name are created next to `key`, where the storage speaks S3 several at
-    once; all but one must be refused. A race may go well by chance, so this finds most storages
-    that look and then write, not all.
+    One probe file next to `key` is created several times, on S3 concurrently; all attempts but one
+    must be refused. A race may go well by chance, so this finds most storages that check and then
+    write, not all.
 
     Args:
         fs: fsspec's file system.
         protocol: fsspec's name of it.
-        key: what the file system calls the file that will be created.
+        key: the file system's path of the file that will be created.
 
     Raises:
-        UnsupportedFeatureError: it cannot, or it overwrites nevertheless.
+        UnsupportedFeatureError: the storage does not support it, or overwrote the probe file.
     """
     if protocol not in _PROTOCOLS:
         raise UnsupportedFeatureError(
-            f"storage of the scheme {protocol!r} cannot create a file only if it is absent, so "
-            "commits to a table named by its location could overwrite each other; use a catalog "
-            f"that keeps the tables' state, of type sql or rest, or storage of {_LISTED}"
+            f"{protocol!r} storage cannot create a file only if it does not exist, so commits to "
+            "a table addressed by its location could overwrite each other; use a catalog of type "
+            f"sql or rest, or storage of {_LISTED}"
         )
     proved = (fs, key.lstrip("/").partition("/")[0])
     if protocol == "memory" or proved in _PROVED:
@@ -83,19 +83,19 @@ def require_exclusive(fs: Any, protocol: str, key: str) -> None:
         _PROVED.add(proved)
         return
     raise UnsupportedFeatureError(
-        f"the {protocol} storage of {key} overwrites files that were to be created only if absent, "
-        "so commits to a table named by its location could overwrite each other; use a catalog "
-        "that keeps the tables' state, of type sql or rest"
+        f"the {protocol} storage of {key} overwrites files that should be created only if they do "
+        "not exist, so commits to a table addressed by its location could overwrite each other; "
+        "use a catalog of type sql or rest"
     )
 
 
 def create_remote(fs: Any, protocol: str, key: str, data: bytes) -> None:
-    """Creates a file of a storage that `require_exclusive` accepts.
+    """Creates a file on a storage that `require_exclusive` accepts.
 
     Raises:
-        AlreadyExistsError: the storage says that there is such a file. It may be this one, if an
-            earlier attempt of the storage's client went through and the answer was lost.
-        Exception: whatever the client raises; whether the file is there must be looked up.
+        AlreadyExistsError: the storage says that the file exists. It may be this one, if an
+            earlier request of the storage's client succeeded and the answer was lost.
+        Exception: whatever the client raises; the file may or may not have been created.
     """
     try:
         match protocol:
@@ -104,10 +104,10 @@ def create_remote(fs: Any, protocol: str, key: str, data: bytes) -> None:
             case "gs":
                 fs.pipe_file(key, data, mode="create")
             case "abfs":
-                # Not mode="create": releases that do not know it would overwrite.
+                # Not mode="create": releases that do not support it would overwrite.
                 fs.pipe_file(key, data, overwrite=False)
             case "memory":
-                # It looks and then writes, but lives in this process only.
+                # It checks and then writes, but it is local to this process.
                 with _MEMORY:
                     fs.pipe_file(key, data, mode="create")
             case _:
@@ -126,29 +126,29 @@ _NO_LINKS = frozenset(
 )
 
 
-def _move_under_claim(temporary: str, path: str) -> None:
-    """Moves a file to `path` where there are no hard links.
+def _move_under_lock(temporary: str, path: str) -> None:
+    """Moves a file to `path` on a file system without hard links.
 
-    A rename replaces what is there, so writers take turns: only who holds a claim, a file of a
-    name of its own, looks and renames. A process that dies in between leaves its claim, which may
-    block the name: nothing is ever lost by that, and the message says what to do.
+    A rename would replace an existing file, so only the holder of a lock file checks and renames.
+    If a process dies in between, its lock file may block this name: no data is lost by that, and
+    the error says what to do.
     """
     directory, name = os.path.split(path)
-    claim = os.path.join(directory, f".{name}.claim")
+    lock_file = os.path.join(directory, f".{name}.claim")
     try:
-        with held_claim(claim):
+        with hold_lock_file(lock_file):
             if os.path.lexists(path):
                 raise AlreadyExistsError(f"{path} already exists")
             os.rename(temporary, path)
     except FileExistsError:
         raise AlreadyExistsError(
-            f"{path} is being created by another process, which holds {claim}; if that is there "
-            "although no process is writing, one died: delete it"
+            f"{path} is being created by another process, which holds the lock file {lock_file}; "
+            "if no process is writing, delete it: it was left behind by one that died"
         ) from None
 
 
 def _sync_directory(directory: str) -> None:
-    """Makes a new name survive a crash of the machine, where directories can be synced."""
+    """Syncs a directory, if possible, so that a new file in it survives a crash of the machine."""
     with contextlib.suppress(OSError):
         descriptor = os.open(directory, os.O_RDONLY)
         try:
@@ -158,9 +158,9 @@ def _sync_directory(directory: str) -> None:
 
 
 def _race(fs: Any, protocol: str, key: str) -> int:
-    """How many of those that try to create one and the same file succeed.
+    """How many attempts to create the same file succeed.
 
-    At once only where it tells something: every storage that speaks S3 is another program.
+    Concurrent only on S3: its many implementations differ in this.
     """
     attempts, threads = (_RACERS, _RACERS) if protocol == "s3" else (2, 1)
     gate = threading.Barrier(threads)
@@ -183,10 +183,10 @@ def _create_s3(fs: Any, key: str, data: bytes) -> None:
             fs.pipe_file(key, data, mode="create")
         except OSError as error:
             code = _s3_code(error)
-            # Some servers leave out which condition failed; only one was sent.
+            # Some servers do not say which condition failed, but only one was sent.
             if code in ("PreconditionFailed", "412"):
                 raise FileExistsError(key) from error
-            # A concurrent request on the same key: not done, to be sent again.
+            # Rejected because of a concurrent request on the same key: send it again.
             if code != "ConditionalRequestConflict" or wait is None:
                 raise
             time.sleep(wait)
@@ -195,17 +195,16 @@ def _create_s3(fs: Any, key: str, data: bytes) -> None:
 
 
 def _s3_code(error: BaseException) -> str:
-    """The code of the server's answer that the client made an error of."""
+    """The error code in the server's response."""
     response = getattr(error.__cause__, "response", None) or {}
     return str(response.get("Error", {}).get("Code", ""))
 
 
 def _create_hdfs(fs: Any, key: str, data: bytes) -> None:
-    """Creates by a rename into a directory.
+    """Creates a file by moving it into its directory.
 
-    Arrow's `move` of a file to an existing file deletes that first. HDFS moves what is renamed to
-    an existing directory into it, unless the name is taken there, and then Arrow sees a directory
-    and leaves it at that.
+    Arrow's `move` of a file onto an existing file deletes that file first. A move to an existing
+    directory is left to HDFS, which moves the file into it unless the name is taken there.
     """
     directory, _, name = key.rpartition("/")
     temporary = f"{directory}/.{uuid.uuid4()}.tmp"

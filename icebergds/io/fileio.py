@@ -1,7 +1,7 @@
-"""Storage: where a location of the metadata is, and its bytes.
+"""Reads, writes, lists and deletes files by their locations in table metadata.
 
-Local files are read directly, everything else through fsspec. A location is taken literally: it is
-not percent-decoded, and `?`, `#`, spaces and brackets in it mean nothing.
+Local files are accessed directly, all others through fsspec. A location is taken literally: it is
+not percent-decoded, and `?`, `#`, spaces and brackets have no special meaning.
 """
 
 from __future__ import annotations
@@ -33,24 +33,24 @@ from icebergds.io.fsspec_options import EXTRAS, fsspec_options, fsspec_protocol
 
 _T = TypeVar("_T")
 _SCHEME = re.compile(r"([A-Za-z][A-Za-z0-9+.\-]*):(?=/)")
-# They have no directories: names with slashes just look as if they had.
+# They have no directories, only names with slashes.
 _OBJECT_STORES = ("s3", "gs", "abfs")
 
 
 @dataclass(frozen=True)
 class FileIO:
-    """Reads and writes files by the locations that table metadata holds.
+    """Reads and writes files by their locations in table metadata.
 
-    It holds no open handles, so it is cheap to pickle, and any number of threads may use it.
+    It holds no open handles, so it is cheap to pickle and safe to share between threads.
 
     Args:
         properties: storage properties under Iceberg's names (`s3.endpoint`, `s3.access-key-id`,
             `gcs.oauth2.token`, `adls.account-key`, ...); others are ignored.
-        location_map: prefixes of locations to what stands in their place, for tables that were
-            moved. The longest prefix that ends at a path segment wins; the empty prefix stands
-            for every relative path.
-        working_directory: what relative paths without a mapping are relative to; the process's
-            working directory if empty.
+        location_map: maps prefixes of locations to their replacements, for tables that were
+            moved. The longest prefix that ends at a path segment wins; the empty prefix matches
+            every relative path.
+        working_directory: the base of relative paths that are not mapped; if empty, the process's
+            working directory.
     """
 
     properties: Mapping[str, str] = field(default_factory=dict, repr=False)
@@ -68,7 +68,7 @@ class FileIO:
         object.__setattr__(self, "properties", dict(self.properties))
 
     def resolve(self, location: str) -> str:
-        """Where a location is read from: an absolute local path, or a location with its scheme."""
+        """Maps a location to an absolute local path, or to a location with its scheme."""
         for prefix, target in self.location_map.items():
             if not prefix:
                 if not _is_absolute(location):
@@ -80,10 +80,10 @@ class FileIO:
         return _absolute(location, self.working_directory)
 
     def read_bytes(self, location: str) -> bytes:
-        """The whole file, in one call to the storage.
+        """Reads a whole file in one call to the storage.
 
         Raises:
-            MissingFileError: there is no such file.
+            MissingFileError: the file does not exist.
         """
         path = self.resolve(location)
         with self._missing_named(location, path):
@@ -93,10 +93,10 @@ class FileIO:
             return self._remote(path, _read_whole)
 
     def open(self, location: str) -> pa.NativeFile:
-        """The file for random access; the caller closes it.
+        """Opens a file for random access; the caller closes it.
 
         Raises:
-            MissingFileError: there is no such file.
+            MissingFileError: the file does not exist.
         """
         path = self.resolve(location)
         with self._missing_named(location, path):
@@ -119,7 +119,7 @@ class FileIO:
         """Length of a file in bytes.
 
         Raises:
-            MissingFileError: there is no such file.
+            MissingFileError: the file does not exist.
         """
         path = self.resolve(location)
         with self._missing_named(location, path):
@@ -131,7 +131,7 @@ class FileIO:
         """Names of the files and directories directly inside a directory, in no order.
 
         Raises:
-            MissingFileError: there is no such directory.
+            MissingFileError: the directory does not exist.
         """
         path = self.resolve(location)
         with self._missing_named(location, path):
@@ -140,21 +140,21 @@ class FileIO:
             return self._remote(path, _names_in)
 
     def absolute(self, location: str) -> str:
-        """The location in a form that means the same to every process; not mapped unless relative.
+        """The location in a form that means the same to every process, as metadata must hold it.
 
-        This is what metadata may hold.
+        Only relative locations are mapped.
         """
         return location if _is_absolute(location) else self.resolve(location)
 
     def is_directory(self, location: str) -> bool:
-        """Whether there is a directory; in object stores, whether anything has that prefix."""
+        """Whether a directory exists; in object stores, whether any file has that prefix."""
         path = self.resolve(location)
         if _is_local(path):
             return os.path.isdir(path)
         return self._remote(path, lambda fs, key: bool(fs.isdir(key)))
 
     def write(self, location: str, data: bytes) -> None:
-        """Writes a file at once, in the place of one that is there; makes its directories."""
+        """Writes a whole file. Replaces the file if it exists; creates parent directories."""
         path = self.resolve(location)
         if _is_local(path):
             local_files.write_file(path, data)
@@ -162,20 +162,20 @@ class FileIO:
             self._write_remote(path, lambda fs, key: fs.pipe_file(key, data))
 
     def open_output(self, location: str) -> pa.NativeFile:
-        """A writable stream to a file, in the place of one that is there; the caller closes it."""
+        """Opens a file for writing, replacing it if it exists; the caller closes it."""
         path = self.resolve(location)
         if _is_local(path):
             return local_files.open_output(path)
         return self._write_remote(path, lambda fs, key: pa.PythonFile(fs.open(key, "wb"), "w"))
 
     def create(self, location: str, data: bytes) -> None:
-        """Writes a file if none is there, in one step: of two writers exactly one succeeds.
+        """Writes a file atomically if it does not exist: of two writers exactly one succeeds.
 
         Raises:
-            AlreadyExistsError: a file is there. It may be this one: where the storage's client
-                sent a request again because the answer was lost, the first may have succeeded.
-            UnsupportedFeatureError: the storage cannot do that.
-            Exception: what the storage's client raises; whether the file is there is not known.
+            AlreadyExistsError: the file exists. It may be this one: if the storage's client sent
+                the request again because the answer was lost, the first may have succeeded.
+            UnsupportedFeatureError: the storage does not support this.
+            Exception: what the storage's client raises; the file may or may not exist.
         """
         path = self.resolve(location)
         if _is_local(path):
@@ -186,10 +186,10 @@ class FileIO:
         self._remote(path, lambda fs, key: create_remote(fs, protocol, key, data))
 
     def require_create(self, location: str) -> None:
-        """Makes sure that `create` works at a location, before work is done that ends in it.
+        """Checks that `create` works at a location, before work that ends with it begins.
 
         Raises:
-            UnsupportedFeatureError: the storage cannot do that.
+            UnsupportedFeatureError: the storage does not support this.
         """
         path = self.resolve(location)
         if not _is_local(path):
@@ -205,7 +205,7 @@ class FileIO:
             self._remote(path, delete_key)
 
     def delete_all(self, locations: Iterable[str]) -> None:
-        """Deletes files, in few requests where the storage can; missing ones are fine.
+        """Deletes files, in batches if the storage supports it; missing ones are fine.
 
         Raises:
             IcebergError: some could not be deleted; all others were.
@@ -226,15 +226,15 @@ class FileIO:
         if failed:
             first = next(iter(failed))
             raise IcebergError(
-                f"{len(failed)} of {len(paths)} files could not be deleted, the first is {first}: "
+                f"{len(failed)} of {len(paths)} files could not be deleted; the first is {first}: "
                 f"{failed[first]}"
             ) from failed[first]
 
     def make_directory(self, location: str) -> None:
-        """Makes a directory and those above it; one that is there is fine.
+        """Creates a directory and its parents; an existing one is fine.
 
         Raises:
-            UnsupportedFeatureError: object stores have no directories, but for S3's marked ones.
+            UnsupportedFeatureError: an object store other than S3, which has directory markers.
         """
         path = self.resolve(location)
         if _is_local(path):
@@ -247,12 +247,12 @@ class FileIO:
             self._remote(path, lambda fs, key: fs.makedirs(key, exist_ok=True))
 
     def remove_empty_directory(self, location: str) -> None:
-        """Removes a directory if nothing is in it.
+        """Removes a directory if it is empty.
 
         Raises:
-            OSError: it is not there or not empty.
-            UnsupportedFeatureError: the storage has no directories, or would remove what is in
-                them, as Arrow's HDFS does.
+            OSError: it does not exist or is not empty.
+            UnsupportedFeatureError: the storage has no directories, or would also remove the files
+                in them, as Arrow's HDFS does.
         """
         path = self.resolve(location)
         if _is_local(path):
@@ -267,7 +267,7 @@ class FileIO:
             )
 
     def _delete_remote(self, paths: builtins.list[str]) -> dict[str, Exception]:
-        """Deletes files of one authority; gives those that could not be, with their errors."""
+        """Deletes files of one authority; returns the paths that failed, with their errors."""
         protocol = _protocol(paths[0])
         by_key: dict[str, str] = {}
         for path in paths:
@@ -276,7 +276,7 @@ class FileIO:
         return {by_key[key]: error for key, error in failed.items()}
 
     def _write_remote(self, path: str, use: Callable[[Any, str], _T]) -> _T:
-        """`_remote`, with the file's directory made where the storage has directories."""
+        """`_remote`, after creating parent directories if the storage has directories."""
 
         def make_parents(fs: Any, key: str) -> _T:
             if _protocol(path) not in _OBJECT_STORES:
@@ -294,8 +294,8 @@ class FileIO:
             raise InvalidOptionError(_missing_package(path, protocol)) from error
         except ValueError as error:
             raise InvalidOptionError(
-                f"location {path!r}: no file system is known for the scheme {scheme!r}; "
-                "local paths, file:, s3:, gs:, abfs:, hdfs: and fsspec's other protocols are read"
+                f"location {path!r}: the scheme {scheme!r} is not supported; use a local path, "
+                "file:, s3:, gs:, abfs:, hdfs: or another protocol of fsspec"
             ) from error
         # fsspec keeps one instance for equal options, so this is cheap.
         fs = file_system(**fsspec_options(protocol, authority, self.properties))
@@ -306,25 +306,25 @@ class FileIO:
         try:
             yield
         except (OSError, ValueError) as error:
-            # A value error: the name cannot be that of a file, for a NUL or half a character in it.
+            # ValueError: not a valid file name (a NUL or a lone surrogate in it).
             if isinstance(error, OSError) and not _names_no_file(error):
                 raise
             where = "" if path == location else f" (looked for at {path!r})"
             raise MissingFileError(
-                f"no such file: {location!r}{where}; if the table was moved, 'location-map'"
-                " leads the locations in its metadata to where the files are now"
+                f"no such file: {location!r}{where}; if the table was moved, map the locations in"
+                " its metadata to the new ones with 'location-map'"
             ) from error
 
 
 def _read_whole(fs: Any, key: str) -> bytes:
-    # Newer releases of s3fs ask for the size first unless they are to read one part at a time.
+    # Newer releases of s3fs request the size first unless told to read one part at a time.
     in_parts = "max_concurrency" in inspect.signature(fs.cat_file).parameters
     return bytes(fs.cat_file(key, **({"max_concurrency": 1} if in_parts else {})))
 
 
 def _names_in(fs: Any, key: str) -> list[str]:
     found = [name.rstrip("/") for name in fs.ls(key, detail=False)]
-    # What marks an empty directory of an object store is listed as if it were inside.
+    # The marker of an empty directory of an object store is listed as if it were inside it.
     return [name.rpartition("/")[2] for name in found if name != key.rstrip("/")]
 
 
@@ -342,7 +342,7 @@ def _is_local(path: str) -> bool:
 
 
 def _absolute(location: str, directory: str) -> str:
-    """Local locations as absolute paths, others as they are."""
+    """Makes local locations absolute paths; leaves others as they are."""
     if location.startswith("/"):
         return location
     match = _SCHEME.match(location)
@@ -356,8 +356,8 @@ def _absolute(location: str, directory: str) -> str:
     host, slash, path = rest[2:].partition("/")
     if host not in ("", "localhost"):
         raise InvalidOptionError(
-            f"location {location!r}: {host!r} stands where file: locations have a host; only local "
-            "files can be read, map the prefix to where the files are with location_map"
+            f"location {location!r} is on the host {host!r}, but file: locations must be local; "
+            "map its prefix to where the files are with location_map"
         )
     return slash + path
 
@@ -367,7 +367,7 @@ def _without_dot(relative: str) -> str:
 
 
 def _joined(prefix: str, target: str, rest: str) -> str:
-    """`target` in place of `prefix`, with exactly one slash where both or neither had one."""
+    """Replaces `prefix` by `target`, without doubling or losing the slash before `rest`."""
     if prefix.endswith("/") and rest:
         return f"{target.rstrip('/')}/{rest}"
     return target.rstrip("/") + rest if rest.startswith("/") else target + rest
@@ -383,12 +383,12 @@ def _split(path: str) -> tuple[str, str, str]:
 
 
 def _protocol(path: str) -> str:
-    """The name under which fsspec knows the file system of a remote path."""
+    """The name of the file system of a remote path in fsspec."""
     return fsspec_protocol(_split(path)[0])
 
 
 def _key(fs: Any, protocol: str, path: str, authority: str, rest: str) -> str:
-    """What the file system calls the file. Never parsed as a URL, so no character is special."""
+    """The file system's path of a file. Never parsed as a URL, so no character is special."""
     match protocol:
         case "s3" | "gs":
             return authority + rest

@@ -1,4 +1,4 @@
-"""Iceberg's storage properties as options of fsspec's file systems."""
+"""Translates Iceberg's storage properties to options of fsspec's file systems."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _PROTOCOLS = {
     "adl": "abfs",
 }
 
-# Each option with the properties that may hold it, the first one set wins.
+# Each option with the properties that may hold it; the first one that is set wins.
 _S3 = {
     "endpoint_url": ("s3.endpoint",),
     "key": ("s3.access-key-id", "client.access-key-id"),
@@ -48,15 +48,15 @@ _ADLS = {
 
 
 def fsspec_protocol(scheme: str) -> str:
-    """The name under which fsspec knows a location's scheme."""
+    """The name of a location's scheme in fsspec."""
     return _PROTOCOLS.get(scheme, scheme)
 
 
 def fsspec_options(protocol: str, authority: str, properties: Mapping[str, str]) -> dict[str, Any]:
     """Keyword arguments for fsspec's file system of `protocol`.
 
-    `authority` is what a location has between `scheme://` and the next slash. Listings are never
-    cached: another process may add files between two looks.
+    `authority` is the part of a location between `scheme://` and the next slash. Listings are never
+    cached: another process may add files at any time.
     """
     options: dict[str, Any] = {"use_listings_cache": False}
     match protocol:

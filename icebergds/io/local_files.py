@@ -1,9 +1,8 @@
-"""Writes to the local disk, which make the directories they need.
+"""Writes and deletes local files, creating parent directories as needed.
 
-Only what `exclusive` creates is forced to the disk: a metadata file that a crash of the machine
-left empty would make the table unreadable. Data files and manifests are not, as Java's local file
-system does not: the operating system writes them out, and a sync for each would cost more than
-writing it.
+Only what `exclusive` creates is synced to the disk: a metadata file that a crash of the machine
+left empty would make the table unreadable. Data files and manifests are not synced, as in Java's
+local file system: a sync for each would cost more than writing it.
 """
 
 from __future__ import annotations
@@ -20,7 +19,7 @@ _T = TypeVar("_T")
 
 
 def write_file(path: str, data: bytes) -> None:
-    """Writes or replaces a file; readers see all of the old one or all of the new one."""
+    """Writes or replaces a file atomically; readers see the whole old or the whole new file."""
     temporary = write_temporary(path, data, sync=False)
     try:
         os.replace(temporary, path)
@@ -30,7 +29,7 @@ def write_file(path: str, data: bytes) -> None:
 
 
 def open_output(path: str) -> pa.NativeFile:
-    """A writable stream; what is written so far is visible."""
+    """Opens a file for writing; readers see what is written so far."""
     return _with_directories(path, lambda: pa.OSFile(path, "wb"))
 
 
@@ -41,10 +40,10 @@ def delete_file(path: str) -> None:
 
 
 def write_temporary(path: str, data: bytes, *, sync: bool) -> str:
-    """Writes a hidden file of a unique name next to `path`, and gives its path.
+    """Writes a hidden file with a unique name next to `path` and returns its path.
 
     Args:
-        sync: force it to the disk.
+        sync: whether to sync it to the disk.
     """
     temporary = os.path.join(os.path.dirname(path), f".{uuid.uuid4()}.tmp")
     flags = os.O_CREAT | os.O_EXCL | os.O_WRONLY
@@ -62,13 +61,13 @@ def write_temporary(path: str, data: bytes, *, sync: bool) -> str:
 
 
 def remove_quietly(path: str) -> None:
-    """Deletes a file if that is possible."""
+    """Deletes a file and ignores errors."""
     with contextlib.suppress(OSError):
         os.unlink(path)
 
 
 def _with_directories(path: str, make: Callable[[], _T]) -> _T:
-    """Calls `make`, a second time with the file's directory made where that was missing."""
+    """Calls `make`; if the file's directory is missing, creates it and calls `make` again."""
     try:
         return make()
     except FileNotFoundError:

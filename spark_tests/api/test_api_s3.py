@@ -104,7 +104,7 @@ def test_nothing_is_written_where_commits_would_be_lost(
             monkeypatch.setattr(exclusive, "_PROVED", set())
             lake.create_table(f"db.t{i}", rows().schema)
 
-    with pytest.raises(UnsupportedFeatureError, match="use a catalog that keeps the tables' state"):
+    with pytest.raises(UnsupportedFeatureError, match="use a catalog of type sql or rest"):
         create_again_and_again()
 
 

@@ -22,8 +22,8 @@ from fsspec.implementations.memory import MemoryFileSystem
 
 from icebergds.errors import AlreadyExistsError, IcebergError, UnsupportedFeatureError
 from icebergds.io import exclusive
-from icebergds.io.claims import held_claim
 from icebergds.io.fileio import FileIO
+from icebergds.io.lock_file import hold_lock_file
 
 _NAMES = ["plain", "with space", "p%20q", "100%", "x#1?y=z", "a[1]*", "über"]
 
@@ -117,7 +117,7 @@ def test_files_are_created_once_where_there_are_no_links(
     assert sorted(os.listdir(tmp_path)) == sorted(f"f{i}" for i in range(20))
 
 
-@pytest.mark.skipif(sys.platform != "linux", reason="only there claims say where they were made")
+@pytest.mark.skipif(sys.platform != "linux", reason="only there lock files name their origin")
 def test_a_process_that_dies_while_it_creates_a_file_is_in_nobodys_way(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -133,7 +133,7 @@ def test_a_process_that_dies_while_it_creates_a_file_is_in_nobodys_way(
 
 
 @pytest.mark.parametrize("content", [b"", b"b4c1a6e5-1f0e-4a3c-9d57-0d1b5ad3f9ce 64768"])
-def test_a_claim_of_which_nothing_is_known_stands_and_is_named(
+def test_a_lock_file_of_unknown_origin_is_kept_and_named(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, content: bytes
 ) -> None:
     monkeypatch.setattr(os, "link", _failing(errno.EPERM))
@@ -144,11 +144,11 @@ def test_a_claim_of_which_nothing_is_known_stands_and_is_named(
     assert (tmp_path / ".f.claim").read_bytes() == content
 
 
-def test_the_claim_of_a_process_that_lives_stands(
+def test_the_lock_file_of_a_live_process_is_kept(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(os, "link", _failing(errno.EPERM))
-    with held_claim(str(tmp_path / ".f.claim")):
+    with hold_lock_file(str(tmp_path / ".f.claim")):
         with pytest.raises(AlreadyExistsError, match="being created by another process"):
             FileIO().create(str(tmp_path / "f"), b"x")
         assert os.listdir(tmp_path) == [".f.claim"]
@@ -156,25 +156,25 @@ def test_the_claim_of_a_process_that_lives_stands(
     assert os.listdir(tmp_path) == ["f"]
 
 
-def test_a_claim_that_others_took_over_and_let_go_is_not_held(
+def test_a_lock_file_that_another_process_took_over_and_deleted_is_not_held(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """A third process may hold the next one already."""
-    claim = tmp_path / ".f.claim"
-    with held_claim(str(claim)):
-        abandoned = claim.read_bytes()
-    claim.write_bytes(abandoned)
+    """A third process may already hold a new one."""
+    lock_file = tmp_path / ".f.claim"
+    with hold_lock_file(str(lock_file)):
+        abandoned = lock_file.read_bytes()
+    lock_file.write_bytes(abandoned)
     lock = fcntl.flock
 
     def lock_late(descriptor: int, operation: int) -> None:
-        claim.unlink()
-        claim.touch()
+        lock_file.unlink()
+        lock_file.touch()
         lock(descriptor, operation)
 
     monkeypatch.setattr(fcntl, "flock", lock_late)
-    with pytest.raises(FileExistsError), held_claim(str(claim)):
+    with pytest.raises(FileExistsError), hold_lock_file(str(lock_file)):
         pass
-    assert claim.exists()
+    assert lock_file.exists()
 
 
 def test_other_failures_are_raised_as_they_are_and_leave_nothing(
