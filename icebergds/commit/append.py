@@ -17,7 +17,7 @@ from icebergds.spec.manifest import DataFile
 class Append:
     """Adds data files, and merges small manifests as the properties `commit.manifest.*` say.
 
-    An append conflicts with nothing but other commits to the branch at the same moment.
+    An append needs no validation: a concurrent commit only makes it retry.
     """
 
     files: tuple[DataFile, ...]
@@ -30,9 +30,9 @@ class Append:
 
 @dataclass(frozen=True, slots=True)
 class FastAppend:
-    """Adds data files in manifests of their own and leaves all others as they are.
+    """Adds data files in new manifests and keeps the existing manifests as they are.
 
-    It costs the same whatever the table has, and leaves the merging of manifests to others.
+    The cost does not depend on the size of the table; merging manifests is left to other commits.
     """
 
     files: tuple[DataFile, ...]

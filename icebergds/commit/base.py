@@ -1,4 +1,4 @@
-"""The table as one attempt of a commit finds it."""
+"""Reads the table state that one commit attempt builds on."""
 
 from __future__ import annotations
 
@@ -21,12 +21,12 @@ _ENCRYPTION_KEY = "encryption.key-id"
 
 @dataclass(frozen=True, slots=True)
 class CommitBase:
-    """What an attempt builds on.
+    """The table state that a commit attempt builds on.
 
     Attributes:
-        branch_head: the snapshot that the branch is at; None where the branch does not exist.
-        parent: the snapshot that the new one follows; main's head where the branch is new.
-        manifests: of the parent, in its order, with all their counts.
+        branch_head: the branch's current snapshot; None if the branch does not exist.
+        parent: the parent of the new snapshot; main's head if the branch is new.
+        manifests: the parent's manifests in order, with all file and row counts.
         sequence_number: of the new snapshot; 0 in version 1.
     """
 
@@ -39,7 +39,7 @@ class CommitBase:
 
     @property
     def name(self) -> str:
-        """How messages name the table."""
+        """The table's name in messages."""
         return self.state.name
 
     @property
@@ -52,7 +52,7 @@ class CommitBase:
 
     @property
     def schema_history(self) -> tuple[Schema, ...]:
-        """Where the source columns of partition fields are looked for: newest schema first."""
+        """All schemas, newest first; source columns of partition fields are looked up in them."""
         return self.metadata.schemas[::-1]
 
     def spec(self, spec_id: int) -> PartitionSpec:
@@ -64,8 +64,8 @@ class CommitBase:
         spec = self.metadata.specs_by_id.get(spec_id)
         if spec is None:
             raise InvalidDataError(
-                f"table {self.name}: files were written with partition spec {spec_id}, and the "
-                f"table has only {sorted(self.metadata.specs_by_id)}; write them again"
+                f"table {self.name}: files were written with partition spec {spec_id}, but the "
+                f"table has only specs {sorted(self.metadata.specs_by_id)}; write the files again"
             )
         return spec
 
@@ -75,11 +75,11 @@ class CommitBase:
 
 
 def commit_base(state: TableState, branch: str) -> CommitBase:
-    """What a commit to a branch builds on.
+    """Loads what a commit to a branch builds on.
 
     Raises:
         InvalidOptionError, UnsupportedFeatureError: as `check_branch` does.
-        MissingFileError, CorruptFileError: of the parent's manifest list.
+        MissingFileError, CorruptFileError: the parent's manifest list cannot be read.
     """
     check_branch(state, branch)
     metadata = state.metadata
@@ -91,10 +91,10 @@ def commit_base(state: TableState, branch: str) -> CommitBase:
 
 
 def check_branch(state: TableState, branch: str) -> None:
-    """Refuses what no commit to a branch of a table can be, before files are written for it.
+    """Checks that a branch can be committed to, before files are written for it.
 
     Raises:
-        InvalidOptionError: the name is that of a tag.
+        InvalidOptionError: the name is a tag's.
         UnsupportedFeatureError: the table is encrypted.
     """
     if _ENCRYPTION_KEY in state.metadata.properties:
@@ -102,8 +102,8 @@ def check_branch(state: TableState, branch: str) -> None:
     ref = state.metadata.refs.get(branch)
     if ref is not None and ref.ref_type is not RefType.BRANCH:
         raise InvalidOptionError(
-            f"table {state.name}: {branch!r} is a tag, and commits go to branches; choose another "
-            "name for the branch"
+            f"table {state.name}: {branch!r} is a tag, and only branches can be committed to; "
+            "choose another branch name"
         )
 
 
@@ -114,7 +114,7 @@ def _manifests(state: TableState, snapshot: Snapshot) -> tuple[ManifestFile, ...
 
 
 def _complete(state: TableState, manifests: Iterable[ManifestFile]) -> Iterable[ManifestFile]:
-    """The manifests with their counts, which lists of version 1 may leave out."""
+    """Fills in the counts that manifest lists of version 1 may omit."""
     for manifest in manifests:
         if manifest.key_metadata is not None:
             raise _encrypted(state)
@@ -123,7 +123,7 @@ def _complete(state: TableState, manifests: Iterable[ManifestFile]) -> Iterable[
 
 def _encrypted(state: TableState) -> UnsupportedFeatureError:
     return UnsupportedFeatureError(
-        f"table {state.name} is encrypted, and encrypted tables are not written"
+        f"table {state.name} is encrypted; writing encrypted tables is not supported"
     )
 
 

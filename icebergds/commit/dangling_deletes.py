@@ -1,4 +1,4 @@
-"""Delete files that apply to nothing any more."""
+"""Selects dangling deletes: delete files that no longer apply to any data file."""
 
 from __future__ import annotations
 
@@ -18,12 +18,12 @@ from icebergds.spec.manifest import DataFile, FileFormat, ManifestFile
 
 @dataclass(frozen=True, slots=True)
 class DanglingDeletes:
-    """Deletes older than all data, and deletion vectors of data files that are removed.
+    """Delete files older than all data files, and deletion vectors of removed data files.
 
     Attributes:
-        oldest_data: the least data sequence number of the data files that are left.
-        removed_paths: data files that the commit removes.
-        partitions: of those files.
+        oldest_data: the lowest data sequence number of the remaining data files.
+        removed_paths: paths of the data files that the commit removes.
+        partitions: the partitions of those files.
     """
 
     oldest_data: int
@@ -41,7 +41,7 @@ class DanglingDeletes:
 
     def select(self, columns: EntryColumns) -> Mask:
         numbers = columns.data_sequence_number
-        # Files of version 1 count as 0, which tells nothing of their age.
+        # Files from version 1 have sequence number 0, which says nothing about their age.
         mask: Mask = (numbers > 0) & (numbers < self.oldest_data)
         if self.removed_paths:
             mask |= self._vectors(columns)
@@ -58,7 +58,7 @@ class DanglingDeletes:
 def dangling_deletes(
     base: CommitBase, oldest_data: int, removed: Sequence[DataFile]
 ) -> DanglingDeletes:
-    """The deletes that die with `removed` data files."""
+    """The deletes that dangle once `removed` data files are gone."""
     # Before version 3 there are no deletion vectors to look for.
     removed = removed if base.metadata.format_version >= 3 else ()
     return DanglingDeletes(

@@ -1,4 +1,4 @@
-"""Deletes rows by metadata alone: whole files whose rows all match a filter."""
+"""Deletes by metadata alone: removes whole files whose rows all match a filter."""
 
 from __future__ import annotations
 
@@ -21,11 +21,11 @@ from icebergds.spec.snapshot import MAIN_BRANCH
 class Delete:
     """Removes the files whose rows all match a filter.
 
-    A file of which it is not certain that all of its rows match, or that none does, is an error
-    (ValidationError); `can_delete_by_metadata` asks beforehand.
+    The commit fails with a ValidationError if metadata proves neither that all rows of a file
+    match nor that none does; `can_delete_by_metadata` tells beforehand.
 
     Attributes:
-        row_filter: by the names that columns have when the commit is tried.
+        row_filter: by column name; bound to the current schema at each attempt.
     """
 
     row_filter: Expr
@@ -46,11 +46,11 @@ def can_delete_by_metadata(
     branch: str = MAIN_BRANCH,
     case_sensitive: bool = True,
 ) -> bool:
-    """Whether `Delete` would succeed on a table as it is.
+    """Whether `Delete` would succeed on the table in this state.
 
     Raises:
         InvalidFilterError: the filter does not fit the table's schema.
-        MissingFileError, CorruptFileError: of manifests.
+        MissingFileError, CorruptFileError: a manifest cannot be read.
     """
     base = commit_base(state, branch)
     rows = rows_matching(base, row_filter, case_sensitive)

@@ -1,4 +1,4 @@
-"""Files by name."""
+"""Selects listed files."""
 
 from __future__ import annotations
 
@@ -18,12 +18,12 @@ from icebergds.formats.manifests.reader import EntryColumns
 from icebergds.spec.manifest import DataFile, ManifestFile
 
 FileKey: TypeAlias = tuple[str, int | None]
-"""A file, or one of the deletion vectors in it: path and content offset."""
+"""Identity of a file or deletion vector: path and content offset."""
 
 
 @dataclass(frozen=True, slots=True)
 class FileSelection:
-    """The files that are listed, and no others; deletion vectors one by one."""
+    """Selects listed files; deletion vectors of one Puffin file are told apart."""
 
     keys: frozenset[FileKey]
     partitions: PartitionSelection
@@ -38,40 +38,40 @@ class FileSelection:
     def select(self, columns: EntryColumns) -> Mask:
         paths = pa.array([path for path, _ in self.keys], pa.string())
         mask: Mask = pc.is_in(columns.file_path, paths).to_numpy(zero_copy_only=False).copy()
-        near = np.flatnonzero(mask)
-        chosen = columns.take(near)
-        offsets = chosen.content_offset.to_pylist()
-        keys = zip(chosen.file_path.to_pylist(), offsets, strict=True)
-        mask[near] = np.fromiter((key in self.keys for key in keys), np.bool_, len(near))
+        indices = np.flatnonzero(mask)
+        candidates = columns.take(indices)
+        offsets = candidates.content_offset.to_pylist()
+        keys = zip(candidates.file_path.to_pylist(), offsets, strict=True)
+        mask[indices] = np.fromiter((key in self.keys for key in keys), np.bool_, len(indices))
         return mask
 
 
 def file_key(file: DataFile) -> FileKey:
-    """What names a file of a table."""
+    """The identity of a file in a table."""
     return file.file_path, file.content_offset
 
 
 def these_files(base: CommitBase, files: Sequence[DataFile]) -> FileSelection:
-    """The selection of files that are known; they are looked for in their partitions."""
+    """Selects `files`, looking for them only in manifests that may have their partitions."""
     return FileSelection(frozenset(map(file_key, files)), partitions_of(base, files))
 
 
 def require_removed(
     base: CommitBase, files: Sequence[DataFile], removed: Iterable[DataFile]
 ) -> None:
-    """Refuses a commit that was to remove files, where some of them are not there to be removed.
+    """Checks that all files that a commit was to remove have been found.
 
     Args:
         removed: the files that were found and removed.
 
     Raises:
-        ValidationError: one of the files is not among them.
+        ValidationError: one of `files` is not among them.
     """
     found = set(map(file_key, removed))
     missing = [file.file_path for file in files if file_key(file) not in found]
     if missing:
         raise ValidationError(
             f"table {base.name}: {len(missing)} of the files to replace are not in branch "
-            f"{base.branch!r} (any more), the first is {missing[0]}; read the table again and "
+            f"{base.branch!r} (or no longer), such as {missing[0]}; read the table again and "
             "repeat the operation"
         )

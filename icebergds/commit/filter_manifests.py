@@ -1,7 +1,7 @@
-"""Takes files out of the manifests of a commit's parent (spec: Manifests, entry status).
+"""Removes files from the parent snapshot's manifests (spec: Manifests, entry status).
 
-Manifests that cannot hold what is removed are not opened, those that do not hold it stay as they
-are, and only the others are written anew.
+Manifests that cannot contain a removed file are not opened, and only those that do contain one are
+rewritten.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from icebergds.commit.workspace import Workspace
 from icebergds.formats.manifests.manifest import read_manifest
 from icebergds.spec.manifest import DataFile, ManifestEntryStatus, ManifestFile
 
-# Manifests are fetched side by side: stores answer slowly, and decoding lets go of the lock.
+# Manifests are read in parallel: object stores have high latency, and decoding releases the GIL.
 _READERS = 8
 
 
@@ -28,9 +28,9 @@ class FilteredManifests:
     """The parent's manifests without the files that a commit removes.
 
     Attributes:
-        manifests: in their order; those without live files are left out, but for new ones.
-        removed: the files, as the manifests describe them.
-        replaced: how many manifests were written anew.
+        manifests: in their order, without earlier manifests that have no live files.
+        removed: the removed files, as the manifests describe them.
+        replaced: the number of rewritten manifests.
     """
 
     manifests: tuple[ManifestFile, ...]
@@ -48,27 +48,27 @@ def filter_manifests(
     """Marks the files of any of the selections as deleted.
 
     Args:
-        key: what the selections depend on: manifests that were filtered under the same key by an
-            earlier attempt are not looked at again.
+        key: what the selections depend on; a manifest that an earlier attempt filtered under the
+            same key is reused.
 
     Raises:
-        ValidationError: metadata does not tell of some file whether it is selected.
-        MissingFileError, CorruptFileError: of manifests.
+        ValidationError: metadata does not prove whether some file is selected.
+        MissingFileError, CorruptFileError: a manifest cannot be read.
     """
 
     def filtered(manifest: ManifestFile) -> tuple[ManifestFile, Sequence[DataFile]]:
-        # Row ids that another commit has assigned meanwhile must not be assigned again.
+        # The first row id is in the key: a concurrent commit may have assigned it meanwhile.
         source = (manifest.manifest_path, manifest.first_row_id)
         own_key = ("filtered", source, base.metadata.format_version, key)
         return work.once(own_key, lambda: _filter(work, base, manifest, selections))
 
     live = [m for m in manifests if m.added_files_count or m.existing_files_count]
-    near = [m for m in live if any(selection.may_select(m) for selection in selections)]
-    if len(near) > 1:
+    candidates = [m for m in live if any(selection.may_select(m) for selection in selections)]
+    if len(candidates) > 1:
         with ThreadPoolExecutor(_READERS) as pool:
-            found = dict(zip(_paths(near), pool.map(filtered, near), strict=True))
+            found = dict(zip(_paths(candidates), pool.map(filtered, candidates), strict=True))
     else:
-        found = dict(zip(_paths(near), map(filtered, near), strict=True))
+        found = dict(zip(_paths(candidates), map(filtered, candidates), strict=True))
     return FilteredManifests(
         tuple(found[m.manifest_path][0] if m.manifest_path in found else m for m in live),
         tuple(file for _, removed in found.values() for file in removed),
@@ -86,10 +86,10 @@ def _filter(
     selections = [selection for selection in selections if selection.may_select(manifest)]
     stats_ids = frozenset[int]().union(*(selection.stats_ids for selection in selections))
     columns = read_columns(base, manifest, stats_ids)
-    gone = np.zeros(len(columns), np.bool_)
+    is_removed = np.zeros(len(columns), np.bool_)
     for selection in selections:
-        gone |= selection.select(columns)
-    if not gone.any():
+        is_removed |= selection.select(columns)
+    if not is_removed.any():
         return manifest, ()
     metadata = base.metadata
     entries = read_manifest(
@@ -101,14 +101,14 @@ def _filter(
         live_only=True,
     )
     removed = []
-    for place, is_gone in enumerate(gone.tolist()):
-        entry = entries[place]
-        if is_gone:
+    for index, selected in enumerate(is_removed.tolist()):
+        entry = entries[index]
+        if selected:
             removed.append(entry.data_file)
-            entries[place] = replace(
+            entries[index] = replace(
                 entry, status=ManifestEntryStatus.DELETED, snapshot_id=work.snapshot_id
             )
         else:
-            entries[place] = replace(entry, status=ManifestEntryStatus.EXISTING)
+            entries[index] = replace(entry, status=ManifestEntryStatus.EXISTING)
     written = write_entries(work, base, entries, manifest.partition_spec_id, manifest.content)
     return written, removed

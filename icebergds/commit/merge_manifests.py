@@ -1,4 +1,4 @@
-"""Merges small manifests, so that a table's number of manifests does not grow with its commits."""
+"""Merges small manifests, so that their number does not grow with every commit."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from icebergds.spec.table_properties import bool_property, int_property
 def merge_manifests(
     work: Workspace, base: CommitBase, manifests: Sequence[ManifestFile]
 ) -> list[ManifestFile]:
-    """The same files in fewer manifests, as the properties `commit.manifest.*` say.
+    """Merges manifests as the properties `commit.manifest.*` say.
 
     Args:
         manifests: of one kind of content, newest first.
@@ -34,14 +34,14 @@ def merge_manifests(
     for spec_id in sorted({m.partition_spec_id for m in manifests}, reverse=True):
         group = [m for m in manifests if m.partition_spec_id == spec_id]
         for packed in _packed_from_end(group, target_manifest_size(base)):
-            # The newest manifests wait until there are enough of them.
+            # The bin with the newest manifest is merged only once it holds enough manifests.
             waits = packed[0] is manifests[0] and len(packed) < least
             merged += packed if waits or len(packed) == 1 else [_merged(work, base, packed)]
     return merged
 
 
 def _packed_from_end(manifests: Sequence[ManifestFile], target: int) -> list[list[ManifestFile]]:
-    """Neighbours together up to a size; the first one takes what is left over."""
+    """Packs adjacent manifests into bins up to a size, from the end: the first bin may be small."""
     bins: list[list[ManifestFile]] = []
     size = 0
     for manifest in reversed(manifests):
@@ -54,7 +54,7 @@ def _packed_from_end(manifests: Sequence[ManifestFile], target: int) -> list[lis
 
 
 def _merged(work: Workspace, base: CommitBase, manifests: Sequence[ManifestFile]) -> ManifestFile:
-    # Row ids that another commit has assigned meanwhile must not be assigned again.
+    # The first row id is in the key: a concurrent commit may have assigned it meanwhile.
     parts = ((m.manifest_path, m.first_row_id) for m in manifests)
     key = ("merged", base.metadata.format_version, *parts)
     return work.once(key, lambda: _merge(work, base, manifests))
@@ -66,7 +66,7 @@ def _merge(work: Workspace, base: CommitBase, manifests: Sequence[ManifestFile])
 
 
 def _entries(work: Workspace, base: CommitBase, manifest: ManifestFile) -> Iterable[ManifestEntry]:
-    """The entries that still tell something: files that are there, and what this commit did."""
+    """Live entries, and entries of the files that this commit removes."""
     entries = read_manifest(
         base.io,
         manifest,

@@ -1,4 +1,4 @@
-"""What all actions that may rewrite manifests have in common."""
+"""Produces a snapshot's manifests: adds and removes files, then merges manifests."""
 
 from __future__ import annotations
 
@@ -22,8 +22,8 @@ class MergedManifests:
     """The manifests of a new snapshot.
 
     Attributes:
-        removed: the files that are no longer there, dead deletes among them.
-        changes: summary of what was added and removed.
+        removed: the removed files, dangling deletes among them.
+        changes: summary entries for the added and removed files.
     """
 
     manifests: Sequence[ManifestFile]
@@ -40,12 +40,12 @@ def merged_manifests(
     key: Hashable = None,
     data_sequence_number: int | None = None,
 ) -> MergedManifests:
-    """Adds files and removes others, drops deletes that are dead then, and merges manifests.
+    """Adds and removes files, drops the deletes that then dangle, and merges manifests.
 
     Args:
-        removed: what is removed, data files and delete files.
+        removed: the data files and delete files to remove.
         key: what `removed` depends on, see `filter_manifests`.
-        data_sequence_number: of the added files' rows, where they are those of earlier commits.
+        data_sequence_number: for the added files, if their rows are from earlier commits.
     """
     selections = [] if removed is None else [removed]
     new = new_manifests(work, base, added, data_sequence_number)
@@ -53,28 +53,28 @@ def merged_manifests(
         work, base, base.manifests_of(ManifestContent.DATA), selections, ("data", key)
     )
     all_data = [*_of(new, ManifestContent.DATA), *data.manifests]
-    dead = dangling_deletes(base, _oldest(base, all_data), data.removed)
+    dangling = dangling_deletes(base, _oldest(base, all_data), data.removed)
     deletes = filter_manifests(
         work,
         base,
         base.manifests_of(ManifestContent.DELETES),
-        [*selections, dead],
-        ("deletes", key, dead.oldest_data, dead.removed_paths),
+        [*selections, dangling],
+        ("deletes", key, dangling.oldest_data, dangling.removed_paths),
     )
     all_deletes = [*_of(new, ManifestContent.DELETES), *deletes.manifests]
-    gone = (*data.removed, *deletes.removed)
+    all_removed = (*data.removed, *deletes.removed)
     return MergedManifests(
         [*merge_manifests(work, base, all_data), *merge_manifests(work, base, all_deletes)],
-        gone,
-        changes_summary(base, added, gone),
+        all_removed,
+        changes_summary(base, added, all_removed),
     )
 
 
 def require_data_files(base: CommitBase, files: Iterable[DataFile]) -> None:
-    """Refuses delete files where only data files have a place.
+    """Refuses delete files where data files are expected.
 
     Raises:
-        InvalidDataError: one of the files holds deletes.
+        InvalidDataError: one of the files is a delete file.
     """
     for file in files:
         if file.content is not FileContent.DATA:
@@ -88,7 +88,7 @@ def _of(manifests: Iterable[ManifestFile], content: ManifestContent) -> list[Man
 
 
 def _oldest(base: CommitBase, manifests: Iterable[ManifestFile]) -> int:
-    """The least data sequence number of live files; the new snapshot's where there is none."""
+    """The lowest data sequence number of live files; the new snapshot's if there are none."""
     numbers = (
         manifest.min_sequence_number
         for manifest in manifests

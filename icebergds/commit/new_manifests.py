@@ -1,7 +1,7 @@
 """Writes the manifests of a commit (spec: Manifests).
 
-They do not depend on the attempt: sequence numbers and row ids are left to be inherited, and the
-`ManifestFile` holds `UNASSIGNED` where the attempt's own number goes.
+All attempts share them: entries inherit sequence numbers and row ids, and the `ManifestFile` has
+`UNASSIGNED` as a placeholder for the attempt's sequence number.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ from icebergds.spec.manifest import (
 from icebergds.spec.table_properties import int_property
 
 UNASSIGNED = -1
-"""Stands for the sequence number of the snapshot that is being committed."""
+"""Placeholder for the sequence number of the new snapshot."""
 
 _SAMPLE = 500
 
@@ -38,13 +38,13 @@ def new_manifests(
     files: Sequence[DataFile],
     data_sequence_number: int | None = None,
 ) -> list[ManifestFile]:
-    """Manifests of the files that a commit adds, the same ones at each attempt.
+    """Writes the manifests of a commit's added files, once for all attempts.
 
     Args:
-        data_sequence_number: of the files' rows, where they are those of earlier commits.
+        data_sequence_number: for the files, if their rows are from earlier commits.
 
     Raises:
-        InvalidDataError: a file is listed twice, or cannot be listed in this table.
+        InvalidDataError: a file is listed twice, or its partition spec is not in the table.
     """
     if not files:
         return []
@@ -59,15 +59,15 @@ def write_entries(
     spec_id: int,
     content: ManifestContent,
 ) -> ManifestFile:
-    """One manifest of entries of one spec.
+    """Writes one manifest; all entries have the same partition spec.
 
-    Sequence numbers of entries with status ADDED may be `UNASSIGNED`: of all of them, or of none.
+    Either all entries with status ADDED have the sequence number `UNASSIGNED`, or none has.
     """
     return _write(work, base, entries, spec_id, content, _encode(base, entries, spec_id, content))
 
 
 def target_manifest_size(base: CommitBase) -> int:
-    """How many bytes a manifest should have (`commit.manifest.target-size-bytes`)."""
+    """Target size of a manifest in bytes (`commit.manifest.target-size-bytes`)."""
     return int_property(
         base.metadata.properties,
         names.MANIFEST_TARGET_SIZE_BYTES,
@@ -112,7 +112,7 @@ def _write_split(
     spec_id: int,
     content: ManifestContent,
 ) -> Iterable[ManifestFile]:
-    """As many manifests as it takes to keep each near the target size."""
+    """Writes as many manifests as keep each near the target size."""
     sample = entries[:_SAMPLE]
     data = _encode(base, sample, spec_id, content)
     target = target_manifest_size(base)
@@ -176,7 +176,7 @@ def _write(
         partition_spec_id=spec_id,
         content=content,
         sequence_number=UNASSIGNED,
-        # The new snapshot's number is above all others.
+        # The new snapshot's number is higher than all others.
         min_sequence_number=min(live_numbers - {UNASSIGNED}, default=UNASSIGNED),
         added_snapshot_id=work.snapshot_id,
         added_files_count=len(added),

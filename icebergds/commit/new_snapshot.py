@@ -1,4 +1,4 @@
-"""From what an action produced to the snapshot that one attempt commits (spec: Snapshots)."""
+"""Builds the snapshot that one attempt commits (spec: Snapshots)."""
 
 from __future__ import annotations
 
@@ -26,13 +26,13 @@ from icebergds.spec.updates.table_updates import AddSnapshot, SetSnapshotRef, Ta
 
 @dataclass(frozen=True, slots=True)
 class NewSnapshot:
-    """What an action makes of the table that an attempt found.
+    """What an action produces: the content of the new snapshot.
 
     Attributes:
-        operation: as the specification names it: append, replace, overwrite or delete.
-        manifests: of the new snapshot, in order; those that the commit wrote have `UNASSIGNED`
-            where the attempt's sequence number goes.
-        changes: entries of its summary about what was added and removed.
+        operation: append, replace, overwrite or delete.
+        manifests: of the new snapshot, in order; those that the commit wrote have the sequence
+            number `UNASSIGNED`.
+        changes: summary entries for the added and removed files.
     """
 
     operation: str
@@ -45,10 +45,12 @@ def snapshot_change(
 ) -> tuple[Change, Snapshot]:
     """Writes the manifest list of an attempt.
 
-    Returns what adds the snapshot to the table, and the snapshot.
+    Returns the change that adds the snapshot to the table, and the snapshot.
     """
     metadata = base.metadata
-    manifests = [_numbered(manifest, base.sequence_number) for manifest in new.manifests]
+    manifests = [
+        _with_sequence_number(manifest, base.sequence_number) for manifest in new.manifests
+    ]
     first_row_id = added_rows = None
     if metadata.format_version >= 3:
         first_row_id = metadata.next_row_id
@@ -76,7 +78,7 @@ def snapshot_change(
         snapshot_id=work.snapshot_id,
         parent_snapshot_id=parent_id,
         sequence_number=base.sequence_number,
-        # A clock that is behind another writer's must not order snapshots otherwise.
+        # Snapshot timestamps must not decrease, even if this clock is behind another writer's.
         timestamp_ms=max(time.time_ns() // 1_000_000, metadata.last_updated_ms),
         manifest_list=work.write_manifest_list(metadata, data, paths),
         summary=complete_summary(
@@ -91,13 +93,13 @@ def snapshot_change(
     )
     updates: list[TableUpdate] = [AddSnapshot(snapshot)]
     if options.wap_id is None:
-        updates.append(SetSnapshotRef(base.branch, _moved(base, snapshot.snapshot_id)))
+        updates.append(SetSnapshotRef(base.branch, _branch_at(base, snapshot.snapshot_id)))
     if options.idempotent_write is not None:
         updates.append(options.idempotent_write.property_update(metadata, base.branch, snapshot))
     return Change(_requirements(base), updates), snapshot
 
 
-def _numbered(manifest: ManifestFile, sequence_number: int) -> ManifestFile:
+def _with_sequence_number(manifest: ManifestFile, sequence_number: int) -> ManifestFile:
     if manifest.sequence_number != UNASSIGNED:
         return manifest
     least = manifest.min_sequence_number
@@ -111,9 +113,9 @@ def _numbered(manifest: ManifestFile, sequence_number: int) -> ManifestFile:
 def _with_row_ids(
     manifests: Iterable[ManifestFile], next_row_id: int
 ) -> tuple[list[ManifestFile], int]:
-    """Gives data manifests without one a first row id (spec: First Row ID Assignment).
+    """Assigns first row ids to data manifests without one (spec: First Row ID Assignment).
 
-    Returns them with the next row id after all of their rows.
+    Returns the manifests, and the next free row id.
     """
     assigned = []
     for manifest in manifests:
@@ -126,7 +128,7 @@ def _with_row_ids(
 
 def _manifest_counts(base: CommitBase, manifests: Iterable[ManifestFile]) -> dict[str, str]:
     before = {manifest.manifest_path for manifest in base.manifests}
-    # One that has removed files alone is left out of the next snapshot, and not replaced.
+    # A manifest with only removed files is dropped, which does not count as replaced.
     live = {
         m.manifest_path for m in base.manifests if m.added_files_count or m.existing_files_count
     }
@@ -138,8 +140,8 @@ def _manifest_counts(base: CommitBase, manifests: Iterable[ManifestFile]) -> dic
     }
 
 
-def _moved(base: CommitBase, snapshot_id: int) -> SnapshotRef:
-    """The branch at its new snapshot, its retention as it was."""
+def _branch_at(base: CommitBase, snapshot_id: int) -> SnapshotRef:
+    """The branch at its new snapshot, with its retention unchanged."""
     ref = base.metadata.refs.get(base.branch)
     if ref is None:
         return SnapshotRef(snapshot_id, RefType.BRANCH)

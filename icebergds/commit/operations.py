@@ -1,4 +1,4 @@
-"""A table that can be committed to, whatever catalog it is in."""
+"""Defines what a commit needs of a catalog: load a table and swap its metadata."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ from icebergds.spec.updates.table_updates import TableUpdate
 
 @dataclass(frozen=True, slots=True)
 class TableState:
-    """A table as a catalog found it at one moment.
+    """A table as a catalog loaded it.
 
     Attributes:
-        name: how messages name the table.
-        metadata_location: the metadata file, as the catalog names it.
+        name: the table's name in messages.
+        metadata_location: location of the metadata file, as the catalog gives it.
     """
 
     name: str
@@ -28,18 +28,18 @@ class TableState:
 
 
 class TableOperations(Protocol):
-    """Loads one table afresh, and swaps its metadata."""
+    """Refreshes one table and commits to it."""
 
     @property
     def name(self) -> str:
-        """How messages name the table."""
+        """The table's name in messages."""
         ...
 
     def refresh(self) -> TableState:
         """The table as it is now.
 
         Raises:
-            NoSuchTableError: there is no such table (any more).
+            NoSuchTableError: the table does not exist (any more).
         """
         ...
 
@@ -49,20 +49,20 @@ class TableOperations(Protocol):
         requirements: Sequence[TableRequirement],
         updates: Sequence[TableUpdate],
     ) -> TableState:
-        """Applies updates to `base`, if the table is still in that state, in one atomic swap.
+        """Applies updates to `base` in one atomic swap, if the table is still in that state.
 
-        Every outcome is one of three: it returns (committed), it raises CommitConflictError or
-        another error (not committed: what was written for it may be deleted), or it raises
+        There are three outcomes: it returns (committed), it raises CommitConflictError or another
+        error (not committed: files written for it may be deleted), or it raises
         CommitStateUnknownError.
 
         Args:
-            base: what `refresh` gave; the updates were made for it.
+            base: the state from `refresh` that the updates were made for.
 
         Returns:
             The table after the commit.
 
         Raises:
             CommitConflictError: another commit came first; refresh and try again.
-            CommitStateUnknownError: whether it landed is not known; nothing may be deleted.
+            CommitStateUnknownError: whether it was committed is not known; delete nothing.
         """
         ...

@@ -1,4 +1,4 @@
-"""Replaces the rows that a filter selects."""
+"""Replaces the rows that match a filter."""
 
 from __future__ import annotations
 
@@ -20,13 +20,12 @@ _NO_ISOLATION = Isolation()
 class Overwrite:
     """Removes the files whose rows all match a filter, and adds others in the same commit.
 
-    A file of which it is not certain that all of its rows match, or that none does, is an error
-    (ValidationError), since whole files are removed.
+    Only whole files are removed: the commit fails with a ValidationError if metadata proves neither
+    that all rows of a file match nor that none does.
 
     Attributes:
-        row_filter: by the names that columns have when the commit is tried; TRUE for all rows.
-        isolation: which concurrent commits are refused; they are looked for where the filter may
-            match.
+        row_filter: by column name, bound to the current schema at each attempt; TRUE for all rows.
+        isolation: which concurrent commits to rows that may match the filter fail validation.
     """
 
     files: tuple[DataFile, ...]

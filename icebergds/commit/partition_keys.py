@@ -1,4 +1,4 @@
-"""Partitions as keys of sets and dictionaries."""
+"""Makes partitions hashable, as keys of sets and dictionaries."""
 
 from __future__ import annotations
 

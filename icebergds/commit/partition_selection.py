@@ -1,4 +1,4 @@
-"""Files by their partitions."""
+"""Selects files by partition."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from icebergds.spec.types import UNKNOWN, NestedField
 
 @dataclass(frozen=True, slots=True)
 class PartitionSelection:
-    """The files of some partitions, each of the spec that it was written with."""
+    """Selects the files of some partitions, each with its own partition spec."""
 
     base: CommitBase
     keys: frozenset[PartitionKey]
@@ -35,45 +35,47 @@ class PartitionSelection:
         return frozenset()
 
     def may_select(self, manifest: ManifestFile) -> bool:
-        near = self._filters.get(manifest.partition_spec_id)
-        if near is None:
+        partition_filter = self._filters.get(manifest.partition_spec_id)
+        if partition_filter is None:
             return False
         partition_type = self.base.metadata.partition_type(
             self.base.spec(manifest.partition_spec_id)
         )
-        return manifest_might_match(near, partition_type, manifest.partitions)
+        return manifest_might_match(partition_filter, partition_type, manifest.partitions)
 
     def select(self, columns: EntryColumns) -> Mask:
         mask = np.zeros(len(columns), np.bool_)
-        near = np.flatnonzero(self.near(columns))
-        chosen = columns.take(near)
-        tuples = partition_tuples(chosen.partition_type, chosen.partition, len(chosen))
+        indices = np.flatnonzero(self._candidates(columns))
+        found = columns.take(indices)
+        tuples = partition_tuples(found.partition_type, found.partition, len(found))
         keys = (partition_key(columns.spec_id, values) for values in tuples)
-        mask[near] = np.fromiter((key in self.keys for key in keys), np.bool_, len(near))
+        mask[indices] = np.fromiter((key in self.keys for key in keys), np.bool_, len(indices))
         return mask
 
     def overlap(self, columns: EntryColumns) -> Mask:
         return self.select(columns)
 
-    def near(self, columns: EntryColumns) -> Mask:
-        """The entries whose values are among the partitions', field by field."""
-        near = self._filters.get(columns.spec_id)
-        if near is None:
+    def _candidates(self, columns: EntryColumns) -> Mask:
+        """The entries that match the filter on each partition field by itself."""
+        partition_filter = self._filters.get(columns.spec_id)
+        if partition_filter is None:
             return np.zeros(len(columns), np.bool_)
         by_id = {
             part.field_id: values
             for part, values in zip(columns.partition_type.fields, columns.partition, strict=True)
         }
         rows = pa.RecordBatch.from_arrays([columns.file_path], ["file_path"])
-        mask: Mask = filter_mask(near, rows, by_id.__getitem__).to_numpy(zero_copy_only=False)
+        mask: Mask = filter_mask(partition_filter, rows, by_id.__getitem__).to_numpy(
+            zero_copy_only=False
+        )
         return mask
 
 
 def partitions_of(base: CommitBase, files: Iterable[DataFile]) -> PartitionSelection:
-    """The partitions that files are in.
+    """Selects the partitions that files are in.
 
     Raises:
-        InvalidDataError: the table lacks the spec of a file.
+        InvalidDataError: the table does not have the partition spec of a file.
     """
     partitions = {partition_of(file): file.partition for file in files}
     by_spec: dict[int, list[tuple[Any, ...]]] = {}
@@ -84,14 +86,14 @@ def partitions_of(base: CommitBase, files: Iterable[DataFile]) -> PartitionSelec
 
 
 def _filter(base: CommitBase, spec_id: int, partitions: list[tuple[Any, ...]]) -> Expr:
-    """A filter on partition values that selects the partitions, and not many more."""
+    """A filter on partition values that all the partitions match, and few others."""
     fields = base.metadata.partition_type(base.spec(spec_id)).fields
     columns = zip(*partitions, strict=True)
     return and_(*(_any_of(part, set(values)) for part, values in zip(fields, columns, strict=True)))
 
 
 def _any_of(part: NestedField, values: set[Any]) -> Expr:
-    # Floating values compare by their bits as keys, and otherwise in a filter.
+    # Partition keys compare floats by their bits; filters do not.
     if part.field_type == UNKNOWN or is_floating(part.field_type):
         return TRUE
     known = tuple(value for value in values if value is not None)

@@ -1,4 +1,4 @@
-"""Ranges of partition values over the files of a manifest (spec: `field_summary`)."""
+"""Computes the partition summaries of a manifest (spec: `field_summary`)."""
 
 from __future__ import annotations
 
@@ -13,10 +13,10 @@ from icebergds.spec.values.binary import to_bytes
 def partition_summaries(
     partition_type: StructType, partitions: Sequence[tuple[Any, ...]]
 ) -> tuple[FieldSummary, ...]:
-    """One summary a partition field.
+    """Computes one summary for each partition field.
 
     Args:
-        partitions: in-memory values of each file; repeated tuples are fine.
+        partitions: the partition tuple of each file; duplicates are fine.
     """
     columns = zip(*partitions, strict=True) if partitions else ((),) * len(partition_type.fields)
     return tuple(
@@ -29,7 +29,7 @@ def _summary(field_type: IcebergType, values: set[Any]) -> FieldSummary:
     has_null = None in values
     known = [value for value in values if value is not None and value == value]
     has_nan = len(known) + has_null < len(values)
-    # Of a transform that is not known here, the values' type is not known either.
+    # The result type of an unknown transform is not known, so there are no bounds.
     if not known or field_type == UNKNOWN:
         return FieldSummary(has_null, has_nan)
     lower, upper = min(known), max(known)

@@ -1,4 +1,4 @@
-"""Replaces files by others with the same rows: compaction, and rewriting of deletes."""
+"""Replaces files with others that hold the same rows: compaction and delete rewriting."""
 
 from __future__ import annotations
 
@@ -18,16 +18,16 @@ from icebergds.spec.manifest import DataFile, FileContent
 class ReplaceFiles:
     """Removes files and adds others that hold the same rows.
 
-    A removed file that is not there (any more) is an error (ValidationError), as are position
-    deletes and deletion vectors that others have committed for removed data files since they were
-    read, and equality deletes too unless `data_sequence_number` is given. Deletion vectors of
-    removed data files go with them.
+    The commit fails with a ValidationError if a file to remove is no longer in the branch, or if
+    others have committed position deletes or deletion vectors for removed data files since they
+    were read, or equality deletes when no `data_sequence_number` is given. Deletion vectors of
+    removed data files are removed too.
 
     Attributes:
         removed: data files and delete files, as manifests describe them.
-        from_snapshot_id: the snapshot that the removed files were read in.
-        data_sequence_number: of the added files' rows: the sequence number of that snapshot, so
-            that newer equality deletes still apply to them. None gives them the commit's own.
+        from_snapshot_id: the snapshot that the removed files were read from.
+        data_sequence_number: for the added files: the sequence number of that snapshot, so that
+            newer equality deletes still apply to them. None assigns the new snapshot's number.
     """
 
     removed: tuple[DataFile, ...]
@@ -59,8 +59,8 @@ class ReplaceFiles:
         before, after = _rows(self.removed), _rows(self.added)
         if after > before:
             raise ValidationError(
-                f"table {base.name}: {after} rows cannot replace {before}: files are replaced by "
-                "such that hold the same rows"
+                f"table {base.name}: files with {after} rows cannot replace files with {before}; "
+                "replacements must hold the same rows"
             )
 
 

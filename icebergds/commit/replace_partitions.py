@@ -1,4 +1,4 @@
-"""Replaces the partitions that new files are in: dynamic overwrite."""
+"""Replaces the partitions of new files: dynamic overwrite."""
 
 from __future__ import annotations
 
@@ -19,13 +19,13 @@ _NO_ISOLATION = Isolation()
 
 @dataclass(frozen=True, slots=True)
 class ReplacePartitions:
-    """Adds data files, and removes those that were in the same partitions before.
+    """Adds data files and removes all earlier ones of the same partitions.
 
-    Partitions are those of each file's own spec. Files without a partition replace the whole
-    table; no files replace nothing.
+    Partitions belong to each file's own spec. An unpartitioned file replaces the whole table; no
+    files replace nothing.
 
     Attributes:
-        isolation: which concurrent commits are refused; they are looked for in the partitions.
+        isolation: which concurrent commits to the replaced partitions fail validation.
     """
 
     files: tuple[DataFile, ...]

@@ -1,7 +1,7 @@
-"""Commits that are tried again on fresh metadata when another one came first.
+"""Retries commits on fresh metadata after conflicts.
 
-Only conflicts are retried. A commit whose outcome is unknown is looked for in the table: found it
-has succeeded, not found it stays unknown, for it may still land.
+Only conflicts are retried. After an unknown outcome, the table is checked: if it has the change,
+the commit has succeeded; otherwise the outcome stays unknown, because the commit may still land.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ from icebergds.spec.updates.table_updates import TableUpdate
 
 @dataclass(frozen=True, slots=True)
 class Change:
-    """What an attempt commits."""
+    """The requirements and updates that an attempt commits."""
 
     requirements: Sequence[TableRequirement]
     updates: Sequence[TableUpdate]
@@ -38,24 +38,24 @@ def commit_change(
     produce: Callable[[TableState], Change],
     is_committed: Callable[[TableState], bool],
 ) -> TableState:
-    """Commits what `produce` makes of the table as it is, again after each conflict.
+    """Commits the change that `produce` returns; after a conflict, tries again.
 
     Args:
-        produce: called once an attempt, with fresh metadata. What it raises ends the commit.
-        is_committed: whether a table that was loaded later has the change.
+        produce: called once per attempt, with fresh metadata; its errors end the commit.
+        is_committed: whether a table loaded later has the change.
 
     Returns:
         The table with the change.
 
     Raises:
-        CommitConflictError: other commits kept coming first, as often and as long as the table's
-            properties `commit.retry.*` allow.
-        CommitStateUnknownError: whether the change landed is not known. Every other error means
-            that it did not.
+        CommitConflictError: all retries that the table properties `commit.retry.*` allow lost
+            against other commits.
+        CommitStateUnknownError: whether the change was committed is not known. All other errors
+            mean that it was not.
     """
     state = operations.refresh()
     waits = _retries(state.metadata.properties).waits()
-    # Read before the commit: a property that is malformed must not hide its outcome.
+    # Parsed before the commit: a malformed property must not hide the outcome.
     checks = _status_checks(state.metadata.properties)
     while True:
         change = produce(state)
@@ -64,14 +64,14 @@ def commit_change(
         except CommitConflictError:
             wait = next(waits, None)
             time.sleep(wait or 0)
-            # A catalog that repeated a request by itself may have met its own commit, so the
-            # conflict is only certain once the table has been looked at.
+            # A catalog client that repeated a request may conflict with its own commit: check
+            # the table before retrying.
             try:
                 state = operations.refresh()
             except NotFoundError:
                 raise
             except Exception as error:
-                return _found_later(operations, checks, is_committed, error)
+                return _check_status(operations, checks, is_committed, error)
             if is_committed(state):
                 return state
             if wait is None:
@@ -79,18 +79,22 @@ def commit_change(
         except IcebergError as error:
             if not error.outcome_unknown:
                 raise
-            return _found_later(operations, checks, is_committed, error)
+            return _check_status(operations, checks, is_committed, error)
         except Exception as error:
-            return _found_later(operations, checks, is_committed, error)
+            return _check_status(operations, checks, is_committed, error)
 
 
-def _found_later(
+def _check_status(
     operations: TableOperations,
     checks: _Backoff,
     is_committed: Callable[[TableState], bool],
     error: Exception,
 ) -> TableState:
-    """The table if it turns out to have the change."""
+    """Returns the table if it has the change after all.
+
+    Raises:
+        CommitStateUnknownError: no check found the change.
+    """
     for wait in chain((0.0,), checks.waits()):
         time.sleep(wait)
         try:
@@ -100,14 +104,14 @@ def _found_later(
         if is_committed(state):
             return state
     raise CommitStateUnknownError(
-        f"table {operations.name}: whether the commit landed is not known ({error}); look at the "
-        "table's newest snapshots before you write the same again. No files were deleted"
+        f"table {operations.name}: it is not known whether the commit succeeded ({error}); look at "
+        "the table's newest snapshots before you repeat the write. No files were deleted"
     ) from error
 
 
 @dataclass(frozen=True, slots=True)
 class _Backoff:
-    """How often and after which waits something is tried again."""
+    """How often, and after which waits, to try again."""
 
     retries: int
     min_wait_ms: int
@@ -115,11 +119,11 @@ class _Backoff:
     total_ms: int
 
     def waits(self) -> Iterator[float]:
-        """Seconds to wait before each further try: doubled each time, with jitter."""
+        """Seconds to wait before each further try: exponential, with jitter."""
         deadline = time.monotonic() + self.total_ms / 1000
         wait_ms = self.min_wait_ms
         for _ in range(self.retries):
-            # The jitter parts writers that met once.
+            # Jitter keeps writers that conflicted once from conflicting again.
             wait = min(wait_ms, self.max_wait_ms) * random.uniform(1.0, 1.5) / 1000
             if time.monotonic() + wait > deadline:
                 return

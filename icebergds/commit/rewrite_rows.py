@@ -1,4 +1,4 @@
-"""Replaces data files by others with other rows: copy-on-write."""
+"""Replaces data files with rewritten ones: copy-on-write."""
 
 from __future__ import annotations
 
@@ -17,16 +17,16 @@ from icebergds.spec.manifest import DataFile
 
 @dataclass(frozen=True, slots=True)
 class RewriteRows:
-    """Removes data files and adds others that hold what is to be left of their rows, and new rows.
+    """Removes data files and adds others with their remaining, changed and new rows.
 
-    A removed file that is not there (any more) is an error (ValidationError), as are deletes of
-    its rows since it was read and, if the isolation is serializable, rows that others added where
-    the filter may match.
+    The commit fails with a ValidationError if a file to remove is no longer in the branch, if
+    others deleted rows of it since it was read or, with serializable isolation, if others added
+    rows that may match the conflict filter.
 
     Attributes:
         removed: data files, as manifests describe them.
-        isolation: from which snapshot on, and at which level.
-        conflict_filter: what the operation looked at, by names; TRUE for all rows.
+        isolation: the level, and the snapshot that was read.
+        conflict_filter: the rows that the operation read, by column name; TRUE for all rows.
     """
 
     removed: tuple[DataFile, ...]

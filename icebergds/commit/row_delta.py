@@ -1,4 +1,4 @@
-"""Deletes rows by delete files, and adds others, in one commit (spec: Row-level Deletes)."""
+"""Adds data files and delete files in one commit: merge-on-read (spec: Row-level Deletes)."""
 
 from __future__ import annotations
 
@@ -28,23 +28,24 @@ _NO_ISOLATION = Isolation()
 class RowDelta:
     """Adds data files and delete files.
 
-    Deletes by equality apply to older rows alone, deletes by position also to those that the same
-    commit adds. Delete files that the new ones replace, such as an older vector of the same data
-    file, go in the same commit; that one of them is not there (any more) is an error
-    (ValidationError), as are concurrent commits that
-    - removed a data file whose rows are deleted by position here,
-    - gave one a deletion vector that gets one here,
-    - added files of another partition spec than that of equality deletes with a partition,
-    - deleted rows of one, where rows are replaced here (lest a deleted row come back), and,
-    - if the isolation is serializable, added rows that the filter may match.
+    Equality deletes apply to older rows only, position deletes also to rows of the same commit.
+    Delete files that the new ones replace, such as an older deletion vector of the same data file,
+    are removed. The commit fails with a ValidationError if one of them is no longer in the branch,
+    or if a concurrent commit
+    - removed a data file whose rows this commit deletes by position,
+    - added a deletion vector for a data file that gets one here,
+    - added files of another partition spec than that of partitioned equality deletes,
+    - deleted rows of a data file in which this commit replaces rows (a deleted row could come
+      back), or,
+    - with serializable isolation, added rows that may match the conflict filter.
 
     Attributes:
         files: data files.
         deletes: delete files and deletion vectors.
-        replaced: delete files and deletion vectors whose deletes are in `deletes` too.
-        referenced: the data files of earlier commits that `deletes` delete rows of by position.
-        isolation: from which snapshot on, and at which level.
-        conflict_filter: what the operation looked at, by names; TRUE for all rows.
+        replaced: delete files and deletion vectors whose deletes are also in `deletes`.
+        referenced: data files of earlier commits whose rows `deletes` delete by position.
+        isolation: the level, and the snapshot that was read.
+        conflict_filter: the rows that the operation read, by column name; TRUE for all rows.
     """
 
     files: tuple[DataFile, ...]
@@ -57,8 +58,8 @@ class RowDelta:
 
     def produce(self, work: Workspace, base: CommitBase) -> NewSnapshot:
         require_data_files(base, self.files)
-        self._refuse_unfit_deletes(base)
-        self._check_reach(base)
+        self._check_deletes(base)
+        self._check_equality_delete_specs(base)
         self._check_conflicts(base)
         merged = merged_manifests(
             work,
@@ -79,7 +80,7 @@ class RowDelta:
         start = self.isolation.from_snapshot_id
         if self.referenced:
             replaces_rows = bool(self.files)
-            check_files_exist(base, start, self.referenced, moved=not replaces_rows)
+            check_files_exist(base, start, self.referenced, skip_deletes=not replaces_rows)
             vectors = [file for file in self.deletes if file.is_deletion_vector]
             older = {file.file_path for file in self.referenced}
             check_new_vectors(base, start, [v for v in vectors if v.referenced_data_file in older])
@@ -88,8 +89,8 @@ class RowDelta:
         rows = rows_matching(base, self.conflict_filter, self.case_sensitive)
         check_added_data(base, self.isolation, rows)
 
-    def _check_reach(self, base: CommitBase) -> None:
-        """Deletes of keys in a partition do not reach files of other specs."""
+    def _check_equality_delete_specs(self, base: CommitBase) -> None:
+        """Partitioned equality deletes do not apply to data files of other partition specs."""
         specs = {f.spec_id for f in self.deletes if f.content is FileContent.EQUALITY_DELETES}
         partitioned = {spec_id for spec_id in specs if not base.spec(spec_id).is_unpartitioned}
         for manifest in base.manifests_of(ManifestContent.DATA) if partitioned else ():
@@ -97,16 +98,16 @@ class RowDelta:
             if is_live and partitioned != {manifest.partition_spec_id}:
                 raise ValidationError(
                     f"table {base.name} has files of partition spec {manifest.partition_spec_id}, "
-                    f"which deletes of keys in partitions of spec {min(partitioned)} do not reach; "
-                    "read the table again and repeat the operation"
+                    f"to which equality deletes of spec {min(partitioned)} do not apply; read the "
+                    "table again and repeat the operation"
                 )
 
-    def _refuse_unfit_deletes(self, base: CommitBase) -> None:
+    def _check_deletes(self, base: CommitBase) -> None:
         version = base.metadata.format_version
         if self.deletes and version < 2:
             raise UnsupportedFeatureError(
-                f"table {base.name} has format version 1, which knows no delete files; upgrade it "
-                "to version 2 or 3"
+                f"table {base.name} has format version 1, which does not support delete files; "
+                "upgrade it to version 2 or 3"
             )
         with_vector: set[str | None] = set()
         for file in self.deletes:
@@ -116,16 +117,16 @@ class RowDelta:
                 )
             by_position = file.content is FileContent.POSITION_DELETES
             if by_position and file.is_deletion_vector != (version >= 3):
-                # Also where another writer has upgraded the table meanwhile.
+                # Another writer may have upgraded the table since the deletes were written.
                 expected = "deletion vectors" if version >= 3 else "position delete files"
                 raise ValidationError(
-                    f"table {base.name} has format version {version}, which takes {expected}, not "
-                    f"{file.file_path}; read the table again and repeat the operation"
+                    f"table {base.name} has format version {version}, which requires {expected}, "
+                    f"not {file.file_path}; read the table again and repeat the operation"
                 )
             if file.is_deletion_vector and file.referenced_data_file in with_vector:
                 raise InvalidDataError(
                     f"table {base.name}: {file.referenced_data_file} gets two deletion vectors in "
-                    "one commit; its deletes must meet in one task"
+                    "one commit; one task must write all deletes of a data file"
                 )
             if file.is_deletion_vector:
                 with_vector.add(file.referenced_data_file)

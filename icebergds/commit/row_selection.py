@@ -1,4 +1,4 @@
-"""Files by a filter on rows: those all of whose rows it selects."""
+"""Selects files by a row filter: those whose rows all match."""
 
 from __future__ import annotations
 
@@ -27,11 +27,11 @@ from icebergds.spec.manifest import DataFile, FileContent, ManifestFile
 
 @dataclass(frozen=True, slots=True)
 class RowSelection:
-    """The files whose rows a filter selects.
+    """Selects the files whose rows all match a filter.
 
     Args:
         row_filter: bound to the table's schema.
-        described: the filter as messages show it.
+        described: the filter's text in messages.
     """
 
     base: CommitBase
@@ -54,10 +54,10 @@ class RowSelection:
         )
 
     def select(self, columns: EntryColumns) -> Mask:
-        """Data files all of whose rows match, and delete files of partitions that match whole.
+        """Selects data files whose rows all match, and delete files of fully matching partitions.
 
         Raises:
-            ValidationError: some rows of a data file may match, and not all are known to.
+            ValidationError: some rows of a data file may match, but perhaps not all.
         """
         return self._mask(columns, self._is_selected)
 
@@ -68,13 +68,12 @@ class RowSelection:
         mask = np.zeros(len(columns), np.bool_)
         if self.row_filter == TRUE:
             return ~mask
-        near = np.flatnonzero(self._near(columns))
-        files = (entry.data_file for entry in columns.take(near).entries())
-        mask[near] = np.fromiter(map(judge, files), np.bool_, len(near))
+        indices = np.flatnonzero(self._partition_may_match(columns))
+        files = (entry.data_file for entry in columns.take(indices).entries())
+        mask[indices] = np.fromiter(map(judge, files), np.bool_, len(indices))
         return mask
 
-    def _near(self, columns: EntryColumns) -> Mask:
-        """The entries whose partition may match."""
+    def _partition_may_match(self, columns: EntryColumns) -> Mask:
         by_id = {
             part.field_id: values
             for part, values in zip(columns.partition_type.fields, columns.partition, strict=True)
@@ -90,8 +89,7 @@ class RowSelection:
         if residual in (TRUE, FALSE):
             return residual == TRUE
         if file.content is not FileContent.DATA:
-            # Its rows may be those of one partition and it may apply to others: it stays, which
-            # harms nobody.
+            # Its columns do not tell which data files it applies to; keeping it is always safe.
             return False
         if not might_match(residual, file):
             return False
@@ -99,18 +97,18 @@ class RowSelection:
             return True
         raise ValidationError(
             f"table {self.base.name}: {file.file_path} may have rows that match "
-            f"{self.described} and rows that do not, so it can be neither removed nor kept whole; "
-            "rewrite its rows instead, or use a filter on partitions"
+            f"{self.described} and rows that do not, so it can be neither removed nor kept as a "
+            "whole; rewrite its rows instead, or use a filter on partitions"
         )
 
     def _may_match(self, file: DataFile) -> bool:
         residual = self._residual(file)
         if residual in (TRUE, FALSE):
             return residual == TRUE
-        # What a delete file tells of its own columns holds of the rows that it deletes only for
-        # the keys of equality deletes.
-        tells = file.content is FileContent.DATA or field_ids(residual) <= set(file.equality_ids)
-        return might_match(residual, file) if tells else True
+        # A delete file's metrics describe the rows that it deletes only for equality keys.
+        is_data = file.content is FileContent.DATA
+        has_metrics = is_data or field_ids(residual) <= set(file.equality_ids)
+        return might_match(residual, file) if has_metrics else True
 
     def _projection(self, spec_id: int) -> Expr:
         if spec_id not in self._projections:
@@ -131,7 +129,7 @@ class RowSelection:
 
 
 def rows_matching(base: CommitBase, row_filter: Expr, case_sensitive: bool) -> RowSelection:
-    """The selection of a filter by names, as the table's columns are called now.
+    """Binds a filter by column name to the table's current schema.
 
     Raises:
         InvalidFilterError: the filter does not fit the table's schema.

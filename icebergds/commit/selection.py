@@ -1,4 +1,4 @@
-"""What a commit removes, or must not meet in the commits of others."""
+"""Defines selections of files to remove, and scopes in which concurrent commits conflict."""
 
 from __future__ import annotations
 
@@ -16,40 +16,40 @@ Mask = npt.NDArray[np.bool_]
 
 
 class Selection(Protocol):
-    """Some of a table's files."""
+    """Selects files of a table."""
 
     @property
     def stats_ids(self) -> frozenset[int]:
-        """Columns whose statistics must be read."""
+        """Field ids of the columns whose metrics must be read."""
         ...
 
     def may_select(self, manifest: ManifestFile) -> bool:
-        """Whether a manifest may track a file of the selection; False only where proven."""
+        """Whether a manifest may contain a selected file; False only if it certainly does not."""
         ...
 
     def select(self, columns: EntryColumns) -> Mask:
-        """The entries of a manifest that are files of the selection.
+        """Marks the entries of a manifest whose files are selected.
 
         Raises:
-            ValidationError: metadata does not tell of some file whether it is selected.
+            ValidationError: metadata does not prove whether some file is selected.
         """
         ...
 
 
 class ConflictScope(Protocol):
-    """A part of a table in which the commits of others may matter."""
+    """The part of a table in which a concurrent commit is a conflict."""
 
     @property
     def stats_ids(self) -> frozenset[int]:
-        """Columns whose statistics must be read."""
+        """Field ids of the columns whose metrics must be read."""
         ...
 
     def may_select(self, manifest: ManifestFile) -> bool:
-        """Whether a manifest may track a file in the scope; False only where proven."""
+        """Whether a manifest may contain a file in scope; False only if it certainly does not."""
         ...
 
     def overlap(self, columns: EntryColumns) -> Mask:
-        """The entries of a manifest that may have rows, or delete rows, in the scope."""
+        """Marks the entries whose files may have rows, or delete rows, in the scope."""
         ...
 
 
@@ -60,7 +60,7 @@ def read_columns(
     *,
     live_only: bool = True,
 ) -> EntryColumns:
-    """The entries of a manifest as columns, with statistics of some columns."""
+    """Reads the entries of a manifest as columns, with the metrics of some table columns."""
     return read_manifest_columns(
         base.io,
         manifest,

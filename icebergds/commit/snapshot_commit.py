@@ -1,4 +1,4 @@
-"""Commits an action as a new snapshot: validated, retried, cleaned up after."""
+"""Commits an action as a new snapshot: validates, retries, cleans up."""
 
 from __future__ import annotations
 
@@ -16,10 +16,10 @@ from icebergds.spec.snapshot import Snapshot
 
 
 class Action(Protocol):
-    """What is done to a table, described once and applied to its state at each attempt."""
+    """A change of a table, applied to the table's current state at each attempt."""
 
     def produce(self, work: Workspace, base: CommitBase) -> NewSnapshot:
-        """Validates against the table as it is, and writes the manifests of the new snapshot.
+        """Validates against the table's current state and writes the new snapshot's manifests.
 
         Raises:
             ValidationError: a concurrent commit changed what the operation had read.
@@ -29,7 +29,7 @@ class Action(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Committed:
-    """A snapshot that is in a table, and the table as it was found with it."""
+    """A committed snapshot, and the table's state with it."""
 
     state: TableState
     snapshot: Snapshot
@@ -38,18 +38,18 @@ class Committed:
 def commit_snapshot(
     operations: TableOperations, action: Action, options: CommitOptions | None = None
 ) -> Committed:
-    """Does an action to a table, in one atomic commit.
+    """Commits an action to a table in one atomic commit.
 
-    When it raises, nothing was committed and what it wrote is deleted again, unless it raises
-    CommitStateUnknownError or the process is being stopped: then everything stays. Data files are
-    the caller's in every case.
+    If it raises, nothing was committed, and the manifests and manifest lists that it wrote are
+    deleted; except on CommitStateUnknownError or if the process is being stopped: then all files
+    stay. Data files and delete files are always left to the caller.
 
     Raises:
         AlreadyCommittedError: the branch has the idempotent write of the options.
-        CommitConflictError: other commits kept coming first.
-        ValidationError: a concurrent commit changed what the operation had read, or the table is
-            another one of the same name.
-        CommitStateUnknownError: whether the commit landed is not known.
+        CommitConflictError: all retries lost against other commits.
+        ValidationError: a concurrent commit changed what the operation had read, or the table was
+            re-created under the same name.
+        CommitStateUnknownError: whether the commit succeeded is not known.
         InvalidDataError, InvalidOptionError, InvalidFilterError: the action does not fit the table.
     """
     options = options or CommitOptions()
@@ -66,14 +66,14 @@ def commit_snapshot(
     assert attempts.snapshot is not None
     found = state.metadata.snapshot_by_id(attempts.work.snapshot_id)
     if found is None:
-        # The catalog shows another state already, or still: which files are used is not certain.
+        # The catalog returned a newer or older state, which does not tell which files are used.
         return Committed(state, attempts.snapshot)
     attempts.work.delete_unused(found.manifest_list)
     return Committed(state, found)
 
 
 class _Attempts:
-    """The attempts of one commit, which share their files."""
+    """The attempts of one commit, which share a workspace."""
 
     def __init__(self, action: Action, options: CommitOptions) -> None:
         self._action = action
@@ -83,7 +83,7 @@ class _Attempts:
         self.snapshot: Snapshot | None = None
 
     def produce(self, state: TableState) -> Change:
-        """What the next attempt commits."""
+        """The change that the next attempt commits."""
         self._refuse_other_table(state)
         idempotent_write, branch = self._options.idempotent_write, self._options.branch
         if idempotent_write is not None:
@@ -96,14 +96,14 @@ class _Attempts:
         return change
 
     def is_in(self, state: TableState) -> bool:
-        """Whether a table has the snapshot."""
+        """Whether the table has the snapshot."""
         return self.work is not None and self.work.snapshot_id in state.metadata.snapshots_by_id
 
     def _refuse_other_table(self, state: TableState) -> None:
         found = state.metadata.table_uuid
         if self._table_uuid is not None and found != self._table_uuid:
             raise ValidationError(
-                f"table {state.name} was dropped and made again while this was written: its UUID "
+                f"table {state.name} was dropped and re-created during this operation: its UUID "
                 f"is {found}, expected {self._table_uuid}; read the table again and repeat the "
                 "operation"
             )

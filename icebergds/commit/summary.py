@@ -1,7 +1,4 @@
-"""Summaries of snapshots: what a commit did, and what the table has after it.
-
-(spec: Appendix F, optional snapshot summary fields)
-"""
+"""Builds snapshot summaries (spec: Appendix F, optional snapshot summary fields)."""
 
 from __future__ import annotations
 
@@ -29,7 +26,7 @@ _TOTALS = {
 def changes_summary(
     base: CommitBase, added: Iterable[DataFile], removed: Iterable[DataFile]
 ) -> dict[str, str]:
-    """What a commit adds and removes, by the names of the specification; zeros are left out."""
+    """Summary entries for the files that a commit adds and removes; zeros are left out."""
     counts: Counter[str] = Counter()
     by_partition: dict[PartitionKey, tuple[DataFile, Counter[str]]] = {}
     for files, count in ((added, _added), (removed, _removed)):
@@ -60,9 +57,9 @@ def complete_summary(
     properties: Mapping[str, str],
     parent: Snapshot | None,
 ) -> dict[str, str]:
-    """The summary of a snapshot that follows `parent`.
+    """The whole summary of a snapshot that follows `parent`.
 
-    A total that the parent's summary lacks is not known here either.
+    A total that is missing in the parent's summary is left out.
     """
     known = dict.fromkeys(_TOTALS, "0") if parent is None else parent.summary
     totals: dict[str, str] = {}
@@ -115,7 +112,7 @@ def _removed(file: DataFile) -> Iterator[tuple[str, int]]:
 
 
 def _size(file: DataFile) -> int:
-    """Bytes of a file; of a deletion vector those of its blob."""
+    """Size of a file in bytes; for a deletion vector, the size of its blob."""
     if file.is_deletion_vector and file.content_size_in_bytes is not None:
         return file.content_size_in_bytes
     return file.file_size_in_bytes

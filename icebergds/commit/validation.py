@@ -1,7 +1,7 @@
-"""Whether the commits of others since an operation read the table go together with it.
+"""Validates an operation against concurrent commits.
 
-The history is that of the branch, from its head back to the snapshot that was read; only manifests
-that those snapshots wrote are opened.
+Concurrent commits are the snapshots of the branch from its head back to the snapshot that the
+operation read; only manifests that those snapshots wrote are opened.
 """
 
 from __future__ import annotations
@@ -34,10 +34,10 @@ from icebergds.spec.snapshot import Snapshot
 
 @dataclass(frozen=True, slots=True)
 class Isolation:
-    """Which concurrent commits an overwrite refuses.
+    """Isolation of an operation from concurrent commits.
 
     Attributes:
-        from_snapshot_id: the branch's head when the operation read the table; None: it had none.
+        from_snapshot_id: the branch's head when the operation read the table; None if it had none.
     """
 
     level: IsolationLevel = IsolationLevel.NONE
@@ -45,10 +45,10 @@ class Isolation:
 
 
 def check_isolation(base: CommitBase, isolation: Isolation, scope: ConflictScope) -> None:
-    """Refuses an overwrite of `scope` where others changed what it had read of it.
+    """Validates that no concurrent commit changed rows of `scope`, which are overwritten.
 
     Raises:
-        ValidationError: they did, or the history since then is not known.
+        ValidationError: one did, or the history since then is not known.
     """
     if isolation.level is IsolationLevel.NONE:
         return
@@ -60,49 +60,53 @@ def check_isolation(base: CommitBase, isolation: Isolation, scope: ConflictScope
 
 
 def check_added_data(base: CommitBase, isolation: Isolation, scope: ConflictScope) -> None:
-    """Refuses a serializable operation on rows of `scope` where others added some.
+    """Validates, if isolation is serializable, that no concurrent commit added rows in `scope`.
 
     Raises:
-        ValidationError: they did, or the history since then is not known.
+        ValidationError: one did, or the history since then is not known.
     """
     if isolation.level is IsolationLevel.SERIALIZABLE:
         _check_added_data(base, history_since(base, isolation.from_snapshot_id), scope)
 
 
 def check_files_exist(
-    base: CommitBase, from_snapshot_id: int | None, files: Sequence[DataFileRef], *, moved: bool
+    base: CommitBase,
+    from_snapshot_id: int | None,
+    files: Sequence[DataFileRef],
+    *,
+    skip_deletes: bool,
 ) -> None:
-    """Refuses deletes of rows in data files that others removed since they were read.
+    """Validates that data files whose rows are deleted by position are still there.
 
     Args:
-        moved: only files matter whose rows may live on elsewhere: snapshots that did nothing but
-            delete rows are left out.
+        skip_deletes: ignore files removed by `delete` snapshots: their rows are deleted already,
+            while other operations may have moved them to new files.
 
     Raises:
         ValidationError: some were removed, or the history since then is not known.
     """
     paths = pa.array({file.file_path for file in files}, pa.string())
     for snapshot in history_since(base, from_snapshot_id) if len(paths) else ():
-        if snapshot.operation == "append" or (moved and snapshot.operation == "delete"):
+        if snapshot.operation == "append" or (skip_deletes and snapshot.operation == "delete"):
             continue
         removed = ManifestEntryStatus.DELETED
         for columns in _changed(base, snapshot, ManifestContent.DATA, removed, frozenset()):
-            gone = columns.file_path.filter(pc.is_in(columns.file_path, paths))
-            if len(gone):
+            conflicts = columns.file_path.filter(pc.is_in(columns.file_path, paths))
+            if len(conflicts):
                 raise ValidationError(
                     f"table {base.name}: snapshot {snapshot.snapshot_id} ({snapshot.operation}) "
-                    f"removed {gone[0].as_py()}, of which this operation deletes rows; read the "
-                    "table again and repeat the operation"
+                    f"removed data file {conflicts[0].as_py()}, and this operation deletes rows of "
+                    "it; read the table again and repeat the operation"
                 )
 
 
 def check_new_vectors(
     base: CommitBase, from_snapshot_id: int | None, vectors: Sequence[DataFile]
 ) -> None:
-    """Refuses deletion vectors of data files that others gave one since they were read.
+    """Validates that no concurrent commit added a deletion vector for the same data files.
 
     Raises:
-        ValidationError: they did, or the history since then is not known.
+        ValidationError: one did, or the history since then is not known.
     """
     paths = pa.array({vector.referenced_data_file for vector in vectors}, pa.string())
     for snapshot in history_since(base, from_snapshot_id) if len(paths) else ():
@@ -110,14 +114,14 @@ def check_new_vectors(
             continue
         added = ManifestEntryStatus.ADDED
         for columns in _changed(base, snapshot, ManifestContent.DELETES, added, frozenset()):
-            is_ours = pc.is_in(columns.referenced_data_file, paths)
+            is_same_file = pc.is_in(columns.referenced_data_file, paths)
             is_vector = pc.equal(columns.file_format, FileFormat.PUFFIN.value)
-            met = columns.referenced_data_file.filter(pc.and_(is_ours, is_vector))
-            if len(met):
+            conflicts = columns.referenced_data_file.filter(pc.and_(is_same_file, is_vector))
+            if len(conflicts):
                 raise ValidationError(
-                    f"table {base.name}: snapshot {snapshot.snapshot_id} deleted rows of "
-                    f"{met[0].as_py()} too, and a data file has one deletion vector; read the "
-                    "table again and repeat the operation"
+                    f"table {base.name}: snapshot {snapshot.snapshot_id} also deleted rows of "
+                    f"{conflicts[0].as_py()}, and a data file can have only one deletion vector; "
+                    "read the table again and repeat the operation"
                 )
 
 
@@ -128,14 +132,14 @@ def check_new_deletes(
     *,
     ignore_equality: bool,
 ) -> None:
-    """Refuses to replace rows of data files whose rows others deleted since they were read.
+    """Validates that no concurrent commit deleted rows of the data files being replaced.
 
     Args:
-        ignore_equality: the rows keep their sequence number, so that newer equality deletes still
-            apply to them.
+        ignore_equality: ignore equality deletes: the replacing files keep the sequence number, so
+            newer equality deletes still apply to them.
 
     Raises:
-        ValidationError: there are such deletes, or the history since then is not known.
+        ValidationError: one did, or the history since then is not known.
     """
     paths = frozenset(file.file_path for file in replaced)
     partitions = frozenset(map(partition_of, replaced))
@@ -143,8 +147,8 @@ def check_new_deletes(
 
     def applies(file: DataFile) -> bool:
         if file.content is FileContent.EQUALITY_DELETES:
-            reached = file.spec_id in global_specs or partition_of(file) in partitions
-            return reached and not ignore_equality
+            in_scope = file.spec_id in global_specs or partition_of(file) in partitions
+            return in_scope and not ignore_equality
         path = only_data_path(file)
         return path in paths if path is not None else partition_of(file) in partitions
 
@@ -163,10 +167,10 @@ def check_new_deletes(
 
 
 def history_since(base: CommitBase, from_snapshot_id: int | None) -> list[Snapshot]:
-    """The snapshots of the branch after one of them, newest first; all of them after None.
+    """The branch's snapshots after `from_snapshot_id`, newest first; all of them if it is None.
 
     Raises:
-        ValidationError: some have expired, or the snapshot was never of this branch.
+        ValidationError: some have expired, or the snapshot is not in the branch's history.
     """
     history: list[Snapshot] = []
     next_id = None if base.parent is None else base.parent.snapshot_id
@@ -174,8 +178,8 @@ def history_since(base: CommitBase, from_snapshot_id: int | None) -> list[Snapsh
         snapshot = base.metadata.snapshot_by_id(next_id)
         if snapshot is None:
             raise ValidationError(
-                f"table {base.name}: what was committed to {base.branch!r} since snapshot "
-                f"{from_snapshot_id} cannot be checked: snapshot {next_id} has expired; read the "
+                f"table {base.name}: commits to branch {base.branch!r} since snapshot "
+                f"{from_snapshot_id} cannot be validated: snapshot {next_id} has expired; read the "
                 "table again and repeat the operation"
             )
         history.append(snapshot)
@@ -235,12 +239,13 @@ def _check(
 ) -> None:
     for snapshot in history:
         for columns in _changed(base, snapshot, content, status, scope.stats_ids, scope):
-            met = columns.filter(scope.overlap(columns)) if len(columns) else columns
-            if len(met):
+            conflicts = columns.filter(scope.overlap(columns)) if len(columns) else columns
+            if len(conflicts):
                 raise ValidationError(
                     f"table {base.name}: snapshot {snapshot.snapshot_id} "
-                    f"({snapshot.operation}) {what} where this operation overwrites "
-                    f"({met.file_path[0].as_py()}); read the table again and repeat the operation"
+                    f"({snapshot.operation}) {what} that may match what this operation read or "
+                    f"overwrites (file {conflicts.file_path[0].as_py()}); read the table again and "
+                    "repeat the operation"
                 )
 
 
@@ -252,13 +257,12 @@ def _changed(
     stats_ids: frozenset[int],
     scope: ConflictScope | None = None,
 ) -> Iterator[EntryColumns]:
-    """The files that a snapshot added or deleted itself, from the manifests that it wrote."""
+    """The files that a snapshot itself added or deleted, from the manifests that it wrote."""
     is_removal = status is ManifestEntryStatus.DELETED
     for manifest in read_snapshot_manifests(base.io, snapshot):
         if manifest.content is not content or manifest.added_snapshot_id != snapshot.snapshot_id:
             continue
-        # Some writers leave removed files out of the partition summaries, and their snapshot ids as
-        # they were.
+        # Some writers omit removed files from partition summaries and keep their old snapshot ids.
         if scope is None or is_removal or scope.may_select(manifest):
             columns = read_columns(base, manifest, stats_ids, live_only=False)
             columns = columns.filter(_with_status(columns, status))

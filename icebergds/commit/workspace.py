@@ -1,4 +1,4 @@
-"""The files that one commit writes, over all of its attempts."""
+"""Writes the files of one commit, and reuses results across its attempts."""
 
 from __future__ import annotations
 
@@ -18,12 +18,12 @@ _LOG = logging.getLogger(__name__)
 
 
 class Workspace:
-    """What a commit has written and found out, kept from one attempt to the next.
+    """The files and cached results of a commit, shared by its attempts.
 
     Attributes:
-        snapshot_id: of the snapshot that is committed, whichever attempt succeeds; positive, and
-            not among those of `metadata`.
-        commit_uuid: stands in the names of the commit's files.
+        snapshot_id: id of the new snapshot, the same for all attempts; positive, and not used in
+            `metadata`.
+        commit_uuid: part of the names of the commit's files.
     """
 
     def __init__(self, io: FileIO, metadata: TableMetadata) -> None:
@@ -32,15 +32,15 @@ class Workspace:
         self._io = io
         self._manifest_numbers = itertools.count()
         self._list_numbers = itertools.count(1)
-        self._known: dict[Hashable, Any] = {}
+        self._cache: dict[Hashable, Any] = {}
         self._written: list[str] = []
         self._files_of_lists: dict[str, frozenset[str]] = {}
 
     def once(self, key: Hashable, make: Callable[[], _T]) -> _T:
-        """What `make` returned when the key was first asked for."""
-        if key not in self._known:
-            self._known[key] = make()
-        return cast(_T, self._known[key])
+        """Calls `make` for a new key; returns the cached result for a known one."""
+        if key not in self._cache:
+            self._cache[key] = make()
+        return cast(_T, self._cache[key])
 
     def write_manifest(self, metadata: TableMetadata, data: bytes) -> str:
         """Writes a manifest under a new name and returns its location."""
@@ -50,27 +50,27 @@ class Workspace:
     def write_manifest_list(
         self, metadata: TableMetadata, data: bytes, manifests: Collection[str]
     ) -> str:
-        """Writes an attempt's list of `manifests` and returns its location."""
+        """Writes the manifest list of an attempt and returns its location."""
         name = f"snap-{self.snapshot_id}-{next(self._list_numbers)}-{self.commit_uuid}.avro"
         location = self._write(f"{metadata_directory(metadata)}/{name}", data)
         self._files_of_lists[location] = frozenset((location, *manifests))
         return location
 
     def delete_unused(self, manifest_list: str | None) -> None:
-        """Deletes what is not of the attempt that was committed, whose list this is.
+        """Deletes the files of other attempts than the committed one, given its manifest list.
 
-        Never raises: the commit has succeeded, and what stays behind harms nobody.
+        Never raises: the commit has succeeded, and leftover files do no harm.
         """
         kept = self._files_of_lists.get(manifest_list or "")
         if kept is not None:
             self._delete([location for location in self._written if location not in kept])
 
     def delete_all(self) -> None:
-        """Deletes everything, since nothing was committed. Never raises."""
+        """Deletes all written files, because nothing was committed. Never raises."""
         self._delete(self._written)
 
     def _write(self, location: str, data: bytes) -> str:
-        # Noted first: a write that fails may have left something.
+        # Recorded first: a write that fails may leave a partial file.
         self._written.append(location)
         self._io.write(location, data)
         return location
@@ -81,11 +81,11 @@ class Workspace:
         try:
             self._io.delete_all(locations)
         except Exception as error:
-            _LOG.warning("%d files of a commit were left behind: %s", len(locations), error)
+            _LOG.warning("up to %d files of a commit were not deleted: %s", len(locations), error)
 
 
 def metadata_directory(metadata: TableMetadata) -> str:
-    """Where a table's manifests and manifest lists go."""
+    """The directory of a table's manifests and manifest lists."""
     own = metadata.properties.get(METADATA_PATH)
     return (own or f"{metadata.location.rstrip('/')}/metadata").rstrip("/")
 

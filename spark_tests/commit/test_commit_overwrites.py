@@ -153,7 +153,7 @@ def test_replaced_files_must_be_there(table: CommitTable) -> None:
 
 def test_rows_cannot_be_replaced_by_more_rows(table: CommitTable) -> None:
     (file,) = [f.entry.data_file for f in table.files() if f.entry.data_file.record_count == 1]
-    with pytest.raises(ValidationError, match="2 rows cannot replace 1"):
+    with pytest.raises(ValidationError, match="2 rows cannot replace files with 1"):
         table.commit(ReplaceFiles((file,), (table.file([4, 4], 2),), table.head.snapshot_id))
 
 

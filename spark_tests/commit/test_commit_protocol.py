@@ -71,14 +71,14 @@ def test_a_staged_snapshot_is_added_and_nothing_else(table: CommitTable) -> None
 def test_files_do_not_go_to_another_table_of_the_same_name(table: CommitTable) -> None:
     file, uuid = table.file([2], 1), table.metadata.table_uuid
     _make_again(table)
-    with pytest.raises(ValidationError, match="dropped and made again"):
+    with pytest.raises(ValidationError, match="dropped and re-created"):
         table.commit(Append((file,)), table_uuid=uuid)
     assert not table.metadata.snapshots
 
 
 def test_a_table_made_again_between_attempts_is_not_written(table: CommitTable) -> None:
     operations = InterleavedOperations(table.operations, [lambda: _make_again(table)])
-    with pytest.raises(ValidationError, match="dropped and made again"):
+    with pytest.raises(ValidationError, match="dropped and re-created"):
         commit_snapshot(operations, Append((table.file([2], 1),)))
     assert not table.metadata.snapshots
     assert table.left_over() == set()

@@ -131,7 +131,7 @@ def test_a_vector_that_others_replaced_meanwhile_is_a_conflict(vectors: Race) ->
 def test_vectors_of_two_writers_for_one_file_are_a_conflict(vectors: Race) -> None:
     mine, theirs = _delta(vectors), _delta(vectors)
     vectors.table.commit(theirs)
-    with pytest.raises(ValidationError, match="a data file has one deletion vector"):
+    with pytest.raises(ValidationError, match="a data file can have only one deletion vector"):
         vectors.table.commit(mine)
 
 
@@ -197,7 +197,7 @@ def test_keys_deleted_in_a_partition_need_all_files_to_be_of_that_spec(race: Rac
     race.table.change(AddPartitionSpec(PartitionSpec(1)), SetDefaultSpec(-1))
     race.table.commit(RowDelta((), (keys,)))
     race.table.commit(Append((race.table.file([1], None, spec_id=1),)))
-    with pytest.raises(ValidationError, match="has files of partition spec 1, which"):
+    with pytest.raises(ValidationError, match="has files of partition spec 1, to which"):
         race.table.commit(RowDelta((), (replace(keys, file_path=f"{keys.file_path}2"),)))
 
 
@@ -240,13 +240,13 @@ def test_version_1_has_no_deletes(tmp_path: Path) -> None:
 def test_position_delete_files_have_no_place_in_version_3(race: Race) -> None:
     delta = _delta(race)
     race.table.change(UpgradeFormatVersion(3))
-    with pytest.raises(ValidationError, match="version 3, which takes deletion vectors"):
+    with pytest.raises(ValidationError, match="version 3, which requires deletion vectors"):
         race.table.commit(delta)
 
 
 def test_vectors_have_no_place_in_version_2(race: Race) -> None:
     (vector,) = race.builder.deletion_vectors([(race.data[1], [0])])
-    with pytest.raises(ValidationError, match="version 2, which takes position delete files"):
+    with pytest.raises(ValidationError, match="version 2, which requires position delete files"):
         race.table.commit(_delta(race, deletes=(vector,)))
 
 

@@ -71,7 +71,7 @@ def test_table_that_is_made_anew_during_a_batch_gets_none_of_it(
     message = run_task(planned(location))
     shutil.rmtree(location)
     create(tmp_path, "b", "a")
-    with pytest.raises(ValidationError, match="dropped and made again"):
+    with pytest.raises(ValidationError, match="dropped and re-created"):
         planned(location).commit([message], 0)
     assert ids(location) == []
 

@@ -112,7 +112,7 @@ def test_write_for_a_table_that_was_replaced_is_refused(
     message = run_task(writer, 1)
     table.rename(tmp_path / "gone")
     planned_write("id long", table, create="true").commit([])
-    with pytest.raises(Exception, match="dropped and made again"):
+    with pytest.raises(Exception, match="dropped and re-created"):
         writer.commit([message])
     assert stored_ids(table) == []
 
