@@ -1,1 +1,1 @@
-"""Predicates: nodes, binding by field id, projections, evaluation."""
+"""Defines filters: predicate nodes, binding by field id, projections, evaluation."""

@@ -1,11 +1,11 @@
-"""Binding: from column names and natural literals to field ids and values of column types."""
+"""Binds filters to a schema: column names to field ids, literals to values of column types."""
 
 from __future__ import annotations
 
 from typing import Any
 
 from icebergds.errors import InvalidFilterError
-from icebergds.expr.literals import Place, place
+from icebergds.expr.literals import RoundedLiteral, round_literal
 from icebergds.expr.names import resolve
 from icebergds.expr.nodes import (
     FALSE,
@@ -47,12 +47,12 @@ from icebergds.spec.types import (
 
 
 def bind(expr: Expr, schema: Schema, case_sensitive: bool = True) -> Expr:
-    """The filter on the fields of a schema, without `Not`, its literals exact column values.
+    """Binds a filter to the fields of a schema; the result has no `Not` and exact column values.
 
-    What can be decided from the column's type is: `x < 10**12` on an `int` asks only whether x is
-    null, `x = 1.5` is false. Raises InvalidFilterError for unknown or ambiguous columns, columns
-    inside lists and maps, literals that the column's type cannot be compared with, and questions
-    that the type does not answer.
+    What the column's type already decides is simplified: on an `int`, `x < 10**12` becomes
+    `x is not null` and `x = 1.5` becomes false. Raises InvalidFilterError for unknown or ambiguous
+    columns, columns inside lists and maps, literals that cannot be compared with the column's type,
+    and operations that the type does not support.
     """
     match expr:
         case AlwaysTrue() | AlwaysFalse():
@@ -70,7 +70,7 @@ def bind(expr: Expr, schema: Schema, case_sensitive: bool = True) -> Expr:
 
 
 def field_ids(expr: Expr) -> frozenset[int]:
-    """The ids of the fields that a bound filter asks about."""
+    """The ids of the fields that a bound filter refers to."""
     match expr:
         case And():
             return frozenset().union(*(field_ids(part) for part in conjuncts(expr)))
@@ -100,7 +100,7 @@ def _bind_predicate(predicate: Predicate, field: NestedField) -> Expr:
     if not isinstance(field_type, PrimitiveType | DecimalType | FixedType) or (
         field_type == VARIANT
     ):
-        raise _unanswerable(predicate, field_type, "is_null and not_null")
+        raise _unsupported(predicate, field_type, "only is_null and not_null")
     if op in SETS and not count:
         return FALSE if op is Operation.IN else TRUE
     if unknown:
@@ -108,8 +108,8 @@ def _bind_predicate(predicate: Predicate, field: NestedField) -> Expr:
     if op in (Operation.STARTS_WITH, Operation.NOT_STARTS_WITH):
         return _bind_prefix(predicate, field)
     try:
-        places = [
-            place(field_type, value, predicate.time_zone)
+        literals = [
+            round_literal(field_type, value, predicate.time_zone)
             for value in predicate.values
             if value is not None
         ]
@@ -117,15 +117,17 @@ def _bind_predicate(predicate: Predicate, field: NestedField) -> Expr:
         raise InvalidFilterError(
             f"filter {predicate}: column {predicate.name} is {field_type}: {error}"
         ) from error
-    # A comparison with null is unknown; so is `not_in` a list with a null, unless it is false.
-    if len(places) < count and op is not Operation.IN:
+    # A comparison with null is unknown; so is `not_in` a list with a null, if it is not false.
+    if len(literals) < count and op is not Operation.IN:
         return FALSE
-    with_nan = any(there.is_nan for there in places)
+    with_nan = any(literal.is_nan for literal in literals)
     if op is Operation.IN:
-        return or_(_in(field, places), _bound(Operation.IS_NAN, field) if with_nan else FALSE)
+        return or_(_in(field, literals), _bound(Operation.IS_NAN, field) if with_nan else FALSE)
     if op is Operation.NOT_IN:
-        return and_(_not_in(field, places), _bound(Operation.NOT_NAN, field) if with_nan else TRUE)
-    return _compare(op, field, places[0])
+        return and_(
+            _not_in(field, literals), _bound(Operation.NOT_NAN, field) if with_nan else TRUE
+        )
+    return _compare(op, field, literals[0])
 
 
 def _bind_nan_test(predicate: Predicate, field: NestedField) -> Expr:
@@ -134,12 +136,12 @@ def _bind_nan_test(predicate: Predicate, field: NestedField) -> Expr:
         return _bound(predicate.op, field)
     if field_type in (INT, LONG, UNKNOWN) or isinstance(field_type, DecimalType):
         return FALSE if predicate.op is Operation.IS_NAN else TRUE
-    raise _unanswerable(predicate, field_type, "questions other than is_nan and not_nan")
+    raise _unsupported(predicate, field_type, "all operations but is_nan and not_nan")
 
 
 def _bind_prefix(predicate: Predicate, field: NestedField) -> Expr:
     if field.field_type != STRING:
-        raise _unanswerable(predicate, field.field_type, "comparisons")
+        raise _unsupported(predicate, field.field_type, "comparisons")
     prefix = predicate.values[0]
     if prefix is None:
         return FALSE
@@ -150,64 +152,64 @@ def _bind_prefix(predicate: Predicate, field: NestedField) -> Expr:
     return _bound(Operation.NOT_NULL, field) if predicate.op is Operation.STARTS_WITH else FALSE
 
 
-def _compare(op: Operation, field: NestedField, there: Place) -> Expr:
+def _compare(op: Operation, field: NestedField, literal: RoundedLiteral) -> Expr:
     match op:
         case Operation.EQ:
-            return _equal(field, there)
+            return _equal(field, literal)
         case Operation.NOT_EQ:
-            return _not_equal(field, there)
+            return _not_equal(field, literal)
         case Operation.LT | Operation.LT_EQ:
-            return _below(op, field, there)
+            return _below(op, field, literal)
         case _:
-            return _above(op, field, there)
+            return _above(op, field, literal)
 
 
-def _equal(field: NestedField, there: Place) -> Expr:
-    if there.is_nan:
+def _equal(field: NestedField, literal: RoundedLiteral) -> Expr:
+    if literal.is_nan:
         return _bound(Operation.IS_NAN, field)
-    return _bound(Operation.EQ, field, there.floor) if there.is_exact else FALSE
+    return _bound(Operation.EQ, field, literal.floor) if literal.is_exact else FALSE
 
 
-def _not_equal(field: NestedField, there: Place) -> Expr:
-    if there.is_nan:
+def _not_equal(field: NestedField, literal: RoundedLiteral) -> Expr:
+    if literal.is_nan:
         return and_(_bound(Operation.NOT_NULL, field), _bound(Operation.NOT_NAN, field))
-    if there.is_exact:
-        return _bound(Operation.NOT_EQ, field, there.floor)
+    if literal.is_exact:
+        return _bound(Operation.NOT_EQ, field, literal.floor)
     return _bound(Operation.NOT_NULL, field)
 
 
-def _below(op: Operation, field: NestedField, there: Place) -> Expr:
-    if there.is_nan:
+def _below(op: Operation, field: NestedField, literal: RoundedLiteral) -> Expr:
+    if literal.is_nan:
         not_null = _bound(Operation.NOT_NULL, field)
         if op is Operation.LT_EQ:
             return not_null
         return and_(not_null, _bound(Operation.NOT_NAN, field))
-    if there.is_exact:
-        return _bound(op, field, there.floor)
-    if there.ceiling is None:
+    if literal.is_exact:
+        return _bound(op, field, literal.floor)
+    if literal.ceiling is None:
         return _bound(Operation.NOT_NULL, field)
-    return FALSE if there.floor is None else _bound(Operation.LT_EQ, field, there.floor)
+    return FALSE if literal.floor is None else _bound(Operation.LT_EQ, field, literal.floor)
 
 
-def _above(op: Operation, field: NestedField, there: Place) -> Expr:
-    if there.is_nan:
+def _above(op: Operation, field: NestedField, literal: RoundedLiteral) -> Expr:
+    if literal.is_nan:
         return _bound(Operation.IS_NAN, field) if op is Operation.GT_EQ else FALSE
-    if there.is_exact:
-        return _bound(op, field, there.floor)
-    if there.floor is None:
+    if literal.is_exact:
+        return _bound(op, field, literal.floor)
+    if literal.floor is None:
         return _bound(Operation.NOT_NULL, field)
-    return FALSE if there.ceiling is None else _bound(Operation.GT_EQ, field, there.ceiling)
+    return FALSE if literal.ceiling is None else _bound(Operation.GT_EQ, field, literal.ceiling)
 
 
-def _in(field: NestedField, places: list[Place]) -> Expr:
-    values = {there.floor for there in places if there.is_exact}
+def _in(field: NestedField, literals: list[RoundedLiteral]) -> Expr:
+    values = {literal.floor for literal in literals if literal.is_exact}
     if len(values) > 1:
         return BoundPredicate(Operation.IN, field.field_id, field.field_type, tuple(values))
     return or_(*(_bound(Operation.EQ, field, value) for value in values))
 
 
-def _not_in(field: NestedField, places: list[Place]) -> Expr:
-    values = {there.floor for there in places if there.is_exact}
+def _not_in(field: NestedField, literals: list[RoundedLiteral]) -> Expr:
+    values = {literal.floor for literal in literals if literal.is_exact}
     if len(values) > 1:
         return BoundPredicate(Operation.NOT_IN, field.field_id, field.field_type, tuple(values))
     if values:
@@ -219,8 +221,8 @@ def _bound(op: Operation, field: NestedField, *values: Any) -> BoundPredicate:
     return BoundPredicate(op, field.field_id, field.field_type, values)
 
 
-def _unanswerable(predicate: Predicate, field_type: IcebergType, usable: str) -> InvalidFilterError:
+def _unsupported(predicate: Predicate, field_type: IcebergType, usable: str) -> InvalidFilterError:
     return InvalidFilterError(
-        f"filter {predicate}: column {predicate.name} is {field_type}, which {predicate.op} does"
-        f" not apply to; it answers {usable}"
+        f"filter {predicate}: column {predicate.name} is {field_type}, which does not support"
+        f" {predicate.op}; it supports {usable}"
     )

@@ -1,7 +1,7 @@
-"""What a range of values tells about a predicate.
+"""Evaluates predicates on the lower and upper bounds of a column.
 
-Bounds come from data files' metrics and from manifests' partition summaries. They hold for all
-values that are neither null nor NaN, and need not be values themselves: texts are truncated.
+Bounds come from data files' metrics and from manifests' partition summaries. They cover all values
+that are neither null nor NaN, and need not be values themselves: bounds of strings are truncated.
 """
 
 from __future__ import annotations
@@ -18,9 +18,9 @@ from icebergds.spec.values.binary import from_bytes
 
 @dataclass(frozen=True, slots=True)
 class Bounds:
-    """A range that holds every value of a column that is neither null nor NaN; None is unknown.
+    """Covers every value of a column that is neither null nor NaN; None is an unknown bound.
 
-    `nan_free` says whether it is known that none is NaN.
+    `nan_free` is True if the column is known to have no NaN.
     """
 
     lower: Any
@@ -31,10 +31,10 @@ class Bounds:
 def decode_bounds(
     field_type: IcebergType, lower: bytes | None, upper: bytes | None, nan_count_is_zero: bool
 ) -> Bounds:
-    """The range of serialised bounds of a type that has an order.
+    """Decodes serialised bounds of a type that has an order.
 
-    Bounds that cannot be right count as unknown: bytes that are no value of the type, NaN (old
-    writers took it where it was the first value), and a lower bound above the upper one.
+    Invalid bounds count as unknown: bytes that are not a value of the type, NaN (old writers
+    stored it if it was the first value), and a lower bound above the upper one.
     """
     least, greatest = _decode(field_type, lower), _decode(field_type, upper)
     if field_type == UUID:
@@ -46,12 +46,12 @@ def decode_bounds(
 
 
 def is_floating(field_type: IcebergType) -> bool:
-    """Whether a type has NaN among its values."""
+    """Whether values of a type can be NaN."""
     return field_type in (FLOAT, DOUBLE)
 
 
 def might_hold(predicate: BoundPredicate, bounds: Bounds) -> bool:
-    """Whether a comparison may be true of some value in a range, or of a NaN beside it."""
+    """Whether a comparison may be true for some value within bounds, or for a NaN."""
     lower, upper, values = bounds.lower, bounds.upper, predicate.values
     match predicate.op:
         case Operation.LT:
@@ -86,8 +86,8 @@ def might_hold(predicate: BoundPredicate, bounds: Bounds) -> bool:
 
 
 def must_hold(predicate: BoundPredicate, bounds: Bounds) -> bool:
-    """Whether a comparison is true of every value in a range, and of any NaN beside it."""
-    # Of a value that is not null, either a comparison is true or its negation.
+    """Whether a comparison is true for every value within bounds, and for any NaN."""
+    # For a value that is not null, either a comparison is true or its negation.
     return not might_hold(replace(predicate, op=NEGATED[predicate.op]), bounds)
 
 
@@ -101,11 +101,12 @@ def _decode(field_type: IcebergType, data: bytes | None) -> Any:
 
 
 def _uuid_range(lower: bytes | None, upper: bytes | None) -> tuple[bytes | None, bytes | None]:
-    """What holds of uuids, by unsigned bytes, under bounds of an unknown order.
+    """Bounds of uuids by unsigned bytes, from bounds that may follow another order.
 
     Java Iceberg orders uuids as two signed longs, Parquet by unsigned bytes, and Java's bounds of a
-    file of several row groups mix both. Under each of these, a lower bound without the first bit
-    is below all values' first halves, and an upper bound with it is above them.
+    file with several row groups mix both. In each of these orders, a lower bound with the first bit
+    clear is not above the first 8 bytes of any value, and an upper bound with it set is not below
+    them.
     """
     return (
         lower[:8] + bytes(8) if lower is not None and lower[0] < 0x80 else None,

@@ -1,4 +1,4 @@
-"""Bound filters on the values of one row or one partition tuple."""
+"""Evaluates bound filters on the values of one row or one partition tuple."""
 
 from __future__ import annotations
 
@@ -21,8 +21,8 @@ from icebergds.expr.nodes import (
 def matches(expr: Expr, value_of: Callable[[int], Any]) -> bool:
     """Whether a bound filter selects a row.
 
-    `value_of` takes a field id and returns its in-memory value, None also where a struct around
-    the field is null.
+    `value_of` takes a field id and returns its in-memory value; None also if a struct around the
+    field is null.
     """
     match expr:
         case AlwaysTrue():
@@ -40,7 +40,7 @@ def matches(expr: Expr, value_of: Callable[[int], Any]) -> bool:
 
 
 def holds(predicate: BoundPredicate, value: Any) -> bool:
-    """Whether a predicate is true of a value of its column, by the semantics of `nodes`."""
+    """Whether a predicate is true for a value of its column, by the semantics of `nodes`."""
     op = predicate.op
     if value is None:
         return op is Operation.IS_NULL or op is Operation.NOT_NAN

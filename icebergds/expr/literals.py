@@ -1,7 +1,7 @@
-"""Literals of filters among the values of a column's type.
+"""Converts literals of filters to values of a column's type, without loss.
 
-Every conversion is exact: a literal that is no value of the type, such as 1.5 for an `int`, a
-nanosecond for a `timestamp` or 10**12 for an `int`, is located between the values next to it.
+A literal that is not a value of the type, such as 1.5 or 10**12 for an `int` or a nanosecond for a
+`timestamp`, is rounded down and up to the values next to it.
 """
 
 from __future__ import annotations
@@ -23,11 +23,11 @@ from icebergds.spec.values.decimals import from_unscaled
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
-    """The greatest value of a type that is not above a literal, and the least not below it.
+class RoundedLiteral:
+    """A literal rounded down (`floor`) and up (`ceiling`) to values of a type.
 
-    Both are the value itself where the type has it; None where it has no such value; both NaN for
-    NaN.
+    Both are equal if the literal is a value of the type; None if the type has no such value; both
+    NaN for NaN.
     """
 
     floor: Any
@@ -42,61 +42,63 @@ class Place:
         return isinstance(self.floor, float) and math.isnan(self.floor)
 
 
-def place(field_type: ScalarType, literal: Any, time_zone: str | None = None) -> Place:
-    """Where a literal lies among the values of a type that has an order.
+def round_literal(
+    field_type: ScalarType, literal: Any, time_zone: str | None = None
+) -> RoundedLiteral:
+    """Rounds a literal to values of a type that has an order.
 
-    Numbers are taken by their exact value, but for two conversions that Spark makes as well: a
-    Decimal for a floating-point column is the double nearest to it, and a float for a decimal
-    column is the shortest decimal that reads back as it. Text is parsed as what the column holds:
-    numbers, ISO-8601 dates, times and timestamps, uuids, `true` and `false`. A date is its midnight
-    for timestamps, and a datetime lies between dates. `time_zone` is the zone of dates, datetimes
-    and text that say none, for types whose values are instants.
+    Numbers keep their exact value, with two exceptions that Spark makes as well: for a
+    floating-point column, a Decimal becomes the nearest double, and for a decimal column, a float
+    becomes the shortest decimal that reads back as it. Text is parsed as a value of the column's
+    type: a number, an ISO-8601 date, time or timestamp, a uuid, `true` or `false`. For timestamps,
+    a date is its midnight; a datetime lies between two dates. For types whose values are instants,
+    `time_zone` is the zone of dates, datetimes and text without one.
 
-    Raises ValueError for a literal that cannot be compared with the type, saying why.
+    Raises ValueError, with the reason, for a literal that cannot be compared with the type.
     """
     match field_type.type_id:
         case TypeId.BOOLEAN:
             return _exactly(_boolean(literal))
         case TypeId.INT:
-            return _integer_place(literal, 32)
+            return _round_integer(literal, 32)
         case TypeId.LONG:
-            return _integer_place(literal, 64)
+            return _round_integer(literal, 64)
         case TypeId.FLOAT:
-            return _float_place(literal, single=True)
+            return _round_float(literal, single=True)
         case TypeId.DOUBLE:
-            return _float_place(literal, single=False)
+            return _round_float(literal, single=False)
         case TypeId.DECIMAL:
             assert isinstance(field_type, DecimalType)
-            return _decimal_place(literal, field_type)
+            return _round_decimal(literal, field_type)
         case TypeId.DATE:
-            return _date_place(literal)
+            return _round_date(literal)
         case TypeId.TIME:
             nanos = Fraction(_time_nanos(literal), NANOS_PER_MICRO)
-            return _between_integers(nanos, 0, _NANOS_PER_DAY // NANOS_PER_MICRO - 1)
+            return _round_fraction(nanos, 0, _NANOS_PER_DAY // NANOS_PER_MICRO - 1)
         case TypeId.TIMESTAMP:
-            return _between_integers(Fraction(_local_nanos(literal), NANOS_PER_MICRO), *_range(64))
+            return _round_fraction(Fraction(_local_nanos(literal), NANOS_PER_MICRO), *_range(64))
         case TypeId.TIMESTAMP_NS:
-            return _between_integers(Fraction(_local_nanos(literal)), *_range(64))
+            return _round_fraction(Fraction(_local_nanos(literal)), *_range(64))
         case TypeId.TIMESTAMPTZ:
             instant = _instant_nanos(literal, time_zone)
-            return _between_integers(Fraction(instant, NANOS_PER_MICRO), *_range(64))
+            return _round_fraction(Fraction(instant, NANOS_PER_MICRO), *_range(64))
         case TypeId.TIMESTAMPTZ_NS:
-            return _between_integers(Fraction(_instant_nanos(literal, time_zone)), *_range(64))
+            return _round_fraction(Fraction(_instant_nanos(literal, time_zone)), *_range(64))
         case TypeId.STRING:
-            return _exactly(_of_class(literal, str, "a string"))
+            return _exactly(_instance(literal, str, "a string"))
         case TypeId.UUID:
             return _exactly(_uuid_bytes(literal))
         case TypeId.FIXED:
             assert isinstance(field_type, FixedType)
             return _exactly(_bytes_of_length(literal, field_type.length))
         case TypeId.BINARY:
-            return _exactly(_of_class(literal, bytes, "bytes"))
+            return _exactly(_instance(literal, bytes, "bytes"))
         case _:
             raise ValueError(f"values of type {field_type} have no order")
 
 
 def parse_timestamp(text: str) -> datetime:
-    """The datetime of ISO-8601 text: in UTC where the text names a time zone, naive otherwise.
+    """Parses ISO-8601 text: to a datetime in UTC if the text has a time zone, naive otherwise.
 
     Raises ValueError for anything else, for years before 1 and after 9999, and for fractions of
     microseconds.
@@ -104,15 +106,15 @@ def parse_timestamp(text: str) -> datetime:
     nanos, zone = _moment(text)
     micros, rest = divmod(nanos if zone is None else nanos - _offset_nanos(nanos, zone), 1000)
     if rest:
-        raise ValueError(f"{text!r} has fractions of microseconds, which timestamp literals lose")
+        raise ValueError(f"{text!r} has more than 6 fraction digits")
     try:
         return (_EPOCH if zone is None else _UTC_EPOCH) + timedelta(microseconds=micros)
     except OverflowError:
-        raise ValueError(f"{text!r} is not in the years 1 to 9999") from None
+        raise ValueError(f"{text!r} is outside the years 1 to 9999") from None
 
 
 def to_single(number: float) -> float:
-    """The single-precision value nearest to a number; beyond them all, the greatest or least."""
+    """The single-precision value nearest to a number; the greatest or least if it overflows."""
     return _nearest(number, single=True)
 
 
@@ -135,56 +137,56 @@ _MOMENT = re.compile(
 _OFFSET = re.compile(r"(?:UTC|GMT)?([+-])(\d{1,2})(?::?(\d\d))?", re.ASCII | re.IGNORECASE)
 
 
-def _exactly(value: Any) -> Place:
-    return Place(value, value)
+def _exactly(value: Any) -> RoundedLiteral:
+    return RoundedLiteral(value, value)
 
 
 def _range(bits: int) -> tuple[int, int]:
     return -(2 ** (bits - 1)), 2 ** (bits - 1) - 1
 
 
-def _between_integers(number: Fraction, low: int, high: int) -> Place:
+def _round_fraction(number: Fraction, low: int, high: int) -> RoundedLiteral:
     floor, ceiling = math.floor(number), math.ceil(number)
-    return Place(
+    return RoundedLiteral(
         min(floor, high) if floor >= low else None, max(ceiling, low) if ceiling <= high else None
     )
 
 
-def _of_class(literal: Any, kind: type, noun: str) -> Any:
+def _instance(literal: Any, kind: type, noun: str) -> Any:
     if not isinstance(literal, kind):
-        raise _unfit(literal, noun)
+        raise _wrong_type(literal, noun)
     return literal
 
 
-def _unfit(literal: Any, noun: str) -> ValueError:
+def _wrong_type(literal: Any, noun: str) -> ValueError:
     return ValueError(f"{literal!r} ({type(literal).__name__}) is not {noun}")
 
 
 def _boolean(literal: Any) -> bool:
     if isinstance(literal, str) and literal.lower() in ("true", "false"):
         return literal.lower() == "true"
-    return bool(_of_class(literal, bool, "a boolean"))
+    return bool(_instance(literal, bool, "a boolean"))
 
 
 def _number(literal: Any, text: re.Pattern[str], noun: str) -> int | float | Decimal:
     if isinstance(literal, str) and text.fullmatch(literal):
         return Decimal(literal)
     if isinstance(literal, bool) or not isinstance(literal, int | float | Decimal):
-        raise _unfit(literal, noun)
+        raise _wrong_type(literal, noun)
     return literal
 
 
-def _integer_place(literal: Any, bits: int) -> Place:
-    return _between_integers(_fraction(_number(literal, _INTEGER, "an integer")), *_range(bits))
+def _round_integer(literal: Any, bits: int) -> RoundedLiteral:
+    return _round_fraction(_fraction(_number(literal, _INTEGER, "an integer")), *_range(bits))
 
 
-def _decimal_place(literal: Any, field_type: DecimalType) -> Place:
+def _round_decimal(literal: Any, field_type: DecimalType) -> RoundedLiteral:
     number = _number(literal, _NUMBER, "a decimal")
     if isinstance(number, float) and math.isfinite(number):
         number = Decimal(repr(number))
     limit = 10**field_type.precision - 1
-    units = _between_integers(_fraction(number) * 10**field_type.scale, -limit, limit)
-    return Place(
+    units = _round_fraction(_fraction(number) * 10**field_type.scale, -limit, limit)
+    return RoundedLiteral(
         *(
             None if unit is None else from_unscaled(unit, field_type.scale)
             for unit in (units.floor, units.ceiling)
@@ -192,31 +194,31 @@ def _decimal_place(literal: Any, field_type: DecimalType) -> Place:
     )
 
 
-def _date_place(literal: Any) -> Place:
-    # Text is a date or nothing: Spark would cut a time of day off, and compare timestamps with it.
+def _round_date(literal: Any) -> RoundedLiteral:
+    # Text must be a plain date: Spark would truncate a time of day, or compare as timestamps.
     days = (
         Fraction(parse_date(literal))
         if isinstance(literal, str)
         else Fraction(_local_nanos(literal), _NANOS_PER_DAY)
     )
-    return _between_integers(days, *_range(32))
+    return _round_fraction(days, *_range(32))
 
 
 def _fraction(number: int | float | Decimal) -> Fraction:
-    """The exact value; beyond all columns, and closer to zero than any, some such value."""
+    """The exact value; a stand-in for numbers larger, or closer to zero, than any column holds."""
     if isinstance(number, float) and not math.isfinite(number):
         return -_HUGE if number < 0 else _HUGE  # NaN is greater than every other value
     if isinstance(number, Decimal):
         if not number.is_finite():
             raise ValueError(f"{number} is not a finite decimal")
-        # With exponents of any size, the fraction could take more memory than there is.
+        # The fraction of a huge exponent could take more memory than there is.
         if number and abs(number.adjusted()) > 80:
             magnitude = _HUGE if number.adjusted() > 0 else 1 / _HUGE
             return magnitude if number > 0 else -magnitude
     return Fraction(number)
 
 
-def _float_place(literal: Any, *, single: bool) -> Place:
+def _round_float(literal: Any, *, single: bool) -> RoundedLiteral:
     if isinstance(literal, str) and _NAMED_FLOAT.fullmatch(literal):
         literal = float(literal)
     number = _number(literal, _NUMBER, "a number")
@@ -228,12 +230,12 @@ def _float_place(literal: Any, *, single: bool) -> Place:
     if nearest == number:
         return _exactly(nearest)
     if nearest < number:
-        return Place(nearest, _next_above(nearest, single))
-    return Place(-_next_above(-nearest, single), nearest)
+        return RoundedLiteral(nearest, _next_above(nearest, single))
+    return RoundedLiteral(-_next_above(-nearest, single), nearest)
 
 
 def _nearest(number: int | float, single: bool) -> float:
-    """A value of the type next to a number that is not NaN."""
+    """A floating-point value next to a number that is not NaN."""
     try:
         value = float(number)
         if not single:
@@ -248,7 +250,7 @@ def _nearest(number: int | float, single: bool) -> float:
 def _next_above(value: float, single: bool) -> float:
     if not single:
         return math.nextafter(value, math.inf)
-    # Singles of one sign are in the order of their bits.
+    # Singles of the same sign are ordered like their bits.
     bits = struct.unpack("<i", struct.pack("<f", value))[0]
     if value == 0:
         bits = 1
@@ -268,16 +270,16 @@ def _uuid_bytes(literal: Any) -> bytes:
 
 def _bytes_of_length(literal: Any, length: int, noun: str = "bytes") -> bytes:
     if not isinstance(literal, bytes):
-        raise _unfit(literal, noun)
+        raise _wrong_type(literal, noun)
     if len(literal) != length:
-        raise ValueError(f"{len(literal)} bytes can never equal one of {length}")
+        raise ValueError(f"the literal has {len(literal)} bytes, values of the column {length}")
     return literal
 
 
 def _time_nanos(literal: Any) -> int:
     if isinstance(literal, str):
         return parse_time(literal, nanos=True)
-    moment: time = _of_class(literal, time, "a time")
+    moment: time = _instance(literal, time, "a time")
     if moment.tzinfo is not None:
         raise ValueError(f"{literal!r} has a time zone, which times of day do not have")
     seconds = (moment.hour * 60 + moment.minute) * 60 + moment.second
@@ -285,11 +287,11 @@ def _time_nanos(literal: Any) -> int:
 
 
 def _local_nanos(literal: Any) -> int:
-    """Nanoseconds since the epoch on the clock of a place that is not named."""
+    """Nanoseconds since the epoch in local time, of a literal without a time zone."""
     nanos, zone = _moment(literal)
     if zone is not None:
         raise ValueError(
-            f"{literal!r} has a time zone and the column has none; write the literal without one"
+            f"{literal!r} has a time zone but the column has none; write the literal without one"
         )
     return nanos
 
@@ -300,15 +302,15 @@ def _instant_nanos(literal: Any, time_zone: str | None) -> int:
     if zone is None:
         if time_zone is None:
             raise ValueError(
-                f"{literal!r} has no time zone and the column holds instants; write the literal"
-                " with an offset, or give its time zone (option 'time-zone')"
+                f"{literal!r} has no time zone but the column holds instants; write the literal"
+                " with an offset, or set its time zone with option 'time-zone'"
             )
         zone = _time_zone(time_zone)
     return nanos - _offset_nanos(nanos, zone)
 
 
 def _moment(literal: Any) -> tuple[int, tzinfo | None]:
-    """Nanoseconds since the epoch on a clock, and the zone of that clock where it is said."""
+    """Nanoseconds since the epoch in local time, and the time zone if the literal has one."""
     match literal:
         case str():
             return _parse_moment(literal)
@@ -319,7 +321,7 @@ def _moment(literal: Any) -> tuple[int, tzinfo | None]:
         case date():
             return (literal - _EPOCH.date()).days * _NANOS_PER_DAY, None
         case _:
-            raise _unfit(literal, "a date or a timestamp")
+            raise _wrong_type(literal, "a date or a timestamp")
 
 
 def _parse_moment(text: str) -> tuple[int, tzinfo | None]:
@@ -348,20 +350,20 @@ def _time_zone(name: str) -> tzinfo:
     try:
         return ZoneInfo(name)
     except (KeyError, ValueError, OSError) as error:
-        raise ValueError(f"time zone {name!r} is not known") from error
+        raise ValueError(f"time zone {name!r} is unknown") from error
 
 
 def _offset_nanos(local_nanos: int, zone: tzinfo) -> int:
-    """What the clocks of a zone are ahead of UTC.
+    """Offset of a time zone from UTC at a local time.
 
-    Of two instants that show the same time, when clocks are set back, it is that of the first, and
-    times skipped when clocks are set forward are as if they were not yet: Spark's choice as well.
+    As in Spark, a local time that occurs twice (clocks set back) is the first of the two, and one
+    that is skipped (clocks set forward) has the offset before the change.
     """
     try:
         local = _EPOCH + timedelta(microseconds=local_nanos // NANOS_PER_MICRO)
     except OverflowError:
-        # Only rules of recurring years reach beyond the years 1 to 9999 of `datetime`.
-        raise ValueError("the time zone of years before 1 or after 9999 is not known") from None
+        # `datetime` has only the years 1 to 9999.
+        raise ValueError("time zones are supported only for the years 1 to 9999") from None
     offset = zone.utcoffset(local)
     assert offset is not None
     return offset // timedelta(microseconds=1) * NANOS_PER_MICRO

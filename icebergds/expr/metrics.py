@@ -1,4 +1,4 @@
-"""Filters on the column metrics of data files and delete files (spec: Scan Planning)."""
+"""Evaluates filters on the column metrics of data and delete files (spec: Scan Planning)."""
 
 from __future__ import annotations
 
@@ -21,8 +21,8 @@ from icebergds.spec.reserved import LAST_UPDATED_SEQUENCE_NUMBER, ROW_ID
 from icebergds.spec.types import is_scalar
 
 INHERITED = frozenset({ROW_ID.field_id, LAST_UPDATED_SEQUENCE_NUMBER.field_id})
-"""Columns in which a stored null stands for a value that the manifest entry gives (spec: Row
-Lineage), so that their metrics say nothing of what is read."""
+"""Columns in which a stored null is read as a value inherited from the manifest entry (spec: Row
+Lineage), so their metrics do not describe what is read."""
 
 
 class ColumnMetrics(Protocol):
@@ -43,19 +43,19 @@ class ColumnMetrics(Protocol):
 
 
 def might_match(expr: Expr, metrics: ColumnMetrics) -> bool:
-    """Whether a file may hold a row that a bound filter selects; False only where proven.
+    """Whether a file may hold a row that a bound filter selects; False only if proven.
 
-    A column without metrics may hold anything: where it is not in the file, its rows have the
-    field's initial default or null.
+    A column without metrics may hold anything: if it is not in the file, its rows have the field's
+    initial default or null.
     """
     if metrics.record_count <= 0:
-        # Negative: the writer did not know.
+        # Negative: unknown to the writer.
         return metrics.record_count < 0
     return _might(expr, metrics)
 
 
 def must_match(expr: Expr, metrics: ColumnMetrics) -> bool:
-    """Whether a bound filter selects every row of a file; True only where proven."""
+    """Whether a bound filter selects every row of a file; True only if proven."""
     return metrics.record_count == 0 or _must(expr, metrics)
 
 
@@ -146,10 +146,10 @@ def _predicate_must(predicate: BoundPredicate, metrics: ColumnMetrics) -> bool:
 
 
 def _counts(predicate: BoundPredicate, metrics: ColumnMetrics) -> tuple[int | None, int | None]:
-    """How many of a file's rows are null and NaN in a column, None where not known."""
+    """How many of a file's rows are null and NaN in a column; None if unknown."""
     field_id, rows = predicate.field_id, metrics.record_count
-    # Counts of values are counts of rows only if there are as many. There are fewer where a writer
-    # leaves out rows in which a struct around the column is null (ORC), and more inside lists.
+    # Counts of values are counts of rows only if there are as many values as rows. ORC writers
+    # count fewer if a struct around the column is null, and columns inside lists have more.
     if rows <= 0 or metrics.value_counts.get(field_id) != rows:
         return None, None
     if not is_scalar(predicate.field_type):

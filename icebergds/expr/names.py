@@ -1,7 +1,7 @@
-"""Names of columns in filters: how they are written and what field they mean.
+"""Parses, quotes and resolves column names in filters.
 
 A name is the path from the table to a field, its parts joined with dots: `address.city`. A part in
-backticks is taken as it stands, a backtick in it doubled, as in Spark: `` `a.b`.c `` is the field
+backticks is taken literally, with a backtick in it doubled, as in Spark: `` `a.b`.c `` is the field
 `c` of the struct column `a.b`.
 """
 
@@ -18,20 +18,20 @@ from icebergds.spec.types import IcebergType, NestedField, StructType, is_scalar
 
 
 def quote_name(parts: Iterable[str]) -> str:
-    """The name made of these parts; those that hold a dot or a backtick, or nothing, are quoted."""
+    """Joins parts to a name; empty parts and parts with a dot or a backtick are quoted."""
     return ".".join(_quote(part) for part in parts)
 
 
 def split_name(name: str) -> tuple[str, ...]:
-    """The parts of a name, without their backticks.
+    """Splits a name into its parts, without their backticks.
 
     Raises InvalidFilterError for an empty part outside backticks and for backticks that do not
     enclose a whole part.
     """
     if _NAME.fullmatch(name) is None:
         raise InvalidFilterError(
-            f"column name {name!r} is malformed: parts are joined with single dots, and a part that"
-            " holds a dot or a backtick stands in backticks (a backtick in it doubled)"
+            f"column name {name!r} is malformed: join parts with single dots, and put a part that"
+            " contains a dot or a backtick in backticks (double a backtick in it)"
         )
     return tuple(
         quoted.replace("``", "`") if plain is None else plain
@@ -40,10 +40,10 @@ def split_name(name: str) -> tuple[str, ...]:
 
 
 def resolve(name: str, schema: Schema, case_sensitive: bool = True) -> NestedField:
-    """The field of a schema that a name means.
+    """The field of a schema that a name refers to.
 
     Without case sensitivity, an exact match wins at each level. Raises InvalidFilterError for an
-    unknown or ambiguous name and for fields inside lists and maps, of which a row has many.
+    unknown or ambiguous name and for fields inside lists and maps, which have many values per row.
     """
     parts = split_name(name)
     field: NestedField | None = None
@@ -53,7 +53,7 @@ def resolve(name: str, schema: Schema, case_sensitive: bool = True) -> NestedFie
         elif isinstance(field.field_type, StructType):
             siblings = field.field_type.fields
         else:
-            raise _no_struct(name, parts[:depth], field.field_type)
+            raise _not_a_struct(name, parts[:depth], field.field_type)
         field = _find(part, siblings, case_sensitive, name)
         if field is None:
             raise _unknown(name, schema)
@@ -81,28 +81,28 @@ def _find(
     hits = [field for field in siblings if field.name.lower() == lowered]
     if len(hits) > 1:
         raise InvalidFilterError(
-            f"column {name} is ambiguous: without regard to case, {part} is any of "
-            f"{', '.join(field.name for field in hits)}; write it in the case of the one meant"
+            f"column {name} is ambiguous: ignoring case, {part} matches "
+            f"{', '.join(field.name for field in hits)}; write it in the exact case"
         )
     return hits[0] if hits else None
 
 
-def _no_struct(name: str, outer: tuple[str, ...], outer_type: IcebergType) -> InvalidFilterError:
+def _not_a_struct(name: str, outer: tuple[str, ...], outer_type: IcebergType) -> InvalidFilterError:
     column = quote_name(outer)
     if is_scalar(outer_type):
         return InvalidFilterError(
             f"column {name} does not exist: {column} is {outer_type} and has no fields"
         )
     return InvalidFilterError(
-        f"column {name} lies inside {column}, a list or map, of which a row holds"
-        f" many values; only {column} is null and {column} is not null can be asked"
+        f"column {name} is inside {column}, a list or map with many values per row;"
+        f" filters support only '{column} is null' and '{column} is not null'"
     )
 
 
 def _unknown(name: str, schema: Schema) -> InvalidFilterError:
     if name.lower() in RESERVED_BY_NAME:
         return InvalidFilterError(
-            f"column {name} is a metadata column, which loads cannot be filtered by; "
+            f"column {name} is a metadata column, which the filter of a load does not support; "
             "filter the DataFrame"
         )
     known = [quote_name(path) for path in _reachable(schema.fields)]

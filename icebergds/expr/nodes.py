@@ -1,9 +1,9 @@
-"""Predicate trees and what they mean.
+"""Defines the nodes of filters and their semantics.
 
-A filter is written with `Predicate` nodes, which name columns, and is turned by `bind.bind` into
-`BoundPredicate` nodes, which carry field ids. Evaluators, projections and masks take bound trees.
+A filter is written with `Predicate` nodes, which name columns; `bind.bind` turns them into
+`BoundPredicate` nodes, which carry field ids. Evaluators, projections and masks take bound filters.
 
-A row is selected when the whole filter is true for it; three-valued logic as in SQL leads there:
+A row is selected if the whole filter is true for it, in the three-valued logic of SQL:
 
 * comparisons, `in`, `not_in`, `starts_with` and `not_starts_with` are unknown for a null column,
   so neither they nor their negations select it; a null literal makes a comparison unknown for
@@ -11,10 +11,10 @@ A row is selected when the whole filter is true for it; three-valued logic as in
 * `is_null`, `not_null`, `is_nan` and `not_nan` are never unknown: null is not NaN;
 * NaN equals NaN and is greater than every other value (Spark's order), and -0.0 equals 0.0;
 * strings compare by their UTF-8 bytes, byte strings and uuids by unsigned bytes, false before true;
-* `in` of no values is false and `not_in` of no values is true, for null too.
+* `in` of no values is false and `not_in` of no values is true, also for null.
 
-Negation is exact on trees of `Predicate`: `not_` moves it into the operations. It is not defined
-on bound trees, where what binding found to be unknown has already become false.
+Negation is exact on unbound filters: `not_` moves it into the operations. It is not defined on
+bound filters: binding has already turned unknown into false.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ from icebergds.spec.types import IcebergType
 
 
 class Operation(StrEnum):
-    """What a predicate asks of a column."""
+    """The operation of a predicate."""
 
     LT = "lt"
     LT_EQ = "lt_eq"
@@ -81,7 +81,7 @@ class AlwaysFalse:
 
 @dataclass(frozen=True, slots=True)
 class And:
-    """Selects what both sides select; build it with `and_`."""
+    """Selects the rows that both sides select; build it with `and_`."""
 
     left: Expr
     right: Expr
@@ -92,7 +92,7 @@ class And:
 
 @dataclass(frozen=True, slots=True)
 class Or:
-    """Selects what either side selects; build it with `or_`."""
+    """Selects the rows that either side selects; build it with `or_`."""
 
     left: Expr
     right: Expr
@@ -103,7 +103,7 @@ class Or:
 
 @dataclass(frozen=True, slots=True)
 class Not:
-    """Selects the rows for which its child is false, not those for which it is unknown."""
+    """Selects the rows for which its child is false, but not those for which it is unknown."""
 
     child: Expr
 
@@ -113,12 +113,12 @@ class Not:
 
 @dataclass(frozen=True, slots=True)
 class Predicate:
-    """A question about a column by name.
+    """A predicate on a column by name.
 
     `name` is a path of parts joined with dots, as `names.quote_name` writes it. `values` are
-    natural Python values: bool, int, float, Decimal, str, bytes, UUID, date, time, datetime, or
+    plain Python values: bool, int, float, Decimal, str, bytes, UUID, date, time, datetime, or
     None; one for a comparison or a prefix, any number for `in` and `not_in`, none otherwise.
-    `time_zone` is the zone of those values that say none, for columns whose values are instants.
+    `time_zone` is the zone of values without one, for columns whose values are instants.
     """
 
     op: Operation
@@ -132,10 +132,10 @@ class Predicate:
 
 @dataclass(frozen=True, slots=True)
 class BoundPredicate:
-    """A question about a column by field id.
+    """A predicate on a column by field id.
 
-    `values` are in the in-memory representation of `field_type`, never None and never NaN (see
-    `spec.types`); those of `in` and `not_in` are kept sorted and distinct.
+    `values` are in the in-memory representation of `field_type` (see `spec.types`), never None and
+    never NaN; those of `in` and `not_in` are kept sorted and distinct.
     """
 
     op: Operation
@@ -163,17 +163,17 @@ FALSE = AlwaysFalse()
 
 
 def and_(*operands: Expr) -> Expr:
-    """The conjunction of any number of operands, constants removed; TRUE of none."""
+    """The conjunction of any number of operands, constants removed; TRUE if there are none."""
     return _connect(And, operands, neutral=TRUE, absorbing=FALSE)
 
 
 def or_(*operands: Expr) -> Expr:
-    """The disjunction of any number of operands, constants removed; FALSE of none."""
+    """The disjunction of any number of operands, constants removed; FALSE if there are none."""
     return _connect(Or, operands, neutral=FALSE, absorbing=TRUE)
 
 
 def not_(operand: Expr) -> Expr:
-    """The negation, moved into the operations of the predicates; not defined on bound trees."""
+    """The negation, moved into the operations of the predicates; not defined on bound filters."""
     match operand:
         case AlwaysTrue():
             return FALSE
@@ -192,17 +192,17 @@ def not_(operand: Expr) -> Expr:
 
 
 def conjuncts(expr: Expr) -> list[Expr]:
-    """The operands of a chain of `And`, in order; the expression itself where it is none."""
+    """The operands of a chain of `And`, in order; the expression itself if it is not an `And`."""
     return _operands(And, expr)
 
 
 def disjuncts(expr: Expr) -> list[Expr]:
-    """The operands of a chain of `Or`, in order; the expression itself where it is none."""
+    """The operands of a chain of `Or`, in order; the expression itself if it is not an `Or`."""
     return _operands(Or, expr)
 
 
 def map_leaves(expr: Expr, leaf: Callable[[BoundPredicate], Expr]) -> Expr:
-    """The bound tree with every predicate replaced, simplified on the way."""
+    """Replaces every predicate of a bound filter and simplifies the result."""
     match expr:
         case And():
             return and_(*(map_leaves(part, leaf) for part in conjuncts(expr)))
@@ -217,18 +217,18 @@ def map_leaves(expr: Expr, leaf: Callable[[BoundPredicate], Expr]) -> Expr:
 
 
 def contains(values: Sequence[Any], value: Any) -> bool:
-    """Whether the sorted values of an `in` hold a value that is neither null nor NaN."""
+    """Whether the sorted values of an `in` contain a value that is neither null nor NaN."""
     at = bisect_left(values, value)
     return at < len(values) and bool(values[at] == value)
 
 
 def bound_expected(expr: Expr) -> TypeError:
-    """The error for a tree that was not bound."""
-    return TypeError(f"{expr} names columns: bind it to a schema first (expr.bind.bind)")
+    """The error for a filter that is not bound."""
+    return TypeError(f"{expr} is not bound: bind it to a schema first (expr.bind.bind)")
 
 
 def unbound_expected(expr: Expr) -> TypeError:
-    """The error for a bound tree where only an unbound one has a meaning."""
+    """The error for a bound filter where an unbound one is required."""
     return TypeError(f"{expr} is already bound: negate and combine filters before binding them")
 
 
@@ -238,7 +238,7 @@ def _connect(
     parts = [part for operand in operands for part in _operands(node, operand) if part != neutral]
     if absorbing in parts:
         return absorbing
-    # Balanced, so that filters of thousands of alternatives stay far from the recursion limit.
+    # Balanced, so that filters with thousands of operands stay far from the recursion limit.
     while len(parts) > 1:
         pairs = [parts[i : i + 2] for i in range(0, len(parts), 2)]
         parts = [reduce(node, pair) for pair in pairs]

@@ -1,17 +1,17 @@
-"""From filters on rows to filters on partition tuples (spec: Scan Planning).
+"""Projects filters on rows to filters on partition tuples (spec: Scan Planning).
 
 An inclusive projection selects the partition of every row that the filter selects; a strict one
 selects only partitions all of whose rows the filter selects. Partition fields with an unknown, void
-or multi-argument transform tell nothing.
+or multi-argument transform are not used.
 
-Three kinds of partition values in existing tables differ from what the specification says, and the
+Three kinds of partition values in existing tables differ from the specification, and the
 projections allow for them:
 
 * Java Iceberg up to 0.10 computed years, months, days and hours before 1970 one too late, unless
-  the time lay exactly on the boundary;
+  the time was exactly on the boundary;
 * truncated integers within a width of their type's minimum wrap around to its maximum;
-* Java Iceberg's truncation of 32-bit integers to widths above 2**30 overflows on the way, and so
-  keeps no order.
+* Java Iceberg's truncation of 32-bit integers to widths above 2**30 overflows and so does not
+  preserve order.
 """
 
 from __future__ import annotations
@@ -54,7 +54,7 @@ def project(expr: Expr, spec: PartitionSpec, schema: Schema) -> Expr:
     """
     targets = _targets(spec, schema)
     return map_leaves(
-        expr, lambda leaf: and_(*(_inclusive(leaf, *pair) for pair in _about(leaf, targets)))
+        expr, lambda leaf: and_(*(_inclusive(leaf, *pair) for pair in _usable(leaf, targets)))
     )
 
 
@@ -65,14 +65,14 @@ def project_strict(expr: Expr, spec: PartitionSpec, schema: Schema) -> Expr:
     """
     targets = _targets(spec, schema)
     return map_leaves(
-        expr, lambda leaf: or_(*(_strict(leaf, *pair) for pair in _about(leaf, targets)))
+        expr, lambda leaf: or_(*(_strict(leaf, *pair) for pair in _usable(leaf, targets)))
     )
 
 
 _Target = tuple[PartitionField, NestedField]
 
-# What a comparison becomes under a transform that keeps the order: the operation, and whether the
-# value is first moved by one unit (a strict bound on integers is a closed bound on the next one).
+# What a comparison becomes under an order-preserving transform: the operation, and the distance
+# that the value is moved first (x < 5 is x <= 4 for integers).
 _INCLUSIVE_STEPS = {
     Operation.LT: (Operation.LT_EQ, -1),
     Operation.LT_EQ: (Operation.LT_EQ, 0),
@@ -96,7 +96,8 @@ def _targets(spec: PartitionSpec, schema: Schema) -> list[_Target]:
     return list(zip(spec.fields, partition_type(spec, schema).fields, strict=True))
 
 
-def _about(predicate: BoundPredicate, targets: Iterable[_Target]) -> list[_Target]:
+def _usable(predicate: BoundPredicate, targets: Iterable[_Target]) -> list[_Target]:
+    """The partition fields through which a predicate can be projected."""
     return [
         (part, target)
         for part, target in targets
@@ -158,7 +159,7 @@ def _stepped(
     steps: _Steps,
     neighbour: Callable[[IcebergType, Any, int], Any],
 ) -> BoundPredicate | None:
-    """The projection through a transform for which a <= b means that T(a) <= T(b)."""
+    """The projection through an order-preserving transform: a <= b implies T(a) <= T(b)."""
     if predicate.op not in steps:
         return None
     op, distance = steps[predicate.op]
@@ -187,7 +188,7 @@ def _no_neighbour(_: IcebergType, value: Any, __: int) -> Any:
 
 
 def _off_by_one(projected: BoundPredicate | None) -> Expr | None:
-    """Allows for values v below zero that stand in the partition of v + 1."""
+    """Allows for negative values v that are in the partition of v + 1."""
     if projected is None:
         return None
     op, values = projected.op, projected.values
@@ -199,7 +200,7 @@ def _off_by_one(projected: BoundPredicate | None) -> Expr | None:
     return BoundPredicate(op, projected.field_id, projected.field_type, values)
 
 
-# The sum of a remainder and the width fits into 32 bits up to here.
+# Up to this width, remainder plus width fits into 32 bits.
 _WIDEST_IN_ORDER = 2**30
 
 
@@ -210,7 +211,7 @@ def _truncated_integer(
         return None
     op, distance = steps[predicate.op]
     moved = [value + distance for value in predicate.values]
-    # Not by `apply`, which wraps around: the order holds only for the true multiples.
+    # Not `apply`, which wraps around: only the true multiples are in order.
     values = [value - value % width for value in moved]
     wrapped = _wrapped_multiples(predicate.field_type, width)
     if wrapped and op is Operation.LT_EQ:
@@ -223,8 +224,8 @@ def _truncated_integer(
 
 
 def _wrapped_multiples(source_type: IcebergType, width: int) -> dict[int, int]:
-    """Multiples of the width below a type's minimum, and the values they became."""
-    # A long column may have been an int one when its files were written.
+    """Multiples of the width below a type's minimum, with the values that they wrap around to."""
+    # A long column may have been an int column when its files were written.
     multiples = {}
     for bits in (32,) if source_type == INT else (32, 64):
         lowest = -(2 ** (bits - 1))

@@ -1,4 +1,4 @@
-"""What is left of a filter for the rows of one partition (spec: Scan Planning, note 1)."""
+"""Computes residuals: what is left of a filter in one partition (spec: Scan Planning, note 1)."""
 
 from __future__ import annotations
 
@@ -27,10 +27,11 @@ from icebergds.spec.schema import Schema
 
 
 def residual(expr: Expr, spec: PartitionSpec, schema: Schema, partition: tuple[Any, ...]) -> Expr:
-    """A filter that selects the same rows of a partition as a filter bound to `schema` does.
+    """Simplifies a filter bound to `schema` for the rows of one partition.
 
-    `partition` holds one in-memory value a field of `spec`. Predicates that the partition decides
-    are gone: TRUE is left where all rows are selected, FALSE where none is.
+    `partition` holds one in-memory value per field of `spec`. The residual selects the same rows of
+    the partition, without the predicates that the partition values decide: it is TRUE if they
+    select all rows and FALSE if they select none.
     """
     return residual_evaluator(expr, spec, schema)(partition)
 
@@ -38,9 +39,9 @@ def residual(expr: Expr, spec: PartitionSpec, schema: Schema, partition: tuple[A
 def residual_evaluator(
     expr: Expr, spec: PartitionSpec, schema: Schema
 ) -> Callable[[tuple[Any, ...]], Expr]:
-    """`residual` as a function of the partition; use it where there are many partitions.
+    """Returns `residual` as a function of the partition, for use on many partitions.
 
-    The filter is projected once, however many values it has.
+    The filter is projected only once.
     """
     positions = {part.field_id: position for position, part in enumerate(spec.fields)}
     return _evaluator(expr, spec, schema, positions)

@@ -1,4 +1,4 @@
-"""Comparisons that Spark rounds before it makes them, and filters here make exactly."""
+"""Detects comparisons that are exact here but that Spark makes on rounded values."""
 
 from __future__ import annotations
 
@@ -9,20 +9,20 @@ from icebergds.expr.nodes import And, Expr, Not, Or, Predicate, conjuncts, disju
 from icebergds.spec.schema import Schema
 from icebergds.spec.types import DOUBLE, FLOAT, LONG, DecimalType, IcebergType
 
-# Whole numbers up to here are all different as floating-point numbers of these types.
+# Integers up to these are exact as floats and doubles.
 _WHOLE_SINGLES = 2**24
 _WHOLE_DOUBLES = 2**53
-# So are decimals of so many digits as doubles.
+# Decimals with up to so many digits stay distinct as doubles.
 _DECIMAL_DIGITS = 15
 _LONG_DIGITS = 20
 _MOST_DIGITS = 38
 
 
 def compares_exactly(expr: Expr, schema: Schema, *, case_sensitive: bool = True) -> bool:
-    """Whether Spark, too, compares the columns and the literals of a filter by their exact values.
+    """Whether Spark compares the columns and literals of a filter by their exact values, too.
 
-    It turns a whole number or a decimal into the floating-point number next to it where the other
-    side is one: to it the long 9007199254740993 equals `9007199254740992D`.
+    It rounds an integer or decimal to floating point if the other side is a floating-point number:
+    to Spark, the long 9007199254740993 equals `9007199254740992D`.
 
     Args:
         expr: a filter that binds to the schema.
@@ -35,7 +35,7 @@ def compares_exactly(expr: Expr, schema: Schema, *, case_sensitive: bool = True)
             return compares_exactly(expr.child, schema, case_sensitive=case_sensitive)
         case Predicate():
             field = resolve(expr.name, schema, case_sensitive=case_sensitive)
-            # Spark makes all values of a list one type before it compares them.
+            # Spark casts all values of a list to one type before it compares them.
             kinds = {type(value) for value in expr.values if value is not None}
             rounds = any(_rounds(field.field_type, value) for value in expr.values)
             return len(kinds) <= 1 and not rounds
@@ -62,7 +62,7 @@ def _rounds(field_type: IcebergType, literal: object) -> bool:
 
 
 def _fit_together(field_type: IcebergType, literal: Decimal) -> bool:
-    """Whether a decimal type holds all values of a column and a literal."""
+    """Whether one decimal type can hold a literal and all values of a column."""
     scale = max(-int(literal.as_tuple().exponent), 0)
     whole = max(literal.adjusted() + 1, 0)
     if isinstance(field_type, DecimalType):

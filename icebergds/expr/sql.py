@@ -1,7 +1,7 @@
-"""Filters written as conditions of Spark SQL.
+"""Parses filters written as conditions of Spark SQL.
 
-Text literals and names are read here, by Spark's rules; the rest of the grammar is sqlglot's, which
-is imported with the first filter.
+Text literals and names are read here, by Spark's rules; sqlglot, imported with the first filter,
+parses the rest.
 """
 
 from __future__ import annotations
@@ -15,31 +15,32 @@ from typing import Any
 from icebergds.errors import InvalidFilterError
 from icebergds.expr.names import quote_name
 from icebergds.expr.nodes import FALSE, TRUE, Expr, Operation, Predicate, and_, not_, or_
-from icebergds.expr.sql_literals import cast, set_literals_aside
+from icebergds.expr.sql_literals import cast, extract_literals
 
 
 def parse_filter(text: str, *, time_zone: str | None = None) -> Expr:
-    """The filter that a condition of Spark SQL writes, to be bound to a schema.
+    """Parses a condition of Spark SQL into an unbound filter.
 
-    Usable are comparisons of a column with a literal (=, ==, !=, <>, <, <=, >, >=, <=>), IN,
+    Supported are comparisons of a column with a literal (=, ==, !=, <>, <, <=, >, >=, <=>), IN,
     BETWEEN, IS NULL, IS TRUE, IS DISTINCT FROM, LIKE with no wildcard but a trailing %, isnull,
     isnotnull, isnan, startswith, columns of type boolean, TRUE, FALSE, AND, OR, NOT and
-    parentheses. Nested fields are `a.b.c`; names with dots or other signs stand in backticks.
+    parentheses. Nested fields are `a.b.c`; names with dots or other special characters must be in
+    backticks.
 
     `time_zone` is Spark's session time zone, a region such as `Europe/Paris` or an offset such as
-    `+02:00`: the zone of dates, timestamps and text without one where they are compared with
-    columns that hold instants. Without it such comparisons are refused when the filter is bound.
+    `+02:00`: the zone of dates, timestamps and text without one if they are compared with columns
+    that hold instants. Without it, binding such a filter fails.
 
-    Raises InvalidFilterError for everything else, naming the part that cannot be used.
+    Raises InvalidFilterError for everything else, naming the unsupported part.
     """
     import sqlglot
     from sqlglot.errors import SqlglotError
     from sqlglot.expressions import Condition
 
-    outline, literals = set_literals_aside(text)
+    outline, literals = extract_literals(text)
     if "{" in outline:
         raise InvalidFilterError(
-            f"filter {text!r}: braces are not part of a condition; Spark SQL has no such comments"
+            f"filter {text!r}: braces are not allowed in a condition of Spark SQL"
         )
     reader = _Reader(text, literals, time_zone)
     try:
@@ -53,7 +54,7 @@ def parse_filter(text: str, *, time_zone: str | None = None) -> Expr:
         ) from error
     except (ValueError, ArithmeticError) as error:
         raise InvalidFilterError(
-            f"filter {text[:200]!r} holds a number that cannot be read: {error}"
+            f"filter {text[:200]!r} contains a number that cannot be parsed: {error}"
         ) from error
     except RecursionError:
         raise InvalidFilterError(
@@ -70,16 +71,16 @@ _COMPARISONS = {
     "gte": (Operation.GT_EQ, Operation.LT_EQ),
 }
 _NAMES = ("column", "dot")
-# A class of sqlglot's tree; their names and ranks change between its versions.
+# A class of sqlglot's tree; the class hierarchy differs between its versions.
 _Node = Any
 
 
 @dataclass(frozen=True, slots=True)
 class _Reader:
-    """Turns sqlglot's tree of one filter into predicates.
+    """Converts sqlglot's tree of one filter to predicates.
 
-    Nodes are told apart by their class's key. A node is only taken where it has no arguments but
-    those known here: others change its meaning, and appear with new versions of sqlglot.
+    Nodes are identified by the key of their class. A node with arguments other than those known
+    here is refused: new versions of sqlglot add arguments that change the meaning.
     """
 
     text: str
@@ -141,7 +142,7 @@ class _Reader:
         return self.predicate(_COMPARISONS[node.key][swapped], name, value)
 
     def sides(self, node: _Node) -> tuple[str, Any, bool]:
-        """The column and the literal of a comparison, and whether the literal stands first."""
+        """The column and the literal of a comparison, and whether the literal comes first."""
         self.only(node, "this", "expression")
         if node.this.key in _NAMES:
             return self.name(node.this), self.literal(node.expression), False
@@ -184,14 +185,14 @@ class _Reader:
             raise self.unusable(node)
         name = self.name(node.this)
         prefix, open_ended = self.pattern(node, pattern, escape)
-        # The prefix alone would do, but it is what refuses columns that are not text.
+        # EQ alone would do without a wildcard, but STARTS_WITH refuses columns that are not text.
         found = self.predicate(Operation.STARTS_WITH, name, prefix)
         if not open_ended:
             found = and_(found, self.predicate(Operation.EQ, name, prefix))
         return not_(found) if node.args.get("negate") else found
 
     def pattern(self, node: _Node, pattern: str, escape: str) -> tuple[str, bool]:
-        """The text that a LIKE pattern begins with, and whether anything may follow it."""
+        """The literal prefix of a LIKE pattern, and whether a % follows it."""
         prefix: list[str] = []
         characters = iter(pattern)
         for character in characters:
@@ -256,7 +257,7 @@ class _Reader:
 
     def text_literal(self, node: _Node) -> str | bytes:
         text = str(node.this)
-        # Numbers with the suffix BD become casts of text that was none.
+        # Number literals with the suffix BD also arrive as casts of text, without a placeholder.
         return self.literals[int(text[1:])] if text.startswith("@") else text
 
     def number(self, node: _Node) -> int | float | Decimal:
@@ -277,7 +278,7 @@ class _Reader:
             return cast(value, target.this.name, [int(str(p.this)) for p in target.expressions])
         except (ValueError, InvalidOperation, OverflowError) as error:
             raise InvalidFilterError(
-                f"filter {self.text!r}: {self.fragment(node)} is not usable: {error}"
+                f"filter {self.text!r}: {self.fragment(node)} is not supported: {error}"
             ) from error
 
     def only(self, node: _Node, *arguments: str) -> _Node:
@@ -286,7 +287,7 @@ class _Reader:
         return node
 
     def chain(self, node: _Node) -> list[_Node]:
-        """The operands of a chain of one connective, which may be long and is nested leftwards."""
+        """The operands of a chain of one connective, which may be long and nests to the left."""
         operands: list[_Node] = []
         key, rest = node.key, node
         while rest.key == key:
@@ -299,7 +300,7 @@ class _Reader:
         return self.restored(node.sql(dialect="spark"))
 
     def restored(self, sql: str) -> str:
-        """A piece of SQL with the literals in their place again."""
+        """A piece of SQL with its placeholders replaced by the literals again."""
 
         def literal(match: re.Match[str]) -> str:
             value = self.literals[int(match[1])]
@@ -309,7 +310,7 @@ class _Reader:
 
     def unusable(self, node: _Node) -> InvalidFilterError:
         return InvalidFilterError(
-            f"filter {self.text!r}: {self.fragment(node)} is not usable; usable are comparisons of"
-            " a column with a literal, IN, BETWEEN, IS NULL, LIKE 'prefix%', isnull, isnotnull,"
-            " isnan, startswith, boolean columns, AND, OR and NOT"
+            f"filter {self.text!r}: {self.fragment(node)} is not supported; filters support"
+            " comparisons of a column with a literal, IN, BETWEEN, IS NULL, LIKE 'prefix%', isnull,"
+            " isnotnull, isnan, startswith, boolean columns, AND, OR and NOT"
         )

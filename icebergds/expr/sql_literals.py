@@ -1,4 +1,4 @@
-"""Literals of Spark SQL, by Spark's rules: text, bytes, and casts of literals."""
+"""Parses literals of Spark SQL by Spark's rules: text, bytes, and casts of literals."""
 
 from __future__ import annotations
 
@@ -13,10 +13,10 @@ from icebergds.spec.values.dates import parse_date, parse_time
 from icebergds.spec.values.decimals import unscaled
 
 
-def set_literals_aside(text: str) -> tuple[str, list[str | bytes]]:
-    """The text with its text and binary literals replaced by '@0', '@1', ..., and their values.
+def extract_literals(text: str) -> tuple[str, list[str | bytes]]:
+    """Replaces text and binary literals by placeholders '@0', '@1', ...; returns both.
 
-    How literals are unescaped differs between versions of sqlglot; here it is Spark's way.
+    Versions of sqlglot differ in how they unescape literals; here Spark's rules apply.
     """
     outline: list[str] = []
     literals: list[str | bytes] = []
@@ -33,7 +33,7 @@ def set_literals_aside(text: str) -> tuple[str, list[str | bytes]]:
                 raise InvalidFilterError(f"filter {text!r}: {piece} is not closed")
             case "comment" | "end":
                 raise InvalidFilterError(
-                    f"filter {text!r}: {piece} is not usable; a filter is one condition, without"
+                    f"filter {text!r}: {piece} is not supported; a filter is one condition, without"
                     " comments"
                 )
             case _:
@@ -44,10 +44,10 @@ def set_literals_aside(text: str) -> tuple[str, list[str | bytes]]:
 
 
 def cast(value: Any, target: str, parameters: list[int]) -> Any:
-    """The value of CAST(value AS target), for casts that lose nothing, and to FLOAT and DOUBLE.
+    """The value of CAST(value AS target), for lossless casts and casts to FLOAT and DOUBLE.
 
     `target` is sqlglot's name of the type. Raises ValueError, OverflowError or
-    decimal.InvalidOperation for others.
+    decimal.InvalidOperation for other casts.
     """
     if target in _INTEGER_BITS:
         number = unscaled(_decimal(value), 0)
@@ -78,7 +78,7 @@ def cast(value: Any, target: str, parameters: list[int]) -> Any:
             return _time(value)
         if target in _TIMESTAMPS:
             return _timestamp(value, target)
-    raise ValueError(f"{value!r} is not cast to {target} here")
+    raise ValueError(f"a filter cannot cast {value!r} to {target}")
 
 
 _INTEGER_BITS = {"TINYINT": 8, "SMALLINT": 16, "INT": 32, "BIGINT": 64}
@@ -108,24 +108,24 @@ def _unhex(digits: str, text: str) -> bytes:
 
 
 def _unescape(body: str, quote: str, text: str) -> str:
-    """The value of a text literal by Spark's escapes; \\% and \\_ are left for LIKE."""
+    """Unescapes a text literal by Spark's rules; \\% and \\_ are left for LIKE."""
 
     def character(match: re.Match[str]) -> str:
         code = match[1]
         if code is None:
-            # A doubled quote is one, where it is the literal's own.
+            # A doubled quote of the literal's own kind is one quote.
             return quote if match[0] == 2 * quote else match[0]
         if len(code) > 1:
             return chr(int(code[1:], 16) if code[0] in "uU" else int(code, 8))
         return f"\\{code}" if code in "%_" else _CHARACTERS.get(code, code)
 
     try:
-        # Characters beyond the 16-bit ones may be written as two surrogates.
+        # Characters beyond 16 bits may be written as a surrogate pair.
         value = _ESCAPED.sub(character, body)
         return value.encode("utf-16-le", "surrogatepass").decode("utf-16-le")
     except (ValueError, OverflowError):
         raise InvalidFilterError(
-            f"filter {text!r}: '{body}' has an escape that stands for no character"
+            f"filter {text!r}: '{body}' has an escape sequence that is not a valid character"
         ) from None
 
 
@@ -146,5 +146,5 @@ def _time(text: str) -> time:
 def _timestamp(text: str, target: str) -> datetime:
     moment = parse_timestamp(text)
     if target == "TIMESTAMPNTZ" and moment.tzinfo is not None:
-        raise ValueError(f"{text!r} has a time zone and TIMESTAMP_NTZ has none")
+        raise ValueError(f"{text!r} has a time zone but TIMESTAMP_NTZ has none")
     return moment

@@ -1,4 +1,4 @@
-"""Filters on the partition summaries of manifests (spec: Manifest Lists)."""
+"""Evaluates filters on the partition summaries of manifests (spec: Manifest Lists)."""
 
 from __future__ import annotations
 
@@ -24,8 +24,8 @@ def manifest_might_match(
 ) -> bool:
     """Whether a manifest may track a file whose partition a filter selects; False only if proven.
 
-    `expr` is a filter on partition values, as `project.project` makes it; `summaries` stand in the
-    order of the fields of `partition_type`, and there may be fewer, or none.
+    `expr` is a filter on partition values, from `project.project`; `summaries` are in the order of
+    the fields of `partition_type`, and there may be fewer, or none.
     """
     by_id = {
         field.field_id: summary
@@ -58,7 +58,7 @@ def _predicate_might(predicate: BoundPredicate, summary: FieldSummary) -> bool:
         case Operation.IS_NAN:
             return summary.contains_nan is not False
         case Operation.NOT_NULL | Operation.NOT_NAN:
-            # Missing bounds are no proof that all values are null: not all writers give them.
+            # Missing bounds do not prove that all values are null: not all writers store them.
             return True
     bounds = decode_bounds(
         predicate.field_type,

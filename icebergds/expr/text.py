@@ -1,4 +1,4 @@
-"""Filters as people write them, for messages."""
+"""Formats filters for messages."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ _SIGNS = {
 
 
 def filter_text(expr: Expr) -> str:
-    """A filter by names in the manner of SQL; long lists of values are cut."""
+    """Formats a filter similar to SQL; long lists of values are cut."""
     match expr:
         case And(left, right):
             return f"({filter_text(left)} and {filter_text(right)})"

@@ -354,7 +354,7 @@ def test_types_without_order_answer_only_whether_they_are_null(of):
     assert shown(of, "is_null") == "#1 is_null"
     assert shown(of, "not_null") == "#1 not_null"
     for op, values in (("eq", (1,)), ("in", (1, 2)), ("in", ()), ("is_nan", ())):
-        with pytest.raises(InvalidFilterError, match="does not apply"):
+        with pytest.raises(InvalidFilterError, match="does not support"):
             bound(of, op, *values)
 
 
@@ -423,7 +423,7 @@ def test_literals_that_do_not_fit_are_refused_by_name(of, op, values):
 def test_refusals_say_what_the_column_is():
     with pytest.raises(InvalidFilterError, match=r"column x is timestamptz.*no time zone"):
         bound(TIMESTAMPTZ, "lt", datetime(2020, 1, 1))
-    with pytest.raises(InvalidFilterError, match="time zone 'Nowhere' is not known"):
+    with pytest.raises(InvalidFilterError, match="time zone 'Nowhere' is unknown"):
         bound(TIMESTAMPTZ, "lt", datetime(2020, 1, 1), time_zone="Nowhere")
 
 

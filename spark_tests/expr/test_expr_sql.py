@@ -196,7 +196,7 @@ def test_like_with_a_prefix(text, filter_text):
 
 def test_like_is_for_text():
     schema = Schema((NestedField(1, "a", INT),))
-    with pytest.raises(InvalidFilterError, match="starts_with does not apply"):
+    with pytest.raises(InvalidFilterError, match="does not support starts_with"):
         bind(parse_filter("a LIKE '5'"), schema)
 
 
@@ -261,7 +261,10 @@ def test_names_keep_their_parts(text, name):
         ("a = 99999999999999999999L", "BIGINT"),
         ("a = DATE '2020-02-30'", "'2020-02-30'"),
         ("a = DATE '2020-01-01 10:00:00'", "'2020-01-01 10:00:00'"),
-        ("a = TIMESTAMP '2020-01-01 00:00:00.123456789'", "fractions of microseconds"),
+        (
+            "a = TIMESTAMP '2020-01-01 00:00:00.123456789'",
+            "more than 6 fraction digits",
+        ),
         ("a = TIMESTAMP_NTZ '2020-01-01 00:00:00Z'", "TIMESTAMP_NTZ"),
         ("a = TIMESTAMP '2020'", "'2020'"),
         ("a IS NAN", "NAN"),
@@ -274,8 +277,8 @@ def test_names_keep_their_parts(text, name):
         ("a = 'x", "' is not closed"),
         ("`a = 1", "` is not closed"),
         ("a = X'0g'", "X'0g'"),
-        (r"a = '\ud83d'", "stands for no character"),
-        (r"a = '\UFFFFFFFF'", "stands for no character"),
+        (r"a = '\ud83d'", "is not a valid character"),
+        (r"a = '\UFFFFFFFF'", "is not a valid character"),
         ("a = 1 b", "b"),
         ("a = 1 AND", "AND"),
         ("a = 1)", ")"),
@@ -291,7 +294,7 @@ def test_what_cannot_be_used_is_refused_by_name(text, fragment):
 
 
 def test_refusals_show_text_as_it_was_written():
-    with pytest.raises(InvalidFilterError, match=r"CONTAINS\(a, 'x'\) is not usable"):
+    with pytest.raises(InvalidFilterError, match=r"CONTAINS\(a, 'x'\) is not supported"):
         parse_filter("b = 'y' AND contains(a, 'x')")
 
 

@@ -10,7 +10,7 @@ from typing import Any, TypeVar
 
 from icebergds.catalog.address import TableAddress
 from icebergds.errors import InvalidOptionError
-from icebergds.expr.literals import place
+from icebergds.expr.literals import round_literal
 from icebergds.spec.types import TIMESTAMPTZ
 
 _Value = TypeVar("_Value")
@@ -150,7 +150,7 @@ def boolean(text: str) -> bool:
 def known_zone(text: str) -> str:
     """The name or offset of a time zone."""
     try:
-        place(TIMESTAMPTZ, date(1970, 1, 1), text)
+        round_literal(TIMESTAMPTZ, date(1970, 1, 1), text)
     except ValueError:
         raise ValueError("expected a time zone such as Europe/Berlin, +02:00 or UTC") from None
     return text

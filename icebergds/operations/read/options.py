@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 
 from icebergds.catalog.address import TableAddress
 from icebergds.errors import InvalidOptionError
-from icebergds.expr.literals import parse_timestamp, place
+from icebergds.expr.literals import parse_timestamp, round_literal
 from icebergds.operations.options.values import (
     CATALOG_PREFIX,
     STORAGE_PREFIXES,
@@ -212,5 +212,5 @@ def _timestamp_ms(text: str, time_zone: str | None) -> int:
             "the session's time zone is not known to a data source; give an offset "
             "(2026-01-31T12:00:00Z) or option('time-zone', '<zone>')"
         )
-    micros: int = place(TIMESTAMPTZ, moment, time_zone).floor
+    micros: int = round_literal(TIMESTAMPTZ, moment, time_zone).floor
     return micros // 1000
