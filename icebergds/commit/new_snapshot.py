@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
@@ -22,6 +21,7 @@ from icebergds.spec.updates.requirements import (
     TableRequirement,
 )
 from icebergds.spec.updates.table_updates import AddSnapshot, SetSnapshotRef, TableUpdate
+from icebergds.spec.values.dates import now_ms
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,7 +79,7 @@ def snapshot_change(
         parent_snapshot_id=parent_id,
         sequence_number=base.sequence_number,
         # Snapshot timestamps must not decrease, even if this clock is behind another writer's.
-        timestamp_ms=max(time.time_ns() // 1_000_000, metadata.last_updated_ms),
+        timestamp_ms=max(now_ms(), metadata.last_updated_ms),
         manifest_list=work.write_manifest_list(metadata, data, paths),
         summary=complete_summary(
             new.operation,

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -10,14 +9,14 @@ from typing import Any
 
 from icebergds.errors import InvalidMetadataError, NoSuchSnapshotError
 from icebergds.spec.encryption import EncryptedKey
-from icebergds.spec.name_mapping import NAME_MAPPING_PROPERTY, NameMapping
-from icebergds.spec.name_mapping import from_json as name_mapping_from_json
 from icebergds.spec.partition import PartitionSpec, partition_type
 from icebergds.spec.schema import Schema
 from icebergds.spec.snapshot import MetadataLogEntry, Snapshot, SnapshotLogEntry, SnapshotRef
 from icebergds.spec.sort import SortOrder
 from icebergds.spec.statistics import PartitionStatisticsFile, StatisticsFile
 from icebergds.spec.types import StructType
+
+MAX_FORMAT_VERSION = 3
 
 
 @dataclass(frozen=True)
@@ -128,21 +127,6 @@ class TableMetadata:
                 "expired; read a later time"
             )
         return snapshot
-
-    def name_mapping(self) -> NameMapping | None:
-        """Field ids for files without any, from the table's properties, or None.
-
-        Raises InvalidMetadataError where the property is malformed.
-        """
-        text = self.properties.get(NAME_MAPPING_PROPERTY)
-        if text is None:
-            return None
-        try:
-            return name_mapping_from_json(json.loads(text))
-        except (ValueError, RecursionError, InvalidMetadataError) as error:
-            raise InvalidMetadataError(
-                f"table at {self.location}: property {NAME_MAPPING_PROPERTY} is malformed: {error}"
-            ) from error
 
     @cached_property
     def schemas_by_id(self) -> dict[int, Schema]:

@@ -3,12 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
-
-from icebergds.errors import InvalidMetadataError
-from icebergds.spec.json.fields import optional, strings, typed
-
-NAME_MAPPING_PROPERTY = "schema.name-mapping.default"
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,49 +35,5 @@ class NameMapping:
         return _by_name(self.fields)
 
 
-def from_json(obj: Any) -> NameMapping:
-    """A name mapping from its JSON array.
-
-    Raises InvalidMetadataError where it is malformed, or gives one name to two columns.
-    """
-    return NameMapping(_fields_from_json(obj))
-
-
-def to_json(mapping: NameMapping) -> list[dict[str, Any]]:
-    """The JSON array of a name mapping."""
-    return [_field_to_json(field) for field in mapping.fields]
-
-
 def _by_name(fields: tuple[MappedField, ...]) -> dict[str, MappedField]:
     return {name: field for field in fields for name in field.names}
-
-
-def _fields_from_json(obj: Any) -> tuple[MappedField, ...]:
-    where = "a field of the name mapping"
-    fields = tuple(
-        _field_from_json(typed(member, dict, where)) for member in typed(obj, list, "name mapping")
-    )
-    names = [name for field in fields for name in field.names]
-    if len(set(names)) < len(names):
-        twice = next(name for name in names if names.count(name) > 1)
-        raise InvalidMetadataError(f"the name mapping gives the name {twice!r} to two columns")
-    return fields
-
-
-def _field_from_json(obj: dict[str, Any]) -> MappedField:
-    where = "a field of the name mapping"
-    nested = optional(obj, "fields", list, where)
-    return MappedField(
-        names=strings(obj, "names", where),
-        field_id=optional(obj, "field-id", int, where),
-        fields=() if nested is None else _fields_from_json(nested),
-    )
-
-
-def _field_to_json(field: MappedField) -> dict[str, Any]:
-    obj: dict[str, Any] = {"names": list(field.names)}
-    if field.field_id is not None:
-        obj["field-id"] = field.field_id
-    if field.fields:
-        obj["fields"] = [_field_to_json(nested) for nested in field.fields]
-    return obj

@@ -12,6 +12,8 @@ from icebergds.spec.types import UNKNOWN, IcebergType, NestedField, StructType
 
 FIRST_PARTITION_FIELD_ID = 1000
 """Version 1 tables may leave out field ids: they count from here in each spec."""
+NO_FIELD_ID = 0
+"""The id of a partition field that gets its id when its spec is added to a table."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -21,6 +21,7 @@ from dataclasses import replace
 from icebergds.errors import (
     AlreadyExistsError,
     CommitConflictError,
+    InvalidMetadataError,
     NamespaceNotEmptyError,
     NoSuchNamespaceError,
     NoSuchTableError,
@@ -309,6 +310,23 @@ class CatalogConformance(CatalogRaces):
         assert [field.name for field in loaded.schema().fields] == ["id", "name", "more"]
         assert loaded.last_column_id == 3
         assert loaded.current_snapshot_id == snapshot.snapshot_id
+
+    def test_a_schema_that_could_not_be_read_again_is_refused(
+        self, open_catalog: OpenCatalog
+    ) -> None:
+        catalog = open_catalog()
+        base = create_table(catalog, ("a", "t"))
+        schema = base.metadata.schema()
+        fields = (*schema.fields, NestedField(3, "more", LONG, write_default="text"))
+        unreadable = AddSchema(replace(schema, fields=fields))
+        with raises(InvalidMetadataError, "more"):
+            catalog.operations(("a", "t")).commit(base, unchanged(base), [unreadable])
+        assert catalog.load(("a", "t")).metadata == base.metadata
+        updates = new_table(catalog, ("a", "u"))
+        where = next(i for i, update in enumerate(updates) if isinstance(update, AddSchema))
+        with raises(InvalidMetadataError, "more"):
+            catalog.create(("a", "u"), [*updates[:where], unreadable, *updates[where + 1 :]])
+        assert catalog.list_tables(("a",)) == [("a", "t")]
 
     def test_the_metadata_log_leads_back(self, open_catalog: OpenCatalog) -> None:
         catalog = open_catalog()

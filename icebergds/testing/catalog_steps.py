@@ -31,6 +31,7 @@ from icebergds.spec.updates.table_updates import (
     SetProperties,
     TableUpdate,
 )
+from icebergds.spec.values.dates import now_ms
 
 OpenCatalog: TypeAlias = Callable[[], Catalog]
 """Opens one and the same catalog each time."""
@@ -133,7 +134,7 @@ def new_snapshot(sequence_number: int) -> Snapshot:
     return Snapshot(
         snapshot_id=random.randrange(1, 2**62),
         sequence_number=sequence_number,
-        timestamp_ms=time.time_ns() // 1_000_000,
+        timestamp_ms=now_ms(),
         manifest_list="file:/nowhere/snap.avro",
         summary={"operation": "append"},
         schema_id=0,

@@ -14,6 +14,7 @@ from icebergds.scan.plan.files import PlannedFile, plan_files
 from icebergds.scan.plan.native import is_plain_path, native_rule
 from icebergds.scan.projection import metadata_columns, parse_column_list, project_columns
 from icebergds.scan.read_plan import ReadPlan
+from icebergds.spec.json.name_mapping import table_name_mapping
 from icebergds.spec.manifest import DataFile
 from icebergds.spec.name_mapping import MappedField, NameMapping
 from icebergds.spec.partition import PartitionField, PartitionSpec
@@ -53,7 +54,7 @@ def _plan(table: TableBuilder, names: str = "*", row_filter: str = "true") -> Re
         table_schema=table.schema,
         specs=table.metadata.specs_by_id,
         row_filter=bind(parse_filter(row_filter), table.schema, case_sensitive=False),
-        name_mapping=table.metadata.name_mapping(),
+        name_mapping=table_name_mapping(table.metadata),
     )
 
 

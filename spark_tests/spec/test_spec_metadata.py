@@ -22,6 +22,7 @@ from icebergds.spec.json.metadata import (
     parse_metadata,
     serialise_metadata,
 )
+from icebergds.spec.json.name_mapping import table_name_mapping
 from icebergds.spec.metadata import TableMetadata
 from icebergds.spec.name_mapping import MappedField
 from icebergds.spec.partition import PartitionSpec
@@ -426,17 +427,17 @@ def test_partition_values_of_a_dropped_column_keep_its_newest_type() -> None:
 
 def test_the_name_mapping_is_a_property() -> None:
     mapping = json.dumps([{"names": ["x", "y"], "field-id": 1}])
-    found = parse(V2, properties={"schema.name-mapping.default": mapping}).name_mapping()
+    found = table_name_mapping(parse(V2, properties={"schema.name-mapping.default": mapping}))
     assert found is not None
     assert found.fields == (MappedField(("x", "y"), 1),)
-    assert parse(V2).name_mapping() is None
+    assert table_name_mapping(parse(V2)) is None
 
 
 @pytest.mark.parametrize("text", ["{", "5", "[5]"])
 def test_a_malformed_name_mapping_is_named(text: str) -> None:
     metadata = parse(V2, properties={"schema.name-mapping.default": text})
     with pytest.raises(InvalidMetadataError, match=r"schema\.name-mapping\.default is malformed"):
-        metadata.name_mapping()
+        table_name_mapping(metadata)
 
 
 def test_metadata_survives_pickling_and_leaves_its_indexes_behind() -> None:

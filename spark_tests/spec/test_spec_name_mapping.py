@@ -7,7 +7,8 @@ from typing import Any
 import pytest
 
 from icebergds.errors import InvalidMetadataError
-from icebergds.spec.name_mapping import MappedField, NameMapping, from_json, to_json
+from icebergds.spec.json.name_mapping import name_mapping_from_json, name_mapping_to_json
+from icebergds.spec.name_mapping import MappedField, NameMapping
 
 EXAMPLE = [
     {"names": ["id", "record_id"], "field-id": 1},
@@ -22,11 +23,11 @@ EXAMPLE = [
 
 
 def test_a_mapping_survives_its_json() -> None:
-    assert to_json(from_json(EXAMPLE)) == EXAMPLE
+    assert name_mapping_to_json(name_mapping_from_json(EXAMPLE)) == EXAMPLE
 
 
 def test_columns_are_found_by_each_of_their_names() -> None:
-    by_name = from_json(EXAMPLE).fields_by_name
+    by_name = name_mapping_from_json(EXAMPLE).fields_by_name
     assert by_name["id"] is by_name["record_id"]
     assert by_name["data"].field_id is None
     assert by_name["location"].fields_by_name["lat"] == MappedField(("latitude", "lat"), 5)
@@ -35,7 +36,7 @@ def test_columns_are_found_by_each_of_their_names() -> None:
 
 
 def test_names_may_be_left_out() -> None:
-    assert from_json([{"field-id": 1}]) == NameMapping((MappedField((), 1),))
+    assert name_mapping_from_json([{"field-id": 1}]) == NameMapping((MappedField((), 1),))
 
 
 @pytest.mark.parametrize(
@@ -52,4 +53,4 @@ def test_names_may_be_left_out() -> None:
 )
 def test_what_is_no_mapping_is_refused(obj: Any) -> None:
     with pytest.raises(InvalidMetadataError, match="name mapping"):
-        from_json(obj)
+        name_mapping_from_json(obj)

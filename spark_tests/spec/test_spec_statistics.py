@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from icebergds.errors import InvalidMetadataError
-from icebergds.spec.encryption import encrypted_key_from_json, encrypted_key_to_json
+from icebergds.spec.json.encryption import encrypted_key_from_json, encrypted_key_to_json
 from icebergds.spec.json.statistics import (
     partition_statistics_file_from_json,
     partition_statistics_file_to_json,

@@ -13,7 +13,6 @@ import errno
 import gzip
 import logging
 import secrets
-import time
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -27,6 +26,7 @@ from icebergds.catalog.metadata_files import (
     metadata_directory,
     own_version,
 )
+from icebergds.catalog.next_metadata import next_metadata
 from icebergds.commit.operations import TableOperations, TableState
 from icebergds.errors import (
     AlreadyExistsError,
@@ -48,7 +48,6 @@ from icebergds.spec.table_properties import (
     METADATA_PATH,
     bool_property,
 )
-from icebergds.spec.updates.apply_updates import next_metadata
 from icebergds.spec.updates.requirements import TableRequirement, check_requirements
 from icebergds.spec.updates.table_updates import TableUpdate
 
@@ -83,7 +82,7 @@ def create_at_location(
         UnsupportedFeatureError: the storage cannot create files exclusively.
         CommitStateUnknownError: whether the table was created is not known.
     """
-    metadata = next_metadata(None, None, updates, now_ms=_now_ms())
+    metadata = next_metadata(None, None, updates)
     root = check_creation_at(io, location, metadata.location, name)
     return create_first_version(io, root, metadata, name)
 
@@ -167,7 +166,7 @@ class _LocationOperations:
         version, file = self._replaced(base)
         check_requirements(requirements, base.metadata, self.name)
         previous = f"{metadata_directory(self.location)}/{file}"
-        metadata = next_metadata(base.metadata, previous, updates, now_ms=_now_ms())
+        metadata = next_metadata(base.metadata, previous, updates)
         if metadata is base.metadata:
             return base
         _check_storable(base.metadata, metadata, self.name)
@@ -382,7 +381,3 @@ def _deletable(unlogged: str) -> list[str]:
         return [unlogged]
     old = version - _KEPT_UNLOGGED
     return [f"{directory}/v{old}{suffix}" for suffix in _SUFFIXES] if old > 0 else []
-
-
-def _now_ms() -> int:
-    return time.time_ns() // 1_000_000

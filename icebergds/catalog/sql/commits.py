@@ -6,7 +6,6 @@ what makes it possible to tell, after an error, what became of a commit.
 
 from __future__ import annotations
 
-import time
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -16,6 +15,7 @@ from icebergds.catalog.metadata_writing import (
     delete_unlogged,
     write_next_metadata,
 )
+from icebergds.catalog.next_metadata import next_metadata
 from icebergds.catalog.sql.database import Write
 from icebergds.catalog.sql.tables import TableRow, TableRows
 from icebergds.commit.operations import TableState
@@ -31,7 +31,6 @@ from icebergds.errors import (
 from icebergds.io.fileio import FileIO
 from icebergds.spec.json.metadata import parse_metadata
 from icebergds.spec.metadata import TableMetadata
-from icebergds.spec.updates.apply_updates import next_metadata
 from icebergds.spec.updates.requirements import TableRequirement, check_requirements
 from icebergds.spec.updates.table_updates import TableUpdate
 
@@ -80,7 +79,7 @@ class SqlTableOperations:
         if self._existing().metadata_location != base.metadata_location:
             raise self._conflict(base)
         check_requirements(requirements, base.metadata, self.name)
-        metadata = next_metadata(base.metadata, base.metadata_location, updates, now_ms=_now_ms())
+        metadata = next_metadata(base.metadata, base.metadata_location, updates)
         if metadata is base.metadata:
             return base
         new = write_next_metadata(self.io, metadata, base.metadata_location, self.name)
@@ -100,7 +99,7 @@ class SqlTableOperations:
         """
         if self.rows.find(self.identifier) is not None:
             raise self._exists()
-        metadata = next_metadata(None, None, updates, now_ms=_now_ms())
+        metadata = next_metadata(None, None, updates)
         new = write_next_metadata(self.io, metadata, None, self.name)
         try:
             self._insert(new)
@@ -207,7 +206,3 @@ class SqlTableOperations:
             f"table {self.name}: whether {new} was committed is not known ({why}); look whether it "
             "is in the table's metadata log before trying again"
         )
-
-
-def _now_ms() -> int:
-    return time.time_ns() // 1_000_000

@@ -21,6 +21,7 @@ from icebergds.scan.plan.native import NativeRule, native_rule
 from icebergds.scan.projection import parse_column_list, project_columns
 from icebergds.scan.read_plan import ReadPlan
 from icebergds.scan.tasks import TaskGroup
+from icebergds.spec.json.name_mapping import table_name_mapping
 from icebergds.spec.metadata import TableMetadata
 from icebergds.spec.schema import Schema
 from icebergds.spec.snapshot import Snapshot
@@ -109,7 +110,7 @@ def make_read_plan(
         table_schema=schema,
         specs=state.metadata.specs_by_id,
         row_filter=bound_filter(options, schema),
-        name_mapping=state.metadata.name_mapping(),
+        name_mapping=table_name_mapping(state.metadata),
         batch_size=options.batch_size,
         delete_cache_bytes=options.delete_cache_bytes,
         for_changes=options.for_changes,

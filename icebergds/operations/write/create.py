@@ -2,18 +2,17 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Sequence
 from dataclasses import dataclass
 
 from icebergds.catalog.address import TableAddress
+from icebergds.catalog.next_metadata import next_metadata
 from icebergds.commit.operations import TableState
 from icebergds.errors import AlreadyExistsError, NoSuchTableError
 from icebergds.io.fileio import FileIO
 from icebergds.operations.options.partition_text import parse_partition_by, parse_sort_by
 from icebergds.operations.write.options import Creation
 from icebergds.spec.schema import Schema
-from icebergds.spec.updates.apply_updates import next_metadata
 from icebergds.spec.updates.new_table import new_table_updates
 from icebergds.spec.updates.requirements import TableRequirement
 from icebergds.spec.updates.table_updates import TableUpdate
@@ -55,7 +54,7 @@ class NewTable:
 
     def planned(self) -> TableState:
         """The table as it will be before its first snapshot."""
-        metadata = next_metadata(None, None, self.updates, now_ms=time.time_ns() // 1_000_000)
+        metadata = next_metadata(None, None, self.updates)
         return TableState(self.name, "", metadata, self.io)
 
     def commit(

@@ -45,6 +45,7 @@ from icebergds.scan.plan.files import PlannedFile, pack_files, plan_files
 from icebergds.scan.plan.splits import SplitOptions
 from icebergds.scan.read_plan import ReadPlan
 from icebergds.scan.tasks import ScanTaskGroup
+from icebergds.spec.json.name_mapping import table_name_mapping
 from icebergds.spec.manifest import DataFileRef, FileFormat
 from icebergds.spec.metadata import TableMetadata
 from icebergds.spec.partition import PartitionSpec
@@ -291,7 +292,7 @@ def _rewritten(
         columns=Schema((*schema.fields, POS), schema.schema_id),
         table_schema=table_schema,
         specs=metadata.specs_by_id,
-        name_mapping=metadata.name_mapping(),
+        name_mapping=table_name_mapping(metadata),
     )
     task_groups = pack_files(files, metadata, table_schema, _UNSPLIT)
     assert len(task_groups) <= 1, "one split holds all files"

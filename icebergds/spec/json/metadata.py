@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterable, Mapping
 from typing import Any, TypeVar
 
 from icebergds.errors import FormatError, InvalidMetadataError, UnsupportedFeatureError
-from icebergds.spec.encryption import encrypted_key_from_json, encrypted_key_to_json
+from icebergds.spec.json.encryption import encrypted_key_from_json, encrypted_key_to_json
 from icebergds.spec.json.fields import (
     optional,
     required,
@@ -44,13 +44,11 @@ from icebergds.spec.json.statistics import (
     statistics_file_from_json,
     statistics_file_to_json,
 )
-from icebergds.spec.metadata import TableMetadata
+from icebergds.spec.metadata import MAX_FORMAT_VERSION, TableMetadata
 from icebergds.spec.partition import PartitionSpec
 from icebergds.spec.schema import Schema
 from icebergds.spec.snapshot import MAIN_BRANCH, RefType, Snapshot, SnapshotRef
 from icebergds.spec.sort import SortOrder
-
-MAX_FORMAT_VERSION = 3
 
 T = TypeVar("T")
 

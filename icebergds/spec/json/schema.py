@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping
 from typing import Any
 
@@ -39,6 +40,23 @@ def schema_to_json(schema: Schema) -> dict[str, Any]:
     if schema.identifier_field_ids:
         obj["identifier-field-ids"] = list(schema.identifier_field_ids)
     return {**obj, **fields_to_json(schema.as_struct()), **schema.unknown}
+
+
+def check_storable(schema: Schema) -> None:
+    """Raises InvalidMetadataError if metadata with a schema would not be read as it was written.
+
+    Metadata that cannot be read again would be the end of the table.
+    """
+    try:
+        read = schema_from_json(json.loads(json.dumps(schema_to_json(schema))))
+    except (InvalidMetadataError, TypeError, ValueError, RecursionError) as error:
+        raise InvalidMetadataError(f"the schema cannot be stored in metadata: {error}") from error
+    for field, again in zip(walk(schema.fields), walk(read.fields), strict=True):
+        if field != again:
+            raise InvalidMetadataError(
+                f"column {schema.find_name(field.field_id)!r} cannot be stored in metadata: "
+                f"{field} would be read as {again}"
+            )
 
 
 _MEMBERS = frozenset({"type", "schema-id", "identifier-field-ids", "fields"})

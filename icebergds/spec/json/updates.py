@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping
 from typing import Any, assert_never
 
 from icebergds.errors import InvalidMetadataError, UnsupportedFeatureError
-from icebergds.spec.encryption import encrypted_key_from_json, encrypted_key_to_json
+from icebergds.spec.json.encryption import encrypted_key_from_json, encrypted_key_to_json
 from icebergds.spec.json.fields import integers, optional, required, string_map, strings, typed
 from icebergds.spec.json.partition import partition_spec_from_json, partition_spec_to_json
 from icebergds.spec.json.schema import schema_from_json, schema_to_json
@@ -23,8 +23,7 @@ from icebergds.spec.json.statistics import (
     statistics_file_from_json,
     statistics_file_to_json,
 )
-from icebergds.spec.partition import PartitionSpec
-from icebergds.spec.updates.apply_specs import NO_FIELD_ID
+from icebergds.spec.partition import NO_FIELD_ID, PartitionSpec
 from icebergds.spec.updates.requirements import (
     AssertCreate,
     AssertCurrentSchemaId,

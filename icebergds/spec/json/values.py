@@ -20,6 +20,7 @@ from icebergds.spec.types import (
     TypeId,
 )
 from icebergds.spec.values import dates
+from icebergds.spec.values.binary import format_uuid
 from icebergds.spec.values.decimals import from_unscaled, unscaled
 from icebergds.spec.values.float_text import shortest_float32
 
@@ -74,12 +75,6 @@ def from_json(field_type: IcebergType, obj: Any) -> Any:
                 return _scalar_from_json(field_type, obj)
             except (ValueError, TypeError, OverflowError, InvalidOperation) as error:
                 raise _no_value(field_type, obj, str(error)) from error
-
-
-def format_uuid(value: bytes) -> str:
-    """The lower-case hyphenated text of 16 bytes."""
-    text = value.hex()
-    return f"{text[:8]}-{text[8:12]}-{text[12:16]}-{text[16:20]}-{text[20:]}"
 
 
 _UUID = re.compile(r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}", re.IGNORECASE)

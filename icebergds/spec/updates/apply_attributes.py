@@ -9,8 +9,7 @@ from dataclasses import replace
 
 from icebergds.errors import InvalidMetadataError, InvalidOptionError, UnsupportedFeatureError
 from icebergds.spec.encryption import EncryptedKey
-from icebergds.spec.json.metadata import MAX_FORMAT_VERSION
-from icebergds.spec.metadata import TableMetadata
+from icebergds.spec.metadata import MAX_FORMAT_VERSION, TableMetadata
 from icebergds.spec.statistics import PartitionStatisticsFile, StatisticsFile
 from icebergds.spec.table_properties import FORMAT_VERSION, RESERVED_PROPERTIES, int_property
 

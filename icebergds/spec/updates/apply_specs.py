@@ -7,13 +7,15 @@ from itertools import count
 
 from icebergds.errors import InvalidMetadataError
 from icebergds.spec.metadata import TableMetadata
-from icebergds.spec.partition import FIRST_PARTITION_FIELD_ID, PartitionField, PartitionSpec
+from icebergds.spec.partition import (
+    FIRST_PARTITION_FIELD_ID,
+    NO_FIELD_ID,
+    PartitionField,
+    PartitionSpec,
+)
 from icebergds.spec.schema import Schema
 from icebergds.spec.transforms import IdentityTransform, UnknownTransform, VoidTransform
 from icebergds.spec.updates.transform_rules import check_source_columns
-
-NO_FIELD_ID = 0
-"""The id of a partition field that gets its id when its spec is added to a table."""
 
 
 def add_partition_spec(metadata: TableMetadata, spec: PartitionSpec) -> tuple[TableMetadata, int]:

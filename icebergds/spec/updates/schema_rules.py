@@ -2,10 +2,7 @@
 
 from __future__ import annotations
 
-import json
-
 from icebergds.errors import InvalidMetadataError
-from icebergds.spec.json.schema import schema_from_json, schema_to_json
 from icebergds.spec.reserved import MAX_TABLE_FIELD_ID, is_reserved
 from icebergds.spec.schema import Schema
 from icebergds.spec.types import (
@@ -37,7 +34,6 @@ def check_schema(schema: Schema, format_version: int) -> None:
         problem = _field_problem(field, format_version)
         if problem is not None:
             raise InvalidMetadataError(f"column {schema.find_name(field.field_id)!r} {problem}")
-    _check_readable(schema)
     for field_id in schema.identifier_field_ids:
         _check_identifier(schema, field_id)
 
@@ -68,20 +64,6 @@ def _levels(field_type: IcebergType) -> int:
         deepest = max(deepest, level)
         waiting += [(child.field_type, level) for child in children(inner)]
     return deepest
-
-
-def _check_readable(schema: Schema) -> None:
-    """Metadata that cannot be read again would be the end of the table."""
-    try:
-        read = schema_from_json(json.loads(json.dumps(schema_to_json(schema))))
-    except (InvalidMetadataError, TypeError, ValueError, RecursionError) as error:
-        raise InvalidMetadataError(f"the schema cannot be stored in metadata: {error}") from error
-    for field, again in zip(walk(schema.fields), walk(read.fields), strict=True):
-        if field != again:
-            raise InvalidMetadataError(
-                f"column {schema.find_name(field.field_id)!r} cannot be stored in metadata: "
-                f"{field} would be read as {again}"
-            )
 
 
 def _check_ids(schema: Schema) -> None:

@@ -50,6 +50,12 @@ def from_bytes(field_type: IcebergType, data: bytes) -> Any:
         ) from error
 
 
+def format_uuid(value: bytes) -> str:
+    """The lower-case hyphenated text of 16 bytes."""
+    text = value.hex()
+    return f"{text[:8]}-{text[8:12]}-{text[12:16]}-{text[16:20]}-{text[20:]}"
+
+
 _INT = struct.Struct("<i")
 _LONG = struct.Struct("<q")
 _FLOAT = struct.Struct("<f")

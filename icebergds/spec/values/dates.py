@@ -7,11 +7,18 @@ in tables, and the standard library's dates end there.
 from __future__ import annotations
 
 import re
+import time
 
 MICROS_PER_SECOND = 1_000_000
 MICROS_PER_HOUR = 3_600 * MICROS_PER_SECOND
 MICROS_PER_DAY = 24 * MICROS_PER_HOUR
 NANOS_PER_MICRO = 1_000
+NANOS_PER_MILLI = 1_000_000
+
+
+def now_ms() -> int:
+    """The time now in milliseconds since the epoch."""
+    return time.time_ns() // NANOS_PER_MILLI
 
 
 def civil_from_days(days: int) -> tuple[int, int, int]:

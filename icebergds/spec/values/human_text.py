@@ -5,9 +5,9 @@ from __future__ import annotations
 from binascii import b2a_base64
 from typing import Any
 
-from icebergds.spec.json.values import format_uuid
 from icebergds.spec.types import IcebergType, TypeId, is_scalar
 from icebergds.spec.values import dates
+from icebergds.spec.values.binary import format_uuid
 from icebergds.spec.values.float_text import path_text
 
 
