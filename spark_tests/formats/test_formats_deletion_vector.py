@@ -172,7 +172,7 @@ def test_empty_bitmaps_between_others_are_skipped() -> None:
 def test_a_cardinality_other_than_the_manifests_is_refused() -> None:
     blob = encode_deletion_vector(PositionSet.of([1, 2, 3]))
     assert len(decode_deletion_vector(blob, "f", 3)) == 3
-    with pytest.raises(CorruptFileError, match="3 positions, the manifest counts 4"):
+    with pytest.raises(CorruptFileError, match="3 positions, the manifest's record_count is 4"):
         decode_deletion_vector(blob, "f", 4)
 
 

@@ -1,7 +1,7 @@
-"""Deletion vectors: the deleted rows of one data file (Puffin spec: deletion-vector-v1).
+"""Reads and encodes deletion vectors (Puffin spec: deletion-vector-v1).
 
-A blob is its length (of magic and bitmap, big-endian), a magic number, a 64-bit Roaring bitmap and
-a CRC-32 (of magic and bitmap, big-endian).
+A blob holds the deleted positions of one data file: the length of magic and bitmap (big-endian), a
+magic number, a 64-bit Roaring bitmap and a CRC-32 of magic and bitmap (big-endian).
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from icebergds.formats.deletes.positions import PositionSet
 from icebergds.formats.deletes.roaring import decode_roaring64, encode_roaring64
 from icebergds.io.fileio import FileIO
 
-# What other implementations can address; the format itself would allow positions up to 2^63 - 1.
+# The limit of other implementations; the format itself allows positions up to 2^63 - 1.
 MAX_POSITION = 0x7FFF_FFFE_8000_0000
 
 _MAGIC = bytes.fromhex("d1d33964")
@@ -33,8 +33,8 @@ def read_deletion_vector(
         cardinality: `record_count` of the manifest entry, checked if given.
 
     Raises:
-        CorruptFileError: no intact vector of that cardinality is there.
-        MissingFileError: there is no such file.
+        CorruptFileError: the blob is damaged, or its cardinality is another one.
+        MissingFileError: the file does not exist.
     """
     source = f"{location} (deletion vector of {length} bytes at offset {offset})"
     if offset < 0 or length < 0:
@@ -48,48 +48,47 @@ def read_deletion_vector(
 
 
 def decode_deletion_vector(blob: bytes, source: str, cardinality: int | None = None) -> PositionSet:
-    """The deleted positions in a `deletion-vector-v1` blob.
+    """Decodes the deleted positions of a `deletion-vector-v1` blob.
 
     Args:
         blob: the whole blob and nothing else.
-        source: what holds the blob, for errors.
-        cardinality: how many positions there must be, if known.
+        source: where the blob is stored, for errors.
+        cardinality: the expected number of positions, if known.
 
     Raises:
-        CorruptFileError: length, magic, checksum, bitmap or cardinality are not right.
+        CorruptFileError: length, magic, checksum, bitmap or cardinality are wrong.
     """
     if len(blob) < _FRAME_BYTES:
         raise CorruptFileError(
-            f"{source}: a deletion vector has at least {_FRAME_BYTES} bytes, here are {len(blob)}"
+            f"{source}: a deletion vector has at least {_FRAME_BYTES} bytes, found {len(blob)}"
         )
     length, magic, checksum = struct.unpack(">I4s", blob[:8]) + struct.unpack(">I", blob[-4:])
     if length != len(blob) - 8:
         raise CorruptFileError(
-            f"{source}: the deletion vector says it has {length} bytes, "
-            f"the manifest leaves {len(blob) - 8} for them"
+            f"{source}: the deletion vector's length field is {length}, "
+            f"but a blob of this size has {len(blob) - 8} bytes of magic and bitmap"
         )
     if magic != _MAGIC:
         raise CorruptFileError(
-            f"{source}: a deletion vector has the magic number {_MAGIC.hex()}, "
-            f"here is {magic.hex()}"
+            f"{source}: a deletion vector has the magic number {_MAGIC.hex()}, found {magic.hex()}"
         )
     computed = zlib.crc32(memoryview(blob)[4:-4])
     if computed != checksum:
         raise CorruptFileError(
             f"{source}: the deletion vector's checksum is {checksum:#010x}, "
-            f"its bytes have {computed:#010x}"
+            f"but that of its bytes is {computed:#010x}"
         )
     positions = decode_roaring64(blob[8:-4], source)
     if cardinality is not None and len(positions) != cardinality:
         raise CorruptFileError(
             f"{source}: the deletion vector has {len(positions)} positions, "
-            f"the manifest counts {cardinality}"
+            f"the manifest's record_count is {cardinality}"
         )
     return positions
 
 
 def encode_deletion_vector(positions: PositionSet) -> bytes:
-    """The `deletion-vector-v1` blob of a set of positions.
+    """Encodes a set of positions as a `deletion-vector-v1` blob.
 
     Raises:
         ValueError: a position is greater than `MAX_POSITION`.

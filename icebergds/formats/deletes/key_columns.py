@@ -1,7 +1,7 @@
-"""Columns of equality keys as numpy lanes: what is hashed, stored and compared by value.
+"""Converts equality key columns to numpy integer arrays (lanes) that are hashed and compared.
 
-Two values of a type are the same key exactly if their lanes are equal, bit by bit, so floating
-point follows Java's `Float.compare`: all NaNs are one key, and -0.0 is not 0.0.
+Two values of a type are equal keys exactly if their lanes are bitwise equal. Floating point follows
+Java's `Float.compare`: all NaNs are equal, and -0.0 is not 0.0.
 """
 
 from __future__ import annotations
@@ -45,9 +45,9 @@ class KeyColumn:
     """One key column of some rows.
 
     Attributes:
-        lanes: integers that together are the value, 0 where it is null; none for text.
-        text: strings and binaries, as Arrow's binary or large_binary.
-        valid: which rows are not null; None if all are.
+        lanes: integers that together are the value, 0 for null; empty for text.
+        text: strings and binaries, as Arrow binary or large_binary.
+        valid: which rows are not null; None if no row is null.
     """
 
     lanes: tuple[Lane, ...]
@@ -63,17 +63,17 @@ class KeyColumn:
 
 
 def check_key_field(field: NestedField) -> None:
-    """Refuses types that cannot be compared (spec: Identifier Field IDs, Equality Delete Files).
+    """Rejects types that cannot be keys (spec: Identifier Field IDs, Equality Delete Files).
 
-    Floating point is not allowed by the specification, but it is found, and compared.
+    The specification excludes floating point, but some tables have such keys: they are supported.
 
     Raises:
-        UnsupportedFeatureError: the field has such a type.
+        UnsupportedFeatureError: values of the field's type cannot be compared.
     """
     if _width(field.field_type) is None:
         raise UnsupportedFeatureError(
             f"equality deletes by field {field.field_id} ({field.name}) of type "
-            f"{field.field_type}: only scalar types with an equality can be keys"
+            f"{field.field_type} are not supported: only comparable scalar types can be keys"
         )
 
 
@@ -90,7 +90,7 @@ def encode_column(column: pa.Array, field: NestedField) -> KeyColumn:
         field: a field that `check_key_field` accepts.
 
     Raises:
-        UnsupportedFeatureError: the column is of another type.
+        UnsupportedFeatureError: the column has another type.
     """
     column = _as_type(column, field)
     valid = _validity(column)
@@ -106,7 +106,7 @@ def encode_column(column: pa.Array, field: NestedField) -> KeyColumn:
 
 
 def concat_columns(parts: Sequence[KeyColumn]) -> KeyColumn:
-    """The rows of all parts, one after the other."""
+    """The rows of all parts, concatenated."""
     if len(parts) == 1:
         return parts[0]
     lanes = tuple(np.concatenate(lanes) for lanes in zip(*(p.lanes for p in parts), strict=True))
@@ -143,7 +143,7 @@ def equal_rows(
 
 
 def _width(field_type: IcebergType) -> int | None:
-    """How many lanes a value has, 0 for text and nulls, None for types that are no keys."""
+    """How many lanes a value has, 0 for text and nulls, None for types that cannot be keys."""
     match field_type:
         case DecimalType(precision=precision):
             return 1 if precision < _LONG_DECIMAL_DIGITS else 2

@@ -1,8 +1,8 @@
-"""64-bit hashes of equality keys, computed over whole columns.
+"""Computes 64-bit hashes of equality keys, column by column.
 
-Words are folded into an accumulator one after the other: exclusive or, multiplication by an odd
-number, then the upper half added to the lower. The multipliers come from a seed that is drawn for
-every set, so no data can be made, and no regular data happens to be, bad for all sets.
+Words are folded into an accumulator one by one: exclusive or, multiplication by an odd number, then
+exclusive or of the upper half into the lower. The multipliers come from a random seed per key set,
+so no data, crafted or merely regular, collides in every set.
 """
 
 from __future__ import annotations
@@ -21,13 +21,13 @@ _Rows = slice | npt.NDArray[np.intp]
 _Lengths = npt.NDArray[np.int64]
 
 NO_HASH = np.uint64(2**64 - 1)
-"""What is never a hash: tables mark free slots with it."""
+"""Never the hash of a key; hash tables mark free slots with it."""
 
 _HALF = np.uint64(32)
 _GREATEST = NO_HASH - np.uint64(1)
-# A null is not hashed like 0 or the empty string.
+# Makes nulls hash differently from 0 and the empty string.
 _NULL_WORD = np.uint64(0x9E37_79B9_7F4A_7C15)
-# Longer texts have their other words folded at once, however long they are.
+# A text's first words are folded one by one, all others at once, however long the text is.
 _STEPPED_WORDS = 8
 _WORDS_AT_ONCE = 1 << 20
 # Each column draws its multipliers from a range of its own.
@@ -36,7 +36,7 @@ _LOW_BYTES = np.array([(1 << 8 * count) - 1 for count in range(9)], dtype=np.uin
 
 
 def new_seed() -> int:
-    """A seed that nobody can guess."""
+    """A random seed that cannot be guessed."""
     return int.from_bytes(os.urandom(8), "little")
 
 
@@ -55,12 +55,12 @@ def odd_multipliers(seed: int, first: int, count: int) -> Hashes:
 
 
 def widen(lane: Lane) -> Hashes:
-    """A lane as 64-bit words, with its sign."""
+    """A lane, sign-extended to 64-bit words."""
     return lane.astype(np.int64, copy=False).view(np.uint64)
 
 
 def mix(words: Hashes, multiplier: np.uint64) -> Hashes:
-    """One to one: different words stay different, and spread over the upper bits."""
+    """Spreads words over the upper bits; different words stay different."""
     mixed = words >> _HALF
     mixed ^= words
     mixed *= multiplier
@@ -68,7 +68,7 @@ def mix(words: Hashes, multiplier: np.uint64) -> Hashes:
 
 
 def unmix(mixed: Hashes, multiplier: np.uint64) -> Hashes:
-    """The words of `mix`."""
+    """The inverse of `mix`."""
     words = mixed * np.uint64(pow(int(multiplier), -1, 2**64))
     words ^= words >> _HALF
     return words
@@ -107,7 +107,7 @@ def _where(mask: Mask) -> _Rows:
 
 
 class _Words:
-    """Unaligned 8-byte words of a byte array, zero behind its end."""
+    """Unaligned 8-byte words of a byte array, zero past its end."""
 
     def __init__(self, data: npt.NDArray[np.uint8]) -> None:
         self._aligned = np.zeros(len(data) // 8 + 2, dtype="<u8")
@@ -154,7 +154,7 @@ def _fold_text(
 def _fold_tails(
     hashes: Hashes, words: _Words, starts: _Lengths, lengths: _Lengths, seed: int
 ) -> None:
-    """Folds what lies behind the stepped words: a sum over words, each mixed with its index."""
+    """Folds the words after the stepped ones: a sum over words, each mixed with its index."""
     skipped = 8 * _STEPPED_WORDS
     rows = np.flatnonzero(lengths > skipped)
     counts = (lengths[rows] - skipped + 7) >> 3

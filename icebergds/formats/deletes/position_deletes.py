@@ -1,4 +1,4 @@
-"""Position delete files, read: the deleted rows of data files (spec: Position Delete Files)."""
+"""Reads position delete files: the deleted rows of data files (spec: Position Delete Files)."""
 
 from __future__ import annotations
 
@@ -19,9 +19,9 @@ from icebergds.spec.reserved import DELETE_FILE_PATH, DELETE_POS
 from icebergds.spec.schema import Schema
 
 _SCHEMA = Schema((DELETE_FILE_PATH, DELETE_POS))
-# Some writers give the columns names, but no ids.
+# Some writers name the columns but store no field ids.
 _NAMES = NameMapping(tuple(MappedField((field.name,), field.field_id) for field in _SCHEMA.fields))
-# Longer lists of paths do not tell row groups apart.
+# Filters with more paths exclude hardly any row group.
 _MOST_FILTERED_PATHS = 100
 
 
@@ -32,22 +32,22 @@ def read_position_deletes(
     *,
     paths: Collection[str] | None = None,
 ) -> Mapping[str, PositionSet]:
-    """The positions in a delete file, by the location of the data file.
+    """Reads the positions in a delete file, by data file location.
 
-    Memory follows the result, not the size of the file. Rows need not be sorted.
+    Memory grows with the result, not with the size of the file. Rows need not be sorted.
 
     Args:
         location: of the delete file.
-        paths: data files that are wanted, exactly as manifests name them; None for all. Parts of
-            the file whose statistics exclude them are not read.
+        paths: locations of the data files to return, exactly as in manifests; None for all. Parts
+            of the file whose statistics exclude them are skipped.
 
     Returns:
-        An entry for each data file of which there is at least one position.
+        An entry for each data file with at least one position.
 
     Raises:
         CorruptFileError: the file is damaged, lacks a column, or holds a null, a negative position
             or a path that is not UTF-8.
-        MissingFileError: there is no such file.
+        MissingFileError: the file does not exist.
     """
     collected: dict[str, PositionCollector] = {}
     request = ReadRequest(_SCHEMA, row_filter=_filter(paths))
@@ -59,21 +59,21 @@ def read_position_deletes(
                 for path, positions in _by_path(read.batch, paths, location):
                     collected.setdefault(path, PositionCollector()).add(positions)
     except InvalidDataError as error:
-        raise CorruptFileError(f"{location} is no position delete file: {error}") from error
+        raise CorruptFileError(f"{location} is not a position delete file: {error}") from error
     return {path: positions.result() for path, positions in collected.items()}
 
 
 def positions_nbytes(deletes: Mapping[str, PositionSet]) -> int:
-    """Memory that a result of `read_position_deletes` holds, about, in bytes."""
+    """The approximate memory of a result of `read_position_deletes`, in bytes."""
     return sum(len(path) + positions.nbytes for path, positions in deletes.items())
 
 
 def positions_by_path(paths: pa.Array, positions: Positions) -> Iterator[tuple[str, Positions]]:
-    """The positions of each path, in their order and in memory of their own.
+    """Splits positions by path; each part keeps their order and is a copy.
 
     Args:
         paths: strings, without nulls.
-        positions: as many.
+        positions: one for each path.
     """
     if not len(paths):
         return
@@ -86,17 +86,17 @@ def positions_by_path(paths: pa.Array, positions: Positions) -> Iterator[tuple[s
     starts = np.flatnonzero(np.diff(codes, prepend=-1))
     named = encoded.dictionary.to_pylist()
     for path, part in zip(named, np.split(positions, starts[1:]), strict=True):
-        # A copy, so that the batch can go.
+        # A copy, so that the batch can be freed.
         yield path, part.copy()
 
 
 def only_data_path(delete_file: DataFile) -> str | None:
-    """The one data file that a position delete file is about, where its metadata proves it."""
+    """The only data file that a position delete file references, if its metadata proves it."""
     if delete_file.referenced_data_file is not None:
         return delete_file.referenced_data_file
     lower = delete_file.lower_bounds.get(DELETE_FILE_PATH.field_id)
     upper = delete_file.upper_bounds.get(DELETE_FILE_PATH.field_id)
-    # An upper bound that was truncated is greater than the lower bound: equality means exact.
+    # A truncated upper bound is greater than the lower bound: equal bounds are exact.
     if lower is not None and lower == upper:
         with suppress(UnicodeDecodeError):
             return lower.decode()
@@ -114,7 +114,7 @@ def _filter(paths: Collection[str] | None) -> Expr:
 def _by_path(
     batch: pa.RecordBatch, paths: Collection[str] | None, location: str
 ) -> Iterator[tuple[str, Positions]]:
-    """The positions of a batch, apart for each wanted data file."""
+    """The positions of a batch for each wanted data file."""
     if not batch.num_rows:
         return
     positions = batch.column(1).to_numpy()

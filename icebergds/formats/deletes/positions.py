@@ -1,4 +1,4 @@
-"""Sets of row positions in one data file, small in memory and fast to apply to batches."""
+"""Stores sets of row positions of a data file: small in memory and fast to apply to batches."""
 
 from __future__ import annotations
 
@@ -12,15 +12,15 @@ Positions = npt.NDArray[np.int64]
 RowMask = npt.NDArray[np.bool_]
 
 _POSITION_BYTES = 8
-# More positions are packed while they are gathered, so that memory stays near that of the result.
+# Collected positions are packed at this number, so that memory stays close to that of the result.
 _PACKED_AT = 1 << 20
 
 
 class PositionSet:
     """An immutable set of row positions (from 0) of one data file.
 
-    Held as a sorted array, or as a bitmap over its range where that is smaller, so it takes at
-    most 8 bytes a position and at most an eighth of a byte a row.
+    Stored as a sorted array, or as a bitmap over its range if that is smaller, so it takes at most
+    8 bytes a position and at most an eighth of a byte a row.
     """
 
     __slots__ = ("_base", "_bits", "_count", "_positions")
@@ -28,7 +28,7 @@ class PositionSet:
     def __init__(
         self, positions: Positions, bits: npt.NDArray[np.uint8] | None = None, base: int = 0
     ) -> None:
-        """Takes parts that are already in order; use `of`, `of_bits` and `union` instead."""
+        """Wraps sorted positions or a bitmap; use `of`, `of_bits` and `union` instead."""
         self._positions = positions
         self._bits = bits
         self._base = base
@@ -36,7 +36,7 @@ class PositionSet:
 
     @classmethod
     def of(cls, positions: npt.ArrayLike) -> PositionSet:
-        """The set of these positions, in any order, also repeated.
+        """The set of some positions, in any order, possibly repeated.
 
         Raises:
             ValueError: a position is negative.
@@ -58,7 +58,7 @@ class PositionSet:
     def of_bits(cls, bits: npt.NDArray[np.uint8], base: int) -> PositionSet:
         """The positions `base + i` for every set bit i, lowest bit of the first byte first.
 
-        `base` is a multiple of 8; the array is taken over, not copied.
+        `base` is a multiple of 8; the array is not copied.
         """
         return cls(_NO_POSITIONS, bits, base)
 
@@ -128,7 +128,7 @@ class PositionSet:
         return np.flatnonzero(np.unpackbits(self._bits, bitorder="little")) + self._base
 
     def split(self, size: int) -> Iterator[tuple[int, Positions]]:
-        """The positions in ranges of `size` rows: start of each range that has any, and those."""
+        """Splits the set into ranges of `size` rows: start and positions of each non-empty one."""
         if self._bits is None:
             ranges = self._positions // size
             cuts = np.flatnonzero(ranges[1:] != ranges[:-1]) + 1
@@ -178,7 +178,7 @@ class PositionSet:
 
 
 class PositionCollector:
-    """Gathers positions in any order, in memory of about the set's."""
+    """Collects positions in any order, in about as much memory as their set."""
 
     __slots__ = ("_packed", "_pending", "_pending_count", "added")
 

@@ -1,4 +1,4 @@
-"""64-bit Roaring bitmaps in the portable serialisation (Puffin spec: deletion-vector-v1)."""
+"""Encodes and decodes 64-bit Roaring bitmaps, portable form (Puffin spec: deletion-vector-v1)."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ def decode_roaring64(data: bytes, source: str) -> PositionSet:
 
     Args:
         data: the serialised bitmap.
-        source: what holds it, for errors.
+        source: where it is stored, for errors.
 
     Raises:
         CorruptFileError: the bytes are not such a bitmap, or hold positions of 2^63 and more.
@@ -32,7 +32,7 @@ def decode_roaring64(data: bytes, source: str) -> PositionSet:
 
 
 def encode_roaring64(positions: PositionSet) -> bytes:
-    """The bitmap of a set of positions, with runs where they are smaller."""
+    """The serialised bitmap of a set of positions, with runs if they are smaller."""
     bitmap = BitMap64(array.array("Q", positions.positions().tobytes()))
     bitmap.run_optimize()
     return bytes(bitmap.serialize())

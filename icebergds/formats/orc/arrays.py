@@ -1,4 +1,4 @@
-"""Columns in the form in which Arrow's ORC writer stores the rows that they hold, and no others."""
+"""Prepares batches for Arrow's ORC writer, which stores wrong rows of some nested columns."""
 
 from __future__ import annotations
 
@@ -6,9 +6,9 @@ import pyarrow as pa
 
 
 def orc_table(batch: pa.RecordBatch) -> pa.Table:
-    """The same rows to be given to Arrow's ORC writer.
+    """The rows of a batch in a form that Arrow's ORC writer stores correctly.
 
-    Fields lose their mark as required, which ORC's types do not have either.
+    All fields become nullable: ORC types do not have required fields either.
     """
     fields = [_optional(field) for field in batch.schema]
     columns = [
@@ -19,7 +19,7 @@ def orc_table(batch: pa.RecordBatch) -> pa.Table:
 
 
 def _optional(field: pa.Field) -> pa.Field:
-    """A field in which every field may be null, but keys of maps."""
+    """The field, nullable at every level except for map keys."""
     return field.with_type(_with_optional(field.type)).with_nullable(True)
 
 
@@ -36,15 +36,15 @@ def _with_optional(arrow_type: pa.DataType) -> pa.DataType:
 
 
 def _unsliced(array: pa.Array) -> pa.Array:
-    """A copy of nested columns: of slices of structs, Arrow's ORC writer takes other rows."""
+    """Copies nested columns: from slices of structs, Arrow's ORC writer stores other rows."""
     return pa.concat_arrays([array, array.slice(0, 0)]) if pa.types.is_nested(array.type) else array
 
 
 def _with_nulls_inside(array: pa.Array, target: pa.DataType) -> pa.Array:
-    """The same values, with nulls in the fields of null structs, also in fields that are required.
+    """The same values, with nulls in all fields of null structs, even in required ones.
 
-    ORC stores no values there. Arrow's writer leaves them out only where what is around the struct
-    has nulls as well; elsewhere it moves the values of all later rows.
+    ORC stores no values there. Arrow's writer leaves them out only if the struct's parent has nulls
+    too; otherwise it shifts the values of all later rows.
     """
     if pa.types.is_struct(target):
         parts = [
@@ -59,14 +59,14 @@ def _with_nulls_inside(array: pa.Array, target: pa.DataType) -> pa.Array:
             _with_nulls_inside(array.values.field(at), field.type)
             for at, field in enumerate(fields)
         ]
-        return _around(array, target, pa.StructArray.from_arrays(entries, fields=fields))
+        return _with_child(array, target, pa.StructArray.from_arrays(entries, fields=fields))
     if pa.types.is_list(target):
-        return _around(array, target, _with_nulls_inside(array.values, target.value_type))
+        return _with_child(array, target, _with_nulls_inside(array.values, target.value_type))
     return array
 
 
-def _around(array: pa.Array, target: pa.DataType, child: pa.Array) -> pa.Array:
-    """A list or map with the lengths and nulls of another."""
+def _with_child(array: pa.Array, target: pa.DataType, child: pa.Array) -> pa.Array:
+    """The list or map with another child, and the same lengths and nulls."""
     return pa.Array.from_buffers(
         target, len(array), array.buffers()[:2], array.null_count, array.offset, children=[child]
     )

@@ -1,7 +1,7 @@
-"""ORC data files, read with pyarrow.
+"""Reads ORC data files with pyarrow.
 
-A stripe belongs to the byte range that holds the offset of its first byte, which is the split
-offset that writers record. A stripe is decoded as a whole.
+A stripe belongs to the byte range that contains its first byte, whose offset is the split offset
+that writers record. Stripes are decoded whole.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ from icebergds.spec.schema import Schema
 from icebergds.spec.types import TypeId
 
 _INSTANTS = frozenset({TypeId.TIMESTAMPTZ, TypeId.TIMESTAMPTZ_NS})
-# Earlier ones wrap timestamps that nanoseconds cannot hold, and say nothing.
+# Earlier versions silently wrap timestamps that do not fit nanoseconds.
 _FIRST_PYARROW_FOR_TIMESTAMPS = 25
 
 
@@ -43,12 +43,12 @@ class OrcReader:
 
     Args:
         handle: the open file; it is not closed.
-        location: how errors name it.
-        table_schema: of the table, whose names tell the ids of columns of files that have none.
-        name_mapping: takes the place of the table's names for that.
+        location: of the file, for errors.
+        table_schema: gives columns their field ids by name if the file has none.
+        name_mapping: used for that instead of the table's schema, if given.
 
     Raises:
-        CorruptFileError: it is not a whole ORC file.
+        CorruptFileError: the file is damaged or not an ORC file.
     """
 
     def __init__(
@@ -75,13 +75,14 @@ class OrcReader:
     def batches(
         self, request: ReadRequest, start: int | None = None, length: int | None = None
     ) -> Iterator[PositionedBatch]:
-        """The rows of the stripes that begin in a byte range; the filter skips nothing.
+        """Reads the stripes that begin in a byte range; the row filter skips nothing.
 
         See `DataFileReader.batches`.
 
         Raises:
-            UnsupportedFeatureError: a timestamp lies outside of the years 1677 to 2262, or a
-                column with time zone is stored without.
+            UnsupportedFeatureError: a timestamp is outside the years 1677 to 2262, a column is
+                stored with a time zone and read without one or the reverse, or pyarrow is too old
+                for timestamps.
         """
         leaves = needed_leaves(self._columns, request.schema, self._location)
         self._check_timestamps(leaves, request.schema)
@@ -117,11 +118,14 @@ class OrcReader:
             len(stripes) != self._file.nstripes
             or sum(s.num_rows for s in stripes) != self._file.nrows
         ):
-            raise CorruptFileError(f"{self._location}: the file's tail contradicts itself")
+            raise CorruptFileError(
+                f"{self._location}: the file's tail is damaged: its stripes do not match its "
+                "counts of stripes and rows"
+            )
         return stripes
 
     def _read(self, stripe: int, selection: _Selection) -> list[pa.Array]:
-        """The columns of a stripe that are selected, in the file's order."""
+        """The selected columns of a stripe, in the file's order."""
         if not selection.leaves:
             return []
         try:
@@ -143,9 +147,10 @@ class OrcReader:
         return columns
 
     def _check_timestamps(self, leaves: AbstractSet[int], schema: Schema) -> None:
-        """Refuses timestamps that would not be read right.
+        """Rejects timestamps that would be read wrongly.
 
-        Local times say nothing of instants: writers stored them in zones of their own.
+        Local times cannot be read as instants: their time zone is the writer's, which is not
+        stored.
         """
         for column in walk_columns(self._columns):
             if not pa.types.is_timestamp(column.arrow_type) or column.leaves[0] not in leaves:
@@ -153,7 +158,8 @@ class OrcReader:
             if int(pa.__version__.partition(".")[0]) < _FIRST_PYARROW_FOR_TIMESTAMPS:
                 raise UnsupportedFeatureError(
                     f"column {column.name!r} of {self._location}: reading timestamps from ORC "
-                    f"needs pyarrow {_FIRST_PYARROW_FOR_TIMESTAMPS}, this is {pa.__version__}"
+                    f"needs pyarrow {_FIRST_PYARROW_FOR_TIMESTAMPS} or later, found "
+                    f"{pa.__version__}"
                 )
             field = schema.find_field(-1 if column.field_id is None else column.field_id)
             if field is None:
@@ -163,23 +169,23 @@ class OrcReader:
                 stored = "instants" if column.arrow_type.tz else "local times"
                 raise UnsupportedFeatureError(
                     f"column {field.name!r} of {self._location}: the file stores {stored}, which "
-                    f"are not read as {field.field_type}"
+                    f"cannot be read as {field.field_type}"
                 )
 
 
 @dataclass(frozen=True, slots=True)
 class _Selection:
-    """What to ask pyarrow for: `names` of columns (None: all), which give these `leaves`."""
+    """The columns to read with pyarrow: their `names` (None for all) and their `leaves`."""
 
     names: list[str] | None
     leaves: frozenset[int]
 
 
 def _select(columns: Sequence[FileColumn], leaves: frozenset[int]) -> _Selection:
-    """The narrowest selection by name that holds the leaves.
+    """The narrowest selection by name that contains the leaves.
 
     Names are paths through structs, joined with dots; lists add nothing to a path and maps can
-    only be read whole. Where a path means two columns, everything is read.
+    only be read whole. If a path is ambiguous, all columns are read.
     """
     paths = Counter(_paths(columns, ""))
     names: list[str] = []
@@ -193,7 +199,7 @@ def _select(columns: Sequence[FileColumn], leaves: frozenset[int]) -> _Selection
 
 
 def _paths(columns: Sequence[FileColumn], prefix: str) -> Iterator[str]:
-    """The paths by which ORC finds columns."""
+    """The paths by which pyarrow finds columns."""
     for column in columns:
         yield prefix + column.name
         yield from _paths(_named_below(column), f"{prefix}{column.name}.")
@@ -202,7 +208,7 @@ def _paths(columns: Sequence[FileColumn], prefix: str) -> Iterator[str]:
 def _parts(
     columns: Sequence[FileColumn], prefix: str, leaves: frozenset[int]
 ) -> Iterator[tuple[str, FileColumn]]:
-    """The columns that together hold the leaves, each by its path, none inside another."""
+    """Disjoint columns that together contain the leaves, each with its path."""
     for column in columns:
         needed = leaves.intersection(column.leaves)
         path = prefix + column.name
@@ -215,7 +221,7 @@ def _parts(
 
 
 def _named_below(column: FileColumn) -> tuple[FileColumn, ...]:
-    """The nearest columns below that have names of their own: those of structs."""
+    """The nearest columns below that are fields of structs, and so have names."""
     if column.kind is ColumnKind.STRUCT:
         return column.children
     return tuple(named for child in column.children for named in _named_below(child))
@@ -229,7 +235,7 @@ def _holds_map(column: FileColumn) -> bool:
 
 
 def _declared(field: pa.Field) -> pa.Field:
-    """A field as its attributes describe it (spec: Appendix A, ORC)."""
+    """The field that a column's attributes declare (spec: Appendix A, ORC)."""
     attributes = {key.decode(): value.decode() for key, value in (field.metadata or {}).items()}
     field_id = _number(field, attributes, "iceberg.id") if "iceberg.id" in attributes else -1
     return pa.field(
@@ -265,10 +271,10 @@ def _declared_type(field: pa.Field, attributes: Mapping[str, str]) -> pa.DataTyp
 
 
 def _number(field: pa.Field, attributes: Mapping[str, str], name: str) -> int:
-    """An attribute that must be there.
+    """The value of a numeric attribute.
 
     Raises:
-        ValueError: it is no whole number of 31 bits.
+        ValueError: it is missing, or not a whole number below 2^31.
     """
     text = attributes.get(name, "")
     if not text.isdecimal() or int(text) >= 2**31:

@@ -1,6 +1,6 @@
-"""What an ORC file's tail says that pyarrow does not tell, or does not check.
+"""Reads what pyarrow does not expose, or does not check, from an ORC file's tail.
 
-The file's tail is a protocol buffer (`FileTail` in orc_proto.proto); few of its fields matter.
+The tail is a protocol buffer (`FileTail` in orc_proto.proto); only a few of its fields are read.
 """
 
 from __future__ import annotations
@@ -15,12 +15,12 @@ _OFFSET_OF_STRIPE = 1
 _ROWS_OF_STRIPE = 5
 _PRECISION_OF_TYPE = 5
 _SCALE_OF_TYPE = 6
-_MOST_DIGITS = 38
+_MAX_PRECISION = 38
 
 
 @dataclass(frozen=True, slots=True)
 class Stripe:
-    """A stripe: the offset in the file of its first byte, and its number of rows."""
+    """A stripe: the offset of its first byte in the file, and its number of rows."""
 
     offset: int
     num_rows: int
@@ -30,7 +30,7 @@ def stripes_of(tail: bytes) -> list[Stripe]:
     """The stripes of a file, in order, from its serialised tail.
 
     Raises:
-        ValueError: the bytes are no file tail.
+        ValueError: the bytes are not a file tail.
     """
     stripes = []
     for footer in _messages(tail, _FOOTER_OF_TAIL):
@@ -38,26 +38,26 @@ def stripes_of(tail: bytes) -> list[Stripe]:
             numbers = dict(_fields(stripe))
             offset, num_rows = numbers.get(_OFFSET_OF_STRIPE, 0), numbers.get(_ROWS_OF_STRIPE, 0)
             if isinstance(offset, bytes) or isinstance(num_rows, bytes):
-                raise ValueError("a stripe's numbers are no numbers")
+                raise ValueError("the offset or row count of a stripe is not a number")
             stripes.append(Stripe(offset, num_rows))
     return stripes
 
 
 def check_types(tail: bytes) -> None:
-    """Checks what ends the process in Arrow: decimals of more digits than it has.
+    """Rejects decimals with more digits than Arrow supports: reading them crashes the process.
 
     Raises:
-        ValueError: the bytes are no file tail, or declare such a type.
+        ValueError: the bytes are not a file tail, or declare such a type.
     """
     for footer in _messages(tail, _FOOTER_OF_TAIL):
         for declared in _messages(footer, _TYPES_OF_FOOTER):
             for number, value in _fields(declared):
                 if number in (_PRECISION_OF_TYPE, _SCALE_OF_TYPE) and (
-                    isinstance(value, bytes) or value > _MOST_DIGITS
+                    isinstance(value, bytes) or value > _MAX_PRECISION
                 ):
                     raise ValueError(
-                        f"a column is a decimal of precision or scale {value!r}, at most "
-                        f"{_MOST_DIGITS} is possible"
+                        f"a decimal column has the precision or scale {value!r}, "
+                        f"the maximum is {_MAX_PRECISION}"
                     )
 
 
@@ -68,7 +68,7 @@ def _messages(data: bytes, wanted: int) -> Iterator[bytes]:
 
 
 def _fields(data: bytes) -> Iterator[tuple[int, int | bytes]]:
-    """Numbers and values of a message's fields: integers, or the bytes of what is nested."""
+    """The numbers and values of a message's fields: integers, or bytes for all other types."""
     at = 0
     while at < len(data):
         key, at = _varint(data, at)

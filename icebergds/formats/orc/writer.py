@@ -1,6 +1,6 @@
-"""ORC data files, written with pyarrow (spec: Appendix A, ORC).
+"""Writes ORC data files with pyarrow (spec: Appendix A, ORC).
 
-Field ids and what else the spec wants are attributes of ORC's types, which Arrow writes from the
+Field ids and the spec's other annotations are attributes of ORC types; Arrow writes them from the
 metadata of fields.
 """
 
@@ -43,16 +43,16 @@ from icebergds.spec.types import (
     PrimitiveType,
 )
 
-# As Java's writer has it: the share of distinct values up to which strings have a dictionary.
+# The share of distinct values up to which strings have a dictionary, as in Java's writer.
 _DICTIONARY_THRESHOLD = 0.8
-# Stripes are this much smaller than rows in memory, until the first is written.
+# The assumed size of stripes relative to rows in memory, until the first stripe is written.
 _ENCODED_SHARE = 0.5
 _HEADER_BYTES = 3
 _MAX_MICROS = (2**63 - 1) // 1000
 
 
 class OrcDataWriter:
-    """An ORC file that is being written; see `DataFileWriter`.
+    """An ORC file being written; see `DataFileWriter`.
 
     Args:
         output: the file, open and empty.
@@ -73,8 +73,8 @@ class OrcDataWriter:
         self._required = RequiredColumns(schema, output.location)
         self._metrics = BatchMetrics(measured_columns(schema, modes))
         self._num_rows = 0
-        self._waiting_bytes = 0
-        self._written_from_bytes = 0
+        self._buffered_bytes = 0
+        self._flushed_bytes = 0
         self._writer = orc.ORCWriter(
             output.handle,
             stripe_size=properties.stripe_size,
@@ -100,10 +100,10 @@ class OrcDataWriter:
 
     @property
     def size(self) -> int:
-        """Bytes of the stripes written, and about how many more the rows in memory will take."""
+        """Bytes of the stripes written plus an estimate for the rows in memory."""
         written = self._output.position
-        share = written / self._written_from_bytes if self._written_from_bytes else _ENCODED_SHARE
-        return written + int(self._waiting_bytes * share)
+        share = written / self._flushed_bytes if self._flushed_bytes else _ENCODED_SHARE
+        return written + int(self._buffered_bytes * share)
 
     def write(self, batch: pa.RecordBatch) -> None:
         self._required.check(batch)
@@ -115,15 +115,15 @@ class OrcDataWriter:
             self._metrics.add(batch)
             self._writer.write(orc_table(stored))
         self._num_rows += batch.num_rows
-        self._waiting_bytes += batch.nbytes
+        self._buffered_bytes += batch.nbytes
         if self._output.position > before:
-            self._written_from_bytes += self._waiting_bytes
-            self._waiting_bytes = 0
+            self._flushed_bytes += self._buffered_bytes
+            self._buffered_bytes = 0
 
     def close(self) -> DataFile:
         with self._output.encoding():
             if not self._num_rows:
-                # The schema is that of the first rows.
+                # Arrow takes the file's schema from the first batch.
                 self._writer.write(orc_table(pa.RecordBatch.from_pylist([], self._stored_schema)))
             self._writer.close()
         self._output.close()
@@ -138,22 +138,22 @@ class OrcDataWriter:
         self._output.abort()
 
     def _check_timestamps(self, name: str, array: pa.Array) -> None:
-        """Refuses what Arrow's ORC writer stores in a way that not all readers understand."""
+        """Rejects timestamps that Arrow stores in ORC in a way that other readers misread."""
         for times in _timestamps(array):
             counts = times.view(pa.int64())
             found = pc.min_max(counts).as_py()
             if found["min"] is None:
                 continue
             in_micros = times.type.unit == "us"
-            # Arrow would not read these again.
+            # Arrow could not read these back.
             if in_micros and max(-found["min"], found["max"]) > _MAX_MICROS:
                 raise UnsupportedFeatureError(
                     f"{self.location}: column {name!r} holds timestamps outside of the years 1677 "
                     "to 2262, which cannot be written to ORC; write another format"
                 )
             # Arrow rounds their seconds up and stores negative nanoseconds, which ORC does not
-            # have: Java reads them a second earlier. Fractions of the last second before 1970 no
-            # writer can store: in Java's encoding they are read a second later.
+            # allow: Java reads them a second too early. No writer can store fractions of the last
+            # second before 1970: in Java's encoding they are read a second too late.
             if found["min"] < 0 and _has_early_fraction(counts, 1_000_000 if in_micros else 10**9):
                 raise UnsupportedFeatureError(
                     f"{self.location}: column {name!r} holds timestamps before 1970 with fractions "
@@ -203,7 +203,7 @@ _ORC = Dialect("ORC", _data_type, _attributes)
 
 
 def _bloom_columns(stored: pa.Schema, field_ids: AbstractSet[int]) -> list[int] | None:
-    """ORC's ordinals of columns: of all at every level, counted from 1."""
+    """The ORC column ids of some fields: ordinals over all columns at every level, from 1."""
     fields = _walk(stored)
     found = [
         ordinal
@@ -223,7 +223,7 @@ def _walk(fields: Iterable[pa.Field]) -> Iterator[pa.Field]:
 
 
 def _timestamps(array: pa.Array) -> Iterator[pa.Array]:
-    """The arrays of timestamps at or below a column."""
+    """The timestamp arrays at or below a column."""
     if pa.types.is_timestamp(array.type):
         yield array
     elif pa.types.is_struct(array.type):
@@ -237,6 +237,6 @@ def _timestamps(array: pa.Array) -> Iterator[pa.Array]:
 
 
 def _has_early_fraction(counts: pa.Array, per_second: int) -> bool:
-    """Whether a time before 1970 is no whole second."""
+    """Whether a time before 1970 is not a whole second."""
     values = counts.drop_null().to_numpy(zero_copy_only=False)
     return bool((values[values < 0] % per_second).any())
