@@ -1,4 +1,7 @@
-"""Batches in storage types to exactly the types that Spark takes; what fits is not touched."""
+"""Converts batches from storage types to the exact Arrow types that Spark requires.
+
+Columns that already have the required type are passed through.
+"""
 
 from __future__ import annotations
 
@@ -13,12 +16,12 @@ from icebergds.spec.schema import Schema
 from icebergds.spec.types import IcebergType, ListType, MapType, StructType, TypeId
 
 _HEX_DIGITS = np.frombuffer(b"0123456789abcdef", dtype=np.uint8)
-# Where the 32 digits of a UUID stand among its 36 characters.
+# Positions of the 32 hex digits among the 36 characters of a UUID.
 _DIGIT_PLACES = np.array([i for i in range(36) if i not in (8, 13, 18, 23)])
 
 
 def shaper(schema: Schema) -> Callable[[pa.RecordBatch], pa.RecordBatch]:
-    """A function from batches in the storage types of `schema` to batches for Spark."""
+    """A function that converts batches in the storage types of `schema` to batches for Spark."""
     target = spark_arrow_schema(schema)
     types = [field.field_type for field in schema.fields]
 
@@ -34,8 +37,8 @@ def shaper(schema: Schema) -> Callable[[pa.RecordBatch], pa.RecordBatch]:
 
 def _shape(array: pa.Array, field_type: IcebergType) -> pa.Array:
     target = spark_arrow_type(field_type)
-    # Types compare without nullability of nested fields and names of list items, so a nested
-    # type is always rebuilt; that copies nothing.
+    # Arrow ignores the nullability of nested fields and the names of list items when it compares
+    # types, so nested arrays are always rebuilt; that copies no values.
     match field_type:
         case StructType(fields=fields):
             children = [
@@ -69,7 +72,7 @@ def _shape_scalar(array: pa.Array, type_id: TypeId, target: pa.DataType) -> pa.A
 
 
 def _child(array: pa.StructArray, index: int) -> pa.Array:
-    """A child of a struct array, cut to the array's own window."""
+    """A child of a struct array, sliced to the offset and length of the struct."""
     return array.field(index)
 
 

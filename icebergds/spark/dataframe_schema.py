@@ -1,4 +1,4 @@
-"""DataFrames to be written: their schema in Iceberg's types, and in the Arrow types they come in.
+"""Maps the schema of a DataFrame to Iceberg types and to the Arrow types that Spark sends.
 
 =========================================  =============================
 tinyint, smallint, int                     int
@@ -59,35 +59,36 @@ _ICEBERG_TYPES: dict[str, IcebergType] = {
     "void": UNKNOWN,
     "variant": VARIANT,
 }
-# Narrower or coarser in Iceberg than in the batches that Spark sends.
+# Spark sends these in a narrower type than the one their Iceberg type maps to.
 _ARROW_TYPES: dict[str, pa.DataType] = {"tinyint": pa.int8(), "smallint": pa.int16()}
 
 
 def iceberg_schema(schema: spark.StructType) -> Schema:
-    """The schema a table needs to hold a DataFrame; ids count from 1, parents first.
+    """The Iceberg schema of a DataFrame; field ids count from 1, parents before children.
 
     Raises:
-        InvalidDataError: a column of a type that Iceberg does not have.
+        InvalidDataError: a column has a type that Iceberg lacks.
     """
     ids = count(1)
     return Schema(_iceberg_fields(schema, lambda: next(ids), ""))
 
 
 def optional_columns(schema: Schema) -> Schema:
-    """A schema without its `NOT NULL`s, which say what a query knows of its rows: `lit(1)` is so.
+    """A schema with every column optional, for a table that a write creates.
 
-    Spark makes tables from queries in the same way.
+    `NOT NULL` in a query's schema describes that query (`lit(1)` is `NOT NULL`), not the table.
+    Spark's CREATE TABLE AS SELECT does the same.
     """
     columns = all_optional(StructType(schema.fields))
-    assert isinstance(columns, StructType), "a struct stays one"
+    assert isinstance(columns, StructType), "a struct stays a struct"
     return Schema(columns.fields)
 
 
 def incoming_arrow_schema(schema: spark.StructType) -> pa.Schema:
-    """The Arrow schema of the batches in which Spark sends a DataFrame to a writer.
+    """The Arrow schema of the batches that Spark sends to a writer of the DataFrame.
 
     Raises:
-        InvalidDataError: a column of a type that Iceberg does not have.
+        InvalidDataError: a column has a type that Iceberg lacks.
     """
     return pa.schema([_arrow_field(field, field.name) for field in schema.fields])
 
@@ -95,7 +96,7 @@ def incoming_arrow_schema(schema: spark.StructType) -> pa.Schema:
 def _iceberg_fields(
     struct: spark.StructType, next_id: Callable[[], int], prefix: str
 ) -> tuple[NestedField, ...]:
-    # Ids of a level come before those below, as engines assign them.
+    # Ids of a level come before those of nested fields, as in other engines.
     ids = [next_id() for _ in struct.fields]
     return tuple(
         NestedField(
@@ -133,8 +134,8 @@ def _iceberg_type(data_type: spark.DataType, next_id: Callable[[], int], name: s
             found = _ICEBERG_TYPES.get(text)
             if found is None:
                 raise InvalidDataError(
-                    f"column {name!r} has Spark's type {text}, which Iceberg tables do not have; "
-                    "cast it before it is written"
+                    f"column {name!r} has the Spark type {text}, which Iceberg does not support; "
+                    "cast it to another type before the write"
                 )
             return found
 
@@ -166,4 +167,4 @@ def _arrow_type(data_type: spark.DataType, name: str) -> pa.DataType:
 
 
 def _no_id() -> int:
-    raise AssertionError("scalar types have no ids")
+    raise AssertionError("scalar types have no field ids")

@@ -1,6 +1,6 @@
-"""Shuffles a DataFrame so that each task writes few partitions, in the table's order.
+"""Shuffles and sorts a DataFrame as a table's partition spec and sort order ask for.
 
-A Python data source cannot ask Spark for this, so it happens before the rows get to it.
+A Python data source cannot ask Spark for this, so it is done to the DataFrame before the write.
 """
 
 from __future__ import annotations
@@ -52,20 +52,20 @@ _HOURS_PER_DAY = 24
 _SECONDS_PER_HOUR = 3600
 _SECONDS_PER_DAY = _HOURS_PER_DAY * _SECONDS_PER_HOUR
 _TIMES = (TIMESTAMP, TIMESTAMPTZ)
-_CIVIL = (DATE, TIMESTAMP)
-_OF_BYTES = (TypeId.STRING, TypeId.BINARY, TypeId.FIXED)
+_ZONELESS = (DATE, TIMESTAMP)
+_BYTE_TYPES = (TypeId.STRING, TypeId.BINARY, TypeId.FIXED)
 
 
 def distribute(
     df: DataFrame, schema: Schema, spec: PartitionSpec, sort_order: SortOrder, mode: str
 ) -> DataFrame:
-    """The rows shuffled as a table wants them written.
+    """Shuffles rows by a distribution mode (`write.distribution-mode`).
 
     Args:
-        df: rows whose columns are named as the table's.
-        schema: the table's.
-        mode: `none`; `hash`: rows of one partition go to one task; `range`: rows are ranged by the
-            partition and the sort order, which splits partitions that are large.
+        df: rows whose columns have the names of the table's columns.
+        schema: the table's schema.
+        mode: `none`; `hash`, which sends all rows of a partition to one task; `range`, which range
+            partitions rows by partition and sort order, so that large partitions are split.
     """
     if mode == "none":
         return df
@@ -82,7 +82,7 @@ def distribute(
 def sort_within_tasks(
     df: DataFrame, schema: Schema, spec: PartitionSpec, sort_order: SortOrder
 ) -> DataFrame:
-    """The rows of each task sorted by partition, then by the table's sort order."""
+    """Sorts the rows of each task by partition, then by the table's sort order."""
     if not sort_order.is_sorted:
         return df
     keyed = _with_sort_keys(partition_keys(df, schema, spec), schema, sort_order)
@@ -91,9 +91,10 @@ def sort_within_tasks(
 
 @dataclass(frozen=True, slots=True)
 class KeyedRows:
-    """Rows with what tells apart those that must meet.
+    """Rows and the keys to shuffle or sort them by.
 
-    `added` are columns of the rows that the keys alone need.
+    Attributes:
+        added: helper columns that only the keys need.
     """
 
     rows: DataFrame
@@ -101,12 +102,12 @@ class KeyedRows:
     added: tuple[str, ...] = ()
 
     def without_keys(self, arranged: DataFrame) -> DataFrame:
-        """The rows in the columns that they came with, after they were arranged by the keys."""
+        """Drops the helper columns, once rows are shuffled or sorted by the keys."""
         return arranged.drop(*self.added) if self.added else arranged
 
 
 def partition_keys(df: DataFrame, schema: Schema, spec: PartitionSpec) -> KeyedRows:
-    """Rows with what tells their partitions apart, in the order of the partitions."""
+    """The rows with the value of each partition field as a key, or a value that sorts the same."""
     keyed = KeyedRows(df)
     for part in spec.fields:
         if not isinstance(part.transform, VoidTransform):
@@ -131,22 +132,22 @@ def _ordered(value: Column, order: SortField) -> Column:
 
 
 def _with_key(keyed: KeyedRows, schema: Schema, source_id: int, transform: Transform) -> KeyedRows:
-    """Rows with a column's value under a transform, or what is equal and in order for the same."""
+    """Adds the transformed value of a column as a key, or a value that sorts the same."""
     field = schema.find_field(source_id)
-    assert field is not None, "the table's own specs and orders refer to its columns"
+    assert field is not None, "specs and sort orders of a table refer to its columns"
     source = field.field_type
-    assert is_scalar(source), "transforms take scalars alone"
+    assert is_scalar(source), "transforms apply to scalars only"
     path = schema.paths_by_id[source_id]
     incoming = _type_in(keyed.rows, path)
     if incoming is None:
-        # All rows have the same value in a column that they lack.
+        # A column that is missing from the rows has the same value in all of them.
         return keyed
     column = f.col(quote_name(path))
     if isinstance(transform, IdentityTransform):
         return replace(keyed, keys=(*keyed.keys, column))
-    if not _is_stored_as_it_is(incoming, source):
+    if not _is_stored_unchanged(incoming, source):
         return replace(keyed, keys=(*keyed.keys, _computed(transform, source)(column)))
-    if isinstance(transform, BucketTransform) and source.type_id in _OF_BYTES:
+    if isinstance(transform, BucketTransform) and source.type_id in _BYTE_TYPES:
         name = _unused(keyed.rows, "_icebergds_bucket")
         zero = "\0" if source == STRING else b"\0"
         rows = add_text_buckets(keyed.rows, column, zero, transform.num_buckets, name)
@@ -155,7 +156,7 @@ def _with_key(keyed: KeyedRows, schema: Schema, source_id: int, transform: Trans
 
 
 def _type_in(df: DataFrame, path: tuple[str, ...]) -> DataType | None:
-    """The type of a column of the rows; None if they lack it."""
+    """The type of a column of `df`; None if there is no such column."""
     found: DataType = df.schema
     for name in path:
         if not isinstance(found, StructType):
@@ -167,19 +168,22 @@ def _type_in(df: DataFrame, path: tuple[str, ...]) -> DataType | None:
     return found
 
 
-def _is_stored_as_it_is(incoming: DataType, source: ScalarType) -> bool:
-    """Whether Spark's functions see the values that the table will have; if not, Python does."""
+def _is_stored_unchanged(incoming: DataType, source: ScalarType) -> bool:
+    """Whether the write stores the values unchanged, so that Spark's functions can transform them.
+
+    If not, a Python UDF converts them first.
+    """
     natural = spark_type(source)
     if isinstance(natural, IntegralType):
         return isinstance(incoming, IntegralType)
     if isinstance(natural, StringType):
-        # Other collations hash what they take for equal.
+        # In other collations, hash() hashes a collation key.
         return incoming == natural
     return isinstance(incoming, type(natural))
 
 
 def _unused(df: DataFrame, name: str) -> str:
-    """A name that no column of the rows has, or begins with."""
+    """A name with which no column of `df` starts."""
     taken = [column.lower() for column in df.columns]
     while any(column.startswith(name) for column in taken):
         name += "_"
@@ -188,11 +192,11 @@ def _unused(df: DataFrame, name: str) -> str:
 
 def _value(column: Column, source: ScalarType, transform: Transform) -> Column:
     match transform:
-        case YearTransform() if source in _CIVIL:
+        case YearTransform() if source in _ZONELESS:
             return f.year(column)
         case YearTransform() if source == TIMESTAMPTZ:
             return f.year(_date_in_utc(column))
-        case MonthTransform() if source in _CIVIL:
+        case MonthTransform() if source in _ZONELESS:
             return _months(column)
         case MonthTransform() if source == TIMESTAMPTZ:
             return _months(_date_in_utc(column))
@@ -208,7 +212,7 @@ def _value(column: Column, source: ScalarType, transform: Transform) -> Column:
         case HourTransform() if source == TIMESTAMPTZ:
             return f.floor(f.unix_seconds(column) / _SECONDS_PER_HOUR)
         case BucketTransform(num_buckets=num_buckets) if source in (INT, LONG, DATE, *_TIMES):
-            # Times are hashed as their microseconds by both, dates as the days since 1970.
+            # Spark hashes timestamps as Iceberg does; Iceberg hashes ints and dates as longs.
             whole = f.unix_date(column) if source == DATE else column
             value = whole if source in _TIMES else whole.cast("bigint")
             hashed = f.hash(f.lit(HASHES_TO_ZERO), value).bitwiseAND(MAX_INT)
@@ -222,7 +226,7 @@ def _value(column: Column, source: ScalarType, transform: Transform) -> Column:
 
 
 def _floor_divided(column: Column, width: int) -> Column:
-    """In whole numbers: a double would be too short."""
+    """Floor division in integers: a double is not precise enough."""
     below = f.bitwise_not(f.call_function("div", f.bitwise_not(column), f.lit(width)))
     return f.when(column < 0, below).otherwise(f.call_function("div", column, f.lit(width)))
 
@@ -232,7 +236,7 @@ def _months(column: Column) -> Column:
 
 
 def _date_in_utc(column: Column) -> Column:
-    """The day of an instant, which Spark's own functions tell in the session's zone."""
+    """The UTC date of a timestamp; Spark's own functions use the session time zone."""
     days = f.floor(f.unix_seconds(column) / _SECONDS_PER_DAY)
     return f.date_from_unix_date(days.cast("int"))
 

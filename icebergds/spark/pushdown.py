@@ -1,6 +1,6 @@
-"""Filters that Spark pushes down, for loads that ask for it.
+"""Converts filters that Spark pushes down to predicates, for loads with `pushdown` = `true`.
 
-They become predicates; what cannot be used selects everything.
+A filter that cannot be converted becomes `TRUE`; Spark evaluates all of them again.
 """
 
 from __future__ import annotations
@@ -30,19 +30,19 @@ from icebergds.spark.reader import IcebergReader
 from icebergds.spec.schema import Schema
 from icebergds.spec.types import TypeId
 
-# Types that Spark sees as another type: its conditions on them mean something else than ours.
-_SEEN_OTHERWISE = frozenset(
+# Types that Spark reads as another type: a literal of a Spark filter is not a value of the column.
+_READ_AS_ANOTHER_TYPE = frozenset(
     {TypeId.UUID, TypeId.TIMESTAMP_NS, TypeId.TIMESTAMPTZ_NS, TypeId.TIME, TypeId.FIXED}
 )
-# Longer decimals reach Python rounded.
+# Decimals with this many digits or more may have been rounded on the way to Python.
 _EXACT_DECIMAL_DIGITS = 28
 
 
 class PushdownReader(IcebergReader):
-    """A reader that takes Spark's own filters; asked for with `option("pushdown", "true")`."""
+    """A reader that accepts pushed filters; used with `option("pushdown", "true")`."""
 
     def pushFilters(self, filters: list[Any]) -> Iterator[Any]:
-        """Adds what can be used to the scan's filter; Spark evaluates all of them again."""
+        """Adds the usable filters to the filter of the scan; Spark evaluates all of them again."""
         schema = self._plan.table_schema
         pushed = and_(*(bound_spark_filter(item, schema) for item in filters))
         self._plan = replace(self._plan, row_filter=and_(self._plan.row_filter, pushed))
@@ -50,7 +50,7 @@ class PushdownReader(IcebergReader):
 
 
 def bound_spark_filter(pushed: spark.Filter, schema: Schema) -> Expr:
-    """A condition on the table's columns that holds wherever Spark's filter does."""
+    """A bound predicate that is true for every row for which Spark's filter is true."""
     unbound = _convert(pushed)
     if unbound is None:
         return TRUE
@@ -58,15 +58,15 @@ def bound_spark_filter(pushed: spark.Filter, schema: Schema) -> Expr:
         bound = bind(unbound, schema, case_sensitive=True)
     except InvalidFilterError:
         return TRUE
-    seen_otherwise = []
+    unusable = []
 
     def check(leaf: BoundPredicate) -> Expr:
-        if getattr(leaf.field_type, "type_id", None) in _SEEN_OTHERWISE:
-            seen_otherwise.append(leaf)
+        if getattr(leaf.field_type, "type_id", None) in _READ_AS_ANOTHER_TYPE:
+            unusable.append(leaf)
         return leaf
 
     map_leaves(bound, check)
-    return TRUE if seen_otherwise else bound
+    return TRUE if unusable else bound
 
 
 def _convert(pushed: spark.Filter) -> Expr | None:
@@ -113,7 +113,7 @@ def _usable(
     name = quote_name(path)
     if not null_safe:
         return Predicate(operation, name, values)
-    # Not(a <=> x) is (a != x or a is null).
+    # not (a <=> x) is (a != x or a is null).
     return not_(
         or_(
             Predicate(Operation.NOT_EQ, name, values),

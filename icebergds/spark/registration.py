@@ -1,4 +1,4 @@
-"""Makes the format known to a session where Spark cannot find it by itself."""
+"""Registers the format with a Spark session, with its catalogs and faster reads and writes."""
 
 from __future__ import annotations
 
@@ -19,21 +19,23 @@ if TYPE_CHECKING:
 def register(spark: SparkSession, *, fast_writes: bool = False, native_scans: bool = False) -> None:
     """Registers the format `icebergpy` with a session.
 
-    Spark finds an installed package without it, unless another module named `pyspark_*` fails to
-    import, or icebergds reaches the session in another way than by installation.
+    Spark finds the format of an installed package without this call, unless another module named
+    `pyspark_*` fails to import, or icebergds is on the path without being installed.
 
-    What the session's configuration says of catalogs by now, as
-    `spark.icebergpy.catalog.<name>.<key>`, holds for loads and writes with
-    `option("catalog", "<name>")`, under their own options, and in this process for `load_catalog`
-    and `load_table`, under their arguments.
+    The call also takes over catalogs from the session's configuration, as it is now:
+    `spark.icebergpy.catalog.<name>.<key>` is the property `<key>` of the catalog `<name>`. It
+    applies to reads and writes with `option("catalog", "<name>")` and, in this process, to
+    `load_catalog` and `load_table`; their own options and arguments take precedence.
 
     Args:
-        fast_writes: batches to Python writers are then bounded by their rows alone, which makes
-            writes about 1.7 times as fast. With very wide rows, lower
-            `spark.sql.execution.arrow.maxRecordsPerBatch`: a batch of its 10,000 rows is in memory.
-        native_scans: `table.scan(...).to_df(spark)` then leaves Parquet files without deletes to
-            Spark's own reader, which must reach the table's storage by itself. Spark reads Parquet
-            by field id in this session from then on, where a schema has ids.
+        spark: the session.
+        fast_writes: make writes about 1.7 times as fast, by limiting the batches that Spark sends
+            to Python by number of rows only. With very wide rows, lower
+            `spark.sql.execution.arrow.maxRecordsPerBatch`: a whole batch (10,000 rows by default)
+            is held in memory.
+        native_scans: let Spark's own reader read Parquet files without deletes in
+            `table.scan(...).to_df(spark)`. Spark must be able to access the table's storage. From
+            then on, Spark reads Parquet by field id in this session, if a schema has ids.
     """
     if native_scans:
         enable_native_scans(spark)
@@ -49,7 +51,7 @@ def register(spark: SparkSession, *, fast_writes: bool = False, native_scans: bo
         spark.dataSource.register(IcebergDataSource)
         return
 
-    # A class of its own, for it travels to Spark's other processes as it is.
+    # A subclass, so that the properties are pickled with the class to Spark's other processes.
     class SessionDataSource(IcebergDataSource):
         session_catalogs = catalogs
 

@@ -1,7 +1,8 @@
-"""The buckets of strings and bytes by functions of Spark's own, which need no Python.
+"""Computes the bucket transform of strings and bytes with Spark's own functions, without Python.
 
-Spark's hash differs from Iceberg's for the last bytes of a value, where they fill no word of four.
-So words are hashed that zeros fill; then the last steps are undone, and done as Iceberg does them.
+Spark and Iceberg both use Murmur3, but hash trailing bytes differently if the length of a value is
+not a multiple of four. So this pads the value with zeros and hashes it, then undoes the last steps
+of the hash and redoes them as Iceberg does.
 """
 
 from __future__ import annotations
@@ -9,30 +10,30 @@ from __future__ import annotations
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as f
 
-# Spark's Murmur3 begins with 42, and goes on with the hash of the column before. This int hashes to
-# 0, with which Iceberg's begins (spec: Appendix B).
+# Spark's hash() seeds Murmur3 with 42, and seeds each further column with the hash of the column
+# before. This int hashes to 0, the seed of Iceberg (spec: Appendix B).
 HASHES_TO_ZERO = -1693959553
 MAX_INT = 2**31 - 1
 _WORD = 4
 _SPAN = 2**32
-_FIRST_FACTOR = 0x85EBCA6B
-_SECOND_FACTOR = 0xC2B2AE35
+_MIX_FACTOR_1 = 0x85EBCA6B
+_MIX_FACTOR_2 = 0xC2B2AE35
 _ROUND_FACTOR = 5
-_ROUND_SUMMAND = 0xE6546B64
-_ROUND_TURN = 13
+_ROUND_ADDEND = 0xE6546B64
+_ROUND_ROTATION = 13
 
 
 def add_text_buckets(
     df: DataFrame, source: Column, zero: str | bytes, num_buckets: int, name: str
 ) -> DataFrame:
-    """Rows with the buckets of a column of theirs.
+    """Adds a column with the bucket of each value of `source`.
 
     Args:
-        source: a column of strings, of a collation that tells all bytes apart, or of bytes.
-        zero: a zero of its type.
-        num_buckets: how many there are.
-        name: of the column that is added, a bigint, null where the source is. No column of the
-            rows may have it, or begin with it.
+        source: a column of bytes, or of strings in the binary collation (UTF8_BINARY).
+        zero: a zero byte or zero character, of the type of `source`.
+        num_buckets: number of buckets.
+        name: name of the added column, a bigint that is null if `source` is null. No column of
+            `df` may have a name that starts with it.
     """
     length, padded = f"{name}_length", f"{name}_padded"
     size = f.col(length)
@@ -40,17 +41,17 @@ def add_text_buckets(
     zeros = f.substring(f.lit(zero * (_WORD - 1)), f.lit(1), (filled - size).cast("int"))
     words = f.concat(source, zeros)
     state = f.col(name)
-    # A column a step: as one expression, each step would be computed again and again.
+    # One column per step: in a single expression, each step would be computed many times over.
     df = df.withColumn(length, f.octet_length(source).cast("bigint"))
     df = df.withColumn(padded, _unsigned(f.hash(f.lit(HASHES_TO_ZERO), words)))
-    df = df.withColumn(name, _times(_folded(f.col(padded), 16), _inverse(_SECOND_FACTOR)))
-    df = df.withColumn(name, _times(_unfolded(state, 13), _inverse(_FIRST_FACTOR)))
-    mixed = _folded(state, 16).bitwiseXOR(filled) + (_SPAN - _ROUND_SUMMAND)
-    df = df.withColumn(name, _times(mixed, _inverse(_ROUND_FACTOR)))
-    df = df.withColumn(name, _turned_back(state, _ROUND_TURN).bitwiseXOR(size))
-    df = df.withColumn(name, _times(_folded(state, 16), _FIRST_FACTOR))
-    df = df.withColumn(name, _times(_folded(state, 13), _SECOND_FACTOR))
-    hashed = f.when(size == filled, f.col(padded)).otherwise(_folded(state, 16))
+    df = df.withColumn(name, _multiply(_xor_shift(f.col(padded), 16), _inverse(_MIX_FACTOR_2)))
+    df = df.withColumn(name, _multiply(_undo_xor_shift(state, 13), _inverse(_MIX_FACTOR_1)))
+    mixed = _xor_shift(state, 16).bitwiseXOR(filled) + (_SPAN - _ROUND_ADDEND)
+    df = df.withColumn(name, _multiply(mixed, _inverse(_ROUND_FACTOR)))
+    df = df.withColumn(name, _rotate_right(state, _ROUND_ROTATION).bitwiseXOR(size))
+    df = df.withColumn(name, _multiply(_xor_shift(state, 16), _MIX_FACTOR_1))
+    df = df.withColumn(name, _multiply(_xor_shift(state, 13), _MIX_FACTOR_2))
+    hashed = f.when(size == filled, f.col(padded)).otherwise(_xor_shift(state, 16))
     buckets = f.when(source.isNotNull(), hashed.bitwiseAND(MAX_INT) % num_buckets)
     return df.withColumn(name, buckets).drop(length, padded)
 
@@ -59,22 +60,22 @@ def _unsigned(value: Column) -> Column:
     return value.cast("bigint").bitwiseAND(_SPAN - 1)
 
 
-def _times(value: Column, factor: int) -> Column:
-    """The product of 32 bits, by halves of the factor: a whole product overflows."""
+def _multiply(value: Column, factor: int) -> Column:
+    """The product modulo 2**32, computed from halves of the factor: the full product overflows."""
     low, high = factor & 0xFFFF, factor >> 16
     return _unsigned(value * low + (value * high).bitwiseAND(0xFFFF) * 2**16)
 
 
-def _folded(value: Column, bits: int) -> Column:
+def _xor_shift(value: Column, bits: int) -> Column:
     return value.bitwiseXOR(f.shiftrightunsigned(value, bits))
 
 
-def _unfolded(value: Column, bits: int) -> Column:
-    """What was folded by at least 11 bits, and less than 16, as it was before."""
-    return _folded(value, bits).bitwiseXOR(f.shiftrightunsigned(value, 2 * bits))
+def _undo_xor_shift(value: Column, bits: int) -> Column:
+    """Inverts `_xor_shift` for shifts of 11 to 15 bits."""
+    return _xor_shift(value, bits).bitwiseXOR(f.shiftrightunsigned(value, 2 * bits))
 
 
-def _turned_back(value: Column, bits: int) -> Column:
+def _rotate_right(value: Column, bits: int) -> Column:
     return f.shiftrightunsigned(value, bits).bitwiseOR(_unsigned(value * 2 ** (32 - bits)))
 
 

@@ -1,6 +1,6 @@
-"""Iceberg's types as Spark's, and the exact Arrow types that Spark demands for them.
+"""Maps Iceberg types to Spark types and to the exact Arrow types that Spark requires.
 
-What Spark lacks has one mapping each:
+Types without an exact counterpart in Spark, and variant:
 
 =============================  ============================================================
 uuid                           string, lower case with hyphens
@@ -52,7 +52,7 @@ _SPARK_TYPES: dict[TypeId, spark.DataType] = {
     TypeId.GEOGRAPHY: spark.BinaryType(),
 }
 
-# The order of the fields and the mark on `metadata` are Spark's.
+# Spark prescribes the order of the fields and the field metadata that marks a variant.
 _VARIANT = pa.struct(
     [
         pa.field("value", pa.binary(), nullable=False),
@@ -84,12 +84,12 @@ _ARROW_TYPES: dict[TypeId, pa.DataType] = {
 
 
 def spark_schema(schema: Schema) -> spark.StructType:
-    """The schema as Spark sees it; a field's doc is its comment."""
+    """The Spark schema of an Iceberg schema; the doc of a field becomes its comment."""
     return _spark_struct(schema.fields)
 
 
 def spark_type(field_type: IcebergType) -> spark.DataType:
-    """The Spark type that holds a type's values."""
+    """The Spark type of an Iceberg type."""
     match field_type:
         case StructType(fields=fields):
             return _spark_struct(fields)
@@ -110,12 +110,12 @@ def spark_type(field_type: IcebergType) -> spark.DataType:
 
 
 def spark_arrow_schema(schema: Schema) -> pa.Schema:
-    """The Arrow schema that batches for Spark must have, to the nullability of every level."""
+    """The Arrow schema that Spark requires of batches, including nullability at every level."""
     return pa.schema([_arrow_field(field) for field in schema.fields])
 
 
 def spark_arrow_type(field_type: IcebergType) -> pa.DataType:
-    """The Arrow type in which Spark takes a type's values."""
+    """The Arrow type that Spark requires for an Iceberg type."""
     match field_type:
         case StructType(fields=fields):
             return pa.struct([_arrow_field(field) for field in fields])

@@ -1,4 +1,7 @@
-"""The columns that a schema given by the user stands for: Spark validates nothing, so we do."""
+"""Resolves a schema given with `.schema(...)` to columns of the table.
+
+Spark does not validate such a schema against the table, so this module does.
+"""
 
 from __future__ import annotations
 
@@ -19,11 +22,17 @@ def project_user_schema(
 ) -> Schema:
     """The table's columns under the names, in the order and with the nullability of `user`.
 
-    Names match exactly, else without regard to case. A struct may leave fields out, at any depth.
+    A name matches exactly or, failing that, ignoring case. A struct may leave out fields, at any
+    depth.
+
+    Args:
+        user: the schema given to the load.
+        available: the columns that can be read.
+        table: the table's name, for messages.
 
     Raises:
-        InvalidOptionError: a column that the table `table` lacks, or named twice, no column at all,
-            another type, or NOT NULL where the table has an optional column.
+        InvalidOptionError: a column does not exist or is named twice, no column is named, a type
+            does not match, or an optional column is NOT NULL in `user`.
     """
     return Schema(_project_struct(user, available, f"table {table}, schema given to the load"))
 
@@ -32,7 +41,9 @@ def _project_struct(
     user: spark.StructType, available: tuple[NestedField, ...], where: str
 ) -> tuple[NestedField, ...]:
     if not user.fields and any(not is_reserved(field.field_id) for field in available):
-        raise InvalidOptionError(f"{where}: no column is named; name some, or give no schema")
+        raise InvalidOptionError(
+            f"{where}: no column is named; name at least one, or give no schema"
+        )
     found = [_find(wanted.name, available, where) for wanted in user.fields]
     names: dict[int, str] = {}
     for field, wanted in zip(found, user.fields, strict=True):
@@ -56,12 +67,12 @@ def _find(name: str, available: tuple[NestedField, ...], where: str) -> NestedFi
         return found[0]
     if found:
         raise InvalidOptionError(
-            f"{where}: column {name!r} is ambiguous: {', '.join(f.name for f in found)}; use the "
-            "exact case"
+            f"{where}: column {name!r} is ambiguous, matches "
+            f"{', '.join(f.name for f in found)}; write the name in its exact case"
         )
     near = get_close_matches(name, [field.name for field in available], n=1)
     known = ", ".join(field.name for field in available)
-    hint = f"did you mean {near[0]!r}?" if near else f"it has {known}"
+    hint = f"did you mean {near[0]!r}?" if near else f"the columns are {known}"
     raise InvalidOptionError(f"{where}: no column {name!r}; {hint}")
 
 
@@ -70,8 +81,8 @@ def _project_field(
 ) -> NestedField:
     if field.optional and not nullable:
         raise InvalidOptionError(
-            f"{where} is NOT NULL in the schema given, but the table's column may hold nulls; "
-            "leave NOT NULL out"
+            f"{where} is NOT NULL in the given schema, but the table's column is optional; "
+            "leave out NOT NULL"
         )
     projected = _project_type(field.field_type, wanted, where)
     return replace(field, name=name, field_type=projected, required=not nullable)
@@ -113,7 +124,7 @@ def _project_type(field_type: IcebergType, wanted: spark.DataType, where: str) -
                 isinstance(wanted, spark.DecimalType) and wanted != expected
             ):
                 raise InvalidOptionError(
-                    f"{where} is {wanted.simpleString()} in the schema given, but the table's "
-                    f"{field_type} is read as {expected.simpleString()}"
+                    f"{where} is {wanted.simpleString()} in the given schema, but the column is "
+                    f"{field_type}, which is read as {expected.simpleString()}; use that type"
                 )
             return field_type

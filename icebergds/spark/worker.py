@@ -1,4 +1,4 @@
-"""What every Python worker does, so that what PySpark does for each call takes less."""
+"""Avoids PySpark's per-task garbage collection and path rescans in Python workers."""
 
 from __future__ import annotations
 
@@ -11,9 +11,9 @@ _settled = False
 
 
 def settle_worker() -> None:
-    """Spares a worker what PySpark does at every task, and what takes longer than many tasks do.
+    """Reduces what PySpark does around each task, which can take longer than the task itself.
 
-    After each task it collects garbage: what is imported by now is taken out of its reach.
+    PySpark collects garbage after each task; freezing what is imported so far makes that fast.
     """
     global _settled
     if not _settled:
@@ -24,10 +24,10 @@ def settle_worker() -> None:
 
 
 def spare_archives() -> None:
-    """Lets go of the finders of the archives that hold PySpark; imports make new ones.
+    """Drops cached importers of PySpark's zip archives; the next import re-creates them.
 
-    Before each call, up to Spark 4.1, PySpark has all finders read their archives' directories
-    again, once for each package of its own, which takes a tenth of a second.
+    Before each call, PySpark up to 4.1 makes every cached importer read the directory of its
+    archive again, once for each package of PySpark, which takes a tenth of a second.
     """
     for path, finder in list(sys.path_importer_cache.items()):
         if isinstance(finder, zipimporter) and _is_of_spark(finder):

@@ -452,7 +452,9 @@ def test_options_that_do_not_fit_the_write(
 
 def test_an_argument_is_not_given_as_an_option_too(tmp_path: Path) -> None:
     table = new_table(tmp_path)
-    with pytest.raises(InvalidOptionError, match="branch: given as an argument and as an option"):
+    with pytest.raises(
+        InvalidOptionError, match="branch: given both as an argument and in options"
+    ):
         table.append(rows(1), branch="a", options={"Branch": "b"})
 
 

@@ -118,14 +118,17 @@ REFUSED_SCHEMAS = {
     "unknown column": ("id bigint, nmae string", "no column 'nmae'; did you mean 'name'?"),
     "unknown nested field": ("address struct<town: string>", "address: no column 'town'"),
     "unknown field in a list": ("past array<struct<zipp: int>>", "did you mean 'zip'?"),
-    "narrower type": ("id int", "id is int in the schema given, but the table's long is read"),
+    "narrower type": (
+        "id int",
+        "id is int in the given schema, but the column is long, which is read",
+    ),
     "wider type": ("id bigint, address struct<zip: bigint>", "address: zip is bigint"),
     "other decimal": ("price decimal(10,2)", "is read as decimal(9,2)"),
     "other timestamp": ("at timestamp_ntz", "is read as timestamp"),
-    "type without mapping": ("u binary", "the table's uuid is read as string"),
-    "struct for a list": ("past struct<zip: int>", "the table's list"),
+    "type without mapping": ("u binary", "the column is uuid, which is read as string"),
+    "struct for a list": ("past struct<zip: int>", "the column is list"),
     "other key type": ("by_key map<int, struct<no: int>>", "by_key.key is int"),
-    "not null": ("id bigint, name string NOT NULL", "name is NOT NULL in the schema given"),
+    "not null": ("id bigint, name string NOT NULL", "name is NOT NULL in the given schema"),
     "not null inside a struct": ("address struct<city: string NOT NULL>", "city is NOT NULL"),
     "the same column twice": ("id bigint, ID bigint", "'id' and 'ID' name the same column"),
     "no field of a struct": ("address struct<>", "address: no column is named"),
@@ -190,4 +193,4 @@ def test_spark_shows_why_a_schema_is_refused(spark: SparkSession, table: Path) -
     df = spark.read.schema("id int").format("icebergpy").load(str(table))
     message = message_of(df.collect)
     assert "icebergds.errors.InvalidOptionError" in message
-    assert "the table's long is read as bigint" in message
+    assert "the column is long, which is read as bigint" in message

@@ -82,9 +82,9 @@ def test_location_that_contradicts_the_path_is_refused(tmp_path: Path) -> None:
     ("options", "reason"),
     [
         ({"partition-by": "bucket(id)"}, "such as bucket(16, id)"),
-        ({"partition-by": "days(id)"}, "does not take column 'id'"),
+        ({"partition-by": "days(id)"}, "does not apply to column 'id'"),
         ({"partition-by": "idd"}, "did you mean id"),
-        ({"sort-by": "id sideways"}, "cannot be read"),
+        ({"sort-by": "id sideways"}, "cannot be parsed"),
         ({"format-version": "4"}, "expected one of 1, 2, 3"),
     ],
 )
@@ -111,7 +111,7 @@ def test_type_that_iceberg_lacks_is_refused(spark: SparkSession, tmp_path: Path)
         planned_write("a struct<id: interval year>", tmp_path / "t", create="true")
     path = create(spark.range(1), tmp_path / "u")
     message = refused(spark.sql("SELECT interval 1 day AS id"), path)
-    assert "column 'id' has Spark's type interval day" in message
+    assert "column 'id' has the Spark type interval day" in message
 
 
 def test_failed_creation_leaves_no_table(spark: SparkSession, tmp_path: Path) -> None:

@@ -1,1 +1,1 @@
-"""Reads and checks values of options and arguments."""
+"""Parses and checks options and arguments."""

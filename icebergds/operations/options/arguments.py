@@ -1,4 +1,4 @@
-"""Arguments of the Python API, checked before they become options, which are text."""
+"""Checks arguments of the Python API and turns them into options, which are text."""
 
 from __future__ import annotations
 
@@ -11,22 +11,25 @@ from icebergds.errors import InvalidOptionError
 
 
 def path_argument(name: str, value: Any) -> str:
-    """A path or an identifier as text; InvalidOptionError otherwise, here and below."""
+    """A path or an identifier as text.
+
+    This and the functions below raise InvalidOptionError for a value of another type.
+    """
     path = os.fspath(value) if isinstance(value, os.PathLike) else value
     if not isinstance(path, str):
-        raise _wrong(name, value, "a path or an identifier as text")
+        raise _wrong(name, value, "a path or an identifier as a string")
     return path
 
 
 def text_argument(name: str, value: Any) -> str | None:
-    """A text, or None."""
+    """A string, or None."""
     if value is not None and not isinstance(value, str):
-        raise _wrong(name, value, "text")
+        raise _wrong(name, value, "a string")
     return None if value is None else _encodable(name, value)
 
 
 def integer_argument(name: str, value: Any) -> int | None:
-    """A whole number, also one of numpy's, or None."""
+    """An integer, also one of numpy's, or None."""
     if value is None:
         return None
     try:
@@ -36,19 +39,21 @@ def integer_argument(name: str, value: Any) -> int | None:
 
 
 def names_argument(name: str, value: Any) -> str | list[str] | None:
-    """A text, or a list of texts, or None."""
+    """A string, a list of strings, or None."""
     if value is None or isinstance(value, str):
         return value
     names = list(value) if isinstance(value, Iterable) else [value]
     if not isinstance(value, Iterable) or not all(isinstance(item, str) for item in names):
-        raise _wrong(name, value, "names as texts, in a list or joined by commas")
+        raise _wrong(
+            name, value, "names as a list of strings, or as one string separated by commas"
+        )
     return names
 
 
 def mapping_argument(name: str, value: Any) -> dict[str, str]:
-    """A mapping of texts to texts, empty for None.
+    """A mapping of strings to strings; empty for None.
 
-    Numbers and booleans become the texts that Spark makes of them: `true`, not `True`.
+    Numbers and booleans become strings as Spark writes them: `true`, not `True`.
     """
     if value is None:
         return {}
@@ -58,38 +63,41 @@ def mapping_argument(name: str, value: Any) -> dict[str, str]:
 
 
 def named_options(arguments: Mapping[str, Any], options: Any) -> dict[str, str]:
-    """Options of a read, from arguments of a method that have names of options and further ones.
+    """Merges the arguments of a method with its `options`, into the options of a read.
 
     Args:
-        arguments: by the options' names; None for those not given.
+        arguments: values by option name; None if not given.
+        options: the `options` argument of the method.
 
     Raises:
-        InvalidOptionError: something is given as both.
+        InvalidOptionError: an option is given both ways.
     """
     given = {name: str(value) for name, value in arguments.items() if value is not None}
     further = {name.lower(): value for name, value in mapping_argument("options", options).items()}
     if both := sorted(given.keys() & further.keys()):
         raise InvalidOptionError(
-            f"{', '.join(both)}: given as an argument and as an option; give one"
+            f"{', '.join(both)}: given both as an argument and in options; give it once"
         )
     return {**further, **given}
 
 
 def write_arguments(options: Any, snapshot_properties: Any, **named: Any) -> dict[str, str]:
-    """The options of a write, from the arguments of a method and further options.
+    """Merges the arguments of a method with its `options`, into the options of a write.
 
     Args:
-        named: arguments that are options too, by the options' names; None for those not given.
+        options: the `options` argument of the method.
+        snapshot_properties: entries for the snapshot summary.
+        named: values by option name; None if not given.
 
     Raises:
-        InvalidOptionError: something is given as both.
+        InvalidOptionError: an option is given both ways.
     """
     further = {k.lower(): value for k, value in mapping_argument("options", options).items()}
     checked = {name: text_argument(name.replace("-", "_"), v) for name, v in named.items()}
     given = {name: value for name, value in checked.items() if value is not None}
     if both := sorted(given.keys() & further.keys()):
         raise InvalidOptionError(
-            f"{', '.join(both)}: given as an argument and as an option; give one"
+            f"{', '.join(both)}: given both as an argument and in options; give it once"
         )
     properties = mapping_argument("snapshot_properties", snapshot_properties)
     summary = {f"snapshot-property.{k}": v for k, v in properties.items()}
@@ -100,7 +108,7 @@ def _as_text(name: str, value: Any) -> str:
     if isinstance(value, bool):
         return str(value).lower()
     if not isinstance(value, str | int | float):
-        raise _wrong(name, value, "text")
+        raise _wrong(name, value, "a string, a number or a boolean")
     return _encodable(name, str(value))
 
 
@@ -108,7 +116,7 @@ def _encodable(name: str, text: str) -> str:
     try:
         text.encode()
     except UnicodeEncodeError as error:
-        raise InvalidOptionError(f"{name} = {text!r} is no text of Unicode: {error}") from error
+        raise InvalidOptionError(f"{name} = {text!r} is not valid Unicode: {error}") from error
     return text
 
 

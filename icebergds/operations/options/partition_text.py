@@ -1,4 +1,4 @@
-"""Partitioning and sort orders written as text: `days(ts), bucket(16, id)`, `ts desc, id`."""
+"""Parses partition specs and sort orders from text: `days(ts), bucket(16, id)`, `ts desc, id`."""
 
 from __future__ import annotations
 
@@ -27,21 +27,22 @@ from icebergds.spec.types import NestedField
 
 
 def parse_partition_by(text: str, schema: Schema) -> PartitionSpec:
-    """A partition spec from terms joined by commas.
+    """Parses a partition spec from terms separated by commas.
 
-    A term is a column, or one of `years`, `months`, `days`, `hours` (also without the s), `date`,
-    `date_hour`, `bucket(n, column)`, `truncate(width, column)`, `identity`, `void`; `as name` names
-    the partition field, which else is named as Java does: `ts_day`, `id_bucket`.
+    A term is a column or a transform of one: `years`, `months`, `days`, `hours` (also without the
+    s), `date`, `date_hour`, `identity`, `void`, `bucket(n, column)` or `truncate(width, column)`.
+    `as name` names the partition field; the default is Java Iceberg's name: `ts_day`, `id_bucket`.
 
     Raises:
-        InvalidOptionError: something else stands there, an unknown column, a transform that
-            does not take the column's type, or a name that is taken.
+        InvalidOptionError: the text cannot be parsed, a column does not exist, a transform does
+            not apply to its column's type, or two fields have the same name.
     """
     fields: list[PartitionField] = []
     for term in _terms(text, "partition-by"):
         if term.direction or term.nulls:
             raise InvalidOptionError(
-                f"partition-by {text!r}: {term.text!r} orders, which sort-by does"
+                f"partition-by {text!r}: {term.text!r} has a sort direction or null order; "
+                "give those in sort-by"
             )
         source = _column(term, schema, "partition-by", text)
         path = ".".join(schema.paths_by_id[source.field_id])
@@ -49,7 +50,8 @@ def parse_partition_by(text: str, schema: Schema) -> PartitionSpec:
         taken = {field.name for field in fields}
         if name in taken:
             raise InvalidOptionError(
-                f"partition-by {text!r}: two fields would be named {name!r}; name one with 'as'"
+                f"partition-by {text!r}: two partition fields would be named {name!r}; "
+                "rename one with 'as <name>'"
             )
         field_id = FIRST_PARTITION_FIELD_ID + len(fields)
         fields.append(PartitionField((source.field_id,), field_id, term.transform, name))
@@ -57,19 +59,21 @@ def parse_partition_by(text: str, schema: Schema) -> PartitionSpec:
 
 
 def parse_sort_by(text: str, schema: Schema) -> SortOrder:
-    """A sort order from terms joined by commas: `ts desc nulls last, bucket(16, id)`.
+    """Parses a sort order from terms separated by commas: `ts desc nulls last, bucket(16, id)`.
 
-    Ascending by default; nulls come first in ascending and last in descending order, as in Spark.
+    The default is ascending. Nulls come first in ascending and last in descending order, as in
+    Spark.
 
     Raises:
-        InvalidOptionError: something else stands there, an unknown column, or a transform that
-            does not take the column's type.
+        InvalidOptionError: the text cannot be parsed, a column does not exist, or a transform does
+            not apply to its column's type.
     """
     fields = []
     for term in _terms(text, "sort-by"):
         if term.alias:
             raise InvalidOptionError(
-                f"sort-by {text!r}: {term.text!r} has a name, sort keys do not"
+                f"sort-by {text!r}: {term.text!r} names the field with 'as', but sort fields have "
+                "no names; leave 'as' out"
             )
         source = _column(term, schema, "sort-by", text)
         direction = SortDirection.DESC if term.direction == "desc" else SortDirection.ASC
@@ -120,7 +124,7 @@ _WITHOUT_ARGUMENT: dict[str, Transform] = {
     "hours": HourTransform(),
     "date_hour": HourTransform(),
 }
-# Numbers of transforms have 32 bits in other implementations.
+# Other implementations hold the argument of a transform in 32 bits.
 _GREATEST = 2**31 - 1
 _SUFFIXES: dict[type[Transform], str] = {
     VoidTransform: "_null",
@@ -141,8 +145,9 @@ def _terms(text: str, option: str) -> Iterator[_Term]:
         match = _TERM.match(text, at)
         if match is None:
             raise InvalidOptionError(
-                f"{option} {text!r}: cannot be read at {text[at:].strip()[:40]!r}; expected "
-                "columns and transforms joined by commas: days(ts), bucket(16, id), country"
+                f"{option} {text!r}: cannot be parsed at {text[at:].strip()[:40]!r}; expected "
+                "columns and transforms separated by commas, such as days(ts), bucket(16, id), "
+                "country"
             )
         function = (match["function"] or "identity").lower()
         alias = match["alias"]
@@ -172,7 +177,7 @@ def _transform(function: str, numbers: list[str], option: str, text: str) -> Tra
     found = _WITHOUT_ARGUMENT.get(function)
     if found is None or numbers:
         raise InvalidOptionError(
-            f"{option} {text!r}: {function} with {'a' if numbers else 'no'} number is no "
+            f"{option} {text!r}: {function} {'with' if numbers else 'without'} a number is not a "
             "transform; expected bucket(n, column), truncate(width, column) or one of "
             f"{', '.join(_WITHOUT_ARGUMENT)}"
         )
@@ -186,7 +191,7 @@ def _column(term: _Term, schema: Schema, option: str, text: str) -> NestedField:
         raise InvalidOptionError(f"{option} {text!r}: {error}") from None
     if not can_transform(term.transform, field.field_type):
         raise InvalidOptionError(
-            f"{option} {text!r}: {term.transform} does not take column {field.name!r} of type "
+            f"{option} {text!r}: {term.transform} does not apply to column {field.name!r} of type "
             f"{field.field_type}"
         )
     return field

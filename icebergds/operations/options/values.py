@@ -1,4 +1,4 @@
-"""Values of options: their types, and unknown names with the nearest known one."""
+"""Parses option values and rejects unknown option names, suggesting the nearest known one."""
 
 from __future__ import annotations
 
@@ -16,19 +16,22 @@ from icebergds.spec.types import TIMESTAMPTZ
 _Value = TypeVar("_Value")
 
 STORAGE_PREFIXES = ("s3.", "gcs.", "adls.", "hdfs.", "client.", "fs.")
-"""Of properties that go to the storage."""
+"""Prefixes of storage properties."""
 
 CATALOG_PREFIX = "catalog."
-"""Of properties that go to the catalog."""
+"""Prefix of catalog properties."""
 
 
 def parse(
     given: Mapping[str, str], name: str, convert: Callable[[str], _Value], default: Any
 ) -> Any:
-    """The value of an option, or the default where it is not given.
+    """The value of an option, or the default if it is not given.
+
+    Args:
+        convert: parses the text, or raises a ValueError that says what is expected.
 
     Raises:
-        InvalidOptionError: `convert` does not take the text; its message says what is expected.
+        InvalidOptionError: `convert` rejects the text.
     """
     text = given.get(name)
     if text is None:
@@ -40,12 +43,12 @@ def parse(
 
 
 def refuse_unknown(given: Iterable[str], known: Sequence[str], prefixes: Sequence[str]) -> None:
-    """Raises InvalidOptionError for a name that is not known; suggests the nearest.
+    """Raises InvalidOptionError for an unknown option name, suggesting the nearest known one.
 
     Args:
         given: names in lower case.
         known: names as documented.
-        prefixes: names that begin with one of these are not looked at.
+        prefixes: names that start with one of these are accepted unchecked.
     """
     by_lower = {name.lower(): name for name in known}
     for name in given:
@@ -55,17 +58,18 @@ def refuse_unknown(given: Iterable[str], known: Sequence[str], prefixes: Sequenc
         hint = f"; did you mean {by_lower[near[0]]!r}?" if near else "."
         raise InvalidOptionError(
             f"unknown option {name!r}{hint} Known options: {', '.join(known)}, and names that "
-            f"begin with {', '.join(prefixes)}"
+            f"start with {', '.join(prefixes)}"
         )
 
 
 def refuse_session_tables(given: Mapping[str, str]) -> None:
-    """Raises InvalidOptionError where Spark's session catalog stands between us and the options."""
+    """Raises InvalidOptionError for a table of Spark's session catalog, which drops the options."""
     if "provider" in given and "owner" in given:
         raise InvalidOptionError(
-            "tables of Spark's session catalog (CREATE TABLE, saveAsTable) lose their options "
-            "there, so they cannot be read again; create a view instead: CREATE TEMPORARY VIEW v "
-            "USING icebergpy OPTIONS (path '<table location>')"
+            "tables in Spark's session catalog (CREATE TABLE, saveAsTable) are not supported: the "
+            "session catalog drops their options, so they could not be read again; create a "
+            "temporary view instead: CREATE TEMPORARY VIEW v USING icebergpy OPTIONS (path "
+            "'<table location>')"
         )
 
 
@@ -85,25 +89,25 @@ def address_of(given: Mapping[str, str], path: str) -> TableAddress:
 
 
 def storage_properties_of(properties: Mapping[str, str]) -> dict[str, str]:
-    """Those properties that say how to reach the storage, such as `s3.endpoint`."""
+    """The storage properties among `properties`, such as `s3.endpoint`."""
     return {name: value for name, value in properties.items() if name.startswith(STORAGE_PREFIXES)}
 
 
 def without_prefix(given: Mapping[str, str], prefix: str) -> dict[str, str]:
-    """The options that begin with a prefix, by the rest of their names."""
+    """The options whose names start with a prefix, with the prefix removed."""
     return {
         name.removeprefix(prefix): value for name, value in given.items() if name.startswith(prefix)
     }
 
 
 def is_of_address(name: str) -> bool:
-    """Whether an option, its name in lower case, says which table it is or where its storage is."""
+    """Whether an option (its name in lower case) names the table, its catalog or its storage."""
     of_table = name in ("path", "catalog", "location-map")
     return of_table or name.startswith((CATALOG_PREFIX, *STORAGE_PREFIXES))
 
 
 def one_of(*values: str) -> Callable[[str], str]:
-    """Reads one of some words, in any case."""
+    """A parser that accepts one of `values`, ignoring case."""
 
     def convert(text: str) -> str:
         if text.lower() not in values:
@@ -114,7 +118,10 @@ def one_of(*values: str) -> Callable[[str], str]:
 
 
 def integer(text: str) -> int:
-    """A whole number of at most 64 bits; ValueError otherwise, here and below."""
+    """A 64-bit integer.
+
+    This and the functions below raise ValueError for any other text.
+    """
     try:
         value = int(text)
     except ValueError:
@@ -125,7 +132,7 @@ def integer(text: str) -> int:
 
 
 def positive(text: str) -> int:
-    """A whole number above 0."""
+    """An integer above 0."""
     value = integer(text)
     if value <= 0:
         raise ValueError("expected a number above 0")
@@ -133,7 +140,7 @@ def positive(text: str) -> int:
 
 
 def not_negative(text: str) -> int:
-    """A whole number, 0 or more."""
+    """An integer, 0 or more."""
     value = integer(text)
     if value < 0:
         raise ValueError("expected 0 or more")
@@ -141,14 +148,14 @@ def not_negative(text: str) -> int:
 
 
 def boolean(text: str) -> bool:
-    """`true` or `false` in any case."""
+    """`true` or `false`, ignoring case."""
     if text.lower() not in ("true", "false"):
         raise ValueError("expected true or false")
     return text.lower() == "true"
 
 
 def known_zone(text: str) -> str:
-    """The name or offset of a time zone."""
+    """A time zone, as a region or an offset; returned as it was given."""
     try:
         round_literal(TIMESTAMPTZ, date(1970, 1, 1), text)
     except ValueError:
@@ -157,11 +164,13 @@ def known_zone(text: str) -> str:
 
 
 def location_map(text: str) -> dict[str, str]:
-    """A JSON object of prefixes of locations and what stands in for them."""
+    """A JSON object that maps location prefixes to their replacements."""
     try:
         parsed = json.loads(text)
     except (json.JSONDecodeError, RecursionError) as error:
-        raise ValueError(f"expected a JSON object of prefixes ({error})") from None
+        raise ValueError(
+            f'expected a JSON object such as {{"s3://old/prefix/": "file:///new/"}} ({error})'
+        ) from None
     if not isinstance(parsed, dict) or not all(isinstance(v, str) for v in parsed.values()):
         raise ValueError('expected a JSON object such as {"s3://old/prefix/": "file:///new/"}')
     return parsed
