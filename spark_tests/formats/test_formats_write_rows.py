@@ -172,7 +172,7 @@ def test_a_variant_without_a_value_is_refused(file_format, tmp_path):
 @pytest.mark.parametrize(
     ("field_type", "message"),
     [
-        (UNKNOWN, "needs a column"),
+        (UNKNOWN, "need at least one column"),
         (StructType((optional(2, "n", UNKNOWN),)), "'c'.*struct without fields"),
         (ListType(2, UNKNOWN), "'c'.*cannot store list<unknown>"),
         (MapType(2, INT, 3, UNKNOWN), "'c'.*cannot store map"),

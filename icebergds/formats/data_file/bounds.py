@@ -1,6 +1,6 @@
-"""Bounds of column metrics: serialised, and cut to a length so that they still hold every value.
+"""Serialises the bounds of column metrics, truncated so that they still hold for every value.
 
-The order is that of the spec's values and of all readers: strings by code point, which is that of
+Values are ordered as in the spec and in all readers: strings by code point, which is the order of
 their UTF-8 bytes, and bytes as unsigned.
 """
 
@@ -29,20 +29,20 @@ from icebergds.spec.values.binary import to_bytes
 
 @dataclass(frozen=True, slots=True)
 class Range:
-    """The least and the greatest of some in-memory values, none of which is null or NaN."""
+    """The least and the greatest of some in-memory values, leaving out nulls and NaN."""
 
     least: Any
     greatest: Any
 
     def union(self, other: Range | None) -> Range:
-        """The range of the values of both."""
+        """The range that covers both."""
         if other is None:
             return self
         return Range(min(self.least, other.least), max(self.greatest, other.greatest))
 
 
 def union_of(ranges: Iterable[Range | None]) -> Range | None:
-    """The range of the values of all, None where there are none."""
+    """The range that covers all; None if there is none."""
     whole: Range | None = None
     for values in ranges:
         whole = whole if values is None else values.union(whole)
@@ -50,9 +50,9 @@ def union_of(ranges: Iterable[Range | None]) -> Range | None:
 
 
 def has_bounds(field_type: ScalarType) -> bool:
-    """Whether values of a type have an order in which bounds are kept.
+    """Whether bounds are kept for a type.
 
-    Bounds of geometries are boxes, which are not computed here.
+    Bounds of geometries are bounding boxes, which are not computed here.
     """
     no_order = isinstance(field_type, GeometryType | GeographyType)
     return not no_order and field_type not in (VARIANT, UNKNOWN)
@@ -61,12 +61,12 @@ def has_bounds(field_type: ScalarType) -> bool:
 def serialized_bounds(
     field_type: ScalarType, values: Range, mode: MetricsMode
 ) -> tuple[bytes | None, bytes | None]:
-    """The lower and upper bound that a mode keeps; None where there is none that short."""
+    """The lower and upper bound for a metrics mode; None if there is no bound that short."""
     least, greatest = values.least, values.greatest
     if field_type == UUID:
         return _uuid_bounds(least, greatest)
     if field_type in (FLOAT, DOUBLE):
-        # The zeros are equal here, but not in the order of readers.
+        # The zeros are equal in Python, but readers order -0.0 before 0.0.
         least = -0.0 if least == 0 else least
         greatest = 0.0 if greatest == 0 else greatest
     elif mode.kind is MetricsKind.TRUNCATE:
@@ -89,7 +89,7 @@ def _serialized(field_type: ScalarType, value: Any) -> bytes | None:
 
 
 def _truncated_string_above(value: str, length: int) -> str | None:
-    """The least string of a length that is above all strings of which it is cut."""
+    """The least string of at most `length` that is not below the value; None if there is none."""
     if len(value) <= length:
         return value
     for at in reversed(range(length)):
@@ -114,10 +114,10 @@ _FIRST_BIT = 1 << 63
 
 
 def _uuid_bounds(least: bytes, greatest: bytes) -> tuple[bytes | None, bytes | None]:
-    """Bounds that hold for readers that compare uuids as unsigned bytes, and as two signed longs.
+    """Bounds that hold whether readers compare uuids as unsigned bytes or as two signed longs.
 
-    Java Iceberg did the latter up to version 1.10. Both orders agree on first halves whose first
-    bits are equal, so bounds are moved to the next first half, and left out where bits differ.
+    Java Iceberg did the latter up to version 1.10. Both orders agree on the first halves if their
+    first bits are equal, so bounds are rounded to the next first half, and left out if bits differ.
     """
     first, last = int.from_bytes(least[:8], "big"), int.from_bytes(greatest[:8], "big")
     if (first ^ last) & _FIRST_BIT:

@@ -1,4 +1,4 @@
-"""Metrics of data files: what is measured of which column, and measuring batches."""
+"""Computes the column metrics of data files, batch by batch."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from icebergds.spec.types import (
 
 @dataclass(frozen=True, slots=True)
 class FileMetrics:
-    """The metrics of a file under their names in `DataFile`, by field id."""
+    """The metrics of a file by field id, named as in `DataFile`."""
 
     column_sizes: dict[int, int] = field(default_factory=dict)
     value_counts: dict[int, int] = field(default_factory=dict)
@@ -43,7 +43,7 @@ class FileMetrics:
         self.upper_bounds.update(other.upper_bounds)
 
     def add_bounds(self, column: MeasuredColumn, values: Range) -> None:
-        """Sets the bounds of a column as its mode asks for."""
+        """Sets the bounds of a column, as its metrics mode says."""
         lower, upper = serialized_bounds(column.field_type, values, column.mode)
         if lower is not None:
             self.lower_bounds[column.field_id] = lower
@@ -53,10 +53,10 @@ class FileMetrics:
 
 @dataclass(frozen=True, slots=True)
 class MeasuredColumn:
-    """A scalar column of which metrics are kept: at the top, or inside of structs only.
+    """A scalar column with metrics: at the top level, or nested only in structs.
 
-    Readers and writers know no metrics of what is inside lists and maps. `path` leads to it: the
-    ordinals of the fields from the schema's top.
+    No reader or writer keeps metrics of fields inside lists and maps. `path` holds the ordinals of
+    the fields that lead to the column from the top of the schema.
     """
 
     field_id: int
@@ -73,19 +73,19 @@ class MeasuredColumn:
         return self.field_type in (FLOAT, DOUBLE)
 
     def values(self, batch: pa.RecordBatch) -> pa.Array:
-        """The column in a batch of the table's schema, null where a struct around it is."""
+        """The column of a batch of the table's schema; null if a struct around it is."""
         top, *inner = self.path
         array = batch.column(top)
         return pc.struct_field(array, inner) if inner else array
 
 
 def measured_columns(schema: Schema, modes: MetricsModes) -> tuple[MeasuredColumn, ...]:
-    """The columns of which metrics are kept. Columns of type unknown are not stored."""
+    """The columns with metrics; those of type unknown have none, as they are not stored."""
     return tuple(_measured(schema.fields, (), modes))
 
 
 class BatchMetrics:
-    """Measures columns batch by batch."""
+    """Computes the metrics of columns batch by batch."""
 
     def __init__(self, columns: Iterable[MeasuredColumn]) -> None:
         self._measures = [_Measure(column) for column in columns]
@@ -115,15 +115,15 @@ def count_nans(array: pa.Array) -> int:
 
 
 def range_of(array: pa.Array) -> Range | None:
-    """The range of values that are not null or NaN, as in-memory values; None where all are."""
+    """The in-memory range of the values without nulls and NaN; None if there are none."""
     found = pc.min_max(_comparable(array)).as_py()
     least, greatest = found["min"], found["max"]
-    # Arrow passes over NaN beside other values, and finds it where there is nothing else.
+    # Arrow ignores NaN unless all values are NaN.
     return None if least is None or least != least else Range(least, greatest)
 
 
 class _Measure:
-    """What is known of a column so far."""
+    """The metrics of a column so far."""
 
     def __init__(self, column: MeasuredColumn) -> None:
         self.column = column
@@ -156,7 +156,7 @@ def _measured(
 
 
 def _comparable(array: pa.Array) -> pa.Array:
-    """Dates and times as the integers that they are in memory."""
+    """Dates and times as their underlying integers."""
     if pa.types.is_date32(array.type):
         return array.view(pa.int32())
     if pa.types.is_temporal(array.type):

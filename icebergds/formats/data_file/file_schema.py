@@ -1,6 +1,6 @@
-"""The columns of a data file as a tree with field ids, whatever the file's format.
+"""Describes the columns of a data file as a tree with field ids, for any file format.
 
-Ids come from the file or, where it has none, from a name mapping, from names or from positions
+Ids come from the file or, if it has none, from a name mapping, from names or from positions
 (spec: Column Projection). A column without an id is in the tree but not in the file's schema.
 """
 
@@ -48,7 +48,7 @@ from icebergds.spec.types import (
 
 
 class ColumnKind(StrEnum):
-    """How a column's values are built."""
+    """Whether a column is a leaf or nested, and how."""
 
     LEAF = "leaf"
     STRUCT = "struct"
@@ -62,8 +62,8 @@ class FileColumn:
 
     `children` are a struct's fields, a list's element, or a map's key and value. `leaves` are the
     ordinals of the leaf columns at or below it, counted over the whole file; a struct without
-    fields counts as one. `arrow_type` is what the file declares; arrays read from it may come in a
-    physical relative of that type.
+    fields counts as one. `arrow_type` is the type the file declares; arrays read from it may have
+    another physical type for it, such as a dictionary.
     """
 
     name: str
@@ -76,7 +76,7 @@ class FileColumn:
 
     @property
     def is_variant(self) -> bool:
-        """Whether it is a struct of the parts of a variant, which have no ids."""
+        """Whether it is a struct of a variant's parts, which have no ids."""
         names = {child.name for child in self.children if child.field_id is None}
         return (
             self.kind is ColumnKind.STRUCT
@@ -88,7 +88,7 @@ class FileColumn:
 def columns_of(
     arrow_schema: Iterable[pa.Field], id_of: Callable[[pa.Field], int | None] = field_id_of
 ) -> tuple[FileColumn, ...]:
-    """The tree of an Arrow schema whose fields, at every level, may say their ids."""
+    """The column tree of an Arrow schema; `id_of` returns the id of a field at any level."""
     columns: list[FileColumn] = []
     for field in arrow_schema:
         first_leaf = columns[-1].leaves.stop if columns else 0
@@ -104,9 +104,9 @@ def has_ids(columns: Iterable[FileColumn]) -> bool:
 def with_ids(
     columns: Sequence[FileColumn], schema: Schema, name_mapping: NameMapping | None
 ) -> tuple[FileColumn, ...]:
-    """The columns as they are if they have ids, else with ids by their names.
+    """The columns as they are if any has an id, else with ids assigned by name.
 
-    The names are those of the mapping, or of the schema's fields where there is none.
+    Names are looked up in the name mapping, or in the schema if there is none.
     """
     if has_ids(columns):
         return tuple(columns)
@@ -115,10 +115,9 @@ def with_ids(
 
 
 def with_ids_by_position(columns: Sequence[FileColumn], schema: Schema) -> tuple[FileColumn, ...]:
-    """Top-level columns with the ids 1, 2, ..., nested ones with those of the schema, in order.
+    """Assigns ids by position: 1, 2, ... at the top level, those of the schema to nested columns.
 
-    This is how files are read that were written before files had ids: columns could only be
-    appended.
+    For files written before files had ids, when columns could only be appended.
     """
     by_id = {field.field_id: field for field in _mapping_of(schema.fields)}
     return tuple(
@@ -137,32 +136,32 @@ def with_ids_by_position(columns: Sequence[FileColumn], schema: Schema) -> tuple
 
 
 def to_schema(columns: Iterable[FileColumn]) -> Schema:
-    """The file's schema in Iceberg's types: the columns that have ids."""
+    """The Iceberg schema of the columns that have ids."""
     return Schema(_fields(columns))
 
 
 def schema_from_arrow(arrow_schema: pa.Schema) -> Schema:
-    """The schema a table needs to hold Arrow's columns; ids are counted from 1.
+    """The Iceberg schema for an Arrow schema; ids are counted from 1.
 
     Raises:
-        InvalidDataError: a column of a type that Iceberg does not have.
+        InvalidDataError: a column has a type that Iceberg does not have.
     """
     ids = count(1)
     columns = columns_of(arrow_schema, lambda _: next(ids))
     for column in walk_columns(columns):
         if column.kind is ColumnKind.LEAF and _type_of(column) is None:
             raise InvalidDataError(
-                f"column {column.name!r} has Arrow's type {column.arrow_type}, which Iceberg "
-                "tables do not have; cast it first"
+                f"column {column.name!r} has the Arrow type {column.arrow_type}, which Iceberg "
+                "does not have; cast it first"
             )
     return to_schema(columns)
 
 
 def find_child(columns: Iterable[FileColumn], field_id: int, source: str) -> FileColumn | None:
-    """The column with an id among siblings.
+    """The column with a field id among siblings; None if there is none.
 
     Raises:
-        CorruptFileError: two have it.
+        CorruptFileError: several columns have the id.
     """
     found = [column for column in columns if column.field_id == field_id]
     if len(found) > 1:
@@ -172,7 +171,7 @@ def find_child(columns: Iterable[FileColumn], field_id: int, source: str) -> Fil
 
 
 def restrict(columns: Iterable[FileColumn], leaves: AbstractSet[int]) -> tuple[FileColumn, ...]:
-    """The columns that hold any of these leaves, at every level."""
+    """The columns that contain any of the leaves, at every level."""
     return tuple(
         replace(column, children=restrict(column.children, leaves))
         for column in columns
@@ -237,7 +236,7 @@ _UNMAPPED = MappedField(())
 
 
 def _standard_names(column: FileColumn) -> tuple[str, ...]:
-    """The children's names as mappings and schemas know them, however the file spells them."""
+    """The children's names in name mappings and schemas, whatever the file calls them."""
     match column.kind:
         case ColumnKind.LIST:
             return ("element",)
@@ -291,7 +290,7 @@ def _fields(columns: Iterable[FileColumn]) -> tuple[NestedField, ...]:
 
 
 def _type_of(column: FileColumn) -> IcebergType | None:
-    """The column's type, None for a list or map whose parts have no ids."""
+    """The column's Iceberg type; None if it has none, or if a list's or map's part has no id."""
     match column.kind:
         case ColumnKind.STRUCT:
             return VARIANT if column.is_variant else StructType(_fields(column.children))

@@ -1,4 +1,4 @@
-"""Which metrics are kept of which column: `write.metadata.metrics.*`."""
+"""Parses which metrics are kept for each column: `write.metadata.metrics.*`."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _MAX_COLUMNS_DEFAULT = 100
 
 
 class MetricsKind(StrEnum):
-    """How much is kept of a column."""
+    """Which metrics are kept for a column."""
 
     NONE = "none"
     COUNTS = "counts"
@@ -32,7 +32,7 @@ class MetricsKind(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class MetricsMode:
-    """What is kept of a column; `length` is that of truncated bounds, in code points or bytes."""
+    """A column's metrics mode; `length` is that of truncated bounds, in code points or bytes."""
 
     kind: MetricsKind
     length: int = 0
@@ -52,13 +52,13 @@ FULL = MetricsMode(MetricsKind.FULL)
 
 
 def truncate(length: int) -> MetricsMode:
-    """Counts, and bounds cut to a length."""
+    """The mode that keeps counts, and bounds truncated to a length."""
     return MetricsMode(MetricsKind.TRUNCATE, length)
 
 
 @dataclass(frozen=True, slots=True)
 class MetricsModes:
-    """The modes of columns by field id, and that of all others."""
+    """Metrics modes by field id, and the default of all other columns."""
 
     default: MetricsMode
     by_id: Mapping[int, MetricsMode] = field(default_factory=dict)
@@ -70,16 +70,16 @@ class MetricsModes:
 def metrics_modes(
     properties: Mapping[str, str], schema: Schema, sort_order: SortOrder
 ) -> MetricsModes:
-    """The modes that a table's properties ask for.
+    """The metrics modes that a table's properties set.
 
-    Where no default is set, only so many columns have metrics as
-    `write.metadata.metrics.max-inferred-column-defaults` says: those of a struct before those of
-    the structs inside it. Columns that the table is sorted by have bounds in any case. Modes of
-    columns that the schema lacks are ignored. The columns of position deletes have exact bounds,
-    by which readers know files that are about one data file.
+    If no default is set, at most `write.metadata.metrics.max-inferred-column-defaults` columns have
+    metrics: those of a struct before those of the structs inside it. Sort columns have bounds even
+    if other columns have none. Modes of columns that are not in the schema are ignored. The columns
+    of position deletes have exact bounds, which show readers that a delete file references only one
+    data file.
 
     Raises:
-        InvalidOptionError: a mode is not known.
+        InvalidOptionError: a mode is invalid.
     """
     limit = int_property(properties, _MAX_COLUMNS, _MAX_COLUMNS_DEFAULT, minimum=0)
     by_id: dict[int, MetricsMode] = {}

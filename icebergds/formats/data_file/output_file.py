@@ -1,4 +1,4 @@
-"""A file that is being written, and its description once it is."""
+"""Creates a data or delete file, and its `DataFile` once it is closed."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from icebergds.spec.manifest import DataFile, FileContent, FileFormat
 
 
 class OutputFile:
-    """The open file of a data or delete file."""
+    """A data or delete file being written."""
 
     def __init__(
         self, io: FileIO, location: str, file_format: FileFormat, content: FileContent
@@ -33,7 +33,7 @@ class OutputFile:
 
     @contextmanager
     def encoding(self) -> Iterator[None]:
-        """Names the file in what libraries raise when they cannot encode values.
+        """Translates the encoding errors of libraries to errors that name the file.
 
         Raises:
             InvalidDataError: a value does not fit the file's schema.
@@ -51,14 +51,14 @@ class OutputFile:
         return self._io.open(self.location)
 
     def close(self) -> None:
-        """Closes the file, which is complete."""
+        """Closes the complete file."""
         self._size = self.position
         self.handle.close()
 
     def describe(
         self, num_rows: int, metrics: FileMetrics, split_offsets: Sequence[int] = ()
     ) -> DataFile:
-        """The closed file as one of no partition."""
+        """The `DataFile` of the closed file, without a partition."""
         return DataFile(
             content=self._content,
             file_path=self.location,
@@ -77,7 +77,7 @@ class OutputFile:
         )
 
     def abort(self) -> None:
-        """Closes the file and deletes it. The error of closing half a file tells nothing."""
+        """Closes the file and deletes it; errors of closing an incomplete file are ignored."""
         with suppress(Exception):
             self.handle.close()
         self._io.delete(self.location)

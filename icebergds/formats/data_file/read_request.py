@@ -1,4 +1,4 @@
-"""What is asked of a reader of data files, and what it gives back."""
+"""Defines the interface of data file readers: the request, the reader and its batches."""
 
 from __future__ import annotations
 
@@ -16,16 +16,16 @@ DEFAULT_BATCH_SIZE = 65_536
 
 @dataclass(frozen=True, slots=True)
 class ReadRequest:
-    """Which columns to read, and which rows may be left out unread.
+    """Which columns to read, and which rows may be skipped.
 
     Attributes:
-        schema: the columns to read, in this order, nested ones possibly narrowed. Columns of
-            reserved ids are read where the file stores them.
-        constants: in-memory values of columns at any depth of structs, by field id, for files
-            that lack them.
-        row_filter: bound to the table's schema. Only whole parts of a file in which it selects no
-            row are skipped: rows that it rejects come too.
-        batch_size: greatest number of rows in a batch.
+        schema: the columns to read, in this order; nested ones may be narrowed. Columns with
+            reserved ids are read if the file stores them.
+        constants: in-memory values of columns at any depth of structs, by field id, used if the
+            file lacks the column.
+        row_filter: bound to the table's schema. It only skips whole parts of a file in which no row
+            matches: rows that do not match are returned too.
+        batch_size: maximum number of rows in a batch.
     """
 
     schema: Schema
@@ -41,7 +41,7 @@ class PositionedBatch:
     Attributes:
         batch: the rows, of the Arrow schema `schema_to_arrow(request.schema)`.
         first_position: ordinal in the file of the first row.
-        num_rows: how many rows there are, also where no column is read.
+        num_rows: number of rows, also if no column is read.
     """
 
     batch: pa.RecordBatch
@@ -52,8 +52,8 @@ class PositionedBatch:
 class DataFileReader(Protocol):
     """An open data or delete file.
 
-    `file_schema` holds the file's columns that have ids, from the file itself or as its columns
-    were matched.
+    `file_schema` holds the file's columns with field ids, stored in the file or assigned by name or
+    position.
     """
 
     @property
@@ -64,12 +64,12 @@ class DataFileReader(Protocol):
     ) -> Iterator[PositionedBatch]:
         """The rows of a file, or of its bytes `start` to `start + length`, in the file's order.
 
-        Ranges that together cover the file together yield each row once, wherever they are cut.
+        Adjacent ranges that cover the file yield each row exactly once, wherever they are cut.
 
         Raises:
-            CorruptFileError: the file is damaged, or stores a column as a type that is not the
+            CorruptFileError: the file is damaged, or a column's stored type cannot be read as the
                 table's.
-            InvalidDataError: a required column is absent or holds nulls; a value does not fit.
-            UnsupportedFeatureError: a column is stored in a form that is not read.
+            InvalidDataError: a required column is missing or holds nulls; a value does not fit.
+            UnsupportedFeatureError: a column is stored in a form that is not supported.
         """
         ...

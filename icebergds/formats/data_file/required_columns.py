@@ -1,4 +1,4 @@
-"""The check that columns which must have values do."""
+"""Checks that required columns have no nulls."""
 
 from __future__ import annotations
 
@@ -17,21 +17,21 @@ class RequiredColumns:
         self._location = location
 
     def check(self, batch: pa.RecordBatch) -> None:
-        """Passes batches of the schema that have values wherever they are required.
+        """Checks that a batch has the schema, and no nulls in required columns at any level.
 
         Raises:
-            InvalidDataError: the batch is of another schema, or has nulls in a required column.
+            InvalidDataError: the batch has another schema, or nulls in a required column.
         """
         if not batch.schema.equals(self._arrow_schema):
             raise InvalidDataError(
-                f"{self._location}: rows of the schema {batch.schema.to_string()} were to be "
-                f"written, expected {self._arrow_schema.to_string()}"
+                f"{self._location}: cannot write rows of the schema {batch.schema.to_string()}, "
+                f"expected {self._arrow_schema.to_string()}"
             )
         for field, column in zip(self._arrow_schema, batch.columns, strict=True):
             self._check(field, column, field.name)
 
     def _check(self, field: pa.Field, array: pa.Array, name: str) -> None:
-        """Checks values of which none lies inside a null."""
+        """Checks values whose parents are not null."""
         if array.null_count and not field.nullable:
             raise InvalidDataError(
                 f"{self._location}: required column {name!r} has {array.null_count} nulls among "
@@ -57,7 +57,7 @@ class RequiredColumns:
 
 
 def _has_required(arrow_type: pa.DataType) -> bool:
-    """Whether fields below may not be null."""
+    """Whether a field below is required."""
     if pa.types.is_struct(arrow_type):
         fields = list(arrow_type)
     elif pa.types.is_map(arrow_type):
@@ -70,7 +70,7 @@ def _has_required(arrow_type: pa.DataType) -> bool:
 
 
 def _entries(array: pa.MapArray) -> pa.StructArray:
-    """The entries of maps of which none is null, without those outside of a slice."""
+    """The entries of non-null maps, without those outside the array's slice."""
     if not len(array):
         return array.values.slice(0, 0)
     offsets = array.offsets

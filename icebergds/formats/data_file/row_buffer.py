@@ -1,11 +1,11 @@
-"""Rows waiting to be written, gathered from batches of any size."""
+"""Buffers rows to be written, from batches of any size."""
 
 from __future__ import annotations
 
 import pyarrow as pa
 
-# Smaller batches are copied together: as slices they may keep much larger batches in memory, and
-# each of them costs some kilobytes of its own.
+# Smaller batches are concatenated: slices may keep much larger batches in memory, and each batch
+# has some kilobytes of overhead.
 _SMALL_ROWS = 4_096
 _SMALL_BYTES = 512 * 1024
 _MAX_SMALL = 64
@@ -21,7 +21,7 @@ class RowBuffer:
         self.nbytes = 0
 
     def append(self, batch: pa.RecordBatch) -> None:
-        """Adds rows after all others."""
+        """Appends rows."""
         size = batch.nbytes
         self.num_rows += batch.num_rows
         self.nbytes += size
@@ -34,19 +34,19 @@ class RowBuffer:
                 self._gather()
 
     def take(self) -> list[pa.RecordBatch]:
-        """All rows; the buffer is empty then."""
+        """Returns all rows and empties the buffer."""
         self._gather()
         batches = self._batches
         self.clear()
         return batches
 
     def clear(self) -> None:
-        """Forgets all rows."""
+        """Drops all rows."""
         self._batches, self._small = [], []
         self.num_rows = self.nbytes = 0
 
     def latest(self, nbytes: int) -> list[pa.RecordBatch]:
-        """The last rows, of about so many bytes at most."""
+        """The last rows, at most about `nbytes` bytes of them."""
         self._gather()
         taken: list[pa.RecordBatch] = []
         wanted = nbytes

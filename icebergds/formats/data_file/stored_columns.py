@@ -1,4 +1,4 @@
-"""Columns as a file format stores them: without unknown columns, in the format's own types."""
+"""Converts columns to the types a file format stores; drops columns of type unknown."""
 
 from __future__ import annotations
 
@@ -40,18 +40,19 @@ def stored_schema(schema: Schema, dialect: Dialect, location: str) -> pa.Schema:
     """The Arrow schema that a format stores, without columns of type unknown.
 
     Raises:
-        UnsupportedFeatureError: the format cannot hold a column, or no column is left.
+        UnsupportedFeatureError: the format cannot store a column, or there is none to store.
     """
     fields = _stored_fields(schema.fields, dialect)
     if not fields:
         raise UnsupportedFeatureError(
-            f"{location}: a {dialect.name} file needs a column, and the schema has none to store"
+            f"{location}: {dialect.name} files need at least one column, "
+            "but the schema has none to store"
         )
     return pa.schema(fields)
 
 
 def stored_batch(batch: pa.RecordBatch, schema: Schema, stored: pa.Schema) -> pa.RecordBatch:
-    """A batch of a table's schema as one of the stored schema; what already fits is not copied."""
+    """Converts a batch to the stored schema; columns that already fit are not copied."""
     kept = [
         (column, field)
         for column, field in zip(batch.columns, schema.fields, strict=True)
@@ -112,7 +113,7 @@ def _stored_array(array: pa.Array, field_type: IcebergType, target: pa.DataType)
             return _struct(array, arrays, target)
         case ListType(element_type=element):
             values = _stored_child(array.values, element, target.value_field)
-            return _around(array, target, values)
+            return _with_child(array, target, values)
         case MapType(key_type=key, value_type=value):
             stored_entries = array.values
             keys = _stored_child(stored_entries.field(0), key, target.key_field)
@@ -120,7 +121,7 @@ def _stored_array(array: pa.Array, field_type: IcebergType, target: pa.DataType)
             entries = pa.StructArray.from_arrays(
                 [keys, items], fields=[target.key_field, target.item_field]
             )
-            return _around(array, target, entries)
+            return _with_child(array, target, entries)
         case _ if field_type == VARIANT:
             children = [_stored_child(array.field(at), BINARY, target.field(at)) for at in (0, 1)]
             return _struct(array, children, target)
@@ -129,13 +130,13 @@ def _stored_array(array: pa.Array, field_type: IcebergType, target: pa.DataType)
 
 
 def _stored_child(array: pa.Array, field_type: IcebergType, target: pa.Field) -> pa.Array:
-    """Values inside of others. Nulls of required ones only stand where these are null."""
+    """Nested values; required ones are null only if their parent is, so they lose their nulls."""
     stored = _stored_array(array, field_type, target.type)
     return stored if target.nullable or not stored.null_count else _without_nulls(stored)
 
 
 def _without_nulls(array: pa.Array) -> pa.Array:
-    """The same array with any values in the place of nulls."""
+    """The same array with arbitrary values instead of nulls."""
     if isinstance(array, pa.ExtensionArray):
         return pa.ExtensionArray.from_storage(array.type, _without_nulls(array.storage))
     if pa.types.is_struct(array.type):
@@ -158,8 +159,8 @@ def _struct(array: pa.Array, arrays: list[pa.Array], target: pa.DataType) -> pa.
     return pa.StructArray.from_arrays(arrays, fields=list(target), mask=mask)
 
 
-def _around(array: pa.Array, target: pa.DataType, child: pa.Array) -> pa.Array:
-    """A list or map with the lengths and nulls of another."""
+def _with_child(array: pa.Array, target: pa.DataType, child: pa.Array) -> pa.Array:
+    """The list or map with another child, and the same lengths and nulls."""
     return pa.Array.from_buffers(
         target, len(array), array.buffers()[:2], array.null_count, array.offset, children=[child]
     )

@@ -1,9 +1,10 @@
-"""How data and delete files are written: table properties and write options, parsed once.
+"""Parses how data and delete files are written from table properties and write options.
 
-Not every hint can be followed: pyarrow bounds no row groups by encoded size (see `parquet_writer`),
-sizes Bloom filters by numbers of values (`bloom-filter-max-bytes` caps them; adaptive ones do not
-exist), and has no `row-group-check-*` or `write.orc.block-size-bytes`. Such properties are ignored,
-as is what the installed version lacks. Names and, but for Parquet's codec, defaults are Java's.
+Some properties have no effect: pyarrow does not limit row groups by encoded size (see
+`parquet.writer`), sizes Bloom filters by the number of values (`bloom-filter-max-bytes` caps them;
+there are no adaptive ones), and does not support `row-group-check-*` and
+`write.orc.block-size-bytes`. They are ignored, as are those that the installed pyarrow does not
+support. Names are Java's, and so are defaults except for Parquet's codec.
 """
 
 from __future__ import annotations
@@ -96,7 +97,7 @@ class AvroProperties:
 
 @dataclass(frozen=True, slots=True)
 class WriteProperties:
-    """How files of every format are written, and which metrics are kept of them."""
+    """How files of each format are written, and which metrics are kept."""
 
     metrics: MetricsModes
     parquet: ParquetProperties = ParquetProperties()
@@ -110,13 +111,13 @@ class WriteProperties:
     def of(
         cls, properties: Mapping[str, str], schema: Schema, sort_order: SortOrder
     ) -> WriteProperties:
-        """The settings of a table's properties with the options of one write among them.
+        """Parses a table's properties, which include the options of one write.
 
-        The options `compression-codec`, `compression-level` and `compression-strategy` win over
-        the properties of each format. Delete files follow `write.delete.*` where it is set.
+        The options `compression-codec`, `compression-level` and `compression-strategy` override
+        the properties of each format. Delete files use `write.delete.*` if it is set.
 
         Raises:
-            InvalidOptionError: a property's value is not one of its values.
+            InvalidOptionError: a property has an invalid value.
         """
         _check_option_codec(properties)
         data = _Source(properties, schema, ("write.",))
@@ -132,15 +133,15 @@ class WriteProperties:
         )
 
     def parquet_for(self, content: FileContent) -> ParquetProperties:
-        """The settings of Parquet files of a content."""
+        """The properties of Parquet files with a content."""
         return self.parquet if content is FileContent.DATA else self.delete_parquet
 
     def orc_for(self, content: FileContent) -> OrcProperties:
-        """The settings of ORC files of a content."""
+        """The properties of ORC files with a content."""
         return self.orc if content is FileContent.DATA else self.delete_orc
 
     def avro_for(self, content: FileContent) -> AvroProperties:
-        """The settings of Avro files of a content."""
+        """The properties of Avro files with a content."""
         return self.avro if content is FileContent.DATA else self.delete_avro
 
 
@@ -148,12 +149,12 @@ def codec_name(codecs: Mapping[str, str], codec: str, file_format: str) -> str:
     """The library's name of a codec.
 
     Raises:
-        InvalidOptionError: the format has no such codec.
+        InvalidOptionError: the format does not support the codec.
     """
     found = codecs.get(codec)
     if found is None:
         raise InvalidOptionError(
-            f"option {_CODEC_OPTION} is {codec!r}, which {file_format} files cannot have; "
+            f"option {_CODEC_OPTION} is {codec!r}, which {file_format} files do not support; "
             f"expected one of {', '.join(codecs)}"
         )
     return found
@@ -164,21 +165,21 @@ _LEVEL_OPTION = "compression-level"
 _STRATEGY_OPTION = "compression-strategy"
 _STRATEGIES = ("speed", "compression")
 _PAGE_VERSIONS = ("v1", "v2")
-# The levels that Parquet's codecs take; the others have none, and ignore one.
+# The compression levels of Parquet's codecs; codecs without levels ignore the property.
 _PARQUET_LEVELS = {"zstd": (1, 22), "gzip": (1, 9), "brotli": (0, 11)}
 _AVRO_LEVELS = {"gzip": (0, 9), "deflate": (0, 9), "zstd": (1, 22)}
 
 
 @dataclass(frozen=True, slots=True)
 class _Source:
-    """Properties under the first of some prefixes that has them."""
+    """Looks a property up under several prefixes; the first that has it wins."""
 
     properties: Mapping[str, str]
     schema: Schema
     prefixes: tuple[str, ...]
 
     def name(self, suffix: str) -> str:
-        """The full name under which a property is set, or of the last prefix."""
+        """The full name under which a property is set; with the last prefix if it is not set."""
         names = [prefix + suffix for prefix in self.prefixes]
         return next((name for name in names if name in self.properties), names[-1])
 
@@ -208,7 +209,7 @@ class _Source:
         return level
 
     def columns(self, suffix: str) -> dict[int, str]:
-        """Names of the properties of single columns, by the columns' ids."""
+        """Names of per-column properties by the column's field id."""
         return {
             field_id: name
             for prefix in reversed(self.prefixes)
@@ -281,7 +282,7 @@ def _avro(source: _Source) -> AvroProperties:
 
 
 def _check_option_codec(properties: Mapping[str, str]) -> None:
-    """Refuses a codec that no format has; whether the file's has it is known when it is opened."""
+    """Rejects a codec that no format supports; a file's own format is checked when it is opened."""
     _choice(
         properties,
         _CODEC_OPTION,
