@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import os
+import random
 import sys
+from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -14,8 +16,13 @@ sys.path.insert(0, str(Path(__file__).parent / "spark_tests"))
 # Spark would otherwise start whatever python3 comes first on the path.
 os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
 
+import effort
+
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
+
+# Before test modules are imported, for their settings are those of the profile.
+effort.start()
 
 
 @pytest.fixture(scope="session")
@@ -33,3 +40,49 @@ def spark() -> Iterator[SparkSession]:
     )
     yield session
     session.stop()
+
+
+@pytest.fixture
+def rng(request: pytest.FixtureRequest) -> random.Random:
+    """Random choices of a test of its own, which `ICEBERGDS_SEED` repeats."""
+    return random.Random(f"{effort.given_seed()} {request.node.nodeid}")
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_configure(config: pytest.Config) -> None:
+    """Gives Hypothesis the seed, as its own option would."""
+    if config.option.hypothesis_seed is None and effort.given_seed() is not None:
+        config.option.hypothesis_seed = str(effort.given_seed())
+
+
+def pytest_report_header() -> str:
+    return effort.environment()
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_makereport(item: pytest.Item) -> Iterator[None]:
+    """Says of a failed test that chose at random how to repeat its choices."""
+    report: pytest.TestReport = yield
+    if report.failed and _is_random(item):
+        report.sections.append(("to repeat the random choices", effort.environment()))
+    return report
+
+
+def _is_random(item: pytest.Item) -> bool:
+    test = getattr(item, "obj", None)
+    return "rng" in getattr(item, "fixturenames", ()) or hasattr(test, "hypothesis")
+
+
+def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
+    """Says what was skipped, and why, a line a reason."""
+    skipped = terminalreporter.stats.get("skipped", [])
+    reasons = Counter(_reason(report.longrepr) for report in skipped)
+    if reasons:
+        terminalreporter.section(f"{len(skipped)} skipped")
+    for reason, count in reasons.most_common():
+        terminalreporter.write_line(f"{count:5} {reason}")
+
+
+def _reason(longrepr: object) -> str:
+    reason = longrepr[2] if isinstance(longrepr, tuple) else str(longrepr)
+    return reason.removeprefix("Skipped: ")

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import random
 import signal
 import time
 from multiprocessing.connection import Connection
@@ -31,12 +30,12 @@ def run_and_kill_in_transaction(catalog: Properties, kind: str) -> None:
     assert process.exitcode == -signal.SIGKILL
 
 
-def run_and_kill_at_random(catalog: Properties, kind: str, within_s: float) -> None:
-    """Writes in a process that is killed after a time between 0 and `within_s`, if it is alive."""
+def run_and_kill_after(catalog: Properties, kind: str, seconds: float) -> None:
+    """Writes in a process that is killed after a time, if it is still alive."""
     started, starting = CONTEXT.Pipe(duplex=False)
     process = _start(_write_and_tell, catalog, kind, starting)
     started.recv()
-    time.sleep(random.uniform(0, within_s))
+    time.sleep(seconds)
     process.kill()
     process.join()
 

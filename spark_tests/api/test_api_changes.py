@@ -8,7 +8,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from effort import examples
+from hypothesis import given
 from hypothesis import strategies as st
 from table_writes import SCHEMA, arrow, head, new_table, rows
 
@@ -87,7 +88,7 @@ def test_appends_of_a_branch_are_those_of_its_history(tmp_path: Path) -> None:
 
 
 @given(st.data())
-@settings(max_examples=25, deadline=None)
+@examples(25)
 def test_feeds_of_written_tables_lead_from_snapshot_to_snapshot(data: st.DataObject) -> None:
     with tempfile.TemporaryDirectory() as directory:
         table = new_table(

@@ -27,7 +27,8 @@ from catalog_tables import (
     rows,
     unused_files,
 )
-from hypothesis import example, given, settings
+from effort import examples
+from hypothesis import example, given
 from hypothesis import strategies as st
 from stepping import run_in_turns
 
@@ -104,7 +105,7 @@ _RUNS = st.lists(st.tuples(st.integers(0, 1), st.integers(1, 12)), max_size=6)
 _CROSSED = (_Transaction("filter", 0, 1), _Transaction("filter", 1, 0))
 
 
-@settings(max_examples=40, deadline=None)
+@examples(40)
 @example(pair=_CROSSED, runs=[(0, 8), (1, 40)])
 @example(pair=(_CROSSED[0], _Transaction("append", 9, 0)), runs=[(0, 8), (1, 40)])
 @given(pair=_PAIRS, runs=_RUNS)
@@ -115,7 +116,7 @@ def test_serializable_writers_end_as_one_after_the_other(
     assert found in [_in_series(pair, order) for order in permutations(committed)]
 
 
-@settings(max_examples=40, deadline=None)
+@examples(40)
 @example(pair=(_CROSSED[0], _CROSSED[0]), runs=[(0, 8), (1, 40)])
 @given(pair=_PAIRS, runs=_RUNS)
 def test_snapshot_writers_never_replace_what_the_other_replaced(

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import random
 from pathlib import Path
 
 import pytest
 from catalog_tables import Properties, catalog_in, open_table, rows
+from effort import IS_NIGHTLY, rounds
 from faulty_writes import (
     CALLS,
     ids_after,
@@ -16,8 +18,8 @@ from faulty_writes import (
     write_unless_done,
 )
 from kill_writers import (
+    run_and_kill_after,
     run_and_kill_at,
-    run_and_kill_at_random,
     run_and_kill_in_transaction,
     seconds_of_a_write,
 )
@@ -26,20 +28,26 @@ from icebergds.testing.faults import Faults, When
 
 _CATALOGS = ("filesystem", "sqlite")
 _KINDS = ("append", "overwrite", "create")
-_RANDOM = 8
+_KILLS = rounds("ICEBERGDS_KILLS", pull=2, nightly=20)
 
 
 @pytest.mark.parametrize("kind", _KINDS)
 @pytest.mark.parametrize("catalog", _CATALOGS)
-def test_killed_at_a_call(tmp_path: Path, catalog: str, kind: str) -> None:
+def test_killed_at_a_call(tmp_path: Path, rng: random.Random, catalog: str, kind: str) -> None:
     counting, faults = _prepared(tmp_path / "count", catalog, kind), Faults(counted=CALLS)
     write(counting, kind, faults)
     last_piece = len(faults.calls) - 1 - faults.calls[::-1].index("write_stream")
+    # Of the pieces of a data file the last; before a call is after the one before it.
+    calls = [
+        (call, name)
+        for call, name in enumerate(faults.calls)
+        if name != "write_stream" or call == last_piece
+    ]
+    if not IS_NIGHTLY:
+        at_commit = faults.calls.index("commit")
+        calls = [*rng.sample(calls, 3), (at_commit, "commit")]
     landed = []
-    for call, name in enumerate(faults.calls):
-        # Of the pieces of a data file the last; before a call is after the one before it.
-        if name == "write_stream" and call != last_piece:
-            continue
+    for call, name in dict(calls).items():
         place = _prepared(tmp_path / str(call), catalog, kind)
         when = When.HALFWAY if name in ("write", "write_stream") else When.BEFORE
         run_and_kill_at(place, kind, call, when)
@@ -59,11 +67,11 @@ def test_killed_in_a_transaction(tmp_path: Path, kind: str) -> None:
 
 @pytest.mark.parametrize("kind", _KINDS)
 @pytest.mark.parametrize("catalog", _CATALOGS)
-def test_killed_at_any_time(tmp_path: Path, catalog: str, kind: str) -> None:
+def test_killed_at_any_time(tmp_path: Path, rng: random.Random, catalog: str, kind: str) -> None:
     longest = seconds_of_a_write(_prepared(tmp_path / "whole", catalog, kind), kind)
-    for number in range(_RANDOM):
+    for number in range(_KILLS):
         place = _prepared(tmp_path / str(number), catalog, kind)
-        run_and_kill_at_random(place, kind, longest)
+        run_and_kill_after(place, kind, rng.uniform(0, longest))
         _check(place, kind)
 
 

@@ -14,6 +14,7 @@ from catalog_tables import (
     open_table,
     unused_files,
 )
+from effort import IS_NIGHTLY, scaled
 from postgres_server import PostgresServer
 from race_writers import (
     PATIENT,
@@ -26,8 +27,7 @@ from race_writers import (
     replace_day,
 )
 
-_WRITERS = 8
-_COMMITS = 50
+_WRITERS, _COMMITS = (8, 50) if IS_NIGHTLY else (4, 12)
 
 
 @pytest.fixture(params=["filesystem", "sqlite", "postgresql"])
@@ -63,7 +63,7 @@ def test_commits_of_all_kinds_go_together(tmp_path: Path) -> None:
     catalog = catalog_in(tmp_path)
     create_table(catalog, partition_by="day", **PATIENT)
     writers = [append, append, append_to_branch, append_to_branch, add_columns, add_columns]
-    commits = 15
+    commits = scaled(15)
     race([*writers, replace_day, replace_day], commits, catalog)
     table = open_table(catalog)
     # The last row of each day that was replaced, and all others.

@@ -11,7 +11,8 @@ from typing import Any
 
 import pyarrow as pa
 import pytest
-from hypothesis import HealthCheck, given, settings
+from effort import examples
+from hypothesis import HealthCheck, given
 from hypothesis import strategies as st
 from pyiceberg.table import StaticTable
 from scan_values import TYPES, filters, scalar_fields, values_of_field
@@ -67,8 +68,8 @@ _TRANSFORMS: tuple[Transform, ...] = (
 )
 _FORMATS = st.sampled_from(["parquet", "avro", "orc"])
 _METRICS = st.sampled_from(["truncate(16)", "truncate(1)", "counts", "none", "full"])
-_MANY = settings(deadline=None, max_examples=35, suppress_health_check=list(HealthCheck))
-_FEW = settings(_MANY, max_examples=15)
+_MANY = examples(35, suppress_health_check=list(HealthCheck))
+_FEW = examples(15, suppress_health_check=list(HealthCheck))
 
 _STORED = st.sampled_from([*SCALARS, GeometryType(), GeographyType()])
 # Lists, maps and structs of nothing but nulls of no type cannot be stored.

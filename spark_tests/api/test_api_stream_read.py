@@ -12,7 +12,8 @@ from typing import Any
 
 import pyarrow as pa
 import pytest
-from hypothesis import given, settings
+from effort import examples
+from hypothesis import given
 from hypothesis import strategies as st
 from table_writes import SCHEMA, ids, new_table, rows
 
@@ -325,7 +326,7 @@ def test_options_that_no_stream_can_have(options: dict[str, str]) -> None:
 
 
 @given(st.data())
-@settings(max_examples=15, deadline=None)
+@examples(15)
 def test_feed_of_any_history_adds_up_to_the_table(
     tmp_path_factory: pytest.TempPathFactory, data: st.DataObject
 ) -> None:

@@ -6,14 +6,14 @@ import multiprocessing
 from concurrent.futures import ProcessPoolExecutor
 from pathlib import Path
 
+from effort import IS_NIGHTLY
 from sql_tables import TABLE, create_table, metadata_files, open_sql_catalog
 
 from icebergds.commit.operations import TableState
 from icebergds.commit.retry import Change, commit_change
 from icebergds.spec.updates.table_updates import SetProperties
 
-_PROCESSES = 8
-_COMMITS = 50
+_PROCESSES, _COMMITS = (8, 50) if IS_NIGHTLY else (4, 12)
 
 
 def test_no_commit_of_many_processes_is_lost(database_uri: str, tmp_path: Path) -> None:

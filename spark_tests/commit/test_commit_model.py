@@ -11,7 +11,8 @@ from typing import Any, TypeVar
 
 import pytest
 from commit_tables import CommitTable, create_table
-from hypothesis import HealthCheck, given, settings
+from effort import examples
+from hypothesis import given
 from hypothesis import strategies as st
 
 from icebergds.commit.append import Append, FastAppend
@@ -166,7 +167,7 @@ def _files(new: list[tuple[DataFile, int | None]]) -> tuple[DataFile, ...]:
     return tuple(file for file, _ in new)
 
 
-@settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@examples(60)
 @given(st.data())
 def test_snapshots_hold_the_files_that_the_commits_left(data: st.DataObject) -> None:
     with tempfile.TemporaryDirectory() as directory:

@@ -12,7 +12,6 @@ from collections.abc import Callable
 from functools import cache
 from typing import Any
 
-from hypothesis import HealthCheck, settings
 from hypothesis import strategies as st
 
 from icebergds.expr.nodes import SETS, UNARY, BoundPredicate, Expr, Operation, and_, or_
@@ -58,13 +57,6 @@ SCALAR_TYPES: tuple[IcebergType, ...] = (
     BINARY,
 )
 Row = dict[int, Any]
-
-
-def law(max_examples: int = 100) -> settings:
-    """Settings of a test that holds on slow machines as well."""
-    return settings(
-        max_examples=max_examples, deadline=None, suppress_health_check=[HealthCheck.too_slow]
-    )
 
 
 @cache

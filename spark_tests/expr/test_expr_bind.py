@@ -10,7 +10,8 @@ from fractions import Fraction
 from typing import Any
 
 import pytest
-from expr_strategies import law, values_of
+from effort import examples
+from expr_strategies import values_of
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -520,7 +521,7 @@ def unbound_filters(of: IcebergType) -> st.SearchStrategy[Expr]:
     )
 
 
-@law(400)
+@examples(400)
 @given(st.data())
 def test_binding_keeps_three_valued_logic_and_exact_numbers(data):
     of = data.draw(st.sampled_from(NUMERIC_TYPES))

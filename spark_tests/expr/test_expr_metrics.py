@@ -7,7 +7,8 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 import pytest
-from expr_strategies import SCALAR_TYPES, filters, law, predicates, rows, value_of
+from effort import examples
+from expr_strategies import SCALAR_TYPES, filters, predicates, rows, value_of
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -154,7 +155,7 @@ def _raised_bytes(data: bytes) -> bytes | None:
     return None
 
 
-@law(400)
+@examples(400)
 @given(st.data())
 def test_pruning_never_drops_a_file_with_a_matching_row(data):
     columns = {1: data.draw(st.sampled_from([*SCALAR_TYPES, FLOAT, DOUBLE, STRING, BINARY]))}
@@ -166,7 +167,7 @@ def test_pruning_never_drops_a_file_with_a_matching_row(data):
     assert all(selected) or not must_match(row_filter, metrics)
 
 
-@law(200)
+@examples(200)
 @given(st.data())
 def test_exact_metrics_of_single_valued_files_decide_every_predicate(data):
     """So that the laws above are not kept by never pruning."""
@@ -180,7 +181,6 @@ def test_exact_metrics_of_single_valued_files_decide_every_predicate(data):
         assert must_match(predicate, metrics) is selected
 
 
-@law()
 @given(st.data())
 def test_uuid_bounds_of_any_order_never_drop_a_matching_row(data):
     """Java orders uuids as signed longs, Parquet by bytes; Java merges row groups' bounds."""

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import pytest
-from expr_strategies import law
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -90,7 +89,6 @@ def test_malformed_names_are_refused(name):
         split_name(name)
 
 
-@law()
 @given(st.lists(st.text(alphabet="a.` \n\u00e9", max_size=4), min_size=1, max_size=4))
 def test_quoted_names_split_into_their_parts(parts):
     assert split_name(quote_name(parts)) == tuple(parts)

@@ -6,7 +6,8 @@ from decimal import Decimal
 from typing import Any
 
 import pytest
-from expr_strategies import DAY, Row, filters, law, predicates, rows, value_of
+from effort import examples
+from expr_strategies import DAY, Row, filters, predicates, rows, value_of
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -138,7 +139,7 @@ def check_laws(predicate: Any, of: IcebergType, transform: Transform, value: Any
     assert matches(left, {1: value}.__getitem__) == selected
 
 
-@law(600)
+@examples(600)
 @given(st.data())
 def test_projections_hold_for_every_transform(data):
     transform, of = data.draw(st.sampled_from(PAIRS))
@@ -147,7 +148,7 @@ def test_projections_hold_for_every_transform(data):
     check_laws(predicate, of, transform, row[1], partition_value(transform, of, row[1]))
 
 
-@law(300)
+@examples(300)
 @given(st.data())
 def test_projections_hold_for_dates_before_1970_one_too_late(data):
     """Java Iceberg up to 0.10 rounded towards zero."""
@@ -161,7 +162,7 @@ def test_projections_hold_for_dates_before_1970_one_too_late(data):
     check_laws(predicate, of, transform, row[1], part)
 
 
-@law(300)
+@examples(300)
 @given(st.data())
 def test_projections_hold_for_longs_that_were_ints_when_written(data):
     transform = data.draw(st.sampled_from([TruncateTransform(w) for w in (2, 3, 10)]))
@@ -188,7 +189,7 @@ def java_truncated(width: int, bits: int, value: int) -> int:
     return wrapped(value - remainder(wrapped(remainder(value) + width)))
 
 
-@law(600)
+@examples(600)
 @given(
     st.data(),
     st.sampled_from([(INT, 32), (LONG, 32), (LONG, 64)]),
@@ -216,7 +217,7 @@ def test_widths_that_overflow_on_the_way_tell_nothing():
     assert projected_strictly(ask("gt", 5, of=INT), TruncateTransform(2**31 - 1)) == "false"
 
 
-@law(150)
+@examples(150)
 @given(st.data())
 def test_projections_hold_for_whole_filters_and_several_partition_fields(data):
     columns = {1: data.draw(st.sampled_from(TYPES)), 2: data.draw(st.sampled_from(TYPES))}
@@ -243,7 +244,6 @@ def test_projections_hold_for_whole_filters_and_several_partition_fields(data):
         assert matches(evaluator(partition), value_of(row)) == selected
 
 
-@law()
 @given(st.data())
 def test_identity_leaves_nothing_of_a_filter(data):
     of = data.draw(st.sampled_from(TYPES))

@@ -10,7 +10,6 @@ from decimal import Decimal
 from typing import Any
 
 import pytest
-from expr_strategies import law
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -333,7 +332,6 @@ def sql_text(value: str) -> str:
     return "'" + value.replace("\\", "\\\\").replace("'", "\\'") + "'"
 
 
-@law()
 @given(st.text(alphabet="ab'\"\\%_`;-/*@0\n\u00e9\U00010000", max_size=8))
 def test_every_text_can_be_written(value):
     schema = Schema((NestedField(1, "a", STRING),))
@@ -342,7 +340,6 @@ def test_every_text_can_be_written(value):
     assert not matches(parsed, {1: value + "x"}.__getitem__)
 
 
-@law()
 @given(st.text(alphabet="a%_\\", max_size=5), st.text(alphabet="a%_\\", max_size=5))
 def test_every_prefix_can_be_written(prefix, rest):
     schema = Schema((NestedField(1, "a", STRING),))

@@ -5,7 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from expr_strategies import SCALAR_TYPES, filters, law, predicates, rows, value_of
+from effort import examples
+from expr_strategies import SCALAR_TYPES, filters, predicates, rows, value_of
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -51,7 +52,7 @@ def between(
     return [FieldSummary(nulls, nans, to_bytes(of, lower), to_bytes(of, upper))]
 
 
-@law(200)
+@examples(200)
 @given(st.data())
 def test_pruning_never_drops_a_manifest_with_a_matching_partition(data):
     types = [data.draw(st.sampled_from(SCALAR_TYPES)) for _ in range(2)]
@@ -74,7 +75,7 @@ def test_pruning_never_drops_a_manifest_with_a_matching_partition(data):
         assert manifest_might_match(row_filter, struct_of(*types), fewer)
 
 
-@law(150)
+@examples(150)
 @given(st.data())
 def test_manifests_of_one_partition_are_decided(data):
     """So that the law above is not kept by never pruning."""

@@ -7,7 +7,8 @@ from typing import Any
 
 import pyarrow as pa
 import pytest
-from expr.expr_strategies import SCALAR_TYPES, filters, law, rows, value_of
+from effort import examples
+from expr.expr_strategies import SCALAR_TYPES, filters, rows, value_of
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -43,7 +44,7 @@ def ask(of: IcebergType, op: str, *literals: Any) -> BoundPredicate:
     return BoundPredicate(Operation(op), 1, of, literals)
 
 
-@law(250)
+@examples(250)
 @given(st.data())
 def test_masks_select_the_rows_of_the_model(data):
     columns = {

@@ -10,7 +10,8 @@ import numpy as np
 import pyarrow as pa
 import pytest
 from corpus import corpus_tables, load_vectors
-from hypothesis import given, settings
+from effort import examples
+from hypothesis import given
 from hypothesis import strategies as st
 
 from icebergds.errors import InvalidDataError, UnsupportedFeatureError
@@ -109,7 +110,7 @@ def in_memory(array: pa.Array) -> list[Any]:
     return array.to_pylist()
 
 
-@settings(max_examples=400, deadline=None)
+@examples(400)
 @given(columns(), st.integers(0, 4))
 def test_transforming_an_array_is_transforming_its_values(column, cut):
     transform, source, values = column

@@ -17,9 +17,10 @@ import fsspec
 import pyarrow as pa
 import pytest
 from corpus import corpus_dir
+from effort import examples
 from file_builders import open_file, optional, read_batches, required, rows_of
 from file_builders import read_rows as read_any
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from icebergds.errors import (
@@ -509,7 +510,7 @@ def test_remote_files_are_read_too(blocks):
         store.rm("/avro", recursive=True)
 
 
-@settings(max_examples=40, deadline=None)
+@examples(40)
 @given(cuts=st.lists(st.integers(0, 9_000), max_size=6), batch_size=st.integers(1, 3000))
 def test_every_row_is_in_exactly_one_of_any_splits(blocks, cuts, batch_size):
     size = Path(blocks).stat().st_size
@@ -591,7 +592,7 @@ def test_missing_truncated_and_foreign_files_are_named(tmp_path, blocks):
             read_rows(str(path), NUMBERS)
 
 
-@settings(max_examples=80, deadline=None)
+@examples(80)
 @given(st.integers(0, 10_000), st.integers(1, 255))
 def test_damage_is_an_error_or_changes_values_but_never_the_number_of_rows(
     blocks, tmp_path_factory, at, change

@@ -9,7 +9,8 @@ import numpy as np
 import pyroaring
 import pytest
 from corpus import corpus_dir, load_vectors
-from hypothesis import given, settings
+from effort import examples
+from hypothesis import given
 from hypothesis import strategies as st
 
 from icebergds.errors import CorruptFileError, IcebergError, MissingFileError
@@ -78,7 +79,7 @@ def test_known_roaring_files_decode_or_are_refused() -> None:
         )
 
 
-@settings(deadline=None, max_examples=60)
+@examples(60)
 @given(_RANGES)
 def test_encoded_vectors_decode_to_themselves(ranges: list[tuple[int, int, int]]) -> None:
     positions = _positions_of(ranges)
@@ -87,7 +88,7 @@ def test_encoded_vectors_decode_to_themselves(ranges: list[tuple[int, int, int]]
     assert len(decoded) == len(positions)
 
 
-@settings(deadline=None, max_examples=60)
+@examples(60)
 @given(_RANGES, st.booleans())
 def test_bitmaps_are_those_of_the_reference_library(
     ranges: list[tuple[int, int, int]], optimise: bool
@@ -101,7 +102,7 @@ def test_bitmaps_are_those_of_the_reference_library(
     np.testing.assert_array_equal(decode_roaring64(theirs.serialize(), "").positions(), positions)
 
 
-@settings(deadline=None, max_examples=60)
+@examples(60)
 @given(_RANGES.filter(bool), st.data())
 def test_damaged_bitmaps_raise_our_error_or_are_other_bitmaps(
     ranges: list[tuple[int, int, int]], data: st.DataObject
@@ -120,7 +121,7 @@ def test_damaged_bitmaps_raise_our_error_or_are_other_bitmaps(
         assert (positions[1:] > positions[:-1]).all()
 
 
-@settings(deadline=None, max_examples=100)
+@examples(100)
 @given(st.data())
 def test_any_flipped_bit_of_a_vector_is_noticed(data: st.DataObject) -> None:
     blob = bytearray(encode_deletion_vector(PositionSet.of([1, 5, 70_000, 2**33])))

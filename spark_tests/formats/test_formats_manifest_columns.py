@@ -13,7 +13,8 @@ import numpy as np
 import pyarrow as pa
 import pytest
 from corpus import corpus_dir, corpus_tables
-from hypothesis import HealthCheck, given, settings
+from effort import examples
+from hypothesis import HealthCheck, given
 from hypothesis import strategies as st
 from manifest_cases import (
     ONE_BY_ONE,
@@ -78,7 +79,7 @@ def only_side_by_side(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @given(data=st.data(), format_version=st.sampled_from([1, 2, 3]), deletes=st.booleans())
-@settings(max_examples=60, deadline=None, suppress_health_check=list(HealthCheck))
+@examples(60, suppress_health_check=list(HealthCheck))
 def test_written_manifests_read_alike_by_both_ways(
     tmp_path_factory: pytest.TempPathFactory,
     data: st.DataObject,

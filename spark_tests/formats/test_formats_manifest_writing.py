@@ -16,7 +16,8 @@ import numpy as np
 import pyarrow as pa
 import pyiceberg.manifest as pyiceberg_manifest
 import pytest
-from hypothesis import HealthCheck, given, settings
+from effort import examples
+from hypothesis import HealthCheck, given
 from hypothesis import strategies as st
 from manifest_cases import (
     PARTITION_TYPES,
@@ -89,7 +90,7 @@ def by_fastavro(schema: dict[str, Any], record: dict[str, Any]) -> bytes:
     deletes=st.booleans(),
     inherit=st.frozensets(st.sampled_from(sorted(INHERITED))),
 )
-@settings(max_examples=80, deadline=None, suppress_health_check=list(HealthCheck))
+@examples(80, suppress_health_check=list(HealthCheck))
 def test_records_are_the_bytes_that_fastavro_writes(
     data: st.DataObject, format_version: int, deletes: bool, inherit: frozenset[str]
 ) -> None:
@@ -136,7 +137,7 @@ PYICEBERG_TYPES = [t for t in PARTITION_TYPES if t not in (DOUBLE, TIMESTAMP_NS,
     format_version=st.sampled_from([1, 2]),
     deletes=st.booleans(),
 )
-@settings(max_examples=60, deadline=None, suppress_health_check=list(HealthCheck))
+@examples(60, suppress_health_check=list(HealthCheck))
 def test_pyiceberg_finds_the_entries_that_were_written(
     tmp_path_factory: pytest.TempPathFactory,
     data: st.DataObject,

@@ -15,9 +15,10 @@ import pyarrow as pa
 import pyarrow.orc as orc
 import pytest
 from corpus import corpus_dir
+from effort import examples
 from file_builders import open_file, optional, read_batches, required, rows_of
 from file_builders import read_rows as read_any
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from icebergds.errors import (
@@ -368,7 +369,7 @@ def test_stripes_are_found_in_the_files_tail(striped):
     assert all(a.offset < b.offset for a, b in itertools.pairwise(stripes))
 
 
-@settings(max_examples=25, deadline=None)
+@examples(25)
 @given(cuts=st.lists(st.integers(0, 12_000), max_size=6), batch_size=st.integers(100, 3000))
 def test_every_row_is_in_exactly_one_of_any_splits(striped, cuts, batch_size):
     size = Path(striped).stat().st_size

@@ -12,8 +12,9 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+from effort import examples
 from file_builders import optional, read_batches, rows_of, with_id, write_parquet
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from icebergds.errors import CorruptFileError
@@ -232,7 +233,7 @@ def test_pages_of_other_rows_than_their_index_says_are_not_read_alone(tmp_path, 
     assert rows_read(location, NUMBERS, row_filter) == [(n, f"({n},)") for n in range(95)]
 
 
-@settings(max_examples=150, deadline=None)
+@examples(150)
 @given(data=st.data())
 def test_an_offset_index_that_lies_never_moves_rows(tmp_path_factory, data):
     location = numbers(tmp_path_factory.mktemp("pages"))
@@ -368,7 +369,7 @@ LAYOUTS = st.fixed_dictionaries(
 )
 
 
-@settings(max_examples=150, deadline=None)
+@examples(150)
 @given(
     rows=TABLES,
     sort_by=st.one_of(st.none(), st.integers(0, len(TYPES) - 1)),

@@ -12,8 +12,9 @@ import fsspec
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+from effort import examples
 from file_builders import optional, read_batches, read_rows, rows_of, with_id, write_parquet
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from icebergds.errors import CorruptFileError
@@ -73,7 +74,7 @@ def test_positions_count_over_row_groups_and_batches(tmp_path):
         assert all(read.num_rows == read.batch.num_rows <= batch_size for read in reads)
 
 
-@settings(max_examples=60, deadline=None)
+@examples(60)
 @given(cuts=st.lists(st.integers(0, 5000), max_size=8), group=st.integers(1, 40))
 def test_every_row_is_in_exactly_one_of_any_splits(tmp_path_factory, cuts, group):
     location = numbers(tmp_path_factory.mktemp("splits"), 95, group)
@@ -287,7 +288,7 @@ def test_absent_columns_with_defaults_skip_nothing(tmp_path):
 VALUES = st.one_of(st.none(), st.integers(-20, 20))
 
 
-@settings(max_examples=80, deadline=None)
+@examples(80)
 @given(
     rows=st.lists(st.tuples(VALUES, st.one_of(st.none(), st.floats(width=32))), max_size=30),
     group=st.integers(1, 7),

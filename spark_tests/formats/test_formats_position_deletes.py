@@ -12,7 +12,8 @@ import pyarrow.orc as orc
 import pyarrow.parquet as pq
 import pytest
 from corpus import corpus_dir
-from hypothesis import given, settings
+from effort import examples
+from hypothesis import given
 from hypothesis import strategies as st
 
 from icebergds.errors import CorruptFileError, MissingFileError
@@ -83,7 +84,7 @@ def _many(path: str, count: int) -> list[tuple[str, int]]:
     return [(path, pos) for pos in range(count)]
 
 
-@settings(deadline=None, max_examples=150)
+@examples(150)
 @given(_SETS, st.integers(0, 25_000), st.integers(0, 3_000))
 def test_a_mask_is_membership(positions: list[int], first: int, count: int) -> None:
     mask = PositionSet.of(positions).mask(first, count)
@@ -93,7 +94,7 @@ def test_a_mask_is_membership(positions: list[int], first: int, count: int) -> N
     assert mask is None or mask.tolist() == expected
 
 
-@settings(deadline=None, max_examples=100)
+@examples(100)
 @given(st.lists(_SETS, max_size=4))
 def test_a_union_holds_what_any_part_holds(parts: list[list[int]]) -> None:
     union = PositionSet.union(PositionSet.of(part) for part in parts)
@@ -103,7 +104,7 @@ def test_a_union_holds_what_any_part_holds(parts: list[list[int]]) -> None:
     assert union == PositionSet.of(expected)
 
 
-@settings(deadline=None, max_examples=50)
+@examples(50)
 @given(_SETS, st.lists(st.integers(0, 25_000), max_size=50))
 def test_any_positions_are_looked_up(positions: list[int], asked: list[int]) -> None:
     asked += positions[::3]
@@ -156,7 +157,7 @@ def test_memory_is_bounded_by_positions_and_by_rows() -> None:
     assert len(stray) == 1_000_001
 
 
-@settings(deadline=None, max_examples=30)
+@examples(30)
 @given(
     rows=st.lists(st.tuples(st.sampled_from("abcd"), st.integers(0, 40) | st.just(2**40))),
     wanted=st.none() | st.sets(st.sampled_from("abcx")),

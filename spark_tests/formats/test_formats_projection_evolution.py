@@ -12,8 +12,9 @@ import pyarrow as pa
 import pyarrow.orc as orc
 import pyarrow.parquet as pq
 import pytest
+from effort import examples
 from file_builders import read_batches
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from icebergds.formats.arrow.types import FIELD_ID, field_to_arrow, to_array
@@ -184,7 +185,7 @@ def in_orc(field: pa.Field) -> pa.Field:
 
 
 @pytest.mark.parametrize("file_format", [FileFormat.PARQUET, FileFormat.ORC])
-@settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@examples(60)
 @given(evolution=evolutions(), batch_size=st.integers(1, 7))
 def test_files_are_read_under_any_later_schema(
     tmp_path_factory, file_format, evolution, batch_size

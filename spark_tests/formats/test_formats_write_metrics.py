@@ -9,8 +9,9 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+from effort import examples
 from file_builders import optional, read_rows, required
-from hypothesis import HealthCheck, example, given, settings
+from hypothesis import HealthCheck, example, given
 from hypothesis import strategies as st
 from writer_cases import EVERY_TYPE, SCALARS, batch_of, rows_of_schema, rows_that_fit, write_file
 
@@ -73,7 +74,7 @@ SCALAR_COLUMNS = Schema(tuple(optional(at, f"c{at}", t) for at, t in enumerate(S
 
 
 @every_format
-@settings(deadline=None, max_examples=30, suppress_health_check=list(HealthCheck))
+@examples(30, suppress_health_check=list(HealthCheck))
 @given(
     batches=st.lists(rows_of_schema(SCALAR_COLUMNS, max_size=3), max_size=3),
     mode=st.sampled_from(MODES),

@@ -7,8 +7,9 @@ from typing import Any
 
 import pyarrow as pa
 import pytest
+from effort import examples
 from file_builders import optional, read_rows, required
-from hypothesis import HealthCheck, given, settings
+from hypothesis import HealthCheck, given
 from hypothesis import strategies as st
 from writer_cases import batch_of, values_of, write_file
 
@@ -89,7 +90,7 @@ def _mask(data: st.DataObject, array: pa.Array) -> pa.Array:
 
 
 @every_format
-@settings(deadline=None, max_examples=150, suppress_health_check=list(HealthCheck))
+@examples(150, suppress_health_check=list(HealthCheck))
 @given(data=st.data())
 def test_nulls_at_any_depth_are_read_as_they_were_written(file_format, data, tmp_path):
     ids = count(2)

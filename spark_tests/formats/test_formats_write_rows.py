@@ -12,8 +12,9 @@ import pyarrow as pa
 import pyarrow.orc as orc
 import pyarrow.parquet as pq
 import pytest
+from effort import examples
 from file_builders import open_file, optional, read_rows, required
-from hypothesis import HealthCheck, given, settings
+from hypothesis import HealthCheck, given
 from pyiceberg.io.pyarrow import pyarrow_to_schema
 from writer_cases import EVERY_TYPE, batch_of, rows_of_schema, rows_that_fit, write_file
 
@@ -54,7 +55,7 @@ every_format = pytest.mark.parametrize("file_format", FORMATS)
 
 
 @every_format
-@settings(deadline=None, max_examples=15, suppress_health_check=list(HealthCheck))
+@examples(15, suppress_health_check=list(HealthCheck))
 @given(rows=rows_of_schema(EVERY_TYPE, max_size=5))
 def test_rows_of_every_type_are_read_as_they_were_written(file_format, rows, tmp_path):
     batch = batch_of(EVERY_TYPE, rows_that_fit(file_format, EVERY_TYPE, rows))

@@ -10,7 +10,8 @@ from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
-from hypothesis import HealthCheck, given, settings
+from effort import examples
+from hypothesis import HealthCheck, given
 from hypothesis import strategies as st
 from scan_model import ModelState, scan
 from scan_tables import RandomTable
@@ -30,11 +31,7 @@ from icebergds.scan.read_plan import ReadPlan
 from icebergds.spec.schema import Schema
 from icebergds.spec.snapshot import Snapshot
 
-_SETTINGS = settings(
-    max_examples=60,
-    deadline=None,
-    suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large],
-)
+_SETTINGS = examples(60, suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large])
 _SPLITS = st.builds(
     SplitOptions, st.sampled_from([150, 1000, 128 * 1024 * 1024]), st.integers(1, 3), st.just(0)
 )

@@ -8,7 +8,8 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
-from hypothesis import HealthCheck, given, settings
+from effort import examples
+from hypothesis import HealthCheck, given
 from hypothesis import strategies as st
 
 from icebergds.api.load import load_table
@@ -30,11 +31,7 @@ _ROWS = st.lists(
     min_size=1,
     max_size=4,
 )
-_SETTINGS = settings(
-    max_examples=40,
-    deadline=None,
-    suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large],
-)
+_SETTINGS = examples(40, suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large])
 
 
 class _History:

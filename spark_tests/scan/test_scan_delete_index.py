@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 from expr.expr_strategies import SCALAR_TYPES, values_of
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from scan_model import comparable
 
@@ -322,7 +322,6 @@ def test_bounds_that_a_promotion_leads_out_of_range_are_unknown(promoted: Iceber
     assert _equality(_index(dates, types={1: promoted}), _data(_A, seq=1, metrics=stored))
 
 
-@settings(deadline=None)
 @given(st.data())
 def test_no_delete_is_dropped_that_has_a_key_of_the_file(data: st.DataObject) -> None:
     types = dict(

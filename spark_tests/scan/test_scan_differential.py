@@ -12,7 +12,8 @@ from uuid import UUID
 import pyarrow as pa
 import pytest
 from duckdb_reader import DuckDBReader
-from hypothesis import HealthCheck, Phase, given, settings
+from effort import examples
+from hypothesis import HealthCheck, Phase, given
 from hypothesis import strategies as st
 from scan_model import ModelState, scan
 from scan_tables import RandomTable
@@ -31,13 +32,14 @@ from icebergds.scan.read_plan import ReadPlan
 from icebergds.spec.schema import Schema
 from icebergds.spec.snapshot import Snapshot
 
-_SETTINGS = settings(
-    max_examples=120,
-    deadline=None,
+_SETTINGS = examples(120, suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large])
+# The same tables each time: a fault of another reader must not come up at random.
+_FIXED = examples(
+    100,
+    derandomize=True,
+    phases=[Phase.generate],
     suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large],
 )
-# The same tables each time: a fault of another reader must not come up at random.
-_FIXED = settings(_SETTINGS, max_examples=100, derandomize=True, phases=[Phase.generate])
 _SPLITS = st.builds(
     SplitOptions,
     st.sampled_from([150, 400, 1000, 128 * 1024 * 1024]),

@@ -9,7 +9,8 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 import pytest
-from hypothesis import given, settings
+from effort import examples
+from hypothesis import given
 from hypothesis import strategies as st
 
 from icebergds.errors import UnsupportedFeatureError
@@ -197,7 +198,7 @@ def _agrees(
         assert keys.contains(sliced, sequence_number).tolist() == expected
 
 
-@settings(deadline=None, max_examples=25)
+@examples(25)
 @given(st.data())
 @pytest.mark.parametrize("field_type", _SCALARS, ids=str)
 def test_one_key_column_is_a_dictionary(field_type: IcebergType, data: st.DataObject) -> None:
@@ -206,7 +207,7 @@ def test_one_key_column_is_a_dictionary(field_type: IcebergType, data: st.DataOb
     _agrees(types, files, data.draw(_rows(types, 20)))
 
 
-@settings(deadline=None, max_examples=100)
+@examples(100)
 @given(st.data())
 def test_many_key_columns_are_a_dictionary(data: st.DataObject) -> None:
     types = data.draw(st.lists(st.sampled_from(_SCALARS), min_size=2, max_size=4))
@@ -217,7 +218,7 @@ def test_many_key_columns_are_a_dictionary(data: st.DataObject) -> None:
     _agrees(types, files, probes)
 
 
-@settings(deadline=None, max_examples=60)
+@examples(60)
 @given(st.data())
 def test_keys_whose_hashes_collide_are_told_apart(data: st.DataObject) -> None:
     types = (STRING, INT)
@@ -235,7 +236,7 @@ def test_keys_whose_hashes_collide_are_told_apart(data: st.DataObject) -> None:
         _agrees(types, files, [*probes, *(row for rows, _ in files for row in rows)], False)
 
 
-@settings(deadline=None, max_examples=50)
+@examples(50)
 @given(st.data())
 def test_merging_while_building_changes_nothing(data: st.DataObject) -> None:
     types = data.draw(st.sampled_from([(LONG,), (STRING,), (INT, STRING)]))
@@ -245,7 +246,7 @@ def test_merging_while_building_changes_nothing(data: st.DataObject) -> None:
         _agrees(types, files, data.draw(_rows(types, 20)))
 
 
-@settings(deadline=None, max_examples=40)
+@examples(40)
 @given(
     st.sampled_from([1, 2, 3, 10, 86_400_000_000, 2**16, 2**31, 2**32, 2**40, 2**48, 2**52, 2**61]),
     st.integers(-(2**40), 2**40),
@@ -264,7 +265,7 @@ def test_regular_keys_do_not_pile_up(step: int, start: int, count: int) -> None:
     assert not keys.contains([pa.array(others)], 0).any()
 
 
-@settings(deadline=None, max_examples=25)
+@examples(25)
 @given(st.data())
 def test_keys_that_pile_up_are_mixed_again(data: st.DataObject) -> None:
     files = data.draw(st.lists(st.tuples(_rows((LONG,), 8), st.integers(1, 5)), max_size=4))

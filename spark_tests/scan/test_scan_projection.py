@@ -7,7 +7,7 @@ from dataclasses import replace
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from icebergds.errors import InvalidMetadataError, InvalidOptionError
@@ -70,7 +70,6 @@ def test_lists_of_names(text: str, names: list[tuple[str, ...]]) -> None:
     assert parse_column_list(text) == names
 
 
-@settings(deadline=None)
 @given(st.lists(st.lists(st.text("ab.,` *\n", min_size=1, max_size=4), min_size=1), min_size=1))
 def test_quoted_names_come_back(names: list[list[str]]) -> None:
     text = ", ".join(

@@ -10,7 +10,7 @@ import numpy as np
 import pyarrow as pa
 import pytest
 from expr.expr_strategies import SCALAR_TYPES, filters, literals_of, rows, value_of, values_of
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from icebergds.expr.evaluate import matches
@@ -50,7 +50,6 @@ _UNPARTITIONED = StructType(())
 _COLUMNS = st.dictionaries(st.integers(1, 3), st.sampled_from(SCALAR_TYPES), min_size=1, max_size=3)
 
 
-@settings(deadline=None)
 @given(st.data())
 def test_entries_are_kept_exactly_as_their_metrics_say(data: st.DataObject) -> None:
     types = data.draw(_COLUMNS)
@@ -60,7 +59,6 @@ def test_entries_are_kept_exactly_as_their_metrics_say(data: st.DataObject) -> N
     assert _kept(files, row_filter, types) == expected
 
 
-@settings(deadline=None)
 @given(st.sampled_from(SCALAR_TYPES), st.data())
 def test_no_file_with_a_matching_row_is_dropped(field_type: IcebergType, data: Any) -> None:
     stored = data.draw(st.lists(rows({1: field_type}, min_size=1), min_size=1, max_size=5))
@@ -145,7 +143,6 @@ def test_constants_and_mixed_trees() -> None:
     assert _kept(files, or_(is_one, and_(is_one, TRUE)), {1: INT}) == [files[1]]
 
 
-@settings(deadline=None)
 @given(st.sampled_from(SCALAR_TYPES), st.data())
 def test_partitions_prune_as_their_values_match(field_type: IcebergType, data: Any) -> None:
     values = data.draw(st.lists(st.none() | values_of(field_type), max_size=5))

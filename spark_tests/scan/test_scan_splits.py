@@ -9,7 +9,7 @@ from itertools import pairwise
 from pathlib import Path
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from icebergds.api.load import load_table
@@ -27,10 +27,8 @@ from icebergds.testing.tables import TableBuilder
 
 _SCHEMA = Schema((NestedField(1, "id", LONG, True), NestedField(2, "name", STRING)))
 _ROWS = 40
-_LAWS = settings(deadline=None)
 
 
-@_LAWS
 @given(
     st.integers(0, 1000),
     st.integers(1, 1200),
@@ -47,7 +45,6 @@ def test_splits_cover_a_file_exactly_once(
     assert all(length > 0 for _, length in ranges) or size == 0
 
 
-@_LAWS
 @given(st.integers(1, 300), st.sets(st.integers(4, 999), min_size=1, max_size=12))
 def test_files_are_cut_at_their_offsets(split_size: int, offsets: set[int]) -> None:
     ordered = sorted(offsets)
@@ -73,7 +70,6 @@ def test_formats_that_cannot_be_cut_stay_whole() -> None:
     assert split_file(_file(100, (4, 50), FileFormat.PUFFIN), 10) == [(0, 100)]
 
 
-@_LAWS
 @given(
     st.lists(st.integers(0, 30)),
     st.builds(SplitOptions, st.integers(1, 40), st.integers(1, 4), st.just(0)),
@@ -128,7 +124,6 @@ def cut_table() -> Iterator[TableBuilder]:
         yield table
 
 
-@_LAWS
 @given(st.data())
 def test_rows_and_positions_are_right_wherever_a_file_is_cut(
     cut_table: TableBuilder, data: st.DataObject

@@ -6,7 +6,8 @@ from typing import Any
 
 import pyarrow as pa
 import pytest
-from hypothesis import given, settings
+from effort import examples
+from hypothesis import given
 from hypothesis import strategies as st
 
 from icebergds.formats.arrow.types import schema_to_arrow, to_array
@@ -55,7 +56,7 @@ SHAPED: dict[str, tuple[IcebergType, st.SearchStrategy[Any]]] = {
 
 
 @pytest.mark.parametrize("name", SHAPED)
-@settings(deadline=None, max_examples=50)
+@examples(50)
 @given(data=st.data())
 def test_a_window_of_a_batch_is_shaped_like_the_whole(name: str, data: st.DataObject) -> None:
     field_type, values = SHAPED[name]

@@ -13,6 +13,7 @@ from typing import TypeAlias
 
 import pyarrow as pa
 import pytest
+from effort import rounds
 from pyspark.sql import Column, SparkSession
 from pyspark.sql import functions as f
 from spark_changes import COPY_ON_WRITE, MERGE_ON_READ, meanwhile_appended, people, rows_of
@@ -22,8 +23,8 @@ from icebergds.errors import ValidationError
 
 pytestmark = pytest.mark.spark
 
-# `ICEBERGDS_ROUNDS=20` takes five minutes.
-ROUNDS = int(os.environ.get("ICEBERGDS_ROUNDS", "1"))
+# 20 take five minutes.
+ROUNDS = rounds("ICEBERGDS_ROUNDS", pull=1, nightly=20)
 
 Statement: TypeAlias = Callable[[SparkSession, Table, int], None]
 

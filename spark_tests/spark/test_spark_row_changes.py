@@ -10,7 +10,8 @@ from pathlib import Path
 from typing import Any, TypeAlias
 
 import pytest
-from hypothesis import HealthCheck, Phase, given, settings
+from effort import examples
+from hypothesis import HealthCheck, Phase, given
 from hypothesis import strategies as st
 from pyspark.sql import SparkSession
 from spark_changes import (
@@ -195,12 +196,7 @@ STEPS = st.one_of(
 
 @pytest.mark.parametrize("mode", [MERGE_ON_READ, COPY_ON_WRITE])
 @pytest.mark.parametrize("version", [2, 3])
-@settings(
-    max_examples=5,
-    deadline=None,
-    phases=[Phase.explicit, Phase.generate],
-    suppress_health_check=list(HealthCheck),
-)
+@examples(5, phases=[Phase.explicit, Phase.generate], suppress_health_check=list(HealthCheck))
 @given(layout=st.sampled_from(LAYOUTS), steps=st.lists(STEPS, min_size=3, max_size=7))
 def test_any_sequence_of_changes(
     spark: SparkSession, version: int, mode: str, layout: str, steps: list[Step]

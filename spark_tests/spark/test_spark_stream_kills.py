@@ -15,6 +15,7 @@ from pathlib import Path
 
 import pyarrow as pa
 import pytest
+from effort import rounds
 from spark_reads import QUICK_JVM
 
 import icebergds
@@ -23,8 +24,8 @@ from icebergds.spec.types import LONG
 
 pytestmark = pytest.mark.spark
 
-# `ICEBERGDS_KILLS=50` takes ten minutes a test, of which a single kill leaves some out.
-KILLS = int(os.environ.get("ICEBERGDS_KILLS", "1"))
+# 50 take ten minutes a test; a single kill leaves some tests out.
+KILLS = rounds("ICEBERGDS_KILLS", pull=1, nightly=10)
 OF_QUERIES = ["append", "upsert", "follow"] if KILLS > 1 else ["follow"]
 OF_EXECUTORS = ["append", "upsert"] if KILLS > 1 else ["upsert"]
 FILES = KILLS * 6
@@ -61,13 +62,13 @@ def kill(process: subprocess.Popen[str]) -> None:
     process.wait()
 
 
-def kill_executor(process: subprocess.Popen[str]) -> None:
+def kill_executor(process: subprocess.Popen[str], rng: random.Random) -> None:
     """One of the executors that a query has at the moment, if there is one."""
     command = ["pgrep", "--session", str(process.pid), "--full", "CoarseGrainedExecutorBackend"]
     found = subprocess.run(command, capture_output=True, text=True, check=False).stdout.split()
     if found:
         with contextlib.suppress(ProcessLookupError):
-            os.kill(int(random.choice(found)), signal.SIGKILL)
+            os.kill(int(rng.choice(found)), signal.SIGKILL)
 
 
 @pytest.fixture
@@ -90,12 +91,12 @@ def table(tmp_path: Path) -> Table:
 
 @pytest.mark.parametrize("operation", OF_QUERIES)
 def test_killed_query_goes_on_exactly_where_it_was(
-    tmp_path: Path, table: Table, operation: str
+    tmp_path: Path, rng: random.Random, table: Table, operation: str
 ) -> None:
     kills = 0
     while kills < KILLS:
         process = start(tmp_path, operation)
-        time.sleep(random.uniform(0, 5))
+        time.sleep(rng.uniform(0, 5))
         if process.poll() is not None:
             break  # All is written.
         kill(process)
@@ -107,12 +108,12 @@ def test_killed_query_goes_on_exactly_where_it_was(
 
 @pytest.mark.parametrize("operation", OF_EXECUTORS)
 def test_killed_executors_lose_and_double_nothing(
-    tmp_path: Path, table: Table, operation: str
+    tmp_path: Path, rng: random.Random, table: Table, operation: str
 ) -> None:
     process = start(tmp_path, operation, "local-cluster[2,1,1024]")
     for _ in range(KILLS):
-        time.sleep(random.uniform(0, 4))
-        kill_executor(process)
+        time.sleep(rng.uniform(0, 4))
+        kill_executor(process, rng)
     assert process.wait(300 + 20 * KILLS) == 0
     assert rows_of(table.location()) == expected(operation)
 

@@ -7,7 +7,8 @@ from dataclasses import replace
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from effort import examples
+from hypothesis import given
 from hypothesis import strategies as st
 from pydantic import TypeAdapter
 from pyiceberg.table.metadata import TableMetadataUtil
@@ -122,7 +123,7 @@ def _commits(table: TableMetadata, number: int) -> st.SearchStrategy[list[TableU
     return st.sampled_from(kinds)
 
 
-@settings(deadline=None, max_examples=60)
+@examples(60)
 @given(histories())
 def test_histories_end_in_the_same_table(commits: list[list[TableUpdate]]) -> None:
     table = new_table()

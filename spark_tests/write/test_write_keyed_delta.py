@@ -11,7 +11,8 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 from delta_tables import BY_DATA, BY_ID, UNPARTITIONED, DeltaTable
-from hypothesis import given, settings
+from effort import examples
+from hypothesis import given
 from hypothesis import strategies as st
 from write_tables import files_under
 
@@ -525,7 +526,7 @@ _COMMIT = st.tuples(
 )
 
 
-@settings(max_examples=60, deadline=None)
+@examples(60)
 @given(
     commits=st.lists(_COMMIT, min_size=1, max_size=5),
     version=st.sampled_from([2, 3]),

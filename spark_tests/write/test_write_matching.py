@@ -10,7 +10,8 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from hypothesis import given, settings
+from effort import examples
+from hypothesis import given
 from hypothesis import strategies as st
 
 from icebergds.errors import InvalidDataError
@@ -447,7 +448,7 @@ def forgetful(incoming: pa.DataType) -> pa.DataType:
     return incoming
 
 
-@settings(max_examples=150, deadline=None)
+@examples(150)
 @given(st.data(), st.integers(0, 3))
 def test_rows_of_any_shape_arrive_as_they_were(data: st.DataObject, cut: int) -> None:
     field_type, values = data.draw(typed_rows())

@@ -9,7 +9,8 @@ from typing import Any
 
 import pyarrow as pa
 import pytest
-from hypothesis import given, settings
+from effort import examples
+from hypothesis import given
 from hypothesis import strategies as st
 from write_tables import batch_of, spec_of
 
@@ -103,7 +104,7 @@ def same(value: Any, other: Any) -> bool:
     return bool(value == other)
 
 
-@settings(max_examples=300, deadline=None)
+@examples(300)
 @given(tables(), st.integers(0, 3), st.booleans())
 def test_every_row_is_in_its_partition_once_and_in_order(table, cut, is_sorted):  # type: ignore[no-untyped-def]
     schema, spec, rows = table

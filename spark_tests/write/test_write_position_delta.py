@@ -12,7 +12,8 @@ import pyarrow.orc as orc
 import pyarrow.parquet as pq
 import pytest
 from delta_tables import BY_DATA, BY_ID, UNPARTITIONED, DeltaTable
-from hypothesis import given, settings
+from effort import examples
+from hypothesis import given
 from hypothesis import strategies as st
 from write_tables import files_under
 
@@ -361,7 +362,7 @@ _STEPS = st.lists(
 )
 
 
-@settings(max_examples=30, deadline=None)
+@examples(30)
 @given(steps=_STEPS, version=st.sampled_from([2, 3]), partitioned=st.booleans())
 def test_histories_leave_the_rows_of_a_plain_model(
     steps: list[tuple[str, int, int, str]], version: int, partitioned: bool

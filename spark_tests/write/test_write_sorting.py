@@ -9,7 +9,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from effort import examples
+from hypothesis import given
 from hypothesis import strategies as st
 from write_tables import batch_of, plan_of, rows_of, write
 
@@ -98,7 +99,7 @@ def compare(schema: Schema, order: SortOrder, row: Any, other: Any) -> int:
     return 0
 
 
-@settings(max_examples=300, deadline=None)
+@examples(300)
 @given(tables())
 def test_sorted_rows_are_in_order_and_equal_ones_keep_theirs(table) -> None:  # type: ignore[no-untyped-def]
     schema, order, rows = table
@@ -109,7 +110,7 @@ def test_sorted_rows_are_in_order_and_equal_ones_keep_theirs(table) -> None:  # 
     assert repr(found.to_pylist()) == repr(batch_of(schema, expected).to_pylist())
 
 
-@settings(max_examples=300, deadline=None)
+@examples(300)
 @given(tables(), st.integers(1, 4), st.booleans())
 def test_the_check_sees_whether_all_rows_of_all_batches_are_in_order(table, size, is_sorted):  # type: ignore[no-untyped-def]
     schema, order, rows = table

@@ -13,7 +13,8 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from hypothesis import given, settings
+from effort import examples
+from hypothesis import given
 from hypothesis import strategies as st
 from write_tables import OPERATION, batch_of, files_under, plan_of, rows_of, spec_of, write
 
@@ -100,7 +101,7 @@ SETTINGS = st.builds(
 )
 
 
-@settings(max_examples=60, deadline=None)
+@examples(60)
 @given(
     batches=st.lists(st.lists(st.none() | st.integers(0, 5), max_size=8), max_size=5),
     fanout=SETTINGS,

@@ -1,0 +1,65 @@
+"""How hard the tests try: how many examples and rounds, and what their random choices start from.
+
+`ICEBERGDS_PROFILE` chooses between two profiles:
+
+- `pull`, the default: a quarter of the examples and a few rounds, the same in every run;
+- `nightly`: all examples and rounds, different ones in every run.
+
+`ICEBERGDS_SEED` sets where random choices start: it repeats a nightly run that failed, and gives
+`pull` other examples than those of every run. Failing tests that choose at random print both.
+"""
+
+from __future__ import annotations
+
+import os
+import random
+from typing import Any
+
+from hypothesis import HealthCheck, settings
+
+PROFILE = os.environ.get("ICEBERGDS_PROFILE", "pull")
+IS_NIGHTLY = PROFILE == "nightly"
+
+
+def start() -> None:
+    """Loads the profile; test processes that are started from here on have the same seed."""
+    if PROFILE not in ("pull", "nightly"):
+        raise ValueError(f"ICEBERGDS_PROFILE is {PROFILE!r}; expected pull or nightly")
+    if IS_NIGHTLY:
+        os.environ.setdefault("ICEBERGDS_SEED", str(random.SystemRandom().getrandbits(32)))
+    # How long an example takes says more about the machine than about the code.
+    settings.register_profile(
+        PROFILE,
+        max_examples=scaled(100),
+        derandomize=given_seed() is None,
+        deadline=None,
+        suppress_health_check=[HealthCheck.too_slow],
+    )
+    settings.load_profile(PROFILE)
+
+
+def given_seed() -> int | None:
+    """What random choices start from; None if they are the same in every run."""
+    given = os.environ.get("ICEBERGDS_SEED")
+    return None if given is None else int(given)
+
+
+def environment() -> str:
+    """The variables that repeat this run's random choices."""
+    variables = {"ICEBERGDS_PROFILE": PROFILE, "ICEBERGDS_SEED": given_seed()}
+    return " ".join(f"{name}={value}" for name, value in variables.items() if value is not None)
+
+
+def examples(full: int = 100, **more: Any) -> settings:
+    """Settings of a property that takes `full` examples in the nightly profile, else a quarter."""
+    return settings(max_examples=scaled(full), **more)
+
+
+def rounds(variable: str, *, pull: int, nightly: int) -> int:
+    """How often to repeat what depends on chance or timing; an environment variable overrides."""
+    return int(os.environ.get(variable, nightly if IS_NIGHTLY else pull))
+
+
+def scaled(full: int) -> int:
+    """A number of examples, by the profile."""
+    return full if IS_NIGHTLY else max(3, full // 4)
