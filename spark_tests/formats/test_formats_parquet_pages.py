@@ -45,9 +45,9 @@ PAGED = {"write_page_index": True, "max_rows_per_page": 10, "write_batch_size": 
 def _worth_it():
     """Pages are skipped in small files too, whatever share of them that is."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(parquet_pages, "_LEAST_BYTES", 0)
-        patch.setattr(parquet_pages, "_LEAST_GAP", 1)
-        patch.setattr(parquet_pages, "_GREATEST_SHARE", 2)
+        patch.setattr(parquet_pages, "_MIN_BYTES", 0)
+        patch.setattr(parquet_pages, "_MIN_GAP", 1)
+        patch.setattr(parquet_pages, "_MAX_SHARE", 2)
         yield
 
 
@@ -142,16 +142,16 @@ def test_files_without_a_page_index_are_read_whole(tmp_path):
 def test_little_is_skipped_only_where_it_is_worth_it(tmp_path, monkeypatch):
     location = numbers(tmp_path)
     for name, value in [
-        ("_LEAST_BYTES", 10**6),
-        ("_GREATEST_SHARE", 0.1),
-        ("_GREATEST_BYTES", 10),
-        ("_GREATEST_CHUNKS", 0),
-        ("_GREATEST_QUESTIONS", 1),
+        ("_MIN_BYTES", 10**6),
+        ("_MAX_SHARE", 0.1),
+        ("_MAX_BYTES", 10),
+        ("_MAX_CHUNKS", 0),
+        ("_MAX_EVALUATIONS", 1),
     ]:
         with monkeypatch.context() as patch:
             patch.setattr(parquet_pages, name, value)
             assert len(positions(location, NUMBERS, between(33, 45))) == 95
-    monkeypatch.setattr(parquet_pages, "_LEAST_GAP", 20)
+    monkeypatch.setattr(parquet_pages, "_MIN_GAP", 20)
     row_filter = bind(Predicate(Operation.IN, "n", (5, 25, 55)), NUMBERS)
     assert positions(location, NUMBERS, row_filter) == [*range(30), *range(50, 60)]
 

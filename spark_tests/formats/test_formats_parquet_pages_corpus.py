@@ -25,9 +25,9 @@ from icebergds.spec.types import VARIANT, IcebergType, StructType, is_scalar
 
 
 def test_java_files_read_by_page_give_the_rows_of_reading_them_whole(monkeypatch):
-    monkeypatch.setattr(parquet_pages, "_LEAST_BYTES", 0)
-    monkeypatch.setattr(parquet_pages, "_LEAST_GAP", 1)
-    monkeypatch.setattr(parquet_pages, "_GREATEST_SHARE", 2)
+    monkeypatch.setattr(parquet_pages, "_MIN_BYTES", 0)
+    monkeypatch.setattr(parquet_pages, "_MIN_GAP", 1)
+    monkeypatch.setattr(parquet_pages, "_MAX_SHARE", 2)
     failed = []
     read_leaf = page_reader._open_leaf
 

@@ -1,4 +1,4 @@
-"""How tables' columns are stored in Parquet (spec: Appendix A, Parquet)."""
+"""Maps table columns to Parquet types and column paths (spec: Appendix A, Parquet)."""
 
 from __future__ import annotations
 
@@ -21,9 +21,9 @@ from icebergds.spec.types import (
 
 @dataclass(frozen=True, slots=True)
 class ParquetLeaf:
-    """A leaf column: its path in the Parquet schema, and its field's id.
+    """A leaf column: its path in the Parquet schema, and its field id.
 
-    The two parts of a variant have the id of the variant.
+    Both parts of a variant have the id of the variant.
     """
 
     path: str
@@ -38,7 +38,7 @@ def leaves_of(stored: pa.Schema) -> tuple[ParquetLeaf, ...]:
 class _GeospatialType(pa.ExtensionType):  # type: ignore[misc]
     """WKB that Arrow annotates as geometry or geography: GeoArrow's `geoarrow.wkb`.
 
-    It stands in schemas that are written only; registering it could conflict with other packages.
+    Used only to write schemas, and not registered: that could conflict with other packages.
     """
 
     def __init__(self, metadata: bytes) -> None:

@@ -1,4 +1,4 @@
-"""Metrics of a Parquet file, from its footer."""
+"""Computes the metrics of a Parquet file from its footer."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from icebergds.formats.parquet.row_group_metrics import FilterColumn, bound_of
 from icebergds.spec.values.binary import from_bytes
 
 ChunkRanges = Mapping[tuple[int, int], Range]
-"""Ranges of columns in row groups whose statistics lack them, by row group and field id."""
+"""Ranges of column chunks whose statistics lack them, by row group and field id."""
 
 
 def footer_metrics(
@@ -26,10 +26,10 @@ def footer_metrics(
     modes: MetricsModes,
     known_ranges: ChunkRanges,
 ) -> FileMetrics:
-    """Sizes, counts and bounds of the columns; NaNs are not in footers.
+    """Column sizes, value counts, null counts and bounds; footers have no NaN counts.
 
-    Columns without statistics have sizes alone. There are bounds only if every row group tells
-    its own: where all values are null, or NaN, it needs none.
+    Columns without statistics only have sizes. A column has bounds only if all its row groups do,
+    except for those whose values are all null or NaN.
     """
     ordinals: dict[int, list[int]] = {}
     for at, leaf in enumerate(leaves):
@@ -59,7 +59,7 @@ def footer_metrics(
 
 
 def row_group_offsets(footer: pq.FileMetaData) -> tuple[int, ...]:
-    """Where row groups begin: at their first column's first page."""
+    """The offsets of the row groups: those of the first page of their first column."""
     return tuple(_first_page(footer.row_group(at).column(0)) for at in range(footer.num_row_groups))
 
 
@@ -74,7 +74,7 @@ def _file_range(
     chunks: Sequence[pq.ColumnChunkMetaData],
     known_ranges: ChunkRanges,
 ) -> Range | None:
-    """The range of all values, None if there are none or a row group's are not known."""
+    """The range of all values; None if there are none or a row group's range is unknown."""
     whole: Range | None = None
     for at, chunk in enumerate(chunks):
         found = known_ranges.get((at, column.field_id)) or _chunk_range(column, stored, chunk)
@@ -101,9 +101,9 @@ def _value(column: MeasuredColumn, bound: bytes | None) -> Any:
 
 
 def _is_empty(column: MeasuredColumn, chunk: pq.ColumnChunkMetaData) -> bool:
-    """Whether no value is there that has an order.
+    """Whether all values are null or NaN.
 
-    Arrow leaves the statistics of floating values without a range only where all are NaN.
+    Arrow writes statistics of floating-point values without a range only if all are NaN.
     """
     statistics = chunk.statistics
     return statistics.num_values == 0 or (column.is_floating and not statistics.has_min_max)

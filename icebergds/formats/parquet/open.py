@@ -1,4 +1,4 @@
-"""Parquet files opened with Arrow, all in the same way."""
+"""Opens Parquet files with pyarrow, always with the same options."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import pyarrow.parquet as pq
 def open_parquet(
     handle: pa.NativeFile, metadata: pq.FileMetaData | None = None, buffer_size: int = 0
 ) -> pq.ParquetFile:
-    """Reads through a buffer, or without one fetches all it needs at once."""
+    """Opens a file that is read through a buffer, or prefetched if `buffer_size` is 0."""
     return pq.ParquetFile(
         handle,
         metadata=metadata,

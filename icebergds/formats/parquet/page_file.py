@@ -1,4 +1,4 @@
-"""Parquet files of a few pages of one column."""
+"""Builds Parquet files from a few pages of one column."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from icebergds.formats.parquet.thrift import Struct, value_of, values_of
 
 _MAGIC = b"PAR1"
 _DATA_PAGE, _DICTIONARY_PAGE, _DATA_PAGE_V2 = 0, 2, 3
-# The header of each type of data page, in which field 1 is the number of values.
+# The field that holds the header of each type of data page; its field 1 is the number of values.
 _HEADER_FIELDS = {_DATA_PAGE: 5, _DATA_PAGE_V2: 8}
 _ARROW_SCHEMA = b"ARROW:schema"
 
@@ -27,19 +27,18 @@ def chunk_file(
     pages: Sequence[bytes],
     num_rows: Sequence[int],
 ) -> pa.Buffer:
-    """A file of the column that holds a leaf, with some of its pages as its only row group.
+    """Builds a file with some pages of one leaf column as its only row group.
 
     Args:
         group: the row group of the pages.
         leaf: ordinal of the leaf column.
-        field: the column as Arrow should read it; it tells what Parquet's types do not.
-        dictionary: the dictionary page if there is one.
+        field: the column as Arrow should read it; it says what Parquet's types do not.
+        dictionary: the dictionary page, if there is one.
         pages: encoded data pages with their headers.
-        num_rows: how many rows each of them should have; none of them is repeated.
+        num_rows: the expected number of rows of each page; values are not repeated.
 
     Raises:
-        PageIndexError: pages are not what they should be.
-        ThriftError: likewise.
+        PageIndexError, ThriftError: a page is not what the page index says.
     """
     if dictionary is not None:
         _header(dictionary, (_DICTIONARY_PAGE,))
@@ -48,7 +47,7 @@ def chunk_file(
         details = value_of(header, _HEADER_FIELDS[header[1][1]], thrift.STRUCT)
         found = value_of(details, 1, thrift.I32)
         if found != count:
-            raise PageIndexError(f"a page has {found} values, and the index says {count}")
+            raise PageIndexError(f"a page has {found} values, but the index says {count}")
     head = [dictionary] if dictionary is not None else []
     first_page = len(_MAGIC) + sum(map(len, head))
     size = sum(map(len, (*head, *pages)))
@@ -58,12 +57,12 @@ def chunk_file(
 
 
 def _header(page: bytes, kinds: Sequence[int]) -> Struct:
-    """The header of a page of some types that fills its bytes."""
+    """The header of a page, whose type and size are checked."""
     header, size = thrift.decode_struct(page)
     if value_of(header, 1, thrift.I32) not in kinds:
-        raise PageIndexError(f"a page is of type {header[1][1]}, not of {kinds}")
+        raise PageIndexError(f"a page is of type {header[1][1]}, expected one of {kinds}")
     if size + value_of(header, 3, thrift.I32) != len(page):
-        raise PageIndexError(f"a page is not of the {len(page)} bytes that the index says")
+        raise PageIndexError(f"a page does not have the {len(page)} bytes that the index says")
     return header
 
 
@@ -77,7 +76,7 @@ def _footer(
     num_rows: int,
 ) -> bytes:
     old = value_of(index.chunk(group, leaf), 3, thrift.STRUCT)
-    # Type, encodings, path and codec stay; statistics and what else there is hold no longer.
+    # Type, encodings, path and codec are kept; statistics and all other fields no longer hold.
     column: Struct = {field_id: old[field_id] for field_id in (1, 2, 3, 4)}
     column[5] = (thrift.I64, num_rows)
     column[6] = column[7] = (thrift.I64, size)
@@ -90,7 +89,7 @@ def _footer(
         2: (thrift.I64, size),
         3: (thrift.I64, num_rows),
     }
-    # Arrow minds the version and the writer.
+    # Arrow decodes by the version and the writer.
     footer: Struct = {at: index.footer[at] for at in (1, 6) if at in index.footer}
     footer[2] = _structs(_path(values_of(index.footer, 2, thrift.STRUCT), leaf))
     footer[3] = (thrift.I64, num_rows)
@@ -109,7 +108,7 @@ def _path(elements: Sequence[Struct], leaf: int) -> list[Struct]:
     """The schema elements from the root to a leaf, as if it were the only one."""
     path: list[tuple[Struct, int]] = []
     for element in elements:
-        # Of each element of the path, how many children are still to come.
+        # With each element of the path: how many of its children are still to come.
         while path and not path[-1][1]:
             path.pop()
         if path:
@@ -130,7 +129,7 @@ def _path(elements: Sequence[Struct], leaf: int) -> list[Struct]:
 
 
 def _arrow_schema(footer: Struct, field: pa.Field) -> Struct | None:
-    """The Arrow schema of a column as metadata of a file, where the original file has one."""
+    """The Arrow schema of a column as file metadata, if the original file has one."""
     entries = values_of(footer, 5, thrift.STRUCT) if 5 in footer else []
     if all(value_of(entry, 1, thrift.BINARY) != _ARROW_SCHEMA for entry in entries):
         return None

@@ -1,6 +1,6 @@
-"""The page index of a Parquet file: where pages are, which rows they hold, and their bounds.
+"""Reads the page index of a Parquet file: the offsets, rows and bounds of pages.
 
-Arrow says of a column chunk only whether it has one, so the footer is decoded here once more.
+Arrow only tells whether a column chunk has a page index, so the footer is decoded again here.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ Integers = npt.NDArray[np.int64]
 
 
 class PageIndexError(ValueError):
-    """A page index is not one, or does not fit its file."""
+    """A page index is missing or damaged, or does not fit its file."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,9 +31,9 @@ class Pages:
     """The data pages of a column chunk, in the file's order.
 
     Attributes:
-        start: where the chunk begins in the file; what stands there before the first data page is
-            its dictionary.
-        offsets: where each page begins in the file.
+        start: offset of the chunk in the file; bytes before the first data page are its dictionary
+            page.
+        offsets: offset of each page in the file.
         sizes: encoded bytes of each page, with its header.
         rows: the first row of each page within the row group, then the row group's number of rows.
     """
@@ -44,7 +44,7 @@ class Pages:
     rows: Integers
 
     def of_rows(self, starts: Integers, stops: Integers) -> npt.NDArray[np.bool_]:
-        """Which pages hold any row of the ranges, which are in order and apart."""
+        """Which pages hold a row of any of the ranges, which are sorted and disjoint."""
         first = np.searchsorted(self.rows, starts, "right") - 1
         end = np.searchsorted(self.rows[:-1], stops, "left")
         steps = np.zeros(len(self.offsets) + 1, np.int64)
@@ -55,9 +55,9 @@ class Pages:
 
 @dataclass(frozen=True, slots=True)
 class PageBounds:
-    """What the index says of the values of each page of a column chunk, in encoded form.
+    """The encoded bounds and the null counts of the pages of a column chunk.
 
-    `null_counts` is None if not known. A page of nulls alone has no bounds.
+    `null_counts` is None if unknown. A page with only nulls has no bounds.
     """
 
     is_null: list[bool]
@@ -70,8 +70,7 @@ class PageIndex:
     """The page index of an open file.
 
     Raises:
-        PageIndexError: the footer is encrypted, or not the one that was decoded before.
-        ThriftError: likewise.
+        PageIndexError, ThriftError: the footer is encrypted, or not the one of `metadata`.
     """
 
     def __init__(self, handle: pa.NativeFile, metadata: pq.FileMetaData) -> None:
@@ -83,25 +82,24 @@ class PageIndex:
         data = self._read(footer, size - footer)
         length = int.from_bytes(data[-_TRAILER:-4], "little")
         if data[-4:] != b"PAR1" or length != metadata.serialized_size:
-            raise PageIndexError("the footer is not where it should be, or encrypted")
+            raise PageIndexError("the footer is not where it was, or is encrypted")
         self.footer, _ = thrift.decode_struct(data)
         if 8 in self.footer:
             raise PageIndexError("columns are encrypted")
         self._groups: list[Struct] = values_of(self.footer, 4, thrift.STRUCT)
 
     def chunk(self, group: int, leaf: int) -> Struct:
-        """A column chunk in the footer."""
+        """The footer's entry of a column chunk."""
         found: Struct = values_of(self._groups[group], 1, thrift.STRUCT)[leaf]
         if found.keys() & {1, 8, 9}:
             raise PageIndexError("a column chunk is in another file, or encrypted")
         return found
 
     def pages(self, group: int, leaf: int) -> Pages:
-        """The pages of a column chunk whose rows are values (none is repeated).
+        """The pages of a column chunk in which each row is one value (none is repeated).
 
         Raises:
-            PageIndexError: the chunk has no index, or one that cannot be right.
-            ThriftError: likewise.
+            PageIndexError, ThriftError: the chunk has no page index, or an invalid one.
         """
         chunk = self.chunk(group, leaf)
         locations = values_of(self._part(chunk, 4), 1, thrift.STRUCT)
@@ -127,18 +125,18 @@ class PageIndex:
             and ends[-1] <= end
         )
         if not is_right:
-            raise PageIndexError("pages are not in the order of their rows, or out of their chunk")
+            raise PageIndexError("pages are not in row order, or are outside their column chunk")
         return pages
 
     def bounds(self, group: int, leaf: int) -> PageBounds:
-        """The bounds of a column chunk's pages.
+        """The bounds of a column chunk's pages; the caller checks their number.
 
         Raises:
-            PageIndexError: their order is not known; their number is left to the caller.
-            ThriftError: the chunk has no index, or one that cannot be right.
+            PageIndexError, ThriftError: the order of the values is unknown, or the chunk has no
+                page index, or an invalid one.
         """
         if set(values_of(self.footer, 7, thrift.STRUCT)[leaf]) != {1}:
-            raise PageIndexError("the order of a column's values is not known")
+            raise PageIndexError("the order of a column's values is unknown")
         index = self._part(self.chunk(group, leaf), 6)
         return PageBounds(
             values_of(index, 1, thrift.TRUE),
@@ -148,7 +146,7 @@ class PageIndex:
         )
 
     def _part(self, chunk: Struct, field_id: int) -> Struct:
-        """The struct whose offset is a field of a chunk, and whose length is the next one."""
+        """The struct whose offset is one field of a chunk, and whose length is the next field."""
         offset = value_of(chunk, field_id, thrift.I64)
         length = value_of(chunk, field_id + 1, thrift.I32)
         found, size = thrift.decode_struct(self._read(offset, length))
@@ -166,7 +164,7 @@ class PageIndex:
 
 
 def _tail_start(metadata: pq.FileMetaData, footer: int) -> int:
-    """Where the last column chunk ends if that is near the footer, else where the footer begins."""
+    """The end of the last column chunk if it is near the footer, else the start of the footer."""
     chunk = metadata.row_group(metadata.num_row_groups - 1).column(metadata.num_columns - 1)
     start = chunk.data_page_offset
     if chunk.has_dictionary_page and 0 < chunk.dictionary_page_offset < start:

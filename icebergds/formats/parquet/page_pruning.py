@@ -1,7 +1,7 @@
-"""Which rows of a Parquet row group a filter leaves, by the bounds of its pages.
+"""Selects the rows of a Parquet row group that may match a filter, by the bounds of its pages.
 
 Pages of different columns hold different rows. A row group is cut wherever a page of the filter's
-columns begins; of the cells between, those that may hold a row the filter selects are kept.
+columns begins; of the row ranges in between, those that may hold a matching row are kept.
 """
 
 from __future__ import annotations
@@ -26,20 +26,20 @@ from icebergds.formats.parquet.page_index import (
 )
 from icebergds.formats.parquet.row_group_metrics import FilterColumn, RowGroupMetrics, bound_of
 
-# Below, finding out what to skip takes longer than reading it.
-_LEAST_BYTES = 1024 * 1024
-# Above, what is skipped is not worth the smaller reads.
-_GREATEST_SHARE = 2 / 3
+# Reading fewer bytes takes less time than finding out what to skip.
+_MIN_BYTES = 1024 * 1024
+# If a larger share remains, skipping the rest is not worth the smaller reads.
+_MAX_SHARE = 2 / 3
 # Selected pages are held in memory.
-_GREATEST_BYTES = 64 * 1024 * 1024
-# Ranges of rows that are nearer to each other are read as one: batches have a cost of their own.
-_LEAST_GAP = 2048
+_MAX_BYTES = 64 * 1024 * 1024
+# Row ranges that are closer to each other are merged: every batch has a fixed cost.
+_MIN_GAP = 2048
 # Larger footers take too long to decode.
-_GREATEST_CHUNKS = 10_000
-# Questions to ask of one row group, likewise.
-_GREATEST_QUESTIONS = 20_000
+_MAX_CHUNKS = 10_000
+# More predicates, evaluated for one row group, take too long.
+_MAX_EVALUATIONS = 20_000
 
-# By these annotations bytes are ordered as they compare, numbers by their values.
+# Under these annotations bytes are ordered bytewise, and numbers by value.
 _ORDERED = frozenset(
     {"None", "String", "UUID", "Enum", "JSON", "BSON", "Int", "Decimal", "Date", "Time"}
     | {"Timestamp"}
@@ -53,14 +53,14 @@ _FIXED = {"INT32": struct.Struct("<i"), "INT64": struct.Struct("<q")} | {
 
 @dataclass(frozen=True, slots=True)
 class PageSelection:
-    """The rows to read of a row group, and where their pages are.
+    """The rows to read of a row group, and the pages of the columns to read.
 
     Attributes:
-        index: of the file.
-        group: which row group.
-        starts: the first row of each range within the row group; ranges are in order and apart.
+        index: page index of the file.
+        group: ordinal of the row group.
+        starts: the first row of each range within the row group; ranges are sorted and disjoint.
         stops: the row after each range.
-        pages: those of the leaf columns to read, by leaf.
+        pages: all pages of each leaf column to read, by leaf.
     """
 
     index: PageIndex
@@ -71,11 +71,11 @@ class PageSelection:
 
 
 class PagePruner:
-    """Finds the rows that a filter leaves of the row groups of an open file.
+    """Finds the rows that may match a filter in the row groups of an open file.
 
     Args:
-        row_filter: bound.
-        asked: the file's columns in the filter.
+        row_filter: a bound filter.
+        filter_columns: the file's columns that the filter references.
         leaves: ordinals of the leaf columns to read.
     """
 
@@ -84,73 +84,77 @@ class PagePruner:
         handle: pa.NativeFile,
         metadata: pq.FileMetaData,
         row_filter: Expr,
-        asked: Sequence[FilterColumn],
+        filter_columns: Sequence[FilterColumn],
         leaves: AbstractSet[int],
     ) -> None:
         self._handle = handle
         self._metadata = metadata
         self._row_filter = row_filter
-        self._asked = asked
+        self._filter_columns = filter_columns
         self._leaves = leaves
         self._num_predicates = _count_predicates(row_filter)
         self._index: PageIndex | None = None
         self._is_usable = (
-            bool(asked)
+            bool(filter_columns)
             and bool(leaves)
-            and metadata.num_row_groups * metadata.num_columns <= _GREATEST_CHUNKS
+            and metadata.num_row_groups * metadata.num_columns <= _MAX_CHUNKS
             and all(metadata.schema.column(leaf).max_repetition_level == 0 for leaf in leaves)
         )
 
     def select(self, group: int) -> PageSelection | None:
         """The rows to read of a row group, possibly none; None if it has to be read whole.
 
-        That is so where the file has no page index that can be used, or little could be skipped.
+        It is read whole if the file has no usable page index, or too little could be skipped.
         """
-        asked = self._indexed(group) if self._is_usable else []
-        if not asked:
+        filter_columns = self._indexed(group) if self._is_usable else []
+        if not filter_columns:
             return None
         try:
-            return self._select(group, asked)
+            return self._select(group, filter_columns)
         except Exception:
-            # An index that cannot be understood only means that nothing is skipped. Where storage
-            # is at fault, reading the row group says so.
+            # An invalid index only means that nothing is skipped. If storage fails, reading the row
+            # group raises.
             return None
 
     def _indexed(self, group: int) -> list[FilterColumn]:
-        """The filter's columns that have bounds of pages, if those to read can be read by page."""
+        """The filter's columns with page bounds, if the columns to read can be read by page."""
         row_group = self._metadata.row_group(group)
-        asked = [
+        filter_columns = [
             column
-            for column in self._asked
+            for column in self._filter_columns
             if column.logical_type["Type"] in _ORDERED
             and (chunk := row_group.column(column.leaf)).has_column_index
             and chunk.has_offset_index
             and chunk.physical_type != "INT96"
         ]
-        if not asked:
+        if not filter_columns:
             return []
         chunks = [row_group.column(leaf) for leaf in self._leaves]
-        is_worth_it = sum(chunk.total_compressed_size for chunk in chunks) >= _LEAST_BYTES
-        return asked if is_worth_it and all(chunk.has_offset_index for chunk in chunks) else []
+        is_worth_it = sum(chunk.total_compressed_size for chunk in chunks) >= _MIN_BYTES
+        return (
+            filter_columns
+            if is_worth_it and all(chunk.has_offset_index for chunk in chunks)
+            else []
+        )
 
-    def _select(self, group: int, asked: Sequence[FilterColumn]) -> PageSelection | None:
+    def _select(self, group: int, filter_columns: Sequence[FilterColumn]) -> PageSelection | None:
         index = self._open()
         row_group = self._metadata.row_group(group)
-        asked_pages = [index.pages(group, column.leaf) for column in asked]
+        filter_pages = [index.pages(group, column.leaf) for column in filter_columns]
         facts = [
             list(_facts(column, physical, index.bounds(group, column.leaf), pages))
-            for column, pages in zip(asked, asked_pages, strict=True)
+            for column, pages in zip(filter_columns, filter_pages, strict=True)
             for physical in [row_group.column(column.leaf).physical_type]
         ]
-        starts, stops = self._keep(asked, asked_pages, facts)
-        if (stops - starts).sum() > _GREATEST_SHARE * row_group.num_rows:
+        starts, stops = self._keep(filter_columns, filter_pages, facts)
+        if (stops - starts).sum() > _MAX_SHARE * row_group.num_rows:
             return None
         pages = {leaf: index.pages(group, leaf) for leaf in self._leaves}
-        if any(part.rows[-1] != row_group.num_rows for part in (*asked_pages, *pages.values())):
+        if any(part.rows[-1] != row_group.num_rows for part in (*filter_pages, *pages.values())):
             raise PageIndexError("columns differ in their number of rows")
         needed = sum(_encoded_size(part, starts, stops) for part in pages.values())
         whole = sum(row_group.column(leaf).total_compressed_size for leaf in self._leaves)
-        if len(starts) and needed > min(_GREATEST_SHARE * whole, _GREATEST_BYTES):
+        if len(starts) and needed > min(_MAX_SHARE * whole, _MAX_BYTES):
             return None
         return PageSelection(index, group, starts, stops, pages)
 
@@ -163,14 +167,14 @@ class PagePruner:
 
     def _keep(
         self,
-        asked: Sequence[FilterColumn],
+        filter_columns: Sequence[FilterColumn],
         pages: Sequence[Pages],
         facts: Sequence[Sequence[_PageFacts]],
     ) -> tuple[Integers, Integers]:
-        """The ranges of rows that the filter may select."""
+        """The row ranges that may match the filter."""
         cuts = np.unique(np.concatenate([part.rows for part in pages]))
         starts, stops = cuts[:-1], cuts[1:]
-        # Pages of which the same is known are told apart no further.
+        # The filter is evaluated once for all ranges about which the same is known.
         known = [list(dict.fromkeys(column)) for column in facts]
         cells = np.stack(
             [
@@ -179,11 +183,11 @@ class PagePruner:
             ]
         )
         combinations, inverse = np.unique(cells, axis=1, return_inverse=True)
-        if self._num_predicates * combinations.shape[1] > _GREATEST_QUESTIONS:
+        if self._num_predicates * combinations.shape[1] > _MAX_EVALUATIONS:
             return cuts[:1], cuts[-1:]
         might = np.array(
             [
-                might_match(self._row_filter, _metrics(asked, known, codes))
+                might_match(self._row_filter, _metrics(filter_columns, known, codes))
                 for codes in combinations.T.tolist()
             ],
             np.bool_,
@@ -205,7 +209,7 @@ def _count_predicates(row_filter: Expr) -> int:
 
 @dataclass(frozen=True, slots=True)
 class _PageFacts:
-    """What is known of every row of a page; `is_null` is None if they differ."""
+    """What holds for every row of a page; `is_null` is None if rows may differ."""
 
     is_null: bool | None
     lower: bytes | None
@@ -231,7 +235,7 @@ def _facts(
 
 
 def _bound(column: FilterColumn, physical: str, raw: bytes) -> bytes | None:
-    """An encoded value as a bound of the column's type in the table, None if it cannot be one."""
+    """An encoded value as a bound of the column's table type; None if it cannot be one."""
     if physical in _FIXED:
         (value,) = _FIXED[physical].unpack(raw)
         return bound_of(column, physical, value)
@@ -246,14 +250,14 @@ def _codes(facts: Sequence[_PageFacts], distinct: Sequence[_PageFacts]) -> Integ
 
 
 def _metrics(
-    asked: Sequence[FilterColumn],
+    filter_columns: Sequence[FilterColumn],
     known: Sequence[Sequence[_PageFacts]],
     codes: Sequence[int],
 ) -> RowGroupMetrics:
-    """What holds of every row of a cell, as the metrics of one row."""
+    """What holds for every row of a range, as the metrics of a single row."""
     facts = {
         column.field_id: pages[code]
-        for column, pages, code in zip(asked, known, codes, strict=True)
+        for column, pages, code in zip(filter_columns, known, codes, strict=True)
     }
     return RowGroupMetrics(
         1,
@@ -266,14 +270,14 @@ def _metrics(
 
 
 def _merge(starts: Integers, stops: Integers) -> tuple[Integers, Integers]:
-    """Ranges in order, with those that are near each other made one."""
+    """Sorted ranges, of which those close to each other are merged."""
     if not len(starts):
         return starts, stops
-    is_apart = starts[1:] - stops[:-1] >= _LEAST_GAP
+    is_apart = starts[1:] - stops[:-1] >= _MIN_GAP
     return starts[np.append(True, is_apart)], stops[np.append(is_apart, True)]
 
 
 def _encoded_size(pages: Pages, starts: Integers, stops: Integers) -> int:
-    """Bytes to read for ranges of rows, with the dictionary."""
+    """Bytes to read for row ranges, including the dictionary."""
     selected = pages.sizes[pages.of_rows(starts, stops)]
     return int(selected.sum() + pages.offsets[0] - pages.start)

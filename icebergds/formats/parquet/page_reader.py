@@ -1,7 +1,7 @@
-"""Rows of a Parquet row group, read from the pages that hold them.
+"""Reads selected rows of a Parquet row group from the pages that hold them.
 
-Arrow decodes whole column chunks only. So the pages to read of a column become a Parquet file of
-one column and one row group, in memory, that Arrow decodes.
+Arrow only decodes whole column chunks, so the pages of each column are put into an in-memory
+Parquet file of one column and one row group.
 """
 
 from __future__ import annotations
@@ -18,10 +18,10 @@ from icebergds.formats.parquet.page_file import chunk_file
 from icebergds.formats.parquet.page_index import Integers, PageIndexError, Pages
 from icebergds.formats.parquet.page_pruning import PageSelection
 
-# Bytes between pages that are read too, where that saves a read.
-_HOLE = 16 * 1024
-_REMOTE_HOLE = 1024 * 1024
-# Bytes in a read, unless a page is larger.
+# Gaps of at most so many bytes between pages are read too, which saves a read.
+_GAP = 16 * 1024
+_REMOTE_GAP = 1024 * 1024
+# Maximum bytes of a read, unless a page is larger.
 _READ_LIMIT = 8 * 1024 * 1024
 
 
@@ -33,16 +33,16 @@ def read_pages(
     *,
     is_remote: bool,
 ) -> Iterator[tuple[int, list[pa.Array], int]]:
-    """The selected rows, batch by batch: the first row within the row group, columns, row count.
+    """Reads the selected rows; yields first row in the row group, columns and row count of batches.
 
     Args:
-        columns: those to read, narrowed to the leaves that were selected.
-        batch_size: greatest number of rows in a batch.
+        columns: the columns to read, narrowed to the selected leaves.
+        batch_size: maximum number of rows in a batch.
 
     Raises:
-        PageIndexError: pages are not what the index says, or cannot be read one by one.
-        ThriftError: likewise.
-        pyarrow.ArrowException: Arrow cannot decode them.
+        PageIndexError, ThriftError: pages are not what the index says, or a column cannot be read
+            by page.
+        pyarrow.ArrowException: Arrow cannot decode the pages.
     """
     if not len(selection.starts):
         return
@@ -51,7 +51,7 @@ def read_pages(
         for leaf, pages in selection.pages.items()
     }
     extents = _extents(selection.pages, selected)
-    parts = _fetch(handle, extents, _REMOTE_HOLE if is_remote else _HOLE)
+    parts = _fetch(handle, extents, _REMOTE_GAP if is_remote else _GAP)
     readers = {
         leaf: _open_leaf(parts, selection, column, leaf, selected[leaf], batch_size)
         for column in columns
@@ -66,7 +66,7 @@ def read_pages(
 
 
 def _extents(pages: Mapping[int, Pages], selected: Mapping[int, Integers]) -> list[tuple[int, int]]:
-    """Offset and size of every page to read, and of dictionaries."""
+    """Offset and size of every page to read, dictionary pages included."""
     extents = []
     for leaf, part in pages.items():
         extents.append((part.start, int(part.offsets[0]) - part.start))
@@ -75,25 +75,23 @@ def _extents(pages: Mapping[int, Pages], selected: Mapping[int, Integers]) -> li
     return [extent for extent in extents if extent[1]]
 
 
-def _fetch(
-    handle: pa.NativeFile, extents: Sequence[tuple[int, int]], hole: int
-) -> dict[int, bytes]:
-    """Parts of a file by their offsets."""
+def _fetch(handle: pa.NativeFile, extents: Sequence[tuple[int, int]], gap: int) -> dict[int, bytes]:
+    """Reads parts of a file; returns them by offset."""
     parts = {}
-    for run in _near(sorted(extents), hole):
+    for run in _coalesce(sorted(extents), gap):
         start = run[0][0]
         block = memoryview(handle.read_at(sum(run[-1]) - start, start))
         for offset, size in run:
-            # Copied, so that what is between does not stay in memory.
+            # Copied, so that the gaps do not stay in memory.
             parts[offset] = bytes(block[offset - start : offset - start + size])
     return parts
 
 
-def _near(extents: Iterable[tuple[int, int]], hole: int) -> Iterator[list[tuple[int, int]]]:
-    """Extents in order, those that are near each other together."""
+def _coalesce(extents: Iterable[tuple[int, int]], gap: int) -> Iterator[list[tuple[int, int]]]:
+    """Groups sorted extents that are read at once."""
     run: list[tuple[int, int]] = []
     for offset, size in extents:
-        if run and (offset - sum(run[-1]) > hole or offset - run[0][0] > _READ_LIMIT):
+        if run and (offset - sum(run[-1]) > gap or offset - run[0][0] > _READ_LIMIT):
             yield run
             run = []
         run.append((offset, size))
@@ -110,7 +108,7 @@ def _open_leaf(
     batch_size: int,
 ) -> _LeafReader:
     pages = selection.pages[leaf]
-    # Taken out, so that they are in memory once.
+    # Removed from `parts`, so that pages are not in memory twice.
     dictionary = parts.pop(pages.start) if pages.start < pages.offsets[0] else None
     encoded = [parts.pop(offset) for offset in pages.offsets[selected].tolist()]
     counts = np.diff(pages.rows)[selected]
@@ -135,7 +133,7 @@ class _LeafReader:
     ) -> None:
         self._batches = batches
         self._first_rows = first_rows
-        # Where each page begins among the rows that are decoded.
+        # The first row of each page among the decoded rows.
         self._places = np.cumsum(counts) - counts
         self._array: pa.Array | None = None
         self._end = 0
@@ -159,13 +157,13 @@ class _LeafReader:
     def _advance(self) -> None:
         batch = next(self._batches, None)
         if batch is None:
-            raise PageIndexError(f"pages hold {self._end} rows, and the index says more")
+            raise PageIndexError(f"pages hold {self._end} rows, but the index says more")
         self._array = batch.column(0)
         self._end += batch.num_rows
 
 
 def _type_of_leaf(column: FileColumn, leaf: int) -> pa.DataType:
-    """The type of a column of which one leaf alone is read."""
+    """The Arrow type of a column of which only one leaf is read."""
     if column.kind is ColumnKind.LEAF:
         return column.arrow_type
     if column.kind is not ColumnKind.STRUCT:
@@ -176,7 +174,7 @@ def _type_of_leaf(column: FileColumn, leaf: int) -> pa.DataType:
 
 
 def _assemble(column: FileColumn, arrays: Mapping[int, pa.Array]) -> pa.Array:
-    """One column of the arrays of its leaves, each in structs of its own."""
+    """Combines the arrays of a column's leaves, each in its own structs, into one column."""
     within = [array for leaf, array in arrays.items() if leaf in column.leaves]
     if len(within) == 1:
         return within[0]

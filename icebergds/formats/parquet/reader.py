@@ -1,11 +1,11 @@
-"""Parquet data files, read with pyarrow.
+"""Reads Parquet data files with pyarrow.
 
-Which byte range a row group belongs to is decided by the offset of its first page: it lies in
-exactly one of the ranges that partition a file, and equals the split offset that writers record.
+A row group belongs to the byte range that contains its first page, whose offset is the split offset
+that writers record. So it belongs to exactly one of the ranges that partition a file.
 
-Memory is bounded whatever the size of row groups. Pages are read a few at a time; from remote
-storage, where round trips cost more, row groups whose needed columns are small are fetched whole.
-Where a page index shows that a filter leaves little of a row group, only those pages are read.
+Memory is bounded regardless of the size of row groups. Pages are read a few at a time; from remote
+storage, where round trips cost more, row groups are prefetched if the needed columns are small.
+If the page index shows that a filter selects little of a row group, only those pages are read.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ from icebergds.formats.parquet.row_group_metrics import filter_columns, row_grou
 from icebergds.spec.name_mapping import NameMapping
 from icebergds.spec.schema import Schema
 
-# Bytes of encoded columns that are fetched ahead; beyond, pages are read one by one.
+# Maximum encoded bytes of prefetched columns; of larger ones, pages are read one by one.
 _FETCH_LIMIT = 64 * 1024 * 1024
 _REMOTE_BUFFER = 4 * 1024 * 1024
 _LOCAL_BUFFER = 1024 * 1024
@@ -49,13 +49,14 @@ class ParquetReader:
 
     Args:
         handle: the open file; it is not closed.
-        location: how errors name it.
-        table_schema: of the table; tells the ids of nested columns where a file has no ids.
-        name_mapping: the ids of columns of files without ids; without it such files are read by
-            position (top-level columns have ids 1, 2, ...).
+        location: of the file, for errors.
+        table_schema: gives nested columns their field ids if the file has none.
+        name_mapping: gives columns their field ids if the file has none; without a name mapping,
+            such files are read by position (top-level columns have ids 1, 2, ...).
 
     Raises:
-        CorruptFileError: it is not a whole Parquet file.
+        CorruptFileError: the file is damaged or not a Parquet file.
+        UnsupportedFeatureError: the file is encrypted, or has columns that Arrow does not support.
     """
 
     def __init__(
@@ -74,8 +75,8 @@ class ParquetReader:
             columns = columns_of(self._file.schema_arrow)
         if sum(len(column.leaves) for column in columns) != self._file.metadata.num_columns:
             raise UnsupportedFeatureError(
-                f"{location}: the Parquet schema has columns that Arrow does not know: "
-                f"{self._file.schema_arrow.names}"
+                f"{location}: the Parquet schema has columns that Arrow does not support; "
+                f"Arrow reads {self._file.schema_arrow.names}"
             )
         self._by_position = not has_ids(columns) and name_mapping is None
         self._columns = (
@@ -92,13 +93,13 @@ class ParquetReader:
     def batches(
         self, request: ReadRequest, start: int | None = None, length: int | None = None
     ) -> Iterator[PositionedBatch]:
-        """The rows of the row groups that begin in a byte range and may satisfy the filter.
+        """Reads the row groups that begin in a byte range and may match the filter.
 
         See `DataFileReader.batches`.
         """
         columns = self._columns
         if self._by_position:
-            # A position may belong to a partition column, which such files do not have.
+            # An id may be that of a partition column, which files read by position do not store.
             columns = tuple(c for c in columns if c.field_id not in request.constants)
         leaves = needed_leaves(columns, request.schema, self._location)
         projection = plan_projection(
@@ -119,12 +120,12 @@ class ParquetReader:
         length: int | None,
     ) -> Iterator[_RowGroup]:
         metadata = self._file.metadata
-        asked = (
+        referenced = (
             []
             if row_filter == TRUE
             else filter_columns(self._columns, metadata.schema, row_filter, self._location)
         )
-        pruner = PagePruner(self._handle, metadata, row_filter, asked, leaves)
+        pruner = PagePruner(self._handle, metadata, row_filter, referenced, leaves)
         position = 0
         for index in range(metadata.num_row_groups):
             group = metadata.row_group(index)
@@ -132,7 +133,7 @@ class ParquetReader:
             position += group.num_rows
             if not group.num_rows or not _begins_in(group, start, length):
                 continue
-            if row_filter == TRUE or might_match(row_filter, row_group_metrics(group, asked)):
+            if row_filter == TRUE or might_match(row_filter, row_group_metrics(group, referenced)):
                 yield _RowGroup(index, first_position, group, pruner.select(index))
 
     def _read(
@@ -173,7 +174,7 @@ class ParquetReader:
             try:
                 read = next(reads, None)
             except Exception:
-                # The index is wrong, or else the row group is, which reading all of it finds out.
+                # The index or the row group is damaged; reading the whole row group tells which.
                 break
             if read is None:
                 return
@@ -193,7 +194,7 @@ class ParquetReader:
     def _decode(
         self, run: Sequence[_RowGroup], leaves: AbstractSet[int], batch_size: int
     ) -> Iterator[tuple[list[pa.Array], int]]:
-        """The columns of the leaves and the number of rows, batch by batch."""
+        """The columns that contain the leaves and the number of rows, batch by batch."""
         if not leaves:
             num_rows = sum(group.num_rows for group in run)
             for first in range(0, num_rows, batch_size):
@@ -203,7 +204,7 @@ class ParquetReader:
         with decoding(self._location, "Parquet"):
             buffer_size = _REMOTE_BUFFER if self._is_remote else _LOCAL_BUFFER
             file = open_parquet(self._handle, self._file.metadata, 0 if fetch else buffer_size)
-            # One task has one core: Spark runs as many tasks as there are.
+            # A task has one core: Spark runs as many tasks as there are cores.
             batches = file.reader.iter_batches(
                 batch_size,
                 [group.index for group in run],
@@ -230,7 +231,7 @@ class _RowGroup:
 
 
 def _runs(groups: Iterable[_RowGroup], leaves: AbstractSet[int]) -> Iterator[list[_RowGroup]]:
-    """Neighbours together that are read whole, as long as what is read of them is small."""
+    """Groups adjacent row groups that are read whole, up to the fetch limit."""
     run: list[_RowGroup] = []
     filled = 0
     for group in groups:

@@ -1,4 +1,4 @@
-"""Statistics of Parquet row groups as the metrics that filters are evaluated on."""
+"""Converts the statistics of Parquet row groups to the metrics that filters are evaluated on."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ _NANOS_PER_UNIT = {"milliseconds": 10**6, "microseconds": 10**3, "nanoseconds": 
 
 @dataclass(frozen=True, slots=True)
 class FilterColumn:
-    """A leaf column that a filter asks about.
+    """A leaf column that a filter references.
 
     `logical_type` is Parquet's annotation in JSON, `field_type` the column's type in the table.
     """
@@ -39,7 +39,7 @@ class FilterColumn:
 
 @dataclass(frozen=True, slots=True)
 class RowGroupMetrics:
-    """What a footer says of a row group, by field id; the names are those of `DataFile`."""
+    """The metrics of a row group by field id, named as in `DataFile`."""
 
     record_count: int
     value_counts: Mapping[int, int] = field(default_factory=dict)
@@ -52,7 +52,7 @@ class RowGroupMetrics:
 def filter_columns(
     columns: Sequence[FileColumn], schema: pq.ParquetSchema, row_filter: Expr, source: str
 ) -> list[FilterColumn]:
-    """The file's columns in a bound filter, without those in lists and maps, that mean nothing."""
+    """The file's leaf columns that a bound filter references, except those in lists and maps."""
     types: dict[int, IcebergType] = {}
 
     def note(predicate: BoundPredicate) -> Expr:
@@ -72,7 +72,7 @@ def filter_columns(
 def row_group_metrics(
     group: pq.RowGroupMetaData, columns: Iterable[FilterColumn]
 ) -> RowGroupMetrics:
-    """The metrics of some columns of a row group; what the footer does not know is left out.
+    """The metrics of some columns of a row group, as far as the footer has them.
 
     Bounds may be wider than the values, as writers may truncate them. NaNs are not counted.
     Statistics whose sort order is undefined, or that writers are known to get wrong, are dropped
@@ -100,7 +100,7 @@ def row_group_metrics(
 
 
 def _find_leaf(columns: Sequence[FileColumn], field_id: int, source: str) -> int | None:
-    """The ordinal of the leaf column with an id at the top or inside structs."""
+    """The ordinal of the leaf column with a field id, at the top level or inside structs."""
     column = find_child(columns, field_id, source)
     if column is not None:
         return column.leaves[0] if column.kind is ColumnKind.LEAF else None
@@ -113,7 +113,7 @@ def _find_leaf(columns: Sequence[FileColumn], field_id: int, source: str) -> int
 
 
 def bound_of(column: FilterColumn, physical: str, raw: Any) -> bytes | None:
-    """A physical value as a bound of the column's type in the table, None if it cannot be one."""
+    """A physical value as a bound of the column's table type; None if it cannot be one."""
     try:
         value = _value(column, physical, raw)
         return None if value is None else to_bytes(column.field_type, value)

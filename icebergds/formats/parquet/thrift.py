@@ -1,4 +1,4 @@
-"""Thrift's compact protocol, as Parquet's footers, page headers and page indexes are written.
+"""Decodes and encodes Thrift's compact protocol: Parquet footers, page headers, page indexes.
 
 Structs are decoded without a schema and encoded again with every field they had.
 """
@@ -34,36 +34,36 @@ class Mapping(NamedTuple):
 
 
 class ThriftError(ValueError):
-    """Bytes are not what they should be in the compact protocol."""
+    """Bytes that are not valid in the compact protocol."""
 
 
 def decode_struct(data: bytes, start: int = 0) -> tuple[Struct, int]:
-    """A struct that begins at `start`, and where it ends.
+    """Decodes the struct at `start`; also returns the offset after it.
 
     Raises:
-        ThriftError: the bytes end early, or are no struct.
+        ThriftError: the bytes end early, or are not a struct.
     """
     decoder = _Decoder(data, start)
     try:
         return decoder.struct(0), decoder.at
     except (IndexError, struct.error) as error:
-        raise ThriftError(f"a struct at byte {start} ends after the {len(data)} there are") from (
-            error
-        )
+        raise ThriftError(
+            f"the struct at byte {start} ends beyond the {len(data)} bytes there are"
+        ) from error
 
 
 def encode_struct(fields: Struct) -> bytes:
-    """The bytes of a struct."""
+    """Encodes a struct."""
     out = bytearray()
     _put_struct(out, fields)
     return bytes(out)
 
 
 def value_of(fields: Struct, field_id: int, wanted: int) -> Any:
-    """A field that must be there, of a type.
+    """The value of a required field of a type.
 
     Raises:
-        ThriftError: it is absent or of another type.
+        ThriftError: the field is missing or of another type.
     """
     kind, value = fields.get(field_id, (None, None))
     if kind != wanted:
@@ -72,10 +72,10 @@ def value_of(fields: Struct, field_id: int, wanted: int) -> Any:
 
 
 def values_of(fields: Struct, field_id: int, wanted: int) -> list[Any]:
-    """The elements of a list that must be there, of a type; any type if there are none.
+    """The elements of a required list of a type; an empty list may be of any type.
 
     Raises:
-        ThriftError: it is absent or of another type.
+        ThriftError: the list is missing or of another type.
     """
     found: Sequence = value_of(fields, field_id, LIST)
     # Elements of either boolean type stand for both values.
@@ -129,7 +129,7 @@ class _Decoder:
             case 13:
                 return self._bytes(16)
             case _:
-                raise ThriftError(f"there is no type {kind}")
+                raise ThriftError(f"type {kind} does not exist")
 
     def _sequence(self, depth: int) -> Sequence:
         head = self._data[self.at]
@@ -153,13 +153,13 @@ class _Decoder:
     def _check_size(self, size: int) -> None:
         # Elements take a byte or more.
         if size > len(self._data) - self.at:
-            raise ThriftError(f"{size} elements do not fit")
+            raise ThriftError(f"{size} elements do not fit into the remaining bytes")
 
     def _bytes(self, size: int) -> bytes:
         start = self.at
         self.at += size
         if self.at > len(self._data):
-            raise ThriftError(f"{size} bytes at {start} do not fit")
+            raise ThriftError(f"{size} bytes at {start} end beyond the {len(self._data)} there are")
         return self._data[start : self.at]
 
     def _unsigned(self) -> int:
@@ -233,7 +233,7 @@ def _put(out: bytearray, kind: int, value: Any) -> None:
         case 13:
             out += value
         case _:
-            raise ThriftError(f"there is no type {kind}")
+            raise ThriftError(f"type {kind} does not exist")
 
 
 def _put_integer(out: bytearray, number: int) -> None:

@@ -1,8 +1,8 @@
-"""Variant columns annotated in the footers of Parquet files (spec: Appendix A, Parquet).
+"""Annotates variant columns in the footers of Parquet files (spec: Appendix A, Parquet).
 
 Arrow writes the group of a variant's two binaries but not its annotation, without which readers
-take it for a struct. So it is added to the schema in the footer, the last part of a file: nothing
-before it moves.
+take it for a struct. The annotation is added to the schema in the footer, the last part of a file,
+so no other offset changes.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ _MAGIC = b"PAR1"
 
 
 class AnnotatedOutput:
-    """A file for Arrow to write to, whose footer is changed on its way to the real one.
+    """A file object that Arrow writes to; its footer is annotated on the way to the real file.
 
     Args:
         output: the real file, open and empty.
@@ -43,7 +43,7 @@ class AnnotatedOutput:
         self.closed = False
 
     def write(self, data: bytes) -> int:
-        """Writes data, or keeps it once the end of the file has begun."""
+        """Writes data, or buffers it within `end`."""
         if self._end is None:
             self._output.write(data)
         else:
@@ -55,7 +55,7 @@ class AnnotatedOutput:
 
     @contextmanager
     def end(self) -> Iterator[None]:
-        """Within, the end of the file is written: all that remains, up to its footer."""
+        """A context in which Arrow writes the rest of the file, including its footer."""
         self._end = bytearray()
         yield
         self._output.write(_with_variants(bytes(self._end), self._variants))

@@ -1,7 +1,7 @@
-"""Parquet data files, written with pyarrow.
+"""Writes Parquet data files with pyarrow.
 
-Rows are held as Arrow batches until they fill a row group. `write.parquet.row-group-size-bytes`
-bounds them as they are held, so that it bounds memory too; encoded, row groups are smaller.
+Rows are buffered as Arrow batches until they fill a row group. `write.parquet.row-group-size-bytes`
+limits their size in memory; encoded row groups are smaller.
 """
 
 from __future__ import annotations
@@ -55,18 +55,19 @@ from icebergds.spec.types import (
     GeometryType,
 )
 
-# Arrow leaves the range of longer values out of statistics.
+# If a value is longer, Arrow's statistics have no range.
 _STATISTICS_LIMIT = 4_096
 _MAX_ROWS = 1 << 26
 _WRITER_OPTIONS = frozenset(inspect.signature(pq.ParquetWriter.__init__).parameters)
-# How many bytes of rows are encoded to estimate how small they become, and after how many.
+# To estimate the encoded size of buffered rows, so many bytes of them are encoded: first once
+# `_FIRST_SAMPLE` bytes are buffered, then each time the buffer is `_SAMPLE_AGAIN` times as large.
 _SAMPLE_BYTES = 1024 * 1024
 _FIRST_SAMPLE = 64 * 1024
 _SAMPLE_AGAIN = 16
 
 
 class ParquetDataWriter:
-    """A Parquet file that is being written; see `DataFileWriter`.
+    """A Parquet file being written; see `DataFileWriter`.
 
     Args:
         output: the file, open and empty.
@@ -109,7 +110,7 @@ class ParquetDataWriter:
 
     @property
     def size(self) -> int:
-        """Bytes written, and about how many more the rows in memory will take."""
+        """Bytes written plus an estimate for the rows in memory."""
         waiting = self._buffer.nbytes
         if waiting >= self._next_sample:
             self._encoded_share = self._measure_share(self._buffer.latest(_SAMPLE_BYTES))
@@ -149,7 +150,7 @@ class ParquetDataWriter:
         self._output.abort()
 
     def _flush(self) -> None:
-        """Writes the rows in memory: one row group, or as many as fit a large batch."""
+        """Writes the rows in memory as one row group, or as several after a large batch."""
         limit = self._properties.row_group_size
         num_groups = max(1, round(self._buffer.nbytes / limit))
         rows_a_group = min(math.ceil(self._buffer.num_rows / num_groups), _MAX_ROWS)
@@ -183,7 +184,7 @@ class ParquetDataWriter:
         return pa.Table.from_batches(stored, self._stored_schema)
 
     def _measure_share(self, sample: Sequence[pa.RecordBatch]) -> float:
-        """What part of their bytes in memory rows take in a file."""
+        """The encoded size of rows relative to their size in memory."""
         held = sum(batch.nbytes for batch in sample)
         with self._output.encoding():
             table = self._stored(sample)
@@ -200,7 +201,7 @@ class ParquetDataWriter:
         return encoded / held if held else 1.0
 
     def _options(self, first: pa.Table) -> dict[str, Any]:
-        """The options of pyarrow; the first rows tell which columns want a dictionary."""
+        """The options of pyarrow; the first rows decide which columns have a dictionary."""
         properties = self._properties
         options: dict[str, Any] = {
             "compression": self._codec,
@@ -212,7 +213,7 @@ class ParquetDataWriter:
             "write_statistics": self._paths_where(properties.statistics),
             "write_page_index": True,
             "store_decimal_as_integer": True,
-            # The schema as Arrow's own would be for Arrow alone; Iceberg's is in the file.
+            # Only Arrow would use its own schema; the file has Iceberg's.
             "store_schema": False,
         }
         hints = {
@@ -222,7 +223,7 @@ class ParquetDataWriter:
         return options | {k: v for k, v in hints.items() if v and k in _WRITER_OPTIONS}
 
     def _dictionary_columns(self, first: pa.Table) -> dict[int, bool]:
-        """Whether top-level columns are to have a dictionary; others have one."""
+        """Which columns have a dictionary, by field id; nested ones have one if not listed."""
         chosen = dict(self._properties.dictionary)
         for field, column in zip(self._stored_schema, first.columns, strict=True):
             field_id = int(field.metadata[FIELD_ID])
@@ -231,7 +232,7 @@ class ParquetDataWriter:
         return chosen
 
     def _paths_where(self, chosen: Mapping[int, bool]) -> bool | list[str]:
-        """The paths of leaf columns but for those that are not chosen, as pyarrow wants them."""
+        """The paths of the chosen leaf columns for pyarrow: True for all, False for none."""
         paths = [
             leaf.path
             for leaf in self._leaves
@@ -251,21 +252,21 @@ class ParquetDataWriter:
 
 
 def _annotated_output(output: OutputFile, schema: Schema) -> AnnotatedOutput | None:
-    """What Arrow writes files with variants to."""
+    """The file object that Arrow writes to if the schema has variants, else None."""
     fields = schema.fields_by_id.items()
     variants = {field_id for field_id, field in fields if field.field_type == VARIANT}
     return AnnotatedOutput(output.handle, variants) if variants else None
 
 
 def _bloom_filter(asked: BloomFilter, num_rows: int, max_size: int) -> dict[str, float]:
-    """A filter for all rows of the first row group, unless a number is set, within its size."""
+    """A Bloom filter's options: for `ndv`, or the first row group's rows, within `max_size`."""
     # Split block Bloom filters: bits = -8 * ndv / ln(1 - fpp ** (1 / 8)).
     most = int(-math.log(1 - asked.fpp ** (1 / 8)) * max_size)
     return {"fpp": asked.fpp, "ndv": max(1, min(asked.ndv or num_rows, most))}
 
 
 class _RowGroupMetrics:
-    """Measures what footers do not tell: NaNs, ranges of long values, all of geometries."""
+    """Computes what footers lack: NaN counts, ranges of long values, metrics of geometries."""
 
     def __init__(self, columns: Sequence[MeasuredColumn]) -> None:
         self._geospatial = BatchMetrics(c for c in columns if _is_geospatial(c))
@@ -288,7 +289,7 @@ class _RowGroupMetrics:
                     self.ranges[row_group, column.field_id] = values
 
     def complete(self, metrics: FileMetrics) -> None:
-        """Adds what was measured to what the footer says."""
+        """Adds these metrics to those of the footer."""
         metrics.add(self._geospatial.result())
         for column, count in self._nans.items():
             if column.field_id in metrics.value_counts:
