@@ -13,8 +13,7 @@ from icebergds.io.fileio import FileIO
 from icebergds.spec.manifest import ManifestContent, ManifestEntryStatus, ManifestFile
 from icebergds.spec.metadata import TableMetadata
 from icebergds.spec.partition import PartitionSpec
-from icebergds.spec.schema import Schema
-from icebergds.spec.snapshot import MAIN_BRANCH, RefType, Snapshot
+from icebergds.spec.snapshot import RefType, Snapshot
 
 _ENCRYPTION_KEY = "encryption.key-id"
 
@@ -50,11 +49,6 @@ class CommitBase:
     def metadata(self) -> TableMetadata:
         return self.state.metadata
 
-    @property
-    def schema_history(self) -> tuple[Schema, ...]:
-        """All schemas, newest first; source columns of partition fields are looked up in them."""
-        return self.metadata.schemas[::-1]
-
     def spec(self, spec_id: int) -> PartitionSpec:
         """A partition spec of the table.
 
@@ -84,7 +78,7 @@ def commit_base(state: TableState, branch: str) -> CommitBase:
     check_branch(state, branch)
     metadata = state.metadata
     head = metadata.snapshot_by_ref(branch)
-    parent = head if branch in metadata.refs else metadata.snapshot_by_ref(MAIN_BRANCH)
+    parent = metadata.head_of(branch)
     manifests = () if parent is None else _manifests(state, parent)
     number = metadata.last_sequence_number + 1 if metadata.format_version > 1 else 0
     return CommitBase(state, branch, head, parent, manifests, number)
@@ -145,7 +139,7 @@ def _with_counts(state: TableState, manifest: ManifestFile) -> ManifestFile:
         manifest,
         metadata.specs_by_id,
         metadata.schema(),
-        history=metadata.schemas[::-1],
+        history=metadata.schema_history,
         stats_ids=frozenset(),
         live_only=False,
     )

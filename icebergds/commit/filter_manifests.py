@@ -97,7 +97,7 @@ def _filter(
         manifest,
         metadata.specs_by_id,
         metadata.schema(),
-        history=base.schema_history,
+        history=base.metadata.schema_history,
         live_only=True,
     )
     removed = []

@@ -13,7 +13,7 @@ from urllib.parse import quote
 
 from icebergds.errors import AlreadyCommittedError, InvalidMetadataError, ValidationError
 from icebergds.spec.metadata import TableMetadata
-from icebergds.spec.snapshot import MAIN_BRANCH, Snapshot
+from icebergds.spec.snapshot import Snapshot
 from icebergds.spec.updates.table_updates import SetProperties, TableUpdate
 
 STREAMING_QUERY_ID = "spark.sql.streaming.queryId"
@@ -149,10 +149,7 @@ def _number(text: str, where: str) -> int:
 
 def _history(metadata: TableMetadata, branch: str) -> Iterator[Snapshot]:
     """The snapshots of a branch from its head back to the first one that has expired."""
-    snapshot = metadata.snapshot_by_ref(branch)
-    if snapshot is None and branch not in metadata.refs:
-        # A branch that does not exist yet starts at main's head.
-        snapshot = metadata.snapshot_by_ref(MAIN_BRANCH)
+    snapshot = metadata.head_of(branch)
     while snapshot is not None:
         yield snapshot
         parent_id = snapshot.parent_snapshot_id

@@ -72,7 +72,7 @@ def _entries(work: Workspace, base: CommitBase, manifest: ManifestFile) -> Itera
         manifest,
         base.metadata.specs_by_id,
         base.metadata.schema(),
-        history=base.schema_history,
+        history=base.metadata.schema_history,
     )
     for entry in entries:
         is_own = entry.snapshot_id == work.snapshot_id

@@ -137,7 +137,7 @@ def _encode(
         format_version=metadata.format_version,
         content=content,
         inherit=_inherited(entries),
-        history=base.schema_history,
+        history=base.metadata.schema_history,
         codec=metadata.properties.get(
             names.MANIFEST_COMPRESSION, names.MANIFEST_COMPRESSION_DEFAULT
         ).lower(),

@@ -66,7 +66,7 @@ def read_columns(
         manifest,
         base.metadata.specs_by_id,
         base.metadata.schema(),
-        history=base.schema_history,
+        history=base.metadata.schema_history,
         stats_ids=frozenset(stats_ids),
         live_only=live_only,
     )

@@ -123,6 +123,7 @@ def _texts(counts: Mapping[str, int]) -> dict[str, str]:
 
 
 def _path(base: CommitBase, file: DataFile) -> str:
+    metadata = base.metadata
     return partition_path(
-        base.spec(file.spec_id), base.metadata.schema(), file.partition, base.schema_history
+        base.spec(file.spec_id), metadata.schema(), file.partition, metadata.schema_history
     )

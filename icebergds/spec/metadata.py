@@ -11,7 +11,13 @@ from icebergds.errors import InvalidMetadataError, NoSuchSnapshotError
 from icebergds.spec.encryption import EncryptedKey
 from icebergds.spec.partition import PartitionSpec, partition_type
 from icebergds.spec.schema import Schema
-from icebergds.spec.snapshot import MetadataLogEntry, Snapshot, SnapshotLogEntry, SnapshotRef
+from icebergds.spec.snapshot import (
+    MAIN_BRANCH,
+    MetadataLogEntry,
+    Snapshot,
+    SnapshotLogEntry,
+    SnapshotRef,
+)
 from icebergds.spec.sort import SortOrder
 from icebergds.spec.statistics import PartitionStatisticsFile, StatisticsFile
 from icebergds.spec.types import StructType
@@ -88,11 +94,6 @@ class TableMetadata:
         """
         return partition_type(spec, self.schema(), self.schema_history)
 
-    @property
-    def schema_history(self) -> tuple[Schema, ...]:
-        """All schemas, the newest first: where columns are looked for that were dropped since."""
-        return self.schemas[::-1]
-
     def current_snapshot(self) -> Snapshot | None:
         """The snapshot of the main branch, or None for a table without rows."""
         if self.current_snapshot_id is None:
@@ -107,6 +108,13 @@ class TableMetadata:
         """The snapshot that a branch or tag refers to, or None where there is no such reference."""
         ref = self.refs.get(name)
         return None if ref is None else self.snapshots_by_id[ref.snapshot_id]
+
+    def head_of(self, branch: str) -> Snapshot | None:
+        """The snapshot that a commit to a branch follows; None if it would be the table's first.
+
+        A branch that does not exist yet starts at main's head.
+        """
+        return self.snapshot_by_ref(branch if branch in self.refs else MAIN_BRANCH)
 
     def snapshot_as_of(self, timestamp_ms: int) -> Snapshot | None:
         """The snapshot that was current at a time, or None where the log does not go that far back.
@@ -129,6 +137,14 @@ class TableMetadata:
         return snapshot
 
     @cached_property
+    def schema_history(self) -> tuple[Schema, ...]:
+        """All schemas, newest first: columns dropped since are looked up in them, in this order.
+
+        Newer schemas have higher ids; the order in which metadata lists them means nothing.
+        """
+        return tuple(sorted(self.schemas, key=lambda schema: schema.schema_id, reverse=True))
+
+    @cached_property
     def schemas_by_id(self) -> dict[int, Schema]:
         """Every schema by its id."""
         return {schema.schema_id: schema for schema in self.schemas}
@@ -145,6 +161,6 @@ class TableMetadata:
 
     def __getstate__(self) -> dict[str, Any]:
         state = self.__dict__.copy()
-        for derived in ("schemas_by_id", "specs_by_id", "snapshots_by_id"):
+        for derived in ("schema_history", "schemas_by_id", "specs_by_id", "snapshots_by_id"):
             state.pop(derived, None)
         return state

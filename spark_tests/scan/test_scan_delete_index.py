@@ -344,11 +344,11 @@ def test_no_delete_is_dropped_that_has_a_key_of_the_file(data: st.DataObject) ->
 
 
 def test_keys_are_of_the_newest_type_also_of_dropped_columns() -> None:
-    schemas = [
-        Schema((NestedField(1, "a", INT), NestedField(2, "b", FLOAT)), 0),
+    history = [
         Schema((NestedField(1, "a", LONG),), 1),
+        Schema((NestedField(1, "a", INT), NestedField(2, "b", FLOAT)), 0),
     ]
-    assert key_types(schemas, [1, 2, 3]) == {1: LONG, 2: FLOAT}
+    assert key_types(history, [1, 2, 3]) == {1: LONG, 2: FLOAT}
 
 
 # Costs.

@@ -6,6 +6,7 @@ import gzip
 import json
 import pickle
 import zlib
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -407,20 +408,27 @@ def test_snapshots_are_found_by_id_and_by_reference() -> None:
     assert HISTORY.snapshot_by_ref("nobody") is None
 
 
+def test_a_branch_that_does_not_exist_yet_starts_at_the_head_of_main() -> None:
+    assert HISTORY.head_of("main") is HISTORY.head_of("new") is HISTORY.current_snapshot()
+    branches = replace(HISTORY, refs={"b": SnapshotRef(1, RefType.BRANCH)})
+    assert branches.head_of("b") is HISTORY.snapshot_by_id(1)
+    assert branches.head_of("new") is None
+
+
 def test_a_schema_that_is_not_listed_is_named() -> None:
     with pytest.raises(InvalidMetadataError, match=r"s3://b/t: its metadata has no schema 9"):
         HISTORY.schema_by_id(9)
 
 
-def test_partition_values_of_a_dropped_column_keep_its_newest_type() -> None:
+@pytest.mark.parametrize("listed", [(1, 2, 0), (2, 0, 1)], ids=["by id", "in any order"])
+def test_partition_values_of_a_dropped_column_keep_its_newest_type(listed: tuple[int, ...]) -> None:
     def with_y(schema_id: int, type_name: str) -> dict[str, Any]:
         column = {"id": 2, "name": "y", "required": False, "type": type_name}
         return {**SCHEMA, "schema-id": schema_id, "fields": [column]}
 
     spec = {"spec-id": 0, "fields": [FIELD, {**FIELD, "source-id": 2, "field-id": 1001}]}
-    metadata = parse(
-        V2, schemas=[with_y(1, "int"), with_y(2, "string"), SCHEMA], partition_specs=[spec]
-    )
+    schemas = {0: SCHEMA, 1: with_y(1, "int"), 2: with_y(2, "string")}
+    metadata = parse(V2, schemas=[schemas[i] for i in listed], partition_specs=[spec])
     types = [field.field_type for field in metadata.partition_type(metadata.spec()).fields]
     assert types == [INT, STRING]
 

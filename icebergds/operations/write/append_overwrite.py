@@ -120,7 +120,7 @@ def prepare_write(
         state = with_merged_schema(address.operations(), state, columns)
     metadata = state.metadata
     _check_filter(options, metadata)
-    head = metadata.snapshot_by_ref(options.branch) or metadata.current_snapshot()
+    head = metadata.head_of(options.branch)
     matching = plan_matching(incoming, metadata.schema(), table=state.name)
     plan = plan_rows(options, state, matching)
     return PreparedWrite(

@@ -87,7 +87,7 @@ def prepare_key_change(
         delete_file_size=delete_file_size(state.metadata),
     )
     named = ", ".join(str(schema.find_name(key_id)) for key_id in key_ids)
-    head = state.metadata.snapshot_by_ref(options.branch) or state.metadata.current_snapshot()
+    head = state.metadata.head_of(options.branch)
     prepared = PreparedDelta(
         options.address,
         options,
@@ -179,7 +179,7 @@ def _is_only_spec(options: WriteOptions, state: TableState, spec: PartitionSpec)
     metadata = state.metadata
     if len(metadata.partition_specs) == 1:
         return True
-    snapshot = metadata.snapshot_by_ref(options.branch) or metadata.current_snapshot()
+    snapshot = metadata.head_of(options.branch)
     if snapshot is None:
         return True
     return all(

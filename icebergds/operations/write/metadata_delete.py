@@ -43,7 +43,7 @@ def delete_by_metadata(
     if row_filter is None:
         return None
     metadata = state.metadata
-    snapshot = metadata.snapshot_by_ref(parsed.branch) or metadata.current_snapshot()
+    snapshot = metadata.head_of(parsed.branch)
     bound = bind(row_filter, metadata.schema(), case_sensitive=False)
     if not plan_files(state.io, metadata, snapshot, metadata.schema(), bound):
         return RowCounts()

@@ -229,9 +229,9 @@ class ChangePlanner:
         return state
 
     def _index(self, deletes: Sequence[ManifestEntry]) -> DeleteIndex:
-        schemas = sorted(self._metadata.schemas, key=lambda schema: schema.schema_id)
         ids = frozenset(i for entry in deletes for i in entry.data_file.equality_ids)
-        return DeleteIndex(deletes, self._metadata.specs_by_id, key_types(schemas, ids))
+        types = key_types(self._metadata.schema_history, ids)
+        return DeleteIndex(deletes, self._metadata.specs_by_id, types)
 
     def _entries(
         self, manifests: Sequence[ManifestFile], stats_ids: frozenset[int]

@@ -123,13 +123,14 @@ class DeleteIndex:
 _NO_DELETES = AppliedDeletes()
 
 
-def key_types(schemas: Sequence[Schema], equality_ids: Iterable[int]) -> dict[int, IcebergType]:
-    """The newest type of each key field; `schemas` from oldest to newest, dropped ones included."""
+def key_types(history: Sequence[Schema], equality_ids: Iterable[int]) -> dict[int, IcebergType]:
+    """The newest type of each key field; `history` from newest to oldest, dropped ones included."""
     found: dict[int, IcebergType] = {}
     for field_id in equality_ids:
-        for schema in schemas:
+        for schema in history:
             if (key := schema.find_field(field_id)) is not None:
                 found[field_id] = key.field_type
+                break
     return found
 
 

@@ -100,7 +100,7 @@ def pack_files(
     """Packs files into task groups; arguments and errors as for `plan_scan`."""
     weights = _Weights(splits)
     groups = pack(_splits(files, splits.split_size), weights.of, splits, weights.needs)
-    schemas = _schemas(metadata, schema)
+    schemas = (schema, *metadata.schema_history)
     return [_task_group(group, schemas) for group in groups]
 
 
@@ -115,7 +115,7 @@ def pack_groups(
     Neither groups nor files are cut.
     """
     weights = _Weights(splits)
-    schemas = _schemas(metadata, schema)
+    schemas = (schema, *metadata.schema_history)
 
     def wholes(group: Sequence[PlannedFile]) -> list[_Split]:
         return [_Split(file, 0, file.entry.data_file.file_size_in_bytes) for file in group]
@@ -165,7 +165,7 @@ def plan_files(
         index = DeleteIndex(
             delete_entries,
             metadata.specs_by_id,
-            key_types(sorted(metadata.schemas, key=lambda s: s.schema_id), equality_ids),
+            key_types(metadata.schema_history, equality_ids),
         )
         stats_ids = field_ids(row_filter) | equality_ids | stats_of
 
@@ -196,11 +196,6 @@ def matching_manifests(
             "are not read"
         )
     return [m for m in read_snapshot_manifests(io, snapshot) if filters.might_match(m)]
-
-
-def _schemas(metadata: TableMetadata, schema: Schema) -> list[Schema]:
-    """Where key columns are looked for: what is read, then from the newest to the oldest."""
-    return [schema, *sorted(metadata.schemas, key=lambda s: s.schema_id, reverse=True)]
 
 
 @dataclass(frozen=True, slots=True)

@@ -69,8 +69,7 @@ class Target:
 
     def snapshot(self) -> Snapshot | None:
         """The snapshot that is changed."""
-        metadata = self.state.metadata
-        return metadata.snapshot_by_ref(self.branch) or metadata.current_snapshot()
+        return self.state.metadata.head_of(self.branch)
 
     def operation(self) -> WriteOperation:
         """How the table wants its rows changed.
