@@ -1,1 +1,1 @@
-"""The table format as values; knows no files, no Arrow, no Spark."""
+"""Models the table format as values, without files, Arrow or Spark."""

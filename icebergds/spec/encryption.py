@@ -1,4 +1,4 @@
-"""Keys of encrypted tables (spec: Encryption Keys)."""
+"""Models the keys of encrypted tables (spec: Encryption Keys)."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import Any
 
 @dataclass(frozen=True, slots=True)
 class EncryptedKey:
-    """A key, itself encrypted by the key `encrypted_by_id` or by a key service."""
+    """A key that is itself encrypted, by the key `encrypted_by_id` or by a key service."""
 
     key_id: str
     encrypted_key_metadata: bytes = field(repr=False)

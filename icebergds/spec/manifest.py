@@ -1,4 +1,4 @@
-"""Manifest lists, manifests and the files they track (spec: Manifests, Manifest Lists)."""
+"""Models manifests and the files they track (spec: Manifests, Manifest Lists)."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import Any
 
 
 class FileContent(IntEnum):
-    """What a file tracked by a manifest holds."""
+    """The content type of a file tracked by a manifest."""
 
     DATA = 0
     POSITION_DELETES = 1
@@ -17,14 +17,14 @@ class FileContent(IntEnum):
 
 
 class ManifestContent(IntEnum):
-    """What kind of files a manifest tracks."""
+    """The kind of files that a manifest tracks."""
 
     DATA = 0
     DELETES = 1
 
 
 class ManifestEntryStatus(IntEnum):
-    """What the snapshot that wrote the manifest did to a file."""
+    """The status of a manifest entry: what the manifest's snapshot did to the file."""
 
     EXISTING = 0
     ADDED = 1
@@ -44,7 +44,7 @@ class FileFormat(StrEnum):
 class DataFile:
     """A data or delete file as a manifest describes it (spec: struct `data_file`).
 
-    `partition` holds one in-memory value a field of the spec `spec_id`, in the spec's order.
+    `partition` holds one in-memory value per field of the spec `spec_id`, in the spec's order.
     Maps go from field id to count, size or serialised bound. `first_row_id` is already inherited.
     A deletion vector is the blob at `content_offset` of a Puffin file, for `referenced_data_file`.
     """
@@ -80,7 +80,7 @@ class DataFile:
 
 @dataclass(frozen=True, slots=True)
 class DataFileRef:
-    """A data file by its name and partition, as the deletes of its rows refer to it."""
+    """A data file's path and partition, as its position deletes refer to it."""
 
     file_path: str
     spec_id: int
@@ -89,7 +89,7 @@ class DataFileRef:
 
 @dataclass(frozen=True, slots=True)
 class ManifestEntry:
-    """A file with its history; sequence numbers and snapshot id are already inherited."""
+    """A manifest entry; sequence numbers and snapshot id are already inherited."""
 
     status: ManifestEntryStatus
     snapshot_id: int
@@ -100,7 +100,7 @@ class ManifestEntry:
 
 @dataclass(frozen=True, slots=True)
 class FieldSummary:
-    """Range of one partition field over a manifest (spec: `field_summary`)."""
+    """Summary of one partition field over a manifest (spec: `field_summary`)."""
 
     contains_null: bool
     contains_nan: bool | None = None
@@ -112,7 +112,7 @@ class FieldSummary:
 class ManifestFile:
     """A manifest as a manifest list describes it (spec: struct `manifest_file`).
 
-    Counts are None where a version 1 list leaves them out. `partitions` is empty where absent.
+    Counts are None if a version 1 list leaves them out. `partitions` is empty if absent.
     """
 
     manifest_path: str

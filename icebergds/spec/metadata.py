@@ -1,4 +1,4 @@
-"""Table metadata: everything a table is, but for its files (spec: Table Metadata)."""
+"""Models table metadata (spec: Table Metadata)."""
 
 from __future__ import annotations
 
@@ -29,9 +29,9 @@ MAX_FORMAT_VERSION = 3
 class TableMetadata:
     """One version of a table's metadata, of format version 1, 2 or 3.
 
-    Times are milliseconds since the epoch. `current_snapshot_id` is None for a table without rows.
-    `table_uuid` is None in old version 1 tables only. `unknown` keeps JSON members that the spec
-    does not define, so that they are written back.
+    Times are milliseconds since the epoch. `current_snapshot_id` is None if the table has no
+    current snapshot. `table_uuid` is None only in old version 1 tables. `unknown` keeps JSON
+    members that the spec does not define, so that they are written back.
     """
 
     format_version: int
@@ -66,12 +66,12 @@ class TableMetadata:
     def schema_by_id(self, schema_id: int) -> Schema:
         """A schema of the table's history.
 
-        Raises InvalidMetadataError where a snapshot or the metadata names one that is not listed.
+        Raises InvalidMetadataError if the metadata does not list it.
         """
         found = self.schemas_by_id.get(schema_id)
         if found is None:
             raise InvalidMetadataError(
-                f"table at {self.location}: its metadata has no schema {schema_id}, only "
+                f"table at {self.location}: its metadata has no schema {schema_id}, only schemas "
                 f"{sorted(self.schemas_by_id)}"
             )
         return found
@@ -81,31 +81,31 @@ class TableMetadata:
         return self.specs_by_id[self.default_spec_id]
 
     def sort_order(self) -> SortOrder:
-        """The sort order that new files should be written with; unsorted where it is not listed."""
+        """The sort order that new files should be written with; unsorted if it is not listed."""
         listed = (
             order for order in self.sort_orders if order.order_id == self.default_sort_order_id
         )
         return next(listed, SortOrder())
 
     def partition_type(self, spec: PartitionSpec) -> StructType:
-        """The struct of a spec's partition values, also where source columns were dropped since.
+        """The struct of a spec's partition values, even if source columns were dropped since.
 
-        The type of a dropped column is that of the newest schema that has it.
+        The type of a dropped column is the one in the newest schema that has it.
         """
         return partition_type(spec, self.schema(), self.schema_history)
 
     def current_snapshot(self) -> Snapshot | None:
-        """The snapshot of the main branch, or None for a table without rows."""
+        """The snapshot of the main branch, or None if there is none."""
         if self.current_snapshot_id is None:
             return None
         return self.snapshots_by_id[self.current_snapshot_id]
 
     def snapshot_by_id(self, snapshot_id: int) -> Snapshot | None:
-        """A snapshot, or None where it does not exist (any more)."""
+        """A snapshot, or None if it does not exist (any more)."""
         return self.snapshots_by_id.get(snapshot_id)
 
     def snapshot_by_ref(self, name: str) -> Snapshot | None:
-        """The snapshot that a branch or tag refers to, or None where there is no such reference."""
+        """The snapshot that a branch or tag refers to, or None if there is no such reference."""
         ref = self.refs.get(name)
         return None if ref is None else self.snapshots_by_id[ref.snapshot_id]
 
@@ -117,9 +117,9 @@ class TableMetadata:
         return self.snapshot_by_ref(branch if branch in self.refs else MAIN_BRANCH)
 
     def snapshot_as_of(self, timestamp_ms: int) -> Snapshot | None:
-        """The snapshot that was current at a time, or None where the log does not go that far back.
+        """The snapshot that was current at a time, or None if the log does not reach back so far.
 
-        Raises NoSuchSnapshotError where that snapshot has expired.
+        Raises NoSuchSnapshotError if that snapshot has expired.
         (spec: Point in Time Reads)
         """
         found: int | None = None
@@ -132,7 +132,7 @@ class TableMetadata:
         if snapshot is None:
             raise NoSuchSnapshotError(
                 f"table at {self.location}: snapshot {found}, current at {timestamp_ms} ms, has "
-                "expired; read a later time"
+                "expired; read as of a later time"
             )
         return snapshot
 

@@ -1,4 +1,4 @@
-"""Field ids for columns of files that carry none (spec: Column Projection)."""
+"""Maps column names to field ids, for files without field ids (spec: Column Projection)."""
 
 from __future__ import annotations
 
@@ -9,8 +9,8 @@ from dataclasses import dataclass
 class MappedField:
     """The names of a column in files, and the mappings of the columns inside it.
 
-    `field_id` is None for columns that the table does not have. Inside lists there is a mapping
-    named `element`, inside maps there are `key` and `value`.
+    `field_id` is None for columns that the table does not have. Lists contain a mapping named
+    `element`, maps contain `key` and `value`.
     """
 
     names: tuple[str, ...]
@@ -19,7 +19,7 @@ class MappedField:
 
     @property
     def fields_by_name(self) -> dict[str, MappedField]:
-        """The mappings of the columns directly inside this one by each of their names."""
+        """The mappings of the columns directly inside this one, by each of their names."""
         return _by_name(self.fields)
 
 
@@ -31,7 +31,7 @@ class NameMapping:
 
     @property
     def fields_by_name(self) -> dict[str, MappedField]:
-        """The mappings of the top-level columns by each of their names; a `.` is part of a name."""
+        """The mappings of top-level columns, by each of their names; a `.` is part of a name."""
         return _by_name(self.fields)
 
 

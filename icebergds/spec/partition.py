@@ -1,4 +1,4 @@
-"""Partition specs: how partition values come from columns (spec: Partitioning)."""
+"""Models partition specs, and computes partition types and paths (spec: Partitioning)."""
 
 from __future__ import annotations
 
@@ -11,14 +11,14 @@ from icebergds.spec.transforms import Transform, VoidTransform, result_type, to_
 from icebergds.spec.types import UNKNOWN, IcebergType, NestedField, StructType
 
 FIRST_PARTITION_FIELD_ID = 1000
-"""Version 1 tables may leave out field ids: they count from here in each spec."""
+"""Version 1 tables may leave out field ids: they are then counted from here in each spec."""
 NO_FIELD_ID = 0
-"""The id of a partition field that gets its id when its spec is added to a table."""
+"""Placeholder id of a partition field; adding its spec to a table assigns the real one."""
 
 
 @dataclass(frozen=True, slots=True)
 class PartitionField:
-    """A partition value: a transform of one source column, or of several since version 3.
+    """A partition field: a transform of one source column, or of several since version 3.
 
     `unknown` keeps JSON members that the spec does not define, here and in the spec's own object.
     """
@@ -31,13 +31,13 @@ class PartitionField:
 
     @property
     def source_id(self) -> int:
-        """The first source column: the only one of every transform known here."""
+        """The first source column; supported transforms have only one."""
         return self.source_ids[0]
 
 
 @dataclass(frozen=True, slots=True)
 class PartitionSpec:
-    """The partition values of a file, in order."""
+    """The partition fields of a file's partition, in order."""
 
     spec_id: int = 0
     fields: tuple[PartitionField, ...] = ()
@@ -45,12 +45,12 @@ class PartitionSpec:
 
     @property
     def is_unpartitioned(self) -> bool:
-        """Whether all files belong to one partition: no field, or only dropped ones."""
+        """Whether all files belong to one partition: there are no fields, or only void ones."""
         return all(isinstance(part.transform, VoidTransform) for part in self.fields)
 
     @property
     def source_ids(self) -> frozenset[int]:
-        """The columns that partition values come from; those of dropped fields do not count."""
+        """The source columns of all fields that are not void."""
         return frozenset(
             source_id
             for part in self.fields
@@ -60,18 +60,18 @@ class PartitionSpec:
 
     @property
     def last_field_id(self) -> int:
-        """The greatest field id, one less than the first possible where there is none."""
+        """The greatest field id; if there are no fields, one less than the first possible id."""
         return max((part.field_id for part in self.fields), default=FIRST_PARTITION_FIELD_ID - 1)
 
 
 def partition_type(
     spec: PartitionSpec, schema: Schema, history: Iterable[Schema] = ()
 ) -> StructType:
-    """The struct of a spec's partition values: optional fields whose ids are the spec's.
+    """The struct of a spec's partition values: optional fields with the spec's field ids.
 
-    A source column that the schema no longer has is looked for in `history`, in its order; found
-    nowhere, it counts as of type unknown, as do the results of unknown transforms. Values of such
-    fields may still be there in manifests.
+    A source column that the schema no longer has is looked up in `history`, in order. If it is not
+    found, or if the transform is unknown, the field is of type unknown; manifests may still hold
+    values of such fields.
     """
     schemas = (schema, *history)
     return StructType(
@@ -89,9 +89,9 @@ def partition_type(
 def partition_path(
     spec: PartitionSpec, schema: Schema, partition: tuple[Any, ...], history: Iterable[Schema] = ()
 ) -> str:
-    """The directory of a partition's files under a table's data location, as Java names it.
+    """The directory of a partition's files under the table's data location, named as in Java.
 
-    `partition` holds one in-memory value a field. Empty for an unpartitioned table.
+    `partition` holds one in-memory value per field. Empty for an unpartitioned table.
     """
     schemas = (schema, *history)
     return "/".join(
@@ -106,7 +106,7 @@ def _source_type(source_id: int, schemas: Iterable[Schema]) -> IcebergType:
     return next((column.field_type for column in found if column is not None), UNKNOWN)
 
 
-# application/x-www-form-urlencoded, as of HTML 4: what Java's URLEncoder leaves as it is.
+# application/x-www-form-urlencoded of HTML 4: what Java's URLEncoder leaves unescaped.
 _UNESCAPED = frozenset(b"abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789.-*_")
 
 

@@ -1,4 +1,4 @@
-"""Metadata columns and their reserved field ids (spec: Reserved Field IDs)."""
+"""Defines the metadata columns and their reserved field ids (spec: Reserved Field IDs)."""
 
 from __future__ import annotations
 
@@ -40,9 +40,9 @@ RESERVED_BY_NAME = {
         LAST_UPDATED_SEQUENCE_NUMBER,
     )
 }
-"""The columns that a query may name. Those of position delete files are not among them."""
+"""The metadata columns that a query may read, without those of position delete files."""
 
 
 def is_reserved(field_id: int) -> bool:
-    """Whether an id lies in the range that tables' own fields must not use."""
+    """Whether an id is in the reserved range, which a table's own fields must not use."""
     return field_id > MAX_TABLE_FIELD_ID

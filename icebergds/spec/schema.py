@@ -1,4 +1,4 @@
-"""Schemas: fields with ids, looked up by id and by name (spec: Schemas and Data Types)."""
+"""Models schemas, with look-up by field id and by name (spec: Schemas and Data Types)."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from icebergds.spec.types import (
 
 @dataclass(frozen=True)
 class Schema:
-    """A table's columns at one point of its history.
+    """A table's columns at one point in its history.
 
     `unknown` keeps JSON members that the spec does not define.
     """
@@ -35,12 +35,12 @@ class Schema:
 
     @cached_property
     def fields_by_id(self) -> dict[int, NestedField]:
-        """Every field at every level by its id."""
+        """Every field at every level, by its id."""
         return {field.field_id: field for field in walk(self.fields)}
 
     @cached_property
     def paths_by_id(self) -> dict[int, tuple[str, ...]]:
-        """The names from the root to each field; lists and maps add `element`, `key`, `value`."""
+        """The names from the root to each field, with `element`, `key` or `value` where needed."""
         paths: dict[int, tuple[str, ...]] = {}
         _collect_paths(self.fields, (), paths)
         return paths
@@ -71,7 +71,7 @@ class Schema:
     def find_id(self, name: str, case_sensitive: bool = True) -> int | None:
         """The id of the field with this full dotted name, or None.
 
-        Without case sensitivity an exact match wins; an ambiguous name finds nothing.
+        Without case sensitivity, an exact match wins, and None is returned for an ambiguous name.
         """
         found = self.ids_by_name.get(name)
         if found is not None or case_sensitive:
@@ -95,9 +95,10 @@ class Schema:
         return max(self.fields_by_id, default=0)
 
     def select(self, field_ids: Iterable[int]) -> Schema:
-        """The schema with only these fields, whole where a container is named, and their parents.
+        """The schema with only these fields and their parents.
 
-        A field inside a list's element or a map's value keeps the list or map around it.
+        A nested field that is named is kept whole. A field inside a list's element or a map's value
+        keeps the list or map around it.
         """
         wanted = frozenset(field_ids)
         return replace(self, fields=_select_fields(self.fields, wanted), identifier_field_ids=())

@@ -1,4 +1,4 @@
-"""Snapshots, references to them and the logs of table metadata (spec: Snapshots).
+"""Models snapshots, references to them and the logs of table metadata (spec: Snapshots).
 
 `unknown` keeps JSON members that the spec does not define, so that they are written back.
 """
@@ -14,7 +14,7 @@ MAIN_BRANCH = "main"
 
 
 class RefType(StrEnum):
-    """Whether a reference moves with commits."""
+    """The type of a reference: a branch moves with commits, a tag does not."""
 
     BRANCH = "branch"
     TAG = "tag"
@@ -24,9 +24,9 @@ class RefType(StrEnum):
 class Snapshot:
     """The state of a table at one time.
 
-    `timestamp_ms` counts milliseconds since the epoch. Old version 1 snapshots list their
+    `timestamp_ms` is in milliseconds since the epoch. Old version 1 snapshots list their
     `manifests` and have no `manifest_list`. `schema_id`, `first_row_id` and `added_rows` are None
-    where the writer did not record them.
+    if the writer did not record them.
     """
 
     snapshot_id: int
@@ -44,16 +44,16 @@ class Snapshot:
 
     @property
     def operation(self) -> str | None:
-        """What the commit did: `append`, `replace`, `overwrite`, `delete`, or a later word.
+        """What the commit did: `append`, `replace`, `overwrite`, `delete`, or a future operation.
 
-        None without a summary; `overwrite`, which promises nothing, for a summary without it.
+        None without a summary. If the summary lacks it, `overwrite`, which promises the least.
         """
         return self.summary.get("operation", "overwrite" if self.summary else None)
 
 
 @dataclass(frozen=True, slots=True)
 class SnapshotRef:
-    """A branch or tag; ages in milliseconds, None for the table's default."""
+    """A branch or tag. Ages are in milliseconds; None means the table's default."""
 
     snapshot_id: int
     ref_type: RefType
@@ -65,7 +65,7 @@ class SnapshotRef:
 
 @dataclass(frozen=True, slots=True)
 class SnapshotLogEntry:
-    """When a snapshot became the current one, in milliseconds since the epoch."""
+    """When a snapshot became current, in milliseconds since the epoch."""
 
     timestamp_ms: int
     snapshot_id: int
@@ -74,7 +74,7 @@ class SnapshotLogEntry:
 
 @dataclass(frozen=True, slots=True)
 class MetadataLogEntry:
-    """A previous metadata file, and when it was made, in milliseconds since the epoch."""
+    """A previous metadata file and when it was written, in milliseconds since the epoch."""
 
     timestamp_ms: int
     metadata_file: str

@@ -1,4 +1,4 @@
-"""Sort orders: how rows are sorted within data files (spec: Sorting)."""
+"""Models sort orders: how rows are sorted within data files (spec: Sorting)."""
 
 from __future__ import annotations
 
@@ -11,14 +11,14 @@ from icebergds.spec.transforms import Transform
 
 
 class SortDirection(StrEnum):
-    """Which way values go."""
+    """Ascending or descending."""
 
     ASC = "asc"
     DESC = "desc"
 
 
 class NullOrder(StrEnum):
-    """Where nulls stand, whichever the direction."""
+    """Where nulls are placed, in either direction."""
 
     NULLS_FIRST = "nulls-first"
     NULLS_LAST = "nulls-last"
@@ -39,13 +39,13 @@ class SortField:
 
     @property
     def source_id(self) -> int:
-        """The first source column: the only one of every transform known here."""
+        """The first source column; supported transforms have only one."""
         return self.source_ids[0]
 
 
 @dataclass(frozen=True, slots=True)
 class SortOrder:
-    """Sort keys, the most significant first; order 0 is the unsorted one."""
+    """Sort keys, the most significant first; order id 0 is unsorted."""
 
     order_id: int = 0
     fields: tuple[SortField, ...] = ()

@@ -1,4 +1,4 @@
-"""Statistics files that table metadata registers (spec: Table Statistics, Partition Statistics).
+"""Models the statistics files of table metadata (spec: Table Statistics, Partition Statistics).
 
 Readers may ignore all of them. `unknown` keeps JSON members that the spec does not define.
 """
@@ -12,9 +12,9 @@ from typing import Any
 
 @dataclass(frozen=True, slots=True)
 class BlobMetadata:
-    """A statistic inside a Puffin file; `blob_type` may be one that is not known here.
+    """A blob of statistics inside a Puffin file; `blob_type` may be unknown.
 
-    `fields` are the ids of the columns that the statistic is about, in its order.
+    `fields` are the ids of the columns that it was computed on, in order.
     """
 
     blob_type: str
@@ -27,7 +27,7 @@ class BlobMetadata:
 
 @dataclass(frozen=True, slots=True)
 class StatisticsFile:
-    """A Puffin file with statistics of one snapshot; sizes in bytes.
+    """A Puffin file with statistics of one snapshot; sizes are in bytes.
 
     `key_metadata` is base64 text whose meaning depends on the encryption in use.
     """
@@ -43,7 +43,7 @@ class StatisticsFile:
 
 @dataclass(frozen=True, slots=True)
 class PartitionStatisticsFile:
-    """A file with one row of counts a partition, of one snapshot; size in bytes."""
+    """A file with one row of statistics per partition, for one snapshot; the size is in bytes."""
 
     snapshot_id: int
     statistics_path: str

@@ -1,4 +1,4 @@
-"""Table properties that writing and committing read: their names, defaults and typed values.
+"""Names the table properties used by writes and commits, with defaults and typed access.
 
 Names and defaults are Java Iceberg's. A property of `X` has its default in `X_DEFAULT`.
 """
@@ -26,7 +26,7 @@ RESERVED_PROPERTIES = frozenset(
         "default-sort-order",
     }
 )
-"""Names that stand for what metadata says elsewhere; never stored as properties."""
+"""Names for fields of the metadata itself; never stored as properties."""
 
 COMMIT_NUM_RETRIES = "commit.retry.num-retries"
 COMMIT_NUM_RETRIES_DEFAULT = 4
@@ -59,7 +59,7 @@ DEFAULT_FILE_FORMAT = "write.format.default"
 DEFAULT_FILE_FORMAT_DEFAULT = "parquet"
 PARQUET_COMPRESSION = "write.parquet.compression-codec"
 PARQUET_COMPRESSION_DEFAULT = "zstd"
-"""New tables set it as a property, as Java's do; Java reads gzip where it is not set."""
+"""New tables store it as a property, as in Java; Java's default without the property is gzip."""
 TARGET_FILE_SIZE_BYTES = "write.target-file-size-bytes"
 TARGET_FILE_SIZE_BYTES_DEFAULT = 512 * 1024 * 1024
 DELETE_TARGET_FILE_SIZE_BYTES = "write.delete.target-file-size-bytes"
@@ -96,9 +96,9 @@ WAP_ENABLED_DEFAULT = False
 def int_property(
     properties: Mapping[str, str], name: str, default: int, *, minimum: int | None = None
 ) -> int:
-    """An integer property, or its default where it is not set.
+    """An integer property, or its default if it is not set.
 
-    Raises InvalidOptionError where it is no integer, or below `minimum`.
+    Raises InvalidOptionError if it is not an integer or below `minimum`.
     """
     text = properties.get(name)
     if text is None:
@@ -113,9 +113,9 @@ def int_property(
 
 
 def float_property(properties: Mapping[str, str], name: str, default: float) -> float:
-    """A property that is a finite number, or its default where it is not set.
+    """A property that is a finite number, or its default if it is not set.
 
-    Raises InvalidOptionError where it is none.
+    Raises InvalidOptionError if it is not one.
     """
     text = properties.get(name)
     if text is None:
@@ -126,7 +126,7 @@ def float_property(properties: Mapping[str, str], name: str, default: float) -> 
 
 
 def bool_property(properties: Mapping[str, str], name: str, default: bool) -> bool:
-    """A property that is true or false in any case, or its default where it is not set.
+    """A property that is true or false in any case, or its default if it is not set.
 
     Raises InvalidOptionError for other words.
     """

@@ -1,6 +1,6 @@
-"""Partition transforms, one value at a time (spec: Partition Transforms).
+"""Computes partition transforms, one value at a time (spec: Partition Transforms).
 
-Values are in-memory values (see `types`); a null stays a null under every transform.
+Values are in-memory values (see `types`); every transform of a null is null.
 """
 
 from __future__ import annotations
@@ -60,7 +60,7 @@ class BucketTransform:
 
 @dataclass(frozen=True, slots=True)
 class TruncateTransform:
-    """Numbers rounded down to a multiple of `width`, texts and bytes cut to that length."""
+    """Rounds numbers down to a multiple of `width`; truncates strings and bytes to that length."""
 
     width: int
 
@@ -102,7 +102,7 @@ class HourTransform:
 
 @dataclass(frozen=True, slots=True)
 class VoidTransform:
-    """Always null: a partition field that was dropped."""
+    """Always null; version 1 tables use it for dropped partition fields."""
 
     def __str__(self) -> str:
         return "void"
@@ -110,7 +110,7 @@ class VoidTransform:
 
 @dataclass(frozen=True, slots=True)
 class UnknownTransform:
-    """A transform that is not known here: readers ignore its field, nobody may write with it."""
+    """An unknown transform: readers ignore its field, and tables cannot be written with it."""
 
     text: str
 
@@ -132,7 +132,7 @@ Transform = (
 
 
 def parse_transform(text: str) -> Transform:
-    """The transform of its text in metadata, an `UnknownTransform` where it is not known."""
+    """Parses the text of a transform in metadata; an `UnknownTransform` if it is not known."""
     lowered = text.lower()
     simple = _SIMPLE.get(lowered)
     if simple is not None:
@@ -178,14 +178,14 @@ def result_type(transform: Transform, source_type: IcebergType) -> IcebergType:
 
 
 def apply(transform: Transform, source_type: IcebergType, value: Any) -> Any:
-    """The partition value of a column's value.
+    """Transforms a column's value to a partition value.
 
-    Raises InvalidDataError where the transform does not accept the type, UnsupportedFeatureError
+    Raises InvalidDataError if the transform does not accept the type, UnsupportedFeatureError
     for unknown transforms.
     """
     if isinstance(transform, UnknownTransform):
         raise UnsupportedFeatureError(
-            f"partition transform {transform.text!r} is not known: its values cannot be computed"
+            f"partition transform {transform.text!r} is unknown: its values cannot be computed"
         )
     if not can_transform(transform, source_type):
         raise InvalidDataError(f"transform {transform} does not accept type {source_type}")
@@ -214,14 +214,14 @@ def apply(transform: Transform, source_type: IcebergType, value: Any) -> Any:
 def bucket_hash(source_type: IcebergType, value: Any) -> int:
     """The signed 32-bit hash of a value that is not null (spec: Appendix B).
 
-    Also defined for boolean, float and double, which no bucket transform accepts.
+    Also defined for boolean, float and double, which bucket transforms do not accept.
     Raises InvalidDataError for types that have no hash.
     """
     return int(mmh3.hash(_hashed_bytes(source_type, value), 0))
 
 
 def preserves_order(transform: Transform) -> bool:
-    """Whether a <= b always means that the partition value of a is <= that of b.
+    """Whether a <= b implies that the partition value of a is <= that of b.
 
     One exception: truncated integers less than a width above their type's minimum wrap around to
     its maximum, in Java Iceberg and therefore here.
@@ -230,7 +230,7 @@ def preserves_order(transform: Transform) -> bool:
 
 
 def to_human(transform: Transform, source_type: IcebergType, partition_value: Any) -> str:
-    """A partition value as partition directories show it; None is `null`."""
+    """The text of a partition value in partition directories; None is `null`."""
     if partition_value is None:
         return "null"
     match transform:
@@ -292,7 +292,7 @@ def _hashed_bytes(source_type: IcebergType, value: Any) -> bytes:
         case TypeId.UUID | TypeId.FIXED | TypeId.BINARY:
             return bytes(value)
         case TypeId.FLOAT | TypeId.DOUBLE:
-            # Appendix B: one zero and one NaN, or equal values would differ.
+            # Appendix B: only one zero and one NaN, so that equal values have equal hashes.
             canonical = value + 0.0 if value == value else float("nan")
             return _DOUBLE.pack(canonical)
         case _:
@@ -305,8 +305,8 @@ def _truncate(width: int, source_type: IcebergType, value: Any) -> Any:
             number = unscaled(value, scale)
             return from_unscaled(number - number % width, scale)
         case _ if isinstance(value, int):
-            # Just above the type's minimum the result does not fit; Java's wraps around, and
-            # partition values in manifests are what Java computes.
+            # Just above the type's minimum, the result overflows. Java wraps around, and manifests
+            # hold the values that Java computes.
             bits = 32 if source_type == INT else 64
             half = 1 << (bits - 1)
             return (value - value % width + half) % (1 << bits) - half

@@ -1,6 +1,6 @@
-"""Types of the table format, versions 1 to 3 (spec: Schemas and Data Types).
+"""Models the types of format versions 1 to 3 (spec: Schemas and Data Types).
 
-How values are held in memory, everywhere in `spec` and `expr`:
+In-memory representation of values, everywhere in `spec` and `expr`:
 
 =============================  ==========================================================
 boolean, string                bool, str
@@ -28,7 +28,7 @@ from typing import Any, TypeGuard
 
 
 class TypeId(StrEnum):
-    """The primitive types that take no parameter, and the names of those that do."""
+    """The primitive types without parameters, and the names of those with parameters."""
 
     BOOLEAN = "boolean"
     INT = "int"
@@ -126,9 +126,9 @@ class GeographyType:
 class NestedField:
     """A field of a struct (and a column of a table).
 
-    `initial_default` and `write_default` are in-memory values; None stands for no default, which
-    the spec does not distinguish from a null default. `unknown` keeps JSON members that the spec
-    does not define, here and in the nested types, so that they are written back.
+    `initial_default` and `write_default` are in-memory values; None means no default, which the
+    spec does not distinguish from a null default. `unknown` keeps JSON members that the spec does
+    not define, here and in the nested types, so that they are written back.
     """
 
     field_id: int

@@ -89,8 +89,8 @@ def test_the_last_column_id_never_falls() -> None:
 @pytest.mark.parametrize(
     ("schema", "message"),
     [
-        (with_fields(NestedField(1, "again", INT)), "id 1 to both 'id' and 'again'"),
-        (with_fields(NestedField(9, "id", INT)), "more than one field of the full name 'id'"),
+        (with_fields(NestedField(1, "again", INT)), "id 1 for both 'id' and 'again'"),
+        (with_fields(NestedField(9, "id", INT)), "more than one field with the full name 'id'"),
         (with_fields(NestedField(9, "point.x", INT)), "full name 'point.x'"),
         (with_fields(NestedField(2147483546, "p", INT)), "expected 1 to 2147483447"),
         (with_fields(NestedField(9, "v", VARIANT)), "'v' is of type variant, .* version 2"),
@@ -134,7 +134,7 @@ def test_schemas_in_use_cannot_be_removed() -> None:
     with pytest.raises(InvalidMetadataError, match="current"):
         changed(table, RemoveSchemas((0,)))
     table = changed(table, SetCurrentSchema(1))
-    with pytest.raises(InvalidMetadataError, match="schema 0 is that of snapshot 1"):
+    with pytest.raises(InvalidMetadataError, match="schema 0 is the schema of snapshot 1"):
         changed(table, RemoveSchemas((0,)))
 
 
@@ -196,10 +196,10 @@ def test_ids_that_are_given_are_kept_and_never_given_again() -> None:
         ([part(3, "day", "p")], "transform day does not accept column 'name' of type string"),
         ([part(4, "identity", "p")], "does not accept column 'tags'"),
         ([part(6, "identity", "p")], "inside a list or map"),
-        ([part(1, "zorder", "p")], "transform zorder is not known"),
+        ([part(1, "zorder", "p")], "transform zorder is unknown"),
         ([part(1, "identity", "")], "empty name"),
         ([part(1, "identity", "p"), part(2, "day", "p")], "more than one partition field"),
-        ([part(1, "bucket[4]", "p"), part(1, "bucket[4]", "q")], "'q' repeats another"),
+        ([part(1, "bucket[4]", "p"), part(1, "bucket[4]", "q")], "'q' duplicates another"),
         ([part(1, "bucket[4]", "name")], "has the name of a column"),
         ([part(1, "bucket[4]", "id")], "has the name of a column"),
         ([part(1, "identity", "name")], "has the name of a column"),
@@ -218,7 +218,7 @@ def test_identity_fields_are_named_like_their_column_nested_ones_too() -> None:
 
 def test_one_field_id_means_one_partition_value() -> None:
     table = specced(TABLE, part(2, "day", "d"))
-    with pytest.raises(InvalidMetadataError, match="id 1000, which is that of 'd'"):
+    with pytest.raises(InvalidMetadataError, match="id 1000, which belongs to 'd'"):
         specced(table, part(1, "bucket[4]", "b", 1000))
     assert specced(table, part(2, "void", "d", 1000)).spec().fields[0].field_id == 1000
 
@@ -233,7 +233,7 @@ def test_version_1_counts_ids_and_drops_fields_by_void() -> None:
         ([part(1, "bucket[4]", "b")], "cannot drop partition fields"),
         (
             [part(1, "bucket[4]", "b"), part(2, "day", "d"), part(3, "identity", "name")],
-            "'b' stands",
+            "'b' is at the position of 'd'",
         ),
         ([part(2, "day", "d", 1001)], "has id 1001, expected 1000"),
     ):
@@ -245,7 +245,7 @@ def test_a_partition_source_cannot_be_dropped_but_that_of_an_older_spec_can() ->
     table = specced(TABLE, part(2, "day", "d"))
     without = Schema((SCHEMA.fields[0], *SCHEMA.fields[2:]))
     drop = (AddSchema(without), SetCurrentSchema(LAST_ADDED))
-    with pytest.raises(InvalidMetadataError, match="'d' comes from column 2"):
+    with pytest.raises(InvalidMetadataError, match="'d' refers to column 2"):
         changed(table, *drop)
     table = changed(specced(table, part(1, "identity", "id")), *drop)
     assert table.schema().find_field(2) is None
@@ -276,10 +276,10 @@ def test_sort_orders_count_from_1_and_unsorted_is_0() -> None:
 @pytest.mark.parametrize(
     ("order", "message"),
     [
-        (sort_by(99), "field 1 of the sort order comes from column 99"),
+        (sort_by(99), "field 1 of the sort order refers to column 99"),
         (sort_by(4), "does not accept column 'tags'"),
         (sort_by(3, "day"), "does not accept column 'name'"),
-        (sort_by(1, "zorder"), "'?zorder'? is not known"),
+        (sort_by(1, "zorder"), "zorder is unknown"),
     ],
 )
 def test_sort_orders_that_cannot_be_are_refused(order: SortOrder, message: str) -> None:
@@ -347,7 +347,7 @@ def test_a_table_is_upgraded_and_never_downgraded() -> None:
     assert (three.format_version, three.next_row_id) == (3, 0)
     assert "format-version" not in three.properties
     assert commit(three, 3).next_row_id == 10
-    with pytest.raises(InvalidMetadataError, match="version 3 cannot become one of 2"):
+    with pytest.raises(InvalidMetadataError, match="version 3 and cannot be downgraded to 2"):
         changed(three, UpgradeFormatVersion(2))
     with pytest.raises(UnsupportedFeatureError, match="version 4"):
         changed(three, UpgradeFormatVersion(4))
@@ -363,7 +363,7 @@ def test_an_old_table_needs_a_uuid_to_be_upgraded() -> None:
 
 def test_a_uuid_is_for_ever() -> None:
     assert changed(TABLE, AssignUuid(UUID.upper())) is TABLE
-    with pytest.raises(InvalidMetadataError, match="for ever"):
+    with pytest.raises(InvalidMetadataError, match="cannot change"):
         changed(TABLE, AssignUuid(UUID.replace("f", "e")))
 
 
@@ -392,11 +392,11 @@ def test_a_location_is_never_empty() -> None:
 
 def test_encryption_keys_in_use_cannot_be_removed() -> None:
     outer, inner = EncryptedKey("k", b"1"), EncryptedKey("i", b"2", encrypted_by_id="k")
-    with pytest.raises(InvalidMetadataError, match="version 2 has no encryption keys"):
+    with pytest.raises(InvalidMetadataError, match="version 2 does not support encryption keys"):
         changed(TABLE, AddEncryptionKey(outer))
     table = changed(new_table(3), AddEncryptionKey(outer), AddEncryptionKey(inner))
     assert changed(table, AddEncryptionKey(outer)) is table
-    with pytest.raises(InvalidMetadataError, match="another encryption key 'k'"):
+    with pytest.raises(InvalidMetadataError, match="different encryption key with the id 'k'"):
         changed(table, AddEncryptionKey(replace(outer, encrypted_key_metadata=b"3")))
     with pytest.raises(InvalidMetadataError, match="key 'i' is encrypted by it"):
         changed(table, RemoveEncryptionKey("k"))

@@ -169,7 +169,7 @@ def test_several_source_columns_are_written_as_such() -> None:
 
 def test_halves_of_characters_are_no_name() -> None:
     obj = {"name": "\ud800", "transform": "identity", "source-id": 1, "field-id": 1000}
-    with pytest.raises(InvalidMetadataError, match="no Unicode text"):
+    with pytest.raises(InvalidMetadataError, match="not valid Unicode"):
         partition_fields_from_json([obj], "a spec")
 
 

@@ -143,7 +143,7 @@ def test_names_may_differ_in_case_where_that_does_not_matter() -> None:
 
 
 def test_names_with_two_meanings_are_refused() -> None:
-    with pytest.raises(InvalidDataError, match="may be any of"):
+    with pytest.raises(InvalidDataError, match="is ambiguous"):
         merged(schema(aa=INT, AA=INT), schema(Aa=INT), case_sensitive=False)
     with pytest.raises(InvalidDataError, match="more than one column 'A'"):
         merged(schema(b=INT), schema(a=INT, A=INT), case_sensitive=False)

@@ -137,7 +137,7 @@ def test_types_are_nested_at_most_a_hundred_deep(kind: str) -> None:
 )
 def test_halves_of_characters_are_no_text(members: dict[str, str]) -> None:
     field = {"id": 1, "name": "a", "required": True, "type": "string", **members}
-    with pytest.raises(InvalidMetadataError, match="no Unicode text"):
+    with pytest.raises(InvalidMetadataError, match="not valid Unicode"):
         type_from_json({"type": "struct", "fields": [field]})
 
 

@@ -183,7 +183,7 @@ def test_ids_of_specs_may_be_left_to_the_catalog() -> None:
         (
             {"action": "add-view-version"},
             UnsupportedFeatureError,
-            "'add-view-version' is not known",
+            "'add-view-version' is unknown",
         ),
         ({"action": "remove-snapshots"}, InvalidMetadataError, "lacks 'snapshot-ids'"),
         ({"action": "set-properties"}, InvalidMetadataError, "lacks 'updates'"),
@@ -196,5 +196,5 @@ def test_malformed_updates_are_named(obj: Any, error: type[Exception], message: 
 
 
 def test_unknown_requirements_are_named() -> None:
-    with pytest.raises(UnsupportedFeatureError, match="'assert-view-uuid' is not known"):
+    with pytest.raises(UnsupportedFeatureError, match="'assert-view-uuid' is unknown"):
         requirement_from_json({"type": "assert-view-uuid", "uuid": "x"})

@@ -41,7 +41,7 @@ def test_published_values_are_read_and_written(case: dict[str, Any]) -> None:
 
 @pytest.mark.parametrize("case", cases("single_value_json_invalid"), ids=case_id)
 def test_published_errors_are_errors(case: dict[str, Any]) -> None:
-    with pytest.raises(InvalidMetadataError, match="is no JSON value of type"):
+    with pytest.raises(InvalidMetadataError, match="is not a JSON value of type"):
         from_json(type_from_json(case["type"]), case["json"])
 
 
@@ -109,7 +109,7 @@ def test_bytes_are_read_in_either_case_and_written_in_lower() -> None:
     ids=str,
 )
 def test_what_is_no_value_of_the_type_is_refused(field_type: IcebergType, obj: Any) -> None:
-    with pytest.raises(InvalidMetadataError, match="is no JSON value of type"):
+    with pytest.raises(InvalidMetadataError, match="is not a JSON value of type"):
         from_json(field_type, obj)
 
 

@@ -1,1 +1,1 @@
-"""How schemas change: promotions, unions by name, fresh ids."""
+"""Evolves schemas: type promotion, union by name, fresh ids."""

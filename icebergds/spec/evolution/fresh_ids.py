@@ -1,4 +1,4 @@
-"""Ids for fields that have none of their own yet."""
+"""Assigns fresh ids to the fields of a schema."""
 
 from __future__ import annotations
 
@@ -9,9 +9,9 @@ from icebergds.spec.types import IcebergType, ListType, MapType, NestedField, St
 
 
 def with_fresh_ids(fields: tuple[NestedField, ...], ids: Iterator[int]) -> tuple[NestedField, ...]:
-    """The same fields with ids taken from `ids`, at every level.
+    """The same fields with ids from `ids`, at every level.
 
-    The fields of a struct are numbered before those inside them, as other writers do.
+    The fields of a struct get their ids before the fields inside them, as other writers do it.
     """
     own_ids = [next(ids) for _ in fields]
     return tuple(
@@ -21,7 +21,7 @@ def with_fresh_ids(fields: tuple[NestedField, ...], ids: Iterator[int]) -> tuple
 
 
 def with_fresh_ids_inside(field_type: IcebergType, ids: Iterator[int]) -> IcebergType:
-    """The same type, with ids taken from `ids` for the fields inside it."""
+    """The same type with ids from `ids` for the fields inside it."""
     match field_type:
         case StructType(fields=fields):
             return replace(field_type, fields=with_fresh_ids(fields, ids))

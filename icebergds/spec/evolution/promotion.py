@@ -1,4 +1,4 @@
-"""Which types a column may be promoted to (spec: Schema Evolution)."""
+"""Decides which types a column may be promoted to (spec: Schema Evolution)."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from icebergds.spec.types import (
 def can_promote(from_type: IcebergType, to_type: IcebergType, format_version: int = 3) -> bool:
     """Whether data of one type may be read as another; every type may be read as itself.
 
-    Nested types count as whole types here: promote the fields inside them one by one.
+    Nested types must be equal: call this for the fields inside them one by one.
     """
     if from_type == to_type or (from_type, to_type) in _SINCE_V1:
         return True

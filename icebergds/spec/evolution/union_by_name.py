@@ -1,4 +1,4 @@
-"""Evolves a schema to take in the columns of another one (spec: Schema Evolution)."""
+"""Merges the columns of incoming data into a table's schema by name (spec: Schema Evolution)."""
 
 from __future__ import annotations
 
@@ -24,34 +24,34 @@ from icebergds.spec.types import (
 def merge_schema(
     schema: Schema, incoming: Schema, last_column_id: int, *, case_sensitive: bool = True
 ) -> tuple[Schema, int]:
-    """A table's schema that also holds what data of another schema brings.
+    """Evolves a table's schema so that it can hold data of another schema.
 
-    Columns are matched by name at every level. Those that the table lacks are added behind the
-    others of their struct, as optional ones; types grow where the incoming one is wider. Nothing
-    is narrowed, removed, renamed, reordered or made optional, and the incoming ids, docs of known
-    columns and defaults play no part.
+    Columns are matched by name at every level. Columns that the table lacks are added at the end of
+    their struct, as optional; types are promoted if the incoming type is wider. Nothing is
+    narrowed, removed, renamed, reordered or made optional. Incoming ids, defaults and the docs of
+    existing columns are ignored.
 
     Args:
-        last_column_id: the greatest id that the table has ever given to a column.
+        last_column_id: the greatest id that the table has ever assigned to a column.
         case_sensitive: whether names that differ in case are different columns.
 
     Returns:
-        The schema, the very same object where nothing was to be done, and the last column id.
+        The schema (the same object if nothing changes) and the last column id.
 
     Raises:
-        InvalidDataError: a type fits neither way, a map's key would change, or a name has two
-            meanings.
+        InvalidDataError: neither of two types can be promoted to the other, a map's key would
+            change, or a name is ambiguous.
     """
-    merging = _Merging(count(last_column_id + 1), case_sensitive)
-    fields = merging.struct(schema.fields, incoming.fields, ())
+    merge = _Merge(count(last_column_id + 1), case_sensitive)
+    fields = merge.struct(schema.fields, incoming.fields, ())
     if fields == schema.fields:
         return schema, last_column_id
     merged = replace(schema, fields=fields)
     return merged, max(last_column_id, merged.highest_field_id)
 
 
-class _Merging:
-    """One merge: where fresh ids come from, and how names are compared."""
+class _Merge:
+    """One merge: the source of fresh ids, and how names are compared."""
 
     def __init__(self, ids: Iterator[int], case_sensitive: bool) -> None:
         self._ids = ids
@@ -63,28 +63,28 @@ class _Merging:
         incoming: tuple[NestedField, ...],
         path: tuple[str, ...],
     ) -> tuple[NestedField, ...]:
-        """The fields of a struct, grown and followed by new ones; `path` leads to the struct."""
-        partners = self._partners(fields, incoming, path)
-        grown = [
-            self._grown(field, partners[field.name], path) if field.name in partners else field
+        """The merged fields of a struct, followed by new ones; `path` is that of the struct."""
+        matches = self._matches(fields, incoming, path)
+        merged = [
+            self._field(field, matches[field.name], path) if field.name in matches else field
             for field in fields
         ]
-        known = {id(partner) for partner in partners.values()}
-        added = [self._new(field) for field in incoming if id(field) not in known]
-        return (*grown, *added)
+        matched = {id(match) for match in matches.values()}
+        added = [self._new(field) for field in incoming if id(field) not in matched]
+        return (*merged, *added)
 
-    def _partners(
+    def _matches(
         self,
         fields: tuple[NestedField, ...],
         incoming: tuple[NestedField, ...],
         path: tuple[str, ...],
     ) -> dict[str, NestedField]:
-        """The incoming field for each known name that has one."""
+        """Maps names of the table to the incoming fields that match them."""
         exact = {field.name for field in fields}
         by_key: dict[str, list[str]] = {}
         for field in fields:
             by_key.setdefault(self._key(field.name), []).append(field.name)
-        partners: dict[str, NestedField] = {}
+        matches: dict[str, NestedField] = {}
         seen: set[str] = set()
         for field in incoming:
             key = self._key(field.name)
@@ -97,19 +97,18 @@ class _Merging:
             names = [field.name] if field.name in exact else by_key.get(key, [])
             if len(names) > 1:
                 raise InvalidDataError(
-                    f"column {_dotted(path, field.name)!r} of the data may be any of {names}, "
-                    "which differ in case only; name it as the table does"
+                    f"column {_dotted(path, field.name)!r} of the data is ambiguous: ignoring "
+                    f"case, it matches {names}; use the exact name of the table's column"
                 )
             if names:
-                partners[names[0]] = field
-        return partners
+                matches[names[0]] = field
+        return matches
 
-    def _grown(
+    def _field(
         self, field: NestedField, incoming: NestedField, path: tuple[str, ...]
     ) -> NestedField:
-        where = (*path, field.name)
-        grown = self._type(field.field_type, incoming.field_type, where)
-        return field if grown == field.field_type else replace(field, field_type=grown)
+        merged = self._type(field.field_type, incoming.field_type, (*path, field.name))
+        return field if merged == field.field_type else replace(field, field_type=merged)
 
     def _type(
         self, known: IcebergType, incoming: IcebergType, path: tuple[str, ...]
@@ -130,12 +129,12 @@ class _Merging:
                 value = self._type(known.value_type, incoming.value_type, (*path, "value"))
                 return replace(known, value_type=value)
             case _ if incoming == UNKNOWN:
-                # Data of nulls only fits every type.
+                # Data with only nulls fits every type.
                 return known
             case _ if known == UNKNOWN:
                 return self._new_type(incoming)
             case _ if is_scalar(known) and is_scalar(incoming):
-                # The promotions of version 3 change values (a date becomes a time): not silently.
+                # Not the promotions of version 3, which change values (a date to a timestamp).
                 if can_promote(incoming, known, 2):
                     return known
                 if can_promote(known, incoming, 2):
@@ -157,11 +156,11 @@ class _Merging:
         return name if self._case_sensitive else name.lower()
 
     def _case_note(self) -> str:
-        return "" if self._case_sensitive else ", case apart"
+        return "" if self._case_sensitive else ", ignoring case"
 
 
 def all_optional(field_type: IcebergType) -> IcebergType:
-    """A type whose fields may all be null, but for those inside the keys of maps."""
+    """The type with all fields optional, except those inside the keys of maps."""
     match field_type:
         case StructType(fields=fields):
             return StructType(
@@ -173,7 +172,7 @@ def all_optional(field_type: IcebergType) -> IcebergType:
         case ListType():
             return ListType(field_type.element_id, all_optional(field_type.element_type))
         case MapType():
-            # A key's struct is identity: what it requires stays required.
+            # The fields of a key struct identify the key: required ones stay required.
             return MapType(
                 field_type.key_id,
                 field_type.key_type,

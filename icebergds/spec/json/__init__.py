@@ -1,1 +1,1 @@
-"""The JSON of metadata (spec: Appendix C)."""
+"""Reads and writes the JSON of table metadata (spec: Appendix C)."""

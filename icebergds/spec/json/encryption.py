@@ -1,4 +1,4 @@
-"""Keys of encrypted tables to and from JSON (spec: Encryption Keys)."""
+"""Reads and writes encryption keys as JSON (spec: Encryption Keys)."""
 
 from __future__ import annotations
 
@@ -12,9 +12,9 @@ from icebergds.spec.json.fields import optional, required, string_map, unknown_m
 
 
 def encrypted_key_from_json(obj: Mapping[str, Any]) -> EncryptedKey:
-    """A key from its JSON object.
+    """Parses a key from its JSON object.
 
-    Raises InvalidMetadataError where it is malformed.
+    Raises InvalidMetadataError if it is malformed.
     """
     key_id = required(obj, "key-id", str, "an encryption key")
     where = f"encryption key {key_id!r}"

@@ -1,6 +1,6 @@
-"""Typed access to the members of JSON objects, as `json.loads` gives them.
+"""Reads typed members of JSON objects that `json.loads` returned.
 
-`where` names the object in errors. A member that is null counts as absent.
+`where` names the object in errors. A null member counts as absent.
 """
 
 from __future__ import annotations
@@ -25,20 +25,20 @@ _KINDS: dict[type, str] = {
 
 
 def typed(value: Any, kind: type[T], where: str) -> T:
-    """The value itself if it is exactly of that JSON kind.
+    """Returns the value if it is exactly of that JSON kind.
 
     Raises InvalidMetadataError otherwise.
     """
-    # Not isinstance: true is no integer.
+    # Not isinstance: true is not an integer.
     if type(value) is kind:
         return value
     raise InvalidMetadataError(f"{where} is {_shown(value)}, expected {_KINDS[kind]}")
 
 
 def required(obj: Mapping[str, Any], name: str, kind: type[T], where: str) -> T:
-    """A member that must be there.
+    """A required member.
 
-    Raises InvalidMetadataError where it is absent or of another kind.
+    Raises InvalidMetadataError if it is absent or of another kind.
     """
     value = obj.get(name)
     if type(value) is kind:
@@ -49,9 +49,9 @@ def required(obj: Mapping[str, Any], name: str, kind: type[T], where: str) -> T:
 
 
 def optional(obj: Mapping[str, Any], name: str, kind: type[T], where: str) -> T | None:
-    """A member, or None where it is absent or null.
+    """A member, or None if it is absent or null.
 
-    Raises InvalidMetadataError where it is of another kind.
+    Raises InvalidMetadataError if it is of another kind.
     """
     value = obj.get(name)
     if value is None or type(value) is kind:
@@ -60,21 +60,22 @@ def optional(obj: Mapping[str, Any], name: str, kind: type[T], where: str) -> T 
 
 
 def integers(obj: Mapping[str, Any], name: str, where: str) -> tuple[int, ...]:
-    """A member that is an array of integers, empty where absent."""
+    """A member that is an array of integers, empty if absent."""
     values = optional(obj, name, list, where) or ()
     return tuple(typed(value, int, f"'{name}' of {where}") for value in values)
 
 
 def strings(obj: Mapping[str, Any], name: str, where: str) -> tuple[str, ...]:
-    """A member that is an array of strings, empty where absent."""
+    """A member that is an array of strings, empty if absent."""
     values = optional(obj, name, list, where) or ()
     return tuple(typed(value, str, f"'{name}' of {where}") for value in values)
 
 
 def string_map(obj: Mapping[str, Any], name: str, where: str) -> dict[str, str]:
-    """A member that maps strings to strings, empty where absent.
+    """A member that maps strings to strings, empty if absent.
 
-    Some writers leave numbers and booleans unquoted: they become their JSON text, and nulls go.
+    Some writers leave numbers and booleans unquoted: they become their JSON text. Null values are
+    dropped.
     """
     members: dict[str, Any] = optional(obj, name, dict, where) or {}
     if set(map(type, members.values())) <= {str}:
@@ -87,9 +88,9 @@ def string_map(obj: Mapping[str, Any], name: str, where: str) -> dict[str, str]:
 
 
 def keyword(obj: Mapping[str, Any], name: str, kind: type[K], where: str) -> K:
-    """A member that is one of a closed set of words, whatever its case.
+    """A member that is one of a closed set of words, in any case.
 
-    Raises InvalidMetadataError where it is absent or another word.
+    Raises InvalidMetadataError if it is absent or another word.
     """
     text = required(obj, name, str, where)
     try:
@@ -102,15 +103,17 @@ def keyword(obj: Mapping[str, Any], name: str, kind: type[K], where: str) -> K:
 
 
 def unicode_text(text: str, where: str) -> str:
-    """A text that has a form in UTF-8; JSON can also hold halves of characters.
+    """Returns the text if it can be encoded as UTF-8; JSON strings may hold lone surrogates.
 
-    Raises InvalidMetadataError where it has none.
+    Raises InvalidMetadataError otherwise.
     """
     if not text.isascii():
         try:
             text.encode()
         except UnicodeEncodeError as error:
-            raise InvalidMetadataError(f"{where}: {text!r} is no Unicode text: {error}") from error
+            raise InvalidMetadataError(
+                f"{where}: {text!r} is not valid Unicode: {error}"
+            ) from error
     return text
 
 
@@ -120,7 +123,7 @@ def without_nulls(obj: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def unknown_members(obj: Mapping[str, Any], known: frozenset[str]) -> dict[str, Any]:
-    """The members of an object that are not among the known ones."""
+    """The members of an object that are not known."""
     if obj.keys() <= known:
         return {}
     return {name: value for name, value in obj.items() if name not in known}

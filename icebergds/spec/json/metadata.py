@@ -1,6 +1,6 @@
-"""Table metadata to and from JSON (spec: Table Metadata, Appendix C, Appendix E).
+"""Reads and writes table metadata as JSON (spec: Table Metadata, Appendix C, Appendix E).
 
-What older format versions leave out gets its default here, so that nobody else needs to know.
+Members that older format versions leave out get their defaults here.
 """
 
 from __future__ import annotations
@@ -54,21 +54,21 @@ T = TypeVar("T")
 
 
 def parse_metadata(data: bytes, source: str) -> TableMetadata:
-    """Table metadata from the bytes of its file, plain or compressed with gzip.
+    """Parses the bytes of a metadata file, plain or compressed with gzip.
 
-    `source` names the file in errors. Raises InvalidMetadataError where the bytes are no valid
-    metadata, UnsupportedFeatureError for format versions above 3, types that they do not define,
-    and other compressions.
+    `source` names the file in errors. Raises InvalidMetadataError if the bytes are not valid
+    metadata, UnsupportedFeatureError for format versions above 3, for types that versions 1 to 3 do
+    not define, and for other compressions.
     """
     return metadata_from_json(_document(data, source), source)
 
 
 def parse_identity(data: bytes, source: str) -> tuple[str | None, int | None]:
-    """The table's UUID and the time of its last update, from the bytes of a metadata file.
+    """Parses only the table's UUID and the time of its last update from a metadata file.
 
-    They tell whether two files of one name hold the same state of the same table, for a fraction of
-    what it costs to parse all of it. Raises InvalidMetadataError where the bytes are no JSON
-    object, or one of the two is of another type.
+    They tell whether two files with the same name hold the same state of the same table, much
+    cheaper than a full parse. Raises InvalidMetadataError if the bytes are not a JSON object or one
+    of the two is of another type.
     """
     obj = _document(data, source)
     try:
@@ -79,7 +79,7 @@ def parse_identity(data: bytes, source: str) -> tuple[str | None, int | None]:
 
 
 def metadata_from_json(obj: Any, source: str) -> TableMetadata:
-    """Table metadata from its decoded JSON object, which must not be changed afterwards.
+    """Converts the decoded JSON object, which must not be changed afterwards, to table metadata.
 
     Raises as `parse_metadata` does.
     """
@@ -92,7 +92,7 @@ def metadata_from_json(obj: Any, source: str) -> TableMetadata:
 
 
 def serialise_metadata(metadata: TableMetadata, compress: bool = False) -> bytes:
-    """The bytes of a metadata file, compressed with gzip where asked."""
+    """The bytes of a metadata file, compressed with gzip if `compress` is set."""
     data = json.dumps(
         metadata_to_json(metadata), ensure_ascii=False, separators=(",", ":")
     ).encode()
@@ -103,7 +103,7 @@ def serialise_metadata(metadata: TableMetadata, compress: bool = False) -> bytes
 
 
 def metadata_to_json(metadata: TableMetadata) -> dict[str, Any]:
-    """The JSON object of table metadata, as its format version asks for it."""
+    """The JSON object of table metadata, in the form of its format version."""
     version = metadata.format_version
     current = metadata.current_snapshot_id
     obj = {
@@ -143,7 +143,7 @@ def metadata_to_json(metadata: TableMetadata) -> dict[str, Any]:
 
 
 _GZIP = 31
-"""zlib's window size that stands for the gzip container."""
+"""The window size that makes zlib read and write the gzip container."""
 
 _MEMBERS = frozenset(
     {
@@ -190,7 +190,7 @@ def _decompressed(data: bytes, source: str) -> bytes:
         return zlib.decompress(data, wbits=_GZIP)
     if data.startswith(b"\x28\xb5\x2f\xfd"):
         raise UnsupportedFeatureError(
-            f"table metadata {source} is compressed with zstd; the specification knows gzip only"
+            f"table metadata {source} is compressed with zstd; the specification allows only gzip"
         )
     return data
 
@@ -247,7 +247,7 @@ def _format_version(obj: Mapping[str, Any]) -> int:
 
 
 def _since_v2(obj: Mapping[str, Any], name: str, kind: type[T], version: int) -> T | None:
-    """A member that version 2 made a required one."""
+    """A member that is required since version 2."""
     if version == 1:
         return optional(obj, name, kind, _TOP)
     return required(obj, name, kind, f"{_TOP} of format version {version}")
@@ -329,12 +329,12 @@ def _next_row_id(obj: Mapping[str, Any], version: int, snapshots: Iterable[Snaps
     next_row_id = optional(obj, "next-row-id", int, _TOP)
     if next_row_id is not None:
         return next_row_id
-    # Writers of drafts of version 3 left it out: higher than any id that was given, or 0.
+    # Writers of version 3 drafts left it out: the first id above all assigned ones, or 0.
     return max(((s.first_row_id or 0) + (s.added_rows or 0) for s in snapshots), default=0)
 
 
 def _check_references(metadata: TableMetadata) -> None:
-    """Ids are unique, and what refers to something finds it."""
+    """Checks that ids are unique and that everything that is referred to exists."""
     _check_unique("schemas", (schema.schema_id for schema in metadata.schemas))
     _check_unique("partition-specs", (spec.spec_id for spec in metadata.partition_specs))
     _check_unique("sort-orders", (order.order_id for order in metadata.sort_orders))

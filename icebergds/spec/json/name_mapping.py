@@ -1,4 +1,4 @@
-"""Name mappings to and from JSON (spec: Column Projection, Name Mapping Serialization)."""
+"""Reads and writes name mappings as JSON (spec: Column Projection, Name Mapping Serialization)."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ NAME_MAPPING_PROPERTY = "schema.name-mapping.default"
 
 
 def table_name_mapping(metadata: TableMetadata) -> NameMapping | None:
-    """Field ids for a table's files without any, from its properties, or None.
+    """The name mapping in a table's properties, or None.
 
     Raises InvalidMetadataError if the property is malformed.
     """
@@ -30,9 +30,9 @@ def table_name_mapping(metadata: TableMetadata) -> NameMapping | None:
 
 
 def name_mapping_from_json(obj: Any) -> NameMapping:
-    """A name mapping from its JSON array.
+    """Parses a name mapping from its JSON array.
 
-    Raises InvalidMetadataError where it is malformed, or gives one name to two columns.
+    Raises InvalidMetadataError if it is malformed or gives the same name to two columns.
     """
     return NameMapping(_fields_from_json(obj))
 

@@ -1,4 +1,4 @@
-"""Partition specs to and from JSON (spec: Appendix C, Partition Specs)."""
+"""Reads and writes partition specs as JSON (spec: Appendix C, Partition Specs)."""
 
 from __future__ import annotations
 
@@ -19,9 +19,9 @@ from icebergds.spec.transforms import Transform, UnknownTransform, parse_transfo
 
 
 def partition_spec_from_json(obj: Mapping[str, Any]) -> PartitionSpec:
-    """A partition spec from its JSON object.
+    """Parses a partition spec from its JSON object.
 
-    Raises InvalidMetadataError where it is malformed. Unknown transforms are kept.
+    Raises InvalidMetadataError if it is malformed. Unknown transforms are kept.
     """
     spec_id = required(obj, "spec-id", int, "a partition spec")
     where = f"partition spec {spec_id}"
@@ -39,10 +39,10 @@ def partition_spec_to_json(spec: PartitionSpec) -> dict[str, Any]:
 
 
 def partition_fields_from_json(obj: Any, where: str) -> tuple[PartitionField, ...]:
-    """The fields of a spec alone, as version 1 metadata and manifest headers hold them.
+    """Parses only the fields of a spec, as version 1 metadata and manifest headers store them.
 
-    `where` names the spec in errors. Field ids are assigned where old writers left all of them
-    out. Raises InvalidMetadataError where the JSON is malformed.
+    `where` names the spec in errors. If the writer left out all field ids, they are assigned.
+    Raises InvalidMetadataError if the JSON is malformed.
     """
     members = [typed(member, dict, f"a field of {where}") for member in typed(obj, list, where)]
     with_id = sum("field-id" in member for member in members)
@@ -60,9 +60,9 @@ def partition_fields_to_json(fields: tuple[PartitionField, ...]) -> list[dict[st
 
 
 def source_ids_from_json(obj: Mapping[str, Any], where: str) -> tuple[int, ...]:
-    """The source columns of a partition or sort field, from `source-ids` or `source-id`.
+    """Parses the source columns of a partition or sort field, from `source-ids` or `source-id`.
 
-    Raises InvalidMetadataError where there are none.
+    Raises InvalidMetadataError if there are none.
     """
     source_ids = integers(obj, "source-ids", where)
     return source_ids or (required(obj, "source-id", int, where),)
@@ -76,9 +76,9 @@ def source_ids_to_json(source_ids: tuple[int, ...]) -> dict[str, Any]:
 
 
 def transform_from_json(text: str, source_ids: tuple[int, ...]) -> Transform:
-    """The transform of a partition or sort field.
+    """Parses the transform of a partition or sort field.
 
-    No transform known here takes several columns: with them, even a known name is unknown.
+    No supported transform takes several columns: with several, it is always unknown.
     """
     return parse_transform(text) if len(source_ids) == 1 else UnknownTransform(text)
 

@@ -1,4 +1,4 @@
-"""Schemas to and from JSON (spec: Appendix C, Schemas)."""
+"""Reads and writes schemas as JSON (spec: Appendix C, Schemas)."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ from icebergds.spec.types import walk
 
 
 def schema_from_json(obj: Mapping[str, Any]) -> Schema:
-    """A schema from its JSON object; `schema-id` is 0 where old writers left it out.
+    """Parses a schema from its JSON object; `schema-id` is 0 if an old writer left it out.
 
-    Raises InvalidMetadataError where it is malformed or two fields share an id,
+    Raises InvalidMetadataError if it is malformed or two fields share an id,
     UnsupportedFeatureError for types that format versions 1 to 3 do not define.
     """
     schema_id = optional(obj, "schema-id", int, "a schema") or 0
@@ -43,9 +43,9 @@ def schema_to_json(schema: Schema) -> dict[str, Any]:
 
 
 def check_storable(schema: Schema) -> None:
-    """Raises InvalidMetadataError if metadata with a schema would not be read as it was written.
+    """Raises InvalidMetadataError if a schema does not survive a round trip through JSON.
 
-    Metadata that cannot be read again would be the end of the table.
+    A table whose metadata cannot be read back is lost.
     """
     try:
         read = schema_from_json(json.loads(json.dumps(schema_to_json(schema))))
@@ -55,7 +55,7 @@ def check_storable(schema: Schema) -> None:
         if field != again:
             raise InvalidMetadataError(
                 f"column {schema.find_name(field.field_id)!r} cannot be stored in metadata: "
-                f"{field} would be read as {again}"
+                f"{field} would be read back as {again}"
             )
 
 

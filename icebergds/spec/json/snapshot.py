@@ -1,4 +1,4 @@
-"""Snapshots, references and logs to and from JSON (spec: Appendix C)."""
+"""Reads and writes snapshots, references and logs as JSON (spec: Appendix C)."""
 
 from __future__ import annotations
 
@@ -25,10 +25,9 @@ from icebergds.spec.snapshot import (
 
 
 def snapshot_from_json(obj: Mapping[str, Any]) -> Snapshot:
-    """A snapshot from its JSON object, of any format version.
+    """Parses a snapshot from its JSON object, of any format version.
 
-    Raises InvalidMetadataError where it is malformed, or names neither a manifest list nor
-    manifests.
+    Raises InvalidMetadataError if it is malformed, or has neither a manifest list nor manifests.
     """
     snapshot_id = required(obj, "snapshot-id", int, "a snapshot")
     where = f"snapshot {snapshot_id}"
@@ -41,7 +40,7 @@ def snapshot_from_json(obj: Mapping[str, Any]) -> Snapshot:
         sequence_number=optional(obj, "sequence-number", int, where) or 0,
         parent_snapshot_id=optional(obj, "parent-snapshot-id", int, where),
         manifest_list=manifest_list,
-        # Snapshots: `manifests` must be omitted beside a manifest list, which wins.
+        # Snapshots: `manifests` must be omitted if there is a manifest list; the list wins.
         manifests=strings(obj, "manifests", where) if manifest_list is None else (),
         summary=string_map(obj, "summary", where),
         schema_id=optional(obj, "schema-id", int, where),
@@ -53,7 +52,7 @@ def snapshot_from_json(obj: Mapping[str, Any]) -> Snapshot:
 
 
 def snapshot_to_json(snapshot: Snapshot, format_version: int) -> dict[str, Any]:
-    """The JSON object of a snapshot in metadata of a format version."""
+    """The JSON object of a snapshot in the form of a format version."""
     listed = snapshot.manifest_list is not None
     return {
         **without_nulls(
@@ -77,9 +76,9 @@ def snapshot_to_json(snapshot: Snapshot, format_version: int) -> dict[str, Any]:
 
 
 def ref_from_json(obj: Mapping[str, Any], name: str) -> SnapshotRef:
-    """The reference called `name` from its JSON object.
+    """Parses the reference called `name` from its JSON object.
 
-    Raises InvalidMetadataError where it is malformed.
+    Raises InvalidMetadataError if it is malformed.
     """
     where = f"ref {name!r}"
     return SnapshotRef(
@@ -109,7 +108,7 @@ def ref_to_json(ref: SnapshotRef) -> dict[str, Any]:
 
 
 def snapshot_log_entry_from_json(obj: Mapping[str, Any]) -> SnapshotLogEntry:
-    """An entry of `snapshot-log` from its JSON object."""
+    """Parses an entry of `snapshot-log` from its JSON object."""
     return SnapshotLogEntry(
         timestamp_ms=required(obj, "timestamp-ms", int, "an entry of 'snapshot-log'"),
         snapshot_id=required(obj, "snapshot-id", int, "an entry of 'snapshot-log'"),
@@ -127,7 +126,7 @@ def snapshot_log_entry_to_json(entry: SnapshotLogEntry) -> dict[str, Any]:
 
 
 def metadata_log_entry_from_json(obj: Mapping[str, Any]) -> MetadataLogEntry:
-    """An entry of `metadata-log` from its JSON object."""
+    """Parses an entry of `metadata-log` from its JSON object."""
     return MetadataLogEntry(
         timestamp_ms=required(obj, "timestamp-ms", int, "an entry of 'metadata-log'"),
         metadata_file=required(obj, "metadata-file", str, "an entry of 'metadata-log'"),

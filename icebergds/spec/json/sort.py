@@ -1,4 +1,4 @@
-"""Sort orders to and from JSON (spec: Appendix C, Sort Orders)."""
+"""Reads and writes sort orders as JSON (spec: Appendix C, Sort Orders)."""
 
 from __future__ import annotations
 
@@ -15,9 +15,9 @@ from icebergds.spec.sort import NullOrder, SortDirection, SortField, SortOrder
 
 
 def sort_order_from_json(obj: Mapping[str, Any]) -> SortOrder:
-    """A sort order from its JSON object.
+    """Parses a sort order from its JSON object.
 
-    Raises InvalidMetadataError where it is malformed. Unknown transforms are kept.
+    Raises InvalidMetadataError if it is malformed. Unknown transforms are kept.
     """
     order_id = required(obj, "order-id", int, "a sort order")
     where = f"sort order {order_id}"

@@ -1,4 +1,4 @@
-"""Statistics files to and from JSON (spec: Table Statistics, Partition Statistics)."""
+"""Reads and writes statistics files as JSON (spec: Table Statistics, Partition Statistics)."""
 
 from __future__ import annotations
 
@@ -17,9 +17,9 @@ from icebergds.spec.statistics import BlobMetadata, PartitionStatisticsFile, Sta
 
 
 def statistics_file_from_json(obj: Mapping[str, Any]) -> StatisticsFile:
-    """A statistics file from its JSON object.
+    """Parses a statistics file from its JSON object.
 
-    Raises InvalidMetadataError where it is malformed.
+    Raises InvalidMetadataError if it is malformed.
     """
     where = "an entry of 'statistics'"
     return StatisticsFile(
@@ -51,9 +51,9 @@ def statistics_file_to_json(file: StatisticsFile) -> dict[str, Any]:
 
 
 def partition_statistics_file_from_json(obj: Mapping[str, Any]) -> PartitionStatisticsFile:
-    """A partition statistics file from its JSON object.
+    """Parses a partition statistics file from its JSON object.
 
-    Raises InvalidMetadataError where it is malformed.
+    Raises InvalidMetadataError if it is malformed.
     """
     where = "an entry of 'partition-statistics'"
     return PartitionStatisticsFile(

@@ -1,4 +1,4 @@
-"""Types to and from JSON (spec: Appendix C, Schemas)."""
+"""Reads and writes types as JSON (spec: Appendix C, Schemas)."""
 
 from __future__ import annotations
 
@@ -31,13 +31,13 @@ from icebergds.spec.types import (
 )
 
 MAX_DEPTH = 100
-"""How deep types may be nested; the specification sets no limit, recursion does."""
+"""How deep types may be nested; the specification has no limit, but recursion has."""
 
 
 def type_from_json(obj: Any, levels: int = MAX_DEPTH) -> IcebergType:
-    """A type from its JSON form, a string or an object, of at most so many levels.
+    """Parses a type from its JSON form, a string or an object.
 
-    Raises InvalidMetadataError where the JSON is malformed or nested deeper,
+    Raises InvalidMetadataError if the JSON is malformed or nested deeper than `levels`,
     UnsupportedFeatureError for a type that format versions 1 to 3 do not define.
     """
     if isinstance(obj, str):
@@ -66,7 +66,7 @@ def type_from_json(obj: Any, levels: int = MAX_DEPTH) -> IcebergType:
             )
         case _:
             raise UnsupportedFeatureError(
-                f"nested type {kind!r} is not known; struct, list and map are"
+                f"nested type {kind!r} is not supported, expected struct, list or map"
             )
 
 
@@ -98,9 +98,9 @@ def type_to_json(field_type: IcebergType) -> Any:
 
 
 def parse_scalar(text: str) -> ScalarType:
-    """A type without fields from its text, such as `long`, `decimal(9, 2)` or `fixed[16]`.
+    """Parses a type without fields, such as `long`, `decimal(9, 2)` or `fixed[16]`.
 
-    Case and white space around parameters do not matter.
+    Case, and white space around parameters, do not matter.
     Raises InvalidMetadataError for parameters out of range, UnsupportedFeatureError for a type
     that format versions 1 to 3 do not define.
     """
@@ -132,9 +132,10 @@ def parse_scalar(text: str) -> ScalarType:
 def fields_from_json(
     obj: Mapping[str, Any], where: str, levels: int = MAX_DEPTH
 ) -> tuple[NestedField, ...]:
-    """The fields of a struct's or schema's JSON object, with types of at most so many levels.
+    """Parses the fields of a struct's or schema's JSON object.
 
-    Raises InvalidMetadataError where they are malformed or nested deeper, or two share a name.
+    Raises InvalidMetadataError if they are malformed, nested deeper than `levels`, or two share a
+    name.
     """
     fields = tuple(
         _field_from_json(typed(member, dict, f"a field of {where}"), where, levels)
@@ -238,5 +239,5 @@ def _fixed(text: str, length: str) -> FixedType:
 
 def _unknown_type(text: str) -> UnsupportedFeatureError:
     return UnsupportedFeatureError(
-        f"type {text!r} is not one of format versions 1 to 3; a newer reader may know it"
+        f"type {text!r} is not defined by format versions 1 to 3; a newer release may support it"
     )

@@ -1,4 +1,4 @@
-"""Updates and requirements to and from JSON (REST catalog: `TableUpdate`, `TableRequirement`)."""
+"""Reads and writes table updates and requirements as JSON (REST catalog specification)."""
 
 from __future__ import annotations
 
@@ -64,7 +64,7 @@ from icebergds.spec.updates.table_updates import (
 
 
 def update_to_json(update: TableUpdate) -> dict[str, Any]:
-    """The JSON object of a change of a table."""
+    """The JSON object of a table update."""
     match update:
         case AssignUuid(uuid=uuid):
             return {"action": "assign-uuid", "uuid": uuid}
@@ -83,7 +83,7 @@ def update_to_json(update: TableUpdate) -> dict[str, Any]:
         case SetDefaultSortOrder(sort_order_id=order_id):
             return {"action": "set-default-sort-order", "sort-order-id": order_id}
         case AddSnapshot(snapshot=snapshot):
-            # As in version 1: a sequence number of 0 is none, and those of later ones are above.
+            # As in version 1: a sequence number of 0 is left out; later versions start at 1.
             return {"action": "add-snapshot", "snapshot": snapshot_to_json(snapshot, 1)}
         case SetSnapshotRef(name=name, ref=ref):
             return {"action": "set-snapshot-ref", "ref-name": name, **ref_to_json(ref)}
@@ -126,23 +126,22 @@ def update_to_json(update: TableUpdate) -> dict[str, Any]:
 
 
 def update_from_json(obj: Any) -> TableUpdate:
-    """A change of a table from its JSON object.
+    """Parses a table update from its JSON object.
 
-    Raises InvalidMetadataError where it is malformed, UnsupportedFeatureError for an action that
-    is not known.
+    Raises InvalidMetadataError if it is malformed, UnsupportedFeatureError for an unknown action.
     """
     members = typed(obj, dict, "a table update")
     action = required(members, "action", str, "a table update")
     parse = _UPDATES.get(action)
     if parse is None:
         raise UnsupportedFeatureError(
-            f"table update {action!r} is not known; expected one of {', '.join(_UPDATES)}"
+            f"table update {action!r} is unknown; expected one of {', '.join(_UPDATES)}"
         )
     return parse(members, f"update {action!r}")
 
 
 def requirement_to_json(requirement: TableRequirement) -> dict[str, Any]:
-    """The JSON object of what a commit requires."""
+    """The JSON object of a table requirement."""
     match requirement:
         case AssertCreate():
             return {"type": "assert-create"}
@@ -168,17 +167,16 @@ def requirement_to_json(requirement: TableRequirement) -> dict[str, Any]:
 
 
 def requirement_from_json(obj: Any) -> TableRequirement:
-    """What a commit requires, from its JSON object.
+    """Parses a table requirement from its JSON object.
 
-    Raises InvalidMetadataError where it is malformed, UnsupportedFeatureError for a type that is
-    not known.
+    Raises InvalidMetadataError if it is malformed, UnsupportedFeatureError for an unknown type.
     """
     members = typed(obj, dict, "a table requirement")
     kind = required(members, "type", str, "a table requirement")
     parse = _REQUIREMENTS.get(kind)
     if parse is None:
         raise UnsupportedFeatureError(
-            f"table requirement {kind!r} is not known; expected one of {', '.join(_REQUIREMENTS)}"
+            f"table requirement {kind!r} is unknown; expected one of {', '.join(_REQUIREMENTS)}"
         )
     return parse(members, f"requirement {kind!r}")
 
@@ -196,7 +194,7 @@ def _spec_to_json(spec: PartitionSpec) -> dict[str, Any]:
 
 def _add_spec(obj: _Members, where: str) -> TableUpdate:
     spec = required(obj, "spec", dict, where)
-    # Both ids may be left to the catalog here, other than in table metadata.
+    # Unlike in table metadata, both ids may be left for the catalog to assign.
     fields = [
         {"field-id": NO_FIELD_ID, **typed(field, dict, f"a field of {where}")}
         for field in required(spec, "fields", list, where)

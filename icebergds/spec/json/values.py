@@ -1,4 +1,4 @@
-"""Single values as JSON, as default values are stored (spec: Appendix D)."""
+"""Reads and writes single values, such as defaults, as JSON (spec: Appendix D)."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def to_json(field_type: IcebergType, value: Any) -> Any:
     """The JSON form of an in-memory value; None becomes null.
 
     Members of a struct that are None are left out. Raises UnsupportedFeatureError for variant,
-    geometry, geography and unknown, whose values are not written as JSON.
+    geometry, geography and unknown, whose values have no JSON form here.
     """
     if value is None:
         return None
@@ -57,7 +57,7 @@ def from_json(field_type: IcebergType, obj: Any) -> Any:
     """The in-memory value of a JSON form; null becomes None.
 
     A struct is a tuple with None for members that are left out. Values of `float` are rounded to
-    single precision. Raises InvalidMetadataError where the JSON is no value of the type,
+    single precision. Raises InvalidMetadataError if the JSON is not a value of the type,
     UnsupportedFeatureError for variant, geometry, geography and unknown.
     """
     if obj is None:
@@ -74,7 +74,7 @@ def from_json(field_type: IcebergType, obj: Any) -> Any:
             try:
                 return _scalar_from_json(field_type, obj)
             except (ValueError, TypeError, OverflowError, InvalidOperation) as error:
-                raise _no_value(field_type, obj, str(error)) from error
+                raise _invalid(field_type, obj, str(error)) from error
 
 
 _UUID = re.compile(r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}", re.IGNORECASE)
@@ -156,7 +156,7 @@ def _scalar_from_json(field_type: ScalarType, obj: Any) -> Any:
 
 
 def _number_to_json(value: float) -> float | str:
-    # JSON has no such numbers; Java writes and quotes them by name.
+    # JSON has no NaN and no infinities; Java writes their names as strings.
     if value != value:
         return "NaN"
     if value in (float("inf"), float("-inf")):
@@ -167,13 +167,13 @@ def _number_to_json(value: float) -> float | str:
 def _number_from_json(field_type: IcebergType, obj: Any) -> float:
     if type(obj) in (float, int) or obj in _NON_FINITE:
         return float(obj)
-    raise _no_value(field_type, obj, "expected a number")
+    raise _invalid(field_type, obj, "expected a number")
 
 
 def _integer_from_json(field_type: IcebergType, obj: Any, bits: int) -> int:
     value = _checked(field_type, obj, int)
     if not -(1 << bits) <= value < 1 << bits:
-        raise _no_value(field_type, obj, f"does not fit into {bits + 1} bits")
+        raise _invalid(field_type, obj, f"does not fit into {bits + 1} bits")
     return value
 
 
@@ -213,7 +213,7 @@ def _uuid_from_json(text: str) -> bytes:
 def _map_from_json(field_type: MapType, obj: dict[str, Any]) -> list[tuple[Any, Any]]:
     keys, values = obj.get("keys"), obj.get("values")
     if not isinstance(keys, list) or not isinstance(values, list) or len(keys) != len(values):
-        raise _no_value(field_type, obj, "expected arrays 'keys' and 'values' of one length")
+        raise _invalid(field_type, obj, "expected arrays 'keys' and 'values' of the same length")
     return [
         (from_json(field_type.key_type, key), from_json(field_type.value_type, value))
         for key, value in zip(keys, values, strict=True)
@@ -221,17 +221,17 @@ def _map_from_json(field_type: MapType, obj: dict[str, Any]) -> list[tuple[Any, 
 
 
 def _checked(field_type: IcebergType, obj: Any, kind: type[T]) -> T:
-    # Not isinstance: true is no integer.
+    # Not isinstance: true is not an integer.
     if type(obj) is kind:
         return obj
-    raise _no_value(field_type, obj, f"expected {_KINDS[kind]}")
+    raise _invalid(field_type, obj, f"expected {_KINDS[kind]}")
 
 
-def _no_value(field_type: IcebergType, obj: Any, reason: str) -> InvalidMetadataError:
-    return InvalidMetadataError(f"{obj!r} is no JSON value of type {field_type}: {reason}")
+def _invalid(field_type: IcebergType, obj: Any, reason: str) -> InvalidMetadataError:
+    return InvalidMetadataError(f"{obj!r} is not a JSON value of type {field_type}: {reason}")
 
 
 def _no_json_form(field_type: IcebergType) -> UnsupportedFeatureError:
     return UnsupportedFeatureError(
-        f"values of type {field_type} are not read or written as JSON; only null is a default"
+        f"values of type {field_type} have no JSON form; only null is supported as a default"
     )

@@ -1,1 +1,1 @@
-"""Changes of table metadata: updates, requirements, and their application."""
+"""Changes table metadata: updates, requirements, and how they are applied."""

@@ -1,6 +1,4 @@
-"""What table metadata says of the table as a whole: version, UUID, location, properties,
-statistics files and encryption keys.
-"""
+"""Applies updates of a table's version, UUID, location, properties, statistics and keys."""
 
 from __future__ import annotations
 
@@ -15,9 +13,9 @@ from icebergds.spec.table_properties import FORMAT_VERSION, RESERVED_PROPERTIES,
 
 
 def assign_uuid(metadata: TableMetadata, uuid: str) -> TableMetadata:
-    """The table with a UUID.
+    """Assigns the table's UUID.
 
-    Raises InvalidMetadataError where it has another one.
+    Raises InvalidMetadataError if it has another one.
     """
     if not uuid:
         raise InvalidMetadataError("the UUID of a table must not be empty")
@@ -25,15 +23,17 @@ def assign_uuid(metadata: TableMetadata, uuid: str) -> TableMetadata:
         return replace(metadata, table_uuid=uuid)
     if metadata.table_uuid.lower() != uuid.lower():
         raise InvalidMetadataError(
-            f"UUID {uuid} cannot be assigned: the table's is {metadata.table_uuid} for ever"
+            f"UUID {uuid} cannot be assigned: the table already has {metadata.table_uuid}, which "
+            "cannot change"
         )
     return metadata
 
 
 def upgrade_format_version(metadata: TableMetadata, version: int) -> TableMetadata:
-    """The table in a format version (spec: Appendix E).
+    """Upgrades the table to a format version (spec: Appendix E).
 
-    Older metadata is held with the defaults of the newer version, so there is nothing else to do.
+    In memory, older metadata already has the defaults of newer versions, so only the number
+    changes.
 
     Raises:
         InvalidMetadataError: the table is of a higher version.
@@ -43,13 +43,13 @@ def upgrade_format_version(metadata: TableMetadata, version: int) -> TableMetada
         return metadata
     if version > MAX_FORMAT_VERSION:
         raise UnsupportedFeatureError(
-            f"a table cannot be of format version {version}: {MAX_FORMAT_VERSION} is the highest "
-            "one supported"
+            f"format version {version} is not supported; the highest supported version is "
+            f"{MAX_FORMAT_VERSION}"
         )
     if version < metadata.format_version:
         raise InvalidMetadataError(
-            f"a table of format version {metadata.format_version} cannot become one of {version}; "
-            "versions only rise"
+            f"the table has format version {metadata.format_version} and cannot be downgraded to "
+            f"{version}"
         )
     if metadata.format_version < 3 <= version:
         return replace(metadata, format_version=version, next_row_id=0)
@@ -57,16 +57,16 @@ def upgrade_format_version(metadata: TableMetadata, version: int) -> TableMetada
 
 
 def set_location(metadata: TableMetadata, location: str) -> TableMetadata:
-    """The table with another place for new files."""
+    """Sets the table's location, for new files."""
     if not location:
         raise InvalidMetadataError("the location of a table must not be empty")
     return metadata if location == metadata.location else replace(metadata, location=location)
 
 
 def set_properties(metadata: TableMetadata, updates: Mapping[str, str]) -> TableMetadata:
-    """The table with properties set; `format-version` upgrades it and is not stored.
+    """Sets properties; `format-version` upgrades the table and is not stored.
 
-    Raises InvalidOptionError for other names that are reserved, and for values that are no text.
+    Raises InvalidOptionError for other reserved names and for values that are not strings.
     """
     for name, value in updates.items():
         if name in RESERVED_PROPERTIES and name != FORMAT_VERSION:
@@ -83,15 +83,15 @@ def set_properties(metadata: TableMetadata, updates: Mapping[str, str]) -> Table
 
 
 def remove_properties(metadata: TableMetadata, names: tuple[str, ...]) -> TableMetadata:
-    """The table without some properties; those that are not set are no error."""
+    """Removes properties; missing ones are ignored."""
     kept = {name: value for name, value in metadata.properties.items() if name not in set(names)}
     return metadata if len(kept) == len(metadata.properties) else replace(metadata, properties=kept)
 
 
 def set_statistics(metadata: TableMetadata, file: StatisticsFile) -> TableMetadata:
-    """The table with the statistics file of a snapshot, in the place of an older one.
+    """Sets the statistics file of a snapshot, replacing an older one.
 
-    Raises InvalidMetadataError where there is no such snapshot.
+    Raises InvalidMetadataError if there is no such snapshot.
     """
     _check_snapshot(metadata, file.snapshot_id, file.statistics_path)
     others = tuple(s for s in metadata.statistics if s.snapshot_id != file.snapshot_id)
@@ -99,7 +99,7 @@ def set_statistics(metadata: TableMetadata, file: StatisticsFile) -> TableMetada
 
 
 def remove_statistics(metadata: TableMetadata, snapshot_id: int) -> TableMetadata:
-    """The table without the statistics file of a snapshot, if there is one."""
+    """Removes the statistics file of a snapshot, if there is one."""
     kept = tuple(s for s in metadata.statistics if s.snapshot_id != snapshot_id)
     return metadata if len(kept) == len(metadata.statistics) else replace(metadata, statistics=kept)
 
@@ -107,9 +107,9 @@ def remove_statistics(metadata: TableMetadata, snapshot_id: int) -> TableMetadat
 def set_partition_statistics(
     metadata: TableMetadata, file: PartitionStatisticsFile
 ) -> TableMetadata:
-    """The table with the partition statistics file of a snapshot, in the place of an older one.
+    """Sets the partition statistics file of a snapshot, replacing an older one.
 
-    Raises InvalidMetadataError where there is no such snapshot.
+    Raises InvalidMetadataError if there is no such snapshot.
     """
     _check_snapshot(metadata, file.snapshot_id, file.statistics_path)
     others = tuple(s for s in metadata.partition_statistics if s.snapshot_id != file.snapshot_id)
@@ -117,7 +117,7 @@ def set_partition_statistics(
 
 
 def remove_partition_statistics(metadata: TableMetadata, snapshot_id: int) -> TableMetadata:
-    """The table without the partition statistics file of a snapshot, if there is one."""
+    """Removes the partition statistics file of a snapshot, if there is one."""
     kept = tuple(s for s in metadata.partition_statistics if s.snapshot_id != snapshot_id)
     if len(kept) == len(metadata.partition_statistics):
         return metadata
@@ -125,27 +125,29 @@ def remove_partition_statistics(metadata: TableMetadata, snapshot_id: int) -> Ta
 
 
 def add_encryption_key(metadata: TableMetadata, key: EncryptedKey) -> TableMetadata:
-    """The table with an encryption key.
+    """Adds an encryption key.
 
-    Raises InvalidMetadataError where the id is that of another key, or before version 3.
+    Raises InvalidMetadataError if another key has its id, or before format version 3.
     """
     if metadata.format_version < 3:
         raise InvalidMetadataError(
-            f"format version {metadata.format_version} has no encryption keys; upgrade the table "
-            "to version 3"
+            f"format version {metadata.format_version} does not support encryption keys; upgrade "
+            "the table to version 3"
         )
     same = next((k for k in metadata.encryption_keys if k.key_id == key.key_id), None)
     if same is None:
         return replace(metadata, encryption_keys=(*metadata.encryption_keys, key))
     if same != key:
-        raise InvalidMetadataError(f"the table has another encryption key {key.key_id!r}")
+        raise InvalidMetadataError(
+            f"the table already has a different encryption key with the id {key.key_id!r}"
+        )
     return metadata
 
 
 def remove_encryption_key(metadata: TableMetadata, key_id: str) -> TableMetadata:
-    """The table without an encryption key, if it has it.
+    """Removes an encryption key; a missing one is ignored.
 
-    Raises InvalidMetadataError where a snapshot or another key needs it.
+    Raises InvalidMetadataError if a snapshot or another key needs it.
     """
     kept = tuple(key for key in metadata.encryption_keys if key.key_id != key_id)
     if len(kept) == len(metadata.encryption_keys):
@@ -166,5 +168,5 @@ def remove_encryption_key(metadata: TableMetadata, key_id: str) -> TableMetadata
 def _check_snapshot(metadata: TableMetadata, snapshot_id: int, path: str) -> None:
     if snapshot_id not in metadata.snapshots_by_id:
         raise InvalidMetadataError(
-            f"statistics {path} are of snapshot {snapshot_id}, which the table does not have"
+            f"statistics file {path} is for snapshot {snapshot_id}, which the table does not have"
         )

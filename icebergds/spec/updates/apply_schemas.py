@@ -1,4 +1,4 @@
-"""Schemas of table metadata: added, made current, forgotten."""
+"""Applies updates of schemas: adds, sets the current one, removes."""
 
 from __future__ import annotations
 
@@ -11,9 +11,9 @@ from icebergds.spec.updates.schema_rules import check_schema
 
 
 def add_schema(metadata: TableMetadata, schema: Schema) -> tuple[TableMetadata, int]:
-    """The table with a schema, and the id that the schema has there.
+    """Adds a schema; returns the metadata and the schema's id, that of an equal schema if any.
 
-    Raises InvalidMetadataError where the table's format version does not admit the schema.
+    Raises InvalidMetadataError if the table's format version does not support the schema.
     """
     check_schema(schema, metadata.format_version)
     same = next((known for known in metadata.schemas if _same(known, schema)), None)
@@ -30,9 +30,9 @@ def add_schema(metadata: TableMetadata, schema: Schema) -> tuple[TableMetadata, 
 
 
 def set_current_schema(metadata: TableMetadata, schema_id: int) -> TableMetadata:
-    """The table with another current schema.
+    """Sets the current schema.
 
-    Raises InvalidMetadataError where there is no such schema.
+    Raises InvalidMetadataError if there is no such schema.
     """
     if schema_id == metadata.current_schema_id:
         return metadata
@@ -41,21 +41,21 @@ def set_current_schema(metadata: TableMetadata, schema_id: int) -> TableMetadata
 
 
 def remove_schemas(metadata: TableMetadata, schema_ids: tuple[int, ...]) -> TableMetadata:
-    """The table without some schemas; those that it does not have are no error.
+    """Removes schemas; missing ones are ignored.
 
-    Raises InvalidMetadataError where one is the current one, or that of a snapshot.
+    Raises InvalidMetadataError if one is the current schema or the schema of a snapshot.
     """
     removed = set(schema_ids) & metadata.schemas_by_id.keys()
     if not removed:
         return metadata
     if metadata.current_schema_id in removed:
         raise InvalidMetadataError(
-            f"schema {metadata.current_schema_id} is the current one and cannot be removed"
+            f"schema {metadata.current_schema_id} is the current schema and cannot be removed"
         )
     for snapshot in metadata.snapshots:
         if snapshot.schema_id in removed:
             raise InvalidMetadataError(
-                f"schema {snapshot.schema_id} is that of snapshot {snapshot.snapshot_id} and "
+                f"schema {snapshot.schema_id} is the schema of snapshot {snapshot.snapshot_id} and "
                 "cannot be removed"
             )
     kept = tuple(schema for schema in metadata.schemas if schema.schema_id not in removed)

@@ -1,4 +1,4 @@
-"""Snapshots, references and the snapshot log of table metadata (spec: Snapshots)."""
+"""Applies updates of snapshots, references and the snapshot log (spec: Snapshots)."""
 
 from __future__ import annotations
 
@@ -10,15 +10,16 @@ from icebergds.spec.metadata import TableMetadata
 from icebergds.spec.snapshot import MAIN_BRANCH, RefType, Snapshot, SnapshotLogEntry, SnapshotRef
 
 CLOCK_SKEW_MS = 60_000
-"""By how much the clocks of writers may differ: other readers refuse logs that jump back more."""
+"""How much the clocks of writers may differ: other readers refuse logs that go back further."""
 
 
 def add_snapshot(metadata: TableMetadata, snapshot: Snapshot, now_ms: int) -> TableMetadata:
-    """The table with a snapshot that nothing refers to yet.
+    """Adds a snapshot without a reference to it.
 
     Raises:
-        InvalidMetadataError: the id is taken, or the table's format version needs what it lacks.
-        CommitConflictError: its sequence number or row ids were given to another snapshot since.
+        InvalidMetadataError: the id is taken, or the snapshot lacks a field that the table's format
+            version requires.
+        CommitConflictError: a concurrent commit has used its sequence number or row ids.
     """
     _check_snapshot(metadata, snapshot, now_ms)
     changed = replace(
@@ -34,13 +35,13 @@ def add_snapshot(metadata: TableMetadata, snapshot: Snapshot, now_ms: int) -> Ta
 def set_snapshot_ref(
     metadata: TableMetadata, name: str, ref: SnapshotRef, changed_at_ms: int
 ) -> TableMetadata:
-    """The table with a branch or tag at a snapshot.
+    """Sets a branch or tag to a snapshot.
 
     Args:
-        changed_at_ms: since when the snapshot is the current one, where `name` is the main branch.
+        changed_at_ms: if `name` is the main branch, since when the snapshot is the current one.
 
     Raises:
-        InvalidMetadataError: there is no such snapshot, or the reference contradicts itself.
+        InvalidMetadataError: there is no such snapshot, or the reference is invalid.
     """
     if metadata.refs.get(name) == ref:
         return metadata
@@ -60,14 +61,14 @@ def set_snapshot_ref(
 
 
 def remove_snapshot_ref(metadata: TableMetadata, name: str) -> TableMetadata:
-    """The table without a branch or tag; without its main branch it has no current snapshot."""
+    """Removes a branch or tag; without a main branch, the table has no current snapshot."""
     if name not in metadata.refs:
         return metadata
     return _with_refs(metadata, {kept: ref for kept, ref in metadata.refs.items() if kept != name})
 
 
 def remove_snapshots(metadata: TableMetadata, snapshot_ids: tuple[int, ...]) -> TableMetadata:
-    """The table without some snapshots and what refers to them; unknown ids are no error."""
+    """Removes snapshots with their references and statistics; missing ones are ignored."""
     removed = set(snapshot_ids) & metadata.snapshots_by_id.keys()
     if not removed:
         return metadata
@@ -83,12 +84,12 @@ def remove_snapshots(metadata: TableMetadata, snapshot_ids: tuple[int, ...]) -> 
     return changed if len(kept) == len(metadata.refs) else _with_refs(changed, kept)
 
 
-def settle_snapshot_log(metadata: TableMetadata, base: TableMetadata) -> TableMetadata:
-    """The table with a log of what readers could see, once all changes to `base` are applied.
+def clean_snapshot_log(metadata: TableMetadata, base: TableMetadata) -> TableMetadata:
+    """Cleans up the snapshot log after all updates to `base` are applied.
 
-    Snapshots of this commit that were current only on the way to its end never were for readers.
-    A removed snapshot takes the history before it with it: without its entry, an older snapshot
-    would seem to have been current in its time (spec: Table Metadata Fields, `snapshot-log`).
+    Drops new snapshots that were current only in between the updates: readers never saw them. If a
+    snapshot in the log was removed, drops its entry and all older ones: otherwise an older snapshot
+    would seem to have been current at its time (spec: Table Metadata Fields, `snapshot-log`).
     """
     before, present = base.snapshots_by_id, metadata.snapshots_by_id
     old = base.snapshot_log
@@ -119,7 +120,7 @@ def _check_snapshot(metadata: TableMetadata, snapshot: Snapshot, now_ms: int) ->
         raise InvalidMetadataError(f"{what}: ids must not be negative")
     if snapshot.schema_id is not None and snapshot.schema_id not in metadata.schemas_by_id:
         raise InvalidMetadataError(
-            f"{what} is of schema {snapshot.schema_id}, but the table has only "
+            f"{what} has schema {snapshot.schema_id}, but the table has only schemas "
             f"{sorted(metadata.schemas_by_id)}"
         )
     if snapshot.key_id is not None and snapshot.key_id not in _key_ids(metadata):
@@ -127,7 +128,7 @@ def _check_snapshot(metadata: TableMetadata, snapshot: Snapshot, now_ms: int) ->
     latest = max(now_ms, metadata.last_updated_ms) + CLOCK_SKEW_MS
     if not 0 <= snapshot.timestamp_ms <= latest:
         raise InvalidMetadataError(
-            f"the time of {what}, {snapshot.timestamp_ms} ms, is not between 1970 and now "
+            f"the timestamp of {what}, {snapshot.timestamp_ms} ms, is not between 1970 and now "
             f"({now_ms} ms)"
         )
     if version == 1:
@@ -148,7 +149,7 @@ def _check_snapshot(metadata: TableMetadata, snapshot: Snapshot, now_ms: int) ->
     if snapshot.sequence_number <= metadata.last_sequence_number:
         raise CommitConflictError(
             f"{what} has sequence number {snapshot.sequence_number}, not above the table's last "
-            f"one, {metadata.last_sequence_number}; another commit came first"
+            f"sequence number, {metadata.last_sequence_number}; another commit came first"
         )
 
 
@@ -157,7 +158,7 @@ def _key_ids(metadata: TableMetadata) -> set[str]:
 
 
 def _next_row_id(metadata: TableMetadata, snapshot: Snapshot) -> int:
-    """spec: Row Lineage, Snapshot Row IDs."""
+    """The table's next row id after a snapshot (spec: Row Lineage, Snapshot Row IDs)."""
     what = f"snapshot {snapshot.snapshot_id}"
     if snapshot.first_row_id is None or snapshot.added_rows is None:
         raise InvalidMetadataError(
@@ -185,11 +186,13 @@ def _check_ref(metadata: TableMetadata, name: str, ref: SnapshotRef) -> None:
     snapshot_retention = (ref.min_snapshots_to_keep, ref.max_snapshot_age_ms)
     if ref.ref_type is RefType.TAG and snapshot_retention != (None, None):
         raise InvalidMetadataError(
-            f"{what} cannot have min-snapshots-to-keep or max-snapshot-age-ms; branches can"
+            f"{what} cannot have min-snapshots-to-keep or max-snapshot-age-ms; only branches can"
         )
     for limit in (*snapshot_retention, ref.max_ref_age_ms):
         if limit is not None and limit <= 0:
-            raise InvalidMetadataError(f"the retention of {what} has {limit}, expected above 0")
+            raise InvalidMetadataError(
+                f"the retention of {what} is {limit}, expected a number above 0"
+            )
 
 
 def _check_log_order(metadata: TableMetadata, snapshot_id: int, changed_at_ms: int) -> None:
@@ -199,5 +202,5 @@ def _check_log_order(metadata: TableMetadata, snapshot_id: int, changed_at_ms: i
     if changed_at_ms < last.timestamp_ms - CLOCK_SKEW_MS:
         raise InvalidMetadataError(
             f"snapshot {snapshot_id} of {changed_at_ms} ms cannot become current after snapshot "
-            f"{last.snapshot_id}, current since {last.timestamp_ms} ms; a clock is wrong"
+            f"{last.snapshot_id}, current since {last.timestamp_ms} ms; check the writers' clocks"
         )

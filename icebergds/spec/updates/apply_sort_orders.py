@@ -1,4 +1,4 @@
-"""Sort orders of table metadata: added, made the default (spec: Sorting)."""
+"""Applies updates of sort orders: adds, sets the default (spec: Sorting)."""
 
 from __future__ import annotations
 
@@ -13,9 +13,9 @@ from icebergds.spec.updates.transform_rules import check_source_columns
 
 
 def add_sort_order(metadata: TableMetadata, order: SortOrder) -> tuple[TableMetadata, int]:
-    """The table with a sort order, and the id that the order has there: 0 for the unsorted one.
+    """Adds a sort order; returns the metadata and the order's id, 0 if it is unsorted.
 
-    Raises InvalidMetadataError where the current schema does not admit it.
+    Raises InvalidMetadataError if it does not fit the current schema.
     """
     same = next((known for known in metadata.sort_orders if known.fields == order.fields), None)
     if same is not None:
@@ -27,7 +27,7 @@ def add_sort_order(metadata: TableMetadata, order: SortOrder) -> tuple[TableMeta
         for field in order.fields:
             if isinstance(field.transform, UnknownTransform):
                 raise InvalidMetadataError(
-                    f"the sort order's transform {field.transform} is not known"
+                    f"the sort order's transform {field.transform} is unknown"
                 )
         highest = max((known.order_id for known in metadata.sort_orders), default=0)
         added = replace(order, order_id=highest + 1)
@@ -35,22 +35,22 @@ def add_sort_order(metadata: TableMetadata, order: SortOrder) -> tuple[TableMeta
 
 
 def set_default_sort_order(metadata: TableMetadata, order_id: int) -> TableMetadata:
-    """The table with another default sort order.
+    """Sets the default sort order.
 
-    Raises InvalidMetadataError where there is no such order.
+    Raises InvalidMetadataError if there is no such order.
     """
     if order_id == metadata.default_sort_order_id:
         return metadata
     known = sorted(order.order_id for order in metadata.sort_orders)
     if order_id not in known:
         raise InvalidMetadataError(
-            f"sort order {order_id} cannot be the default: the table has only {known}"
+            f"sort order {order_id} cannot be the default: the table has only sort orders {known}"
         )
     return replace(metadata, default_sort_order_id=order_id)
 
 
 def check_sort_order(order: SortOrder, schema: Schema) -> None:
-    """Raises InvalidMetadataError where rows of a schema cannot be sorted so."""
+    """Raises InvalidMetadataError if a sort order does not fit a schema."""
     for position, field in enumerate(order.fields, 1):
         what = f"field {position} of the sort order"
         check_source_columns(field.source_ids, field.transform, schema, what)

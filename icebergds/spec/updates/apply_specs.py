@@ -1,4 +1,4 @@
-"""Partition specs of table metadata: added, made the default, forgotten (spec: Partitioning)."""
+"""Applies updates of partition specs: adds, sets the default, removes (spec: Partitioning)."""
 
 from __future__ import annotations
 
@@ -19,10 +19,10 @@ from icebergds.spec.updates.transform_rules import check_source_columns
 
 
 def add_partition_spec(metadata: TableMetadata, spec: PartitionSpec) -> tuple[TableMetadata, int]:
-    """The table with a partition spec, and the id that the spec has there.
+    """Adds a partition spec; returns the metadata and the spec's id, that of an equal spec if any.
 
-    Fields of id `NO_FIELD_ID` get the id of the same field in another spec, or else a new one.
-    Raises InvalidMetadataError where the current schema or the format version does not admit it.
+    Fields with id `NO_FIELD_ID` get the id of the same field in another spec, or else a new one.
+    Raises InvalidMetadataError if it does not fit the current schema or the format version.
     """
     same = next((known for known in metadata.partition_specs if _same(known, spec)), None)
     if same is not None:
@@ -45,40 +45,40 @@ def add_partition_spec(metadata: TableMetadata, spec: PartitionSpec) -> tuple[Ta
 
 
 def set_default_spec(metadata: TableMetadata, spec_id: int) -> TableMetadata:
-    """The table with another default spec.
+    """Sets the default spec.
 
-    Raises InvalidMetadataError where there is no such spec.
+    Raises InvalidMetadataError if there is no such spec.
     """
     if spec_id == metadata.default_spec_id:
         return metadata
     if spec_id not in metadata.specs_by_id:
         raise InvalidMetadataError(
-            f"partition spec {spec_id} cannot be the default: the table has only "
+            f"partition spec {spec_id} cannot be the default: the table has only specs "
             f"{sorted(metadata.specs_by_id)}"
         )
     return replace(metadata, default_spec_id=spec_id)
 
 
 def remove_partition_specs(metadata: TableMetadata, spec_ids: tuple[int, ...]) -> TableMetadata:
-    """The table without some specs; those that it does not have are no error.
+    """Removes specs; missing ones are ignored.
 
-    Raises InvalidMetadataError where one is the default spec.
+    Raises InvalidMetadataError if one is the default spec.
     """
     removed = set(spec_ids) & metadata.specs_by_id.keys()
     if not removed:
         return metadata
     if metadata.default_spec_id in removed:
         raise InvalidMetadataError(
-            f"partition spec {metadata.default_spec_id} is the default one and cannot be removed"
+            f"partition spec {metadata.default_spec_id} is the default spec and cannot be removed"
         )
     kept = tuple(spec for spec in metadata.partition_specs if spec.spec_id not in removed)
     return replace(metadata, partition_specs=kept)
 
 
 def check_spec_sources(spec: PartitionSpec, schema: Schema) -> None:
-    """Raises InvalidMetadataError where a spec cannot be used to write by a schema."""
+    """Raises InvalidMetadataError if a spec does not fit the schema that is written."""
     for field in spec.fields:
-        # Partition Evolution: a dropped field stays as void; its column may be gone.
+        # Partition Evolution: a dropped field remains as void; its column may not exist any more.
         if not isinstance(field.transform, VoidTransform):
             what = f"partition field {field.name!r}"
             check_source_columns(field.source_ids, field.transform, schema, what)
@@ -107,8 +107,8 @@ def _check_fields(
         value = (field.source_ids, str(field.transform))
         if value in values and not isinstance(field.transform, VoidTransform):
             raise InvalidMetadataError(
-                f"partition field {field.name!r} repeats another one: {field.transform} of column "
-                f"{schema.find_name(field.source_id)!r}"
+                f"partition field {field.name!r} duplicates another one: {field.transform} of "
+                f"column {schema.find_name(field.source_id)!r}"
             )
         values.add(value)
         if _meaning(field) not in known:
@@ -118,15 +118,15 @@ def _check_fields(
 def _check_new_field(field: PartitionField, schema: Schema) -> None:
     if isinstance(field.transform, UnknownTransform):
         raise InvalidMetadataError(
-            f"partition field {field.name!r}: transform {field.transform} is not known; nothing "
+            f"partition field {field.name!r}: transform {field.transform} is unknown; nothing "
             "could be written with it"
         )
     column_id = schema.find_id(field.name)
     may_share = isinstance(field.transform, IdentityTransform | VoidTransform)
     if column_id is not None and not (may_share and column_id == field.source_id):
         raise InvalidMetadataError(
-            f"partition field {field.name!r} has the name of a column; only an identity field of "
-            "that very column may have it"
+            f"partition field {field.name!r} has the name of a column, which only an identity "
+            "field of that column may have; give it another name"
         )
 
 
@@ -136,7 +136,7 @@ def _with_ids(
     known_fields: list[PartitionField],
 ) -> tuple[PartitionField, ...]:
     if metadata.format_version == 1:
-        # Partition Evolution: version 1 does not store ids; they are counted in each spec.
+        # Partition Evolution: version 1 does not store ids; each spec counts them from 1000.
         return tuple(
             replace(field, field_id=FIRST_PARTITION_FIELD_ID + position)
             if field.field_id == NO_FIELD_ID
@@ -150,7 +150,7 @@ def _with_ids(
     for field in fields:
         if field.field_id == NO_FIELD_ID:
             known_id = known_ids.get(_meaning(field), NO_FIELD_ID)
-            # Upgraded from version 1, specs may give one id to several fields.
+            # Specs of a table upgraded from version 1 may use the same id for different fields.
             field_id = next(new_ids) if known_id in taken | {NO_FIELD_ID} else known_id
             taken.add(field_id)
             field = replace(field, field_id=field_id)
@@ -159,7 +159,7 @@ def _with_ids(
 
 
 def _check_v1(spec: PartitionSpec, metadata: TableMetadata) -> None:
-    """Partition Evolution: what keeps counted ids right in version 1."""
+    """Partition Evolution: version 1 can only append fields or make them void."""
     for position, field in enumerate(spec.fields):
         if field.field_id != FIRST_PARTITION_FIELD_ID + position:
             raise InvalidMetadataError(
@@ -176,13 +176,14 @@ def _check_v1(spec: PartitionSpec, metadata: TableMetadata) -> None:
     for field, before in zip(spec.fields, default.fields, strict=False):
         if not _may_share_id(field, before):
             raise InvalidMetadataError(
-                f"partition field {field.name!r} stands where {before.name!r} was: format version "
-                "1 cannot drop or reorder partition fields, only replace their transforms by void"
+                f"partition field {field.name!r} is at the position of {before.name!r}: format "
+                "version 1 cannot drop or reorder partition fields, only replace their transforms "
+                "by void"
             )
 
 
 def _check_ids(spec: PartitionSpec, known_fields: list[PartitionField]) -> None:
-    """Partition Evolution: one id means the same partition value in all specs."""
+    """Partition Evolution: an id must mean the same partition field in all specs."""
     seen: set[int] = set()
     for field in spec.fields:
         if field.field_id in seen or field.field_id < 1:
@@ -194,7 +195,7 @@ def _check_ids(spec: PartitionSpec, known_fields: list[PartitionField]) -> None:
         others = [known for known in known_fields if known.field_id == field.field_id]
         if others and not any(_may_share_id(field, other) for other in others):
             raise InvalidMetadataError(
-                f"partition field {field.name!r} has id {field.field_id}, which is that of "
+                f"partition field {field.name!r} has id {field.field_id}, which belongs to "
                 f"{others[0].name!r} ({others[0].transform} of column {others[0].source_id})"
             )
 

@@ -1,6 +1,6 @@
-"""Table metadata after a list of changes, with the meaning that Java Iceberg gives to each.
+"""Applies table updates to metadata, as Java Iceberg does.
 
-Nothing is changed in place and nothing is copied that stays as it was.
+Metadata is never changed in place, and its unchanged parts are shared, not copied.
 """
 
 from __future__ import annotations
@@ -35,10 +35,10 @@ from icebergds.spec.updates.apply_attributes import (
 from icebergds.spec.updates.apply_schemas import add_schema, remove_schemas, set_current_schema
 from icebergds.spec.updates.apply_snapshots import (
     add_snapshot,
+    clean_snapshot_log,
     remove_snapshot_ref,
     remove_snapshots,
     set_snapshot_ref,
-    settle_snapshot_log,
 )
 from icebergds.spec.updates.apply_sort_orders import (
     add_sort_order,
@@ -83,7 +83,7 @@ from icebergds.spec.updates.table_updates import (
 def apply_updates(
     metadata: TableMetadata | None, updates: Sequence[TableUpdate], *, now_ms: int
 ) -> TableMetadata:
-    """Table metadata with changes applied, in their order.
+    """Applies updates in order.
 
     Args:
         metadata: None for a new table, whose format version is that of the first
@@ -91,22 +91,22 @@ def apply_updates(
         now_ms: milliseconds since the epoch.
 
     Returns:
-        The very same object where the changes change nothing.
+        The new metadata; the same object if nothing changes.
 
     Raises:
-        InvalidMetadataError: a change, or what all of them lead to, breaks the specification.
-        InvalidOptionError: a property cannot be set so.
+        InvalidMetadataError: an update, or the result of all, breaks the specification.
+        InvalidOptionError: a property has a reserved name or a wrong value.
         UnsupportedFeatureError: a format version above 3.
-        CommitConflictError: a snapshot was made for an older state of the table.
+        CommitConflictError: a snapshot was created on an older state of the table.
     """
     base = _empty_table(updates, now_ms) if metadata is None else metadata
     progress = _Progress(base, max(now_ms, base.last_updated_ms), _added_at(updates))
     for update in updates:
         progress = _step(progress, update)
-    changed = settle_snapshot_log(progress.metadata, base)
+    changed = clean_snapshot_log(progress.metadata, base)
     if changed is metadata:
         return metadata
-    _check_whole(changed, base)
+    _check_result(changed, base)
     last_updated_ms = max(
         progress.now_ms, *(entry.timestamp_ms for entry in changed.snapshot_log[-1:]), 0
     )
@@ -120,15 +120,15 @@ def next_metadata(
     *,
     now_ms: int,
 ) -> TableMetadata:
-    """The metadata that follows `base` in a table's history, with `base` in its metadata log.
+    """The metadata of the next commit after `base`, with `base` in its metadata log.
 
     Args:
         base: None for a new table.
-        base_location: the metadata file of `base`; None keeps it out of the log.
+        base_location: the metadata file of `base`; None leaves it out of the log.
         now_ms: milliseconds since the epoch.
 
     Returns:
-        The very same object where the changes change nothing: there is nothing to commit.
+        The new metadata; the same object if nothing changes, so there is nothing to commit.
 
     Raises what `apply_updates` raises.
     """
@@ -146,7 +146,7 @@ def next_metadata(
 
 @dataclass(frozen=True, slots=True)
 class _Progress:
-    """Metadata half way through a list of changes, and what `LAST_ADDED` stands for."""
+    """Metadata after some of the updates, and the ids that `LAST_ADDED` refers to."""
 
     metadata: TableMetadata
     now_ms: int
@@ -180,7 +180,7 @@ _NOT_SET = -1
 
 
 def _added_at(updates: Sequence[TableUpdate]) -> dict[int, int]:
-    """When each snapshot of the list was made, by its id."""
+    """The timestamp of each added snapshot, by its id."""
     return {
         u.snapshot.snapshot_id: u.snapshot.timestamp_ms
         for u in updates
@@ -200,26 +200,26 @@ def _step(progress: _Progress, update: TableUpdate) -> _Progress:
         case AddSortOrder(sort_order=order):
             changed, order_id = add_sort_order(metadata, order)
             return replace(progress, metadata=changed, sort_order_id=order_id)
-        case SetCurrentSchema(schema_id=asked):
-            schema_id = _resolved(asked, progress.schema_id, "schema")
+        case SetCurrentSchema(schema_id=requested):
+            schema_id = _resolve_id(requested, progress.schema_id, "schema")
             return replace(progress, metadata=set_current_schema(metadata, schema_id))
-        case SetDefaultSpec(spec_id=asked):
-            spec_id = _resolved(asked, progress.spec_id, "partition spec")
+        case SetDefaultSpec(spec_id=requested):
+            spec_id = _resolve_id(requested, progress.spec_id, "partition spec")
             return replace(progress, metadata=set_default_spec(metadata, spec_id))
-        case SetDefaultSortOrder(sort_order_id=asked):
-            order_id = _resolved(asked, progress.sort_order_id, "sort order")
+        case SetDefaultSortOrder(sort_order_id=requested):
+            order_id = _resolve_id(requested, progress.sort_order_id, "sort order")
             return replace(progress, metadata=set_default_sort_order(metadata, order_id))
         case AddSnapshot(snapshot=snapshot):
             return replace(progress, metadata=add_snapshot(metadata, snapshot, progress.now_ms))
         case SetSnapshotRef(name=name, ref=ref):
-            # A rollback makes a snapshot current now, not when it was made.
+            # A rollback makes a snapshot current now, not at its own timestamp.
             changed_at = progress.added_at_ms.get(ref.snapshot_id, progress.now_ms)
             return replace(progress, metadata=set_snapshot_ref(metadata, name, ref, changed_at))
         case _:
-            return replace(progress, metadata=_changed(metadata, update))
+            return replace(progress, metadata=_apply(metadata, update))
 
 
-def _changed(
+def _apply(
     metadata: TableMetadata,
     update: AssignUuid
     | UpgradeFormatVersion
@@ -237,7 +237,7 @@ def _changed(
     | AddEncryptionKey
     | RemoveEncryptionKey,
 ) -> TableMetadata:
-    """Metadata after a change that depends on nothing but the metadata before it."""
+    """Applies an update that depends only on the metadata."""
     match update:
         case AssignUuid(uuid=uuid):
             return assign_uuid(metadata, uuid)
@@ -273,18 +273,18 @@ def _changed(
             assert_never(update)
 
 
-def _resolved(asked: int, last_added: int | None, what: str) -> int:
-    if asked != LAST_ADDED:
-        return asked
+def _resolve_id(requested: int, last_added: int | None, what: str) -> int:
+    if requested != LAST_ADDED:
+        return requested
     if last_added is None:
         raise InvalidMetadataError(
-            f"the last added {what} cannot be set: the same list of updates adds none before"
+            f"the last added {what} cannot be set: no earlier update in the list adds one"
         )
     return last_added
 
 
-def _check_whole(metadata: TableMetadata, base: TableMetadata) -> None:
-    """What holds of finished metadata, but not after each single change."""
+def _check_result(metadata: TableMetadata, base: TableMetadata) -> None:
+    """Checks what must hold after all updates, but not after each single one."""
     missing = [
         name
         for name, absent in (
@@ -300,10 +300,10 @@ def _check_whole(metadata: TableMetadata, base: TableMetadata) -> None:
     is_new = base.current_schema_id == _NOT_SET
     if metadata.table_uuid is None and (metadata.format_version > 1 or is_new):
         raise InvalidMetadataError(
-            "the table has no UUID, which new tables and those above format version 1 need; assign "
+            "the table has no UUID, which new tables and format versions above 1 require; assign "
             "one in the same commit"
         )
-    # Tables that other writers left in such a state can still be changed in other ways.
+    # Not checked if unchanged: tables that other writers left invalid can still be updated.
     schema_changed = metadata.current_schema_id != base.current_schema_id
     if schema_changed or metadata.default_spec_id != base.default_spec_id:
         check_spec_sources(metadata.spec(), metadata.schema())

@@ -1,4 +1,4 @@
-"""The updates that make a table out of nothing."""
+"""Builds the list of updates that creates a table."""
 
 from __future__ import annotations
 
@@ -50,17 +50,17 @@ def new_table_updates(
     format_version: int | None = None,
     table_uuid: str | None = None,
 ) -> list[TableUpdate]:
-    """What `apply_updates` needs to make a new table.
+    """The updates from which `apply_updates` creates a new table.
 
     Columns and partition fields get fresh ids, counted from 1 and from 1000.
 
     Args:
-        location: the table's directory, a URI or absolute path; a slash at its end goes.
-        spec: by the column ids of `schema`; its own ids do not matter.
-        sort_order: by the column ids of `schema`.
-        properties: may say `format-version`, which is then not stored as a property.
-        format_version: 1 to 3; the property's if None, or else 2.
-        table_uuid: a random one if None.
+        location: the table's directory, a URI or absolute path; a trailing slash is removed.
+        spec: refers to the column ids of `schema`; its own ids do not matter.
+        sort_order: refers to the column ids of `schema`.
+        properties: may contain `format-version`, which is not stored as a property.
+        format_version: 1 to 3; if None, that of the property, or else 2.
+        table_uuid: if None, a random one.
 
     Raises:
         InvalidMetadataError: the schema uses an id twice, or the spec or the sort order names a
@@ -83,13 +83,13 @@ def new_table_updates(
     ]
 
 
-def _format_version(properties: Mapping[str, str], asked: int | None) -> int:
-    default = FORMAT_VERSION_DEFAULT if asked is None else asked
+def _format_version(properties: Mapping[str, str], requested: int | None) -> int:
+    default = FORMAT_VERSION_DEFAULT if requested is None else requested
     version = int_property(properties, FORMAT_VERSION, default)
-    if asked not in (None, version):
+    if requested not in (None, version):
         raise InvalidOptionError(
-            f"format version {asked} was asked for, but property {FORMAT_VERSION} is {version}; "
-            "give one of them"
+            f"format version {requested} contradicts property {FORMAT_VERSION} = {version}; set "
+            "only one of them"
         )
     return version
 
@@ -101,8 +101,8 @@ def _fresh_schema(schema: Schema) -> tuple[Schema, dict[int, int]]:
     for old, fresh in zip(walk(schema.fields), walk(fields), strict=True):
         if old.field_id in fresh_ids:
             raise InvalidMetadataError(
-                f"the schema of the new table gives id {old.field_id} to more than one field, "
-                f"{old.name!r} among them; ids must be unique"
+                f"the schema of the new table uses id {old.field_id} for more than one field, "
+                f"one of them {old.name!r}; ids must be unique"
             )
         fresh_ids[old.field_id] = fresh.field_id
     identifiers = _moved(schema.identifier_field_ids, fresh_ids, "its identifier")
@@ -133,7 +133,8 @@ def _moved(ids: tuple[int, ...], fresh_ids: Mapping[int, int], what: str) -> tup
     missing = [column for column in ids if column not in fresh_ids]
     if missing:
         raise InvalidMetadataError(
-            f"the schema of the new table has no column of id {missing[0]}, which {what} names"
+            f"{what} refers to column id {missing[0]}, which the schema of the new table does not "
+            "have"
         )
     return tuple(fresh_ids[column] for column in ids)
 

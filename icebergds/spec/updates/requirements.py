@@ -1,4 +1,4 @@
-"""What must hold of a table for a commit to apply (REST catalog: `TableRequirement`)."""
+"""Checks the requirements of a commit (REST catalog: `TableRequirement`)."""
 
 from __future__ import annotations
 
@@ -17,14 +17,14 @@ class AssertCreate:
 
 @dataclass(frozen=True, slots=True)
 class AssertTableUuid:
-    """The table is still this one, not another of the same name."""
+    """The table is still the same, not another one with the same name."""
 
     uuid: str
 
 
 @dataclass(frozen=True, slots=True)
 class AssertRefSnapshotId:
-    """A branch or tag is at a snapshot; None: it does not exist."""
+    """A branch or tag refers to a snapshot; None: it does not exist."""
 
     ref: str
     snapshot_id: int | None
@@ -32,7 +32,7 @@ class AssertRefSnapshotId:
 
 @dataclass(frozen=True, slots=True)
 class AssertLastAssignedFieldId:
-    """No column was added since."""
+    """No column was added meanwhile."""
 
     last_assigned_field_id: int
 
@@ -46,7 +46,7 @@ class AssertCurrentSchemaId:
 
 @dataclass(frozen=True, slots=True)
 class AssertLastAssignedPartitionId:
-    """No partition field was added since."""
+    """No partition field was added meanwhile."""
 
     last_assigned_partition_id: int
 
@@ -80,14 +80,14 @@ TableRequirement: TypeAlias = (
 def check_requirements(
     requirements: Iterable[TableRequirement], metadata: TableMetadata | None, name: str
 ) -> None:
-    """Raises where a table is not as a commit expects it.
+    """Raises if a table does not meet the requirements of a commit.
 
     Args:
-        metadata: of the table as it is now; None where it does not exist.
-        name: how messages name the table.
+        metadata: the table's current metadata; None if it does not exist.
+        name: the table's name in messages.
 
     Raises:
-        AlreadyExistsError: the table was to be created and is there.
+        AlreadyExistsError: the table was to be created but exists.
         CommitConflictError: another commit changed what this one was based on.
     """
     for requirement in requirements:
@@ -106,7 +106,7 @@ def check_requirements(
 
 
 def _compared(requirement: TableRequirement, metadata: TableMetadata) -> tuple[object, object, str]:
-    """What the requirement expects, what the table has, and what it is."""
+    """The expected value, the actual value, and what they are."""
     match requirement:
         case AssertTableUuid(uuid=uuid):
             found = metadata.table_uuid

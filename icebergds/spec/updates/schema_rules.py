@@ -1,4 +1,4 @@
-"""What a schema must hold to be added to a table (spec: Schemas and Data Types)."""
+"""Validates schemas that are added to a table (spec: Schemas and Data Types)."""
 
 from __future__ import annotations
 
@@ -21,14 +21,14 @@ from icebergds.spec.types import (
 
 
 def check_schema(schema: Schema, format_version: int) -> None:
-    """Raises InvalidMetadataError where a table of a format version cannot have a schema."""
+    """Raises InvalidMetadataError if a schema is not valid in a format version."""
     _check_ids(schema)
     _check_names(schema)
     for field in schema.fields:
         if _levels(field.field_type) > _DEEPEST:
             raise InvalidMetadataError(
-                f"column {field.name!r} is nested deeper than {_DEEPEST} levels of Parquet, which "
-                "its readers refuse; a list or map takes two"
+                f"column {field.name!r} is nested deeper than {_DEEPEST} levels in Parquet, which "
+                "Parquet readers refuse; a list or map takes two levels"
             )
     for field in walk(schema.fields):
         problem = _field_problem(field, format_version)
@@ -38,7 +38,7 @@ def check_schema(schema: Schema, format_version: int) -> None:
         _check_identifier(schema, field_id)
 
 
-# Arrow opens no Parquet file that has more.
+# Arrow does not open Parquet files with more levels.
 _DEEPEST = 99
 _SINCE_V3 = frozenset(
     {
@@ -55,7 +55,7 @@ _NO_IDENTIFIERS = frozenset({TypeId.FLOAT, TypeId.DOUBLE})
 
 
 def _levels(field_type: IcebergType) -> int:
-    """How many groups and leaves a column has one below the other in Parquet."""
+    """How many levels of groups and leaves a column has in Parquet."""
     deepest = 0
     waiting = [(field_type, 0)]
     while waiting:
@@ -71,7 +71,7 @@ def _check_ids(schema: Schema) -> None:
     for field in walk(schema.fields):
         if field.field_id in seen:
             raise InvalidMetadataError(
-                f"the schema gives id {field.field_id} to both {seen[field.field_id]!r} and "
+                f"the schema uses id {field.field_id} for both {seen[field.field_id]!r} and "
                 f"{field.name!r}; ids must be unique"
             )
         if field.field_id < 1 or is_reserved(field.field_id):
@@ -87,9 +87,9 @@ def _check_names(schema: Schema) -> None:
         name = schema.find_name(field_id)
         assert name is not None
         if name in seen:
-            # A column `a.b` beside a field `b` of `a` too: other readers look up by this name.
+            # Includes a column `a.b` beside a field `b` of `a`: other readers look up full names.
             raise InvalidMetadataError(
-                f"the schema has more than one field of the full name {name!r}; rename one"
+                f"the schema has more than one field with the full name {name!r}; rename one"
             )
         seen.add(name)
 
@@ -100,19 +100,20 @@ def _field_problem(field: NestedField, format_version: int) -> str | None:
             1 <= precision <= 38 and 0 <= scale <= precision
         ):
             return (
-                f"is of type {field.field_type}, whose scale must be 0 to its precision, at most 38"
+                f"is of type {field.field_type}; its scale must be between 0 and its precision, "
+                "which is at most 38"
             )
         case FixedType(length=length) if length < 1:
-            return f"is of type {field.field_type}, which must have a length of at least 1"
+            return f"is of type {field.field_type}; its length must be at least 1"
     type_id = field.field_type.type_id if is_scalar(field.field_type) else None
     if type_id in _SINCE_V3 and format_version < 3:
         return (
-            f"is of type {field.field_type}, which format version {format_version} does not have; "
-            "upgrade the table to version 3, or create it with 'format-version' = '3'"
+            f"is of type {field.field_type}, which format version {format_version} does not "
+            "support; upgrade the table to version 3, or create it with 'format-version' = '3'"
         )
     if field.initial_default is not None and format_version < 3:
         return (
-            f"has an initial default, which format version {format_version} does not have; "
+            f"has an initial default, which format version {format_version} does not support; "
             "upgrade the table to version 3"
         )
     has_default = field.initial_default is not None or field.write_default is not None
@@ -124,7 +125,7 @@ def _field_problem(field: NestedField, format_version: int) -> str | None:
 
 
 def _check_identifier(schema: Schema, field_id: int) -> None:
-    """spec: Identifier Field IDs."""
+    """Checks an identifier field (spec: Identifier Field IDs)."""
     field = schema.find_field(field_id)
     if field is None:
         raise InvalidMetadataError(f"identifier field {field_id} is not a column of the schema")
@@ -132,7 +133,7 @@ def _check_identifier(schema: Schema, field_id: int) -> None:
     if not is_scalar(field.field_type) or field.field_type.type_id in _NO_IDENTIFIERS:
         raise InvalidMetadataError(
             f"column {name!r} of type {field.field_type} cannot be an identifier field: floating "
-            "point and nested types cannot"
+            "point and nested types are not allowed"
         )
     around = [schema.fields_by_id[ancestor] for ancestor in schema.ancestors(field_id)]
     if any(not isinstance(outer.field_type, StructType) for outer in around):

@@ -1,6 +1,6 @@
-"""Changes of table metadata, as the REST catalog specification names them (`TableUpdate`).
+"""Models the updates of table metadata (REST catalog: `TableUpdate`).
 
-Every change of a table is a list of these, applied to fresh metadata by `apply_updates`.
+Every change to a table is a list of these, which `apply_updates` applies to current metadata.
 """
 
 from __future__ import annotations
@@ -29,63 +29,63 @@ class AssignUuid:
 
 @dataclass(frozen=True, slots=True)
 class UpgradeFormatVersion:
-    """Raises the format version; never lowers it."""
+    """Upgrades the format version; it is never downgraded."""
 
     format_version: int
 
 
 @dataclass(frozen=True, slots=True)
 class AddSchema:
-    """Adds a schema, or finds the one that equals it; its id is assigned."""
+    """Adds a schema with a new id, or reuses an equal one."""
 
     schema: Schema
 
 
 @dataclass(frozen=True, slots=True)
 class SetCurrentSchema:
-    """Makes a schema current; `LAST_ADDED` for the one added before."""
+    """Sets the current schema; `LAST_ADDED` for the one added before."""
 
     schema_id: int
 
 
 @dataclass(frozen=True, slots=True)
 class AddPartitionSpec:
-    """Adds a partition spec, or finds the one that equals it; its id is assigned."""
+    """Adds a partition spec with a new id, or reuses an equal one."""
 
     spec: PartitionSpec
 
 
 @dataclass(frozen=True, slots=True)
 class SetDefaultSpec:
-    """Makes a spec the one of new files; `LAST_ADDED` for the one added before."""
+    """Sets the default spec, that of new files; `LAST_ADDED` for the one added before."""
 
     spec_id: int
 
 
 @dataclass(frozen=True, slots=True)
 class AddSortOrder:
-    """Adds a sort order, or finds the one that equals it; its id is assigned."""
+    """Adds a sort order with a new id, or reuses an equal one."""
 
     sort_order: SortOrder
 
 
 @dataclass(frozen=True, slots=True)
 class SetDefaultSortOrder:
-    """Makes a sort order the default; `LAST_ADDED` for the one added before."""
+    """Sets the default sort order; `LAST_ADDED` for the one added before."""
 
     sort_order_id: int
 
 
 @dataclass(frozen=True, slots=True)
 class AddSnapshot:
-    """Adds a snapshot; no reference moves to it yet."""
+    """Adds a snapshot, without a reference to it."""
 
     snapshot: Snapshot
 
 
 @dataclass(frozen=True, slots=True)
 class SetSnapshotRef:
-    """Makes a branch or tag, or moves it."""
+    """Creates or moves a branch or tag."""
 
     name: str
     ref: SnapshotRef
@@ -93,21 +93,21 @@ class SetSnapshotRef:
 
 @dataclass(frozen=True, slots=True)
 class RemoveSnapshots:
-    """Forgets snapshots, and the references and statistics that need them."""
+    """Removes snapshots, and their references and statistics."""
 
     snapshot_ids: tuple[int, ...]
 
 
 @dataclass(frozen=True, slots=True)
 class RemoveSnapshotRef:
-    """Forgets a branch or tag."""
+    """Removes a branch or tag."""
 
     name: str
 
 
 @dataclass(frozen=True, slots=True)
 class SetLocation:
-    """Moves where the table's new files go."""
+    """Sets the table's location, for new files."""
 
     location: str
 
@@ -121,49 +121,49 @@ class SetProperties:
 
 @dataclass(frozen=True, slots=True)
 class RemoveProperties:
-    """Removes table properties; those that are not set are no error."""
+    """Removes table properties; missing ones are ignored."""
 
     removals: tuple[str, ...]
 
 
 @dataclass(frozen=True, slots=True)
 class SetStatistics:
-    """Registers the statistics file of a snapshot, in the place of an older one."""
+    """Sets the statistics file of a snapshot, replacing an older one."""
 
     statistics: StatisticsFile
 
 
 @dataclass(frozen=True, slots=True)
 class RemoveStatistics:
-    """Forgets the statistics file of a snapshot."""
+    """Removes the statistics file of a snapshot."""
 
     snapshot_id: int
 
 
 @dataclass(frozen=True, slots=True)
 class SetPartitionStatistics:
-    """Registers the partition statistics file of a snapshot, in the place of an older one."""
+    """Sets the partition statistics file of a snapshot, replacing an older one."""
 
     partition_statistics: PartitionStatisticsFile
 
 
 @dataclass(frozen=True, slots=True)
 class RemovePartitionStatistics:
-    """Forgets the partition statistics file of a snapshot."""
+    """Removes the partition statistics file of a snapshot."""
 
     snapshot_id: int
 
 
 @dataclass(frozen=True, slots=True)
 class RemovePartitionSpecs:
-    """Forgets partition specs that no manifest uses; never the default one."""
+    """Removes partition specs that no manifest uses; never the default one."""
 
     spec_ids: tuple[int, ...]
 
 
 @dataclass(frozen=True, slots=True)
 class RemoveSchemas:
-    """Forgets schemas that no snapshot uses; never the current one."""
+    """Removes schemas that no snapshot uses; never the current one."""
 
     schema_ids: tuple[int, ...]
 
@@ -177,7 +177,7 @@ class AddEncryptionKey:
 
 @dataclass(frozen=True, slots=True)
 class RemoveEncryptionKey:
-    """Forgets an encryption key."""
+    """Removes an encryption key."""
 
     key_id: str
 

@@ -1,4 +1,4 @@
-"""Which columns a partition or sort field may come from (spec: Partitioning, Sorting)."""
+"""Checks the source columns of partition and sort fields (spec: Partitioning, Sorting)."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from icebergds.spec.types import StructType, is_scalar
 def check_source_columns(
     source_ids: tuple[int, ...], transform: Transform, schema: Schema, what: str
 ) -> None:
-    """Raises InvalidMetadataError where a schema lacks a source column or it does not suit.
+    """Raises InvalidMetadataError if a source column is missing or not usable.
 
     `what` names the field in errors.
     """
@@ -19,13 +19,13 @@ def check_source_columns(
         column = schema.find_field(source_id)
         if column is None:
             raise InvalidMetadataError(
-                f"{what} comes from column {source_id}, which the current schema does not have"
+                f"{what} refers to column {source_id}, which the current schema does not have"
             )
         name = schema.find_name(source_id)
         around = schema.ancestors(source_id)
         if any(not isinstance(schema.fields_by_id[i].field_type, StructType) for i in around):
             raise InvalidMetadataError(
-                f"{what} comes from column {name!r}, which is inside a list or map"
+                f"{what} refers to column {name!r}, which is inside a list or map"
             )
         if isinstance(transform, UnknownTransform):
             continue

@@ -1,1 +1,1 @@
-"""Single values: binary form, dates, decimals, text."""
+"""Converts single values: binary form, dates, decimals, text."""

@@ -1,7 +1,7 @@
-"""Single values as bytes, as bounds and partition summaries hold them (spec: Appendix D).
+"""Serialises single values for bounds and partition summaries (spec: Appendix D).
 
-Both functions take in-memory values (see `types`). Geometry and geography pass as the bytes that
-they are: WKB for values, and for bounds the coordinates x:y:z:m of a corner, 8-byte floats.
+Values are in-memory values (see `types`). Geometry and geography are passed through as bytes: WKB
+for values, and for bounds the coordinates x:y:z:m of a corner, as 8-byte floats.
 """
 
 from __future__ import annotations
@@ -18,10 +18,10 @@ from icebergds.spec.values.decimals import from_unscaled, to_twos_complement, un
 
 
 def to_bytes(field_type: IcebergType, value: Any) -> bytes:
-    """The binary form of a value that is not null.
+    """Serialises a value that is not null.
 
-    Raises InvalidDataError where the value is not one of the type, UnsupportedFeatureError for
-    types without a binary form (nested ones, variant, unknown).
+    Raises InvalidDataError if the value is not of the type, UnsupportedFeatureError for types
+    without a binary form (nested types, variant, unknown).
     """
     encode = _ENCODERS.get(_type_id(field_type))
     if encode is None:
@@ -33,10 +33,10 @@ def to_bytes(field_type: IcebergType, value: Any) -> bytes:
 
 
 def from_bytes(field_type: IcebergType, data: bytes) -> Any:
-    """The value of a binary form, also of one written before the column's type was promoted.
+    """Deserialises a value, even if it was written before the column's type was promoted.
 
-    Bounds of `fixed` may be shorter than its length. Raises CorruptFileError where the bytes
-    cannot be of the type (callers that only prune may treat the bound as missing),
+    Bounds of `fixed` may be shorter than its length. Raises CorruptFileError if the bytes are not a
+    value of the type (callers that only prune may treat the bound as missing),
     UnsupportedFeatureError for types without a binary form.
     """
     decode = _DECODERS.get(_type_id(field_type))
@@ -46,7 +46,7 @@ def from_bytes(field_type: IcebergType, data: bytes) -> Any:
         return decode(field_type, data)
     except (struct.error, ValueError) as error:
         raise CorruptFileError(
-            f"{len(data)} bytes 0x{data[:16].hex()} are no single value of type {field_type}"
+            f"{len(data)} bytes 0x{data[:16].hex()} are not a value of type {field_type}"
         ) from error
 
 
@@ -185,7 +185,7 @@ _ENCODERS: dict[TypeId | None, Callable[[IcebergType, Any], bytes]] = {
     TypeId.GEOMETRY: _encode_bytes,
     TypeId.GEOGRAPHY: _encode_bytes,
 }
-# Schema Evolution: the length of a bound tells the type it was written under.
+# Schema Evolution: the length of a bound tells the type that it was written with.
 _DECODERS: dict[TypeId | None, Callable[[IcebergType, bytes], Any]] = {
     TypeId.BOOLEAN: _decode_boolean,
     TypeId.INT: _decode_int,

@@ -1,7 +1,7 @@
-"""Days, times and instants since the epoch, to and from ISO-8601 text (spec: Appendix D).
+"""Parses and formats dates, times and timestamps as ISO-8601 text (spec: Appendix D).
 
-The calendar is the proleptic Gregorian one and has no bounds: years before 1 and after 9999 occur
-in tables, and the standard library's dates end there.
+The calendar is the proleptic Gregorian one without bounds: tables may hold years before 1 and after
+9999, which the standard library's dates do not support.
 """
 
 from __future__ import annotations
@@ -17,13 +17,13 @@ NANOS_PER_MILLI = 1_000_000
 
 
 def now_ms() -> int:
-    """The time now in milliseconds since the epoch."""
+    """The current time in milliseconds since the epoch."""
     return time.time_ns() // NANOS_PER_MILLI
 
 
 def civil_from_days(days: int) -> tuple[int, int, int]:
     """Year, month (1-12) and day (1-31) of a count of days since 1970-01-01."""
-    # Eras of 400 years that begin on 1 March: the leap day is then the last day of a year.
+    # Counts eras of 400 years that begin on 1 March, so that leap days end a year.
     era, day_of_era = divmod(days + 719_468, 146_097)
     year_of_era = (
         day_of_era - day_of_era // 1_460 + day_of_era // 36_524 - day_of_era // 146_096
@@ -44,25 +44,25 @@ def days_from_civil(year: int, month: int, day: int) -> int:
 
 
 def format_date(days: int) -> str:
-    """ISO date of a count of days, such as `2017-11-16`."""
+    """Formats days since 1970-01-01 as an ISO date, such as `2017-11-16`."""
     year, month, day = civil_from_days(days)
     return f"{_format_year(year)}-{month:02}-{day:02}"
 
 
 def format_time(micros: int) -> str:
-    """ISO time of microseconds since midnight, with no more fraction digits than needed."""
+    """Formats microseconds since midnight as an ISO time, with as few fraction digits as needed."""
     return _format_time(micros, 6)
 
 
 def format_timestamp(value: int, *, nanos: bool = False) -> str:
-    """ISO date and time, without offset, of microseconds (or nanoseconds) since the epoch."""
+    """Formats microseconds (or nanoseconds) since the epoch as ISO date and time, no offset."""
     digits = 9 if nanos else 6
     days, rest = divmod(value, 86_400 * 10**digits)
     return f"{format_date(days)}T{_format_time(rest, digits)}"
 
 
 def parse_date(text: str) -> int:
-    """Days since the epoch of an ISO date.
+    """Parses an ISO date to days since the epoch.
 
     Raises ValueError for anything else.
     """
@@ -72,12 +72,12 @@ def parse_date(text: str) -> int:
     year, month, day = int(match[1]), int(match[2]), int(match[3])
     days = days_from_civil(year, month, day)
     if civil_from_days(days) != (year, month, day):
-        raise ValueError(f"{text!r} is not a date of the calendar")
+        raise ValueError(f"{text!r} does not exist in the calendar")
     return days
 
 
 def parse_time(text: str, *, nanos: bool = False) -> int:
-    """Microseconds (or nanoseconds) since midnight of an ISO time.
+    """Parses an ISO time to microseconds (or nanoseconds) since midnight.
 
     Raises ValueError for anything else, and for digits beyond that precision.
     """
@@ -95,7 +95,7 @@ def parse_time(text: str, *, nanos: bool = False) -> int:
 
 
 def parse_timestamp(text: str, *, nanos: bool = False) -> int:
-    """Microseconds (or nanoseconds) since the epoch of an ISO date and time without offset.
+    """Parses an ISO date and time without offset to microseconds (or nanoseconds) since the epoch.
 
     Raises ValueError for anything else, and for digits beyond that precision.
     """

@@ -1,17 +1,17 @@
-"""Decimals and their unscaled integers, exact up to 38 digits and beyond."""
+"""Converts decimals to and from unscaled integers, exactly, even beyond 38 digits."""
 
 from __future__ import annotations
 
 from decimal import Context, Decimal
 
-# The default context rounds at 28 digits; nothing here may round.
+# The default context rounds to 28 digits, but nothing here may be rounded.
 _EXACT = Context(prec=200)
 
 
 def unscaled(value: Decimal, scale: int) -> int:
-    """The integer that, divided by 10 to the `scale`, is the value.
+    """The unscaled integer: the value times 10 to the power of `scale`.
 
-    Raises ValueError where the value is not finite or has more fraction digits than `scale`.
+    Raises ValueError if the value is not finite or has more fraction digits than `scale`.
     """
     if not value.is_finite():
         raise ValueError(f"{value} is not a finite decimal")
@@ -23,7 +23,7 @@ def unscaled(value: Decimal, scale: int) -> int:
 
 
 def from_unscaled(number: int, scale: int) -> Decimal:
-    """The decimal with exactly `scale` fraction digits of an unscaled integer."""
+    """The decimal of an unscaled integer, with exactly `scale` fraction digits."""
     return Decimal(number).scaleb(-scale, context=_EXACT)
 
 

@@ -1,4 +1,4 @@
-"""Floating-point numbers as text: shortest forms, and the form that partition paths use."""
+"""Formats floating-point numbers: the shortest text, and Java's text in partition paths."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import struct
 
 
 def shortest_float32(value: float) -> str:
-    """The shortest decimal text that single precision reads back as the value.
+    """The shortest decimal text that parses to the same single-precision value.
 
     `value` must be exact in single precision, as in-memory values of `float` are.
     """
@@ -21,9 +21,9 @@ def shortest_float32(value: float) -> str:
 
 
 def path_text(value: float, *, single: bool) -> str:
-    """The text that Java gives a number, which tables' partition directories carry.
+    """Java's text of a number, as used in partition directories.
 
-    Plain from 1e-3 up to 1e7 and with an `E` exponent elsewhere, always with a fraction digit.
+    Plain from 1e-3 up to 1e7, with an `E` exponent otherwise, always with a fraction digit.
     """
     if math.isnan(value):
         return "NaN"
@@ -33,7 +33,7 @@ def path_text(value: float, *, single: bool) -> str:
     sign = "-" if math.copysign(1.0, value) < 0 else ""
     digits, exponent = _digits(text.removeprefix("-"))
     if len(digits) == 1:
-        # Java shows two digits at least, and then the two that are nearest: 4.9E-324.
+        # Java shows at least two digits, the nearest ones: 4.9E-324.
         digits, exponent = _digits(f"{abs(value):.1e}")
     if value == 0 or -3 <= exponent < 7:
         if exponent < 0:
@@ -52,7 +52,7 @@ def _single(value: float) -> float:
 
 
 def _digits(text: str) -> tuple[str, int]:
-    """Significant digits without zeros around them, and the decimal exponent of the first."""
+    """The significant digits, without outer zeros, and the decimal exponent of the first."""
     mantissa, _, exponent_text = text.partition("e")
     whole, _, fraction = mantissa.partition(".")
     digits = whole + fraction

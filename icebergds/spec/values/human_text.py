@@ -1,4 +1,4 @@
-"""Partition values as people and partition directories see them."""
+"""Formats partition values for messages and partition directories."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from icebergds.spec.values.float_text import path_text
 
 
 def human_text(field_type: IcebergType, value: Any) -> str:
-    """The text of an in-memory value, the same that Java Iceberg gives; None is `null`."""
+    """The text of an in-memory value, the same as in Java Iceberg; None is `null`."""
     if value is None:
         return "null"
     match field_type.type_id if is_scalar(field_type) else None:
@@ -43,30 +43,30 @@ def human_text(field_type: IcebergType, value: Any) -> str:
 
 
 def human_year(years: int) -> str:
-    """The year, such as `2017`, of a count of years since 1970."""
+    """The year, such as `2017`, of years since 1970."""
     return f"{1970 + years:04}"
 
 
 def human_month(months: int) -> str:
-    """The month, such as `2017-11`, of a count of months since 1970-01."""
+    """The month, such as `2017-11`, of months since 1970-01."""
     years, month = divmod(months, 12)
     return f"{1970 + years:04}-{month + 1:02}"
 
 
 def human_day(days: int) -> str:
-    """The date, such as `2017-11-16`, of a count of days since the epoch."""
+    """The date, such as `2017-11-16`, of days since the epoch."""
     year, month, day = dates.civil_from_days(days)
     return f"{year:04}-{month:02}-{day:02}"
 
 
 def human_hour(hours: int) -> str:
-    """The hour, such as `2017-11-16-22`, of a count of hours since the epoch."""
+    """The hour, such as `2017-11-16-22`, of hours since the epoch."""
     days, hour = divmod(hours, 24)
     return f"{human_day(days)}-{hour:02}"
 
 
 def _human_time(micros: int) -> str:
-    # Seconds only where there are some, the fraction in threes: 10:12, 10:00:00.500.
+    # Seconds only if not zero, fraction digits in groups of three: 10:12, 10:00:00.500.
     text = dates.format_time(micros)
     whole, separator, fraction = text.partition(".")
     if separator:
