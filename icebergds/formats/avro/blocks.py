@@ -1,4 +1,4 @@
-"""Blocks of an Avro data file, read one at a time (Avro 1.12: Object Container Files)."""
+"""Reads an Avro data file block by block (Avro 1.12: Object Container Files)."""
 
 from __future__ import annotations
 
@@ -15,16 +15,13 @@ from icebergds.formats.avro.container import SYNC_SIZE, AvroContainer, parse_hea
 _HEADER = 64 * 1024
 _BUFFER = 1024 * 1024
 _LONGEST_VARINT = 10
-# Of records that are not empty, no more fit into what other readers take for a block.
+# Other readers accept no block with room for more records, unless the records are empty.
 _MOST_RECORDS = 2**31 - 1
 
 
 @dataclass(frozen=True, slots=True)
 class AvroBlock:
-    """A block: the offset of its first byte in the file, its number of records, its position.
-
-    `first_position` is the ordinal in the file of its first record.
-    """
+    """A block: its offset in the file, the ordinal of its first record, its number of records."""
 
     offset: int
     first_position: int
@@ -34,11 +31,11 @@ class AvroBlock:
     _size: int
 
     def read(self) -> bytes | memoryview:
-        """The records' plain bytes.
+        """Reads and decompresses the bytes of the records.
 
         Raises:
-            CorruptFileError: they do not decompress.
-            UnsupportedFeatureError: the codec is not known.
+            CorruptFileError: the block cannot be decompressed.
+            UnsupportedFeatureError: the codec is not supported.
         """
         return self._file.plain(self._begin, self._size, self.count)
 
@@ -48,11 +45,11 @@ class AvroBlocks:
 
     Args:
         handle: the file; it is read through a buffer, forward only.
-        location: how errors name it.
+        location: of the file, for errors.
 
     Raises:
-        CorruptFileError: it does not begin with the header of an Avro file.
-        UnsupportedFeatureError: it is encrypted.
+        CorruptFileError: the file does not begin with the header of an Avro file.
+        UnsupportedFeatureError: the file is encrypted.
     """
 
     def __init__(self, handle: pa.NativeFile, location: str) -> None:
@@ -62,7 +59,7 @@ class AvroBlocks:
         self.metadata, self._sync, self._first_offset = self._read_header()
 
     def __iter__(self) -> Iterator[AvroBlock]:
-        """All blocks; a block's bytes are read only when it is asked for them.
+        """All blocks; the bytes of a block are only read by `AvroBlock.read`.
 
         Raises:
             CorruptFileError: a block is cut off or damaged.
@@ -108,16 +105,16 @@ class AvroBlocks:
         try:
             value, length = read_varint(self._stream.read(_LONGEST_VARINT), 0)
         except (IndexError, ValueError) as error:
-            raise self._damaged(f"no number at {at}") from error
+            raise self._damaged(f"there is no valid integer at {at}") from error
         self._stream.seek(at + length)
         return value
 
     def _exactly(self, size: int) -> bytes:
         at = self._stream.tell()
-        # Asked first, as a damaged size may exceed all memory.
+        # Checked first: a damaged size may exceed all memory.
         data = self._stream.read(size) if at + size <= self._size else b""
         if len(data) < size:
-            raise self._damaged(f"{size} bytes at {at} do not fit into it")
+            raise self._damaged(f"{size} bytes at {at} do not fit into the file")
         return data
 
     def _damaged(self, how: str) -> CorruptFileError:

@@ -1,4 +1,4 @@
-"""Avro values decoded side by side: one step of the schema for all records at a time."""
+"""Decodes Avro values column by column: each step of the schema for all records at once."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ from icebergds.formats.avro.columns import (
     Numbers,
     Rows,
     Slices,
-    absent,
     is_number,
-    is_piece,
+    is_slice,
     key_value,
+    null_column,
     put,
-    taken,
+    take_rows,
 )
 from icebergds.formats.avro.cursors import Cursors, Int64s
 from icebergds.formats.avro.schema import (
@@ -42,7 +42,7 @@ class ColumnDecoder(Cursors):
 
     Args:
         pieces: the buffer, in pieces.
-        max_elements: arrays with larger blocks count as damaged, since each element is a step.
+        max_elements: arrays with larger blocks count as damaged, as each element takes a step.
     """
 
     def __init__(self, pieces: Iterable[bytes | memoryview], max_elements: int = 50_000) -> None:
@@ -50,7 +50,7 @@ class ColumnDecoder(Cursors):
         self.max_elements = max_elements
 
     def skip(self, node: AvroNode, at: Int64s) -> Int64s:
-        """Cursors after a value."""
+        """Skips a value of each record; returns the cursors after it."""
         match node:
             case AvroPrimitive():
                 return self._skip_primitive(node, at)
@@ -64,14 +64,14 @@ class ColumnDecoder(Cursors):
                 return self._elements(at, self._skipper(items), skip_sized=True)
             case AvroMap(values=values):
                 return self._elements(
-                    at, lambda sub, _: self.skip(values, self.pieces(sub)[2]), skip_sized=True
+                    at, lambda sub, _: self.skip(values, self.slices(sub)[2]), skip_sized=True
                 )
 
     def read(self, node: AvroNode, at: Int64s) -> tuple[Column, Int64s]:
-        """A value of each record, and the cursors after them.
+        """Reads a value of each record; also returns the cursors after it.
 
         Raises:
-            NotVectorisableError: the type is none of those that manifests hold.
+            NotVectorisableError: the type is not one that manifests use.
         """
         match node:
             case AvroPrimitive():
@@ -86,15 +86,15 @@ class ColumnDecoder(Cursors):
     def read_keys(
         self, node: AvroNode, at: Int64s, wanted: frozenset[int]
     ) -> tuple[Mapping[int, Column], Int64s]:
-        """The values under some keys of an array of key-value records.
+        """Reads the values of some keys from an array of key-value records.
 
-        Every wanted key has a column, null where a record has no such key.
+        Every wanted key gets a column, which is null if a record does not have the key.
         """
         inner = without_null(node)
         pair = key_value(inner.items) if isinstance(inner, AvroArray) else None
         if pair is None:
-            raise NotVectorisableError(f"not a map with numbers as keys: {node}")
-        found = {key: absent(pair[1], len(at)) for key in wanted}
+            raise NotVectorisableError(f"not a map with integer keys: {node}")
+        found = {key: null_column(pair[1], len(at)) for key in wanted}
         rows: Rows = None
         if isinstance(node, AvroUnion):
             at, rows = self._present(node, at)
@@ -111,7 +111,7 @@ class ColumnDecoder(Cursors):
             case "int" | "long" | "enum":
                 return self.skip_varint(at)
             case "string" | "bytes":
-                return self.pieces(at)[2]
+                return self.slices(at)[2]
             case "boolean":
                 return self.moved(at, 1)
             case "float":
@@ -136,12 +136,12 @@ class ColumnDecoder(Cursors):
     def _read_primitive(self, node: AvroPrimitive, at: Int64s) -> tuple[Column, Int64s]:
         match node.kind:
             case "null":
-                return absent(node, len(at)), at
+                return null_column(node, len(at)), at
             case "int" | "long" | "enum":
                 numbers, at = self.varint(at)
                 return Numbers(numbers), at
             case "string" | "bytes":
-                starts, lengths, at = self.pieces(at)
+                starts, lengths, at = self.slices(at)
                 return Slices(starts, lengths), at
             case "boolean":
                 flags = self.bytes[at]
@@ -158,14 +158,14 @@ class ColumnDecoder(Cursors):
         at, rows = self._present(node, at)
         if rows is None:
             return self.read(inner, at)
-        column = absent(inner, len(at))
+        column = null_column(inner, len(at))
         if rows.size:
             part, at[rows] = self.read(inner, at[rows])
             put(part, column, rows)
         return column, at
 
     def _present(self, node: AvroUnion, at: Int64s) -> tuple[Int64s, Rows]:
-        """Cursors after the branch's number, and the records whose value is not null."""
+        """Cursors after the index of the branch, and the records whose value is not null."""
         if len(node.branches) != 2 or AVRO_NULL not in node.branches:
             raise NotVectorisableError(f"union {node}")
         tags = self.bytes[at]
@@ -178,9 +178,9 @@ class ColumnDecoder(Cursors):
         return after, np.flatnonzero(present)
 
     def _elements(self, at: Int64s, visit: _Visit, skip_sized: bool = False) -> Int64s:
-        """Cursors after an array, over whose elements `visit` moves.
+        """Visits all elements of an array; returns the cursors after it.
 
-        Blocks that state their size in bytes are jumped over if `skip_sized`.
+        Blocks that state their size in bytes are skipped whole if `skip_sized`.
         """
         after = at
         rows: Rows = None
@@ -202,11 +202,11 @@ class ColumnDecoder(Cursors):
                 return after
 
     def _sized_blocks(self, counts: Int64s, at: Int64s, skip: bool) -> tuple[Int64s, Int64s]:
-        """Negative counts with their sizes read; the counts of skipped blocks stay negative."""
+        """Reads the sizes after negative counts; the counts of skipped blocks stay negative."""
         sized = np.flatnonzero(counts < 0)
         sizes, starts = self.varint(at[sized])
         if skip:
-            at[sized] = self.past_pieces(starts, sizes)
+            at[sized] = self.past_slices(starts, sizes)
         else:
             counts[sized] = -counts[sized]
             at[sized] = starts
@@ -231,21 +231,21 @@ class ColumnDecoder(Cursors):
             return lambda at, _: self.skip(items, at)
         if is_number(pair[1]):
             return lambda at, _: self.pairs(at).after
-        if is_piece(pair[1]):
+        if is_slice(pair[1]):
             return lambda at, _: self._read_pair(pair, at)[2]
         return lambda at, _: self.skip(pair[1], self.skip_varint(at))
 
     def _read_pair(
         self, pair: _Pair, at: Int64s
     ) -> tuple[int | Int64s, Callable[[], Numbers | Slices], Int64s]:
-        """Keys of key-value records, how to get at their values, and the cursors after them."""
+        """Keys of key-value records, a function for their values, and the cursors after them."""
         if is_number(pair[1]):
             pairs = self.pairs(at)
             return pairs.keys, lambda: Numbers(_spread(pairs.values, len(at))), pairs.after
-        if is_piece(pair[1]):
+        if is_slice(pair[1]):
             pairs = self.pairs(at)
             starts, lengths = pairs.after, pairs.values
-            after = self.past_pieces(starts, lengths)
+            after = self.past_slices(starts, lengths)
             return pairs.keys, lambda: Slices(starts, _spread(lengths, len(at))), after
         keys, at = self.varint(at)
         values, at = self._read_element(pair[1], at)
@@ -258,7 +258,7 @@ class ColumnDecoder(Cursors):
         return values, at
 
     def _picker(self, pair: _Pair, found: Mapping[int, Column], among: Rows) -> _Visit:
-        """Moves values under wanted keys into their columns; visited are the records `among`."""
+        """Puts the values of wanted keys into their columns; visits the records `among`."""
         if not found:
             return lambda at, _: self._read_pair(pair, at)[2]
 
@@ -271,14 +271,14 @@ class ColumnDecoder(Cursors):
             for key, column in found.items():
                 hits = np.flatnonzero(keys == key)
                 if hits.size:
-                    put(taken(values(), hits), column, _within(among, _within(rows, hits)))
+                    put(take_rows(values(), hits), column, _within(among, _within(rows, hits)))
             return at
 
         return visit
 
     def _read_items(self, items: AvroNode, at: Int64s) -> tuple[Items, Int64s]:
         pair = key_value(items)
-        empty = absent(items if pair is None else pair[1], 0)
+        empty = null_column(items if pair is None else pair[1], 0)
         if isinstance(empty, Items):
             raise NotVectorisableError("an array of arrays")
         collector = ItemCollector(len(at), empty)
@@ -301,7 +301,7 @@ def _spread(values: int | Int64s, count: int) -> Int64s:
 
 
 def _within(outer: Rows, inner: Rows) -> Rows:
-    """Rows of the whole, for rows of a part of it."""
+    """Rows of the whole for rows of a part."""
     if outer is None:
         return inner
     return outer if inner is None else outer[inner]

@@ -1,7 +1,7 @@
-"""Arrow columns encoded as Avro records, without a loop over rows (Avro 1.12: Binary Encoding).
+"""Encodes Arrow columns as Avro records, without a loop over rows (Avro 1.12: Binary Encoding).
 
-Every value is encoded a column at a time, as an array of byte strings; a record is these strings
-one after the other, row by row. Of Avro's types those are known that manifests are made of.
+Each column is encoded as an array of byte strings; a record is the concatenation of a row's
+strings. Only the Avro types that manifests use are supported.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ import pyarrow.compute as pc
 
 Int64s = npt.NDArray[np.int64]
 Columns: TypeAlias = Mapping[str, "pa.Array | Columns"]
-"""Columns of a record by the names of its fields; those of a record inside it are nested."""
+"""The columns of a record by field name; those of a nested record are nested mappings."""
 
 _NOTHING, _NULL, _PRESENT, _END = b"", b"\x00", b"\x02", b"\x00"
 
@@ -27,18 +27,18 @@ def encode_records(schema: Mapping[str, Any], columns: Columns) -> pa.LargeBinar
 
     Args:
         schema: an Avro record; unions are of null and one other type, in this order.
-        columns: one for each field, of equal length. Values of int and long may be of any Arrow
-            type that is stored as integers, decimals are fixed; arrays are lists or, where their
+        columns: one for each field, of equal length. Columns of int and long may have any Arrow
+            type that is stored as integers, decimals are fixed; arrays are lists or, if their
             elements are pairs of a key and a value, maps.
 
     Raises:
-        ValueError: a value that must be there is null, or is out of its type's range.
+        ValueError: a required value is null, or a value is out of its type's range.
     """
     return _joined(list(_record(schema, columns, dict(_named_types(schema)))))
 
 
 def encode_varints(numbers: Int64s) -> pa.LargeBinaryArray:
-    """Each number as Avro's int or long: zigzag, seven bits a byte, the lowest first."""
+    """Encodes numbers as Avro int or long: zigzag, seven bits a byte, the lowest first."""
     rest: npt.NDArray[np.uint64] = ((numbers << 1) ^ (numbers >> 63)).view(np.uint64)
     width = -(-int(rest.max(initial=0)).bit_length() // 7)
     if width <= 1:
@@ -81,7 +81,7 @@ def _record(
 
 
 def _value(kind: Any, column: Any, named: Mapping[str, Any]) -> Iterator[pa.Array | pa.Scalar]:
-    """Byte strings that make up the values, one after the other."""
+    """The byte strings whose concatenation is the value."""
     match kind:
         case ["null", present]:
             yield from _optional(present, column, named)
@@ -89,9 +89,9 @@ def _value(kind: Any, column: Any, named: Mapping[str, Any]) -> Iterator[pa.Arra
             yield from _record(kind, column, named)
         case "null":
             if column.null_count < len(column):
-                raise ValueError("a value is of a type that is not known")
+                raise ValueError("a value is not null although its type is unknown")
         case _ if column.null_count:
-            raise ValueError("a value is missing")
+            raise ValueError("a required value is null")
         case {"type": "array"}:
             yield from _array(kind["items"], column, named)
         case {"type": "fixed"}:
@@ -130,7 +130,7 @@ def _optional(
 
 
 def _array(items: Any, column: Any, named: Mapping[str, Any]) -> Iterator[pa.Array | pa.Scalar]:
-    """One block of elements, if there are any, and the end."""
+    """One block of elements, if there are any, and the end marker."""
     bounds = column.offsets.to_numpy()
     start, length = int(bounds[0]), int(bounds[-1] - bounds[0])
     counts = np.diff(bounds).astype(np.int64)
@@ -145,7 +145,7 @@ def _array(items: Any, column: Any, named: Mapping[str, Any]) -> Iterator[pa.Arr
         elements = _joined(list(_record(items, pairs, named)))
     else:
         elements = _joined(list(_value(items, column.values.slice(start, length), named)))
-    # Elements lie one after the other: the elements of a row are one string of bytes.
+    # Elements are contiguous: those of a row are one byte string.
     offsets = _offsets(elements)[bounds - start]
     yield _from_offsets(elements.buffers()[2], offsets)
     end = _constant(_END)
@@ -172,7 +172,7 @@ def _integers(column: pa.Array, kind: type[np.signedinteger[Any]]) -> Int64s:
 
 
 def _joined(parts: list[pa.Array | pa.Scalar]) -> pa.LargeBinaryArray:
-    """The parts of each row as one; the arrays among them are of equal length."""
+    """Concatenates the parts of each row; arrays among them have equal length."""
     if len(parts) == 1 and isinstance(parts[0], pa.Array):
         return parts[0]
     return pc.binary_join_element_wise(*parts, _constant(_NOTHING))
@@ -203,5 +203,5 @@ def _offsets(strings: pa.LargeBinaryArray) -> Int64s:
 
 @cache
 def _constant(data: bytes) -> pa.LargeBinaryScalar:
-    # Not made on import: the first scalar makes pyarrow import pandas, where that is installed.
+    # Not created on import: the first scalar makes pyarrow import pandas, if it is installed.
     return pa.scalar(data, pa.large_binary())

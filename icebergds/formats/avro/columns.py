@@ -1,4 +1,4 @@
-"""Columns of values that were decoded side by side, and the same as Arrow arrays."""
+"""Holds columns of decoded Avro values, and converts them to Arrow arrays."""
 
 from __future__ import annotations
 
@@ -20,18 +20,18 @@ from icebergds.formats.avro.schema import (
 
 Bools = npt.NDArray[np.bool_]
 Rows = Int64s | None
-"""Which records something is about; None for all of them."""
+"""Indices of some records; None for all."""
 
 _NUMBERS: dict[str, Any] = {"boolean": np.bool_, "float": np.float32, "double": np.float64}
 
 
 class NotVectorisableError(Exception):
-    """The schema or the data have a shape that is not decoded side by side."""
+    """The schema or the data cannot be decoded column by column."""
 
 
 @dataclass(slots=True)
 class Numbers:
-    """One number a record; `valid` is None where every record has one."""
+    """A number per record; `valid` is None if every record has one."""
 
     values: npt.NDArray[Any]
     valid: Bools | None = None
@@ -39,7 +39,7 @@ class Numbers:
 
 @dataclass(slots=True)
 class Slices:
-    """One piece of the decoded buffer a record, in ascending order."""
+    """A slice of the decoded buffer per record, in ascending order."""
 
     starts: Int64s
     lengths: Int64s
@@ -48,9 +48,9 @@ class Slices:
 
 @dataclass(slots=True)
 class Items:
-    """The elements of one array or map a record, those of all records in one row.
+    """An array or map per record: the elements of all records, concatenated.
 
-    `counts` tells how many each record has; `keys` is None for arrays.
+    `counts` is the number of elements of each record; `keys` is None for arrays.
     """
 
     counts: Int64s
@@ -67,13 +67,13 @@ def is_number(node: AvroNode) -> bool:
     return isinstance(node, AvroPrimitive) and node.kind in ("int", "long", "enum")
 
 
-def is_piece(node: AvroNode) -> bool:
+def is_slice(node: AvroNode) -> bool:
     """Whether values are stored as a length and that many bytes."""
     return isinstance(node, AvroPrimitive) and node.kind in ("string", "bytes")
 
 
 def key_value(items: AvroNode) -> tuple[AvroNode, AvroNode] | None:
-    """Types of key and value, if an array's elements are records of a number and a value."""
+    """The types of key and value, if an array's elements are records of a number and a value."""
     match items:
         case AvroRecord(fields=(key, value)) if is_number(key.node):
             return key.node, value.node
@@ -81,13 +81,13 @@ def key_value(items: AvroNode) -> tuple[AvroNode, AvroNode] | None:
             return None
 
 
-def absent(node: AvroNode, records: int) -> Column:
+def null_column(node: AvroNode, records: int) -> Column:
     """A column of nulls for values of a type."""
     valid = np.zeros(records, np.bool_)
     match without_null(node):
         case AvroArray(items=items):
             pair = key_value(items)
-            values = absent(items if pair is None else pair[1], 0)
+            values = null_column(items if pair is None else pair[1], 0)
             if isinstance(values, Items):
                 raise NotVectorisableError("an array of arrays")
             no_keys = None if pair is None else np.zeros(0, np.int64)
@@ -112,14 +112,14 @@ def put(part: Column, column: Column, rows: Rows) -> None:
             column.counts = _placed(part.counts, column.counts, rows)
             column.keys, column.values = part.keys, part.values
         case _:
-            raise TypeError(f"a column of {type(column)} holds no {type(part)}")
+            raise TypeError(f"cannot put {type(part)} into a column of {type(column)}")
     if rows is None:
         column.valid = part.valid
     elif column.valid is not None:
         column.valid[rows] = True if part.valid is None else part.valid
 
 
-def taken(column: Numbers | Slices, rows: Rows) -> Numbers | Slices:
+def take_rows(column: Numbers | Slices, rows: Rows) -> Numbers | Slices:
     """The values of some records."""
     if rows is None:
         return column
@@ -131,27 +131,27 @@ def taken(column: Numbers | Slices, rows: Rows) -> Numbers | Slices:
 
 @dataclass(slots=True)
 class ItemCollector:
-    """Elements of arrays in the order they are met: the first of all records, the second, ..."""
+    """Collects array elements in decoding order: the first of all records, the second, ..."""
 
     records: int
     empty: Numbers | Slices
-    met: Int64s = field(init=False)
+    counts: Int64s = field(init=False)
     parts: list[tuple[Int64s, Int64s, int | Int64s, Numbers | Slices]] = field(init=False)
 
     def __post_init__(self) -> None:
-        self.met = np.zeros(self.records, np.int64)
+        self.counts = np.zeros(self.records, np.int64)
         self.parts = []
 
     def add(self, rows: Rows, keys: int | Int64s, values: Numbers | Slices) -> None:
-        """Takes one element of some records; keys of arrays are ignored."""
+        """Adds one element of some records; keys are ignored for arrays."""
         where = np.arange(self.records) if rows is None else rows
-        self.parts.append((where, self.met[where], keys, values))
-        self.met[where] += 1
+        self.parts.append((where, self.counts[where], keys, values))
+        self.counts[where] += 1
 
     def items(self, has_keys: bool) -> Items:
         """All elements, record by record."""
-        total = int(self.met.sum())
-        firsts = np.cumsum(self.met) - self.met
+        total = int(self.counts.sum())
+        firsts = np.cumsum(self.counts) - self.counts
         keys = np.zeros(total, np.int64) if has_keys else None
         valid = np.zeros(total, np.bool_)
         values: Numbers | Slices
@@ -166,16 +166,16 @@ class ItemCollector:
                 keys[targets] = part_keys
         if valid.all():
             values.valid = None
-        return Items(self.met, keys, values)
+        return Items(self.counts, keys, values)
 
 
 def column_to_arrow(column: Column, data: bytes) -> pa.Array:
-    """A column as bool, int64, float, double, binary, list or map; copied out of `data`."""
+    """Converts a column to bool, int64, float, double, binary, list or map; copies from `data`."""
     match column:
         case Numbers(values=numbers, valid=valid):
             return pa.array(numbers, mask=None if valid is None else ~valid)
         case Slices():
-            return _pieces_to_arrow(column, data)
+            return _slices_to_arrow(column, data)
         case Items():
             return _items_to_arrow(column, data)
 
@@ -187,8 +187,8 @@ def _placed(part: npt.NDArray[Any], whole: npt.NDArray[Any], rows: Rows) -> npt.
     return whole
 
 
-def _pieces_to_arrow(column: Slices, data: bytes) -> pa.Array:
-    """Arrow binary, through an array in which every second element is a gap between pieces."""
+def _slices_to_arrow(column: Slices, data: bytes) -> pa.Array:
+    """Arrow binary, by way of an array in which every second element is a gap between slices."""
     count = len(column.starts)
     if not count:
         return pa.array([], pa.binary())
@@ -201,12 +201,12 @@ def _pieces_to_arrow(column: Slices, data: bytes) -> pa.Array:
     offsets[:-1:2] = starts
     offsets[1::2] = ends
     offsets[-1] = ends[-1]
-    pieces_and_gaps = pa.Array.from_buffers(
+    slices_and_gaps = pa.Array.from_buffers(
         pa.binary(), 2 * count, [None, pa.py_buffer(offsets), pa.py_buffer(data)]
     )
     indices = np.arange(0, 2 * count, 2)
     missing = None if column.valid is None else ~column.valid
-    return pieces_and_gaps.take(pa.array(indices, mask=missing))
+    return slices_and_gaps.take(pa.array(indices, mask=missing))
 
 
 def _items_to_arrow(column: Items, data: bytes) -> pa.Array:

@@ -1,6 +1,6 @@
-"""Avro object container files: header, blocks and their codecs (Avro 1.12: Object Container Files).
+"""Parses Avro containers: header, blocks, codecs (Avro 1.12: Object Container Files).
 
-Values inside the blocks are left to the readers of this package; errors name the file.
+The records inside the blocks are decoded elsewhere. Errors name the file.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ class AvroContainer:
     """A container file with its blocks still compressed.
 
     `metadata` is the header's key-value metadata with `avro.schema` and `avro.codec`; `blocks` hold
-    the number of records and the stored bytes. `what` names the file in errors.
+    the record counts and the stored bytes. `what` names the file in errors.
     """
 
     what: str
@@ -54,11 +54,11 @@ class AvroContainer:
         return sum(count for count, _ in self.blocks)
 
     def decompressed(self) -> Iterator[tuple[int, bytes | memoryview]]:
-        """Number of records and plain bytes of every block.
+        """The record count and the decompressed bytes of every block.
 
         Raises:
-            CorruptFileError: a block does not decompress.
-            UnsupportedFeatureError: the codec is not known.
+            CorruptFileError: a block cannot be decompressed.
+            UnsupportedFeatureError: the codec is not supported.
         """
         codec = self.codec
         expected = 0
@@ -67,11 +67,11 @@ class AvroContainer:
                 plain = _decompress(codec, stored, expected)
             except (zlib.error, lzma.LZMAError, ValueError, OSError, EOFError) as error:
                 raise CorruptFileError(
-                    f"{self.what}: block {number} does not decompress with {codec}: {error}"
+                    f"{self.what}: block {number} cannot be decompressed with {codec}: {error}"
                 ) from error
             if plain is None:
                 raise UnsupportedFeatureError(
-                    f"{self.what}: Avro codec {codec!r} is not read; "
+                    f"{self.what}: Avro codec {codec!r} is not supported; "
                     "null, deflate, snappy, zstandard, bzip2 and xz are"
                 )
             expected = len(plain)
@@ -83,10 +83,10 @@ def parse_container(data: bytes, what: str) -> AvroContainer:
 
     Args:
         data: the whole file.
-        what: how errors name the file, such as `manifest 's3://...'`.
+        what: names the file in errors, such as `manifest 's3://...'`.
 
     Raises:
-        CorruptFileError: the bytes are not a whole container file.
+        CorruptFileError: the bytes are not a complete container file.
         UnsupportedFeatureError: the file is encrypted.
     """
     try:
@@ -98,15 +98,15 @@ def parse_container(data: bytes, what: str) -> AvroContainer:
 
 
 def parse_header(data: bytes, what: str) -> tuple[dict[str, bytes], bytes, int]:
-    """Metadata, sync marker and length of the header that the data begins with.
+    """Parses the header at the start of the data: its metadata, sync marker and length.
 
     Raises:
-        CorruptFileError: it is no Avro file.
+        CorruptFileError: the file is not an Avro file.
         UnsupportedFeatureError: the file is encrypted.
         IndexError, ValueError: the header is damaged, or the data ends inside it.
     """
     if data[:4] == _ENCRYPTED_MAGIC:
-        raise UnsupportedFeatureError(f"{what} is encrypted; encrypted files are not read")
+        raise UnsupportedFeatureError(f"{what} is encrypted; encrypted files are not supported")
     if data[:4] != MAGIC:
         raise CorruptFileError(f"{what} is not an Avro file: it begins with {data[:4]!r}")
     metadata, at = _parse_metadata(data, 4)
@@ -114,12 +114,12 @@ def parse_header(data: bytes, what: str) -> tuple[dict[str, bytes], bytes, int]:
     if len(sync) < SYNC_SIZE:
         raise ValueError("the header ends early")
     if "avro.schema" not in metadata:
-        raise ValueError("the header holds no schema")
+        raise ValueError("the header has no schema")
     return metadata, sync, at + SYNC_SIZE
 
 
 def read_varint(data: bytes | memoryview, at: int) -> tuple[int, int]:
-    """A zigzag number (Avro `int` or `long`) and the position after it.
+    """A zigzag integer (Avro `int` or `long`) and the offset after it.
 
     Raises:
         IndexError: the data ends inside the number.
@@ -176,12 +176,12 @@ def _parse_blocks(data: bytes, sync: bytes, at: int) -> Iterator[tuple[int, memo
 
 
 def _decompress(codec: str, stored: memoryview, expected: int) -> bytes | memoryview | None:
-    """Plain bytes, or None for an unknown codec; `expected` is a guess of their number."""
+    """The decompressed bytes, about `expected` in number; None for an unknown codec."""
     match codec:
         case "null":
             return stored
         case "deflate":
-            # A buffer that holds the block whole need not grow.
+            # A buffer large enough for the block need not grow.
             return zlib.decompress(stored, -15, expected + 4096 if expected else 4 * len(stored))
         case "snappy":
             return _decompress_snappy(stored)
@@ -197,7 +197,7 @@ def _decompress(codec: str, stored: memoryview, expected: int) -> bytes | memory
 
 
 def _decompress_snappy(stored: memoryview) -> bytes:
-    """Raw snappy followed by the CRC-32 of the plain bytes, big-endian."""
+    """Decompresses raw snappy followed by the big-endian CRC-32 of the decompressed bytes."""
     body, checksum = stored[:-4], stored[-4:]
     size = shift = 0
     for byte in body[:5]:

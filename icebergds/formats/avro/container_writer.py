@@ -1,4 +1,4 @@
-"""Avro container files written whole, in memory (Avro 1.12: Object Container Files)."""
+"""Encodes Avro container files in memory (Avro 1.12: Object Container Files)."""
 
 from __future__ import annotations
 
@@ -20,10 +20,10 @@ from icebergds.errors import InvalidOptionError
 from icebergds.formats.avro.container import MAGIC, SYNC_SIZE
 
 Block: TypeAlias = tuple[int, bytes]
-"""A number of records, and their bytes."""
+"""The number of records of a block, and their encoded bytes."""
 
 _BLOCK_BYTES = 64_000
-# Of manifests, level 6 takes 1.6 times as long for 0.2 % less, level 1 half as long for 8 % more.
+# For manifests, level 6 takes 1.6 times as long for 0.2 % less, level 1 half as long for 8 % more.
 _DEFLATE_LEVEL = 5
 _CODECS = {"gzip": "deflate", "uncompressed": "null", "zstd": "zstandard"}
 
@@ -35,7 +35,7 @@ def write_container(
     codec: str,
     level: int | None,
 ) -> bytes:
-    """A container file of records whose values are as stored: no dates or decimals.
+    """Encodes a container file of records, whose values are as stored: no dates or decimals.
 
     Arguments and errors are those of `write_blocks`.
     """
@@ -49,14 +49,14 @@ def write_blocks(
     codec: str,
     level: int | None,
 ) -> bytes:
-    """A container file of blocks of encoded records.
+    """Builds a container file from blocks of encoded records.
 
     Args:
-        codec: Avro's name, or the one that `write.manifest.compression-codec` has for it.
-        level: of deflate and zstandard; None for the codec's own default.
+        codec: Avro's name of a codec, or a value of `write.manifest.compression-codec`.
+        level: of deflate and zstandard; None for the codec's default.
 
     Raises:
-        InvalidOptionError: the codec is not known, or does not have the level.
+        InvalidOptionError: the codec or its level is not supported.
     """
     name = _CODECS.get(codec.lower(), codec.lower())
     try:
@@ -76,7 +76,7 @@ def write_blocks(
 
 
 def blocks_of(records: pa.LargeBinaryArray) -> Iterator[Block]:
-    """Encoded records in blocks of about 64 kB."""
+    """Splits encoded records into blocks of about 64 kB."""
     if not len(records):
         return
     _, offsets, data = records.buffers()
@@ -117,7 +117,7 @@ def _compressor(codec: str, level: int | None) -> Callable[[bytes], bytes]:
         case "xz":
             return lzma.compress
         case _:
-            raise ValueError("gzip, zstd, snappy, uncompressed, bzip2 and xz are known")
+            raise ValueError("supported are gzip, zstd, snappy, uncompressed, bzip2 and xz")
 
 
 def _deflate(plain: bytes, level: int) -> bytes:
@@ -139,7 +139,7 @@ def _sized(data: bytes) -> bytes:
 
 
 def _varint(number: int) -> bytes:
-    """A number that is not negative as Avro's long."""
+    """A non-negative number as Avro long."""
     rest = number << 1
     out = bytearray()
     while rest > 0x7F:

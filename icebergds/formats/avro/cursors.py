@@ -1,8 +1,8 @@
-"""Cursors into plain Avro bytes, moved side by side over numbers and strings.
+"""Moves cursors through decompressed Avro data, over numbers and strings of many records at once.
 
-A cursor array holds one position a record. Nothing here raises for damaged data: a cursor that
-would leave the buffer, or that stands on a negative length, goes to `over` and stays there. Whoever
-decodes checks afterwards that each record ended where it had to.
+A cursor array holds one offset per record. Nothing here raises for damaged data: a cursor that
+would leave the buffer, or that meets a negative length, goes to `over` and stays there. The caller
+checks afterwards that each record ended where it should.
 """
 
 from __future__ import annotations
@@ -41,8 +41,8 @@ _JOINS = (
 class VarintPairs:
     """Keys, each followed by a number, and the cursors after both.
 
-    Keys and values are a single number where they are the same for all records. Values that nobody
-    asks for are not decoded: `stored` may hold the bytes around them, the bit at their end, and the
+    Keys and values are a single number if they are the same for all records. Values are decoded
+    when first needed: `stored` may hold the words that contain them, the bit at their end, and the
     number of bits before them.
     """
 
@@ -62,7 +62,7 @@ class Cursors:
     """Moves cursors over one buffer.
 
     Args:
-        pieces: plain Avro values, one after the other, in pieces.
+        pieces: the buffer in pieces: decompressed Avro values, one after the other.
     """
 
     def __init__(self, pieces: Iterable[bytes | memoryview]) -> None:
@@ -73,7 +73,7 @@ class Cursors:
         self.words: UInt64s = self.every_byte("<u8")
 
     def every_byte(self, dtype: str) -> npt.NDArray[Any]:
-        """A view with an element at every byte, so that one look-up reads a whole number."""
+        """A view with an element at every byte, so that one lookup reads a whole number."""
         kind = np.dtype(dtype)
         count = len(self.data) - kind.itemsize + 1
         return np.ndarray((count,), kind, self.data, strides=(1,))
@@ -104,10 +104,10 @@ class Cursors:
         return self._long_varint(at, words, low)
 
     def pairs(self, at: Int64s) -> VarintPairs:
-        """Two numbers in a row and the cursors after them.
+        """Two consecutive numbers and the cursors after them.
 
-        Records tend to be alike: what the first one holds is decoded by itself, and one comparison
-        tells whether all others hold it too.
+        Records are often alike: the first one is decoded, and one comparison tells whether all
+        others are equal.
         """
         words = self.words[at]
         first = int(words[0])
@@ -127,16 +127,16 @@ class Cursors:
                     return VarintPairs(key, self.moved(at, _length(low)), raw)
         return self._unlike_pairs(at, words)
 
-    def pieces(self, at: Int64s) -> tuple[Int64s, Int64s, Int64s]:
-        """Strings or bytes: where they start, how long they are, and the cursors after them."""
+    def slices(self, at: Int64s) -> tuple[Int64s, Int64s, Int64s]:
+        """Strings or bytes: their offsets, their lengths, and the cursors after them."""
         lengths, starts = self.varint(at)
-        return starts, lengths, self.past_pieces(starts, lengths)
+        return starts, lengths, self.past_slices(starts, lengths)
 
-    def past_pieces(self, starts: Int64s, lengths: int | Int64s) -> Int64s:
-        """Cursors after pieces of given lengths."""
+    def past_slices(self, starts: Int64s, lengths: int | Int64s) -> Int64s:
+        """Cursors after slices of given lengths."""
         if isinstance(lengths, int):
             return self.moved(starts, lengths if 0 <= lengths < self.over else self.over)
-        # As unsigned numbers, negative lengths are the greatest.
+        # As unsigned numbers, negative lengths are the greatest ones.
         bounded = np.minimum(lengths.view(np.uint64), np.uint64(self.over)).view(np.int64)
         return self.moved(starts, bounded)
 
@@ -165,13 +165,13 @@ class Cursors:
         numbers[rows] |= ninth << _TOP_BYTE
         numbers[rows] |= np.where(has_tenth, tenth & _ONE, np.uint64(0)) << np.uint64(63)
         lengths[rows] = np.where(has_tenth, 10, 9)
-        # The tenth byte holds one bit; more of them fit no 64-bit number.
+        # The tenth byte holds one bit; more would not fit into 64 bits.
         lengths[rows[has_tenth & (tenth > _ONE)]] = self.over
         return _unzigzag(numbers), self.moved(at, lengths)
 
 
 def _end(word: int, start: int) -> int:
-    """Where the number ends that starts at a byte of a word; 0 if beyond the word."""
+    """The end of the number that starts at a byte of a word; 0 if it is beyond the word."""
     rest = word >> 8 * start
     for end in range(start + 1, 9):
         if not rest & 0x80:
@@ -189,12 +189,12 @@ def _number(word: int, start: int, end: int) -> int:
 
 
 def _length(low: UInt64s) -> Int64s:
-    """Number of bytes up to the one whose highest bit alone is set (0 where none is)."""
+    """The number of bytes up to the one whose highest bit is the only bit set; 0 if none is."""
     return (((low >> _SEVEN) * _LENGTHS) >> _TOP_BYTE).view(np.int64)
 
 
 def _joined(groups: UInt64s) -> UInt64s:
-    """The groups of 7 bits in each byte as one number."""
+    """Joins the groups of 7 bits, one in each byte, into one number."""
     if groups.max() < 0x80:
         return groups
     for low, high, shift in _JOINS:

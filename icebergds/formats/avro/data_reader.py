@@ -1,7 +1,7 @@
-"""Avro data files, decoded with fastavro block by block.
+"""Reads Avro data files with fastavro, block by block.
 
-A block belongs to the byte range that holds the offset of its first byte. Avro does not say how
-many rows lie before a block, so a range is found by walking over the blocks before it.
+A block belongs to the byte range that contains its first byte. Avro does not store how many rows
+precede a block, so the blocks before a range are walked over.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ from icebergds.spec.schema import Schema
 
 # Records are decoded into dictionaries, so not too many at a time.
 _CHUNK = 8_192
-_NO_SCHEMA = (
+_SCHEMA_ERRORS = (
     ValueError,
     LookupError,
     TypeError,
@@ -42,13 +42,13 @@ class AvroReader:
 
     Args:
         handle: the open file; it is not closed.
-        location: how errors name it.
-        table_schema: of the table, whose names tell the ids of columns of files that have none.
-        name_mapping: takes the place of the table's names for that.
+        location: of the file, for errors.
+        table_schema: gives columns their field ids by name if the file has none.
+        name_mapping: used for that instead of the table's schema, if given.
 
     Raises:
-        CorruptFileError: it is not an Avro file of records.
-        UnsupportedFeatureError: it is encrypted.
+        CorruptFileError: the file is damaged or not an Avro file of records.
+        UnsupportedFeatureError: the file is encrypted.
     """
 
     def __init__(
@@ -71,7 +71,7 @@ class AvroReader:
     def batches(
         self, request: ReadRequest, start: int | None = None, length: int | None = None
     ) -> Iterator[PositionedBatch]:
-        """The rows of the blocks that begin in a byte range; the filter skips nothing.
+        """Reads the blocks that begin in a byte range; the row filter skips nothing.
 
         See `DataFileReader.batches`.
         """
@@ -84,13 +84,13 @@ class AvroReader:
             yield PositionedBatch(batch, chunk.first_position, chunk.num_rows)
 
     def _read_schema(self) -> tuple[FileColumn, ...]:
-        """The columns; keeps what decoding needs of the schema."""
+        """The columns of the file; sets the schemas that decoding needs."""
         text = self._blocks.metadata["avro.schema"].decode("utf-8", "replace")
         try:
             self._schema = record_schema(text)
             self._record = expanded_schema(json.loads(text))
             return record_columns(self._record)
-        except _NO_SCHEMA as error:
+        except _SCHEMA_ERRORS as error:
             raise CorruptFileError(f"{self._location}: {error}") from error
 
     def _chunks(
@@ -111,7 +111,7 @@ class AvroReader:
     def _decode(
         self, block: AvroBlock, columns: Sequence[FileColumn], chunk_size: int
     ) -> Iterator[_Chunk]:
-        # Decoded also where no column is read, as nothing else tells whether the count is right.
+        # Decoded even if no column is read: nothing else checks the record count.
         plain = block.read()
         stream = io.BytesIO(plain)
         for first in range(0, block.count, chunk_size):
@@ -123,7 +123,7 @@ class AvroReader:
                 arrays = records_to_arrow(records, self._record, columns, self._location)
             except DECODING_ERRORS as error:
                 raise CorruptFileError(
-                    f"{self._location}: a record of the block at {block.offset} does not decode: "
+                    f"{self._location}: a record of the block at {block.offset} cannot be decoded: "
                     f"{error!r}"
                 ) from error
             yield _Chunk(arrays, block.first_position + first, num_rows)
@@ -144,7 +144,7 @@ class _Chunk:
 
 
 def _gathered(chunks: Iterator[_Chunk], batch_size: int) -> Iterator[_Chunk]:
-    """Chunks put together, as many as fit into a batch."""
+    """Concatenates as many chunks as fit into a batch."""
     waiting: list[_Chunk] = []
     total = 0
     for chunk in chunks:

@@ -1,7 +1,7 @@
-"""Rows of a table as Avro records, and the schema of these (spec: Appendix A, Avro).
+"""Converts rows to Avro records, and table schemas to their Avro schema (spec: Appendix A, Avro).
 
 Values are as stored: a date is its number of days, a decimal its bytes, and a map whose keys are
-no strings a list of entries.
+not strings a list of entries.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ from icebergds.spec.types import (
 
 
 def avro_schema(schema: Schema) -> dict[str, Any]:
-    """The schema of records, with field ids."""
+    """The Avro schema of the records, with field ids."""
     return _Types().record("table", schema.fields)
 
 
@@ -72,7 +72,7 @@ _PRIMITIVES: dict[TypeId, Any] = {
 
 
 class _Types:
-    """Avro types of one schema. Types with names are defined once, then named."""
+    """Avro types of one schema. Named types are defined once, then referenced by name."""
 
     def __init__(self) -> None:
         self._defined: set[str] = set()
@@ -146,7 +146,7 @@ class _Types:
 
 
 def _stored(array: pa.Array, field_type: IcebergType) -> pa.Array:
-    """The values as Avro stores them; names are Avro's."""
+    """The values as Avro stores them, with Avro's field names."""
     match field_type:
         case StructType(fields=fields):
             children = [_stored(array.field(at), f.field_type) for at, f in enumerate(fields)]
@@ -154,17 +154,19 @@ def _stored(array: pa.Array, field_type: IcebergType) -> pa.Array:
             return pa.StructArray.from_arrays(children, names, mask=_nulls(array))
         case ListType(element_type=element):
             values = _stored(array.values, element)
-            return _around(array, pa.list_(values.type), values)
+            return _with_child(array, pa.list_(values.type), values)
         case MapType(key_type=key_type, value_type=value_type):
             entries = array.values
             keys = _stored(entries.field(0), key_type)
             values = _stored(entries.field(1), value_type)
             stored = pa.StructArray.from_arrays([keys, values], ["key", "value"])
             if key_type != STRING:
-                return _around(array, pa.list_(stored.type), stored)
+                return _with_child(array, pa.list_(stored.type), stored)
             target = pa.map_(keys.type, values.type)
             parts = [target.key_field, target.item_field]
-            return _around(array, target, pa.StructArray.from_arrays([keys, values], fields=parts))
+            return _with_child(
+                array, target, pa.StructArray.from_arrays([keys, values], fields=parts)
+            )
         case DecimalType(precision=precision):
             return _decimal_bytes(array, decimal_size(precision))
         case _ if pa.types.is_date32(array.type):
@@ -184,8 +186,8 @@ def _decimal_bytes(array: pa.Array, size: int) -> pa.Array:
     return pa.Array.from_buffers(pa.binary(size), len(array), [validity, pa.py_buffer(data)])
 
 
-def _around(array: pa.Array, target: pa.DataType, child: pa.Array) -> pa.Array:
-    """A list or map with the lengths and nulls of another."""
+def _with_child(array: pa.Array, target: pa.DataType, child: pa.Array) -> pa.Array:
+    """The list or map with another child, and the same lengths and nulls."""
     return pa.Array.from_buffers(
         target, len(array), array.buffers()[:2], array.null_count, array.offset, children=[child]
     )

@@ -1,7 +1,7 @@
-"""Types of Avro data files: as columns with field ids, and as Arrow arrays of decoded records.
+"""Maps Avro schemas to columns with field ids, and decoded records to Arrow arrays.
 
-Records are decoded without logical types (see `avro_records`): a date comes as its number of days,
-a decimal as its bytes, a map with keys of any type as a list of entries. Spec: Appendix A, Avro.
+Records are decoded without logical types (see `avro.records`): a date is its number of days, a
+decimal its bytes, a map with keys of any type a list of entries. Spec: Appendix A, Avro.
 """
 
 from __future__ import annotations
@@ -36,17 +36,17 @@ _TIMES = {
 _TIMESTAMPS = {"millis": "ms", "micros": "us", "nanos": "ns"}
 _MAX_PRECISION = 38
 _DECIMAL_BYTES = 16
-# Stands for types that are not read: columns of them may be there if nobody asks for them.
+# Stands for unsupported types: a file may have columns of them as long as they are not read.
 _UNREADABLE = pa.dense_union([])
 
 _Node = Mapping[str, Any]
 
 
 def expanded_schema(schema: Any) -> _Node:
-    """A writer's schema with every name replaced by what it names.
+    """A writer's schema with every reference by name replaced by the definition.
 
     Raises:
-        ValueError: it is no schema of records.
+        ValueError: it is not a schema of records.
     """
     try:
         expanded = _node(fastavro.schema.expand_schema(schema))
@@ -58,7 +58,7 @@ def expanded_schema(schema: Any) -> _Node:
 
 
 def record_columns(record: _Node) -> tuple[FileColumn, ...]:
-    """The columns of an expanded schema of records, by their names in Avro."""
+    """The columns of an expanded schema of records, with their Avro names."""
     return columns_of(_declared_fields(record))
 
 
@@ -68,11 +68,11 @@ def records_to_arrow(
     columns: Sequence[FileColumn],
     location: str,
 ) -> list[pa.Array]:
-    """Columns of decoded records as arrays of the columns' declared types.
+    """Converts columns of decoded records to arrays of the columns' declared types.
 
     Raises:
-        UnsupportedFeatureError: a column is of a type that is not read.
-        ValueError, TypeError, OverflowError: a record is not of the schema.
+        UnsupportedFeatureError: the type of a column is not supported.
+        ValueError, TypeError, OverflowError: a record does not match the schema.
     """
     nodes = [_field_node(record, column.name) for column in columns]
     wire = [_wire_type(node, c, location) for node, c in zip(nodes, columns, strict=True)]
@@ -91,7 +91,7 @@ def decimals_from_bytes(array: pa.Array, scale: int) -> pa.Array:
         ValueError: a value has more than 128 bits.
     """
     count = len(array)
-    starts, lengths = _pieces(array)
+    starts, lengths = _byte_ranges(array)
     data = np.frombuffer(array.buffers()[-1] or b"", np.uint8)
     data = data if data.size else np.zeros(1, np.uint8)
     negative = (lengths > 0) & (data[np.minimum(starts, data.size - 1)] >= 0x80)
@@ -113,7 +113,7 @@ def decimals_from_bytes(array: pa.Array, scale: int) -> pa.Array:
 
 
 def _node(obj: Any) -> _Node:
-    """A type as an object, whatever the short form it is written in."""
+    """A type as an object, even if the schema has it in short form."""
     if isinstance(obj, str):
         return {"type": obj}
     if isinstance(obj, list):
@@ -204,7 +204,7 @@ def _is_entries(node: _Node) -> bool:
 
 
 def _wire_type(node: _Node, column: FileColumn, location: str) -> pa.DataType:
-    """The type of an array of decoded values, no wider than the column."""
+    """The Arrow type of decoded values, narrowed to the columns to read."""
     match column.kind:
         case ColumnKind.STRUCT:
             return pa.struct(
@@ -230,7 +230,7 @@ def _wire_type(node: _Node, column: FileColumn, location: str) -> pa.DataType:
 def _wire_scalar(node: _Node, column: FileColumn, location: str) -> pa.DataType:
     if column.arrow_type == _UNREADABLE:
         raise UnsupportedFeatureError(
-            f"column {column.name!r} of {location}: the Avro type {node['type']!r} is not read"
+            f"column {column.name!r} of {location}: the Avro type {node['type']!r} is not supported"
         )
     if node["type"] == "fixed":
         return pa.binary(node["size"])
@@ -249,7 +249,7 @@ def _entry_nodes(node: _Node) -> tuple[tuple[str, _Node], tuple[str, _Node]]:
 
 
 def _to_declared(array: pa.Array, node: _Node, column: FileColumn) -> pa.Array:
-    """Decimals out of bytes, maps out of lists of entries; the same array where it has neither."""
+    """Converts bytes to decimals, lists of entries to maps; the same array if it has neither."""
     match column.kind:
         case ColumnKind.STRUCT:
             stored = [array.field(at) for at in range(array.type.num_fields)]
@@ -267,7 +267,7 @@ def _to_declared(array: pa.Array, node: _Node, column: FileColumn) -> pa.Array:
             values = _to_declared(stored_values, element, column.children[0])
             if values is stored_values:
                 return array
-            return _around(array, pa.list_(values.type), values)
+            return _with_child(array, pa.list_(values.type), values)
         case ColumnKind.MAP:
             return _map_to_declared(array, node, column)
         case _:
@@ -286,18 +286,18 @@ def _map_to_declared(array: pa.Array, node: _Node, column: FileColumn) -> pa.Arr
     entries = pa.StructArray.from_arrays(
         [keys, items], fields=[map_type.key_field, map_type.item_field]
     )
-    return _around(array, map_type, entries)
+    return _with_child(array, map_type, entries)
 
 
-def _around(array: pa.Array, target: pa.DataType, child: pa.Array) -> pa.Array:
-    """A list or map with the lengths and nulls of another."""
+def _with_child(array: pa.Array, target: pa.DataType, child: pa.Array) -> pa.Array:
+    """The list or map with another child, and the same lengths and nulls."""
     return pa.Array.from_buffers(
         target, len(array), array.buffers()[:2], array.null_count, array.offset, children=[child]
     )
 
 
-def _pieces(array: pa.Array) -> tuple[Any, Any]:
-    """Where each value's bytes start in the data buffer, and how many there are; 0 for nulls."""
+def _byte_ranges(array: pa.Array) -> tuple[Any, Any]:
+    """The offset and length of each value in the data buffer; length 0 for nulls."""
     count, offset = len(array), array.offset
     if pa.types.is_fixed_size_binary(array.type):
         width = array.type.byte_width

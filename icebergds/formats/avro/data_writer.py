@@ -1,4 +1,4 @@
-"""Avro data files, written with fastavro (spec: Appendix A, Avro)."""
+"""Writes Avro data files with fastavro (spec: Appendix A, Avro)."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ _CHUNK = 8_192
 
 
 class AvroDataWriter:
-    """An Avro file that is being written; see `DataFileWriter`.
+    """An Avro file being written; see `DataFileWriter`.
 
     Args:
         output: the file, open and empty.
@@ -68,7 +68,7 @@ class AvroDataWriter:
 
     @property
     def size(self) -> int:
-        """Bytes of the blocks written; less than a block waits."""
+        """Bytes of the blocks written; less than a block is buffered."""
         return self._output.position
 
     def write(self, batch: pa.RecordBatch) -> None:

@@ -1,4 +1,4 @@
-"""Avro records decoded one by one, as dictionaries of stored values."""
+"""Decodes Avro records one by one, to dictionaries of stored values."""
 
 from __future__ import annotations
 
@@ -23,15 +23,15 @@ DECODING_ERRORS = (
     RecursionError,
     struct.error,
 )
-"""What fastavro raises for bytes that are not of the schema."""
+"""What fastavro raises for bytes that do not match the schema."""
 
 
 @lru_cache(maxsize=128)
 def record_schema(schema_json: str) -> Any:
-    """What `read_records` takes for a writer's schema; logical types are left out.
+    """Parses a writer's schema for `read_records`, without logical types.
 
     Raises:
-        ValueError: it is not a schema.
+        ValueError: it is not a valid schema.
     """
     try:
         return fastavro.parse_schema(physical_schema(schema_json))
@@ -40,16 +40,16 @@ def record_schema(schema_json: str) -> Any:
 
 
 def read_records(count: int, plain: bytes | memoryview, schema: Any, what: str) -> list[Any]:
-    """The records of a block.
+    """Decodes the records of a block.
 
     Raises:
-        CorruptFileError: they do not decode, or do not fill the block.
+        CorruptFileError: a record cannot be decoded, or the records do not fill the block.
     """
     stream = io.BytesIO(plain)
     try:
         records = [fastavro.schemaless_reader(stream, schema, None) for _ in range(count)]
     except DECODING_ERRORS as error:
-        raise CorruptFileError(f"{what}: a record does not decode: {error!r}") from error
+        raise CorruptFileError(f"{what}: a record cannot be decoded: {error!r}") from error
     if stream.tell() != len(plain):
         raise CorruptFileError(
             f"{what}: {count} records fill {stream.tell()} of a block's {len(plain)} bytes"

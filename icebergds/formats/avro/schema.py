@@ -1,4 +1,4 @@
-"""Avro schemas as values, with Iceberg's field ids (spec: Appendix A, Avro)."""
+"""Parses Avro schemas, with Iceberg's field ids and names (spec: Appendix A, Avro)."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ _PRIMITIVES = frozenset({"null", "boolean", "int", "long", "float", "double", "b
 
 @dataclass(frozen=True, slots=True)
 class AvroPrimitive:
-    """A type without parts. `kind` is Avro's name; `size` is set for `fixed` alone.
+    """A type without children. `kind` is Avro's name; `size` is only set for `fixed`.
 
     The logical type is kept as written: `decimal`, `date`, `uuid`, ...
     """
@@ -28,7 +28,7 @@ class AvroPrimitive:
 
 @dataclass(frozen=True, slots=True)
 class AvroField:
-    """A record's field; `name` is Iceberg's where the Avro name had to be altered."""
+    """A record's field; `name` is Iceberg's if the Avro name had to be sanitised."""
 
     name: str
     avro_name: str
@@ -61,19 +61,19 @@ AVRO_NULL = AvroPrimitive("null")
 
 
 def parse_avro_schema(text: str) -> AvroNode:
-    """The schema in a container's header.
+    """Parses the schema in a container's header.
 
     Raises:
-        ValueError: it is not a schema, or a type that contains itself.
+        ValueError: it is not a valid schema, or is recursive.
     """
     try:
         return _parse(json.loads(text), {}, "")
     except (KeyError, TypeError, AttributeError, RecursionError) as error:
-        raise ValueError(f"the Avro schema lacks or mistypes a part: {error}") from error
+        raise ValueError(f"a part of the Avro schema is missing or invalid: {error}") from error
 
 
 def without_null(node: AvroNode) -> AvroNode:
-    """The one type that an optional value has, or the node itself."""
+    """The type of an optional value, or the node itself."""
     if isinstance(node, AvroUnion):
         others = [branch for branch in node.branches if branch != AVRO_NULL]
         if len(others) == 1:
@@ -92,7 +92,7 @@ def decimal_size(precision: int) -> int:
 
 
 def avro_name(name: str) -> str:
-    """A name that Avro admits, made as Java makes it: unlike any other sanitised name."""
+    """A name that is valid in Avro, sanitised as in Java: each name in its own way."""
     first, rest = name[:1], name[1:]
     if not re.match(r"[A-Za-z_]", first):
         first = f"_{first}" if first.isdigit() and first.isascii() else _escaped(first)

@@ -8,7 +8,7 @@ from enum import Enum
 from functools import lru_cache
 from typing import Any
 
-from icebergds.formats.avro.columns import is_number, is_piece, key_value
+from icebergds.formats.avro.columns import is_number, is_slice, key_value
 from icebergds.formats.avro.records import record_schema
 from icebergds.formats.avro.schema import (
     AvroArray,
@@ -53,7 +53,7 @@ class Shape(Enum):
     """What a field's values look like once decoded."""
 
     NUMBER = "number"
-    PIECE = "piece"
+    SLICE = "slice"
     NUMBERS = "numbers"
     COUNTS = "counts"
     BOUNDS = "bounds"
@@ -94,8 +94,8 @@ SHAPES = {
     SEQUENCE_NUMBER: Shape.NUMBER,
     FILE_SEQUENCE_NUMBER: Shape.NUMBER,
     CONTENT: Shape.NUMBER,
-    FILE_PATH: Shape.PIECE,
-    FILE_FORMAT: Shape.PIECE,
+    FILE_PATH: Shape.SLICE,
+    FILE_FORMAT: Shape.SLICE,
     RECORD_COUNT: Shape.NUMBER,
     FILE_SIZE_IN_BYTES: Shape.NUMBER,
     COLUMN_SIZES: Shape.COUNTS,
@@ -104,12 +104,12 @@ SHAPES = {
     NAN_VALUE_COUNTS: Shape.COUNTS,
     LOWER_BOUNDS: Shape.BOUNDS,
     UPPER_BOUNDS: Shape.BOUNDS,
-    KEY_METADATA: Shape.PIECE,
+    KEY_METADATA: Shape.SLICE,
     SPLIT_OFFSETS: Shape.NUMBERS,
     EQUALITY_IDS: Shape.NUMBERS,
     SORT_ORDER_ID: Shape.NUMBER,
     FIRST_ROW_ID: Shape.NUMBER,
-    REFERENCED_DATA_FILE: Shape.PIECE,
+    REFERENCED_DATA_FILE: Shape.SLICE,
     CONTENT_OFFSET: Shape.NUMBER,
     CONTENT_SIZE_IN_BYTES: Shape.NUMBER,
 }
@@ -225,14 +225,14 @@ def _has_shape(node: AvroNode, shape: Shape) -> bool:
     match shape:
         case Shape.NUMBER:
             return is_number(inner)
-        case Shape.PIECE:
-            return is_piece(inner)
+        case Shape.SLICE:
+            return is_slice(inner)
         case Shape.NUMBERS:
             return items is not None and is_number(without_null(items))
         case Shape.COUNTS:
             return pair is not None and is_number(without_null(pair[1]))
         case Shape.BOUNDS:
-            return pair is not None and is_piece(without_null(pair[1]))
+            return pair is not None and is_slice(without_null(pair[1]))
 
 
 def _member(record: AvroRecord, field_id: int, ids: Mapping[str, int]) -> AvroRecord | None:

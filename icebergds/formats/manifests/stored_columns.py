@@ -19,7 +19,7 @@ StatsIds = frozenset[int] | None
 
 _ARROW = {
     Shape.NUMBER: pa.int64(),
-    Shape.PIECE: pa.binary(),
+    Shape.SLICE: pa.binary(),
     Shape.NUMBERS: pa.list_(pa.int64()),
     Shape.COUNTS: pa.map_(pa.int64(), pa.int64()),
     Shape.BOUNDS: pa.map_(pa.int64(), pa.binary()),
