@@ -1,1 +1,1 @@
-"""Planning on the driver, reading on executors."""
+"""Plans scans on the driver and reads their tasks on executors."""

@@ -1,4 +1,4 @@
-"""Finds columns by field id in batches, at any depth, also where one column stands twice."""
+"""Finds columns in batches by field id, at any depth; a batch may hold a column twice."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from icebergds.spec.types import NestedField, StructType
 
 
 def locate(fields: Sequence[NestedField], field_id: int) -> tuple[int, ...] | None:
-    """Child positions from the top to the field, through structs only; None if it is absent."""
+    """Child indices from the top level to a field, through structs only; None if not found."""
     for index, candidate in enumerate(fields):
         if candidate.field_id == field_id:
             return (index,)
@@ -23,6 +23,6 @@ def locate(fields: Sequence[NestedField], field_id: int) -> tuple[int, ...] | No
 
 
 def column_at(batch: pa.RecordBatch, path: tuple[int, ...]) -> pa.Array:
-    """The column at a path; null wherever a struct around it is null."""
+    """The column at a path; null where an enclosing struct is null."""
     column = batch.column(path[0])
     return pc.struct_field(column, list(path[1:])) if len(path) > 1 else column

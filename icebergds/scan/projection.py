@@ -1,4 +1,4 @@
-"""Which columns a scan returns: chosen by name, data and metadata columns alike."""
+"""Resolves the columns of a scan by name: data columns and metadata columns."""
 
 from __future__ import annotations
 
@@ -32,16 +32,16 @@ _LINEAGE = (ROW_ID, LAST_UPDATED_SEQUENCE_NUMBER)
 
 
 CHANGE_COLUMNS = (CHANGE_TYPE, CHANGE_ORDINAL, COMMIT_SNAPSHOT_ID)
-"""What a change feed says of each row."""
+"""The metadata columns that only a change feed has."""
 
 
 def metadata_columns(metadata: TableMetadata, *, of_feed: bool = False) -> tuple[NestedField, ...]:
-    """The metadata columns of a table (spec: Reserved Field IDs); lineage from version 3 on.
+    """The metadata columns of a table (spec: Reserved Field IDs), with row lineage from version 3.
 
-    `_partition` is not among them where `unified_partition_type` finds no type for it.
+    `_partition` is left out if `unified_partition_type` finds no type for it.
 
     Args:
-        of_feed: those of a change feed: `CHANGE_COLUMNS` in the place of `_deleted`.
+        of_feed: for a change feed: `CHANGE_COLUMNS` replace `_deleted`.
     """
     columns = [FILE_PATH, POS, SPEC_ID]
     with suppress(InvalidMetadataError):
@@ -51,10 +51,10 @@ def metadata_columns(metadata: TableMetadata, *, of_feed: bool = False) -> tuple
 
 
 def unified_partition_type(metadata: TableMetadata) -> StructType:
-    """All partition fields of all specs, each under its newest name (`_partition`).
+    """The type of `_partition`: all partition fields of all specs, under their newest names.
 
     Raises:
-        InvalidMetadataError: one id stands for fields of different types.
+        InvalidMetadataError: fields of different types share an id.
     """
     fields: dict[int, NestedField] = {}
     only_void: set[int] = set()
@@ -65,7 +65,7 @@ def unified_partition_type(metadata: TableMetadata) -> StructType:
             if known is None:
                 only_void |= {field.field_id} if is_void else set()
             elif is_void:
-                # Version 1 drops a field by making it void; values written before keep their type.
+                # Version 1 drops a field by making it void; earlier values keep their type.
                 field = replace(known, name=field.name)
             elif field.field_id in only_void:
                 only_void.remove(field.field_id)
@@ -76,17 +76,17 @@ def unified_partition_type(metadata: TableMetadata) -> StructType:
 
 
 def parse_column_list(text: str) -> list[tuple[str, ...]]:
-    """Names from `a, b.c, `d.e`.f`: parts by dots, a part in backticks taken literally.
+    """Parses names such as `a, b.c, `d.e`.f`: dots separate parts, backticks quote a part.
 
     Raises:
-        InvalidOptionError: a malformed name, or none at all.
+        InvalidOptionError: a name is malformed, or there is none.
     """
     if not text.strip():
         raise InvalidOptionError("columns: no column is named; name some, or leave columns out")
     items = _LISTED_NAME.findall(text)
     if ",".join(items) != text:
         raise InvalidOptionError(
-            f"columns {text!r}: expected names joined by commas, in backticks where they hold a "
+            f"columns {text!r}: expected names separated by commas, in backticks if they contain a "
             "comma, a dot or a backtick"
         )
     try:
@@ -102,18 +102,18 @@ def project_columns(
     *,
     of_feed: bool = False,
 ) -> Schema:
-    """The columns with these names, in the order of first mention.
+    """Selects columns by name, in the order of first mention.
 
     Args:
         schema: the schema that is read.
-        names: parts of each name; `*` alone stands for all data columns. A name of several parts
-            selects a field inside a struct (through `element`, `key` and `value` in lists, maps).
-            An exact match wins; otherwise case does not count.
+        names: the parts of each name; a single `*` selects all data columns. A name with several
+            parts selects a nested field (lists and maps: `element`, `key`, `value`). An exact
+            match wins; otherwise case is ignored.
         of_feed: as for `metadata_columns`.
 
     Raises:
-        InvalidOptionError: no such column (names the nearest), or an ambiguous one.
-        InvalidMetadataError: `_partition` is named and has no type (`unified_partition_type`).
+        InvalidOptionError: a column does not exist, or its name is ambiguous.
+        InvalidMetadataError: `_partition` is selected but has no type (`unified_partition_type`).
     """
     extra = metadata_columns(metadata, of_feed=of_feed)
     available = Schema((*schema.fields, *_not_shadowing(schema, extra)))
@@ -145,13 +145,13 @@ def _resolve(metadata: TableMetadata, schema: Schema, name: tuple[str, ...]) -> 
     found = exact or folded
     text = ".".join(name)
     if not found and lowered[0] == PARTITION.name:
-        # Raises the reason why the table has no such column.
+        # Raises the reason why the table has no _partition column.
         unified_partition_type(metadata)
     if not found:
         if any(lowered == (column.name,) for column in (ROW_ID, LAST_UPDATED_SEQUENCE_NUMBER)):
             raise InvalidOptionError(
-                f"no column {text!r}: rows have it from format version 3 on, and table "
-                f"{metadata.location} has version {metadata.format_version}"
+                f"no column {text!r}: it requires format version 3, and table {metadata.location} "
+                f"has version {metadata.format_version}"
             )
         names = {".".join(path).lower(): quote_name(path) for path in schema.paths_by_id.values()}
         near = [names[known] for known in get_close_matches(text.lower(), names, n=3)]
@@ -165,7 +165,7 @@ def _resolve(metadata: TableMetadata, schema: Schema, name: tuple[str, ...]) -> 
 
 
 def _not_shadowing(schema: Schema, columns: Iterable[NestedField]) -> tuple[NestedField, ...]:
-    """Metadata columns whose names no data column has taken."""
+    """Metadata columns whose names no data column has."""
     taken = {field.name for field in schema.fields}
     return tuple(field for field in columns if field.name not in taken)
 
@@ -183,7 +183,7 @@ def _with_unique_names(fields: Iterable[NestedField]) -> tuple[NestedField, ...]
 def _reused_id(
     metadata: TableMetadata, known: NestedField, field: NestedField
 ) -> InvalidMetadataError:
-    # Version 1 did not reserve partition field ids: one id may stand for two different fields.
+    # Version 1 did not keep partition field ids unique: two fields may share one.
     return InvalidMetadataError(
         f"table {metadata.location}: partition field id {field.field_id} is {known.name} "
         f"({known.field_type}) in one spec and {field.name} ({field.field_type}) in another; "

@@ -1,4 +1,4 @@
-"""What every task of a scan shares: columns, filter, table facts; travels with the reader."""
+"""Defines what all tasks of a scan share (columns, filter, specs); sent with the reader."""
 
 from __future__ import annotations
 
@@ -22,12 +22,12 @@ class ReadPlan:
     """The part of a scan that is the same for all of its files.
 
     Attributes:
-        columns: the output, in order; columns of reserved ids are metadata columns.
-        table_schema: the schema that is read, whole.
-        row_filter: bound to `table_schema`; rows that come out satisfy it.
-        delete_cache_bytes: bound of the memory that deletes may keep in a worker process.
-        for_changes: the rows are to be changed: `_file` may be a `file_token`, or Spark's name of
-            the file, and rows that the filter rejects may come.
+        columns: the output columns in order; those with reserved ids are metadata columns.
+        table_schema: the full schema that is read.
+        row_filter: bound to `table_schema`; all returned rows match it.
+        delete_cache_bytes: limit for cached deletes in a worker process, in bytes.
+        for_changes: the scan feeds a row-level operation: `_file` may be a `file_token` or Spark's
+            name of the file, and rows that do not match the filter may be returned.
     """
 
     io: FileIO
@@ -42,17 +42,17 @@ class ReadPlan:
 
 
 def key_schema(schemas: Iterable[Schema], equality_ids: Iterable[int]) -> Schema:
-    """The columns that hold equality keys, each in the newest schema that has it.
+    """The schema of equality keys: each column as in the newest schema that has it.
 
-    All are optional: files may lack a key that was dropped, and a delete of a null that no row can
-    hold deletes nothing.
+    All columns are optional: files may lack a dropped key column, and deleting a null key that no
+    row has deletes nothing.
 
     Args:
         schemas: from the newest to the oldest.
-        equality_ids: ids of key columns, nested ones too.
+        equality_ids: ids of key columns, including nested ones.
 
     Raises:
-        InvalidMetadataError: no schema has one of the columns.
+        InvalidMetadataError: a column is in no schema.
     """
     missing = set(equality_ids)
     fields: list[NestedField] = []
@@ -64,8 +64,8 @@ def key_schema(schemas: Iterable[Schema], equality_ids: Iterable[int]) -> Schema
         if not missing:
             return Schema(tuple(fields))
     raise InvalidMetadataError(
-        f"equality deletes compare the columns of field ids {sorted(missing)}, which none of the "
-        "table's schemas has; their rows cannot be told apart from others"
+        f"equality deletes use the columns with field ids {sorted(missing)}, which are in none of "
+        "the table's schemas; the deleted rows cannot be identified"
     )
 
 

@@ -1,4 +1,4 @@
-"""What a plan hands to an executor: files to read and the deletes that apply to them."""
+"""Defines scan tasks: files for executors to read, with the deletes that apply to them."""
 
 from __future__ import annotations
 
@@ -27,9 +27,10 @@ class DeleteFileRef:
 
 @dataclass(frozen=True, slots=True)
 class EqualityDeleteGroup:
-    """Equality delete files of one scope that share their key columns.
+    """Equality delete files of one scope with the same key columns.
 
-    Sequence numbers are judged per key, so a group may hold files newer and older than a data file.
+    Sequence numbers are compared per key, so a group may have files newer and older than a data
+    file.
     """
 
     equality_ids: tuple[int, ...]
@@ -37,7 +38,7 @@ class EqualityDeleteGroup:
 
 
 class ChangeType(StrEnum):
-    """What a commit did to a row of a change feed: the values of `_change_type`."""
+    """How a commit changed a row of a change feed: the values of `_change_type`."""
 
     INSERT = "INSERT"
     DELETE = "DELETE"
@@ -47,12 +48,13 @@ class ChangeType(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class TaskChange:
-    """What a commit did to the rows of a task.
+    """How a commit changed the rows of a scan task.
 
     Attributes:
-        ordinal: of the commit in the feed, from 0.
-        is_partial: only rows changed that these further deletes delete; else all live rows did.
-        position_deletes, equality_deletes: index the tuples of the `ScanTaskGroup`.
+        ordinal: number of the commit in the feed, from 0.
+        is_partial: the change covers only live rows that the deletes below delete; otherwise all
+            live rows.
+        position_deletes, equality_deletes: indices into the tuples of the `ScanTaskGroup`.
     """
 
     change_type: ChangeType
@@ -65,9 +67,9 @@ class TaskChange:
 
 @dataclass(frozen=True, slots=True)
 class FileScanTask:
-    """A data file, or the bytes `start` to `start + length` of it, with its deletes.
+    """A data file, or its bytes from `start` to `start + length`, with its deletes.
 
-    `position_deletes` and `equality_deletes` index the tuples of the `ScanTaskGroup` around it.
+    `position_deletes` and `equality_deletes` are indices into the tuples of the `ScanTaskGroup`.
     `change` is set in change feeds.
     """
 
@@ -85,7 +87,7 @@ class FileScanTask:
     change: TaskChange | None = None
 
     def uses_positions(self, index: int) -> bool:
-        """Whether the position deletes at an index of the task group concern the file."""
+        """Whether the task uses the position deletes at an index of the task group."""
         return index in self.position_deletes or (
             self.change is not None and index in self.change.position_deletes
         )
@@ -107,23 +109,23 @@ class ScanTaskGroup:
 
 @dataclass(frozen=True, slots=True)
 class CarryoverGroup:
-    """Tasks among whose rows the same one may be deleted and inserted.
+    """Scan tasks whose rows may include carry-overs: rows deleted and re-inserted unchanged.
 
     Attributes:
-        held: the side, INSERT or DELETE, that is likely to have fewer rows.
+        smaller_side: the side, INSERT or DELETE, that is likely to have fewer rows.
     """
 
-    partition: ScanTaskGroup
-    held: ChangeType
+    task_group: ScanTaskGroup
+    smaller_side: ChangeType
 
 
 @dataclass(frozen=True, slots=True)
 class ChangelogTaskGroup:
-    """What one Spark task reads of a change feed in which rows cancel each other out.
+    """What one Spark task reads of a change feed with carry-overs, which are left out.
 
     Attributes:
-        identifier_ids: columns by which a row that was deleted and one that was inserted are an
-            update; none where updates are not asked for.
+        identifier_ids: a deleted and an inserted row with equal values of these columns are an
+            update; empty if updates are not computed.
     """
 
     groups: tuple[CarryoverGroup, ...]
@@ -131,11 +133,11 @@ class ChangelogTaskGroup:
 
 
 TaskGroup: TypeAlias = ScanTaskGroup | ChangelogTaskGroup
-"""What one task reads."""
+"""What one Spark task reads."""
 
 
 def delete_file_ref(data_file: DataFile, data_sequence_number: int) -> DeleteFileRef:
-    """What an executor needs to know of a delete file."""
+    """The part of a delete file's metadata that executors need."""
     return DeleteFileRef(
         data_file.file_path,
         data_file.file_format,

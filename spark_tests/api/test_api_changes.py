@@ -81,7 +81,7 @@ def test_appends_of_a_branch_are_those_of_its_history(tmp_path: Path) -> None:
     assert sorted(appended["id"].to_pylist()) == [2, 3]
     assert appended.column_names == ["id", "day", "name"]
     table.upsert(rows(2), ["id"])
-    with pytest.raises(InvalidOptionError, match="is no append"):
+    with pytest.raises(InvalidOptionError, match="is not an append"):
         table.appends(start).to_arrow()
     skipped = table.appends(start, options={"skip-overwrite-snapshots": "true"}).to_arrow()
     assert skipped["id"].to_pylist() == [3]

@@ -223,7 +223,7 @@ def test_global_and_scoped_equality_deletes_apply_together() -> None:
 
 
 def test_equality_deletes_without_keys_are_an_error_that_names_them() -> None:
-    with pytest.raises(InvalidMetadataError, match=r"e\.parquet names no equality_ids"):
+    with pytest.raises(InvalidMetadataError, match=r"e\.parquet has no equality_ids"):
         _index(_entry(FileContent.EQUALITY_DELETES, "e.parquet", 1))
 
 

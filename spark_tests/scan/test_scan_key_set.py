@@ -242,7 +242,7 @@ def test_merging_while_building_changes_nothing(data: st.DataObject) -> None:
     types = data.draw(st.sampled_from([(LONG,), (STRING,), (INT, STRING)]))
     files = data.draw(st.lists(st.tuples(_rows(types, 6), st.integers(1, 5)), max_size=12))
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(key_set, "_LEAST_MERGED_ROWS", 3)
+        patch.setattr(key_set, "_MIN_MERGED_ROWS", 3)
         _agrees(types, files, data.draw(_rows(types, 20)))
 
 
@@ -270,7 +270,7 @@ def test_regular_keys_do_not_pile_up(step: int, start: int, count: int) -> None:
 def test_keys_that_pile_up_are_mixed_again(data: st.DataObject) -> None:
     files = data.draw(st.lists(st.tuples(_rows((LONG,), 8), st.integers(1, 5)), max_size=4))
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(key_index, "_FAR", -1)
+        patch.setattr(key_index, "_MAX_DISPLACEMENT", -1)
         _agrees((LONG,), files, data.draw(_rows((LONG,), 20)))
 
 

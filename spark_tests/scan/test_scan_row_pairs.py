@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 
 from icebergds.formats.arrow.types import to_array
 from icebergds.scan.read.row_fingerprints import Fingerprinter, Fingerprints
-from icebergds.scan.read.row_pairs import PartnerFinder, RowCounts
+from icebergds.scan.read.row_pairs import FingerprintCounts, RowMatcher
 from icebergds.spec.types import (
     BINARY,
     BOOLEAN,
@@ -122,15 +122,15 @@ _HALVES = st.lists(st.tuples(st.integers(0, 2), st.integers(0, 2)), max_size=12)
 def test_rows_are_paired_as_multisets_are_subtracted(
     held: list[tuple[int, int]], batches: list[list[tuple[int, int]]]
 ) -> None:
-    counts = RowCounts([_of(held[:5]), _of(held[5:])])
-    finder = PartnerFinder(counts)
+    counts = FingerprintCounts([_of(held[:5]), _of(held[5:])])
+    matcher = RowMatcher(counts)
     left = Counter(held)
     for batch in batches:
-        matched = finder.match(_of(batch)).tolist()
+        matched = matcher.match(_of(batch)).tolist()
         for row, is_matched in zip(batch, matched, strict=True):
             assert is_matched == (left[row] > 0)
             left[row] -= is_matched
-    again = PartnerFinder(counts, counts.counts - finder.left)
+    again = RowMatcher(counts, counts.counts - matcher.remaining)
     unmatched = [row for row, m in zip(held, again.match(_of(held)), strict=True) if not m]
     assert Counter(unmatched) == +left
 

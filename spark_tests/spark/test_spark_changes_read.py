@@ -89,7 +89,7 @@ def test_appended_rows_are_read_after_a_snapshot(spark: SparkSession, built: Tab
     # 1 was deleted since; that 2 was rewritten is left out.
     assert ids(found) == [0, 2, 3, 5]
     message = message_of(lambda: load(spark, built.location, **{"start-timestamp": "0"}).collect())
-    assert "is no append" in message
+    assert "is not an append" in message
 
 
 def test_a_table_reads_its_changes_as_a_dataframe(spark: SparkSession, built: TableBuilder) -> None:

@@ -14,7 +14,7 @@ from icebergds.scan.plan.history import (
     SnapshotRange,
     lineage,
     range_since,
-    refuse_lost_history,
+    refuse_expired_history,
     snapshots_between,
 )
 from icebergds.scan.plan.splits import SplitOptions
@@ -47,7 +47,7 @@ def resolve_end(
     if changes.end.timestamp_ms is not None:
         before = [s for s in known if s.timestamp_ms <= changes.end.timestamp_ms]
         if not before:
-            refuse_lost_history(known, changes.end.timestamp_ms, name)
+            refuse_expired_history(known, changes.end.timestamp_ms, name)
             return None, schema
         return resolve_snapshot(metadata, TimeTravel(before[0].snapshot_id), name)
     end, schema = _named(metadata, changes.end, name)

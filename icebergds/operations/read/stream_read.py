@@ -17,7 +17,7 @@ from icebergds.operations.read.options import ReadOptions, split_options
 from icebergds.operations.read.stream_options import StreamOptions
 from icebergds.operations.read.time_travel import TimeTravel, resolve_snapshot
 from icebergds.scan.plan.change_tasks import change_task_groups
-from icebergds.scan.plan.changes import ChangePlanner, no_append, parent_of
+from icebergds.scan.plan.changes import ChangePlanner, not_an_append, parent_of
 from icebergds.scan.plan.files import PlannedFile, pack_files, plan_files
 from icebergds.scan.plan.history import SnapshotRange, lineage, range_since, snapshots_between
 from icebergds.scan.plan.splits import SplitOptions
@@ -253,7 +253,7 @@ class TableStream:
             ]
         if snapshot.operation in self.options.skipped:
             return []
-        raise no_append(snapshot, self.state.name, "streaming-")
+        raise not_an_append(snapshot, self.state.name, "streaming-")
 
     def _planner(self) -> ChangePlanner:
         plan = self.plan

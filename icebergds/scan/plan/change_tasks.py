@@ -1,8 +1,8 @@
-"""Shares out the changes of snapshots among tasks.
+"""Packs the changes of snapshots into task groups.
 
-A row that a snapshot deleted from one file and inserted into another, as copy-on-write does with
-all rows that stay, did not change. Where that may be, the files that such rows may be in go to one
-task: those of one partition, since equal rows are in equal partitions.
+A row that a snapshot deletes from one file and re-inserts unchanged into another, as copy-on-write
+does with unaffected rows, is a carry-over. All files between which rows may be carried over go to
+one task: those of one partition, because equal rows are in the same partition.
 """
 
 from __future__ import annotations
@@ -29,28 +29,26 @@ def change_task_groups(
     """Packs changed files into task groups.
 
     Args:
-        changes: the files of each snapshot, as `ChangePlanner.changes` finds them, or those of all
-            snapshots of a range at once, of which the net changes are then read.
+        changes: the files of each snapshot, as `ChangePlanner.changes` returns them; for net
+            changes, a single sequence with the files of all snapshots.
         schema: the schema that is read.
-        identifier_ids: columns by which updates are told; none where they are not asked for.
+        identifier_ids: columns that identify updated rows; empty if updates are not computed.
 
     Raises:
         UnsupportedFeatureError: a file is encrypted.
-        InvalidMetadataError: no schema has a column that equality deletes compare.
+        InvalidMetadataError: a column of an equality key is in no schema.
     """
-    plain: list[PlannedFile] = []
-    matched: list[list[PlannedFile]] = []
+    one_sided: list[PlannedFile] = []
+    two_sided: list[list[PlannedFile]] = []
     for files in changes:
         for group in _groups(files, metadata, schema, identifier_ids):
-            is_mixed = len({_type_of(file) for file in group}) > 1
-            (matched.append if is_mixed else plain.extend)(group)
-    task_groups: list[TaskGroup] = list(pack_files(plain, metadata, schema, splits))
-    for partitions, groups in pack_groups(matched, metadata, schema, splits):
-        held = zip(partitions, map(_smaller_side, groups), strict=True)
+            has_both = len({_type_of(file) for file in group}) > 1
+            (two_sided.append if has_both else one_sided.extend)(group)
+    task_groups: list[TaskGroup] = list(pack_files(one_sided, metadata, schema, splits))
+    for scan_groups, groups in pack_groups(two_sided, metadata, schema, splits):
+        sides = map(_smaller_side, groups)
         task_groups.append(
-            ChangelogTaskGroup(
-                tuple(CarryoverGroup(part, side) for part, side in held), identifier_ids
-            )
+            ChangelogTaskGroup(tuple(map(CarryoverGroup, scan_groups, sides)), identifier_ids)
         )
     return task_groups
 
@@ -61,11 +59,11 @@ def _groups(
     schema: Schema,
     identifier_ids: Collection[int],
 ) -> Iterable[list[PlannedFile]]:
-    """The files by what rows that are the same, or of the same identifier, have in common."""
+    """Groups files such that equal rows, or rows with equal identifiers, are in one group."""
     specs = {file.entry.data_file.spec_id for file in files}
     if len(specs) != 1:
         return [list(files)] if files else []
-    if not _tells_rows_apart(metadata.specs_by_id[specs.pop()], schema, identifier_ids):
+    if not _determines_partition(metadata.specs_by_id[specs.pop()], schema, identifier_ids):
         return [list(files)]
     groups: dict[Scope, list[PlannedFile]] = {}
     for file in files:
@@ -73,29 +71,31 @@ def _groups(
     return groups.values()
 
 
-def _tells_rows_apart(spec: PartitionSpec, schema: Schema, identifier_ids: Collection[int]) -> bool:
-    """Whether rows that meet have equal partitions: those follow from columns that are compared."""
+def _determines_partition(
+    spec: PartitionSpec, schema: Schema, identifier_ids: Collection[int]
+) -> bool:
+    """Whether the compared columns include all partition source columns."""
     compared = identifier_ids or schema.fields_by_id.keys()
     return all(source_id in compared for source_id in spec.source_ids)
 
 
 def _type_of(file: PlannedFile) -> ChangeType:
-    assert file.change is not None, "these are files of a change feed"
+    assert file.change is not None, "files of a change feed have a change"
     return file.change.change_type
 
 
 def _smaller_side(files: Sequence[PlannedFile]) -> ChangeType:
     rows = {ChangeType.INSERT: 0, ChangeType.DELETE: 0}
     for file in files:
-        rows[_type_of(file)] += _most_rows(file)
+        rows[_type_of(file)] += _max_changed_rows(file)
     return min(rows, key=rows.__getitem__)
 
 
-def _most_rows(file: PlannedFile) -> int:
+def _max_changed_rows(file: PlannedFile) -> int:
     stored = max(file.entry.data_file.record_count, 0)
     assert file.change is not None
-    by = file.change.by
-    if by is None:
+    deletes = file.change.deletes
+    if deletes is None:
         return stored
-    deletes = (*by.position_deletes, *by.equality_deletes)
-    return min(stored, sum(entry.data_file.record_count for entry in deletes))
+    entries = (*deletes.position_deletes, *deletes.equality_deletes)
+    return min(stored, sum(entry.data_file.record_count for entry in entries))

@@ -1,8 +1,8 @@
-"""What the snapshots of a table changed, file by file (spec: Snapshots, Scan Planning).
+"""Plans a change feed: the data files with changed rows (spec: Snapshots, Scan Planning).
 
-A snapshot is compared with its parent: manifests that both list hold the same files, so only the
-others are opened; where delete files came or went, all data files are looked at for those that
-they apply to. Nothing is taken from what manifests say of deleted files: writers differ in it.
+Each snapshot is compared with its parent. Manifests in both list the same files, so only the others
+are read. If delete files were added or removed, they are matched with all data files. Deleted
+entries in manifests are ignored, because writers treat them differently.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ from icebergds.spec.schema import Schema
 from icebergds.spec.snapshot import Snapshot
 
 _Deletes = tuple[ManifestEntry, ...]
-_NONE = AppliedDeletes()
+_NO_DELETES = AppliedDeletes()
 _NO_STATS: frozenset[int] = frozenset()
 
 
@@ -43,9 +43,9 @@ def plan_changes(
 ) -> list[list[PlannedFile]]:
     """The data files with rows that each snapshot of a range inserted or deleted.
 
-    Snapshots that only replaced files changed nothing: they are left out, and ordinals do not
-    count them. Where the range begins with the oldest known snapshot, that one inserted all of its
-    rows. Errors are those of `ChangePlanner.changes`.
+    `replace` snapshots do not change rows; they are left out and have no ordinal. The oldest known
+    snapshot, if the range begins with it, counts as having inserted all of its rows. Errors are
+    those of `ChangePlanner.changes`.
     """
     found: list[list[PlannedFile]] = []
     for snapshot in history.snapshots:
@@ -63,68 +63,68 @@ def plan_appends(
     skipped: frozenset[str],
     table: str,
 ) -> list[PlannedFile]:
-    """The data files that the appends of a range added, with the deletes of its end.
+    """The data files that the appends of a range added, with the deletes at its end.
 
-    Files that later snapshots of the range replaced or removed have the deletes that they had
-    before, and the equality deletes of its end.
+    A file that a later snapshot of the range replaced or removed has the deletes that it had just
+    before, and also the equality deletes at the end.
 
     Args:
-        skipped: operations of snapshots that are left out; `replace` always is.
-        table: its name, for messages.
+        skipped: operations of snapshots to skip; `replace` is always skipped.
+        table: the table's name in messages.
 
     Raises:
-        InvalidOptionError: a snapshot is no append and not left out.
+        InvalidOptionError: a snapshot is not an append and not skipped.
 
     Other errors are those of `ChangePlanner.changes`.
     """
     appended: dict[_FileKey, ManifestEntry] = {}
-    last_states: dict[_FileKey, Snapshot] = {}
+    last_seen: dict[_FileKey, Snapshot] = {}
     for snapshot in history.snapshots:
         parent = parent_of(metadata, snapshot)
         if snapshot.operation == "append":
             appended.update(_keyed(planner.added(snapshot, parent)))
             continue
         if snapshot.operation not in skipped | {"replace"}:
-            raise no_append(snapshot, table)
+            raise not_an_append(snapshot, table)
         if parent is not None and appended:
-            gone = _keyed(planner.removed(snapshot, parent))
-            last_states.update((key, parent) for key in gone.keys() & appended.keys())
+            removed = _keyed(planner.removed(snapshot, parent))
+            last_seen.update((key, parent) for key in removed.keys() & appended.keys())
     if not appended:
         return []
     end = history.snapshots[-1]
     files = []
     for key, entry in appended.items():
-        last = last_states.get(key, end)
+        last = last_seen.get(key, end)
         deletes = planner.deletes_at(last, entry)
         if last is not end:
-            deletes = _with_keys(deletes, planner.deletes_at(end, entry))
+            deletes = _with_equality_deletes(deletes, planner.deletes_at(end, entry))
         files.append(PlannedFile(entry, deletes, last.snapshot_id))
     return files
 
 
 def parent_of(metadata: TableMetadata, snapshot: Snapshot) -> Snapshot | None:
-    """The snapshot that one follows; None where it is the first, or its parent has expired."""
+    """The parent of a snapshot; None if it is the first one, or its parent has expired."""
     parent_id = snapshot.parent_snapshot_id
     return None if parent_id is None else metadata.snapshot_by_id(parent_id)
 
 
-def no_append(snapshot: Snapshot, table: str, prefix: str = "") -> InvalidOptionError:
-    """The error of a read of appends that meets another snapshot.
+def not_an_append(snapshot: Snapshot, table: str, prefix: str = "") -> InvalidOptionError:
+    """The error of an incremental append read that finds a snapshot of another operation.
 
     Args:
-        prefix: of the option that leaves such snapshots out.
+        prefix: of the name of the option that skips such snapshots.
     """
-    operation = snapshot.operation or "of no recorded operation"
+    operation = snapshot.operation or "operation not recorded"
     kind = "delete" if snapshot.operation == "delete" else "overwrite"
     return InvalidOptionError(
-        f"table {table}: snapshot {snapshot.snapshot_id} is no append ({operation}); an "
-        "incremental read returns appended rows only. Set read-change-feed=true to read what was "
-        f"deleted too, or {prefix}skip-{kind}-snapshots=true to leave such snapshots out"
+        f"table {table}: snapshot {snapshot.snapshot_id} is not an append ({operation}); an "
+        "incremental read returns appended rows only. Set read-change-feed=true to read deleted "
+        f"rows too, or {prefix}skip-{kind}-snapshots=true to skip such snapshots"
     )
 
 
 class ChangePlanner:
-    """Finds what snapshots changed; one planner serves a range of them, in order.
+    """Finds what snapshots changed. Use one planner for a range of snapshots, in order.
 
     Args:
         schema: the schema that is read.
@@ -148,13 +148,13 @@ class ChangePlanner:
         """The data files with rows that a snapshot inserted or deleted.
 
         Args:
-            parent: what it is compared with; None for nothing, so that all its rows are inserted.
-            ordinal: of the snapshot in the feed.
+            parent: the snapshot to compare with; None: all rows count as inserted.
+            ordinal: number of the snapshot in the feed.
 
         Raises:
-            MissingFileError: a manifest list or manifest is not there.
+            MissingFileError: a manifest list or manifest does not exist.
             CorruptFileError: a manifest list or manifest is damaged.
-            InvalidMetadataError: two deletion vectors for one data file, or an unknown spec.
+            InvalidMetadataError: a data file has two deletion vectors, or a spec is unknown.
             UnsupportedFeatureError: files are encrypted.
         """
         before, after = self._state(parent), self._state(snapshot)
@@ -166,30 +166,34 @@ class ChangePlanner:
             *(after.planned(entry, inserted) for entry in added),
             *(before.planned(entry, deleted) for entry in removed),
         ]
-        new, gone = self._differences(before.of_deletes, after.of_deletes, _NO_STATS)
-        if new or gone:
-            either = [self._index(new), self._index(gone)]
+        new_deletes, old_deletes = self._differences(before.deletes, after.deletes, _NO_STATS)
+        if new_deletes or old_deletes:
+            indexes = [self._index(new_deletes), self._index(old_deletes)]
             kept = _without(self._entries(after.data, stats_ids), added)
-            met = [e for e in kept if any(index.deletes_for(e) != _NONE for index in either)]
-            found.extend(_newly_deleted(met, before, after, deleted))
-            found.extend(_newly_deleted(met, after, before, inserted))
-        self._forget_all_but(after)
+            affected = [
+                entry
+                for entry in kept
+                if any(index.deletes_for(entry) != _NO_DELETES for index in indexes)
+            ]
+            found.extend(_newly_deleted(affected, before, after, deleted))
+            found.extend(_newly_deleted(affected, after, before, inserted))
+        self._keep_only(after)
         return found
 
     def added(self, snapshot: Snapshot, parent: Snapshot | None) -> list[ManifestEntry]:
-        """The data files that a snapshot has and its parent has not; errors as for `changes`."""
+        """The data files in a snapshot but not in its parent; errors as for `changes`."""
         before, after = self._state(parent), self._state(snapshot)
         stats_ids = before.equality_ids | after.equality_ids
         added, _ = self._differences(before.data, after.data, stats_ids)
-        self._forget_all_but(after)
+        self._keep_only(after)
         return added
 
     def removed(self, snapshot: Snapshot, parent: Snapshot | None) -> list[ManifestEntry]:
-        """The data files that a snapshot's parent has and it has not; errors as for `changes`."""
+        """The data files in a snapshot's parent but not in it; errors as for `changes`."""
         before, after = self._state(parent), self._state(snapshot)
         stats_ids = before.equality_ids | after.equality_ids
         _, removed = self._differences(before.data, after.data, stats_ids)
-        self._forget_all_but(after)
+        self._keep_only(after)
         return removed
 
     def deletes_at(self, snapshot: Snapshot, entry: ManifestEntry) -> AppliedDeletes:
@@ -202,7 +206,7 @@ class ChangePlanner:
         after: Sequence[ManifestFile],
         stats_ids: frozenset[int],
     ) -> tuple[list[ManifestEntry], list[ManifestEntry]]:
-        """The files that only the manifests after, and only those before, list."""
+        """The files listed only by the manifests after, and only by those before."""
         old = {manifest.manifest_path for manifest in before}
         new = {manifest.manifest_path for manifest in after}
         was = self._entries([m for m in before if m.manifest_path not in new], stats_ids)
@@ -216,15 +220,15 @@ class ChangePlanner:
         if state is None:
             manifests = matching_manifests(self._io, snapshot, self._filters)
             data = [m for m in manifests if m.content is ManifestContent.DATA]
-            of_deletes = [m for m in manifests if m.content is ManifestContent.DELETES]
-            alike = (s for s in self._states.values() if s.of_deletes == of_deletes)
-            if (known := next(alike, None)) is not None:
+            deletes = [m for m in manifests if m.content is ManifestContent.DELETES]
+            same_deletes = (s for s in self._states.values() if s.deletes == deletes)
+            if (known := next(same_deletes, None)) is not None:
                 state = replace(known, snapshot_id=snapshot.snapshot_id, data=data)
             else:
-                deletes = self._entries(of_deletes, _NO_STATS)
-                ids = frozenset(i for entry in deletes for i in entry.data_file.equality_ids)
-                index = self._index(deletes)
-                state = _State(snapshot.snapshot_id, data, of_deletes, ids, index)
+                entries = self._entries(deletes, _NO_STATS)
+                ids = frozenset(i for entry in entries for i in entry.data_file.equality_ids)
+                index = self._index(entries)
+                state = _State(snapshot.snapshot_id, data, deletes, ids, index)
             self._states[snapshot.snapshot_id] = state
         return state
 
@@ -236,7 +240,7 @@ class ChangePlanner:
     def _entries(
         self, manifests: Sequence[ManifestFile], stats_ids: frozenset[int]
     ) -> list[ManifestEntry]:
-        """The live entries of manifests that may hold rows of the feed."""
+        """The live entries of manifests whose files may have rows of the feed."""
         unread = [m for m in dict.fromkeys(manifests) if (m, stats_ids) not in self._read]
         if unread:
             with ThreadPoolExecutor(MANIFEST_READERS) as pool:
@@ -257,7 +261,7 @@ class ChangePlanner:
             self._metadata.specs_by_id,
             self._schema,
             history=self._metadata.schema_history,
-            # Of delete files all statistics are wanted: they tell which data files they meet.
+            # All metrics of delete files are read, to match them with data files.
             stats_ids=field_ids(self._row_filter) | stats_ids if is_data else None,
         )
         if not is_data:
@@ -266,10 +270,10 @@ class ChangePlanner:
         columns = columns.filter(columns.record_count != 0)
         return matching_entries(columns, self._filters.of(manifest), self._row_filter)
 
-    def _forget_all_but(self, state: _State) -> None:
-        """Keeps what the next snapshot of the range shares with this one."""
+    def _keep_only(self, state: _State) -> None:
+        """Drops what the next snapshot of the range cannot share with this one."""
         self._states = {state.snapshot_id: state}
-        used = {manifest.manifest_path for manifest in (*state.data, *state.of_deletes)}
+        used = {manifest.manifest_path for manifest in (*state.data, *state.deletes)}
         self._read = {
             key: entries for key, entries in self._read.items() if key[0].manifest_path in used
         }
@@ -277,11 +281,11 @@ class ChangePlanner:
 
 @dataclass(frozen=True, slots=True)
 class _State:
-    """The files of a snapshot."""
+    """The manifests of a snapshot, and its delete index."""
 
     snapshot_id: int
     data: list[ManifestFile]
-    of_deletes: list[ManifestFile]
+    deletes: list[ManifestFile]
     equality_ids: frozenset[int]
     index: DeleteIndex
 
@@ -292,11 +296,11 @@ class _State:
 def _newly_deleted(
     files: Iterable[ManifestEntry], alive: _State, dead: _State, change: FileChange
 ) -> Iterator[PlannedFile]:
-    """The files with rows that may live in one state and be deleted in the other."""
+    """The files with rows that are live in one state and may be deleted in the other."""
     differences: dict[tuple[int, int], tuple[_Deletes, _Deletes, _Deletes]] = {}
 
-    def further(later: _Deletes, earlier: _Deletes) -> _Deletes:
-        # Many files share one tuple of deletes. What is kept here keeps its identity.
+    def added(later: _Deletes, earlier: _Deletes) -> _Deletes:
+        # Many files share one tuple of deletes. The entry keeps both, so that ids stay unique.
         known = differences.get((id(later), id(earlier)))
         if known is None:
             known = (later, earlier, tuple(_without(later, earlier)))
@@ -305,20 +309,20 @@ def _newly_deleted(
 
     for entry in files:
         before, after = alive.index.deletes_for(entry), dead.index.deletes_for(entry)
-        by = AppliedDeletes(
-            further(after.position_deletes, before.position_deletes),
-            further(after.equality_deletes, before.equality_deletes),
+        deletes = AppliedDeletes(
+            added(after.position_deletes, before.position_deletes),
+            added(after.equality_deletes, before.equality_deletes),
         )
-        if by != _NONE:
-            yield PlannedFile(entry, before, alive.snapshot_id, replace(change, by=by))
+        if deletes != _NO_DELETES:
+            yield PlannedFile(entry, before, alive.snapshot_id, replace(change, deletes=deletes))
 
 
-# A file, as metadata may list it: at which place of which path, with which number, for how manieth.
+# Identity of a listed file: path, content offset, sequence number, occurrence.
 _FileKey = tuple[str, int | None, int, int]
 
 
 def _keyed(entries: Iterable[ManifestEntry]) -> dict[_FileKey, ManifestEntry]:
-    """Files by what identifies them, also those that are listed more than once."""
+    """Files by identity; a file that is listed several times has several keys."""
     times: Counter[tuple[str, int | None, int]] = Counter()
     found: dict[_FileKey, ManifestEntry] = {}
     for entry in entries:
@@ -336,7 +340,7 @@ def _without(
     return [entry for key, entry in _keyed(entries).items() if key not in known]
 
 
-def _with_keys(deletes: AppliedDeletes, later: AppliedDeletes) -> AppliedDeletes:
+def _with_equality_deletes(deletes: AppliedDeletes, later: AppliedDeletes) -> AppliedDeletes:
     more = _without(later.equality_deletes, deletes.equality_deletes)
     if not more:
         return deletes

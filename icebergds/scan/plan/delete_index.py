@@ -1,7 +1,7 @@
-"""Which delete files apply to which data file (spec: Scan Planning).
+"""Indexes delete files by the data files that they may apply to (spec: Scan Planning).
 
-A lookup costs a few dictionary probes and binary searches, and one comparison of bounds with all
-deletes of its scope that are new enough.
+A lookup costs a few dictionary and binary searches, and one vectorised comparison with the bounds
+of all deletes in the data file's scope that are new enough.
 """
 
 from __future__ import annotations
@@ -40,17 +40,17 @@ class AppliedDeletes:
 
 
 class DeleteIndex:
-    """Live delete files of a snapshot, indexed by what they may apply to.
+    """Index of a snapshot's live delete files.
 
     Args:
         entries: live entries of all delete manifests.
         specs: partition specs by id.
-        key_types: type of every field that is an equality key, by field id; a key without an
-            entry is never used to drop a delete file.
+        key_types: types of the equality key fields by field id; a field without a type is not used
+            for pruning.
 
     Raises:
-        InvalidMetadataError: two deletion vectors for one data file, a vector without its place,
-            or equality deletes without keys.
+        InvalidMetadataError: a data file has two deletion vectors, or an entry of a deletion
+            vector or equality delete file lacks required fields.
     """
 
     def __init__(
@@ -81,7 +81,7 @@ class DeleteIndex:
         self._is_empty = not (self._vectors or by_path or by_scope or keys)
 
     def deletes_for(self, entry: ManifestEntry) -> AppliedDeletes:
-        """The delete files that apply to a live data file, and no others."""
+        """The delete files that may apply to a live data file."""
         if self._is_empty:
             return _NO_DELETES
         data_file = entry.data_file
@@ -114,8 +114,8 @@ class DeleteIndex:
         if other is not None:
             raise InvalidMetadataError(
                 f"data file {path} has two deletion vectors, in {other.data_file.file_path} and "
-                f"{delete_file.file_path}; the format allows one at most. Rewrite the table's "
-                "deletes with the engine that wrote them"
+                f"{delete_file.file_path}; only one is allowed. Rewrite the table's deletes with "
+                "the engine that wrote them"
             )
         self._vectors[path] = entry
 
@@ -124,7 +124,7 @@ _NO_DELETES = AppliedDeletes()
 
 
 def key_types(history: Sequence[Schema], equality_ids: Iterable[int]) -> dict[int, IcebergType]:
-    """The newest type of each key field; `history` from newest to oldest, dropped ones included."""
+    """The newest type of each key field, also of dropped ones; `history` from newest to oldest."""
     found: dict[int, IcebergType] = {}
     for field_id in equality_ids:
         for schema in history:
@@ -154,7 +154,7 @@ class _Deletes:
         self._chosen: dict[tuple[int, bytes], _Entries] = {}
 
     def applying_to(self, data_file: DataFile, sequence_number: int) -> _Entries:
-        """The deletes of a data file in this scope; equal results are one object."""
+        """The deletes of a data file in this scope; equal results are the same object."""
         start = self._first_for(sequence_number)
         if start == len(self._entries):
             return ()
@@ -185,7 +185,7 @@ class _PositionDeletes(_Deletes):
 
 
 class _EqualityDeletes(_Deletes):
-    """Equality delete files of one partition, or those that are global."""
+    """Equality delete files of one partition, or the global ones."""
 
     def __init__(
         self, entries: Iterable[ManifestEntry], key_types: Mapping[int, IcebergType]
@@ -203,7 +203,7 @@ class _EqualityDeletes(_Deletes):
         ]
 
     def _first_for(self, sequence_number: int) -> int:
-        # They apply to strictly older rows.
+        # Equality deletes apply to strictly older data files.
         return bisect_right(self._numbers, sequence_number)
 
     def _may_apply(self, data_file: DataFile, start: int) -> Mask:
@@ -220,7 +220,7 @@ def _of(deletes: _Deletes | None, data_file: DataFile, number: int) -> _Entries:
 def _check_keys(delete_file: DataFile) -> None:
     if not delete_file.equality_ids:
         raise InvalidMetadataError(
-            f"equality delete file {delete_file.file_path} names no equality_ids"
+            f"equality delete file {delete_file.file_path} has no equality_ids"
         )
 
 

@@ -1,6 +1,6 @@
-"""Ranges that delete files cover, compared with a data file's all at once.
+"""Compares the bounds of many delete files with a data file at once.
 
-A data file may meet thousands of delete files; their bounds are decoded once and held as columns.
+Thousands of delete files may share a data file's scope; their bounds are decoded once, as columns.
 """
 
 from __future__ import annotations
@@ -35,25 +35,25 @@ _DTYPES: dict[TypeId, type] = {
 
 
 class PathRanges:
-    """The paths of data files that position delete files may name, by their bounds."""
+    """Bounds of the data file paths in position delete files."""
 
     def __init__(self, files: Sequence[DataFile]) -> None:
         path_id = DELETE_FILE_PATH.field_id
-        self._lower = _Limits([file.lower_bounds.get(path_id) for file in files], object)
-        self._upper = _Limits([file.upper_bounds.get(path_id) for file in files], object)
+        self._lower = _BoundColumn([file.lower_bounds.get(path_id) for file in files], object)
+        self._upper = _BoundColumn([file.upper_bounds.get(path_id) for file in files], object)
 
     def may_name(self, path: str, start: int) -> Mask:
-        """Which of the files from `start` on leave room for a path."""
+        """Marks the delete files from `start` on whose bounds include a path."""
         encoded = path.encode("utf-8")
         return self._lower.at_most(encoded, start) & self._upper.at_least(encoded, start)
 
 
 class KeyRanges:
-    """The values of one key column that equality delete files may hold, by their metrics.
+    """Bounds and null counts of one key column in equality delete files.
 
     Args:
-        files: those without the column among their keys count as holding anything.
-        key_type: a type that `is_ordered` accepts; bounds may be older than its promotion.
+        files: a file that does not have the column as a key may match any data file.
+        key_type: a type that `is_ordered` accepts; bounds may be from before its promotion.
     """
 
     def __init__(self, files: Sequence[DataFile], field_id: int, key_type: IcebergType) -> None:
@@ -66,11 +66,11 @@ class KeyRanges:
         self._nulls = np.array([nulls for nulls, _ in holds], np.bool_)
         self._values = np.array([values for _, values in holds], np.bool_)
         self._nans = np.array([not known.nan_free for known in bounds], np.bool_)
-        self._lower = _Limits([known.lower for known in bounds], dtype)
-        self._upper = _Limits([known.upper for known in bounds], dtype)
+        self._lower = _BoundColumn([known.lower for known in bounds], dtype)
+        self._upper = _BoundColumn([known.upper for known in bounds], dtype)
 
     def may_share(self, data_file: DataFile, start: int) -> Mask:
-        """Which of the files from `start` on may hold a key of a data file."""
+        """Marks the delete files from `start` on that may share a key with a data file."""
         nulls, values = _may_hold(data_file, self._field_id)
         found = self._is_no_key[start:].copy()
         if nulls:
@@ -86,12 +86,12 @@ class KeyRanges:
 
 
 def is_ordered(key_type: IcebergType) -> bool:
-    """Whether metrics of a key type tell which keys a file may hold."""
+    """Whether the bounds of a key type limit which keys a file may have."""
     return is_scalar(key_type) and key_type.type_id not in _UNORDERED
 
 
-class _Limits:
-    """One bound of many files; None is unknown."""
+class _BoundColumn:
+    """The lower or upper bounds of many files; None is unknown."""
 
     def __init__(self, values: Sequence[Any], dtype: type) -> None:
         self._known = np.array([value is not None for value in values], np.bool_)
@@ -102,21 +102,21 @@ class _Limits:
             self._values[:] = [some if value is None else value for value in values]
 
     def at_most(self, value: Any, start: int) -> Mask:
-        """Which limits from `start` on are known to be at most a value, or not known."""
+        """Marks the bounds from `start` on that are at most a value, or unknown."""
         known = self._known[start:]
         if value is None or self._values is None:
             return np.ones(len(known), np.bool_)
         return np.asarray(self._values[start:] <= self._operand(value)) | ~known
 
     def at_least(self, value: Any, start: int) -> Mask:
-        """Which limits from `start` on are known to be at least a value, or not known."""
+        """Marks the bounds from `start` on that are at least a value, or unknown."""
         known = self._known[start:]
         if value is None or self._values is None:
             return np.ones(len(known), np.bool_)
         return np.asarray(self._values[start:] >= self._operand(value)) | ~known
 
     def _operand(self, value: Any) -> npt.NDArray[Any]:
-        # As numpy's own strings, bytes and texts would lose the zeros they end with.
+        # Not np.asarray(value): numpy's own string types strip trailing zeros.
         assert self._values is not None
         operand = np.empty((), self._values.dtype)
         operand[()] = value
@@ -124,15 +124,15 @@ class _Limits:
 
 
 def _type_id(key_type: IcebergType) -> TypeId:
-    assert is_scalar(key_type), "types with an order are scalar"
+    assert is_scalar(key_type), "ordered types are scalar"
     return key_type.type_id
 
 
 def _may_hold(data_file: DataFile, field_id: int) -> tuple[bool, bool]:
     """Whether a column may hold nulls, and whether it may hold values."""
     nulls = data_file.null_value_counts.get(field_id)
-    # Counts of values are counts of rows only if there are as many: some writers leave out rows in
-    # which a struct around the column is null.
+    # Null counts are usable only if the value count equals the row count: some writers do not count
+    # rows in which an enclosing struct is null.
     if nulls is None or data_file.value_counts.get(field_id) != data_file.record_count:
         return True, True
     return nulls != 0, nulls != data_file.record_count
@@ -149,5 +149,5 @@ def _bounds(key_type: IcebergType, field_id: int, data_file: DataFile) -> Bounds
 
 
 def _comparable(bound: Any) -> Any:
-    """A bound, or None where it is too large: a date may be no timestamp that there is."""
+    """A bound, or None if it exceeds 64 bits, as a date promoted to a timestamp may."""
     return None if isinstance(bound, int) and not -(2**63) <= bound < 2**63 else bound

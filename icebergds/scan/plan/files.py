@@ -1,8 +1,8 @@
 """Plans a scan on the driver: from a snapshot to task groups (spec: Scan Planning).
 
-Manifests are skipped by their partition summaries, files by their partition and their metrics, both
-with the partition spec that their manifest was written with. What is left is joined with the
-deletes that apply to it, cut into splits and packed.
+Manifests are pruned by their partition summaries, files by their partition and metrics, with the
+partition spec of their manifest. The remaining files are joined with the deletes that apply to
+them, split and packed.
 """
 
 from __future__ import annotations
@@ -37,35 +37,36 @@ from icebergds.spec.schema import Schema
 from icebergds.spec.snapshot import Snapshot
 
 MANIFEST_READERS = 8
-"""Manifests are fetched side by side: stores answer slowly, and decoding lets go of the lock."""
+"""Manifests are read in parallel: stores have high latency, and decoding releases the GIL."""
 
 
 @dataclass(frozen=True, slots=True)
 class FileChange:
-    """What a commit did to the rows of a data file.
+    """How a commit changed the rows of a data file.
 
     Attributes:
-        ordinal: of the commit in the feed, from 0.
-        by: only rows changed that these further deletes delete; None: all live rows did.
+        ordinal: number of the commit in the feed, from 0.
+        deletes: the change covers only live rows that these deletes delete; None: all live rows.
     """
 
     change_type: ChangeType
     ordinal: int
     snapshot_id: int
-    by: AppliedDeletes | None = None
+    deletes: AppliedDeletes | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class PlannedFile:
-    """A data file that may hold rows of the scan, and the deletes that apply to it.
+    """A data file that may have rows of the scan, and the deletes that apply to it.
 
     Attributes:
-        state: the snapshot whose deletes these are, where a plan has files of several.
+        snapshot_id: the snapshot that the deletes are from, if a plan has files of several
+            snapshots.
     """
 
     entry: ManifestEntry
     deletes: AppliedDeletes
-    state: int = 0
+    snapshot_id: int = 0
     change: FileChange | None = None
 
 
@@ -77,17 +78,17 @@ def plan_scan(
     row_filter: Expr,
     splits: SplitOptions,
 ) -> list[ScanTaskGroup]:
-    """Plans the task groups of a scan; none if no file can hold a row of it.
+    """Plans the task groups of a scan; none if no file can have matching rows.
 
     Args:
-        snapshot: what to read; None reads nothing.
+        snapshot: the snapshot to read; None reads nothing.
         schema: the schema that is read.
         row_filter: bound to `schema`.
 
     Raises:
-        MissingFileError: a manifest list or manifest is not there.
+        MissingFileError: a manifest list or manifest does not exist.
         CorruptFileError: a manifest list or manifest is damaged.
-        InvalidMetadataError: two deletion vectors for one data file, or an unknown spec.
+        InvalidMetadataError: a data file has two deletion vectors, or a spec is unknown.
         UnsupportedFeatureError: files are encrypted.
     """
     files = plan_files(io, metadata, snapshot, schema, row_filter)
@@ -99,7 +100,7 @@ def pack_files(
 ) -> list[ScanTaskGroup]:
     """Packs files into task groups; arguments and errors as for `plan_scan`."""
     weights = _Weights(splits)
-    groups = pack(_splits(files, splits.split_size), weights.of, splits, weights.needs)
+    groups = pack(_splits(files, splits.split_size), weights.of, splits, weights.shared)
     schemas = (schema, *metadata.schema_history)
     return [_task_group(group, schemas) for group in groups]
 
@@ -110,26 +111,28 @@ def pack_groups(
     schema: Schema,
     splits: SplitOptions,
 ) -> Iterator[tuple[list[ScanTaskGroup], list[Sequence[PlannedFile]]]]:
-    """The groups of files that each task reads, with each group's tasks; errors as above.
+    """Packs groups of files; yields each bin's task groups and groups of files.
 
-    Neither groups nor files are cut.
+    Neither groups nor files are split. Errors are those of `plan_scan`.
     """
     weights = _Weights(splits)
     schemas = (schema, *metadata.schema_history)
 
-    def wholes(group: Sequence[PlannedFile]) -> list[_Split]:
+    def whole_files(group: Sequence[PlannedFile]) -> list[_Split]:
         return [_Split(file, 0, file.entry.data_file.file_size_in_bytes) for file in group]
 
     def weight(group: Sequence[PlannedFile]) -> int:
-        return sum(map(weights.of, wholes(group)))
+        return sum(map(weights.of, whole_files(group)))
 
-    def needs(group: Sequence[PlannedFile]) -> Mapping[Hashable, int]:
+    def shared(group: Sequence[PlannedFile]) -> Mapping[Hashable, int]:
         return {
-            name: cost for split in wholes(group) for name, cost in weights.needs(split).items()
+            name: cost
+            for split in whole_files(group)
+            for name, cost in weights.shared(split).items()
         }
 
-    for task_group in pack(groups, weight, splits, needs):
-        yield [_task_group(wholes(group), schemas) for group in task_group], task_group
+    for packed in pack(groups, weight, splits, shared):
+        yield [_task_group(whole_files(group), schemas) for group in packed], packed
 
 
 def plan_files(
@@ -141,10 +144,10 @@ def plan_files(
     *,
     stats_of: frozenset[int] = frozenset(),
 ) -> list[PlannedFile]:
-    """The data files of a scan with their deletes; arguments and errors as for `plan_scan`.
+    """Finds a scan's data files and their deletes; arguments and errors as for `plan_scan`.
 
     Args:
-        stats_of: ids of columns whose statistics the files must hold, beside those of the filter.
+        stats_of: field ids of columns whose metrics are read besides those of the filter.
     """
     if snapshot is None or row_filter == FALSE:
         return []
@@ -189,11 +192,11 @@ def plan_files(
 def matching_manifests(
     io: FileIO, snapshot: Snapshot, filters: PartitionFilters
 ) -> list[ManifestFile]:
-    """The manifests of a snapshot that may list files of a scan; errors as for `plan_scan`."""
+    """The manifests of a snapshot that may list matching files; errors as for `plan_scan`."""
     if snapshot.key_id is not None:
         raise UnsupportedFeatureError(
-            f"snapshot {snapshot.snapshot_id}: its manifest list is encrypted; encrypted tables "
-            "are not read"
+            f"snapshot {snapshot.snapshot_id}: its manifest list is encrypted; reading encrypted "
+            "tables is not supported"
         )
     return [m for m in read_snapshot_manifests(io, snapshot) if filters.might_match(m)]
 
@@ -212,34 +215,31 @@ def _splits(files: Iterable[PlannedFile], split_size: int) -> Iterator[_Split]:
 
 
 class _Weights:
-    """Bytes that splits make a task read, and the keys that it holds for them."""
+    """Computes weights of splits: the bytes to read, and the shared equality deletes."""
 
     def __init__(self, options: SplitOptions) -> None:
         self._open_cost = options.file_open_cost
-        self._needs: dict[tuple[int, int], Mapping[Hashable, int]] = {}
+        self._shared: dict[tuple[int, int], Mapping[Hashable, int]] = {}
 
     def of(self, split: _Split) -> int:
-        """The weight of a split and its position deletes, at least what opening the files costs."""
+        """The weight of a split with its position deletes, at least their file open cost."""
         positions = split.file.deletes.position_deletes
         return max(split.length + _nbytes(positions), (1 + len(positions)) * self._open_cost)
 
-    def needs(self, split: _Split) -> Mapping[Hashable, int]:
-        """The equality deletes of a split, by what files must share for their keys to be one set.
-
-        A task reads them once for all of its files.
-        """
-        deletes, state = split.file.deletes.equality_deletes, split.file.state
+    def shared(self, split: _Split) -> Mapping[Hashable, int]:
+        """The weights of a split's equality deletes, by key set; a task reads each key set once."""
+        deletes, snapshot_id = split.file.deletes.equality_deletes, split.file.snapshot_id
         # Many files share one tuple of deletes.
-        known = self._needs.get((state, id(deletes)))
+        known = self._shared.get((snapshot_id, id(deletes)))
         if known is None:
             groups: dict[Hashable, list[ManifestEntry]] = {}
             for entry in deletes:
-                groups.setdefault((state, *_key_group(entry)), []).append(entry)
+                groups.setdefault((snapshot_id, *_key_group(entry)), []).append(entry)
             known = {
                 group: max(_nbytes(found), len(found) * self._open_cost)
                 for group, found in groups.items()
             }
-            self._needs[state, id(deletes)] = known
+            self._shared[snapshot_id, id(deletes)] = known
         return known
 
 
@@ -248,14 +248,14 @@ def _nbytes(deletes: Sequence[ManifestEntry]) -> int:
 
 
 def _key_group(entry: ManifestEntry) -> tuple[tuple[int, ...], Scope]:
-    """What equality delete files must share for their keys to be one set."""
+    """Equality delete files with the same key columns and scope form one key set."""
     return tuple(sorted(entry.data_file.equality_ids)), scope_of(entry.data_file)
 
 
 class _DeleteTable:
-    """The deletes of a task group: every file named once, equality deletes by keys and scope.
+    """Collects the deletes of a task group: each file once, equality deletes by key set.
 
-    Deletes of different states are different sets of keys.
+    Equality deletes of different versions (snapshots) form different key sets.
     """
 
     def __init__(self) -> None:
@@ -263,15 +263,17 @@ class _DeleteTable:
         self._keys: dict[
             tuple[Hashable, tuple[int, ...], Scope], tuple[int, dict[DeleteFileRef, None]]
         ] = {}
-        self._known: dict[tuple[Hashable, int], tuple[int, ...]] = {}
+        self._indices: dict[tuple[Hashable, int], tuple[int, ...]] = {}
 
     def add_positions(self, deletes: tuple[ManifestEntry, ...]) -> tuple[int, ...]:
-        """Where the task group has these position deletes."""
-        return self._once(deletes, None, self._position_index)
+        """Adds position deletes; returns their indices in the task group."""
+        return self._indices_of(deletes, None, self._position_index)
 
-    def add_keys(self, deletes: tuple[ManifestEntry, ...], state: Hashable) -> tuple[int, ...]:
-        """Where the task group has the groups of these equality deletes."""
-        return self._once(deletes, state, lambda entry: self._group_index(entry, state))
+    def add_equality(
+        self, deletes: tuple[ManifestEntry, ...], version: Hashable
+    ) -> tuple[int, ...]:
+        """Adds equality deletes; returns the indices of their groups in the task group."""
+        return self._indices_of(deletes, version, lambda entry: self._group_index(entry, version))
 
     def groups(self) -> tuple[EqualityDeleteGroup, ...]:
         return tuple(
@@ -279,27 +281,27 @@ class _DeleteTable:
             for (_, ids, _), (_, refs) in self._keys.items()
         )
 
-    def _once(
+    def _indices_of(
         self,
         deletes: tuple[ManifestEntry, ...],
-        state: Hashable,
+        version: Hashable,
         index_of: Callable[[ManifestEntry], int],
     ) -> tuple[int, ...]:
-        # Many files share one tuple of deletes, which is looked at once.
-        known = self._known.get((state, id(deletes)))
-        if known is None:
+        # Many files share one tuple of deletes, which is added once.
+        indices = self._indices.get((version, id(deletes)))
+        if indices is None:
             for entry in deletes:
                 _refuse_encrypted(entry.data_file)
-            known = tuple(dict.fromkeys(map(index_of, deletes)))
-            self._known[state, id(deletes)] = known
-        return known
+            indices = tuple(dict.fromkeys(map(index_of, deletes)))
+            self._indices[version, id(deletes)] = indices
+        return indices
 
     def _position_index(self, entry: ManifestEntry) -> int:
         ref = delete_file_ref(entry.data_file, entry.data_sequence_number)
         return self.positions.setdefault(ref, len(self.positions))
 
-    def _group_index(self, entry: ManifestEntry, state: Hashable) -> int:
-        group = (state, *_key_group(entry))
+    def _group_index(self, entry: ManifestEntry, version: Hashable) -> int:
+        group = (version, *_key_group(entry))
         index, refs = self._keys.setdefault(group, (len(self._keys), {}))
         refs[delete_file_ref(entry.data_file, entry.data_sequence_number)] = None
         return index
@@ -324,7 +326,9 @@ def _task_group(group: Sequence[_Split], schemas: Sequence[Schema]) -> ScanTaskG
                 data_sequence_number=file.entry.data_sequence_number,
                 first_row_id=data_file.first_row_id,
                 position_deletes=table.add_positions(file.deletes.position_deletes),
-                equality_deletes=table.add_keys(file.deletes.equality_deletes, file.state),
+                equality_deletes=table.add_equality(
+                    file.deletes.equality_deletes, file.snapshot_id
+                ),
                 change=None if file.change is None else _task_change(file.change, table),
             )
         )
@@ -334,21 +338,21 @@ def _task_group(group: Sequence[_Split], schemas: Sequence[Schema]) -> ScanTaskG
 
 
 def _task_change(change: FileChange, table: _DeleteTable) -> TaskChange:
-    by = change.by
-    if by is None:
+    deletes = change.deletes
+    if deletes is None:
         return TaskChange(change.change_type, change.ordinal, change.snapshot_id)
     return TaskChange(
         change.change_type,
         change.ordinal,
         change.snapshot_id,
         True,
-        table.add_positions(by.position_deletes),
-        table.add_keys(by.equality_deletes, (change.snapshot_id, change.change_type)),
+        table.add_positions(deletes.position_deletes),
+        table.add_equality(deletes.equality_deletes, (change.snapshot_id, change.change_type)),
     )
 
 
 def _refuse_encrypted(data_file: DataFile) -> None:
     if data_file.key_metadata is not None:
         raise UnsupportedFeatureError(
-            f"file {data_file.file_path} is encrypted; encrypted tables are not read"
+            f"file {data_file.file_path} is encrypted; reading encrypted tables is not supported"
         )

@@ -1,6 +1,6 @@
-"""Which data files Spark's own Parquet reader may read for us: those it gives the same rows of.
+"""Selects the data files that Spark's own Parquet reader may read.
 
-Where there is a doubt the answer is no, and the file is read by `scan.read.files`.
+Only files that it certainly reads correctly are selected; `scan.read.files` reads all others.
 """
 
 from __future__ import annotations
@@ -29,8 +29,8 @@ from icebergds.spec.types import (
 )
 
 NATIVE_PREFIX = "_icebergds_"
-"""Of the names under which Spark reads columns: no file may have one, for Spark matches by name
-where it pushes filters."""
+"""Prefix of the names under which Spark reads columns. No column of a file may have it: Spark
+matches pushed filters by name."""
 
 _NATIVE_TYPES = frozenset(
     {
@@ -46,14 +46,14 @@ _NATIVE_TYPES = frozenset(
         TypeId.BINARY,
     }
 )
-# Spark's paths: not normalised, no globs, no component that it takes for a hidden file.
+# Paths that Spark takes literally: no globs, nothing to normalise, no hidden files.
 _PLAIN_PATH = re.compile(r"(?:[a-z][a-z0-9+.-]*://)?[A-Za-z0-9 ._/=%+@,~-]*", re.ASCII)
 _CHANGED_BY_SPARK = re.compile(r"(?<!:)//|/[._]|/$")
 
 
 @dataclass(frozen=True, slots=True)
 class NativeRule:
-    """Tells the files of one scan apart."""
+    """Splits the files of a scan into those for Spark's reader and the others."""
 
     _resolve: Callable[[str], str]
     _residuals: dict[int, Callable[[tuple[object, ...]], Expr]]
@@ -61,7 +61,7 @@ class NativeRule:
 
     @property
     def stats_ids(self) -> frozenset[int]:
-        """Columns whose statistics the rule looks at."""
+        """Field ids of the columns whose metrics the rule needs."""
         return frozenset().union(*self._partition_columns.values())
 
     def split(self, files: Sequence[PlannedFile]) -> tuple[list[PlannedFile], list[PlannedFile]]:
@@ -71,18 +71,18 @@ class NativeRule:
         native: list[PlannedFile] = []
         others: list[PlannedFile] = []
         for file, path in zip(files, paths, strict=True):
-            # Spark reads a path once, however often it is named.
-            fits = times[path] == 1 and is_plain_path(path) and self._holds(file)
+            # Spark reads a path only once, even if it is listed several times.
+            fits = times[path] == 1 and is_plain_path(path) and self._is_native(file)
             (native if fits else others).append(file)
         return native, others
 
-    def _holds(self, file: PlannedFile) -> bool:
+    def _is_native(self, file: PlannedFile) -> bool:
         data_file, deletes = file.entry.data_file, file.deletes
         if deletes.position_deletes or deletes.equality_deletes:
             return False
         if data_file.file_format is not FileFormat.PARQUET or data_file.key_metadata is not None:
             return False
-        # A file may lack a column that its partition has: only statistics tell that it has it.
+        # A file may lack an identity partition column; metrics prove that it has the column.
         counts = data_file.value_counts or {}
         if not self._partition_columns[data_file.spec_id] <= counts.keys():
             return False
@@ -90,16 +90,16 @@ class NativeRule:
 
 
 def native_rule(plan: ReadPlan, names: Iterable[str]) -> NativeRule | None:
-    """The rule of a scan; None where none of its files is for Spark's reader.
+    """The rule of a scan; None if Spark's reader cannot read any of its files.
 
     Args:
-        names: of all columns that the table's schemas have, at every level.
+        names: of all columns in the table's schemas, at every level.
     """
     columns = plan.columns.fields
     if (
         not columns
         or plan.name_mapping is not None
-        or not all(_is_native(column) or _is_place(plan, column) for column in columns)
+        or not all(_is_native(column) or _is_row_position(plan, column) for column in columns)
         or any(name.lower().startswith(NATIVE_PREFIX) for name in names)
     ):
         return None
@@ -124,17 +124,17 @@ def native_rule(plan: ReadPlan, names: Iterable[str]) -> NativeRule | None:
 
 
 def is_plain_path(path: str) -> bool:
-    """Whether Spark opens the very file that is named, and neither hides nor expands it."""
+    """Whether Spark opens exactly this path, without globbing, normalising or hiding it."""
     return bool(_PLAIN_PATH.fullmatch(path)) and not _CHANGED_BY_SPARK.search(path)
 
 
-def _is_place(plan: ReadPlan, column: NestedField) -> bool:
-    """Whether a column says where rows are, and Spark's own column will do."""
+def _is_row_position(plan: ReadPlan, column: NestedField) -> bool:
+    """Whether Spark's own metadata columns can provide a column: a row's file or position."""
     return plan.for_changes and column.field_id in (FILE_PATH.field_id, POS.field_id)
 
 
 def _is_native(field: NestedField) -> bool:
-    # Files that lack a field with a default would read as null.
+    # Spark would read null for a field with a default that the file lacks.
     return (
         field.field_id <= MAX_TABLE_FIELD_ID
         and field.initial_default is None

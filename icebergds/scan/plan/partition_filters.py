@@ -1,4 +1,4 @@
-"""The filter of a scan as the partitions of each spec see it (spec: Scan Planning, note 1)."""
+"""Projects a scan's filter to the partitions of each spec (spec: Scan Planning, note 1)."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ from icebergds.spec.schema import Schema
 
 
 class PartitionFilters:
-    """A row filter, projected once a spec.
+    """A row filter, projected once per partition spec.
 
     Args:
         specs: partition specs by id.
         schema: the schema that is read.
-        row_filter: bound to it.
+        row_filter: bound to `schema`.
     """
 
     def __init__(self, specs: Mapping[int, PartitionSpec], schema: Schema, row_filter: Expr):
@@ -33,22 +33,23 @@ class PartitionFilters:
         """The filter on the partitions of a manifest's files.
 
         Raises:
-            InvalidMetadataError: the manifest's spec is not known.
+            InvalidMetadataError: the table does not have the manifest's spec.
         """
         return self._filters[self._spec(manifest).spec_id]
 
     def might_match(self, manifest: ManifestFile) -> bool:
-        """Whether a manifest may list a live file with rows that the filter selects.
+        """Whether a manifest may list a live file with rows that match the filter.
 
         Raises:
-            InvalidMetadataError: its spec is not known.
-            UnsupportedFeatureError: it is encrypted.
+            InvalidMetadataError: the table does not have the manifest's spec.
+            UnsupportedFeatureError: the manifest is encrypted.
         """
         if manifest.added_files_count == 0 and manifest.existing_files_count == 0:
             return False
         if manifest.key_metadata is not None:
             raise UnsupportedFeatureError(
-                f"manifest {manifest.manifest_path} is encrypted; encrypted tables are not read"
+                f"manifest {manifest.manifest_path} is encrypted; reading encrypted tables is not "
+                "supported"
             )
         types = partition_type(self._spec(manifest), self._schema)
         return manifest_might_match(self.of(manifest), types, manifest.partitions)
@@ -58,6 +59,6 @@ class PartitionFilters:
         if spec is None:
             raise InvalidMetadataError(
                 f"manifest {manifest.manifest_path} was written with partition spec "
-                f"{manifest.partition_spec_id}, which the table's metadata lacks"
+                f"{manifest.partition_spec_id}, which is not in the table's metadata"
             )
         return spec

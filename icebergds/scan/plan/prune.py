@@ -1,7 +1,7 @@
-"""Prunes the entries of a manifest a column at a time, before any object is made for them.
+"""Prunes the entries of a manifest column by column, before creating objects for them.
 
-Says what `expr.metrics.might_match` says of each entry, but for predicates whose values numpy and
-Arrow cannot compare: those keep every entry here and are left to `might_match` itself.
+Gives the results of `expr.metrics.might_match`; predicates that numpy and Arrow cannot evaluate
+keep all entries here, and `might_match` itself evaluates them afterwards.
 """
 
 from __future__ import annotations
@@ -54,11 +54,11 @@ _NUMBERS: dict[TypeId, tuple[str, ...]] = {
 def matching_entries(
     columns: EntryColumns, partition_filter: Expr, row_filter: Expr
 ) -> list[ManifestEntry]:
-    """The live entries that may hold a row of a scan.
+    """The live entries whose files may have rows that match.
 
     Args:
         partition_filter: bound to the partition type of the manifest's spec.
-        row_filter: bound to the table's schema; the statistics of its columns are in `columns`.
+        row_filter: bound to the table's schema; `columns` has the metrics of its columns.
     """
     if partition_filter != TRUE:
         columns = columns.filter(_partition_mask(columns, partition_filter))
@@ -66,7 +66,7 @@ def matching_entries(
         return columns.entries()
     metrics = _MetricsMask(columns)
     rows = columns.record_count
-    # Negative: the writer did not know.
+    # A negative count is unknown.
     columns = columns.filter((metrics.evaluate(row_filter) & (rows > 0)) | (rows < 0))
     entries = columns.entries()
     if metrics.is_exact:
@@ -85,14 +85,14 @@ def _partition_mask(columns: EntryColumns, expr: Expr) -> _Mask:
 
 
 def _as_counts(values: pa.Array) -> _Counts:
-    """Counts with -1 where they are not known."""
+    """Counts, with -1 for unknown ones."""
     counts: _Counts = pc.fill_null(values, _UNKNOWN).to_numpy(zero_copy_only=False)
     return counts
 
 
 @dataclass(slots=True)
 class _MetricsMask:
-    """Evaluates a filter over the statistics of many files at once."""
+    """Evaluates a filter over the metrics of many files at once."""
 
     columns: EntryColumns
     is_exact: bool = True
@@ -143,7 +143,7 @@ class _MetricsMask:
         return _mask(by_bounds & ~only_nulls)
 
     def _known_counts(self, predicate: BoundPredicate) -> tuple[_Counts, _Counts]:
-        """Nulls and NaNs among a file's rows, -1 where not known (see `expr.metrics`)."""
+        """Null and NaN counts of each file, -1 if not known (see `expr.metrics`)."""
         known = self._counts.get(predicate.field_id)
         if known is not None:
             return known
@@ -168,7 +168,7 @@ class _MetricsMask:
             widths = _NUMBERS[type_id]
             lower, has_lower = _decode_numbers(stats.lower_bound, widths)
             upper, has_upper = _decode_numbers(stats.upper_bound, widths)
-            # Bounds of another width may come from before a promotion that changed the values.
+            # Bounds of another width may be from before a type promotion.
             odd = _is_valid(stats.lower_bound) & ~has_lower
             odd |= _is_valid(stats.upper_bound) & ~has_upper
             self.is_exact &= not odd.any()
@@ -186,7 +186,7 @@ class _MetricsMask:
         upper: npt.NDArray[Any],
         has_upper: _Mask,
     ) -> _Mask:
-        # A bound that is NaN or above the other says nothing, nor does the other one.
+        # If a bound is NaN, or lower is above upper, both are ignored.
         broken = (has_lower & (lower != lower)) | (has_upper & (upper != upper))
         broken |= has_lower & has_upper & (lower > upper)
         has_lower, has_upper = has_lower & ~broken, has_upper & ~broken
@@ -219,7 +219,7 @@ class _MetricsMask:
         def at_least(value: str) -> _Mask:
             return _or_unknown(pc.greater_equal(upper, pa.scalar(value.encode(), pa.binary())))
 
-        # Bounds that contradict each other, and equal ones, are judged by `might_match`.
+        # `might_match` decides on crossed and equal bounds.
         self.is_exact = False
         if not (_is_text(lower) and _is_text(upper)):
             return np.ones(len(self.columns), np.bool_)
@@ -269,7 +269,7 @@ def _crossed(lower: pa.Array, upper: pa.Array) -> _Mask:
 
 
 def _decode_numbers(bounds: pa.Array, kinds: tuple[str, ...]) -> tuple[npt.NDArray[Any], _Mask]:
-    """Bounds as numbers of the widest kind, and which of them are known."""
+    """Decodes bounds as numbers of the widest type, with a mask of the known ones."""
     count = len(bounds)
     _, offsets_buffer, data_buffer = bounds.buffers()
     offsets = np.frombuffer(offsets_buffer, np.int32)[bounds.offset : bounds.offset + count + 1]

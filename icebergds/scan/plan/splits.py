@@ -1,7 +1,7 @@
-"""Cuts files into splits and packs splits into tasks of about equal weight.
+"""Splits files and packs the splits into tasks of about equal weight.
 
-A Python task costs tens of milliseconds before its first row, so tasks should be few and large;
-`split_offsets` (the starts of row groups) say where a file may be cut.
+A Python task costs tens of milliseconds before its first row, so tasks should be few and large.
+Files are split at their `split_offsets`, the starts of row groups.
 """
 
 from __future__ import annotations
@@ -24,8 +24,8 @@ class SplitOptions:
 
     Attributes:
         split_size: target weight of a task, in bytes (`read.split.target-size`).
-        lookback: how many open tasks a split may choose from (`read.split.planning-lookback`).
-        file_open_cost: least weight of a file, in bytes (`read.split.open-file-cost`).
+        lookback: number of open tasks to try for a split (`read.split.planning-lookback`).
+        file_open_cost: minimum weight of a file, in bytes (`read.split.open-file-cost`).
     """
 
     split_size: int = 128 * 1024 * 1024
@@ -34,11 +34,11 @@ class SplitOptions:
 
 
 def split_file(data_file: DataFile, split_size: int) -> list[tuple[int, int]]:
-    """The byte ranges (start, length) to read a file in, each of about `split_size`.
+    """The byte ranges (start, length) of a file's splits, each of about `split_size`.
 
-    Together the ranges cover the file. A file is cut at its split offsets where they are sound,
-    at multiples of `split_size` where it has none (readers give every row group or block to
-    exactly one range), and not at all where the format cannot be cut.
+    The ranges cover the whole file. A file is split at its split offsets if they are valid, at
+    multiples of `split_size` if it has none (readers assign each row group or block to exactly one
+    range), and not at all if the offsets are invalid or the format is not splittable.
     """
     size = data_file.file_size_in_bytes
     if size <= split_size or data_file.file_format not in _SPLITTABLE:
@@ -46,7 +46,7 @@ def split_file(data_file: DataFile, split_size: int) -> list[tuple[int, int]]:
     offsets = data_file.split_offsets
     if not offsets:
         starts = list(range(0, size, split_size))
-    elif _are_sound(offsets, size):
+    elif _are_valid(offsets, size):
         starts = _group_offsets(offsets, size, split_size)
     else:
         return [(0, size)]
@@ -58,69 +58,69 @@ def pack(
     items: Iterable[_Item],
     weigh: Callable[[_Item], int],
     options: SplitOptions,
-    needs: Callable[[_Item], Mapping[Hashable, int]] | None = None,
+    shared: Callable[[_Item], Mapping[Hashable, int]] | None = None,
 ) -> Iterator[list[_Item]]:
-    """Groups items in bins of at most `split_size`, first fit among the `lookback` open bins.
+    """Packs items into bins of at most `split_size`, first fit among the `lookback` open bins.
 
-    An item heavier than a bin gets one of its own. When too many bins are open the heaviest
-    closes. Order is kept within a bin.
+    An item heavier than a bin gets its own bin. If too many bins are open, the heaviest is closed.
+    Order is kept within a bin.
 
     Args:
-        needs: what an item needs beside itself, by name, with its weight. What items of a bin need
-            alike they share: it has no weight but the first one's, apart from that of the items.
-            So what all items need does not keep them apart, however heavy it is.
+        shared: the weights, by name, of what an item needs and can share with other items of its
+            bin. A bin counts each name once, and limits the sum separately from the weight of the
+            items. So items that need the same are packed together, however heavy that is.
     """
     open_bins: deque[_Bin[_Item]] = deque()
     for item in items:
-        weight, needed = weigh(item), needs(item) if needs is not None else _NOTHING
-        for found in open_bins:
-            if found.has_room(weight, needed, options.split_size):
-                found.add(item, weight, needed)
+        weight, needed = weigh(item), shared(item) if shared is not None else _NOTHING
+        for open_bin in open_bins:
+            if open_bin.has_room(weight, needed, options.split_size):
+                open_bin.add(item, weight, needed)
                 break
         else:
-            made: _Bin[_Item] = _Bin()
-            made.add(item, weight, needed)
-            open_bins.append(made)
+            new_bin: _Bin[_Item] = _Bin()
+            new_bin.add(item, weight, needed)
+            open_bins.append(new_bin)
             if len(open_bins) > options.lookback:
                 heaviest = max(range(len(open_bins)), key=lambda i: open_bins[i].filled)
                 closed = open_bins[heaviest]
                 del open_bins[heaviest]
                 yield closed.items
-    for left in open_bins:
-        yield left.items
+    for open_bin in open_bins:
+        yield open_bin.items
 
 
 _NOTHING: Mapping[Hashable, int] = {}
 
 
 class _Bin(Generic[_Item]):
-    """Items, and what they need."""
+    """Packed items, and what they share."""
 
     def __init__(self) -> None:
         self.items: list[_Item] = []
         self.filled = 0
-        self._needs: dict[Hashable, int] = {}
+        self._shared: dict[Hashable, int] = {}
 
     def has_room(self, weight: int, needed: Mapping[Hashable, int], size: int) -> bool:
         if self.filled + weight > size:
             return False
-        more = sum(needed[name] for name in needed if name not in self._needs)
-        return not more or not self._needs or sum(self._needs.values()) + more <= size
+        more = sum(needed[name] for name in needed if name not in self._shared)
+        return not more or not self._shared or sum(self._shared.values()) + more <= size
 
     def add(self, item: _Item, weight: int, needed: Mapping[Hashable, int]) -> None:
         self.items.append(item)
         self.filled += weight
         for name, cost in needed.items():
-            self._needs[name] = max(cost, self._needs.get(name, 0))
+            self._shared[name] = max(cost, self._shared.get(name, 0))
 
 
-def _are_sound(offsets: Sequence[int], size: int) -> bool:
+def _are_valid(offsets: Sequence[int], size: int) -> bool:
     ascending = all(a < b for a, b in pairwise(offsets))
     return ascending and offsets[0] >= 0 and offsets[-1] < size
 
 
 def _group_offsets(offsets: Sequence[int], size: int, split_size: int) -> list[int]:
-    """Starts of ranges that end at an offset and hold at most `split_size` where possible."""
+    """Starts of ranges that end at split offsets, with at most `split_size` bytes if possible."""
     starts = [0]
     boundaries = [*offsets[1:], size]
     previous = 0

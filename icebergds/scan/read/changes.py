@@ -1,8 +1,8 @@
 """Reads the task groups of a scan or a change feed.
 
-In a change feed a row may be deleted from one file and inserted into another: it did not change.
-Rows of both sides that are equal in all columns cancel each other out, one by one. The fingerprints
-of the side that is likely to be smaller are held; the rows of both are streamed.
+A change feed leaves out carry-overs: pairs of a deleted and an inserted row that are equal in all
+columns. The fingerprints of the side that is likely to be smaller are kept in memory; the rows of
+both sides are streamed.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from icebergds.formats.deletes.key_columns import Mask
 from icebergds.scan.column_paths import column_at, locate
 from icebergds.scan.read.files import read_scan_tasks
 from icebergds.scan.read.row_fingerprints import Fingerprinter, Fingerprints
-from icebergds.scan.read.row_pairs import PartnerFinder, RowCounts
+from icebergds.scan.read.row_pairs import FingerprintCounts, RowMatcher
 from icebergds.scan.read_plan import ReadPlan
 from icebergds.scan.tasks import CarryoverGroup, ChangeType, ScanTaskGroup, TaskGroup
 from icebergds.spec.reserved import CHANGE_TYPE
@@ -33,11 +33,11 @@ _UPDATES = {
 
 
 def read_task_group(plan: ReadPlan, task_group: TaskGroup) -> Iterator[pa.RecordBatch]:
-    """The rows of a task group, in Arrow's storage types of `plan.columns`.
+    """Reads the rows of a task group, in the Arrow storage types of `plan.columns`.
 
     Raises:
-        InvalidDataError: updates are asked for, and an identifier of a row that was deleted and
-            of one that was inserted has more rows in the same snapshot.
+        InvalidDataError: updates are computed, and several rows that a snapshot deleted, or
+            inserted, have the same identifier.
 
     Other errors are those of `read_scan_tasks`.
     """
@@ -45,7 +45,7 @@ def read_task_group(plan: ReadPlan, task_group: TaskGroup) -> Iterator[pa.Record
         yield from read_scan_tasks(plan, task_group)
         return
     for group in task_group.groups:
-        rows = _MatchedRows(plan, group)
+        rows = _CarryoverFilter(plan, group)
         if task_group.identifier_ids:
             yield from _with_updates(
                 rows, _Identifiers.of(plan.table_schema, task_group.identifier_ids)
@@ -55,59 +55,61 @@ def read_task_group(plan: ReadPlan, task_group: TaskGroup) -> Iterator[pa.Record
                 yield from (_filtered(rows.output(batch), kept) for batch, kept in rows.read(side))
 
 
-class _MatchedRows:
-    """The rows of a group without those that cancel each other out.
+class _CarryoverFilter:
+    """Reads the rows of a group without carry-overs.
 
     Attributes:
-        sides: in the order in which they are to be read.
+        sides: in the order in which they must be read.
     """
 
     def __init__(self, plan: ReadPlan, group: CarryoverGroup) -> None:
         compared = plan.table_schema.fields
         columns = list(compared)
-        self._places = []
+        self._output_indices = []
         for field in plan.columns.fields:
             if field not in columns:
                 columns.append(field)
-            self._places.append(columns.index(field))
+            self._output_indices.append(columns.index(field))
         self._schema = schema_to_arrow(plan.columns)
         self._group = group
-        self._wide = replace(plan, columns=Schema(tuple(columns)))
-        self._narrow = replace(plan, columns=Schema(compared))
+        self._full_plan = replace(plan, columns=Schema(tuple(columns)))
+        self._compared_plan = replace(plan, columns=Schema(compared))
         self._fingerprinter = Fingerprinter.of(compared)
-        streamed = next(side for side in _UPDATES if side is not group.held)
-        self.sides = (streamed, group.held)
-        self._held = RowCounts(
+        larger_side = next(side for side in _UPDATES if side is not group.smaller_side)
+        self.sides = (larger_side, group.smaller_side)
+        self._smaller = FingerprintCounts(
             [
                 self._fingerprints(batch)
-                for batch in read_scan_tasks(self._narrow, self._tasks(group.held))
+                for batch in read_scan_tasks(self._compared_plan, self._tasks(group.smaller_side))
             ]
         )
-        # How many of the held rows of each fingerprint have a partner.
-        self._paired = self._held.counts
+        # Number of carry-overs for each fingerprint; known once the larger side is read.
+        self._carryovers = self._smaller.counts
 
     def read(
         self, side: ChangeType, *, compared_only: bool = False
     ) -> Iterator[tuple[pa.RecordBatch, Mask]]:
-        """Batches of one side that begin with all data columns, and which rows did change.
+        """Batches of one side that begin with all data columns, and a mask of the changed rows.
 
-        The same ones each time. The held side comes after the other one, which says how many of
-        its rows have a partner.
+        Repeated reads return the same rows. The larger side must be read first: it counts the
+        carry-overs.
         """
-        is_held = side is self._group.held
-        partners = PartnerFinder(self._held, self._paired if is_held else self._held.counts)
-        plan = self._narrow if compared_only else self._wide
+        is_smaller = side is self._group.smaller_side
+        matcher = RowMatcher(
+            self._smaller, self._carryovers if is_smaller else self._smaller.counts
+        )
+        plan = self._compared_plan if compared_only else self._full_plan
         for batch in read_scan_tasks(plan, self._tasks(side)):
-            kept = ~partners.match(self._fingerprints(batch))
+            kept = ~matcher.match(self._fingerprints(batch))
             if kept.any():
                 yield batch, kept
-        if not is_held:
-            self._paired = self._held.counts - partners.left
+        if not is_smaller:
+            self._carryovers = self._smaller.counts - matcher.remaining
 
     def output(self, batch: pa.RecordBatch) -> pa.RecordBatch:
-        """The columns that are asked for."""
+        """The output columns of a batch."""
         return pa.RecordBatch.from_arrays(
-            [batch.column(place) for place in self._places], schema=self._schema
+            [batch.column(index) for index in self._output_indices], schema=self._schema
         )
 
     def _fingerprints(self, batch: pa.RecordBatch) -> Fingerprints:
@@ -115,12 +117,12 @@ class _MatchedRows:
         return self._fingerprinter.fingerprints(columns, batch.num_rows)
 
     def _tasks(self, side: ChangeType) -> ScanTaskGroup:
-        partition = self._group.partition
+        task_group = self._group.task_group
         return replace(
-            partition,
+            task_group,
             tasks=tuple(
                 task
-                for task in partition.tasks
+                for task in task_group.tasks
                 if task.change is not None and task.change.change_type is side
             ),
         )
@@ -128,7 +130,7 @@ class _MatchedRows:
 
 @dataclass(frozen=True, slots=True)
 class _Identifiers:
-    """The identifiers of rows."""
+    """Identifier columns of rows."""
 
     names: tuple[str, ...]
     paths: tuple[tuple[int, ...], ...]
@@ -152,10 +154,10 @@ class _Identifiers:
         )
 
 
-def _with_updates(rows: _MatchedRows, identifiers: _Identifiers) -> Iterator[pa.RecordBatch]:
-    """The changed rows; those of an identifier that both sides have are updates."""
+def _with_updates(rows: _CarryoverFilter, identifiers: _Identifiers) -> Iterator[pa.RecordBatch]:
+    """The changed rows; rows whose identifier is on both sides become updates."""
     known = {
-        side: RowCounts(
+        side: FingerprintCounts(
             [
                 identifiers.fingerprints(batch).filter(kept)
                 for batch, kept in rows.read(side, compared_only=True)
@@ -173,9 +175,9 @@ def _with_updates(rows: _MatchedRows, identifiers: _Identifiers) -> Iterator[pa.
             if len(repeated):
                 raise InvalidDataError(
                     "updates cannot be computed: the identifier "
-                    f"{identifiers.text(batch, int(repeated[0]))} is that of several rows that a "
-                    "snapshot deleted or inserted; choose identifier-columns that tell all rows "
-                    "apart, or leave compute-updates out"
+                    f"{identifiers.text(batch, int(repeated[0]))} is not unique among the rows "
+                    "that a snapshot deleted or inserted; choose unique identifier-columns, or "
+                    "leave out compute-updates"
                 )
             yield _filtered(_with_type(rows.output(batch), is_update, _UPDATES[side]), kept)
 

@@ -1,4 +1,4 @@
-"""Deletes that the tasks of a worker process share: a cache bounded in bytes."""
+"""Caches deletes for the tasks of a worker process, with a limit in bytes."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ DEFAULT_MAX_BYTES = 512 * 1024 * 1024
 
 
 class DeleteCache:
-    """Immutable values by key, bounded by the memory they hold. Threads may share it."""
+    """An LRU cache of immutable values, limited by their memory. Thread-safe."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
@@ -24,7 +24,7 @@ class DeleteCache:
 
     @property
     def nbytes(self) -> int:
-        """Memory that the kept values hold, in bytes."""
+        """Memory that the cached values use, in bytes."""
         return self._nbytes
 
     def get_or_load(
@@ -34,17 +34,17 @@ class DeleteCache:
         size_of: Callable[[_V], int],
         max_bytes: int = DEFAULT_MAX_BYTES,
     ) -> _V:
-        """The value of a key; loads it if it is not kept.
+        """Returns the value of a key; loads it if it is not cached.
 
-        Threads that ask for one key at a time share one load and its outcome. What `loader` raises
-        is raised, and not kept.
+        Threads that request the same key at the same time share one load and its outcome. An error
+        of `loader` is raised and not cached.
 
         Args:
-            key: names everything that the value depends on.
-            loader: makes the value; may ask for other keys.
-            size_of: memory that a value holds, in bytes.
-            max_bytes: bound of all kept values from this call on. A value that is larger is
-                returned, but not kept, and displaces nothing.
+            key: includes everything that the value depends on.
+            loader: loads the value; may request other keys.
+            size_of: memory that a value uses, in bytes.
+            max_bytes: limit for all cached values from this call on. A larger value is returned,
+                but not cached, and evicts nothing.
         """
         while True:
             with self._lock:
@@ -62,11 +62,11 @@ class DeleteCache:
                 shared: _V = future.result()
                 return shared
             except CancelledError:
-                # The thread that loaded was interrupted; that is no answer for this one.
+                # The loading thread was interrupted: try again.
                 continue
 
     def clear(self) -> None:
-        """Lets go of every value."""
+        """Evicts all values."""
         with self._lock:
             self._kept.clear()
             self._nbytes = 0

@@ -1,4 +1,4 @@
-"""Deletes of a scan's files, read once a worker process and shared by its tasks."""
+"""Loads the deletes of a scan's files, once per worker process; its tasks share them."""
 
 from __future__ import annotations
 
@@ -20,34 +20,34 @@ _POSITION_BYTES = 8
 
 
 def load_positions(
-    plan: ReadPlan, partition: ScanTaskGroup, task: FileScanTask, indices: Sequence[int]
+    plan: ReadPlan, task_group: ScanTaskGroup, task: FileScanTask, indices: Sequence[int]
 ) -> PositionSet | None:
-    """The positions that some deletes delete in a task's file; None if none is.
+    """Loads the deleted positions of a task's file; None if there are none.
 
     Args:
-        indices: of the task group's position deletes.
+        indices: which of the task group's position deletes to load.
 
     Raises:
         CorruptFileError: a delete file or deletion vector is damaged.
-        MissingFileError: a delete file is not there.
+        MissingFileError: a delete file does not exist.
     """
     found = [
         positions
         for index in indices
-        if (positions := _positions_in(plan, partition, index, task.file_path)) is not None
+        if (positions := _positions_in(plan, task_group, index, task.file_path)) is not None
     ]
     return PositionSet.union(found) if found else None
 
 
 def load_key_set(plan: ReadPlan, key_schema: Schema, group: EqualityDeleteGroup) -> EqualityKeySet:
-    """The deleted keys of a group of equality delete files.
+    """Loads the deleted keys of a group of equality delete files.
 
     Args:
-        key_schema: has the group's key columns.
+        key_schema: a schema with the group's key columns.
 
     Raises:
         CorruptFileError: a delete file is damaged.
-        MissingFileError: a delete file is not there.
+        MissingFileError: a delete file does not exist.
     """
     fields = key_schema.select(group.equality_ids).fields
     key = (
@@ -64,9 +64,9 @@ def load_key_set(plan: ReadPlan, key_schema: Schema, group: EqualityDeleteGroup)
 
 
 def _positions_in(
-    plan: ReadPlan, partition: ScanTaskGroup, index: int, data_path: str
+    plan: ReadPlan, task_group: ScanTaskGroup, index: int, data_path: str
 ) -> PositionSet | None:
-    ref = partition.position_deletes[index]
+    ref = task_group.position_deletes[index]
     if ref.content_offset is not None and ref.content_size_in_bytes is not None:
         offset, length = ref.content_offset, ref.content_size_in_bytes
         return DELETES.get_or_load(
@@ -75,10 +75,10 @@ def _positions_in(
             lambda positions: positions.nbytes,
             plan.delete_cache_bytes,
         )
-    # A delete file may name files of many tasks: read it whole, once, unless that is too much.
+    # A delete file may apply to files of many tasks: read it whole, once, unless it is too large.
     paths = None
     if ref.record_count * _POSITION_BYTES > plan.delete_cache_bytes // 4:
-        paths = frozenset(task.file_path for task in partition.tasks if task.uses_positions(index))
+        paths = frozenset(task.file_path for task in task_group.tasks if task.uses_positions(index))
     by_path: Mapping[str, PositionSet] = DELETES.get_or_load(
         (_identity(plan, ref), paths),
         lambda: read_position_deletes(plan.io, ref.file_path, ref.file_format, paths=paths),

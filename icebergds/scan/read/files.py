@@ -1,8 +1,7 @@
-"""Reads the files of a scan partition and merges their deletes (spec: Scan Planning).
+"""Reads the files of a scan task group and applies their deletes (spec: Scan Planning).
 
-One task after the other: the file is opened; columns that the output, the filter and equality
-deletes need are read by field id; deleted rows and rows that the filter rejects are dropped; the
-rest is projected to the output columns.
+Tasks are read one after the other: open the file, read the columns that the output, the filter and
+equality deletes need by field id, drop deleted and filtered rows, project to the output columns.
 """
 
 from __future__ import annotations
@@ -33,29 +32,29 @@ from icebergds.spec.types import NestedField
 _Mask = npt.NDArray[np.bool_]
 
 
-def read_scan_tasks(plan: ReadPlan, partition: ScanTaskGroup) -> Iterator[pa.RecordBatch]:
-    """The rows of a partition, in Arrow's storage types of `plan.columns`.
+def read_scan_tasks(plan: ReadPlan, task_group: ScanTaskGroup) -> Iterator[pa.RecordBatch]:
+    """Reads the rows of a task group, in the Arrow storage types of `plan.columns`.
 
     Raises:
         CorruptFileError: a data or delete file is damaged.
-        MissingFileError: a data or delete file is not there.
-        UnsupportedFeatureError: a file holds something that is not read; names it.
+        MissingFileError: a data or delete file does not exist.
+        UnsupportedFeatureError: a file uses an unsupported feature; the message names it.
     """
     key_sets: dict[int, EqualityKeySet] = {}
-    for task in partition.tasks:
-        # Held while tasks in a row use them, also where they are too large for the cache.
-        further = () if task.change is None else task.change.equality_deletes
+    for task in task_group.tasks:
+        # Kept while consecutive tasks use them, even if they are too large for the cache.
+        changing = () if task.change is None else task.change.equality_deletes
         key_sets = {
             index: key_sets.get(index)
-            or load_key_set(plan, partition.key_schema, partition.equality_deletes[index])
-            for index in (*task.equality_deletes, *further)
+            or load_key_set(plan, task_group.key_schema, task_group.equality_deletes[index])
+            for index in (*task.equality_deletes, *changing)
         }
-        yield from _read_task(plan, partition, task, key_sets)
+        yield from _read_task(plan, task_group, task, key_sets)
 
 
 @dataclass(frozen=True, slots=True)
 class _KeyProbe:
-    """A set of deleted keys and where a batch holds the columns to compare."""
+    """A set of deleted keys, and the paths of its key columns in a batch."""
 
     keys: EqualityKeySet
     paths: tuple[tuple[int, ...], ...]
@@ -63,14 +62,14 @@ class _KeyProbe:
 
 @dataclass(frozen=True, slots=True)
 class _Deletes:
-    """Deletes of one file."""
+    """The deletes of one file."""
 
     positions: PositionSet | None
     probes: Sequence[_KeyProbe]
     data_sequence_number: int
 
-    def rows(self, read: PositionedBatch) -> _Mask | None:
-        """Which rows of a batch are deleted, or None where none is."""
+    def mask(self, read: PositionedBatch) -> _Mask | None:
+        """Marks the deleted rows of a batch; None if there are no deletes."""
         deleted: _Mask | None = None
         if self.positions is not None:
             deleted = self.positions.mask(read.first_position, read.num_rows)
@@ -80,8 +79,8 @@ class _Deletes:
             deleted = found if deleted is None else deleted | found
         return deleted
 
-    def add_none(self, before: _Deletes) -> bool:
-        """Whether it is certain, before any row is read, that others delete all these rows."""
+    def are_covered_by(self, before: _Deletes) -> bool:
+        """Whether `before` certainly deletes all these rows, as far as known without reading."""
         if self.probes:
             return False
         if self.positions is None:
@@ -92,7 +91,7 @@ class _Deletes:
 
 def _read_task(
     plan: ReadPlan,
-    partition: ScanTaskGroup,
+    task_group: ScanTaskGroup,
     task: FileScanTask,
     key_sets: Mapping[int, EqualityKeySet],
 ) -> Iterator[pa.RecordBatch]:
@@ -101,12 +100,12 @@ def _read_task(
     if row_filter == FALSE:
         return
     output = OutputColumns.of(plan, task)
-    groups = {index: partition.equality_deletes[index] for index in key_sets}
+    groups = {index: task_group.equality_deletes[index] for index in key_sets}
     key_ids = {field_id for group in groups.values() for field_id in group.equality_ids}
     read_fields = _fields_to_read(
         output.stored_fields,
         (plan.table_schema, field_ids(row_filter)),
-        (partition.key_schema, frozenset(key_ids)),
+        (task_group.key_schema, frozenset(key_ids)),
     )
     request = ReadRequest(
         Schema(read_fields),
@@ -123,14 +122,14 @@ def _read_task(
             )
             for index in keys
         ]
-        found = load_positions(plan, partition, task, positions)
+        found = load_positions(plan, task_group, task, positions)
         return _Deletes(found, probes, task.data_sequence_number)
 
     deletes = deletes_of(task.position_deletes, task.equality_deletes)
     changing: _Deletes | None = None
     if task.change is not None and task.change.is_partial:
         changing = deletes_of(task.change.position_deletes, task.change.equality_deletes)
-        if changing.add_none(deletes):
+        if changing.are_covered_by(deletes):
             return
     keep_deleted = locate(plan.columns.fields, DELETED.field_id) is not None
     with open_data_file(
@@ -141,10 +140,10 @@ def _read_task(
         name_mapping=plan.name_mapping,
     ) as reader:
         for read in reader.batches(request, task.start, _length(task)):
-            changed = None if changing is None else changing.rows(read)
+            changed = None if changing is None else changing.mask(read)
             if changing is not None and (changed is None or not changed.any()):
                 continue
-            deleted = deletes.rows(read)
+            deleted = deletes.mask(read)
             kept = None if deleted is None or keep_deleted else ~deleted
             kept = _and(kept, changed)
             kept = _and(kept, _selected_rows(read.batch, row_filter, read_fields))
@@ -155,7 +154,7 @@ def _read_task(
 
 
 def _length(task: FileScanTask) -> int | None:
-    """Bytes of the task's range; the last one is open, lest a size recorded too small lose rows."""
+    """Length of the task's range; None for the last one: the recorded file size may be too low."""
     is_last = task.start + task.length >= task.file_size_in_bytes
     return None if is_last else task.length
 
@@ -163,7 +162,7 @@ def _length(task: FileScanTask) -> int | None:
 def _fields_to_read(
     output_fields: Sequence[NestedField], *needed: tuple[Schema, frozenset[int]]
 ) -> tuple[NestedField, ...]:
-    """Output columns first, then what only the filter or the deletes look at."""
+    """Output columns first, then those that only the filter or the deletes need."""
     fields = list(output_fields)
     for schema, wanted in needed:
         absent = [field_id for field_id in wanted if locate(fields, field_id) is None]

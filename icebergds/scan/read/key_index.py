@@ -1,4 +1,4 @@
-"""Finds the keys of a batch among the deleted keys: exact 64-bit keys, and keys of any columns."""
+"""Looks up a batch's keys among deleted keys: one index for integers, one for any columns."""
 
 from __future__ import annotations
 
@@ -19,20 +19,20 @@ from icebergds.formats.deletes.key_hash import (
 from icebergds.scan.read.hash_table import FREE, SLOT_BYTES, HashTable, Payload, Rows
 from icebergds.scan.read.key_merge import Keys, distinct_keys
 
-# Even spreading leaves values within some tens of slots of their homes.
-_FAR = 256
-_MOST_ROUNDS = 8
+# Evenly spread values are at most some tens of slots away from their home slots.
+_MAX_DISPLACEMENT = 256
+_MAX_ROUNDS = 8
 _CHUNK = 1 << 16
 
 
 class ExactIndex:
-    """Keys that are one integer: in an array over their range where it is small, else hashed.
+    """Index of single integer keys: a direct-address array if their range is small, else hashed.
 
     Args:
-        keys: distinct keys, mixed once with `multiplier`; taken over.
-        key_range: least and greatest key before mixing; None if there is none.
-        multiplier: what the keys were mixed with.
-        null_code: sequence code of the key null; None if null is no key.
+        keys: distinct keys, mixed once with `multiplier`; the index may modify them.
+        key_range: smallest and largest key before mixing; None if there are no keys.
+        multiplier: the multiplier that the keys were mixed with.
+        null_code: sequence number code of the null key; None if null is not deleted.
     """
 
     __slots__ = ("_multipliers", "_no_codes", "_null_code", "_range", "_size", "_table")
@@ -56,7 +56,7 @@ class ExactIndex:
             self._table, self._multipliers = _spread(keys, multiplier)
 
     def find(self, columns: Sequence[KeyColumn], length: int) -> tuple[Rows, Payload | None]:
-        """Rows whose key is in the index, in no order, and the codes of their sequence numbers."""
+        """Rows whose key is in the index, in any order, and their sequence number codes."""
         lane, valid = columns[0].lanes[0], columns[0].valid
         rows, codes = np.empty(0, dtype=np.intp), self._no_codes
         if lane.min() <= self._range[1] and lane.max() >= self._range[0]:
@@ -66,16 +66,16 @@ class ExactIndex:
             rows, codes = self._table.find(words)
         if valid is None:
             return rows, codes
-        real = valid[rows]
+        is_key = valid[rows]
         null_rows = np.flatnonzero(~valid)[: None if self._null_code is not None else 0]
         if codes is not None:
             null_codes = np.full(len(null_rows), self._null_code or 0, dtype=codes.dtype)
-            codes = np.concatenate((codes[real], null_codes))
-        return np.concatenate((rows[real], null_rows)), codes
+            codes = np.concatenate((codes[is_key], null_codes))
+        return np.concatenate((rows[is_key], null_rows)), codes
 
     @property
     def nbytes(self) -> int:
-        """Memory held, in bytes."""
+        """Memory used, in bytes."""
         return self._table.nbytes
 
     def __len__(self) -> int:
@@ -83,14 +83,14 @@ class ExactIndex:
 
 
 class HashedIndex:
-    """Keys of any columns: found by hash, then compared by value.
+    """Index of keys of any columns: found by hash, then compared by value.
 
-    Different keys that share a hash are rare; all but one of them go into a further index that
-    uses another seed.
+    If different keys have the same hash (rare), all but one go into an overflow index with another
+    seed.
 
     Args:
-        keys: distinct keys with their hashes; taken over.
-        seed: what they were hashed with.
+        keys: distinct keys with their hashes; the index may modify them.
+        seed: the seed of the hashes.
     """
 
     __slots__ = ("_codes", "_columns", "_overflow", "_seed", "_size", "_table")
@@ -114,9 +114,9 @@ class HashedIndex:
         self._table = HashTable(hashes, order)
 
     def find(self, columns: Sequence[KeyColumn], length: int) -> tuple[Rows, Payload | None]:
-        """Rows whose key is in the index, in no order, and the codes of their sequence numbers."""
+        """Rows whose key is in the index, in any order, and their sequence number codes."""
         rows, at = self._table.find(hash_columns(columns, length, self._seed))
-        assert at is not None, "the table was made with a payload"
+        assert at is not None, "the table has a payload"
         same = equal_rows(columns, rows, self._columns, at.astype(np.intp))
         rows, at = rows[same], at[same]
         codes = None if self._codes is None else self._codes[at]
@@ -129,7 +129,7 @@ class HashedIndex:
 
     @property
     def nbytes(self) -> int:
-        """Memory held, in bytes."""
+        """Memory used, in bytes."""
         own = self._table.nbytes + sum(column.nbytes for column in self._columns)
         codes = 0 if self._codes is None else self._codes.nbytes
         return own + codes + (0 if self._overflow is None else self._overflow.nbytes)
@@ -139,7 +139,7 @@ class HashedIndex:
 
 
 class _DirectTable:
-    """Codes of integers by their distance from the least one; 0 where there is none."""
+    """Codes of integers, indexed by the offset from the smallest key; 0 if not a key."""
 
     __slots__ = ("_codes", "_first", "_is_uniform")
 
@@ -147,7 +147,7 @@ class _DirectTable:
         self._first = np.int64(key_range[0]).view(np.uint64)
         self._is_uniform = keys.codes is None
         code_type = np.dtype(np.uint8) if keys.codes is None else keys.codes.dtype
-        # The last element stands for everything outside the range.
+        # The last element is for all values outside the range.
         self._codes = np.zeros(key_range[1] - key_range[0] + 2, dtype=code_type)
         for start in range(0, len(keys.hashes), _CHUNK):
             some = slice(start, start + _CHUNK)
@@ -156,7 +156,7 @@ class _DirectTable:
 
     @classmethod
     def is_small(cls, keys: Keys, key_range: tuple[int, int]) -> bool:
-        """Whether it takes no more memory than a hash table."""
+        """Whether it uses no more memory than a hash table."""
         code_bytes = 1 if keys.codes is None else keys.codes.itemsize
         size = key_range[1] - key_range[0] + 2
         return bool(keys.hashes.size) and size * code_bytes <= SLOT_BYTES * len(keys.hashes)
@@ -174,16 +174,16 @@ class _DirectTable:
 
 
 def _spread(keys: Keys, multiplier: np.uint64) -> tuple[HashTable, tuple[np.uint64, ...]]:
-    """A hash table of the keys, and all multipliers that they are mixed with, in order.
+    """Builds a hash table of the keys; returns it and all multipliers of the mixing, in order.
 
-    Keys can be so regular that they pile up under one multiplier; then they are mixed once more.
+    Regular keys may cluster under one multiplier; then they are mixed again with another one.
     """
     values, codes = keys.hashes, keys.codes
     multipliers = [multiplier]
     while True:
         if not values.size or values[-1] != FREE:
             table = HashTable(values, codes)
-            if table.displacement <= _FAR or len(multipliers) >= _MOST_ROUNDS:
+            if table.displacement <= _MAX_DISPLACEMENT or len(multipliers) >= _MAX_ROUNDS:
                 return table, tuple(multipliers)
             del table
         multipliers.append(odd_multipliers(new_seed(), 0, 1)[0])

@@ -1,4 +1,4 @@
-"""Equality keys while they are gathered: hashes, columns and sequence numbers, merged by key."""
+"""Merges equality keys: one entry per key, with the highest sequence number that deleted it."""
 
 from __future__ import annotations
 
@@ -24,12 +24,12 @@ _SAMPLE = 1 << 10
 
 @dataclass(frozen=True, slots=True)
 class Keys:
-    """Some keys, each with the sequence number that deleted it.
+    """Equality keys, each with the sequence number that deleted it.
 
     Attributes:
-        hashes: of every key; where there are no columns, the hash stands for exactly one key.
+        hashes: one for each key; without columns, a hash identifies its key exactly.
         columns: the keys' values.
-        codes: index into `numbers` of every key; None if all are `numbers[0]`.
+        codes: index into `numbers` for each key; None if all are `numbers[0]`.
         numbers: sequence numbers, ascending.
     """
 
@@ -51,7 +51,7 @@ NO_KEYS = Keys(np.empty(0, dtype=np.uint64), (), None, ())
 
 
 def concat_keys(parts: Sequence[Keys]) -> Keys:
-    """All keys of all parts; repeated ones stay."""
+    """Concatenates keys; duplicates stay."""
     parts = [part for part in parts if part.hashes.size]
     if not parts:
         return NO_KEYS
@@ -67,10 +67,10 @@ def concat_keys(parts: Sequence[Keys]) -> Keys:
 
 
 def recode(keys: Keys, numbers: tuple[int, ...]) -> Keys:
-    """The keys with codes into `numbers`, which contain theirs."""
+    """The keys with codes into `numbers`, which must include all their numbers."""
     if len(numbers) < 2:
         return replace(keys, codes=None, numbers=numbers)
-    # One value more than needed, so that tables can set one apart.
+    # The code type has one spare value, which tables reserve.
     code_type = np.min_scalar_type(len(numbers))
     codes = np.searchsorted(numbers, keys.numbers).astype(code_type)
     if keys.codes is not None:
@@ -80,28 +80,29 @@ def recode(keys: Keys, numbers: tuple[int, ...]) -> Keys:
     return replace(keys, codes=codes, numbers=numbers)
 
 
-def repeats(known: Keys, others: Keys) -> bool:
-    """Whether most of the others are known keys, as far as some of them tell; as for `absorb`."""
-    some = others.hashes[:_SAMPLE]
-    return 2 * int(np.count_nonzero(known.hashes[_places(known, some)] == some)) > len(some)
+def are_mostly_known(known: Keys, others: Keys) -> bool:
+    """Whether most of a sample of the others are known; arguments as for `update_known_keys`."""
+    sample = others.hashes[:_SAMPLE]
+    found = known.hashes[_search(known, sample)] == sample
+    return 2 * int(np.count_nonzero(found)) > len(sample)
 
 
-def absorb(known: Keys, parts: Sequence[Keys]) -> tuple[Keys, list[Keys]]:
-    """Keys with the numbers that others have for them, and those of the others that are new.
+def update_known_keys(known: Keys, parts: Sequence[Keys]) -> tuple[Keys, list[Keys]]:
+    """Updates the sequence numbers of known keys; returns them, and the keys that are new.
 
     Args:
-        known: without columns, as `distinct_keys` gives them.
-        parts: without columns, each of one number.
+        known: without columns, as returned by `distinct_keys`.
+        parts: without columns, each with a single sequence number.
     """
     numbers = tuple(sorted({*known.numbers, *(part.numbers[0] for part in parts)}))
     known = recode(known, numbers)
     others = []
     for part in parts:
         hashes = np.sort(part.hashes)
-        places = _places(known, hashes)
-        is_known = known.hashes[places] == hashes
+        indices = _search(known, hashes)
+        is_known = known.hashes[indices] == hashes
         if known.codes is not None:
-            found = places[is_known]
+            found = indices[is_known]
             code = known.codes.dtype.type(numbers.index(part.numbers[0]))
             known.codes[found] = np.maximum(known.codes[found], code)
         others.append(replace(part, hashes=hashes[~is_known]))
@@ -109,10 +110,10 @@ def absorb(known: Keys, parts: Sequence[Keys]) -> tuple[Keys, list[Keys]]:
 
 
 def distinct_keys(keys: Keys) -> Keys:
-    """Each key once, with its greatest sequence number. Takes `keys` over.
+    """Removes duplicates; each key keeps its highest sequence number. May modify `keys`.
 
-    Keys without columns come out in the order of their hashes. Different keys with columns that
-    share a hash may stay repeated.
+    Keys without columns are returned in the order of their hashes. Keys with columns may keep
+    duplicates if different keys have the same hash.
     """
     if keys.columns:
         return _distinct_by_value(keys)
@@ -134,29 +135,28 @@ def _distinct_by_value(keys: Keys) -> Keys:
     first = _starts(keys.hashes[order])
     if first.all():
         return keys
-    # The first key of every hash stays; the others are compared with it.
+    # Keeps the first key of each hash, and compares the others with it.
     leaders = order[np.maximum.accumulate(np.where(first, np.arange(len(order)), 0))][~first]
     others = order[~first]
-    stays = np.ones(len(order), dtype=np.bool_)
+    is_kept = np.ones(len(order), dtype=np.bool_)
     for start in range(0, len(others), _COMPARED_AT_ONCE):
         some = slice(start, start + _COMPARED_AT_ONCE)
         same = equal_rows(keys.columns, others[some], keys.columns, leaders[some])
-        stays[others[some][same]] = False
+        is_kept[others[some][same]] = False
         if keys.codes is not None:
             np.maximum.at(keys.codes, leaders[some][same], keys.codes[others[some][same]])
-    return keys.take(np.flatnonzero(stays))
+    return keys.take(np.flatnonzero(is_kept))
 
 
-def _places(known: Keys, hashes: Hashes) -> Rows:
-    """Where hashes are among ordered ones, if they are."""
-    places = np.searchsorted(known.hashes, hashes)
-    # Behind the last one there is none to compare with.
-    places[places == len(known.hashes)] = 0
-    return places
+def _search(known: Keys, hashes: Hashes) -> Rows:
+    """The index of each hash among the sorted ones; any valid index if it is not there."""
+    indices = np.searchsorted(known.hashes, hashes)
+    indices[indices == len(known.hashes)] = 0
+    return indices
 
 
 def _starts(ordered: Hashes) -> Mask:
-    """Where a value differs from the one before."""
+    """Marks the values that differ from the previous one."""
     starts = np.ones(len(ordered), dtype=np.bool_)
     np.not_equal(ordered[1:], ordered[:-1], out=starts[1:])
     return starts

@@ -1,14 +1,13 @@
-"""Equality deletes: the keys of deleted rows, probed a batch at a time (spec: Scan Planning).
+"""Applies equality deletes with a set of deleted keys, probed by batch (spec: Scan Planning).
 
-One set serves every data file of its scope. Delete files of different commits go into it together:
-a key is kept once, with the greatest data sequence number that deleted it, and that suffices, since
-a row is deleted exactly if *some* delete of its key is newer than its data file. So a set grows
-with the number of distinct keys, not with the number of commits that deleted them. Where all keys
-have the same number, it is kept once.
+One set serves all data files of its scope, with the delete files of all commits. It has each key
+once, with the highest data sequence number that deleted it; that suffices, because a row is deleted
+if *any* delete of its key is newer than its data file. So the size of a set depends on the number
+of distinct keys, not on the number of commits that deleted them.
 
-Keys are compared by value in every column; hashes only say where to look. Null equals null (spec:
-Equality Delete Files). Floating point is compared as Java's `Float.compare` does: NaN equals NaN,
-and -0.0 is not 0.0.
+Keys are compared by value in all columns; hashes only locate candidates. Null equals null (spec:
+Equality Delete Files). Floating point is compared as by Java's `Float.compare`: NaN equals NaN, and
+-0.0 is not 0.0.
 """
 
 from __future__ import annotations
@@ -31,22 +30,19 @@ from icebergds.scan.read.key_index import ExactIndex, HashedIndex
 from icebergds.scan.read.key_merge import (
     NO_KEYS,
     Keys,
-    absorb,
+    are_mostly_known,
     concat_keys,
     distinct_keys,
     recode,
-    repeats,
+    update_known_keys,
 )
 from icebergds.spec.types import NestedField
 
-_LEAST_MERGED_ROWS = 1 << 20
+_MIN_MERGED_ROWS = 1 << 20
 
 
 class EqualityKeySet:
-    """An immutable set of deleted keys; any number of threads may probe it.
-
-    Made by `EqualityKeySetBuilder`.
-    """
+    """An immutable, thread-safe set of deleted keys, built by `EqualityKeySetBuilder`."""
 
     __slots__ = ("_index", "_numbers", "fields")
 
@@ -61,18 +57,18 @@ class EqualityKeySet:
         self._numbers = sequence_numbers
 
     def contains(self, columns: Sequence[pa.Array], data_sequence_number: int) -> Mask:
-        """Which rows of a data file are deleted.
+        """Marks the deleted rows of a data file.
 
         Args:
-            columns: the file's key columns in the order of `fields`, of equal length; of a nested
-                field the leaf, null where a struct around it is null.
-            data_sequence_number: of the data file; only deletes with a greater one apply.
+            columns: the file's key columns in the order of `fields`, of equal length; for a nested
+                field the leaf, null where an enclosing struct is null.
+            data_sequence_number: of the data file; only deletes with a higher one apply.
 
         Returns:
-            True where a row is deleted.
+            True for deleted rows.
 
         Raises:
-            UnsupportedFeatureError: a column is not of the type of its field.
+            UnsupportedFeatureError: a column does not have the type of its field.
         """
         length = _check_columns(self.fields, columns)
         deleted = np.zeros(length, dtype=np.bool_)
@@ -87,7 +83,7 @@ class EqualityKeySet:
 
     @property
     def nbytes(self) -> int:
-        """Memory held, in bytes."""
+        """Memory used, in bytes."""
         return self._index.nbytes
 
     def __len__(self) -> int:
@@ -99,15 +95,15 @@ class EqualityKeySet:
 
 
 class EqualityKeySetBuilder:
-    """Gathers the keys of any number of delete files.
+    """Builds a key set from any number of delete files.
 
-    Repeated keys are merged as they come, so memory follows the number of distinct keys.
+    Duplicates are merged regularly, so memory depends on the number of distinct keys.
 
     Args:
-        fields: the fields of `equality_ids`, any scalar type; their order is that of the columns.
+        fields: the fields of `equality_ids`, of any scalar types, in the order of the columns.
 
     Raises:
-        UnsupportedFeatureError: a field's type has no equality.
+        UnsupportedFeatureError: a field's type cannot be an equality key.
     """
 
     def __init__(self, fields: Sequence[NestedField]) -> None:
@@ -133,7 +129,7 @@ class EqualityKeySetBuilder:
             sequence_number: the delete file's data sequence number.
 
         Raises:
-            UnsupportedFeatureError: a column is not of the type of its field.
+            UnsupportedFeatureError: a column does not have the type of its field.
         """
         length = _check_columns(self._fields, columns)
         if not length:
@@ -146,7 +142,7 @@ class EqualityKeySetBuilder:
             self._append(Keys(hashes, encoded, None, (sequence_number,)))
 
     def build(self) -> EqualityKeySet:
-        """The set of all keys added; ends the use of this builder."""
+        """Builds the set of all added keys; the builder must not be used afterwards."""
         self._merge()
         keys = self._merged
         self._merged = NO_KEYS
@@ -176,8 +172,8 @@ class EqualityKeySetBuilder:
     def _append(self, keys: Keys) -> None:
         self._pending.append(keys)
         self._pending_rows += len(keys.hashes)
-        # Sizes double between merges, so that a row is merged few times.
-        if self._pending_rows >= max(_LEAST_MERGED_ROWS, len(self._merged.hashes)):
+        # The size doubles between merges, so each key is merged only a few times.
+        if self._pending_rows >= max(_MIN_MERGED_ROWS, len(self._merged.hashes)):
             self._merge()
 
     def _merge(self) -> None:
@@ -185,9 +181,9 @@ class EqualityKeySetBuilder:
             return
         merged, pending = self._merged, self._pending
         self._merged, self._pending, self._pending_rows = NO_KEYS, [], 0
-        if self._is_exact and merged.hashes.size and repeats(merged, pending[-1]):
-            # Commits delete the same keys again and again: nothing is to be put in order anew.
-            merged, pending = absorb(merged, pending)
+        if self._is_exact and merged.hashes.size and are_mostly_known(merged, pending[-1]):
+            # Commits delete the same keys repeatedly: this avoids sorting all keys again.
+            merged, pending = update_known_keys(merged, pending)
             if not any(part.hashes.size for part in pending):
                 self._merged = merged
                 return
@@ -199,7 +195,10 @@ class EqualityKeySetBuilder:
 def _check_columns(fields: Sequence[NestedField], columns: Sequence[pa.Array]) -> int:
     lengths = {len(column) for column in columns}
     if len(columns) != len(fields) or len(lengths) != 1:
-        raise ValueError(f"{len(fields)} key columns of one length wanted, got {len(columns)}")
+        raise ValueError(
+            f"expected {len(fields)} key columns of equal length, got {len(columns)} with lengths "
+            f"{sorted(lengths)}"
+        )
     return lengths.pop()
 
 

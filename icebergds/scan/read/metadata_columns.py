@@ -1,4 +1,4 @@
-"""Output columns of a file: stored ones, and metadata columns made from what is known of it."""
+"""Assembles the output columns of a file: stored columns and generated metadata columns."""
 
 from __future__ import annotations
 
@@ -38,9 +38,9 @@ _Make = Callable[[PositionedBatch, _Mask | None], pa.Array]
 
 @dataclass(frozen=True, slots=True)
 class OutputColumns:
-    """How the output columns of one file come about.
+    """Assembles the output columns of one file.
 
-    `stored_fields` are to be read from the file, as the first columns of each batch.
+    `stored_fields` must be read from the file, as the first columns of each batch.
     """
 
     stored_fields: tuple[NestedField, ...]
@@ -49,7 +49,7 @@ class OutputColumns:
 
     @staticmethod
     def of(plan: ReadPlan, task: FileScanTask) -> OutputColumns:
-        """The output of a scan for one of its files."""
+        """The output columns of a scan for one of its files."""
         stored: list[NestedField] = []
         makers: list[_Make] = []
         for column in plan.columns.fields:
@@ -62,15 +62,15 @@ class OutputColumns:
         return OutputColumns(tuple(stored), schema_to_arrow(plan.columns), tuple(makers))
 
     def assemble(self, read: PositionedBatch, deleted: _Mask | None) -> pa.RecordBatch:
-        """The output of a batch of the file, with as many rows as were read."""
+        """The output columns of a batch; all rows, including deleted ones."""
         arrays = [make(read, deleted) for make in self._makers]
         return pa.RecordBatch.from_arrays(arrays, schema=self._schema)
 
 
 def identity_constants(spec: PartitionSpec, partition: tuple[Any, ...]) -> dict[int, Any]:
-    """Values of source columns that a file's partition fixes, by field id.
+    """Values of a file's identity partition columns, by source field id.
 
-    They stand in where a file lacks the column (spec: Column Projection).
+    Used for columns that the file lacks (spec: Column Projection).
     """
     return {
         field.source_id: value
@@ -80,7 +80,7 @@ def identity_constants(spec: PartitionSpec, partition: tuple[Any, ...]) -> dict[
 
 
 def _generated(column: NestedField, plan: ReadPlan, task: FileScanTask) -> _Make | None:
-    """What makes a column that no file stores; None for a stored column."""
+    """The maker of a generated column; None for a stored column."""
     match column.field_id:
         case FILE_PATH.field_id:
             name = file_token(task.file_path) if plan.for_changes else task.file_path
@@ -125,9 +125,9 @@ def _constant(column: NestedField, value: Any) -> _Make:
 
 
 def _partition_value(column: NestedField, plan: ReadPlan, task: FileScanTask) -> tuple[Any, ...]:
-    """A file's partition as a value of the unified type.
+    """A file's partition as a value of the unified partition type.
 
-    Fields of other specs are null, and so are those of which only their writer knows the type.
+    Fields of other specs are null, and so are fields of unknown transforms.
     """
     assert isinstance(column.field_type, StructType), "_partition is a struct"
     spec = plan.specs[task.spec_id]
@@ -145,7 +145,7 @@ def _positions(read: PositionedBatch) -> npt.NDArray[np.int64]:
 
 
 def _row_id(index: int, first_row_id: int | None) -> _Make:
-    """Row Lineage: null becomes the file's first row id plus the position; null without one."""
+    """Row Lineage: null becomes first row id plus position; all null without a first row id."""
     if first_row_id is None:
         return lambda read, _: pa.nulls(read.num_rows, pa.int64())
     return lambda read, _: pc.coalesce(
@@ -154,7 +154,7 @@ def _row_id(index: int, first_row_id: int | None) -> _Make:
 
 
 def _last_updated(index: int, task: FileScanTask) -> _Make:
-    """Row Lineage: null becomes the data sequence number; null for files without row ids."""
+    """Row Lineage: null becomes the data sequence number; all null without a first row id."""
     if task.first_row_id is None:
         return lambda read, _: pa.nulls(read.num_rows, pa.int64())
     return lambda read, _: pc.coalesce(

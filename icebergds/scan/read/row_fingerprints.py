@@ -1,8 +1,8 @@
-"""Fingerprints of rows: 128 bits of all their columns, nested ones too.
+"""Computes fingerprints of rows: 128-bit hashes of all columns, including nested ones.
 
-Equal rows have equal fingerprints: null equals null, NaN equals NaN, -0.0 is not 0.0, and maps are
-equal whatever the order of their entries. The hashes are seeded afresh for every task group, and
-two different rows have the same fingerprint with a probability of about 2^-128 a pair.
+Equal rows have equal fingerprints: null equals null, NaN equals NaN, -0.0 is not 0.0, and the order
+of map entries does not matter. Each task group uses new seeds, and two different rows have the same
+fingerprint with a probability of about 2^-128.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ _VARIANT = StructType(
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Fingerprints:
-    """The fingerprints of some rows, as two columns of 64 bits."""
+    """Fingerprints of rows, as two columns of 64 bits."""
 
     high: Hashes
     low: Hashes
@@ -46,7 +46,7 @@ class Fingerprints:
 
     @staticmethod
     def concat(parts: Sequence[Fingerprints]) -> Fingerprints:
-        """Those of all parts, one after the other."""
+        """Concatenates fingerprints."""
         none = np.empty(0, np.uint64)
         return Fingerprints(
             np.concatenate([none, *(part.high for part in parts)]),
@@ -54,17 +54,17 @@ class Fingerprints:
         )
 
     def filter(self, mask: Mask) -> Fingerprints:
-        """Those of the rows where a mask is true."""
+        """The fingerprints of the rows where a mask is true."""
         return Fingerprints(self.high[mask], self.low[mask])
 
 
 @dataclass(frozen=True, slots=True)
 class Fingerprinter:
-    """Makes fingerprints that can be compared with each other, and with no others.
+    """Computes fingerprints; only those of the same fingerprinter are comparable.
 
     Args:
-        fields: of the columns.
-        seeds: one for each half.
+        fields: the fields of the columns.
+        seeds: one for each 64-bit half.
     """
 
     fields: tuple[NestedField, ...]
@@ -72,14 +72,14 @@ class Fingerprinter:
 
     @staticmethod
     def of(fields: Sequence[NestedField]) -> Fingerprinter:
-        """One with new seeds."""
+        """A fingerprinter with new seeds."""
         return Fingerprinter(tuple(fields), (new_seed(), new_seed()))
 
     def fingerprints(self, columns: Sequence[pa.Array], length: int) -> Fingerprints:
         """The fingerprints of rows.
 
         Args:
-            columns: one for each field, in the storage types of `arrow_types.to_arrow`.
+            columns: one for each field, in the storage types of `formats.arrow.types.to_arrow`.
         """
         high, low = (
             hash_columns(
@@ -93,7 +93,7 @@ class Fingerprinter:
 
 
 def _lanes(column: pa.Array, field: NestedField, seed: int) -> KeyColumn:
-    """A column as what `hash_columns` takes; nested values stand there as hashes."""
+    """Encodes a column for `hash_columns`; nested values are replaced by their hashes."""
     match field.field_type:
         case StructType(fields=fields):
             return _of_struct(column, fields, seed)
@@ -118,7 +118,7 @@ def _of_struct(column: pa.StructArray, fields: Sequence[NestedField], seed: int)
     valid = _valid(column)
     hashes = [_hashes(column.field(at), field, seed) for at, field in enumerate(fields)]
     if valid is not None:
-        # What lies below a null struct is of no matter.
+        # Ignores the values inside a null struct.
         hashes = [np.where(valid, each, np.uint64(0)) for each in hashes]
     return KeyColumn(tuple(each.view(np.int64) for each in hashes), None, valid)
 
@@ -141,7 +141,7 @@ def _of_map(column: pa.MapArray, field_type: MapType, seed: int) -> KeyColumn:
 
 
 def _of_hashes(column: pa.Array, hashes: Hashes) -> KeyColumn:
-    """A list or map: the hashes of what each row holds, as one text a row."""
+    """A list or map column: the hashes of each row's elements as one binary value."""
     offsets = np.concatenate(([0], np.cumsum(_lengths(column), dtype=np.int64))) * 8
     text = pa.Array.from_buffers(
         pa.large_binary(), len(column), [None, pa.py_buffer(offsets), pa.py_buffer(hashes)]

@@ -1,4 +1,4 @@
-"""Pairs of equal rows on two sides, as multisets: each row has at most one partner."""
+"""Matches equal rows of two sides as multisets: each row matches at most one other row."""
 
 from __future__ import annotations
 
@@ -10,15 +10,15 @@ import numpy.typing as npt
 from icebergds.formats.deletes.key_columns import Mask
 from icebergds.scan.read.row_fingerprints import Fingerprints
 
-_Places = npt.NDArray[np.intp]
+_Indices = npt.NDArray[np.intp]
 _Counts = npt.NDArray[np.int32]
 
 
-class RowCounts:
-    """Distinct fingerprints, and how many rows have each; immutable.
+class FingerprintCounts:
+    """The distinct fingerprints of rows, and how many rows have each; immutable.
 
     Args:
-        parts: the fingerprints of some rows, in any order.
+        parts: fingerprints of rows, in any order.
     """
 
     __slots__ = ("_high", "_low", "counts")
@@ -37,13 +37,13 @@ class RowCounts:
         return len(self._high)
 
     def count(self, rows: Fingerprints) -> _Counts:
-        """How many rows have each of some fingerprints, of which all are among these."""
+        """How many rows have each fingerprint; all of them must be known."""
         return self.counts[self.find(rows)]
 
-    def find(self, rows: Fingerprints) -> _Places:
-        """Where each row's fingerprint is among the distinct ones; -1 where it is not."""
-        places = np.full(len(rows), -1, np.intp)
-        # Searches in ascending order touch memory in order.
+    def find(self, rows: Fingerprints) -> _Indices:
+        """The index of each fingerprint among the distinct ones; -1 for unknown ones."""
+        indices = np.full(len(rows), -1, np.intp)
+        # Searching in ascending order accesses memory sequentially.
         searched = rows.high.argsort()
         at = self._high.searchsorted(rows.high[searched])
         while len(searched):
@@ -52,37 +52,40 @@ class RowCounts:
             same = self._high[at] == rows.high[searched]
             searched, at = searched[same], at[same]
             hit = self._low[at] == rows.low[searched]
-            places[searched[hit]] = at[hit]
-            # Different fingerprints hardly ever share a half.
+            indices[searched[hit]] = at[hit]
+            # Different fingerprints very rarely have equal high halves.
             searched, at = searched[~hit], at[~hit] + 1
-        return places
+        return indices
 
 
-class PartnerFinder:
-    """Gives the rows of one side partners of the other, each at most once.
+class RowMatcher:
+    """Matches the rows of one side with rows of the other side, each at most once.
 
     Args:
         others: the rows of the other side.
-        counts: how many of each fingerprint are to be had; those of `others` by default.
+        counts: how many rows of each fingerprint may be matched; by default those of `others`.
+
+    Attributes:
+        remaining: how many rows of each fingerprint are not matched yet.
     """
 
-    __slots__ = ("_others", "left")
+    __slots__ = ("_others", "remaining")
 
-    def __init__(self, others: RowCounts, counts: _Counts | None = None) -> None:
+    def __init__(self, others: FingerprintCounts, counts: _Counts | None = None) -> None:
         self._others = others
-        self.left = (others.counts if counts is None else counts).copy()
+        self.remaining = (others.counts if counts is None else counts).copy()
 
     def match(self, rows: Fingerprints) -> Mask:
-        """Which of the next rows have a partner; of equal rows the first ones have."""
+        """Marks the next rows that match; of equal rows, the first ones match."""
         matched = np.zeros(len(rows), np.bool_)
-        places = self._others.find(rows)
-        found = np.flatnonzero(places >= 0)
-        order = found[places[found].argsort(kind="stable")]
-        at = places[order]
+        indices = self._others.find(rows)
+        found = np.flatnonzero(indices >= 0)
+        order = found[indices[found].argsort(kind="stable")]
+        at = indices[order]
         starts = np.flatnonzero(np.append(True, at[1:] != at[:-1])) if len(at) else at[:0]
         sizes = np.diff(np.append(starts, len(at)))
         rank = np.arange(len(at)) - np.repeat(starts, sizes)
-        matched[order[rank < self.left[at]]] = True
+        matched[order[rank < self.remaining[at]]] = True
         distinct = at[starts]
-        self.left[distinct] -= np.minimum(sizes, self.left[distinct]).astype(np.int32)
+        self.remaining[distinct] -= np.minimum(sizes, self.remaining[distinct]).astype(np.int32)
         return matched
