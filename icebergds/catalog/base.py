@@ -2,15 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Protocol, TypeAlias
 
 from icebergds.commit.operations import TableOperations, TableState
 from icebergds.io.fileio import FileIO
 from icebergds.spec.updates.table_updates import TableUpdate
+from icebergds.suggestions import did_you_mean
 
 Identifier: TypeAlias = tuple[str, ...]
 """Namespace and name of a table, or a namespace."""
+
+
+def nearest_table(identifier: Identifier, names: Iterable[str]) -> str:
+    """The end of a message that a table does not exist: which name of its namespace is close."""
+    namespace, name = identifier[:-1], identifier[-1]
+    near = did_you_mean(name, names, shown=lambda known: ".".join((*namespace, known)))
+    return f"; {near}" if near else ""
 
 
 class Catalog(Protocol):

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from difflib import get_close_matches
 from importlib.util import find_spec
 
 from icebergds.catalog.base import Catalog
@@ -11,6 +10,7 @@ from icebergds.catalog.config import catalog_properties
 from icebergds.catalog.filesystem.catalog import file_system_catalog
 from icebergds.errors import InvalidOptionError
 from icebergds.io.fileio import FileIO
+from icebergds.suggestions import did_you_mean
 
 
 def load_catalog(
@@ -39,8 +39,8 @@ def load_catalog(
         )
     factory = _FACTORIES.get(kind)
     if factory is None:
-        near = get_close_matches(kind, _FACTORIES, n=1)
-        hint = f"; did you mean {near[0]}?" if near else ""
+        near = did_you_mean(kind, _FACTORIES)
+        hint = f"; {near}" if near else ""
         raise InvalidOptionError(
             f"catalog {name}: unknown type {kind!r}, expected one of "
             f"{', '.join(sorted(_FACTORIES))}{hint}"

@@ -14,6 +14,7 @@ from icebergds.commit.operations import TableState
 from icebergds.errors import InvalidMetadataError, MissingFileError, NoSuchTableError
 from icebergds.io.fileio import FileIO
 from icebergds.spec.json.metadata import parse_metadata
+from icebergds.spec.metadata import metadata_directory
 
 VERSION_HINT = "version-hint.text"
 
@@ -66,11 +67,6 @@ def find_newest_metadata(io: FileIO, location: str, name: str) -> str:
             "knows which one is the table; load the metadata file itself, or use the catalog"
         )
     return f"{directory}/{newest[0]}"
-
-
-def metadata_directory(location: str) -> str:
-    """Where the metadata files of the table at a location are."""
-    return f"{location}/metadata"
 
 
 def list_versions(io: FileIO, location: str) -> dict[int, list[str]]:

@@ -7,7 +7,7 @@ import logging
 import re
 import uuid
 
-from icebergds.catalog.metadata_files import metadata_directory, own_version
+from icebergds.catalog.metadata_files import own_version
 from icebergds.errors import IcebergError, InvalidOptionError
 from icebergds.io.fileio import FileIO
 from icebergds.spec.json.metadata import serialise_metadata
@@ -17,7 +17,6 @@ from icebergds.spec.table_properties import (
     METADATA_COMPRESSION_DEFAULT,
     METADATA_DELETE_AFTER_COMMIT_ENABLED,
     METADATA_DELETE_AFTER_COMMIT_ENABLED_DEFAULT,
-    METADATA_PATH,
     bool_property,
 )
 
@@ -46,11 +45,8 @@ def write_next_metadata(
     suffix = ".metadata.json"
     if codec == "gzip":
         data, suffix = gzip.compress(data), ".gz.metadata.json"
-    directory = metadata.properties.get(METADATA_PATH) or metadata_directory(
-        metadata.location.rstrip("/")
-    )
     version = 0 if base_location is None else _version(base_location) + 1
-    location = f"{directory.rstrip('/')}/{version:05d}-{uuid.uuid4()}{suffix}"
+    location = f"{metadata.metadata_directory}/{version:05d}-{uuid.uuid4()}{suffix}"
     try:
         io.write(location, data)
     except Exception as error:

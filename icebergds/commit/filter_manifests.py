@@ -17,10 +17,8 @@ from icebergds.commit.new_manifests import write_entries
 from icebergds.commit.selection import Selection, read_columns
 from icebergds.commit.workspace import Workspace
 from icebergds.formats.manifests.manifest import read_manifest
+from icebergds.formats.manifests.reader import MANIFEST_READERS
 from icebergds.spec.manifest import DataFile, ManifestEntryStatus, ManifestFile
-
-# Manifests are read in parallel: object stores have high latency, and decoding releases the GIL.
-_READERS = 8
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,7 +63,7 @@ def filter_manifests(
     live = [m for m in manifests if m.added_files_count or m.existing_files_count]
     candidates = [m for m in live if any(selection.may_select(m) for selection in selections)]
     if len(candidates) > 1:
-        with ThreadPoolExecutor(_READERS) as pool:
+        with ThreadPoolExecutor(MANIFEST_READERS) as pool:
             found = dict(zip(_paths(candidates), pool.map(filtered, candidates), strict=True))
     else:
         found = dict(zip(_paths(candidates), map(filtered, candidates), strict=True))

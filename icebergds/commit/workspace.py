@@ -11,7 +11,6 @@ from typing import Any, TypeVar, cast
 
 from icebergds.io.fileio import FileIO
 from icebergds.spec.metadata import TableMetadata
-from icebergds.spec.table_properties import METADATA_PATH
 
 _T = TypeVar("_T")
 _LOG = logging.getLogger(__name__)
@@ -45,14 +44,14 @@ class Workspace:
     def write_manifest(self, metadata: TableMetadata, data: bytes) -> str:
         """Writes a manifest under a new name and returns its location."""
         name = f"{self.commit_uuid}-m{next(self._manifest_numbers)}.avro"
-        return self._write(f"{metadata_directory(metadata)}/{name}", data)
+        return self._write(f"{metadata.metadata_directory}/{name}", data)
 
     def write_manifest_list(
         self, metadata: TableMetadata, data: bytes, manifests: Collection[str]
     ) -> str:
         """Writes the manifest list of an attempt and returns its location."""
         name = f"snap-{self.snapshot_id}-{next(self._list_numbers)}-{self.commit_uuid}.avro"
-        location = self._write(f"{metadata_directory(metadata)}/{name}", data)
+        location = self._write(f"{metadata.metadata_directory}/{name}", data)
         self._files_of_lists[location] = frozenset((location, *manifests))
         return location
 
@@ -82,12 +81,6 @@ class Workspace:
             self._io.delete_all(locations)
         except Exception as error:
             _LOG.warning("up to %d files of a commit were not deleted: %s", len(locations), error)
-
-
-def metadata_directory(metadata: TableMetadata) -> str:
-    """The directory of a table's manifests and manifest lists."""
-    own = metadata.properties.get(METADATA_PATH)
-    return (own or f"{metadata.location.rstrip('/')}/metadata").rstrip("/")
 
 
 def _new_snapshot_id(metadata: TableMetadata) -> int:

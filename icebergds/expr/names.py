@@ -9,12 +9,12 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Sequence
-from difflib import get_close_matches
 
 from icebergds.errors import InvalidFilterError
 from icebergds.spec.reserved import RESERVED_BY_NAME
 from icebergds.spec.schema import Schema
 from icebergds.spec.types import IcebergType, NestedField, StructType, is_scalar
+from icebergds.suggestions import did_you_mean
 
 
 def quote_name(parts: Iterable[str]) -> str:
@@ -106,15 +106,10 @@ def _unknown(name: str, schema: Schema) -> InvalidFilterError:
             "filter the DataFrame"
         )
     known = [quote_name(path) for path in _reachable(schema.fields)]
-    by_lower = {candidate.lower(): candidate for candidate in known}
-    close = get_close_matches(name.lower(), by_lower, n=3, cutoff=0.6)
-    if close:
-        hint = f"did you mean {' or '.join(by_lower[candidate] for candidate in close)}?"
-    elif known:
+    hint = did_you_mean(name, known, most=3)
+    if not hint and known:
         hint = f"there are {', '.join(known[:10])}{', ...' if len(known) > 10 else ''}"
-    else:
-        hint = "the table has no columns"
-    return InvalidFilterError(f"column {name} does not exist: {hint}")
+    return InvalidFilterError(f"column {name} does not exist: {hint or 'the table has no columns'}")
 
 
 def _reachable(fields: Sequence[NestedField]) -> list[tuple[str, ...]]:

@@ -6,7 +6,6 @@ import re
 from collections.abc import Iterable, Sequence
 from contextlib import suppress
 from dataclasses import replace
-from difflib import get_close_matches
 
 from icebergds.errors import InvalidFilterError, InvalidMetadataError, InvalidOptionError
 from icebergds.expr.names import quote_name, split_name
@@ -26,6 +25,7 @@ from icebergds.spec.reserved import (
 from icebergds.spec.schema import Schema
 from icebergds.spec.transforms import VoidTransform
 from icebergds.spec.types import NestedField, StructType
+from icebergds.suggestions import did_you_mean
 
 _LISTED_NAME = re.compile(r"(?:[^`,]|`(?:[^`]|``)*`)+", re.DOTALL)
 _LINEAGE = (ROW_ID, LAST_UPDATED_SEQUENCE_NUMBER)
@@ -153,9 +153,9 @@ def _resolve(metadata: TableMetadata, schema: Schema, name: tuple[str, ...]) -> 
                 f"no column {text!r}: it requires format version 3, and table {metadata.location} "
                 f"has version {metadata.format_version}"
             )
-        names = {".".join(path).lower(): quote_name(path) for path in schema.paths_by_id.values()}
-        near = [names[known] for known in get_close_matches(text.lower(), names, n=3)]
-        hint = f"; did you mean {' or '.join(near)}?" if near else "."
+        names = {".".join(path): quote_name(path) for path in schema.paths_by_id.values()}
+        near = did_you_mean(text, names, most=3, shown=names.__getitem__)
+        hint = f"; {near}" if near else "."
         columns = ", ".join(quote_name((field.name,)) for field in schema.fields)
         raise InvalidOptionError(f"no column {text!r}{hint} The columns are: {columns}")
     if len(found) > 1:

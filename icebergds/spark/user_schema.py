@@ -6,7 +6,6 @@ Spark does not validate such a schema against the table, so this module does.
 from __future__ import annotations
 
 from dataclasses import replace
-from difflib import get_close_matches
 
 from pyspark.sql import types as spark
 
@@ -15,6 +14,7 @@ from icebergds.spark.types import spark_type
 from icebergds.spec.reserved import is_reserved
 from icebergds.spec.schema import Schema
 from icebergds.spec.types import IcebergType, ListType, MapType, NestedField, StructType
+from icebergds.suggestions import did_you_mean
 
 
 def project_user_schema(
@@ -70,9 +70,9 @@ def _find(name: str, available: tuple[NestedField, ...], where: str) -> NestedFi
             f"{where}: column {name!r} is ambiguous, matches "
             f"{', '.join(f.name for f in found)}; write the name in its exact case"
         )
-    near = get_close_matches(name, [field.name for field in available], n=1)
     known = ", ".join(field.name for field in available)
-    hint = f"did you mean {near[0]!r}?" if near else f"the columns are {known}"
+    near = did_you_mean(name, (field.name for field in available), shown=repr)
+    hint = near or f"the columns are {known}"
     raise InvalidOptionError(f"{where}: no column {name!r}; {hint}")
 
 

@@ -20,9 +20,15 @@ from icebergds.spec.snapshot import (
 )
 from icebergds.spec.sort import SortOrder
 from icebergds.spec.statistics import PartitionStatisticsFile, StatisticsFile
+from icebergds.spec.table_properties import METADATA_PATH
 from icebergds.spec.types import StructType
 
 MAX_FORMAT_VERSION = 3
+
+
+def metadata_directory(location: str) -> str:
+    """The metadata directory of a table at a location, unless the table sets another."""
+    return f"{location.rstrip('/')}/metadata"
 
 
 @dataclass(frozen=True)
@@ -135,6 +141,11 @@ class TableMetadata:
                 "expired; read as of a later time"
             )
         return snapshot
+
+    @property
+    def metadata_directory(self) -> str:
+        """Where new metadata files, manifest lists and manifests go."""
+        return (self.properties.get(METADATA_PATH) or metadata_directory(self.location)).rstrip("/")
 
     @cached_property
     def schema_history(self) -> tuple[Schema, ...]:

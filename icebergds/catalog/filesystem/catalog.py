@@ -5,9 +5,8 @@ from __future__ import annotations
 import contextlib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from difflib import get_close_matches
 
-from icebergds.catalog.base import Identifier
+from icebergds.catalog.base import Identifier, nearest_table
 from icebergds.catalog.filesystem.commits import (
     check_creation_at,
     create_at_location,
@@ -18,7 +17,6 @@ from icebergds.catalog.metadata_files import (
     VERSION_HINT,
     list_versions,
     load_from_location,
-    metadata_directory,
     own_version,
 )
 from icebergds.commit.operations import TableOperations, TableState
@@ -34,7 +32,9 @@ from icebergds.errors import (
 )
 from icebergds.io.fileio import FileIO
 from icebergds.spec.json.metadata import parse_metadata
+from icebergds.spec.metadata import metadata_directory
 from icebergds.spec.updates.table_updates import TableUpdate
+from icebergds.suggestions import did_you_mean
 
 __all__ = ["FileSystemCatalog", "file_system_catalog", "load_from_location"]
 
@@ -67,11 +67,8 @@ class FileSystemCatalog:
         try:
             return load_from_location(self.io, location, self._named(identifier))
         except NoSuchTableError as error:
-            near = get_close_matches(
-                identifier[-1], self._names_in(self._namespace_directory(identifier[:-1])), n=1
-            )
-            hint = f"; did you mean {'.'.join((*identifier[:-1], *near))}?" if near else ""
-            raise NoSuchTableError(f"{error}{hint}") from None
+            names = self._names_in(self._namespace_directory(identifier[:-1]))
+            raise NoSuchTableError(f"{error}{nearest_table(identifier, names)}") from None
 
     def new_table_location(self, identifier: Identifier) -> str:
         """The only place that a table can have."""
@@ -278,8 +275,8 @@ def file_system_catalog(name: str, properties: Mapping[str, str], io: FileIO) ->
     """
     for key in properties:
         if "." not in key and key not in _PROPERTIES:
-            near = get_close_matches(key, _PROPERTIES, n=1)
-            hint = f"; did you mean {near[0]!r}?" if near else "."
+            near = did_you_mean(key, _PROPERTIES, shown=repr)
+            hint = f"; {near}" if near else "."
             raise InvalidOptionError(
                 f"catalog {name}: a file system catalog has no property {key!r}{hint} It has "
                 f"{', '.join(_PROPERTIES)}, and properties of the storage such as s3.endpoint"

@@ -23,7 +23,6 @@ from icebergds.catalog.metadata_files import (
     is_metadata_file,
     list_versions,
     load_from_location,
-    metadata_directory,
     own_version,
 )
 from icebergds.catalog.next_metadata import next_metadata
@@ -39,7 +38,7 @@ from icebergds.errors import (
 )
 from icebergds.io.fileio import FileIO
 from icebergds.spec.json.metadata import parse_identity, serialise_metadata
-from icebergds.spec.metadata import TableMetadata
+from icebergds.spec.metadata import TableMetadata, metadata_directory
 from icebergds.spec.table_properties import (
     METADATA_COMPRESSION,
     METADATA_COMPRESSION_DEFAULT,

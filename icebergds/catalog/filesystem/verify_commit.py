@@ -10,11 +10,11 @@ import json
 import time
 from dataclasses import dataclass
 
-from icebergds.catalog.metadata_files import list_versions, metadata_directory
+from icebergds.catalog.metadata_files import list_versions
 from icebergds.errors import MissingFileError
 from icebergds.io.fileio import FileIO
 from icebergds.spec.json.metadata import metadata_to_json, parse_metadata
-from icebergds.spec.metadata import TableMetadata
+from icebergds.spec.metadata import TableMetadata, metadata_directory
 
 
 @dataclass(frozen=True, slots=True)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from difflib import get_close_matches
 from functools import lru_cache
 from typing import Literal
 
@@ -12,7 +11,7 @@ from sqlalchemy import URL, Engine, create_engine
 from sqlalchemy.exc import SQLAlchemyError
 from sqlalchemy.pool import NullPool
 
-from icebergds.catalog.base import Identifier
+from icebergds.catalog.base import Identifier, nearest_table
 from icebergds.catalog.sql.commits import SqlTableOperations
 from icebergds.catalog.sql.database import Database, Write
 from icebergds.catalog.sql.layout import prepare_tables
@@ -30,6 +29,7 @@ from icebergds.errors import (
 )
 from icebergds.io.fileio import FileIO
 from icebergds.spec.updates.table_updates import TableUpdate
+from icebergds.suggestions import did_you_mean
 
 __all__ = ["SqlCatalog", "sql_catalog"]
 
@@ -62,9 +62,8 @@ class SqlCatalog:
         try:
             return self.operations(identifier).refresh()
         except NoSuchTableError as error:
-            near = get_close_matches(identifier[-1], self.tables.names(identifier[:-1]), n=1)
-            hint = f"; did you mean {'.'.join((*identifier[:-1], *near))}?" if near else ""
-            raise NoSuchTableError(f"{error}{hint}") from None
+            names = self.tables.names(identifier[:-1])
+            raise NoSuchTableError(f"{error}{nearest_table(identifier, names)}") from None
 
     def new_table_location(self, identifier: Identifier) -> str:
         """Below the `location` of the namespace, or else below the warehouse.
@@ -232,11 +231,9 @@ class SqlCatalog:
         self._check_namespace(namespace)
         found = self.namespaces.below(namespace)
         if namespace and not found:
-            near = get_close_matches(
-                ".".join(namespace), [".".join(n) for n in self.namespaces.below(())], n=1
-            )
             text = ".".join(namespace)
-            hint = f"did you mean {near[0]}?" if near else f"create_namespace({text!r}) makes it"
+            near = did_you_mean(text, (".".join(n) for n in self.namespaces.below(())))
+            hint = near or f"create_namespace({text!r}) makes it"
             raise NoSuchNamespaceError(f"catalog {self.name} has no namespace {text}; {hint}")
         return found
 
@@ -332,8 +329,8 @@ def _options(name: str, properties: Mapping[str, str]) -> dict[str, str]:
         if "." in key and not (key.startswith(JDBC_PREFIX) and option in _PROPERTIES):
             continue
         if option not in _PROPERTIES:
-            near = get_close_matches(option, _PROPERTIES, n=1)
-            hint = f"; did you mean {near[0]!r}?" if near else "."
+            near = did_you_mean(option, _PROPERTIES, shown=repr)
+            hint = f"; {near}" if near else "."
             raise InvalidOptionError(
                 f"catalog {name}: an SQL catalog has no property {key!r}{hint} It has "
                 f"{', '.join(_PROPERTIES)}, and properties of the storage such as s3.endpoint"

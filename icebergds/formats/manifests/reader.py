@@ -37,6 +37,9 @@ from icebergds.spec.types import UNKNOWN, StructType
 
 __all__ = ["ColumnStats", "EntryColumns", "read_manifest_columns"]
 
+MANIFEST_READERS = 8
+"""Threads that read manifests: object stores have high latency, and decoding releases the GIL."""
+
 _FORMATS = frozenset(file_format.value for file_format in FileFormat)
 _STATISTICS_IDS = (
     ids.COLUMN_SIZES,

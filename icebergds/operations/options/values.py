@@ -5,13 +5,13 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from datetime import date
-from difflib import get_close_matches
 from typing import Any, TypeVar
 
 from icebergds.catalog.address import TableAddress
 from icebergds.errors import InvalidOptionError
 from icebergds.expr.literals import round_literal
 from icebergds.spec.types import TIMESTAMPTZ
+from icebergds.suggestions import did_you_mean
 
 _Value = TypeVar("_Value")
 
@@ -50,12 +50,12 @@ def refuse_unknown(given: Iterable[str], known: Sequence[str], prefixes: Sequenc
         known: names as documented.
         prefixes: names that start with one of these are accepted unchecked.
     """
-    by_lower = {name.lower(): name for name in known}
+    lowered = {name.lower() for name in known}
     for name in given:
-        if name in by_lower or name.startswith(tuple(prefixes)):
+        if name in lowered or name.startswith(tuple(prefixes)):
             continue
-        near = get_close_matches(name, by_lower, n=1)
-        hint = f"; did you mean {by_lower[near[0]]!r}?" if near else "."
+        near = did_you_mean(name, known, shown=repr)
+        hint = f"; {near}" if near else "."
         raise InvalidOptionError(
             f"unknown option {name!r}{hint} Known options: {', '.join(known)}, and names that "
             f"start with {', '.join(prefixes)}"

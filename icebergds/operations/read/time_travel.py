@@ -5,12 +5,12 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable
 from dataclasses import dataclass
-from difflib import get_close_matches
 
 from icebergds.errors import NoSuchSnapshotError
 from icebergds.spec.metadata import TableMetadata
 from icebergds.spec.schema import Schema
 from icebergds.spec.snapshot import RefType, Snapshot
+from icebergds.suggestions import did_you_mean
 
 _SNAPSHOT_ID = re.compile(r"-?\d+", re.ASCII)
 
@@ -76,8 +76,7 @@ def _from_version(metadata: TableMetadata, version: str, name: str) -> TimeTrave
         return TimeTravel(tag=version) if is_tag else TimeTravel(branch=version)
     if version == "main":
         return TimeTravel(branch=version)
-    near = get_close_matches(version, metadata.refs, n=1)
-    hint = f"did you mean {near[0]}?" if near else f"it has {_listed(metadata.refs)}"
+    hint = did_you_mean(version, metadata.refs) or f"it has {_listed(metadata.refs)}"
     raise NoSuchSnapshotError(f"table {name}: no branch or tag {version!r}; {hint}")
 
 
@@ -102,10 +101,8 @@ def _by_ref(metadata: TableMetadata, ref_name: str, kind: RefType, name: str) ->
         others = [n for n, r in metadata.refs.items() if r.ref_type is kind]
         if ref is not None:
             hint = f"{ref_name} is a {ref.ref_type.value}"
-        elif near := get_close_matches(ref_name, others, n=1):
-            hint = f"did you mean {near[0]}?"
         else:
-            hint = f"it has {_listed(others)}"
+            hint = did_you_mean(ref_name, others) or f"it has {_listed(others)}"
         raise NoSuchSnapshotError(f"table {name}: no {kind.value} {ref_name!r}; {hint}")
     return _by_id(metadata, ref.snapshot_id, name)
 

@@ -15,11 +15,10 @@ from dataclasses import dataclass, replace
 from icebergds.errors import InvalidOptionError
 from icebergds.expr.bind import field_ids
 from icebergds.expr.nodes import TRUE, Expr
-from icebergds.formats.manifests.reader import read_manifest_columns
+from icebergds.formats.manifests.reader import MANIFEST_READERS, read_manifest_columns
 from icebergds.io.fileio import FileIO
 from icebergds.scan.plan.delete_index import AppliedDeletes, DeleteIndex, key_types
 from icebergds.scan.plan.files import (
-    MANIFEST_READERS,
     FileChange,
     PlannedFile,
     matching_manifests,

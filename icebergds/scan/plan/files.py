@@ -15,7 +15,7 @@ from icebergds.errors import UnsupportedFeatureError
 from icebergds.expr.bind import field_ids
 from icebergds.expr.nodes import FALSE, TRUE, Expr
 from icebergds.formats.manifests.manifest_list import read_snapshot_manifests
-from icebergds.formats.manifests.reader import read_manifest_columns
+from icebergds.formats.manifests.reader import MANIFEST_READERS, read_manifest_columns
 from icebergds.io.fileio import FileIO
 from icebergds.scan.plan.delete_index import AppliedDeletes, DeleteIndex, Scope, key_types, scope_of
 from icebergds.scan.plan.partition_filters import PartitionFilters
@@ -35,9 +35,6 @@ from icebergds.spec.manifest import DataFile, ManifestContent, ManifestEntry, Ma
 from icebergds.spec.metadata import TableMetadata
 from icebergds.spec.schema import Schema
 from icebergds.spec.snapshot import Snapshot
-
-MANIFEST_READERS = 8
-"""Manifests are read in parallel: stores have high latency, and decoding releases the GIL."""
 
 
 @dataclass(frozen=True, slots=True)

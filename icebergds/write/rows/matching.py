@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from difflib import get_close_matches
 from typing import Any, Protocol
 
 import pyarrow as pa
@@ -27,6 +26,7 @@ from icebergds.spec.types import (
     StructType,
     children,
 )
+from icebergds.suggestions import did_you_mean
 from icebergds.write.rows.conversion import convert, fits, storage, storage_type
 from icebergds.write.rows.nested_arrays import (
     all_null,
@@ -265,9 +265,8 @@ def _find(name: str, fields: tuple[NestedField, ...], parent: _Place) -> NestedF
             f"{what} may be any of {', '.join(repr(field.name) for field in folded)} of table "
             f"{parent.table}; write the name as the table does"
         )
-    names = {field.name.lower(): field.name for field in fields}
-    near = get_close_matches(name.lower(), names, n=1)
-    hint = f" (did you mean {names[near[0]]!r}?)" if near else ""
+    near = did_you_mean(name, (field.name for field in fields), shown=repr)
+    hint = f" ({near})" if near else ""
     raise InvalidDataError(
         f"{what} is not a column of table {parent.table}{hint}; drop or rename it, or write with "
         "the option 'merge-schema', which adds columns to the table"
