@@ -37,7 +37,7 @@ from manifest_cases import (
 
 from icebergds.errors import UnsupportedFeatureError
 from icebergds.formats.arrow.types import to_arrow
-from icebergds.formats.manifests import decoder as manifest_decode
+from icebergds.formats.manifests import decoder
 from icebergds.formats.manifests.manifest import read_manifest, write_manifest
 from icebergds.formats.manifests.manifest_list import read_snapshot_manifests
 from icebergds.formats.manifests.reader import (
@@ -75,7 +75,7 @@ def only_side_by_side(monkeypatch: pytest.MonkeyPatch) -> None:
     def refuse(*_: Any) -> list[Any]:
         raise AssertionError("decoded one by one")
 
-    monkeypatch.setattr(manifest_decode, "read_records", refuse)
+    monkeypatch.setattr(decoder, "read_records", refuse)
 
 
 @given(data=st.data(), format_version=st.sampled_from([1, 2, 3]), deletes=st.booleans())
@@ -179,13 +179,13 @@ def test_a_block_that_cannot_be_proved_is_decoded_one_by_one(
     blocks = blocks_of([encode(java_schema(), record) for record in records], 20)
     manifest = store(tmp_path / "m.avro", container(java_schema(), blocks), added_snapshot_id=1)
     slow_blocks: list[int] = []
-    read_records = manifest_decode.read_records
+    read_records = decoder.read_records
 
     def counting(count: int, *args: Any) -> list[Any]:
         slow_blocks.append(count)
         return read_records(count, *args)
 
-    monkeypatch.setattr(manifest_decode, "read_records", counting)
+    monkeypatch.setattr(decoder, "read_records", counting)
     with pytest.raises(UnsupportedFeatureError, match="lance"):
         read_manifest(IO, manifest)
     assert slow_blocks == [20]

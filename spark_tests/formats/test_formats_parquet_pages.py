@@ -21,8 +21,7 @@ from icebergds.errors import CorruptFileError
 from icebergds.expr.bind import bind
 from icebergds.expr.evaluate import matches
 from icebergds.expr.nodes import TRUE, Operation, Predicate, and_, or_
-from icebergds.formats.parquet import page_pruning as parquet_pages
-from icebergds.formats.parquet import page_reader
+from icebergds.formats.parquet import page_pruning, page_reader
 from icebergds.formats.parquet.page_index import PageIndex
 from icebergds.formats.parquet.thrift import I64, decode_struct, encode_struct
 from icebergds.spec.schema import Schema
@@ -45,9 +44,9 @@ PAGED = {"write_page_index": True, "max_rows_per_page": 10, "write_batch_size": 
 def _worth_it():
     """Pages are skipped in small files too, whatever share of them that is."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(parquet_pages, "_MIN_BYTES", 0)
-        patch.setattr(parquet_pages, "_MIN_GAP", 1)
-        patch.setattr(parquet_pages, "_MAX_SHARE", 2)
+        patch.setattr(page_pruning, "_MIN_BYTES", 0)
+        patch.setattr(page_pruning, "_MIN_GAP", 1)
+        patch.setattr(page_pruning, "_MAX_SHARE", 2)
         yield
 
 
@@ -149,9 +148,9 @@ def test_little_is_skipped_only_where_it_is_worth_it(tmp_path, monkeypatch):
         ("_MAX_EVALUATIONS", 1),
     ]:
         with monkeypatch.context() as patch:
-            patch.setattr(parquet_pages, name, value)
+            patch.setattr(page_pruning, name, value)
             assert len(positions(location, NUMBERS, between(33, 45))) == 95
-    monkeypatch.setattr(parquet_pages, "_MIN_GAP", 20)
+    monkeypatch.setattr(page_pruning, "_MIN_GAP", 20)
     row_filter = bind(Predicate(Operation.IN, "n", (5, 25, 55)), NUMBERS)
     assert positions(location, NUMBERS, row_filter) == [*range(30), *range(50, 60)]
 

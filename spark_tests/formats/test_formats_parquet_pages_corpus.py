@@ -16,8 +16,7 @@ from icebergds.expr.nodes import Expr, Operation, Predicate, or_
 from icebergds.formats.arrow.filter import filter_mask
 from icebergds.formats.data_file.read_request import PositionedBatch, ReadRequest
 from icebergds.formats.data_reader import open_data_file
-from icebergds.formats.parquet import page_pruning as parquet_pages
-from icebergds.formats.parquet import page_reader
+from icebergds.formats.parquet import page_pruning, page_reader
 from icebergds.io.fileio import FileIO
 from icebergds.spec.manifest import FileFormat
 from icebergds.spec.schema import Schema
@@ -25,9 +24,9 @@ from icebergds.spec.types import VARIANT, IcebergType, StructType, is_scalar
 
 
 def test_java_files_read_by_page_give_the_rows_of_reading_them_whole(monkeypatch):
-    monkeypatch.setattr(parquet_pages, "_MIN_BYTES", 0)
-    monkeypatch.setattr(parquet_pages, "_MIN_GAP", 1)
-    monkeypatch.setattr(parquet_pages, "_MAX_SHARE", 2)
+    monkeypatch.setattr(page_pruning, "_MIN_BYTES", 0)
+    monkeypatch.setattr(page_pruning, "_MIN_GAP", 1)
+    monkeypatch.setattr(page_pruning, "_MAX_SHARE", 2)
     failed = []
     read_leaf = page_reader._open_leaf
 

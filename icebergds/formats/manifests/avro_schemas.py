@@ -1,4 +1,4 @@
-"""Avro schemas of manifest lists and manifests, as they are written (spec: Manifests, Avro)."""
+"""Builds the Avro schemas of new manifests and manifest lists (spec: Manifests, Avro)."""
 
 from __future__ import annotations
 
@@ -69,7 +69,7 @@ def manifest_list_schema(format_version: int) -> dict[str, Any]:
 
 
 def manifest_schema(partition: StructType, format_version: int) -> dict[str, Any]:
-    """The Avro schema of manifests whose partition values are of the type `partition`."""
+    """The Avro schema of manifests whose partition values have the type `partition`."""
     fields = [_field(0, "status", "int"), _field(1, "snapshot_id", "long", format_version == 1)]
     if format_version >= 2:
         fields += [
@@ -138,7 +138,7 @@ def _partition_fields(partition: StructType) -> Iterator[dict[str, Any]]:
 
 
 def _avro_type(field: NestedField, defined: set[str]) -> Any:
-    """The Avro type of a partition value; `defined` are the named types that stand before."""
+    """The Avro type of a partition value; `defined` are the named types defined before it."""
     match field.field_type:
         case DecimalType(precision=precision, scale=scale):
             fixed = {
@@ -150,8 +150,8 @@ def _avro_type(field: NestedField, defined: set[str]) -> Any:
                 "scale": scale,
             }
         case FixedType():
-            # The specification says fixed, but of that Java expects a length before the value, and
-            # could read nothing of the table. Bytes have one, and are read by all.
+            # The specification says fixed, but Java expects a length before a fixed value, and
+            # could not read the table at all. Bytes have a length, and all readers accept them.
             return "bytes"
         case scalar if is_scalar(scalar) and scalar.type_id is TypeId.UUID:
             fixed = {"type": "fixed", "name": "uuid_fixed", "size": 16, "logicalType": "uuid"}
@@ -159,7 +159,7 @@ def _avro_type(field: NestedField, defined: set[str]) -> Any:
             return _PLAIN[scalar.type_id]
         case other:
             raise UnsupportedFeatureError(
-                f"partition field {field.name!r}: values of type {other} cannot be stored"
+                f"partition field {field.name!r}: manifests cannot store values of type {other}"
             )
     name = str(fixed["name"])
     if name in defined:

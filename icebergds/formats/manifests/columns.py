@@ -1,4 +1,4 @@
-"""Entries of a manifest as columns, and as objects for those that are left of them."""
+"""Holds the entries of a manifest as columns, and converts the remaining ones to objects."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ STATISTICS = (
     "lower_bounds",
     "upper_bounds",
 )
-"""Names of `DataFile`'s statistics, in its order."""
+"""Names of the statistics of `DataFile`, in its field order."""
 
 _STATUSES = {status.value: status for status in ManifestEntryStatus}
 _CONTENTS = {content.value: content for content in FileContent}
@@ -40,7 +40,7 @@ _FORMATS = {file_format.value: file_format for file_format in FileFormat}
 
 @dataclass(frozen=True, slots=True)
 class ColumnStats:
-    """Statistics of one table column over the entries: int64 and binary, null where unknown."""
+    """Statistics of one table column for each entry: int64 and binary, null if unknown."""
 
     value_count: pa.Array
     null_value_count: pa.Array
@@ -49,7 +49,7 @@ class ColumnStats:
     upper_bound: pa.Array
 
     def columns(self) -> tuple[pa.Array, ...]:
-        """All of them, in the order of `STATISTICS` without the sizes."""
+        """All of them in the order of `STATISTICS`, which also has the sizes."""
         return (
             self.value_count,
             self.null_value_count,
@@ -61,20 +61,20 @@ class ColumnStats:
 
 @dataclass(frozen=True, slots=True)
 class EntryColumns:
-    """Entries of one manifest, a column for each of their fields; inherited values are filled in.
+    """The entries of a manifest, one column per field; inherited values are filled in.
 
-    Numbers that every entry has are numpy arrays of int64, the rest are Arrow arrays.
+    Numbers that every entry has are numpy arrays of int64, all other columns are Arrow arrays.
 
     Args:
         spec_id: partition spec of all entries.
-        partition_type: what `partition` holds: one column a field of the spec, in the storage
-            types of `arrow_types.to_arrow`.
+        partition_type: type of the partition values. `partition` has one column per field of the
+            spec, of the Arrow type of `arrow.types.to_arrow`.
         status, content: values of `ManifestEntryStatus` and `FileContent`.
         file_format: lower-case names.
         split_offsets, equality_ids: lists of int64.
-        stats: statistics by column id, for the columns that were asked for.
+        stats: statistics by column id, for the requested columns.
         all_stats: maps by column id under the names of `DataFile`'s statistics, if those of all
-            columns were asked for.
+            columns were requested.
     """
 
     spec_id: int
@@ -104,7 +104,7 @@ class EntryColumns:
         return len(self.status)
 
     def take(self, indices: npt.NDArray[np.integer[Any]]) -> EntryColumns:
-        """Some entries, in the order of `indices`; what is taken keeps nothing else alive."""
+        """Copies some entries, in the order of `indices`; other entries can be freed."""
         positions = pa.array(indices, pa.int64())
 
         def chosen(column: Any) -> Any:
@@ -125,7 +125,7 @@ class EntryColumns:
         return EntryColumns(*(chosen(getattr(self, name)) for name in self.__slots__))
 
     def filter(self, mask: npt.NDArray[np.bool_] | pa.BooleanArray) -> EntryColumns:
-        """The entries where a mask is true; null counts as false."""
+        """The entries for which a mask is true; null counts as false."""
         if isinstance(mask, pa.Array):
             mask = mask.fill_null(False).to_numpy(zero_copy_only=False)
         return self if mask.all() else self.take(np.flatnonzero(mask))

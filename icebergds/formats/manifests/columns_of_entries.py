@@ -1,4 +1,4 @@
-"""Manifest entries that are objects as columns: the way back of `EntryColumns.entries`."""
+"""Converts `ManifestEntry` objects to columns: the inverse of `EntryColumns.entries`."""
 
 from __future__ import annotations
 
@@ -21,19 +21,19 @@ from icebergds.spec.types import StructType
 def entry_columns(
     entries: Sequence[ManifestEntry], spec_id: int, partition: StructType
 ) -> EntryColumns:
-    """Columns of entries, with all statistics. Empty maps and lists become null.
+    """Converts entries to columns, with all statistics. Empty maps and lists become null.
 
     Args:
         partition: the type of the partition values of all entries.
 
     Raises:
-        InvalidDataError: a value is not of its field's type.
+        InvalidDataError: a value does not have its field's type.
     """
     files = [entry.data_file for entry in entries]
     for file in files:
         if len(file.partition) != len(partition.fields):
             raise InvalidDataError(
-                f"{file.file_path} has {len(file.partition)} partition values, its spec has "
+                f"{file.file_path} has {len(file.partition)} partition values, but its spec has "
                 f"{len(partition.fields)} fields"
             )
     return EntryColumns(
@@ -101,7 +101,7 @@ def _maps(files: Iterable[DataFile], name: str) -> pa.MapArray:
 
 
 def _offsets(collections: Sequence[Collection[Any]]) -> pa.Int32Array:
-    """Offsets of collections, of which those that are empty are null."""
+    """The offsets of collections; empty collections become null."""
     lengths = np.fromiter(map(len, collections), np.int64, len(collections))
     offsets = np.concatenate(([0], np.cumsum(lengths)))
     return pa.array(offsets, pa.int32(), mask=np.append(lengths == 0, False))
@@ -113,9 +113,9 @@ def _array(name: str, values: Sequence[Any], kind: pa.DataType) -> pa.Array:
 
 
 def _check_whole(values: Sequence[Any]) -> pa.Array:
-    """Values as an array of the type that they have by themselves, which is of integers.
+    """The values as an array of the type that Arrow infers, which must be an integer type.
 
-    Where Arrow is told to make integers, it cuts off fractions silently.
+    If Arrow is told to create integers, it silently drops fractions.
     """
     found = pa.array(values)
     if not (pa.types.is_integer(found.type) or pa.types.is_null(found.type)):

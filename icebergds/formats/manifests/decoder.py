@@ -1,12 +1,12 @@
-"""Manifest entries decoded into columns, as stored.
+"""Decodes manifest entries into columns, as stored.
 
-Entries of a block follow each other without a mark between them, but to decode them side by side
-their places must be known. Each entry names its file format, one of a few words, so occurrences of
-such a word after its length are taken for the places of that field. From there each entry is
-decoded to its end, and from each end the next entry up to its format. If every entry ends where the
-next begins, the next reaches its format where one was taken to be, the first begins with its block
-and the last ends with it, then this is the chain that one reads from front to back. Blocks for
-which that fails are decoded entry by entry, with the same result.
+The entries of a block follow each other without a delimiter, but to decode them column by column
+their offsets must be known. Every entry has a file format, one of a few words, so each occurrence
+of such a word after its length is a candidate for the offset of that field. From the candidates,
+entries are decoded to their ends, and from the ends the next entries up to their file formats. If
+every entry ends where the next one begins, every file format is at a candidate, the first entry
+begins with its block and the last one ends with it, then these are the entries that one decodes
+from front to back. Blocks for which this fails are decoded entry by entry, with the same result.
 """
 
 from __future__ import annotations
@@ -27,24 +27,24 @@ from icebergds.formats.avro.records import read_records
 from icebergds.formats.avro.schema import AvroPrimitive
 from icebergds.formats.manifests.layout import Leaf, ManifestLayout
 from icebergds.formats.manifests.stored_columns import (
-    EntryParts,
     StatsIds,
+    StoredColumns,
+    columns_of_records,
+    concat_columns,
     is_statistics,
-    joined,
-    parts_of_records,
     wanted_stats,
 )
 
-# Fewer entries than this are decoded faster one by one.
+# Fewer entries than this are faster to decode one by one.
 FEW_ENTRIES = 32
-# Blocks are decoded together up to this size, so that cursors and bytes stay in the caches.
+# Blocks are decoded together up to this size, so that cursors and bytes stay in the CPU's caches.
 _CHUNK_BYTES = 4096 << 10
 
 _FORMATS = ("parquet", "PARQUET", "puffin", "PUFFIN", "avro", "AVRO", "orc", "ORC")
 
-# Where more places than this for each entry look like formats, or where arrays that start at such a
-# place have more elements, following the chain does not pay.
-_MAX_PLACES = 8
+# If there are more candidates than this for each entry, or if arrays after a candidate have more
+# elements, following the chain of entries does not pay.
+_MAX_CANDIDATES = 8
 _MAX_COLUMNS = 2_000
 
 _Block = tuple[int, bytes | memoryview]
@@ -55,20 +55,22 @@ def decode_entries(
     layout: ManifestLayout,
     stats_ids: StatsIds,
     few_entries: int = FEW_ENTRIES,
-) -> EntryParts[pa.Array]:
-    """All entries of a manifest.
+) -> StoredColumns[pa.Array]:
+    """Decodes all entries of a manifest.
 
     Args:
-        stats_ids: columns whose statistics are wanted; None for all.
+        stats_ids: columns whose statistics are read; None for all.
         few_entries: manifests with fewer entries are decoded entry by entry.
 
     Raises:
-        CorruptFileError: entries do not decode, or do not fill their blocks.
+        CorruptFileError: an entry cannot be decoded, or the entries do not fill their blocks.
     """
     decoder = _Decoder(layout, stats_ids, container.what)
     if not layout.is_flat or container.record_count < max(few_entries, 1):
-        return decoder.one_by_one([block for chunk in _chunks(container) for block in chunk])
-    return joined([parts for chunk in _chunks(container) for parts in decoder.decode(chunk)])
+        return decoder.by_entry([block for chunk in _chunks(container) for block in chunk])
+    return concat_columns(
+        [columns for chunk in _chunks(container) for columns in decoder.decode(chunk)]
+    )
 
 
 def _chunks(container: AvroContainer) -> Iterator[list[_Block]]:
@@ -97,41 +99,41 @@ class _Decoder:
     stats_ids: StatsIds
     what: str
 
-    def decode(self, blocks: Sequence[_Block]) -> list[EntryParts[pa.Array]]:
-        """Side by side; where that fails, half by half, down to single blocks one by one."""
+    def decode(self, blocks: Sequence[_Block]) -> list[StoredColumns[pa.Array]]:
+        """Decodes by column; if that fails, each half by itself, down to single blocks by entry."""
         try:
-            parts = self._side_by_side(blocks)
+            columns = self._by_column(blocks)
         except NotVectorisableError:
-            return [self.one_by_one(blocks)]
-        if parts is not None:
-            return [parts]
+            return [self.by_entry(blocks)]
+        if columns is not None:
+            return [columns]
         if len(blocks) == 1:
-            return [self.one_by_one(blocks)]
+            return [self.by_entry(blocks)]
         middle = len(blocks) // 2
         return [*self.decode(blocks[:middle]), *self.decode(blocks[middle:])]
 
-    def one_by_one(self, blocks: Sequence[_Block]) -> EntryParts[pa.Array]:
-        """Entry by entry."""
+    def by_entry(self, blocks: Sequence[_Block]) -> StoredColumns[pa.Array]:
+        """Decodes entry by entry."""
         records = [
             record
             for count, plain in blocks
             for record in read_records(count, plain, self.layout.record_schema, self.what)
         ]
-        return parts_of_records(records, self.layout, self.stats_ids)
+        return columns_of_records(records, self.layout, self.stats_ids)
 
-    def _side_by_side(self, blocks: Sequence[_Block]) -> EntryParts[pa.Array] | None:
+    def _by_column(self, blocks: Sequence[_Block]) -> StoredColumns[pa.Array] | None:
         counts = np.array([count for count, _ in blocks])
         ends = np.cumsum([len(plain) for _, plain in blocks])
         decoder = ColumnDecoder(plain for _, plain in blocks)
-        places = self._places(decoder, ends, counts)
-        parts = self._proved(decoder, places, ends, counts)
-        if parts is None:
-            chain = self._chain(decoder, places, ends, counts)
-            parts = None if chain is None else self._proved(decoder, chain, ends, counts)
-        return None if parts is None else parts.map(lambda c: column_to_arrow(c, decoder.data))
+        candidates = self._candidates(decoder, ends, counts)
+        columns = self._verified(decoder, candidates, ends, counts)
+        if columns is None:
+            chain = self._chain(decoder, candidates, ends, counts)
+            columns = None if chain is None else self._verified(decoder, chain, ends, counts)
+        return None if columns is None else columns.map(lambda c: column_to_arrow(c, decoder.data))
 
-    def _places(self, decoder: ColumnDecoder, ends: Int64s, counts: Int64s) -> Int64s:
-        """Where something stands that looks like an entry's format."""
+    def _candidates(self, decoder: ColumnDecoder, ends: Int64s, counts: Int64s) -> Int64s:
+        """Offsets of whatever looks like the file format of an entry."""
         anchor = self._back()[0]
         if anchor.node != AvroPrimitive("string"):
             raise NotVectorisableError(f"a file format of type {anchor.node}")
@@ -143,69 +145,70 @@ class _Decoder:
             found += [_search(decoder, p) for p in _PATTERNS if p not in likely]
         return np.sort(np.concatenate(found))
 
-    def _proved(
-        self, decoder: ColumnDecoder, places: Int64s, ends: Int64s, counts: Int64s
-    ) -> EntryParts[Column] | None:
-        """The entries with formats at `places`, or None if that is not how the entries lie."""
-        if len(places) != counts.sum():
+    def _verified(
+        self, decoder: ColumnDecoder, candidates: Int64s, ends: Int64s, counts: Int64s
+    ) -> StoredColumns[Column] | None:
+        """Decodes entries with file formats at the candidates; None if these are not the entries."""
+        if len(candidates) != counts.sum():
             return None
-        parts: EntryParts[Column] = EntryParts()
-        entry_ends = self._read(decoder, self._back(), places, parts)
+        columns: StoredColumns[Column] = StoredColumns()
+        entry_ends = self._read(decoder, self._back(), candidates, columns)
         if (entry_ends[np.cumsum(counts) - 1] != ends).any():
             return None
         entry_begins = np.concatenate(([0], entry_ends[:-1]))
-        reached = self._read(decoder, self._front(), entry_begins, parts)
-        return parts if (reached == places).all() else None
+        reached = self._read(decoder, self._front(), entry_begins, columns)
+        return columns if (reached == candidates).all() else None
 
     def _chain(
-        self, decoder: ColumnDecoder, places: Int64s, ends: Int64s, counts: Int64s
+        self, decoder: ColumnDecoder, candidates: Int64s, ends: Int64s, counts: Int64s
     ) -> Int64s | None:
-        """Those of `places` that one comes by from the beginning of each block, or None."""
-        if not 0 < len(places) <= _MAX_PLACES * counts.sum():
+        """The candidates reached from the start of each block, entry by entry; None if it fails."""
+        if not 0 < len(candidates) <= _MAX_CANDIDATES * counts.sum():
             return None
         decoder = copy(decoder)
         decoder.max_elements = _MAX_COLUMNS
-        entry_ends = _skip(decoder, self._back(), places)
+        entry_ends = _skip(decoder, self._back(), candidates)
         begins = np.concatenate(([0], ends[:-1], entry_ends))
         reached = _skip(decoder, self._front(), begins)
-        nearest = np.minimum(np.searchsorted(places, reached), len(places) - 1)
-        next_place = np.where(places[nearest] == reached, nearest, -1).tolist()
+        nearest = np.minimum(np.searchsorted(candidates, reached), len(candidates) - 1)
+        following = np.where(candidates[nearest] == reached, nearest, -1).tolist()
         chain = []
         for block, count in enumerate(counts.tolist()):
-            place = next_place[block]
+            index = following[block]
             for _ in range(count):
-                if place < 0:
+                if index < 0:
                     return None
-                chain.append(place)
-                place = next_place[len(counts) + place]
-        return places[chain]
+                chain.append(index)
+                index = following[len(counts) + index]
+        return candidates[chain]
 
     def _read(
         self,
         decoder: ColumnDecoder,
         leaves: Sequence[Leaf],
         at: Int64s,
-        parts: EntryParts[Column],
+        columns: StoredColumns[Column],
     ) -> Int64s:
         for leaf in leaves:
             if leaf.partition_index is not None:
-                parts.partition[leaf.partition_index], at = decoder.read(leaf.node, at)
+                columns.partition[leaf.partition_index], at = decoder.read(leaf.node, at)
             elif leaf.field_id is None:
                 at = decoder.skip(leaf.node, at)
             elif not is_statistics(leaf) or (wanted := wanted_stats(leaf, self.stats_ids)) is None:
-                parts.fields[leaf.field_id], at = decoder.read(leaf.node, at)
+                columns.fields[leaf.field_id], at = decoder.read(leaf.node, at)
             elif not wanted:
                 at = decoder.skip(leaf.node, at)
             else:
                 found, at = decoder.read_keys(leaf.node, at, wanted)
-                parts.stats |= {(leaf.field_id, key): column for key, column in found.items()}
+                columns.stats |= {(leaf.field_id, key): column for key, column in found.items()}
         return at
 
     def _front(self) -> Sequence[Leaf]:
+        """The fields before the file format."""
         return self.layout.leaves[: self.layout.anchor]
 
     def _back(self) -> Sequence[Leaf]:
-        """The file format and what follows it."""
+        """The file format and the fields after it."""
         return self.layout.leaves[self.layout.anchor :]
 
 
@@ -217,9 +220,9 @@ def _skip(decoder: ColumnDecoder, leaves: Sequence[Leaf], at: Int64s) -> Int64s:
 
 @dataclass(frozen=True, slots=True)
 class _Pattern:
-    """A file format as stored: its length and its name, in eight bytes or fewer.
+    """A file format as stored: its length and its name, in at most eight bytes.
 
-    `rare_at` is the index of its byte that other data is least likely to hold.
+    `rare_at` is the index of the byte that is least likely in other data.
     """
 
     stored: bytes

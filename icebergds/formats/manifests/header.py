@@ -1,4 +1,4 @@
-"""What a manifest's own header tells (spec: Manifests): schema, partition spec, content."""
+"""Reads schema, partition spec and content from a manifest's own header (spec: Manifests)."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ def header_schema(container: AvroContainer) -> Schema | None:
     """The table's schema when the manifest was written; None if the header lacks it.
 
     Raises:
-        CorruptFileError: it is not a schema.
+        CorruptFileError: it is not a valid schema.
     """
     stored = container.metadata.get("schema")
     try:
@@ -31,7 +31,7 @@ def header_spec(container: AvroContainer) -> PartitionSpec | None:
     """The partition spec that the manifest was written with; None if the header lacks it.
 
     Raises:
-        CorruptFileError: it is not a partition spec.
+        CorruptFileError: it is not a valid partition spec.
     """
     stored = container.metadata.get("partition-spec")
     try:
@@ -59,7 +59,7 @@ def _parse_schema(stored: bytes) -> Schema:
 @lru_cache(maxsize=64)
 def _parse_spec(stored: bytes, spec_id: int) -> PartitionSpec:
     fields = json.loads(stored)
-    # Some writers store the whole spec instead of its fields alone.
+    # Some writers store the whole spec instead of only its fields.
     if isinstance(fields, dict):
         fields = fields.get("fields")
     return PartitionSpec(spec_id, partition_fields_from_json(fields, f"partition spec {spec_id}"))

@@ -1,4 +1,4 @@
-"""What entries inherit from their manifest (spec: Sequence Number, First Row ID Inheritance)."""
+"""Fills in what entries inherit (spec: Sequence Number Inheritance, First Row ID Inheritance)."""
 
 from __future__ import annotations
 
@@ -15,9 +15,9 @@ _DELETED = ManifestEntryStatus.DELETED.value
 
 
 def inherited_snapshot_ids(stored: pa.Array, manifest: ManifestFile, what: str) -> Int64s:
-    """Snapshot ids, null ones from the manifest."""
+    """Snapshot ids; null ones are inherited from the manifest."""
     if stored.null_count and manifest.added_snapshot_id is None:
-        raise CorruptFileError(f"{what}: an entry has no snapshot id, nor has the manifest")
+        raise CorruptFileError(f"{what}: neither an entry nor the manifest has a snapshot id")
     return numbers(stored, manifest.added_snapshot_id or 0)
 
 
@@ -28,12 +28,11 @@ def inherited_sequence_numbers(
     manifest: ManifestFile,
     what: str,
 ) -> tuple[Int64s, Int64s]:
-    """Data and file sequence numbers; None where the manifest has no such column (version 1).
+    """Data and file sequence numbers; stored ones are None if the column is missing (version 1).
 
-    Added files inherit the manifest's number. Others must have their own, but for manifests
-    without the column, whose files count as 0. Files that were deleted are not scanned: theirs may
-    be missing. A missing file sequence number is taken to be the data sequence number, the lowest
-    it can be.
+    Added files inherit the manifest's number. Others must have their own, except in manifests
+    without the column, where they have 0. Deleted files are not scanned, so theirs may be missing.
+    A missing file sequence number defaults to the data sequence number, which is never greater.
     """
     own = manifest.sequence_number
     data_numbers = np.zeros(len(status), np.int64) if data is None else numbers(data, own)
@@ -52,9 +51,9 @@ def inherited_sequence_numbers(
 def inherited_first_row_ids(
     stored: pa.Array, status: Int64s, record_counts: Int64s, manifest: ManifestFile
 ) -> pa.Array:
-    """First row ids of data files; those without one get the manifest's next, in its order.
+    """First row ids; data files without one are assigned ids from the manifest's, in order.
 
-    Files that were deleted take none, and delete files have none.
+    Deleted files are assigned none, and delete files have none.
     """
     if manifest.content is ManifestContent.DELETES:
         return pa.nulls(len(stored), pa.int64())
@@ -68,13 +67,13 @@ def inherited_first_row_ids(
 
 
 def numbers(column: pa.Array, default: int) -> Int64s:
-    """A writable copy of a column of int64 as numpy, `default` for null."""
+    """A writable numpy copy of an int64 column, with `default` for null."""
     filled = column.fill_null(default) if column.null_count else column
     return np.array(filled.to_numpy(zero_copy_only=False), np.int64)
 
 
 def missing(column: pa.Array | None, length: int) -> npt.NDArray[np.bool_]:
-    """Where a column is null; everywhere if there is none."""
+    """Which values of a column are null; all if there is no column."""
     if column is None:
         return np.ones(length, np.bool_)
     if not column.null_count:

@@ -1,7 +1,7 @@
-"""Partition values of type fixed as Java Iceberg stores them.
+"""Adapts the schema of manifests in which Java Iceberg stored partition values of type fixed.
 
-Its manifests declare them as Avro's fixed, but hold, and are only read with, the length before the
-bytes, as of Avro's bytes. So that is what such a manifest is to be read as.
+Java declares them as Avro's fixed, but writes and expects a length before the bytes, as Avro's
+bytes have. So such a manifest is read as if it declared bytes.
 """
 
 from __future__ import annotations
@@ -10,10 +10,10 @@ import json
 from typing import Any
 
 
-def with_lengths(schema_json: str) -> str | None:
-    """A manifest's schema with bytes in place of fixed; None if it has no fixed values.
+def with_fixed_as_bytes(schema_json: str) -> str | None:
+    """A manifest's schema with bytes instead of fixed; None if it has no fixed values.
 
-    Those of decimals and UUIDs are as they are declared.
+    Decimals and UUIDs are stored as declared.
     """
     names: set[str] = set()
     changed = _changed(json.loads(schema_json), names)
@@ -21,7 +21,7 @@ def with_lengths(schema_json: str) -> str | None:
 
 
 def _changed(kind: Any, names: set[str]) -> Any:
-    """A type; `names` are those of the fixed types met before, to which it may refer."""
+    """The type with bytes instead of fixed; `names` are the fixed types it may refer to."""
     match kind:
         case {"type": "fixed", "name": name} if "logicalType" not in kind:
             names.add(name)

@@ -1,4 +1,4 @@
-"""Where a manifest's Avro schema holds the fields of its entries (spec: Manifest Entry Fields)."""
+"""Finds the fields of entries in a manifest's Avro schema (spec: Manifest Entry Fields)."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ CONTENT_SIZE_IN_BYTES = 145
 
 
 class Shape(Enum):
-    """What a field's values look like once decoded."""
+    """The shape of a field's decoded values."""
 
     NUMBER = "number"
     SLICE = "slice"
@@ -118,10 +118,10 @@ _REQUIRED = (STATUS, FILE_PATH, FILE_FORMAT, RECORD_COUNT, FILE_SIZE_IN_BYTES)
 
 @dataclass(frozen=True, slots=True)
 class Leaf:
-    """A field of the entries, in stored order, with the records around it dissolved.
+    """A field of the entries, flattened out of the records around it.
 
-    `path` are the Avro names to it. It is known by `field_id`, or by its place in the partition
-    struct, or by neither: then it is skipped.
+    `path` holds the Avro names that lead to it. It is identified by `field_id` or by its index in
+    the partition struct; if it has neither, it is skipped.
     """
 
     path: tuple[str, ...]
@@ -132,10 +132,10 @@ class Leaf:
 
 @dataclass(frozen=True, slots=True)
 class ManifestLayout:
-    """A manifest's schema: its leaves and the fields of its partition struct.
+    """A manifest's schema: its leaves in stored order, and the fields of its partition struct.
 
-    `anchor` is the index of the leaf `file_format`. Entries cannot be decoded side by side if
-    `is_flat` is false: a record around a leaf may be null.
+    `anchor` is the index of the leaf `file_format`. If `is_flat` is false, a record around a leaf
+    may be null, and entries cannot be decoded column by column.
     """
 
     leaves: tuple[Leaf, ...]
@@ -149,10 +149,10 @@ class ManifestLayout:
 def manifest_layout(schema_json: str) -> ManifestLayout:
     """The layout of manifests with this schema.
 
-    Fields are matched by id; by name in records whose fields have none.
+    Fields are matched by id, or by name in records without ids.
 
     Raises:
-        ValueError: this is no schema of a manifest.
+        ValueError: it is not the schema of a manifest.
     """
     root = parse_avro_schema(schema_json)
     if not isinstance(root, AvroRecord):
@@ -179,7 +179,7 @@ def name_of(field_id: int) -> str:
 
 
 def known_id(field: AvroField, record: AvroRecord, ids: Mapping[str, int]) -> int | None:
-    """The field's id, if it is one of `ids`; in records without ids, the one of its name."""
+    """The field's id, if it is one of `ids`; in records without ids, the id of its name."""
     if any(member.field_id is not None for member in record.fields):
         return field.field_id if field.field_id in ids.values() else None
     return ids.get(field.name)
@@ -209,11 +209,11 @@ def _data_file_leaves(record: AvroRecord, path: tuple[str, ...]) -> Iterator[Lea
 
 
 def _leaf(path: tuple[str, ...], node: AvroNode, field_id: int | None) -> Leaf:
-    """A known field, or one to skip; statistics of unknown shape are done without."""
+    """A known field, or one to skip; statistics of an unexpected shape are skipped."""
     shape = None if field_id is None else SHAPES.get(field_id)
     if shape is None or not _has_shape(node, shape):
         if shape not in (None, Shape.COUNTS, Shape.BOUNDS):
-            raise ValueError(f"the Avro schema gives {'.'.join(path)} a type it cannot have")
+            raise ValueError(f"{'.'.join(path)} has an unexpected type in the Avro schema")
         return Leaf(path, node)
     return Leaf(path, node, field_id)
 
@@ -244,7 +244,7 @@ def _member(record: AvroRecord, field_id: int, ids: Mapping[str, int]) -> AvroRe
 
 
 def _is_flat(root: AvroRecord) -> bool:
-    """Whether neither the data file nor its partition may be null."""
+    """Whether both the data file and its partition are required."""
     data_files = [f.node for f in root.fields if known_id(f, root, ENTRY_IDS) == DATA_FILE]
     record = data_files[0]
     return isinstance(record, AvroRecord) and not any(
@@ -255,7 +255,7 @@ def _is_flat(root: AvroRecord) -> bool:
 
 
 def _refuse_empty_elements(node: AvroNode) -> None:
-    """Elements without bytes would let a few bytes claim any number of them."""
+    """Rejects arrays of empty elements, of which a few bytes could claim any number."""
     match node:
         case AvroArray(items=items):
             if _is_empty(items):

@@ -1,4 +1,4 @@
-"""Manifests as objects, one an entry, read and written (spec: Manifests)."""
+"""Reads and writes manifests as `ManifestEntry` objects (spec: Manifests)."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def read_manifest(
     history: Iterable[Schema] = (),
     live_only: bool = False,
 ) -> list[ManifestEntry]:
-    """Every entry of a manifest, with all statistics; for many entries, read columns instead.
+    """Reads every entry of a manifest, with all statistics; for many entries, read columns instead.
 
     Arguments and errors are those of `read_manifest_columns`.
     """
@@ -48,19 +48,19 @@ def write_manifest(
     codec: str = "deflate",
     level: int | None = None,
 ) -> bytes:
-    """A manifest of format version 1, 2 or 3.
+    """Encodes a manifest of format version 1, 2 or 3.
 
     Args:
-        entries: all of the spec `spec`.
-        schema: the table's schema at this time; columns it lacks are looked for in `history`.
-        inherit: fields that entries of added files leave null: those of `INHERITED`, or
-            `snapshot_id`. Other entries hold all of them.
-        codec, level: as in `write.manifest.compression-codec` and `-level`; Avro's names too.
+        entries: all with the partition spec `spec`.
+        schema: the table's current schema; columns it lacks are looked up in `history`.
+        inherit: fields that are null for added files, which inherit them: those of `INHERITED`, or
+            `snapshot_id`. Other entries have all of them.
+        codec, level: as in `write.manifest.compression-codec` and `-level`, or Avro's names.
 
     Raises:
         InvalidDataError: a file cannot be listed in such a manifest.
-        InvalidOptionError: the codec is not known, or does not have the level.
-        UnsupportedFeatureError: a partition value's type cannot be stored.
+        InvalidOptionError: the codec or its level is not supported.
+        UnsupportedFeatureError: manifests cannot store the type of a partition value.
     """
     partition = partition_type(spec, schema, history)
     return write_manifest_columns(
@@ -77,7 +77,7 @@ def write_manifest(
 
 
 def _parts(entries: Iterable[ManifestEntry]) -> Iterator[list[ManifestEntry]]:
-    """As many entries at a time as take little memory, however wide the table is."""
+    """Splits the entries into parts that take little memory, however wide the table is."""
     remaining = iter(entries)
     while part := list(islice(remaining, _ENTRIES_AT_A_TIME)):
         yield part

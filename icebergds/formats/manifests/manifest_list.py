@@ -1,4 +1,4 @@
-"""Manifest lists: the manifests of a snapshot (spec: Manifest Lists)."""
+"""Reads and writes manifest lists: the manifests of a snapshot (spec: Manifest Lists)."""
 
 from __future__ import annotations
 
@@ -65,10 +65,10 @@ _REQUIRED = ("manifest_path", "manifest_length", "partition_spec_id")
 
 
 def read_snapshot_manifests(io: FileIO, snapshot: Snapshot) -> tuple[ManifestFile, ...]:
-    """The manifests of a snapshot, from its list, or from the paths that old snapshots hold.
+    """Reads the manifests of a snapshot: from its list, or by the paths in old snapshots.
 
     Raises:
-        MissingFileError: the list or a manifest is not there.
+        MissingFileError: the list or a manifest does not exist.
         CorruptFileError: it is damaged.
         UnsupportedFeatureError: it is encrypted.
     """
@@ -78,9 +78,9 @@ def read_snapshot_manifests(io: FileIO, snapshot: Snapshot) -> tuple[ManifestFil
 
 
 def read_manifest_list(io: FileIO, location: str) -> tuple[ManifestFile, ...]:
-    """The manifests in a manifest list of any version, in its order.
+    """Reads a manifest list of any format version, in its order.
 
-    Fields are matched by id, by name where the file has no ids. Errors are those of
+    Fields are matched by id, or by name if the file has no ids. Errors are those of
     `read_snapshot_manifests`.
     """
     what = f"manifest list {location!r}"
@@ -99,7 +99,7 @@ def read_manifest_list(io: FileIO, location: str) -> tuple[ManifestFile, ...]:
 def manifests_from_paths(
     io: FileIO, paths: Iterable[str], snapshot_id: int
 ) -> tuple[ManifestFile, ...]:
-    """Manifests that a version 1 snapshot names without a list; each one's header is read.
+    """Reads the headers of the manifests that a version 1 snapshot lists by path.
 
     Errors are those of `read_snapshot_manifests`.
     """
@@ -117,13 +117,13 @@ def write_manifest_list(
     codec: str = "deflate",
     level: int | None = None,
 ) -> bytes:
-    """A manifest list of format version 1, 2 or 3, of the manifests as they are.
+    """Encodes a manifest list of format version 1, 2 or 3; the manifests are listed as they are.
 
-    The snapshot's ids and sequence number go to the file's header. `codec` and `level` are those of
-    `write_manifest`.
+    The snapshot's ids and sequence number go into the file's header. `codec` and `level` are those
+    of `write_manifest`.
 
     Raises:
-        InvalidDataError: a manifest lacks what the version requires, or it holds deletes in
+        InvalidDataError: a manifest lacks a field that the version requires, or holds deletes in
             version 1.
     """
     metadata = {
@@ -141,7 +141,7 @@ def write_manifest_list(
 
 @dataclass(frozen=True, slots=True)
 class _Layout:
-    """A file's Avro names for the fields of `ManifestFile` and of `FieldSummary`."""
+    """The file's Avro names of the fields of `ManifestFile` and `FieldSummary`."""
 
     manifest: Mapping[str, str]
     summary: Mapping[str, str]
@@ -169,7 +169,7 @@ def _layout(schema_json: str) -> _Layout:
 def _avro_names(
     record: AvroRecord, ids: Mapping[str, int], old_names: Mapping[str, int]
 ) -> dict[str, str]:
-    """The record's Avro names by today's names."""
+    """The record's Avro names by current field name."""
     names = {field_id: name for name, field_id in ids.items()}
     found = ((known_id(f, record, {**ids, **old_names}), f.avro_name) for f in record.fields)
     return {names[field_id]: avro_name for field_id, avro_name in found if field_id is not None}
@@ -194,7 +194,7 @@ def _manifest_file(record: Mapping[str, Any], layout: _Layout, what: str) -> Man
 
 def _field_summary(record: Mapping[str, Any], layout: _Layout) -> FieldSummary:
     values = {name: record[avro_name] for name, avro_name in layout.summary.items()}
-    # What the file does not tell must not prune.
+    # What is not stored must not prune.
     values["contains_null"] = values.get("contains_null") is not False
     return FieldSummary(**values)
 

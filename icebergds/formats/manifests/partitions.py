@@ -1,4 +1,4 @@
-"""Partition values of manifest entries: from stored Avro to columns of their types."""
+"""Converts the partition values of manifest entries from stored Avro to their types."""
 
 from __future__ import annotations
 
@@ -53,32 +53,32 @@ def partition_columns(
     length: int,
     what: str,
 ) -> tuple[StructType, tuple[pa.Array, ...]]:
-    """A column for each partition field of a spec, in the storage types of `arrow_types`.
+    """A column for each partition field of a spec, of the type of `arrow.types.to_arrow`.
 
     Args:
-        stored: values by their place in the file's partition struct, as `manifest_decode` gives.
+        stored: values by index in the file's partition struct, as `manifests.decoder` returns them.
         file_fields: the file's partition struct. Its fields are matched by id, else by name, else
-            by place; what it lacks is null.
-        wanted: the spec's partition type. Fields of type unknown take the type of what is stored.
+            by position; missing fields are null.
+        wanted: the spec's partition type. Fields of type unknown take the stored type.
         length: number of entries.
         what: names the manifest in errors.
 
     Raises:
-        CorruptFileError: a value cannot be of its field's type.
+        CorruptFileError: a value cannot be read as its field's type.
     """
-    places = _places(file_fields, wanted)
+    indices = _indices(file_fields, wanted)
     fields: list[NestedField] = []
     columns: list[pa.Array] = []
-    for field, place in zip(wanted.fields, places, strict=True):
+    for field, index in zip(wanted.fields, indices, strict=True):
         field_type = field.field_type
-        if place is None:
+        if index is None:
             column = pa.nulls(length, to_arrow(field_type))
         else:
-            node = without_null(file_fields[place].node)
+            node = without_null(file_fields[index].node)
             if field_type == UNKNOWN:
                 field_type = _stored_type(node)
             try:
-                column = _converted(stored[place], node, field_type)
+                column = _converted(stored[index], node, field_type)
             except (pa.ArrowException, ValueError, OverflowError) as error:
                 raise CorruptFileError(
                     f"{what}: partition field {field.name!r} holds values that are not of type "
@@ -92,7 +92,7 @@ def partition_columns(
 def partition_tuples(
     fields: StructType, columns: Sequence[pa.Array], length: int
 ) -> list[tuple[Any, ...]]:
-    """In-memory partition values of each entry.
+    """The in-memory partition values of each entry.
 
     NaN is always the same object, so that equal tuples compare and hash as equal (spec: Scan
     Planning, note 3).
@@ -106,22 +106,22 @@ def partition_tuples(
     return list(zip(*values, strict=True))
 
 
-def _places(file_fields: Sequence[AvroField], wanted: StructType) -> list[int | None]:
+def _indices(file_fields: Sequence[AvroField], wanted: StructType) -> list[int | None]:
     by_id = {f.field_id: i for i, f in enumerate(file_fields) if f.field_id is not None}
-    places = [by_id.get(field.field_id) for field in wanted.fields]
-    by_name = {f.name: i for i, f in enumerate(file_fields) if i not in places}
-    by_name |= {f.avro_name: i for i, f in enumerate(file_fields) if i not in places}
-    places = [
-        by_name.get(field.name) if place is None else place
-        for field, place in zip(wanted.fields, places, strict=True)
+    indices = [by_id.get(field.field_id) for field in wanted.fields]
+    by_name = {f.name: i for i, f in enumerate(file_fields) if i not in indices}
+    by_name |= {f.avro_name: i for i, f in enumerate(file_fields) if i not in indices}
+    indices = [
+        by_name.get(field.name) if index is None else index
+        for field, index in zip(wanted.fields, indices, strict=True)
     ]
-    if not by_id and all(place is None for place in places):
-        return [i if i < len(file_fields) else None for i in range(len(places))]
-    return places
+    if not by_id and all(index is None for index in indices):
+        return [i if i < len(file_fields) else None for i in range(len(indices))]
+    return indices
 
 
 def _stored_type(node: AvroNode) -> IcebergType:
-    """The type that stored values have by themselves."""
+    """The Iceberg type of stored values."""
     if not isinstance(node, AvroPrimitive):
         raise ValueError(f"a partition value is stored as {node}")
     match node.kind, node.logical_type:
@@ -177,7 +177,7 @@ def _converted(stored: pa.Array, node: AvroNode, field_type: IcebergType) -> pa.
 
 
 def _in_unit(stored: pa.Array, node: AvroPrimitive, field_type: IcebergType) -> pa.Array:
-    """Counts in the unit of a time or timestamp; dates are promoted to their midnight."""
+    """Converts counts to the unit of a time or timestamp type; dates are promoted to midnight."""
     own = _NANOSECONDS.get(node.logical_type or "")
     if own is None or field_type == TIME:
         return stored

@@ -1,7 +1,7 @@
-"""Manifests read into columns, without an object an entry (spec: Manifests).
+"""Reads manifests into columns, without an object per entry (spec: Manifests).
 
-Plans touch every entry of every manifest they cannot skip: filters are evaluated on columns, and
-objects are made only for the entries that are left.
+Planning touches every entry of every manifest that it cannot skip: filters are evaluated on
+columns, and objects are only created for the remaining entries.
 """
 
 from __future__ import annotations
@@ -25,10 +25,10 @@ from icebergds.formats.manifests.inheritance import (
     inherited_snapshot_ids,
     numbers,
 )
-from icebergds.formats.manifests.java_fixed import with_lengths
+from icebergds.formats.manifests.java_fixed import with_fixed_as_bytes
 from icebergds.formats.manifests.layout import ManifestLayout, manifest_layout
 from icebergds.formats.manifests.partitions import partition_columns
-from icebergds.formats.manifests.stored_columns import EntryParts, StatsIds
+from icebergds.formats.manifests.stored_columns import StatsIds, StoredColumns
 from icebergds.io.fileio import FileIO
 from icebergds.spec.manifest import FileContent, FileFormat, ManifestEntryStatus, ManifestFile
 from icebergds.spec.partition import PartitionSpec, partition_type
@@ -66,25 +66,25 @@ def read_manifest_columns(
     live_only: bool = True,
     few_entries: int = FEW_ENTRIES,
 ) -> EntryColumns:
-    """The entries of a manifest as columns.
+    """Reads the entries of a manifest as columns.
 
     Args:
-        manifest: as the manifest list describes it; entries inherit from it.
-        specs: the table's partition specs by id. A spec that is not among them is taken from the
+        manifest: its entry in the manifest list, from which its own entries inherit.
+        specs: the table's partition specs by id. A spec that is not among them is read from the
             manifest's own header.
         schema: the table's schema, which gives partition values their types. Columns it lacks are
-            looked for in `history`, then in the manifest's own header.
+            looked up in `history`, then in the manifest's own header.
         history: other schemas of the table.
-        stats_ids: columns whose statistics are read; None for all, with which alone
-            `DataFile.column_sizes` are known.
-        live_only: leave out files that were deleted.
+        stats_ids: columns whose statistics are read; None for all, which also reads
+            `DataFile.column_sizes`.
+        live_only: leave out deleted files.
         few_entries: manifests with fewer entries are decoded one by one.
 
     Raises:
-        MissingFileError: the manifest is not there.
-        CorruptFileError: it is damaged, or its entries lack what they must have.
-        InvalidMetadataError: its partition spec is not known.
-        UnsupportedFeatureError: it is encrypted, or holds files of a format that is not read.
+        MissingFileError: the manifest does not exist.
+        CorruptFileError: it is damaged, or an entry lacks a required value.
+        InvalidMetadataError: its partition spec is unknown.
+        UnsupportedFeatureError: it is encrypted, or lists files of an unknown format.
     """
     what = f"manifest {manifest.manifest_path!r}"
     container = parse_container(io.read_bytes(manifest.manifest_path), what)
@@ -92,14 +92,14 @@ def read_manifest_columns(
     spec = _spec_of(container, manifest, specs or {}, layout)
     wanted = _partition_type(container, spec, schema, history)
     try:
-        parts = decode_entries(container, layout, stats_ids, few_entries)
+        decoded = decode_entries(container, layout, stats_ids, few_entries)
     except CorruptFileError:
-        schema_json = with_lengths(container.schema_json)
+        schema_json = with_fixed_as_bytes(container.schema_json)
         if schema_json is None:
             raise
         layout = _layout(schema_json, what)
-        parts = decode_entries(container, layout, stats_ids, few_entries)
-    columns = _entry_columns(parts, layout, manifest, wanted, stats_ids, what)
+        decoded = decode_entries(container, layout, stats_ids, few_entries)
+    columns = _entry_columns(decoded, layout, manifest, wanted, stats_ids, what)
     if not live_only:
         return columns
     return columns.filter(columns.status != ManifestEntryStatus.DELETED.value)
@@ -124,7 +124,7 @@ def _spec_of(
     if layout.partition_fields:
         raise InvalidMetadataError(
             f"{container.what} was written with partition spec {manifest.partition_spec_id}, which "
-            "neither the table's metadata nor the manifest's header holds"
+            "is neither in the table's metadata nor in the manifest's header"
         )
     return PartitionSpec(manifest.partition_spec_id)
 
@@ -145,14 +145,14 @@ def _partition_type(
 
 
 def _entry_columns(
-    parts: EntryParts[pa.Array],
+    decoded: StoredColumns[pa.Array],
     layout: ManifestLayout,
     manifest: ManifestFile,
     wanted: StructType,
     stats_ids: StatsIds,
     what: str,
 ) -> EntryColumns:
-    fields = parts.fields
+    fields = decoded.fields
     length = len(fields[ids.STATUS])
 
     def stored(field_id: int, kind: pa.DataType | None = None) -> pa.Array:
@@ -175,7 +175,7 @@ def _entry_columns(
         what,
     )
     partition_fields, partition = partition_columns(
-        parts.partition, layout.partition_fields, wanted, length, what
+        decoded.partition, layout.partition_fields, wanted, length, what
     )
     integers = pa.list_(pa.int64())
     return EntryColumns(
@@ -204,7 +204,7 @@ def _entry_columns(
         content_offset=stored(ids.CONTENT_OFFSET),
         content_size_in_bytes=stored(ids.CONTENT_SIZE_IN_BYTES),
         stats={
-            column_id: ColumnStats(*_stats_of(parts, column_id, length))
+            column_id: ColumnStats(*_stats_of(decoded, column_id, length))
             for column_id in stats_ids or ()
         },
         all_stats={
@@ -215,16 +215,18 @@ def _entry_columns(
     )
 
 
-def _stats_of(parts: EntryParts[pa.Array], column_id: int, length: int) -> Iterator[pa.Array]:
+def _stats_of(decoded: StoredColumns[pa.Array], column_id: int, length: int) -> Iterator[pa.Array]:
     for field_id in _STATISTICS_IDS[1:]:
-        found = parts.stats.get((field_id, column_id))
+        found = decoded.stats.get((field_id, column_id))
         yield pa.nulls(length, _MAP_TYPES[field_id].item_type) if found is None else found
 
 
 def _checked(values: Int64s, kind: type[IntEnum], name: str, what: str) -> Int64s:
     odd = np.flatnonzero((values < 0) | (values >= len(kind)))
     if len(odd):
-        raise CorruptFileError(f"{what}: an entry has {name} {values[odd[0]]}")
+        raise CorruptFileError(
+            f"{what}: an entry has {name} {values[odd[0]]}, expected 0 to {len(kind) - 1}"
+        )
     return values
 
 
@@ -236,12 +238,12 @@ def _text(stored: pa.Array, name: str, what: str) -> pa.StringArray:
 
 
 def _formats(stored: pa.Array, what: str) -> pa.StringArray:
-    """Lower-case names of file formats, each distinct one looked at once."""
+    """Lower-case names of file formats; each distinct one is checked once."""
     encoded = _text(stored, "file_format", what).dictionary_encode()
     names = [name.lower() for name in encoded.dictionary.to_pylist()]
     for name in names:
         if name not in _FORMATS:
             raise UnsupportedFeatureError(
-                f"{what} holds files of format {name!r}; {', '.join(_FORMATS)} are known"
+                f"{what} lists files of format {name!r}; supported are {', '.join(FileFormat)}"
             )
     return pa.array(names, pa.string()).take(encoded.indices)

@@ -1,4 +1,4 @@
-"""The columns of stored manifest entries, and how single records become such columns."""
+"""Holds manifest entries as columns of stored values, and converts single records to them."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ T = TypeVar("T")
 U = TypeVar("U")
 
 StatsIds = frozenset[int] | None
-"""Columns whose statistics are wanted; None for all."""
+"""Columns whose statistics are read; None for all."""
 
 _ARROW = {
     Shape.NUMBER: pa.int64(),
@@ -27,33 +27,33 @@ _ARROW = {
 
 
 @dataclass(slots=True)
-class EntryParts(Generic[T]):
-    """One column for each part of the entries.
+class StoredColumns(Generic[T]):
+    """The columns of manifest entries as stored.
 
-    `fields` go by field id; statistics are maps among them if those of all columns are wanted.
-    Otherwise `stats` hold one column for each field id and wanted column id. `partition` goes by
-    the index in the file's partition struct. What the file's schema lacks is absent.
+    `fields` has them by field id; statistics are maps among them if those of all columns are read.
+    Otherwise `stats` has one column per field id and requested column id. `partition` has them by
+    the index in the file's partition struct. Fields that the file's schema lacks are missing.
     """
 
     fields: dict[int, T] = field(default_factory=dict)
     stats: dict[tuple[int, int], T] = field(default_factory=dict)
     partition: dict[int, T] = field(default_factory=dict)
 
-    def map(self, change: Callable[[T], U]) -> EntryParts[U]:
-        """The same parts with every column changed."""
-        return EntryParts(
+    def map(self, change: Callable[[T], U]) -> StoredColumns[U]:
+        """The same with every column changed."""
+        return StoredColumns(
             {key: change(column) for key, column in self.fields.items()},
             {key: change(column) for key, column in self.stats.items()},
             {key: change(column) for key, column in self.partition.items()},
         )
 
 
-def joined(parts: Sequence[EntryParts[pa.Array]]) -> EntryParts[pa.Array]:
-    """The entries of several runs of a manifest, which has the same parts everywhere."""
+def concat_columns(parts: Sequence[StoredColumns[pa.Array]]) -> StoredColumns[pa.Array]:
+    """Concatenates the entries of several parts of one manifest."""
     if len(parts) == 1:
         return parts[0]
     first = parts[0]
-    return EntryParts(
+    return StoredColumns(
         {key: pa.concat_arrays([p.fields[key] for p in parts]) for key in first.fields},
         {key: pa.concat_arrays([p.stats[key] for p in parts]) for key in first.stats},
         {key: pa.concat_arrays([p.partition[key] for p in parts]) for key in first.partition},
@@ -61,7 +61,7 @@ def joined(parts: Sequence[EntryParts[pa.Array]]) -> EntryParts[pa.Array]:
 
 
 def wanted_stats(leaf: Leaf, stats_ids: StatsIds) -> StatsIds:
-    """The columns whose values are read from a field of statistics; None for all."""
+    """The columns whose values are read from a statistics field; None for all."""
     return frozenset() if stats_ids is not None and leaf.field_id == COLUMN_SIZES else stats_ids
 
 
@@ -70,11 +70,11 @@ def is_statistics(leaf: Leaf) -> bool:
     return leaf.field_id is not None and SHAPES[leaf.field_id] in (Shape.COUNTS, Shape.BOUNDS)
 
 
-def parts_of_records(
+def columns_of_records(
     records: Sequence[Any], layout: ManifestLayout, stats_ids: StatsIds
-) -> EntryParts[pa.Array]:
-    """Columns of entries that were decoded one by one, as dictionaries by Avro name."""
-    parts: EntryParts[pa.Array] = EntryParts()
+) -> StoredColumns[pa.Array]:
+    """Converts entries that were decoded one by one, as dictionaries by Avro name, to columns."""
+    parts: StoredColumns[pa.Array] = StoredColumns()
     for leaf in layout.leaves:
         if leaf.partition_index is not None:
             kind = _stored_type(leaf.node)
@@ -90,7 +90,7 @@ def parts_of_records(
 
 
 def _put_statistics(
-    parts: EntryParts[pa.Array], leaf: Leaf, values: list[Any], wanted: StatsIds
+    parts: StoredColumns[pa.Array], leaf: Leaf, values: list[Any], wanted: StatsIds
 ) -> None:
     field_id = leaf.field_id or 0
     kind = _ARROW[SHAPES[field_id]]

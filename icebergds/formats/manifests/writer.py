@@ -1,7 +1,7 @@
-"""Manifests written from columns, without an object an entry (spec: Manifests).
+"""Writes manifests from columns, without an object per entry (spec: Manifests).
 
-The counterpart of `manifest_columns`: entries that were read as columns can be written with
-another status, at a fraction of what objects cost.
+The counterpart of `manifests.reader`: entries that were read as columns can be written with another
+status, at a fraction of the cost of objects.
 """
 
 from __future__ import annotations
@@ -28,9 +28,9 @@ from icebergds.spec.schema import Schema
 from icebergds.spec.types import StructType
 
 INHERITED = frozenset({"sequence_number", "file_sequence_number", "first_row_id"})
-"""What entries of added files leave to be inherited, so that a commit can be tried again."""
+"""Fields that added files inherit, so that a manifest can be reused when a commit is retried."""
 
-# Version 1 requires a size of blocks of the file system, which nobody reads.
+# Version 1 requires a file system block size, which nobody reads.
 _BLOCK_SIZE = 64 * 1024 * 1024
 
 
@@ -46,21 +46,21 @@ def write_manifest_columns(
     codec: str = "deflate",
     level: int | None = None,
 ) -> bytes:
-    """A manifest of format version 1, 2 or 3, of entries that are columns.
+    """Encodes a manifest of format version 1, 2 or 3 from columns.
 
     Args:
-        parts: the entries, one after the other, with the statistics of all columns.
-        schema: the table's schema at this time.
-        partition: the type of the partition values of all parts, as `partition_type` gives it or,
-            where entries were read, as they have it.
-        inherit: fields that entries of added files leave null: those of `INHERITED`, or
-            `snapshot_id`. Other entries hold all of them.
-        codec, level: as in `write.manifest.compression-codec` and `-level`; Avro's names too.
+        parts: the entries in consecutive parts, with the statistics of all columns.
+        schema: the table's current schema.
+        partition: the type of the partition values of all parts: that of `partition_type` or, for
+            entries that were read, their own.
+        inherit: fields that are null for added files, which inherit them: those of `INHERITED`, or
+            `snapshot_id`. Other entries have all of them.
+        codec, level: as in `write.manifest.compression-codec` and `-level`, or Avro's names.
 
     Raises:
         InvalidDataError: a file cannot be listed in such a manifest.
-        InvalidOptionError: the codec is not known, or does not have the level.
-        UnsupportedFeatureError: a partition value's type cannot be stored.
+        InvalidOptionError: the codec or its level is not supported.
+        UnsupportedFeatureError: manifests cannot store the type of a partition value.
     """
     avro_schema = manifest_schema(partition, format_version)
     metadata = {
@@ -93,18 +93,18 @@ def _check(
     if len(odd):
         file_content = FileContent(columns.content[odd[0]])
         raise InvalidDataError(
-            f"{columns.file_path[odd[0]]}: a file of {file_content.name} has no place in a "
+            f"{columns.file_path[odd[0]]}: a file of {file_content.name} cannot be listed in a "
             f"manifest of {content.name.lower()}"
         )
     if columns.partition_type != partition:
         raise InvalidDataError(
-            f"{columns.file_path[0]} has partition values of type {columns.partition_type}, its "
-            f"manifest of type {partition}"
+            f"{columns.file_path[0]} has partition values of type {columns.partition_type}, but "
+            f"its manifest has the type {partition}"
         )
     if set(columns.all_stats) != set(STATISTICS):
         raise InvalidDataError(
             f"{columns.file_path[0]} was read without the statistics of all columns, which would "
-            "be lost"
+            "be lost; read the manifest with stats_ids=None"
         )
 
 
