@@ -148,7 +148,7 @@ class _Decoder:
     def _verified(
         self, decoder: ColumnDecoder, candidates: Int64s, ends: Int64s, counts: Int64s
     ) -> StoredColumns[Column] | None:
-        """Decodes entries with file formats at the candidates; None if these are not the entries."""
+        """Decodes entries with file formats at the candidates; None if these are not all right."""
         if len(candidates) != counts.sum():
             return None
         columns: StoredColumns[Column] = StoredColumns()
