@@ -1,4 +1,4 @@
-"""DELETE through `Table.delete`, as docs/writing.md has it."""
+"""DELETE through `Table.delete`, as docs/changing.md describes it."""
 
 from __future__ import annotations
 

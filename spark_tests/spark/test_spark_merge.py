@@ -1,4 +1,4 @@
-"""MERGE through `Table.merge`, as docs/writing.md has it."""
+"""MERGE through `Table.merge`, as docs/changing.md describes it."""
 
 from __future__ import annotations
 

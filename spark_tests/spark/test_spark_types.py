@@ -1,4 +1,4 @@
-"""Values of every type, as docs/reading.md maps them to Spark's types."""
+"""Values of every type, as docs/types.md maps them to Spark's types."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""UPDATE through `Table.update`, as docs/writing.md has it."""
+"""UPDATE through `Table.update`, as docs/changing.md describes it."""
 
 from __future__ import annotations
 

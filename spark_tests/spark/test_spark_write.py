@@ -1,4 +1,4 @@
-"""Appends, overwrites, branches and views, as docs/writing.md has them."""
+"""Appends, overwrites, branches and views, as docs/writing.md describes them."""
 
 from __future__ import annotations
 
