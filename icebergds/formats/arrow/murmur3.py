@@ -17,7 +17,7 @@ _MIX_1 = np.uint32(0x85EBCA6B)
 _MIX_2 = np.uint32(0xC2B2AE35)
 # Longer values are hashed one by one: a vectorised step costs as much for one value as for many.
 _LONGEST_VECTORISED = 256
-# Intermediate results of so many rows stay in the processor's cache.
+# Intermediate results of this many rows stay in the processor's cache.
 _CHUNK_ROWS = 32_768
 
 
@@ -81,20 +81,20 @@ def _hash_slices(words: _UInts, starts: _Int64s, lengths: _Int64s) -> _UInts:
     counts = lengths // 4
     hashes = np.zeros(len(starts), np.uint32)
     # Unaligned words are joined from two aligned ones, which is faster than unaligned reads.
-    places = starts // 4
+    indices = starts // 4
     down = (starts % 4 * 8).astype(np.uint32)
     up = np.uint32(32) - down
-    low = words.take(places)
+    low = words.take(indices)
     for at in range(int(counts.max(initial=0))):
         more = int(np.searchsorted(-counts, -at))
-        high = words.take(places[:more] + (at + 1))
+        high = words.take(indices[:more] + (at + 1))
         hashes[:more] = _with_word(hashes[:more], _joined(low[:more], high, down, up))
         low = high
-    places += counts
+    indices += counts
     bits = (lengths - 4 * counts).astype(np.uint32) * np.uint32(8)
     mask = (np.uint32(1) << bits) - np.uint32(1)
     # The bytes after the last whole word; if there are none, mixing in zero changes nothing.
-    rest = _joined(words.take(places), words.take(places + 1), down, up)
+    rest = _joined(words.take(indices), words.take(indices + 1), down, up)
     hashes ^= _mixed(rest & mask)
     unordered = np.empty_like(hashes)
     unordered[order] = _finished(hashes, lengths.astype(np.uint32))

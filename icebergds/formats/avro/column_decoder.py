@@ -301,7 +301,7 @@ def _spread(values: int | Int64s, count: int) -> Int64s:
 
 
 def _within(outer: Rows, inner: Rows) -> Rows:
-    """Rows of the whole for rows of a part."""
+    """Maps rows of a part to rows of the whole."""
     if outer is None:
         return inner
     return outer if inner is None else outer[inner]

@@ -47,13 +47,13 @@ def encode_varints(numbers: Int64s) -> pa.LargeBinaryArray:
     used = np.empty((len(numbers), width), np.bool_)
     lengths = np.zeros(len(numbers), np.int64)
     more = np.ones(len(numbers), np.bool_)
-    for place in range(width):
-        used[:, place] = more
+    for digit in range(width):
+        used[:, digit] = more
         lengths += more
-        digits[:, place] = rest & 0x7F
+        digits[:, digit] = rest & 0x7F
         rest = rest >> np.uint64(7)
         more = rest != 0
-        digits[:, place] |= more.view(np.uint8) << 7
+        digits[:, digit] |= more.view(np.uint8) << 7
     return _byte_strings(digits.ravel() if used.all() else digits[used], lengths)
 
 
@@ -125,8 +125,8 @@ def _optional(
         return
     encoded = _joined([_constant(_PRESENT), *_value(kind, column.drop_null(), named)])
     valid = column.is_valid().to_numpy(zero_copy_only=False)
-    places = pa.array(np.cumsum(valid) - 1, mask=~valid)
-    yield encoded.take(places).fill_null(_constant(_NULL))
+    indices = pa.array(np.cumsum(valid) - 1, mask=~valid)
+    yield encoded.take(indices).fill_null(_constant(_NULL))
 
 
 def _array(items: Any, column: Any, named: Mapping[str, Any]) -> Iterator[pa.Array | pa.Scalar]:

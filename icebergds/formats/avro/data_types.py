@@ -97,7 +97,7 @@ def decimals_from_bytes(array: pa.Array, scale: int) -> pa.Array:
     negative = (lengths > 0) & (data[np.minimum(starts, data.size - 1)] >= 0x80)
     sign = np.where(negative, np.uint8(0xFF), np.uint8(0))
     words = np.empty((count, _DECIMAL_BYTES), np.uint8)
-    # From the lowest byte, which stands last, to the highest of the longest value.
+    # From the lowest byte, which is the last one, to the highest of the longest value.
     for at in range(max(_DECIMAL_BYTES, int(lengths.max(initial=0)))):
         sources = np.clip(starts + lengths - 1 - at, 0, data.size - 1)
         column = np.where(at < lengths, data[sources], sign)

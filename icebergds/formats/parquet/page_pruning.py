@@ -245,8 +245,8 @@ def _bound(column: FilterColumn, physical: str, raw: bytes) -> bytes | None:
 
 
 def _codes(facts: Sequence[_PageFacts], distinct: Sequence[_PageFacts]) -> Integers:
-    place = {page: at for at, page in enumerate(distinct)}
-    return np.array([place[page] for page in facts], np.int64)
+    code_of = {page: code for code, page in enumerate(distinct)}
+    return np.array([code_of[page] for page in facts], np.int64)
 
 
 def _metrics(
@@ -270,7 +270,7 @@ def _metrics(
 
 
 def _merge(starts: Integers, stops: Integers) -> tuple[Integers, Integers]:
-    """Sorted ranges, of which those close to each other are merged."""
+    """Merges sorted ranges that are close to each other."""
     if not len(starts):
         return starts, stops
     is_apart = starts[1:] - stops[:-1] >= _MIN_GAP

@@ -18,7 +18,7 @@ from icebergds.formats.parquet.page_file import chunk_file
 from icebergds.formats.parquet.page_index import Integers, PageIndexError, Pages
 from icebergds.formats.parquet.page_pruning import PageSelection
 
-# Gaps of at most so many bytes between pages are read too, which saves a read.
+# Gaps between pages up to this many bytes are read too, which saves a read.
 _GAP = 16 * 1024
 _REMOTE_GAP = 1024 * 1024
 # Maximum bytes of a read, unless a page is larger.
@@ -134,23 +134,23 @@ class _LeafReader:
         self._batches = batches
         self._first_rows = first_rows
         # The first row of each page among the decoded rows.
-        self._places = np.cumsum(counts) - counts
+        self._page_starts = np.cumsum(counts) - counts
         self._array: pa.Array | None = None
         self._end = 0
 
     def take(self, first: int, num_rows: int) -> pa.Array:
         """Consecutive rows of the row group, all of them in selected pages."""
         page = int(np.searchsorted(self._first_rows, first, "right")) - 1
-        place = int(self._places[page] + first - self._first_rows[page])
+        row = int(self._page_starts[page] + first - self._first_rows[page])
         parts = []
         while num_rows:
-            if self._array is None or place >= self._end:
+            if self._array is None or row >= self._end:
                 self._advance()
                 continue
-            start = len(self._array) - (self._end - place)
+            start = len(self._array) - (self._end - row)
             part = self._array.slice(start, num_rows)
             parts.append(part)
-            place += len(part)
+            row += len(part)
             num_rows -= len(part)
         return parts[0] if len(parts) == 1 else pa.concat_arrays(parts)
 
