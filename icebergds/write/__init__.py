@@ -1,1 +1,1 @@
-"""What executors do: from batches of rows to data files."""
+"""Writes batches of rows to data files and delete files, on executors."""

@@ -1,4 +1,4 @@
-"""The files of one attempt of one task: data files, delete files and deletion vectors."""
+"""Tracks the files of one task attempt: data files, delete files and deletion vectors."""
 
 from __future__ import annotations
 
@@ -18,19 +18,19 @@ from icebergds.spec.partition import PartitionSpec
 from icebergds.spec.schema import Schema
 from icebergds.write.locations import FileNames, LocationProvider
 
-# About what a block of an Avro file takes in memory.
+# Approximate memory of a block of an Avro file.
 _AVRO_BLOCK = 64_000
 _UNPARTITIONED = PartitionSpec()
 
 
 class TaskAttempt:
-    """Places new files and remembers them all, so that a failed attempt leaves none behind.
+    """Assigns locations to new files and tracks them, so that a failed attempt can delete them all.
 
     Args:
-        io: where files are written.
-        locations: decides the directories.
-        names: of the attempt's files.
-        table_schema: whose columns partition specs refer to.
+        io: the storage to write to.
+        locations: chooses the directories.
+        names: the names of the attempt's files.
+        table_schema: the schema that partition specs refer to.
     """
 
     def __init__(
@@ -50,22 +50,22 @@ class TaskAttempt:
         spec: PartitionSpec = _UNPARTITIONED,
         partition: tuple[Any, ...] = (),
     ) -> str:
-        """A location for a file that is now to be written."""
+        """The location of a new file, which is written next."""
         name = self._names.name(len(self._started), file_format, content)
         location = self._locations.location(name, spec, self._table_schema, partition)
         self._started.append(location)
         return location
 
     def opened(self, writer: DataFileWriter) -> None:
-        """Takes note of a file that is open."""
+        """Records that a file is open."""
         self._open[writer.location] = writer
 
     def closed(self, writer: DataFileWriter) -> None:
-        """Takes note that a file is complete."""
+        """Records that a file is complete."""
         del self._open[writer.location]
 
     def discard(self) -> None:
-        """Deletes every file of the attempt as far as that is possible; never raises."""
+        """Deletes all files of the attempt, as far as possible; never raises."""
         for writer in self._open.values():
             with suppress(Exception):
                 writer.abort()
@@ -76,15 +76,15 @@ class TaskAttempt:
 
 @dataclass(frozen=True, slots=True)
 class FileKind:
-    """What files of one kind have in common.
+    """The common properties of files of one kind.
 
     Attributes:
-        schema: of the rows.
-        spec: of the files.
-        file_format: of the files.
-        properties: how they are written.
-        content: what they hold.
-        equality_ids: the key fields of equality delete files.
+        schema: the schema of their rows.
+        spec: their partition spec.
+        file_format: their format.
+        properties: the table's write properties.
+        content: their content type.
+        equality_ids: the key fields, for equality delete files.
     """
 
     schema: Schema
@@ -96,7 +96,7 @@ class FileKind:
 
 
 class TaskFiles:
-    """Opens an attempt's files of one kind."""
+    """Opens and closes an attempt's files of one kind."""
 
     def __init__(self, attempt: TaskAttempt, kind: FileKind) -> None:
         self._attempt = attempt
@@ -104,7 +104,7 @@ class TaskFiles:
 
     @property
     def row_group_size(self) -> int:
-        """How many bytes of rows a file gathers in memory before it writes them."""
+        """How many bytes of rows a file buffers in memory before it writes them."""
         properties, content = self._kind.properties, self._kind.content
         match self._kind.file_format:
             case FileFormat.PARQUET:
@@ -115,14 +115,14 @@ class TaskFiles:
                 return _AVRO_BLOCK
 
     def open(self, partition: tuple[Any, ...], memory: int) -> DataFileWriter:
-        """A new file in a partition, which holds rows of at most so many bytes in memory."""
+        """Opens a file in a partition, which buffers at most `memory` bytes of rows."""
         kind = self._kind
         writer = open_data_writer(
             self._attempt.io,
             self._attempt.new_location(kind.file_format, kind.content, kind.spec, partition),
             kind.file_format,
             kind.schema,
-            _within(kind.properties, memory),
+            _limited(kind.properties, memory),
             content=kind.content,
         )
         self._attempt.opened(writer)
@@ -131,7 +131,7 @@ class TaskFiles:
     def close(
         self, writer: DataFileWriter, partition: tuple[Any, ...], sort_order_id: int
     ) -> DataFile:
-        """Ends a file; what a manifest says of it."""
+        """Closes a file; returns its metadata for a manifest."""
         written: DataFile = writer.close()
         self._attempt.closed(writer)
         is_data = self._kind.content is FileContent.DATA
@@ -140,13 +140,13 @@ class TaskFiles:
             spec_id=self._kind.spec.spec_id,
             partition=partition,
             equality_ids=self._kind.equality_ids,
-            # The table's orders are of its rows, not of deletes.
+            # Sort orders of the table do not apply to delete files.
             sort_order_id=sort_order_id if is_data else None,
         )
 
 
-def _within(properties: WriteProperties, memory: int) -> WriteProperties:
-    """Row groups and stripes that are gathered in no more memory than that."""
+def _limited(properties: WriteProperties, memory: int) -> WriteProperties:
+    """Limits the sizes of row groups and stripes to `memory` bytes."""
 
     def parquet(settings: ParquetProperties) -> ParquetProperties:
         return replace(settings, row_group_size=min(settings.row_group_size, memory))

@@ -1,4 +1,4 @@
-"""Where new data files go: directories and names that nobody else uses."""
+"""Chooses locations of new data files: directories by table properties, and unique names."""
 
 from __future__ import annotations
 
@@ -21,24 +21,24 @@ from icebergds.spec.table_properties import (
     bool_property,
 )
 
-# Older names, still read by Java.
+# Deprecated names, which Java still reads.
 _FOLDER_PATH = "write.folder-storage.path"
 _OBJECT_PATH = "write.object-storage.path"
 _IMPLEMENTATIONS = ("write.location-provider.impl", "write.py-location-provider.impl")
-# The hash of an object's name as binary digits: three directories of 4, then the last 8.
+# The hash of a name in binary digits: three directories of 4 digits and one of 8.
 _HASH_BITS = 20
 _HASH_DIRECTORIES = (slice(0, 4), slice(4, 8), slice(8, 12), slice(12, 20))
 
 
 @dataclass(frozen=True, slots=True)
 class LocationProvider:
-    """Locations of a table's new data files, as Java Iceberg lays them out.
+    """Chooses locations of a table's new data files, with Java Iceberg's layout.
 
     Attributes:
-        data_location: the directory of all data files, without a slash at its end.
-        hashed: whether names start with directories that spread over an object store's shards.
-        partitioned: whether locations show the partition.
-        context: the table's last directories, in hashed locations outside of the table's own.
+        data_location: the directory of all data files, without a trailing slash.
+        hashed: whether paths start with hash directories, to spread load in an object store.
+        partitioned: whether paths include the partition.
+        context: the last directories of the table's location; part of hashed paths outside of it.
     """
 
     data_location: str
@@ -48,21 +48,21 @@ class LocationProvider:
 
     @classmethod
     def of(cls, location: str, properties: Mapping[str, str]) -> LocationProvider:
-        """The provider that a table's properties ask for.
+        """The provider for a table's properties.
 
         Args:
-            location: the table's.
-            properties: the table's.
+            location: the table's location.
+            properties: the table's properties.
 
         Raises:
-            UnsupportedFeatureError: they name an implementation of their own.
-            InvalidOptionError: a property is neither true nor false, or no absolute location.
+            UnsupportedFeatureError: the table has a custom location provider.
+            InvalidOptionError: a property is not a boolean, or not an absolute location.
         """
         for name in _IMPLEMENTATIONS:
             if name in properties:
                 raise UnsupportedFeatureError(
-                    f"table property {name} names {properties[name]!r}, which decides where files "
-                    "go and cannot be run here; unset the property to write to this table"
+                    f"table property {name} = {properties[name]!r}: custom location providers are "
+                    "not supported; unset the property to write to this table"
                 )
         table = location.rstrip("/")
         hashed = bool_property(properties, OBJECT_STORAGE_ENABLED, OBJECT_STORAGE_ENABLED_DEFAULT)
@@ -90,10 +90,10 @@ class LocationProvider:
         """The location of a file.
 
         Args:
-            name: of the file, unique in the table.
-            spec: the file's.
-            schema: whose columns the spec refers to.
-            partition: one in-memory value a field of the spec.
+            name: the file's name, unique in the table.
+            spec: the file's partition spec.
+            schema: the schema that the spec refers to.
+            partition: the file's partition tuple.
         """
         if self.partitioned and not spec.is_unpartitioned:
             name = f"{partition_path(spec, schema, partition)}/{name}"
@@ -107,12 +107,12 @@ class LocationProvider:
 
 @dataclass(frozen=True, slots=True)
 class FileNames:
-    """Names of the files of one attempt of one task.
+    """Names the files of one task attempt.
 
     Attributes:
         partition_id: the task's number in its job.
-        attempt_id: of the attempt, never the same for two attempts of a job.
-        operation_id: of the write, unique in the world.
+        attempt_id: unique among all attempts of a job.
+        operation_id: globally unique id of the write.
     """
 
     partition_id: int

@@ -1,4 +1,4 @@
-"""What a task does: batches in, data files out."""
+"""Writes the rows of one task to data files."""
 
 from __future__ import annotations
 
@@ -21,29 +21,29 @@ from icebergds.write.rows.partitioning import Partitioner, plan_partitioning
 from icebergds.write.rows.rolling import NewFiles
 from icebergds.write.rows.sorting import RowOrder, plan_order
 
-# Batches are gathered before they are split, or each of many partitions would get a few rows.
+# Batches are combined before they are split: many partitions would get only a few rows each.
 _SPLIT_BYTES = 32 * 1024 * 1024
 
 
 @dataclass(frozen=True, slots=True)
 class WritePlan:
-    """All that tasks need to write rows of one operation; made by `plan_write`.
+    """What tasks need to write the rows of one operation; created by `plan_write`.
 
     Attributes:
-        io: where files are written.
-        locations: where they go.
-        schema: the table's columns, as they are written.
-        spec: of the files.
-        sort_order: the table's; a file has its id if all of its rows are in that order.
+        io: the storage to write to.
+        locations: chooses the locations of files.
+        schema: the table's columns, as written.
+        spec: the partition spec of the files.
+        sort_order: the table's sort order; a file gets its id if all of its rows are sorted.
         file_format: of the files.
-        target_file_size: in bytes; files end soon after they have reached it.
-        properties: how files are written.
-        operation_id: part of every file's name, unique to the operation.
-        fanout: how many partitions are written at a time.
-        sort: whether rows are sorted before they are written, as far as memory goes.
-        matching: how incoming rows become rows of the schema.
-        partitioner: `spec`, planned.
-        order: `sort_order`, planned; None for the unsorted one.
+        target_file_size: in bytes; a file is closed soon after it has reached it.
+        properties: the table's write properties.
+        operation_id: unique id of the operation, part of all file names.
+        fanout: how many partitions are written at the same time.
+        sort: whether to sort rows before they are written, as far as memory allows.
+        matching: converts incoming rows to rows of the schema.
+        partitioner: splits rows by `spec`.
+        order: sorts rows by `sort_order`; None if unsorted.
     """
 
     io: FileIO
@@ -76,10 +76,10 @@ def plan_write(
     fanout: FanoutSettings = FanoutSettings(),  # noqa: B008
     sort: bool = False,
 ) -> WritePlan:
-    """Plans the tasks of one operation, on the driver; arguments as of `WritePlan`.
+    """Plans the tasks of one operation, on the driver; arguments as for `WritePlan`.
 
     Raises:
-        UnsupportedFeatureError: the spec or the order has a transform that is not known here.
+        UnsupportedFeatureError: the spec or the order has an unknown transform.
         InvalidMetadataError: the spec or the order does not fit the schema.
     """
     schema, table = matching.schema, matching.table
@@ -106,16 +106,16 @@ def write_batches(
 ) -> list[DataFile]:
     """Writes the rows of one task.
 
-    If anything fails, all files of the attempt are deleted and the error is raised as it was.
+    On any error, all files of the attempt are deleted and the error is re-raised.
 
     Args:
-        plan: of the operation.
+        plan: the operation's plan.
         batches: incoming rows, of any Arrow schema that matches the table's.
         partition_id: the task's number.
-        attempt_id: never the same for two attempts of the operation.
+        attempt_id: unique among all attempts of the operation.
 
     Returns:
-        The files that were written; none where there were no rows.
+        The written files; none if there are no rows.
 
     Raises:
         InvalidDataError: a required field is null, or a value does not fit.
@@ -129,13 +129,13 @@ def write_batches(
 
 
 def start_attempt(plan: WritePlan, *, partition_id: int, attempt_id: int) -> TaskAttempt:
-    """A new attempt of a task, without files."""
+    """Starts a new attempt of a task, without files."""
     names = FileNames(partition_id, attempt_id, plan.operation_id)
     return TaskAttempt(plan.io, plan.locations, names, plan.schema)
 
 
 def data_files(plan: WritePlan, attempt: TaskAttempt) -> TaskFiles:
-    """Opens an attempt's data files."""
+    """The data files of an attempt."""
     kind = FileKind(plan.schema, plan.spec, plan.file_format, plan.properties)
     return TaskFiles(attempt, kind)
 
@@ -143,24 +143,24 @@ def data_files(plan: WritePlan, attempt: TaskAttempt) -> TaskFiles:
 def write_rows(
     plan: WritePlan, files: NewFiles, batches: Iterable[pa.RecordBatch]
 ) -> list[DataFile]:
-    """Writes rows of the plan's schema, each to the file of its partition.
+    """Writes rows of the plan's schema, each to a file of its partition.
 
     Args:
-        plan: of the operation.
+        plan: the operation's plan.
         files: opens the files.
-        batches: rows of the Arrow schema `schema_to_arrow(plan.schema)`; what they have behind its
-            columns reaches the files' writers with them.
+        batches: rows of the Arrow schema `schema_to_arrow(plan.schema)`; additional columns after
+            these are passed on to the file writers.
     """
     writer = FanoutWriter(
         files, plan.fanout, plan.target_file_size, order=plan.order, sort=plan.sort
     )
-    for batch in batches if plan.partitioner.is_trivial else _gathered(batches):
+    for batch in batches if plan.partitioner.is_trivial else _combined(batches):
         _write_split(plan.partitioner, writer, batch)
     return writer.close()
 
 
 def _write_split(partitioner: Partitioner, writer: FanoutWriter, batch: pa.RecordBatch) -> None:
-    # In a function of its own, so that the last rows are let go of before more are fetched.
+    # A separate function, so that these rows are freed before the next ones are fetched.
     for rows in partitioner.split(batch):
         writer.write(rows)
 
@@ -172,8 +172,8 @@ def _matched(matching: Matching, batches: Iterable[pa.RecordBatch]) -> Iterator[
             yield matching.apply(batch)
 
 
-def _gathered(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-    """The same rows in batches that are worth splitting."""
+def _combined(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+    """Combines batches until they are large enough to split."""
     waiting: list[pa.RecordBatch] = []
     size = 0
     for batch in batches:

@@ -78,11 +78,11 @@ def test_narrower_types_grow_without_loss(spark: SparkSession, tmp_path: Path) -
         ("ids long", "did you mean 'id'"),
         ("s struct<a: int>", "column 'id' of table .* is required"),
         ("id long, ID long", "given twice"),
-        ("id string", "does not hold every value"),
-        ("id double", "does not hold every value"),
-        ("id long, s struct<a: long>", "column 's.a' .* does not hold every value"),
-        ("id long, s int", "column 's' .* does not hold every value"),
-        ("id long, l array<int>", "column 'l.element' .* does not hold every value"),
+        ("id string", "cannot store every value"),
+        ("id double", "cannot store every value"),
+        ("id long, s struct<a: long>", "column 's.a' .* cannot store every value"),
+        ("id long, s int", "column 's' .* cannot store every value"),
+        ("id long, l array<int>", "column 'l.element' .* cannot store every value"),
     ],
 )
 def test_rows_that_do_not_fit_are_refused_when_planned(

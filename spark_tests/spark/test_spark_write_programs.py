@@ -45,7 +45,7 @@ def test_connect_appends_from_threads_and_through_tables(connect: Seen) -> None:
 
 def test_connect_reports_our_errors(connect: Seen) -> None:
     assert "icebergds.errors.InvalidDataError" in connect["unknown column"]
-    assert "does not hold every value" in connect["null"]
+    assert "cannot store every value" in connect["null"]
 
 
 def test_connect_hands_on_catalogs_of_the_session(connect: Seen) -> None:

@@ -106,7 +106,7 @@ def test_an_exact_name_wins_over_one_in_another_case() -> None:
 
 
 def test_a_name_that_could_be_two_columns_is_refused() -> None:
-    with pytest.raises(InvalidDataError, match="may be any of 'ab', 'AB'"):
+    with pytest.raises(InvalidDataError, match="is ambiguous, matches 'ab', 'AB'"):
         plan(pa.schema({"aB": pa.int64()}), optional(1, "ab", LONG), optional(2, "AB", LONG))
 
 

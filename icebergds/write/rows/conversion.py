@@ -1,7 +1,7 @@
-"""Which incoming Arrow types fit a column of the table, and their values in its own Arrow type.
+"""Converts incoming Arrow columns to the Arrow types of table columns, without loss.
 
-What fits keeps every value as it is: integers, floats and decimals may grow, texts and binaries may
-have any layout, times any unit that loses nothing. What already has the right type is not touched.
+Integers, floats and decimals may be widened, strings and binaries may have any layout, and times
+any unit if no digits are lost. Columns that already have the right type are not copied.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from icebergds.spec.values.dates import MICROS_PER_DAY
 
 _UUID_CHARACTERS = 36
 _HYPHENS = (8, 13, 18, 23)
-# Where the 32 digits of a UUID stand among its 36 characters.
+# Indices of the 32 digits of a UUID among its 36 characters.
 _DIGITS = np.array([at for at in range(_UUID_CHARACTERS) if at not in _HYPHENS])
 _NO_DIGIT = 0xFF
 _DIGIT_VALUES: npt.NDArray[np.uint8] = np.full(256, _NO_DIGIT, np.uint8)
@@ -29,7 +29,7 @@ _SHOWN = 60
 
 
 def storage_type(incoming: pa.DataType) -> pa.DataType:
-    """What an extension type or dictionary holds; other types as they are."""
+    """The storage or value type of an extension type or dictionary; other types unchanged."""
     while True:
         if isinstance(incoming, pa.BaseExtensionType):
             incoming = incoming.storage_type
@@ -51,10 +51,10 @@ def storage(array: pa.Array) -> pa.Array:
 
 
 def fits(incoming: pa.DataType, wanted: ScalarType) -> bool:
-    """Whether a column of the type `wanted`, not a variant, takes values of an Arrow type.
+    """Whether a column of the type `wanted`, not a variant, accepts values of an Arrow type.
 
-    `incoming` is no extension type and no dictionary. Single values may still be refused later:
-    a UUID that is no UUID, a time with more digits than the column holds.
+    `incoming` is not an extension type or dictionary. `convert` may still refuse single values: a
+    string that is not a UUID, a time with more digits than the column stores.
     """
     is_type = pa.types
     if is_type.is_null(incoming):
@@ -105,16 +105,16 @@ def fits(incoming: pa.DataType, wanted: ScalarType) -> bool:
 
 
 def convert(array: pa.Array, wanted: ScalarType, target: pa.DataType, where: str) -> pa.Array:
-    """The values of a type that fits, in the Arrow type of the column.
+    """Converts values of a type that fits to the Arrow type of the column.
 
     Args:
-        array: the values, neither of an extension type nor a dictionary.
+        array: the values, not of an extension type or dictionary.
         wanted: the column's type, not a variant.
         target: `to_arrow(wanted)`.
         where: the column and the table, for messages.
 
     Raises:
-        InvalidDataError: one of the values cannot be stored as it is.
+        InvalidDataError: a value cannot be stored without loss.
     """
     incoming = array.type
     if incoming == target:
@@ -130,7 +130,7 @@ def convert(array: pa.Array, wanted: ScalarType, target: pa.DataType, where: str
             case TypeId.TIME if pa.types.is_int64(incoming):
                 return _micros_of_day(array, target, where)
             case TypeId.TIMESTAMPTZ | TypeId.TIMESTAMPTZ_NS if pa.types.is_timestamp(incoming):
-                # The zone says how to show an instant, not which one it is.
+                # The zone only affects how an instant is displayed.
                 return array.view(pa.timestamp(incoming.unit, tz="UTC")).cast(target)
             case TypeId.TIMESTAMP_NS | TypeId.TIMESTAMPTZ_NS if pa.types.is_int64(incoming):
                 return array.view(target)
@@ -174,8 +174,8 @@ def _of_length(array: pa.BinaryArray, target: pa.FixedSizeBinaryType, where: str
     if pc.any(wrong).as_py():
         value = array[pc.index(wrong, True).as_py()].as_py()
         raise InvalidDataError(
-            f"{where} takes exactly {target.byte_width} bytes a value, but one has {len(value)}: "
-            f"{_shown(value)}"
+            f"{where}: expected values of exactly {target.byte_width} bytes, but one has "
+            f"{len(value)}: {_shown(value)}"
         )
     return array.cast(target)
 
@@ -185,7 +185,7 @@ def _micros_of_day(array: pa.Int64Array, target: pa.DataType, where: str) -> pa.
     for value in (found["min"].as_py(), found["max"].as_py()):
         if value is not None and not 0 <= value < MICROS_PER_DAY:
             raise InvalidDataError(
-                f"{where} is a time of day, written as microseconds since midnight (0 to "
+                f"{where}: expected times as microseconds since midnight (0 to "
                 f"{MICROS_PER_DAY - 1}), but a value is {value}"
             )
     return array.view(target)
@@ -195,7 +195,7 @@ def _parsed_uuids(array: pa.StringArray, target: pa.DataType, where: str) -> pa.
     texts = array.drop_null() if array.null_count else array
     wrong = pc.not_equal(pc.binary_length(texts), _UUID_CHARACTERS)
     if pc.any(wrong).as_py():
-        raise _no_uuid(texts[pc.index(wrong, True).as_py()].as_py(), where)
+        raise _not_a_uuid(texts[pc.index(wrong, True).as_py()].as_py(), where)
     parsed = np.zeros((len(array), 16), np.uint8)
     valid = array.is_valid()
     rows = slice(None) if texts is array else valid.to_numpy(zero_copy_only=False)
@@ -206,7 +206,7 @@ def _parsed_uuids(array: pa.StringArray, target: pa.DataType, where: str) -> pa.
 
 
 def _octets(texts: pa.StringArray, where: str) -> npt.NDArray[np.uint8]:
-    """The bytes of texts of 36 bytes each."""
+    """Parses UUID strings of 36 bytes each to bytes."""
     if not len(texts):
         return np.empty((0, 16), np.uint8)
     _, offsets, data = texts.buffers()
@@ -216,13 +216,13 @@ def _octets(texts: pa.StringArray, where: str) -> npt.NDArray[np.uint8]:
     digits = _DIGIT_VALUES[characters[:, _DIGITS]]
     bad = (digits == _NO_DIGIT).any(axis=1) | (characters[:, _HYPHENS] != ord("-")).any(axis=1)
     if bad.any():
-        raise _no_uuid(texts[int(bad.argmax())].as_py(), where)
+        raise _not_a_uuid(texts[int(bad.argmax())].as_py(), where)
     return (digits[:, 0::2] << np.uint8(4)) | digits[:, 1::2]
 
 
-def _no_uuid(text: str, where: str) -> InvalidDataError:
+def _not_a_uuid(text: str, where: str) -> InvalidDataError:
     return InvalidDataError(
-        f"{where}: {_shown(text)} is no UUID; expected 32 hexadecimal digits as in "
+        f"{where}: {_shown(text)} is not a UUID; expected 32 hexadecimal digits as in "
         "'f79c3e09-677c-4bbd-a479-3f349cb785e7'"
     )
 

@@ -1,4 +1,4 @@
-"""Writes rows of many partitions at a time, within bounds on open files and memory."""
+"""Writes rows of many partitions at the same time, with limits on open files and memory."""
 
 from __future__ import annotations
 
@@ -15,24 +15,23 @@ from icebergds.write.rows.partitioning import PartitionRows, partition_key
 from icebergds.write.rows.rolling import NewFiles, RollingWriter
 from icebergds.write.rows.sorting import RowOrder
 
-# What a partition gathers before it is written: enough for batches to cost little each.
-_GATHERED_BYTES = 16 * 1024 * 1024
-_SMALLEST_ROW_GROUP = 1024 * 1024
-# Larger batches are written as they are: to copy them costs more than to write one by one.
+# Rows that a partition buffers before it is written: enough to make the cost per batch small.
+_BUFFERED_BYTES = 16 * 1024 * 1024
+_MIN_ROW_GROUP = 1024 * 1024
+# Larger batches are written as they are: copying them costs more than writing them one by one.
 _WORTH_WRITING = 64 * 1024
 
 
 @dataclass(frozen=True, slots=True)
 class FanoutSettings:
-    """How many partitions are written at a time.
+    """How many partitions are written at the same time.
 
     Attributes:
-        enabled: whether rows of partitions may come in any order at little cost. If not, one
-            partition is written at a time, and one that comes back begins a new file.
-        max_open_files: files that are open at a time; above, the one that was written to least
-            recently is ended.
-        max_buffered_bytes: memory for rows, half of it for those that wait to be written and half
-            for those that open files hold: row groups are the smaller the more files are open.
+        enabled: whether several partitions are written at the same time. If not, rows should come
+            partition by partition: when a partition returns, it gets a new file.
+        max_open_files: limit on open files; beyond it, the least recently used file is closed.
+        max_buffered_bytes: memory for rows, half of it for rows that are not written yet and half
+            for the buffers of open files: the more files are open, the smaller the row groups.
     """
 
     enabled: bool = True
@@ -41,14 +40,14 @@ class FanoutSettings:
 
 
 class FanoutWriter:
-    """Gathers the rows of each partition and writes them to rolling files.
+    """Buffers the rows of each partition and writes them to rolling files.
 
     Args:
         files: opens files.
-        settings: the bounds.
+        settings: the limits.
         target_size: of a file, in bytes.
-        order: the sort order that files are checked for, if any.
-        sort: whether to bring the rows that are in memory into that order before they are written.
+        order: the sort order to check files for, if any.
+        sort: whether to sort the buffered rows by that order before they are written.
     """
 
     def __init__(
@@ -66,18 +65,18 @@ class FanoutWriter:
         self._order = order
         self._sort = sort
         self._half = settings.max_buffered_bytes // 2
-        self._gathered = self._half if sort else min(_GATHERED_BYTES, self._half)
-        # The least recently used partition first.
+        self._flush_size = self._half if sort else min(_BUFFERED_BYTES, self._half)
+        # Least recently used partition first.
         self._partitions: OrderedDict[Hashable, _Partition] = OrderedDict()
         self._done: list[DataFile] = []
         self._waiting = 0
         self._since_copy = 0
 
     def write(self, rows: PartitionRows) -> None:
-        """Takes rows of one partition, after those that it has already."""
+        """Adds rows to a partition."""
         key = partition_key(rows.partition)
         if not self._settings.enabled:
-            self._end_others(key)
+            self._close_others(key)
         partition = self._partitions.get(key)
         if partition is None:
             partition = _Partition(rows.partition, self._rolling(rows.partition))
@@ -86,24 +85,24 @@ class FanoutWriter:
         size = rows.batch.nbytes
         partition.add(rows.batch, size)
         self._waiting += size
-        if partition.size >= self._gathered:
+        if partition.size >= self._flush_size:
             self._flush(partition)
         while self._waiting > self._half:
             self._flush(max(self._partitions.values(), key=lambda partition: partition.size))
-        self._end_largest()
+        self._close_largest()
         self._release(size)
 
     def close(self) -> list[DataFile]:
-        """Ends all files; returns what was written, in no particular order."""
+        """Closes all files; returns them in no particular order."""
         while self._partitions:
-            self._end(next(iter(self._partitions)))
+            self._close(next(iter(self._partitions)))
         return self._done
 
     def _rolling(self, partition: tuple[Any, ...]) -> RollingWriter:
         return RollingWriter(self._files, partition, self._target_size, self._order)
 
     def _flush(self, partition: _Partition) -> None:
-        """Writes what a partition has gathered."""
+        """Writes the buffered rows of a partition."""
         if not partition.batches:
             return
         if not partition.writer.is_open:
@@ -116,38 +115,38 @@ class FanoutWriter:
 
     def _memory_of_a_file(self) -> int:
         files = max(1, min(len(self._partitions), self._settings.max_open_files))
-        return min(max(self._half // files, _SMALLEST_ROW_GROUP), self._files.row_group_size)
+        return min(max(self._half // files, _MIN_ROW_GROUP), self._files.row_group_size)
 
-    def _end_largest(self) -> None:
-        """Ends the files that hold most, which began when there were fewer partitions."""
-        held = {key: partition.writer.held for key, partition in self._partitions.items()}
-        while sum(held.values()) > self._half:
-            largest = max(held, key=held.__getitem__)
-            del held[largest]
-            self._end(largest)
+    def _close_largest(self) -> None:
+        """Closes the files with the largest buffers, opened when there were fewer partitions."""
+        buffered = {key: partition.writer.buffered for key, partition in self._partitions.items()}
+        while sum(buffered.values()) > self._half:
+            largest = max(buffered, key=buffered.__getitem__)
+            del buffered[largest]
+            self._close(largest)
 
     def _make_room(self) -> None:
-        """Ends files until one more may be open."""
+        """Closes files until one more may be opened."""
         opened = [key for key, partition in self._partitions.items() if partition.writer.is_open]
         too_many = len(opened) + 1 - self._settings.max_open_files
         for key in opened[: max(too_many, 0)]:
-            self._end(key)
+            self._close(key)
 
-    def _end_others(self, key: Hashable) -> None:
+    def _close_others(self, key: Hashable) -> None:
         for other in [other for other in self._partitions if other != key]:
-            self._end(other)
+            self._close(other)
 
-    def _end(self, key: Hashable) -> None:
-        """Writes the rest of a partition and ends its file."""
+    def _close(self, key: Hashable) -> None:
+        """Writes the remaining rows of a partition and closes its file."""
         partition = self._partitions.pop(key)
         self._flush(partition)
         self._done.extend(partition.writer.close())
 
     def _release(self, received: int) -> None:
-        """Copies what is gathered once in a while.
+        """Copies the buffered rows once in a while.
 
-        Slices keep the whole batch in memory that they were cut from, and rows of a rare partition
-        may be the last ones that need it.
+        A slice keeps its whole batch in memory, and the rows of a rare partition may be the last
+        ones that use it.
         """
         self._since_copy += received
         if self._since_copy > self._settings.max_buffered_bytes:
@@ -158,7 +157,7 @@ class FanoutWriter:
 
 @dataclass(slots=True)
 class _Partition:
-    """Rows of a partition that are not yet written, and the writer of the others."""
+    """The buffered rows of a partition, and its writer."""
 
     partition: tuple[Any, ...]
     writer: RollingWriter
@@ -170,10 +169,10 @@ class _Partition:
         self.size += size
 
     def take(self, *, whole: bool) -> list[pa.RecordBatch]:
-        """The rows, in batches worth writing, or in as few as Arrow can hold them."""
+        """Removes and returns the buffered rows, in as few batches as possible if `whole`."""
         batches, size = self.batches, self.size
         self.batches, self.size = [], 0
-        # Rows that were split from others would keep these in memory, so they are copied.
+        # Slices of larger batches are copied, because they would keep these in memory.
         if whole or self.partition or size < len(batches) * _WORTH_WRITING:
             return merged(batches)
         return batches
@@ -186,7 +185,7 @@ class _Partition:
 
 
 def merged(batches: list[pa.RecordBatch]) -> list[pa.RecordBatch]:
-    """The same rows in as few batches as Arrow can hold them."""
+    """Merges batches into as few as possible."""
     if len(batches) < 2:
         return batches
     return list(pa.Table.from_batches(batches).combine_chunks().to_batches())

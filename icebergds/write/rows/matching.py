@@ -1,7 +1,7 @@
-"""Incoming rows as rows of the table, matched by name.
+"""Matches incoming rows to the table's schema by name.
 
-The match is planned once, on the driver, where everything that is wrong with names and types is
-reported before a file is written. Columns that already fit are passed on as they are.
+Matching is planned once, on the driver, so that errors in names and types are raised before any
+file is written. Columns that already have the right type are not copied.
 """
 
 from __future__ import annotations
@@ -30,21 +30,21 @@ from icebergds.suggestions import did_you_mean
 from icebergds.write.rows.conversion import convert, fits, storage, storage_type
 from icebergds.write.rows.nested_arrays import (
     all_null,
-    around,
     as_list_of_entries,
     compacted,
+    with_child,
     without_nulls,
 )
 
 
 @dataclass(frozen=True, slots=True)
 class Matching:
-    """How incoming batches become batches of the table's schema.
+    """Converts incoming batches to batches of the table's schema.
 
     Attributes:
-        incoming: the Arrow schema that was planned for.
+        incoming: the Arrow schema of the incoming batches.
         schema: the table's columns.
-        case_sensitive: whether names must agree in case, too.
+        case_sensitive: whether names are case-sensitive.
         table: the table, for messages.
     """
 
@@ -56,10 +56,10 @@ class Matching:
     _slots: tuple[_Slot, ...]
 
     def fitting(self, incoming: pa.Schema) -> Matching:
-        """The matching itself, or another one for batches of another Arrow schema.
+        """The matching for an Arrow schema: this one, or a new one if the schema differs.
 
         Raises:
-            InvalidDataError: as `plan_matching`.
+            InvalidDataError: as for `plan_matching`.
         """
         if incoming.equals(self.incoming):
             return self
@@ -68,15 +68,15 @@ class Matching:
         )
 
     def apply(self, batch: pa.RecordBatch) -> pa.RecordBatch:
-        """Rows of exactly the Arrow schema `schema_to_arrow(schema)`.
+        """Converts rows to the exact Arrow schema `schema_to_arrow(schema)`.
 
         Args:
-            batch: rows of the schema that was planned for.
+            batch: rows of the schema `incoming`.
 
         Raises:
             InvalidDataError: a required field is null, or a value does not fit.
         """
-        # Each call of `columns` wraps all of them anew.
+        # `columns` creates new objects at each call.
         given = batch.columns
         columns = [slot.take(given, batch.num_rows, 0) for slot in self._slots]
         return pa.RecordBatch.from_arrays(columns, schema=self._target)
@@ -87,18 +87,18 @@ def plan_matching(
 ) -> Matching:
     """Matches incoming columns with the table's, at every level of nesting.
 
-    A name matches exactly, else regardless of case where that is unique. Fields that are missing
-    take their write default, or null.
+    Names match exactly, or else ignoring case if that is unique. Missing fields get their write
+    default, or null.
 
     Args:
         incoming: the columns of the rows to write.
-        schema: the table's.
-        case_sensitive: whether names must agree in case, too.
+        schema: the table's schema.
+        case_sensitive: whether names are case-sensitive.
         table: the table's name or location, for messages.
 
     Raises:
         InvalidDataError: a column is unknown, given twice, required but missing, or of a type that
-            does not fit without loss.
+            cannot be converted without loss.
     """
     slots = _plan_fields(list(incoming), schema.fields, _Place((), table, case_sensitive))
     return Matching(incoming, schema, case_sensitive, table, schema_to_arrow(schema), slots)
@@ -106,7 +106,7 @@ def plan_matching(
 
 @dataclass(frozen=True, slots=True)
 class _Place:
-    """A column of the table, for messages, and how names are compared in it."""
+    """A column of the table, for messages, and whether names are case-sensitive."""
 
     path: tuple[str, ...]
     table: str
@@ -120,14 +120,14 @@ class _Place:
 
 
 class _Reader(Protocol):
-    """Turns an incoming column into one of the table's type."""
+    """Converts an incoming column to the table's type."""
 
     def read(self, array: pa.Array) -> pa.Array: ...
 
 
 @dataclass(frozen=True, slots=True)
 class _Slot:
-    """Where a field's values come from: the incoming column at `index`, or one value for all."""
+    """The source of a field's values: the incoming column at `index`, or a constant."""
 
     field: NestedField
     place: _Place
@@ -139,9 +139,9 @@ class _Slot:
         """The field's values.
 
         Args:
-            arrays: the columns around, null wherever the struct around them is.
+            arrays: the incoming columns of the parent, null where the parent struct is null.
             num_rows: their length.
-            parent_nulls: how many of the structs around them are null.
+            parent_nulls: how many of the parent structs are null.
         """
         if self.index is None or self.reader is None:
             if self.filling is None:
@@ -157,7 +157,7 @@ class _Slot:
 
 @dataclass(frozen=True, slots=True)
 class _AsIs:
-    """Nothing to convert or check."""
+    """Passes a column on without conversion."""
 
     def read(self, array: pa.Array) -> pa.Array:
         return array
@@ -175,7 +175,7 @@ class _ScalarReader:
 
 @dataclass(frozen=True, slots=True)
 class _NullReader:
-    """A column of which no value is known: all are null."""
+    """Reads a column of Arrow's null type: all values are null."""
 
     field_type: IcebergType
 
@@ -209,7 +209,7 @@ class _ListReader:
         values = self.element.read(array.values)
         if self.element_required and values.null_count:
             raise _null_in_required(self.place / "element", values.null_count)
-        return around(array, self.target, values)
+        return with_child(array, self.target, values)
 
 
 @dataclass(frozen=True, slots=True)
@@ -229,7 +229,7 @@ class _MapReader:
         entries = pa.StructArray.from_arrays(
             [self.key.read(keys), values], fields=[self.target.key_field, self.target.item_field]
         )
-        return around(array, self.target, entries)
+        return with_child(array, self.target, entries)
 
 
 def _plan_fields(
@@ -252,7 +252,7 @@ def _plan_fields(
 
 
 def _find(name: str, fields: tuple[NestedField, ...], parent: _Place) -> NestedField:
-    """The field that an incoming name means."""
+    """The field with an incoming name."""
     exact = [field for field in fields if field.name == name]
     if exact:
         return exact[0]
@@ -262,8 +262,8 @@ def _find(name: str, fields: tuple[NestedField, ...], parent: _Place) -> NestedF
     what = f"incoming column {'.'.join((*parent.path, name))!r}"
     if len(folded) > 1 and not parent.case_sensitive:
         raise InvalidDataError(
-            f"{what} may be any of {', '.join(repr(field.name) for field in folded)} of table "
-            f"{parent.table}; write the name as the table does"
+            f"{what} is ambiguous, matches {', '.join(repr(field.name) for field in folded)} of "
+            f"table {parent.table}; use the exact case"
         )
     near = did_you_mean(name, (field.name for field in fields), shown=repr)
     hint = f" ({near})" if near else ""
@@ -282,8 +282,8 @@ def _plan_field(
     filling = _write_default(field)
     if field.required and filling is None:
         raise InvalidDataError(
-            f"{place} is required and has no write default, but the incoming rows lack it; add it "
-            "to them"
+            f"{place} is required and has no write default, but the incoming rows do not have it; "
+            "add the column"
         )
     return _Slot(field, place, None, None, filling)
 
@@ -317,9 +317,9 @@ def _plan_type(incoming: pa.DataType, wanted: IcebergType, place: _Place) -> _Re
         case _ if fits(stored, wanted):
             return _ScalarReader(wanted, target, place)
     raise InvalidDataError(
-        f"{place} is of type {wanted}, which does not hold every value of the incoming type "
-        f"{incoming}; cast the incoming column to {wanted}, or widen the table's where types can "
-        "be: option('merge-schema', 'true')"
+        f"{place} has type {wanted}, which cannot store every value of the incoming type "
+        f"{incoming}; cast the incoming column to {wanted}, or, if the types allow it, widen the "
+        "table's column with option('merge-schema', 'true')"
     )
 
 
@@ -341,7 +341,7 @@ def _is_list(stored: pa.DataType) -> bool:
 
 
 def _has_required(wanted: IcebergType) -> bool:
-    """Whether there are fields inside that must not be null, other than map keys."""
+    """Whether a type has required nested fields, other than map keys."""
     if isinstance(wanted, MapType):
         inner: tuple[NestedField, ...] = (wanted.value_field, *children(wanted.key_type))
     else:
@@ -352,8 +352,8 @@ def _has_required(wanted: IcebergType) -> bool:
 
 
 def _write_default(field: NestedField) -> Any:
-    """The value of rows that lack the field; a struct's fields complete its default
-    (spec: Default values).
+    """The value for rows without the field; a struct's default is completed with the defaults of
+    its fields (spec: Default values).
     """
     default = field.write_default
     if default is None or not isinstance(field.field_type, StructType):

@@ -1,4 +1,4 @@
-"""Rebuilds nested Arrow arrays around other children, without copying what stays."""
+"""Rebuilds nested Arrow arrays with other children, without copying unchanged parts."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ from icebergds.spec.types import IcebergType, StructType
 
 def as_list_of_entries(array: pa.MapArray) -> pa.ListArray:
     entries = pa.StructArray.from_arrays([array.keys, array.items], ["key", "value"])
-    return around(array, pa.list_(entries.type), entries)
+    return with_child(array, pa.list_(entries.type), entries)
 
 
 def compacted(array: pa.Array) -> pa.ListArray:
-    """A list array of which each value belongs to a row: none before, after or behind nulls."""
+    """A list array without unused values: none before or after the rows, none in null rows."""
     lengths = pc.list_value_length(array)
     if pa.types.is_list(array.type) and pc.sum(lengths, min_count=0).as_py() == len(array.values):
         return array
@@ -29,8 +29,8 @@ def compacted(array: pa.Array) -> pa.ListArray:
     )
 
 
-def around(array: pa.Array, target: pa.DataType, child: pa.Array) -> pa.Array:
-    """A list or map of the same shape around other elements."""
+def with_child(array: pa.Array, target: pa.DataType, child: pa.Array) -> pa.Array:
+    """A list or map array of the same shape with another child."""
     return pa.Array.from_buffers(
         target,
         len(array),
@@ -42,7 +42,7 @@ def around(array: pa.Array, target: pa.DataType, child: pa.Array) -> pa.Array:
 
 
 def all_null(wanted: IcebergType, length: int) -> pa.Array:
-    """Nothing but nulls, in which required fields of structs have no nulls of their own."""
+    """An array of nulls; required fields inside null structs have no nulls themselves."""
     target = to_arrow(wanted)
     if not isinstance(wanted, StructType):
         return pa.nulls(length, target)
@@ -57,9 +57,9 @@ def all_null(wanted: IcebergType, length: int) -> pa.Array:
 
 
 def without_nulls(array: pa.Array) -> pa.Array:
-    """The values of a required field in structs that are null themselves: anything but null.
+    """Replaces the nulls of a required field inside null structs by arbitrary values.
 
-    Writers refuse nulls in required fields, even where nobody can see them.
+    Writers reject nulls in required fields, even inside null structs.
     """
     arrow_type, length = array.type, len(array)
     if pa.types.is_struct(arrow_type):

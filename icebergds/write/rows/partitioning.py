@@ -1,7 +1,7 @@
 """Splits batches by partition (spec: Partitioning).
 
-Partition values become dense codes, a sort of the codes brings the rows of a partition together
-without changing their order, and each partition is a slice of the rows taken in that order.
+Partition values become dense codes; a stable sort by code makes the rows of each partition
+contiguous, and each partition is a slice of the sorted rows.
 """
 
 from __future__ import annotations
@@ -27,10 +27,10 @@ _NAN_BITS = {4: 0x7FC00000, 8: 0x7FF8000000000000}
 
 @dataclass(frozen=True, slots=True)
 class PartitionRows:
-    """The rows of a batch that belong to one partition, in their order.
+    """The rows of a batch that belong to one partition, in their original order.
 
     Attributes:
-        partition: one in-memory value a field of the spec.
+        partition: the partition tuple.
         batch: the rows.
     """
 
@@ -40,21 +40,21 @@ class PartitionRows:
 
 @dataclass(frozen=True, slots=True)
 class Partitioner:
-    """Splits batches of one schema by one spec; made by `plan_partitioning`.
+    """Splits batches of one schema by one spec; created by `plan_partitioning`.
 
     Attributes:
-        columns: what the spec's fields are computed of; None for dropped fields.
+        columns: the transformed column of each partition field; None for dropped (void) fields.
     """
 
     columns: tuple[TransformedColumn | None, ...]
 
     @property
     def is_trivial(self) -> bool:
-        """Whether there is but one partition."""
+        """Whether there is only one partition."""
         return not any(self.columns)
 
     def split(self, batch: pa.RecordBatch) -> list[PartitionRows]:
-        """The rows of each partition, in the order of the partitions' first rows.
+        """Splits rows by partition, in the order of each partition's first row.
 
         Raises:
             InvalidDataError: a partition value does not fit its type.
@@ -78,15 +78,15 @@ class Partitioner:
 
 
 def plan_partitioning(spec: PartitionSpec, schema: Schema, *, table: str) -> Partitioner:
-    """How batches of a schema are split by a spec.
+    """Plans the partitioning of a schema's batches.
 
     Args:
-        spec: of the files to write.
-        schema: of the batches.
+        spec: the partition spec of the files to write.
+        schema: the schema of the batches.
         table: the table's name or location, for messages.
 
     Raises:
-        UnsupportedFeatureError: a transform is not known here.
+        UnsupportedFeatureError: a transform is unknown.
         InvalidMetadataError: the spec does not fit the schema.
     """
     return Partitioner(
@@ -115,7 +115,7 @@ def partition_key(partition: tuple[Any, ...]) -> Hashable:
 
 @dataclass(frozen=True, slots=True)
 class _Encoded:
-    """A partition field's values of some rows: `distinct` ones, and which one each row has."""
+    """Dictionary-encoded values of a partition field."""
 
     codes: _Codes
     distinct: list[Any]
@@ -126,11 +126,11 @@ class _Encoded:
 
 @dataclass(frozen=True, slots=True)
 class _Groups:
-    """Rows that belong together.
+    """Rows grouped by partition.
 
     Attributes:
-        order: brings the rows of every group together; None if they are already.
-        slices: of the rows in that order: start, length, and the group's first row before.
+        order: row indices that make groups contiguous; None if they already are.
+        slices: of the reordered rows: start, length, and the original index of the first row.
     """
 
     order: _Codes | None
@@ -151,14 +151,14 @@ def _encode(values: pa.Array) -> _Encoded:
 
 
 def _float_bits(values: pa.Array) -> pa.Array:
-    """Bits that are equal where values are the same partition: every NaN has the same ones."""
+    """The bits of floats, with one bit pattern for all NaNs."""
     width = values.type.bit_width // 8
     bits = values.view(pa.int32() if width == 4 else pa.int64())
     return pc.if_else(pc.is_nan(values), pa.scalar(_NAN_BITS[width], bits.type), bits)
 
 
 def _in_memory(values: pa.Array) -> list[Any]:
-    """Values as `spec.types` holds them."""
+    """Values as `spec.types` represents them in memory."""
     stored = values.type
     if pa.types.is_date32(stored):
         return list(values.view(pa.int32()).to_pylist())
@@ -190,7 +190,7 @@ def _dense(codes: _Codes) -> tuple[_Codes, int]:
 
 
 def _narrowest(count: int) -> type[np.unsignedinteger[Any]] | type[np.int32]:
-    # Integers of up to 16 bits are sorted by radix.
+    # numpy uses radix sort for integers of up to 16 bits.
     return np.uint8 if count <= 1 << 8 else np.uint16 if count <= _FEW else np.int32
 
 

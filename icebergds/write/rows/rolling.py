@@ -1,4 +1,4 @@
-"""The files of one partition, one after the other, each up to the target size."""
+"""Writes the files of one partition one after the other, each up to the target size."""
 
 from __future__ import annotations
 
@@ -11,14 +11,14 @@ from icebergds.spec.manifest import DataFile
 from icebergds.write.rows.sorting import OrderCheck, RowOrder
 
 _UNSORTED = 0
-# Rows are written in pieces that are small beside a file, so that files end near their target.
+# Rows are written in pieces much smaller than a file, so that files end near the target size.
 _PIECES_PER_FILE = 8
-_SMALLEST_PIECE = 64 * 1024
-_GREATEST_PIECE = 16 * 1024 * 1024
+_MIN_PIECE = 64 * 1024
+_MAX_PIECE = 16 * 1024 * 1024
 
 
 class NewFiles(Protocol):
-    """Opens and ends files of one kind, such as `TaskFiles`."""
+    """Opens and closes files of one kind, such as `TaskFiles`."""
 
     @property
     def row_group_size(self) -> int: ...
@@ -31,13 +31,13 @@ class NewFiles(Protocol):
 
 
 class RollingWriter:
-    """Writes rows of one partition; begins a new file when one has reached its target size.
+    """Writes rows of one partition; opens a new file once the last one reaches the target size.
 
     Args:
-        files: opens them.
-        partition: one in-memory value a field of the spec.
+        files: opens the files.
+        partition: the partition tuple.
         target_size: of a file, in bytes.
-        order: the sort order that files are checked for, if any.
+        order: the sort order to check files for, if any.
     """
 
     def __init__(
@@ -46,19 +46,19 @@ class RollingWriter:
         self._files = files
         self._partition = partition
         self._target_size = target_size
-        self._piece = min(max(target_size // _PIECES_PER_FILE, _SMALLEST_PIECE), _GREATEST_PIECE)
+        self._piece = min(max(target_size // _PIECES_PER_FILE, _MIN_PIECE), _MAX_PIECE)
         self._order = order
         self._check: OrderCheck | None = None
         self._writer: DataFileWriter | None = None
         self._done: list[DataFile] = []
         self._memory = 0
-        self._held = 0
-        self._taken = 0
+        self._buffered = 0
+        self._received = 0
 
     @property
-    def held(self) -> int:
-        """About how many bytes of rows the open file holds in memory."""
-        return self._held
+    def buffered(self) -> int:
+        """Approximate bytes of rows that the open file buffers in memory."""
+        return self._buffered
 
     @property
     def is_open(self) -> bool:
@@ -70,20 +70,20 @@ class RollingWriter:
 
         Args:
             batch: the rows.
-            memory: what a file that has to be opened may hold in memory, in bytes.
+            memory: how many bytes a newly opened file may buffer in memory.
         """
         rows = max(1, self._piece * batch.num_rows // max(batch.nbytes, 1))
         for start in range(0, batch.num_rows, rows):
             self._write_piece(batch.slice(start, rows), memory)
 
     def close(self) -> list[DataFile]:
-        """Ends the open file; returns all that were written."""
-        self._end_file()
+        """Closes the open file; returns all written files."""
+        self._close_file()
         return self._done
 
     def _write_piece(self, piece: pa.RecordBatch, memory: int) -> None:
         if self._writer is not None and self._is_full(self._writer):
-            self._end_file()
+            self._close_file()
         if self._writer is None:
             self._writer = self._files.open(self._partition, memory)
             self._memory = memory
@@ -92,21 +92,21 @@ class RollingWriter:
             self._check.add(piece)
         self._writer.write(piece)
         size = piece.nbytes
-        self._taken += size
-        # Rows are held until they fill a row group.
-        self._held += size
-        if self._held >= self._memory:
-            self._held = 0
+        self._received += size
+        # Rows are buffered until they fill a row group.
+        self._buffered += size
+        if self._buffered >= self._memory:
+            self._buffered = 0
 
     def _is_full(self, writer: DataFileWriter) -> bool:
-        # To ask for the size may mean to encode rows for it, and files are smaller than their rows.
-        return self._taken >= self._target_size and writer.size >= self._target_size
+        # Getting the size may require encoding rows, so compare the rows' size in memory first.
+        return self._received >= self._target_size and writer.size >= self._target_size
 
-    def _end_file(self) -> None:
+    def _close_file(self) -> None:
         if self._writer is None:
             return
         in_order = self._order is not None and self._check is not None and self._check.in_order
         order_id = self._order.order_id if self._order is not None and in_order else _UNSORTED
         self._done.append(self._files.close(self._writer, self._partition, order_id))
         self._writer = None
-        self._held = self._taken = 0
+        self._buffered = self._received = 0

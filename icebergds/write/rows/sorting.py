@@ -1,4 +1,4 @@
-"""Sorts rows by a table's sort order, and sees whether they are sorted (spec: Sorting)."""
+"""Sorts rows by a table's sort order, and checks whether rows are sorted (spec: Sorting)."""
 
 from __future__ import annotations
 
@@ -17,18 +17,18 @@ from icebergds.write.rows.source_columns import TransformedColumn, transformed_c
 
 @dataclass(frozen=True, slots=True)
 class RowOrder:
-    """A sort order of the batches of one schema; made by `plan_order`.
+    """A sort order for batches of one schema; created by `plan_order`.
 
     Attributes:
         order_id: the sort order's id.
-        keys: the columns to compare, the most significant first.
+        keys: the sort keys, most significant first.
     """
 
     order_id: int
     keys: tuple[SortKey, ...]
 
     def sort(self, batch: pa.RecordBatch) -> pa.RecordBatch:
-        """The rows in order; equal ones keep theirs."""
+        """Sorts the rows; the sort is stable."""
         columns = self._columns(batch)
         if batch.num_rows < 2 or _in_order(columns):
             return batch
@@ -46,12 +46,12 @@ class RowOrder:
 
 @dataclass(frozen=True, slots=True)
 class SortKey:
-    """One key of an order.
+    """One key of a sort order.
 
     Attributes:
-        column: what is compared.
+        column: the values to compare.
         descending: whether greater values come first.
-        nulls_first: whether nulls come first, whichever the direction.
+        nulls_first: whether nulls come first, for either direction.
     """
 
     column: TransformedColumn
@@ -59,7 +59,7 @@ class SortKey:
     nulls_first: bool
 
     def columns(self, batch: pa.RecordBatch) -> list[_Column]:
-        """Which rows are null, and the values, as columns that compare as the key does."""
+        """The columns to compare: which values are null, then the values."""
         values = self.column.values(batch)
         if pa.types.is_null(values.type):
             return []
@@ -68,15 +68,15 @@ class SortKey:
 
 
 def plan_order(order: SortOrder, schema: Schema, *, table: str) -> RowOrder | None:
-    """How rows of a schema are compared by a sort order; None for the unsorted one.
+    """Plans the sorting of a schema's batches; None for the unsorted order.
 
     Args:
-        order: the table's.
-        schema: of the batches.
+        order: the table's sort order.
+        schema: the schema of the batches.
         table: the table's name or location, for messages.
 
     Raises:
-        UnsupportedFeatureError: a transform is not known here.
+        UnsupportedFeatureError: a transform is unknown.
         InvalidMetadataError: the order does not fit the schema.
     """
     if not order.is_sorted:
@@ -91,7 +91,7 @@ def plan_order(order: SortOrder, schema: Schema, *, table: str) -> RowOrder | No
 
 
 class OrderCheck:
-    """Whether all rows of a file are in an order, seen batch by batch."""
+    """Checks batch by batch whether all rows of a file are sorted."""
 
     def __init__(self, order: RowOrder) -> None:
         self._order = order
@@ -99,7 +99,7 @@ class OrderCheck:
         self.in_order = True
 
     def add(self, batch: pa.RecordBatch) -> None:
-        """Takes the file's next rows into account."""
+        """Checks the file's next rows."""
         if not self.in_order or not batch.num_rows:
             return
         columns = self._order._columns(batch)
@@ -115,13 +115,13 @@ class OrderCheck:
 
 @dataclass(frozen=True, slots=True)
 class _Column:
-    """Values that are compared by Arrow's order; nulls only where the column before differs."""
+    """Values compared in Arrow's order; nulls are ordered by the preceding is-null column."""
 
     values: pa.Array
     descending: bool
 
     def row(self, at: int) -> _Column:
-        """A row's value, in memory of its own."""
+        """A copy of one row's value."""
         return _Column(self.values.take(pa.array([at])), self.descending)
 
 
@@ -134,18 +134,18 @@ def _key(schema: Schema, field: SortField, what: str) -> SortKey:
 
 
 def _comparable(values: pa.Array) -> pa.Array:
-    """Floats as integers in their order: -NaN, -Infinity, ..., -0, 0, ..., Infinity, NaN."""
+    """Floats as integers in total order: -NaN, -Infinity, ..., -0, 0, ..., Infinity, NaN."""
     if not pa.types.is_floating(values.type):
         return values
     integer = pa.int32() if values.type.bit_width == 32 else pa.int64()
     bits = np.asarray(values.view(integer).fill_null(0))
-    # The greater a negative float's bits, the smaller is the float.
+    # For negative floats, larger bits mean a smaller value.
     ordered = np.where(bits < 0, bits ^ np.iinfo(bits.dtype).max, bits)
     return pa.array(ordered, integer, mask=values.is_null().to_numpy(zero_copy_only=False))
 
 
 def _in_order(columns: Sequence[_Column]) -> bool:
-    """Whether no row comes before the one above it."""
+    """Whether the rows are sorted."""
     if not columns or len(columns[0].values) < 2:
         return True
     tied = np.ones(len(columns[0].values) - 1, np.bool_)
@@ -153,7 +153,7 @@ def _in_order(columns: Sequence[_Column]) -> bool:
         above, below = column.values[:-1], column.values[1:]
         if column.descending:
             above, below = below, above
-        # Nulls tie with nulls; where only one is null, the column before has decided.
+        # Nulls are equal; if only one value is null, the is-null column has decided.
         wrong = pc.fill_null(pc.greater(above, below), False).to_numpy(zero_copy_only=False)
         if (tied & wrong).any():
             return False

@@ -1,4 +1,4 @@
-"""The columns from which partition values and sort keys come, at any depth of structs."""
+"""Computes partition values and sort keys from their source columns, which may be nested."""
 
 from __future__ import annotations
 
@@ -16,12 +16,12 @@ from icebergds.spec.types import IcebergType, StructType
 
 @dataclass(frozen=True, slots=True)
 class TransformedColumn:
-    """A transform of a column.
+    """A transform of a source column.
 
     Attributes:
-        path: where the column stands: its place at the top, then in each struct.
-        source_type: its type.
-        transform: what is computed of it.
+        path: child indices of the column, from the top level through structs.
+        source_type: the column's type.
+        transform: the transform to apply.
     """
 
     path: tuple[int, ...]
@@ -29,7 +29,7 @@ class TransformedColumn:
     transform: Transform
 
     def values(self, batch: pa.RecordBatch) -> pa.Array:
-        """The transform's values of all rows of a batch of the schema; null in null structs."""
+        """The transformed values of a batch of the schema; null inside null structs."""
         column = batch.column(self.path[0])
         if len(self.path) > 1:
             column = pc.struct_field(column, list(self.path[1:]))
@@ -42,19 +42,19 @@ def transformed_column(
     """Finds the column of a partition or sort field.
 
     Args:
-        schema: the rows'.
-        source_ids: the field's.
-        transform: the field's.
-        what: the field, for messages.
+        schema: the schema of the rows.
+        source_ids: the field's source columns.
+        transform: the field's transform.
+        what: describes the field in messages.
 
     Raises:
-        UnsupportedFeatureError: the transform is not known here.
+        UnsupportedFeatureError: the transform is unknown.
         InvalidMetadataError: the schema has no such column, or the transform does not accept it.
     """
     if isinstance(transform, UnknownTransform) or len(source_ids) != 1:
         raise UnsupportedFeatureError(
-            f"{what}: the transform {transform} of columns {list(source_ids)} is not known here, "
-            "so its values cannot be computed; change the table's spec or order to write to it"
+            f"{what}: the transform {transform} of columns {list(source_ids)} is not supported; "
+            "change the table's partition spec or sort order to write to it"
         )
     field = schema.find_field(source_ids[0])
     if field is None:
@@ -70,10 +70,10 @@ def transformed_column(
 
 
 def column_path(schema: Schema, field_id: int, what: str) -> tuple[int, ...]:
-    """Where a column stands: its place at the top, then in each struct.
+    """Child indices of a column, from the top level through structs.
 
     Raises:
-        InvalidMetadataError: it is inside a list or map.
+        InvalidMetadataError: the column is inside a list or map.
     """
     fields = schema.fields
     path = []
