@@ -1,1 +1,1 @@
-"""Catalogs: from an identifier to table metadata."""
+"""Loads, creates and commits tables by identifier or location."""

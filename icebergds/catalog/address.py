@@ -1,4 +1,4 @@
-"""How a table is named: by its location, a metadata file, or an identifier in a catalog."""
+"""Addresses a table by its location, a metadata file, or an identifier in a catalog."""
 
 from __future__ import annotations
 
@@ -22,17 +22,17 @@ from icebergds.spec.updates.table_updates import TableUpdate
 
 @dataclass(frozen=True, slots=True)
 class TableAddress:
-    """What leads to a table, in any process.
+    """The address of a table, valid in any process.
 
     Attributes:
         path: a location or a metadata file; with `catalog`, an identifier such as `db.table`.
         catalog: the name of the catalog.
-        catalog_properties: `type`, `warehouse` and what else the catalog asks for.
+        catalog_properties: `type`, `warehouse` and other properties of the catalog.
         storage_properties: properties of the storage, such as `s3.endpoint`.
-        location_map: prefixes of locations and what stands in for them.
+        location_map: maps prefixes of locations to their replacements.
 
     Raises:
-        InvalidOptionError: properties of a catalog, and no catalog.
+        InvalidOptionError: there are catalog properties but no catalog.
     """
 
     path: str
@@ -44,8 +44,8 @@ class TableAddress:
     def __post_init__(self) -> None:
         if self.catalog is None and self.catalog_properties:
             raise InvalidOptionError(
-                f"properties {', '.join(self.catalog_properties)} are a catalog's, but no catalog "
-                "is named: set option('catalog', '<name>') or catalog='<name>'"
+                f"{', '.join(self.catalog_properties)} are properties of a catalog, but no catalog "
+                "is given: set option('catalog', '<name>') or catalog='<name>'"
             )
 
     def load(self) -> TableState:
@@ -61,26 +61,27 @@ class TableAddress:
         return self._load_catalog().load(self._identifier())
 
     def operations(self) -> TableOperations:
-        """What commits to the table; whether it exists shows when it is used.
+        """The operations that load and commit the table; it is not checked yet whether it exists.
 
         Raises:
-            InvalidOptionError: the address is that of a metadata file, which never changes.
+            InvalidOptionError: the address is a metadata file, which cannot be changed.
         """
         if self.catalog is None:
             return location_operations(self._io(), self.path, self.path)
         return self._load_catalog().operations(self._identifier())
 
     def new_location(self, chosen: str | None) -> str:
-        """Where the table goes if it is created.
+        """The location at which the table would be created.
 
         Args:
-            chosen: the location that the user wants; None for the address or the catalog's choice.
+            chosen: the location that the user asks for; None for the address or the catalog's
+                default.
 
         Raises:
-            NoSuchNamespaceError: the catalog keeps namespaces, and the table's does not exist.
-            InvalidOptionError: the address is itself a location, and another one is wanted; or the
-                catalog cannot have the table there.
-            UnsupportedFeatureError: the storage cannot have tables.
+            NoSuchNamespaceError: the catalog requires namespaces, and the table's does not exist.
+            InvalidOptionError: `chosen` differs from the address, if that is a location, or the
+                catalog does not allow it.
+            UnsupportedFeatureError: the storage does not support commits.
         """
         io = self._io()
         if self.catalog is not None:
@@ -93,29 +94,29 @@ class TableAddress:
         location = io.absolute(self.path).rstrip("/")
         if chosen is not None and io.resolve(chosen).rstrip("/") != io.resolve(location):
             raise InvalidOptionError(
-                f"option 'location' = {chosen!r}, but the table is named by the location "
-                f"{self.path!r}; leave the option out, or name the table by a catalog"
+                f"option 'location' = {chosen!r} contradicts the location {self.path!r}, by which "
+                "the table is addressed; leave the option out, or use a catalog"
             )
         check_creation_at(io, location, location, self.path)
         return location
 
     def create(self, updates: Sequence[TableUpdate]) -> TableState:
-        """Creates the table from nothing but updates.
+        """Creates the table by applying updates to empty metadata.
 
         Raises:
-            AlreadyExistsError: there is a table.
-            CommitStateUnknownError: whether it was created is not known.
+            AlreadyExistsError: the table exists.
+            CommitStateUnknownError: it is unknown whether the table was created.
         """
         if self.catalog is None:
             return create_at_location(self._io(), self.path, updates, self.path)
         return self._load_catalog().create(self._identifier(), updates)
 
     def io(self) -> FileIO:
-        """The storage that the table's files are on."""
+        """The storage of the table's files."""
         return self._io() if self.catalog is None else self._load_catalog().io
 
     def options(self) -> dict[str, str]:
-        """The address as options of a load or a save, but for the path and the location map."""
+        """The address as options of a load or a save, without the path and the location map."""
         catalog = {} if self.catalog is None else {"catalog": self.catalog}
         properties = {f"catalog.{name}": value for name, value in self.catalog_properties.items()}
         return {**self.storage_properties, **catalog, **properties}
@@ -133,7 +134,7 @@ class TableAddress:
 
 
 def identifier_of(text: str) -> Identifier:
-    """The parts of a name such as `db.events`; a part with a dot in it stands in backticks.
+    """Parses an identifier such as `db.events`; a part with a dot in it must be in backticks.
 
     Raises:
         InvalidOptionError: a part is empty, or backticks do not enclose a whole part.
@@ -142,6 +143,7 @@ def identifier_of(text: str) -> Identifier:
         return split_name(text)
     except InvalidFilterError:
         raise InvalidOptionError(
-            f"{text!r} is no identifier, which is names joined by dots, such as db.events; a name "
-            "with a dot in it stands in backticks. To load a location, leave the catalog out"
+            f"{text!r} is not an identifier: expected names joined by dots, such as db.events, "
+            "with backticks around a name that contains a dot; to load a location, leave the "
+            "catalog out"
         ) from None

@@ -1,4 +1,4 @@
-"""What a catalog is: identifiers, the current metadata of tables, and how that is swapped."""
+"""Defines the protocol of catalogs: tables and namespaces by identifier, and atomic commits."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ Identifier: TypeAlias = tuple[str, ...]
 
 
 def nearest_table(identifier: Identifier, names: Iterable[str]) -> str:
-    """The end of a message that a table does not exist: which name of its namespace is close."""
+    """A hint for the message that a table does not exist: a similar name in its namespace, or ""."""
     namespace, name = identifier[:-1], identifier[-1]
     near = did_you_mean(name, names, shown=lambda known: ".".join((*namespace, known)))
     return f"; {near}" if near else ""
@@ -29,78 +29,78 @@ class Catalog(Protocol):
 
     @property
     def io(self) -> FileIO:
-        """Storage of the tables' metadata and files."""
+        """The storage of the tables' metadata and files."""
         ...
 
     def operations(self, identifier: Identifier) -> TableOperations:
-        """Loads and commits one table; whether it exists shows when it is used."""
+        """The operations that load and commit one table; its existence is not checked yet."""
         ...
 
     def load(self, identifier: Identifier) -> TableState:
         """The current state of a table.
 
         Raises:
-            NoSuchTableError: the catalog has no table under this identifier; names the nearest.
+            NoSuchTableError: the catalog has no such table; the message suggests a similar name.
         """
         ...
 
     def new_table_location(self, identifier: Identifier) -> str:
-        """Where a table goes that is created without a location."""
+        """The location of a table that is created without one."""
         ...
 
     def check_creation(self, identifier: Identifier, location: str) -> None:
-        """Refuses what `create` would refuse of a table's name and place, before files are written.
+        """Checks the name and location of a new table as `create` does, before files are written.
 
         Raises:
-            NoSuchNamespaceError: the catalog keeps namespaces, and this one does not exist.
+            NoSuchNamespaceError: the catalog requires namespaces, and this one does not exist.
             InvalidOptionError: the table cannot have this name or location.
-            UnsupportedFeatureError: the storage cannot have tables.
+            UnsupportedFeatureError: the storage does not support commits.
         """
         ...
 
     def create(self, identifier: Identifier, updates: Sequence[TableUpdate]) -> TableState:
-        """Creates a table from nothing but updates (which may add its first snapshot), atomically.
+        """Creates a table atomically by applying updates, which may add its first snapshot.
 
         Raises:
-            AlreadyExistsError: there is such a table.
-            NoSuchNamespaceError: the catalog keeps namespaces, and this one does not exist.
-            CommitStateUnknownError: whether the table was created is not known.
+            AlreadyExistsError: the table exists.
+            NoSuchNamespaceError: the catalog requires namespaces, and this one does not exist.
+            CommitStateUnknownError: it is unknown whether the table was created.
         """
         ...
 
     def register(self, identifier: Identifier, metadata_location: str) -> TableState:
-        """Takes in a table by its metadata file.
+        """Adds an existing table by its metadata file.
 
         Raises AlreadyExistsError, NoSuchNamespaceError.
         """
         ...
 
     def drop(self, identifier: Identifier) -> TableState | None:
-        """Forgets a table and leaves its files; its last state, if that can be read.
+        """Drops a table but keeps its files; returns its last state, if that can be read.
 
         Raises NoSuchTableError.
         """
         ...
 
     def rename(self, source: Identifier, target: Identifier) -> None:
-        """Gives a table another identifier.
+        """Renames a table.
 
         Raises:
             NoSuchTableError, AlreadyExistsError, NoSuchNamespaceError.
-            UnsupportedFeatureError: the catalog cannot rename.
+            UnsupportedFeatureError: the catalog does not support renames.
         """
         ...
 
     def list_tables(self, namespace: Identifier) -> list[Identifier]:
-        """Identifiers of a namespace's tables, in order. Raises NoSuchNamespaceError."""
+        """Identifiers of a namespace's tables, sorted. Raises NoSuchNamespaceError."""
         ...
 
     def list_namespaces(self, parent: Identifier = ()) -> list[Identifier]:
-        """Namespaces directly below another, in order. Raises NoSuchNamespaceError."""
+        """Namespaces directly below another, sorted. Raises NoSuchNamespaceError."""
         ...
 
     def create_namespace(self, namespace: Identifier, properties: Mapping[str, str]) -> None:
-        """Raises AlreadyExistsError where it is there."""
+        """Raises AlreadyExistsError."""
         ...
 
     def drop_namespace(self, namespace: Identifier) -> None:
@@ -114,5 +114,5 @@ class Catalog(Protocol):
     def update_namespace_properties(
         self, namespace: Identifier, removals: Sequence[str], updates: Mapping[str, str]
     ) -> None:
-        """Raises NoSuchNamespaceError; UnsupportedFeatureError where there are no properties."""
+        """Raises NoSuchNamespaceError; UnsupportedFeatureError if namespaces have no properties."""
         ...

@@ -1,12 +1,13 @@
-"""Properties of catalogs from Spark's session, the environment and PyIceberg's configuration file.
+"""Reads catalog properties from the Spark session, the environment and PyIceberg's configuration.
 
-A catalog `lake` takes them from variables such as `PYICEBERG_CATALOG__LAKE__URI`, and from
+The properties of a catalog `lake` come from variables such as `PYICEBERG_CATALOG__LAKE__URI` and
+from
 
     catalog:
       lake:
         uri: postgresql://db.example.org/lake
 
-in the first `.pyiceberg.yaml` found, looked for as PyIceberg does.
+in the first `.pyiceberg.yaml` in the directories that PyIceberg searches.
 """
 
 from __future__ import annotations
@@ -23,12 +24,12 @@ __all__ = ["catalog_properties", "default_catalog_name", "set_session_catalogs"]
 
 
 def catalog_properties(name: str, given: Mapping[str, str]) -> dict[str, str]:
-    """The properties of a catalog from all places.
+    """The properties of a catalog from all sources.
 
     Args:
-        name: the catalog's name, in which case does not matter.
-        given: properties that win over those of the session, which win over the environment,
-            which wins over the file; an empty one does not.
+        name: the catalog's name, in any case.
+        given: properties that override those of the session, which override the environment, which
+            overrides the file; empty values do not override.
 
     Raises:
         InvalidOptionError: the configuration file cannot be read or is malformed.
@@ -40,10 +41,10 @@ def catalog_properties(name: str, given: Mapping[str, str]) -> dict[str, str]:
 
 
 def set_session_catalogs(catalogs: Mapping[str, Mapping[str, str]]) -> None:
-    """Makes known what the configuration of this process's Spark session says of catalogs.
+    """Sets the catalogs from the configuration of this process's Spark session.
 
     Args:
-        catalogs: properties by the catalog's name; they take the place of earlier ones.
+        catalogs: properties by the catalog's name; they replace all earlier ones.
     """
     _session_catalogs.clear()
     _session_catalogs.update({name: dict(found) for name, found in catalogs.items()})
@@ -78,7 +79,7 @@ def _from_environment(name: str) -> dict[str, str]:
 
 
 def _variables() -> Iterator[tuple[list[str], str]]:
-    """What variables set, as paths into the configuration file."""
+    """The environment variables, as paths into the configuration file and values."""
     for variable, value in os.environ.items():
         if variable.lower().startswith(_PREFIX):
             parts = variable.lower().removeprefix(_PREFIX).split("__", maxsplit=2)
@@ -94,7 +95,7 @@ def _from_file(name: str) -> dict[str, str]:
 
 
 def _configuration() -> tuple[Path, Mapping[str, Any]]:
-    """The first configuration file that is there and not empty, and what is in it."""
+    """The first configuration file that exists and is not empty, and its content."""
     directories = [os.environ.get("PYICEBERG_HOME"), os.path.expanduser("~"), os.getcwd()]
     for directory in directories:
         file = Path(directory or "", _FILE)
@@ -112,7 +113,7 @@ def _parsed(file: Path) -> Any:
             "the file"
         ) from error
     try:
-        # Leaves every scalar the text that it is: catalogs' properties are texts.
+        # BaseLoader keeps every scalar a string, as catalog properties are strings.
         return yaml.load(file.read_text(encoding="utf-8"), Loader=yaml.BaseLoader)
     except (OSError, UnicodeDecodeError, yaml.YAMLError) as error:
         raise InvalidOptionError(
@@ -121,11 +122,11 @@ def _parsed(file: Path) -> Any:
 
 
 def _mapping(file: Path, key: str, value: object) -> dict[str, Any]:
-    """A mapping with keys in lower case."""
+    """The mapping with its keys in lower case."""
     if not isinstance(value, dict):
         raise InvalidOptionError(
             f"the configuration file {file} is malformed: {key} is {value!r}, expected "
-            f"`{_CATALOG}:`, below it names of catalogs, and below these properties such as uri"
+            f"`{_CATALOG}:`, below it catalog names, and below these properties such as uri"
         )
     return {str(k).lower(): v for k, v in value.items()}
 
@@ -133,7 +134,7 @@ def _mapping(file: Path, key: str, value: object) -> dict[str, Any]:
 def _text(file: Path, key: str, value: object) -> str:
     if not isinstance(value, str):
         raise InvalidOptionError(
-            f"the configuration file {file} is malformed: {key} is {value!r}, expected a text; "
-            "names of properties have dots, such as s3.endpoint"
+            f"the configuration file {file} is malformed: {key} is {value!r}, expected a string; "
+            "write nested properties with dots, such as s3.endpoint"
         )
     return value

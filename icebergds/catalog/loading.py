@@ -1,4 +1,4 @@
-"""From a catalog's name and properties to the catalog."""
+"""Loads a catalog by its name and properties."""
 
 from __future__ import annotations
 
@@ -19,23 +19,23 @@ def load_catalog(
     *,
     location_map: Mapping[str, str] | None = None,
 ) -> Catalog:
-    """A catalog by its properties, and by what the environment and `.pyiceberg.yaml` add to them.
+    """Loads a catalog by its properties and those in the environment and `.pyiceberg.yaml`.
 
     Args:
-        name: the catalog's name; what an SQL catalog has belongs to it.
-        properties: `type`, which `uri` or else `warehouse` tells by default, what the type asks
-            for, and properties of the storage (`s3.endpoint` and the like).
-        location_map: prefixes of locations and what stands in for them.
+        name: the catalog's name; an SQL catalog has only the tables under its name.
+        properties: `type` (by default inferred from `uri`, and filesystem without one), properties
+            of that type, and properties of the storage (`s3.endpoint` and the like).
+        location_map: maps prefixes of locations to their replacements.
 
     Raises:
-        InvalidOptionError: an unknown type, or a property that the type needs is missing.
+        InvalidOptionError: the type is unknown, or a property that it requires is missing.
     """
     properties = catalog_properties(name, properties)
-    kind = (properties.get("type") or _inferred(name, properties)).lower()
+    kind = (properties.get("type") or _infer_type(name, properties)).lower()
     if kind == "rest":
         raise InvalidOptionError(
-            f"catalog {name} is one of type rest, by its type or the scheme of its uri; such "
-            f"catalogs cannot be used yet, expected one of {', '.join(sorted(_FACTORIES))}"
+            f"catalog {name} is of type rest, by its type or the scheme of its uri, which is not "
+            f"supported yet; expected one of {', '.join(sorted(_FACTORIES))}"
         )
     factory = _FACTORIES.get(kind)
     if factory is None:
@@ -45,13 +45,13 @@ def load_catalog(
             f"catalog {name}: unknown type {kind!r}, expected one of "
             f"{', '.join(sorted(_FACTORIES))}{hint}"
         )
-    # Storage goes to executors, so it does not learn the catalog's uri and password.
+    # FileIO is sent to executors, so it must not contain the catalog's uri and password.
     storage = {k: v for k, v in properties.items() if "." in k and not k.startswith("jdbc.")}
     return factory(name, properties, FileIO(storage, location_map or {}))
 
 
 def _sql_catalog(name: str, properties: Mapping[str, str], io: FileIO) -> Catalog:
-    """An SQL catalog, whose packages are there only where one is wanted."""
+    """An SQL catalog; its packages are optional and imported only here."""
     if find_spec("sqlalchemy") is None:
         raise InvalidOptionError(
             f"catalog {name} is an SQL catalog, which needs SQLAlchemy: pip install "
@@ -64,7 +64,7 @@ def _sql_catalog(name: str, properties: Mapping[str, str], io: FileIO) -> Catalo
 
 _FACTORIES: dict[str, Callable[[str, Mapping[str, str], FileIO], Catalog]] = {
     "filesystem": file_system_catalog,
-    # The names that Java Iceberg has for the same.
+    # Java Iceberg's names of the same types.
     "hadoop": file_system_catalog,
     "sql": _sql_catalog,
     "jdbc": _sql_catalog,
@@ -79,17 +79,17 @@ _TYPES_BY_SCHEME = {
 }
 
 
-def _inferred(name: str, properties: Mapping[str, str]) -> str:
-    """The type that is meant where none is given."""
+def _infer_type(name: str, properties: Mapping[str, str]) -> str:
+    """The type of a catalog without the property `type`."""
     uri = properties.get("uri")
     if not uri:
         return "filesystem"
-    # postgresql+psycopg: names the driver too.
+    # A scheme such as postgresql+psycopg: includes the driver.
     scheme = uri.partition(":")[0].partition("+")[0].lower()
     kind = _TYPES_BY_SCHEME.get(scheme)
     if kind is None:
         raise InvalidOptionError(
-            f"catalog {name}: the scheme {scheme!r} of its uri does not tell its type; set "
-            f"option('catalog.type', ...) to one of {', '.join(sorted(_FACTORIES))}"
+            f"catalog {name}: its type cannot be inferred from the scheme {scheme!r} of its uri; "
+            f"set option('catalog.type', ...) to one of {', '.join(sorted(_FACTORIES))}"
         )
     return kind

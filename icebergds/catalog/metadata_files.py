@@ -1,9 +1,9 @@
-"""Finding the metadata of a table named by its location.
+"""Finds the current metadata file of a table by its location.
 
-A table's metadata directory holds `v<N>.metadata.json` (tables committed by creating that file, as
-Hadoop tables are) or `<N>-<uuid>.metadata.json` (tables committed by a catalog), either compressed
-with gzip and `.gz` before or after `.metadata.json`. The directory is listed and the highest
-version wins: `version-hint.text` may be stale, so it only decides between files of one version.
+A table's metadata directory holds `v<N>.metadata.json` (committed by creating that file, as in
+Hadoop tables) or `<N>-<uuid>.metadata.json` (committed by a catalog); if compressed with gzip, with
+`.gz` before or after `.metadata.json`. The directory is listed and the highest version wins:
+`version-hint.text` may be stale, so it only decides between files of the same version.
 """
 
 from __future__ import annotations
@@ -20,15 +20,15 @@ VERSION_HINT = "version-hint.text"
 
 
 def load_from_location(io: FileIO, location: str, name: str | None = None) -> TableState:
-    """The table at a location, or the one that a metadata file describes.
+    """Loads the table at a location, or the one that a metadata file describes.
 
     Args:
         location: a table's root directory, or the path of a `*.metadata.json` file.
-        name: how messages name the table; the location by default.
+        name: the table's name in messages; the location by default.
 
     Raises:
         NoSuchTableError: there is no metadata at the location.
-        InvalidMetadataError: the metadata is damaged, or which of several files is newest is open.
+        InvalidMetadataError: the metadata is damaged, or several files have the highest version.
         UnsupportedFeatureError: the table's format version is above 3.
     """
     name = name or location
@@ -40,7 +40,7 @@ def load_from_location(io: FileIO, location: str, name: str | None = None) -> Ta
         try:
             return _load(io, newest, name)
         except NoSuchTableError:
-            # Many commits since it was listed may have deleted it; then there is a newer one.
+            # Commits after the listing may have deleted it; then there is a newer one.
             if newest == missing:
                 raise
             missing = newest
@@ -50,8 +50,8 @@ def find_newest_metadata(io: FileIO, location: str, name: str) -> str:
     """The path of the newest metadata file of the table at `location`.
 
     Raises:
-        NoSuchTableError: no metadata file is there.
-        InvalidMetadataError: several files claim the highest version.
+        NoSuchTableError: there is no metadata file.
+        InvalidMetadataError: several files have the highest version.
     """
     directory = metadata_directory(location)
     versions = list_versions(io, location)
@@ -62,22 +62,22 @@ def find_newest_metadata(io: FileIO, location: str, name: str) -> str:
         newest = _hinted(io, directory, newest) or newest
     if len(newest) > 1:
         raise InvalidMetadataError(
-            f"table {name}: {len(newest)} metadata files of {directory} claim version "
-            f"{max(versions)} ({', '.join(sorted(newest))}) and only the catalog that committed "
-            "knows which one is the table; load the metadata file itself, or use the catalog"
+            f"table {name}: {len(newest)} metadata files in {directory} claim version "
+            f"{max(versions)} ({', '.join(sorted(newest))}), and only the table's catalog knows "
+            "which one is current; use the catalog, or load one of these files"
         )
     return f"{directory}/{newest[0]}"
 
 
 def list_versions(io: FileIO, location: str) -> dict[int, list[str]]:
-    """Names of a table's metadata files by version; empty where there is no table."""
+    """Names of a table's metadata files by version; empty if there is no table."""
     try:
         files = io.list(metadata_directory(location))
     except MissingFileError:
         return {}
     versions: dict[int, list[str]] = {}
     for file in files:
-        # Most are manifests.
+        # A cheap test first: most files are manifests.
         if ".metadata.json" not in file:
             continue
         if (match := _METADATA_FILE.match(file)) is not None and not _TEMPORARY.match(file):
@@ -86,13 +86,13 @@ def list_versions(io: FileIO, location: str) -> dict[int, list[str]]:
 
 
 def own_version(file: str) -> int | None:
-    """The version of a metadata file named `v<N>`; None for those of catalogs and other files."""
+    """The version of a metadata file named `v<N>`; None for files of catalogs and other files."""
     match = _METADATA_FILE.match(file)
     return None if match is None or match["v"] is None else int(match["v"])
 
 
 def is_metadata_file(location: str) -> bool:
-    """Whether a location is a metadata file's, by its name."""
+    """Whether a location is a metadata file, by its name."""
     return location.endswith((".metadata.json", ".metadata.json.gz"))
 
 
@@ -100,7 +100,7 @@ _METADATA_FILE = re.compile(
     r"^(?:v(?P<v>\d+)|(?P<n>\d+)-[^/]+?)(?:\.gz\.metadata\.json|\.metadata\.json(?:\.gz)?)$",
     re.ASCII,
 )
-# Commits by rename write under such a name first: what is left of them was never committed.
+# Temporary names of commits by rename: files left under them were never committed.
 _TEMPORARY = re.compile(r"^[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}\.", re.IGNORECASE)
 
 
@@ -113,7 +113,7 @@ def _load(io: FileIO, metadata_location: str, name: str) -> TableState:
 
 
 def _hinted(io: FileIO, directory: str, candidates: list[str]) -> list[str]:
-    """The candidates whose name the version hint spells out."""
+    """The candidates that the version hint names."""
     try:
         hint = io.read_bytes(f"{directory}/{VERSION_HINT}").decode("utf-8").strip()
     except (MissingFileError, UnicodeDecodeError):

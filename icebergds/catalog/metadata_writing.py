@@ -1,4 +1,4 @@
-"""Metadata files of tables whose catalog keeps which one is current: `<N>-<uuid>.metadata.json`."""
+"""Writes metadata files `<N>-<uuid>.metadata.json`, for catalogs that store the current one."""
 
 from __future__ import annotations
 
@@ -26,14 +26,14 @@ _LOG = logging.getLogger(__name__)
 def write_next_metadata(
     io: FileIO, metadata: TableMetadata, base_location: str | None, name: str
 ) -> str:
-    """Writes metadata to a new file; gives its location.
+    """Writes metadata to a new file and returns its location.
 
     Args:
-        base_location: the metadata file that it follows; None for a new table.
-        name: how messages name the table.
+        base_location: the metadata file of the base; None for a new table.
+        name: the table's name in messages.
 
     Raises:
-        InvalidOptionError: the table asks for a compression that metadata files cannot have.
+        InvalidOptionError: the table's compression codec is not allowed for metadata files.
         IcebergError: the file could not be written.
     """
     codec = metadata.properties.get(METADATA_COMPRESSION, METADATA_COMPRESSION_DEFAULT).lower()
@@ -61,7 +61,7 @@ def write_next_metadata(
 
 
 def delete_quietly(io: FileIO, location: str, name: str) -> None:
-    """Deletes a metadata file that no table has."""
+    """Deletes a metadata file that was not committed; failures are only logged."""
     try:
         io.delete(location)
     except Exception as error:
@@ -69,7 +69,7 @@ def delete_quietly(io: FileIO, location: str, name: str) -> None:
 
 
 def delete_unlogged(io: FileIO, base: TableMetadata, metadata: TableMetadata, name: str) -> None:
-    """Deletes metadata files that left the log, where the table asks for it."""
+    """Deletes metadata files that dropped out of the log, if the table's properties say so."""
     kept = {entry.metadata_file for entry in metadata.metadata_log}
     removed = [e.metadata_file for e in base.metadata_log if e.metadata_file not in kept]
     try:
@@ -87,10 +87,10 @@ _NUMBER = re.compile(r"([0-9]+)-")
 
 
 def _version(location: str) -> int:
-    """The version in a metadata file's name; -1 where there is none."""
+    """The version in a metadata file's name; -1 if there is none."""
     file = location.rpartition("/")[2]
     if (match := _NUMBER.match(file)) is not None:
         return int(match[1])
-    # A table that was one by location goes on counting, so that its newest file stays the highest.
+    # A table formerly committed by location keeps counting, so that its newest file sorts last.
     version = own_version(file)
     return -1 if version is None else version

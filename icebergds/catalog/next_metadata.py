@@ -1,4 +1,4 @@
-"""The metadata that a commit writes, as every catalog makes it."""
+"""Builds the metadata that a commit writes, for every catalog."""
 
 from __future__ import annotations
 
@@ -14,21 +14,21 @@ from icebergds.spec.values.dates import now_ms
 def next_metadata(
     base: TableMetadata | None, base_location: str | None, updates: Sequence[TableUpdate]
 ) -> TableMetadata:
-    """The metadata that follows `base` now, with schemas that can be read again.
+    """The metadata of a commit on `base` at the current time, with schemas that can be read back.
 
     Args:
         base: None for a new table.
         base_location: the metadata file of `base`, for the metadata log; None for a new table.
 
     Returns:
-        The very same object if the updates change nothing: there is nothing to commit.
+        The new metadata; the same object if nothing changes, so there is nothing to commit.
 
     Raises:
-        InvalidMetadataError: an update, or what all of them lead to, breaks the specification, or
-            could not be read from metadata again.
-        InvalidOptionError: a property cannot be set so.
+        InvalidMetadataError: an update, or the result of all, breaks the specification, or a schema
+            could not be read back.
+        InvalidOptionError: a property has a reserved name or a wrong value.
         UnsupportedFeatureError: a format version above 3.
-        CommitConflictError: a snapshot was made for an older state of the table.
+        CommitConflictError: a snapshot was created on an older state of the table.
     """
     changed = apply_updates.next_metadata(base, base_location, updates, now_ms=now_ms())
     known = {} if base is None else base.schemas_by_id

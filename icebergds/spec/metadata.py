@@ -27,7 +27,7 @@ MAX_FORMAT_VERSION = 3
 
 
 def metadata_directory(location: str) -> str:
-    """The metadata directory of a table at a location, unless the table sets another."""
+    """The default metadata directory of a table at a location."""
     return f"{location.rstrip('/')}/metadata"
 
 
@@ -144,7 +144,7 @@ class TableMetadata:
 
     @property
     def metadata_directory(self) -> str:
-        """Where new metadata files, manifest lists and manifests go."""
+        """The directory of new metadata files, manifest lists and manifests."""
         return (self.properties.get(METADATA_PATH) or metadata_directory(self.location)).rstrip("/")
 
     @cached_property

@@ -1,1 +1,1 @@
-"""Shipped helpers for tests: table builders, oracles."""
+"""Helps to test: conformance suites, table builders and fault injection, shipped to users."""

@@ -1,6 +1,6 @@
-"""What every catalog must do, as a class of tests that any test runner with fixtures can run.
+"""Tests what every catalog must do, in a class for any test runner with fixtures.
 
-A test module makes a subclass and a fixture, and says what its catalog cannot do:
+A test module defines a subclass and a fixture, and declares what its catalog cannot do:
 
     class TestMyCatalog(CatalogConformance):
         capabilities = CatalogCapabilities(rename=False)
@@ -9,8 +9,8 @@ A test module makes a subclass and a fixture, and says what its catalog cannot d
         def open_catalog(self, tmp_path):
             return functools.partial(load_catalog, "mine", {"warehouse": str(tmp_path)})
 
-`open_catalog` opens one and the same catalog, new and empty for every test, each time it is called;
-it can be pickled where other processes may use the catalog.
+Every call of `open_catalog` opens the same catalog, which is new and empty for every test. It must
+be picklable if other processes can use the catalog.
 """
 
 from __future__ import annotations
@@ -64,7 +64,7 @@ __all__ = ["CatalogCapabilities", "CatalogConformance", "OpenCatalog"]
 
 
 class CatalogConformance(CatalogRaces):
-    """Tests of a catalog; see the module."""
+    """The tests; see the module's docstring."""
 
     # Namespaces.
 

@@ -1,4 +1,4 @@
-"""What catalogs must do when many use them at once."""
+"""Tests catalogs under concurrent use."""
 
 from __future__ import annotations
 
@@ -25,14 +25,14 @@ from icebergds.testing.catalog_steps import (
 
 @dataclass(frozen=True, slots=True)
 class CatalogCapabilities:
-    """What a catalog can do beyond loading, creating, committing and dropping tables.
+    """What a catalog supports besides loading, creating, committing and dropping tables.
 
     Attributes:
-        rename: tables can be given another identifier.
+        rename: tables can be renamed.
         namespace_properties: namespaces have properties.
-        required_namespaces: a table needs a namespace that was created before.
+        required_namespaces: the namespace of a table must be created first.
         register: tables can be registered from any metadata file.
-        keeps_metadata: the metadata file of a dropped table is left.
+        keeps_metadata: dropping a table keeps its metadata file.
         processes: other processes can open the same catalog.
     """
 
@@ -48,9 +48,9 @@ class CatalogRaces:
     """Tests with many threads and processes; a part of `CatalogConformance`.
 
     Attributes:
-        capabilities: what the catalog can do.
-        threads: how many compete for a table; fewer where the storage is slow.
-        processes: how many compete for a table in processes of their own.
+        capabilities: what the catalog supports.
+        threads: how many threads compete for a table; set fewer if the storage is slow.
+        processes: how many processes compete for a table.
     """
 
     capabilities = CatalogCapabilities()
@@ -71,7 +71,7 @@ class CatalogRaces:
                 table: str = f"t{i}",
             ) -> bool:
                 gate.wait()
-                # The same updates, so that only the catalog can tell the attempts apart.
+                # The same updates, so that only the catalog can distinguish the attempts.
                 return try_create(open_catalog(), ("a", table), updates)
 
             with ThreadPoolExecutor(self.threads) as pool:
@@ -122,7 +122,7 @@ class CatalogRaces:
         files = [name for name in catalog.io.list(directory) if "metadata.json" in name]
         logged = [entry.metadata_file for entry in state.metadata.metadata_log]
         assert {name.rpartition("/")[2] for name in logged} <= set(files)
-        # Some may stay for a while, as a commit that is under way may need them.
+        # Some may stay for a while, because a running commit may need them.
         assert len(files) < each * self.threads // 2 + 3
 
     def test_no_commit_of_many_processes_is_lost(self, open_catalog: OpenCatalog) -> None:

@@ -1,4 +1,4 @@
-"""Steps that the tests of catalogs are made of."""
+"""Provides the steps of catalog tests."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ from icebergds.spec.updates.table_updates import (
 from icebergds.spec.values.dates import now_ms
 
 OpenCatalog: TypeAlias = Callable[[], Catalog]
-"""Opens one and the same catalog each time."""
+"""Opens the same catalog each time it is called."""
 
 TIMEOUT_S = 120
 _ATTEMPTS = 1000
@@ -45,7 +45,7 @@ _SCHEMA = Schema((NestedField(1, "id", LONG, required=True), NestedField(2, "nam
 def raises(
     expected: type[IcebergError] | tuple[type[IcebergError], ...], text: str = ""
 ) -> Iterator[None]:
-    """Fails where the block does not raise an error of a class, with a text in its message."""
+    """Fails unless the block raises an error of a class with a text in its message."""
     try:
         yield
     except expected as error:
@@ -85,7 +85,7 @@ def try_create(catalog: Catalog, identifier: Identifier, updates: list[TableUpda
 
 
 def create_many(open_catalog: OpenCatalog, count: int) -> list[str]:
-    """Creates as many tables as are not there yet; gives their names."""
+    """Tries to create that many tables; returns the names of those that it created."""
     catalog = open_catalog()
     names = [f"t{i}" for i in range(count)]
     return [n for n in names if try_create(catalog, ("a", n), new_table(catalog, ("a", n)))]
@@ -94,7 +94,7 @@ def create_many(open_catalog: OpenCatalog, count: int) -> list[str]:
 def commit_changes(
     catalog: Catalog, identifier: Identifier, updates: Sequence[TableUpdate]
 ) -> TableState:
-    """Commits, again and again while other commits come first."""
+    """Commits, and retries while other commits come first."""
     operations = catalog.operations(identifier)
     for _ in range(_ATTEMPTS):
         base = operations.refresh()
@@ -111,7 +111,7 @@ def commit_to_new(catalog: Catalog, identifier: Identifier) -> TableState:
 
 
 def set_properties(open_catalog: OpenCatalog, prefix: str, count: int) -> None:
-    """Sets properties, a commit for each."""
+    """Sets properties, one per commit."""
     catalog = open_catalog()
     for i in range(count):
         commit_changes(catalog, ("a", "t"), [SetProperties({f"{prefix}.{i}": "set"})])
@@ -130,7 +130,7 @@ def unchanged(base: TableState) -> list[TableRequirement]:
 
 
 def new_snapshot(sequence_number: int) -> Snapshot:
-    """A snapshot that no reader will open."""
+    """A snapshot without files, for tests that do not read it."""
     return Snapshot(
         snapshot_id=random.randrange(1, 2**62),
         sequence_number=sequence_number,
@@ -142,11 +142,11 @@ def new_snapshot(sequence_number: int) -> Snapshot:
 
 
 def stored(state: TableState) -> TableState:
-    """A state as its metadata file has it."""
+    """The state read back from its metadata file."""
     data = state.io.read_bytes(state.metadata_location)
     return replace(state, metadata=parse_metadata(data, state.metadata_location))
 
 
 def process_pool(count: int) -> ProcessPoolExecutor:
-    # Not forked: the tests before may have left threads.
+    # Spawned, not forked: earlier tests may have left threads.
     return ProcessPoolExecutor(count, multiprocessing.get_context("spawn"))

@@ -1,8 +1,8 @@
-"""Storage and table operations that fail where a test says so: before, halfway or after a call.
+"""Injects faults into storage and table operations: before, halfway or after a chosen call.
 
-A call that fails before has no effect, one that fails after has all of it and its answer is lost.
-With `Crash` the process counts as dead from then on: nothing it tries after that happens. Instead
-of failing, a call may let something else happen: another writer's commit, as if it were slow, or
+A call that fails before has no effect; one that fails after has its full effect but its answer is
+lost. After a `Crash` the process counts as dead: none of its later calls has an effect. Instead of
+failing, a call may run something else first: another writer's commit, as if this one were slow, or
 the real death of the process.
 """
 
@@ -24,11 +24,11 @@ _T = TypeVar("_T")
 
 
 class Crash(BaseException):
-    """The process died; no handler of errors is meant to see it."""
+    """The process died; a BaseException, so that error handlers do not catch it."""
 
 
 class When(StrEnum):
-    """When a call fails; only writes know a halfway: a torn file."""
+    """When a call fails; only writes can fail halfway, which leaves a torn file."""
 
     BEFORE = "before"
     HALFWAY = "halfway"
@@ -37,12 +37,13 @@ class When(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Fault:
-    """One failure.
+    """One fault.
 
     Attributes:
         call: number of the call that fails, from 0, among those counted by `Faults`.
-        error: what is raised, a `Crash` also by every later call; or what is called, after which
-            the call goes on.
+        when: when the call fails.
+        error: the error to raise (a `Crash` is also raised by every later call), or a function to
+            call, after which the call continues.
     """
 
     call: int
@@ -55,13 +56,13 @@ class Faults:
     """Counts calls and makes some of them fail.
 
     Args:
-        planned: the failures.
+        planned: the faults.
         counted: names of the calls that count: `read_bytes`, `open`, `write`, `create`,
             `open_output`, `delete`, `delete_all` of storage, `write_stream` and `close_stream` of
-            what `open_output` opened, `refresh` and `commit` of tables.
+            the streams from `open_output`, `refresh` and `commit` of tables.
 
     Attributes:
-        calls: names of the calls so far that count.
+        calls: names of the counted calls so far.
     """
 
     planned: Sequence[Fault] = ()
@@ -72,7 +73,7 @@ class Faults:
     def around(
         self, name: str, call: Callable[[], _T], halfway: Callable[[], object] | None = None
     ) -> _T:
-        """Makes a call, unless or until it is to fail."""
+        """Runs a call, with its fault if one is planned."""
         if self._dead is not None:
             raise self._dead
         if name not in self.counted:
@@ -99,7 +100,7 @@ def _interrupted(
     call: Callable[[], _T],
     halfway: Callable[[], object] | None,
 ) -> _T:
-    """A call before, halfway or after which something else happens."""
+    """Runs a call and an interruption before it, halfway through it or after it."""
     if when is When.AFTER:
         result = call()
         interruption()
@@ -111,7 +112,7 @@ def _interrupted(
 
 
 class FaultyFileIO(FileIO):
-    """A FileIO whose calls go through `Faults`."""
+    """A FileIO with faults."""
 
     def __init__(self, io: FileIO, faults: Faults) -> None:
         super().__init__(io.properties, io.location_map, io.working_directory)
@@ -153,7 +154,7 @@ _STREAM_CALLS = frozenset({"write_stream", "close_stream"})
 
 @dataclass(slots=True)
 class _FaultyStream:
-    """A stream whose calls go through `Faults`, as a file of Python."""
+    """A Python file with faults."""
 
     stream: pa.NativeFile
     faults: Faults
@@ -184,7 +185,7 @@ class _FaultyStream:
 
 @dataclass(frozen=True, slots=True)
 class FaultyOperations:
-    """Table operations whose calls go through `Faults`; the tables they load keep their storage."""
+    """Table operations with faults; the tables that they load have the usual storage."""
 
     operations: TableOperations
     faults: Faults

@@ -1,4 +1,4 @@
-"""Writes small Parquet files of in-memory values, described as manifests do."""
+"""Writes small Parquet files of in-memory values and returns them as `DataFile`s."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from icebergds.spec.types import DOUBLE, FLOAT, UNKNOWN, VARIANT, IcebergType, i
 from icebergds.spec.values.binary import to_bytes
 
 Row = Sequence[Any]
-"""In-memory values (see `spec.types`), one a column."""
+"""In-memory values (see `spec.types`), one per column."""
 
 
 def write_parquet_file(
@@ -70,7 +70,7 @@ def write_parquet_file(
 
 
 def _ordered(values: Sequence[Any], field_type: IcebergType) -> list[Any]:
-    """The values that bounds are about, ascending: neither null nor NaN."""
+    """The values that bounds cover, those that are neither null nor NaN, in ascending order."""
     if field_type == UNKNOWN:
         return []
     return sorted(value for value in values if value is not None and value == value)

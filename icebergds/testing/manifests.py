@@ -31,9 +31,9 @@ class ManifestWriter:
     """Writes manifests into a table's metadata directory.
 
     Attributes:
-        metadata: the table before the commit.
-        sequence_number: of the commit.
-        with_summaries: give manifests the ranges of their partition values.
+        metadata: the table's metadata before the commit.
+        sequence_number: the sequence number of the commit.
+        with_summaries: whether to write partition summaries.
     """
 
     io: FileIO
@@ -46,10 +46,11 @@ class ManifestWriter:
     def added(
         self, files: Iterable[DataFile], data_sequence_numbers: Mapping[str, int]
     ) -> list[ManifestFile]:
-        """Manifests of new files, one a spec and kind of content.
+        """Writes manifests of new files, one per spec and content type.
 
         Args:
-            data_sequence_numbers: by path, of files that do not inherit the commit's.
+            data_sequence_numbers: data sequence numbers by path, of files that do not inherit the
+                commit's.
         """
         groups: dict[tuple[int, ManifestContent], list[ManifestEntry]] = {}
         for file in files:
@@ -63,7 +64,7 @@ class ManifestWriter:
         return [self._write(groups[key], *key) for key in sorted(groups)]
 
     def without(self, manifest: ManifestFile, gone: Collection[FileKey]) -> ManifestFile:
-        """A manifest of the parent snapshot, written anew if it has any of the files."""
+        """A manifest of the parent snapshot, rewritten without the files if it has any of them."""
         if not gone:
             return manifest
 
@@ -151,7 +152,7 @@ class ManifestWriter:
 def with_row_ids(
     manifests: Iterable[ManifestFile], next_row_id: int
 ) -> tuple[list[ManifestFile], int]:
-    """Data manifests with first row ids where they had none, and the next row id after them."""
+    """Assigns first row ids to data manifests without one; returns the next row id, too."""
     assigned = []
     for manifest in manifests:
         if manifest.content is ManifestContent.DATA and manifest.first_row_id is None:

@@ -1,7 +1,7 @@
-"""Builds small real tables on the local disk, a commit at a time, for tests of readers.
+"""Builds small real tables on the local disk, commit by commit, for tests of readers.
 
-It writes what it is told, also what no engine would: deletes that apply to nothing, metrics that
-are missing, files in several specs.
+It writes whatever it is told, even what no engine would: deletes that match nothing, missing
+metrics, files of several specs.
 """
 
 from __future__ import annotations
@@ -40,9 +40,9 @@ class TableBuilder:
     """A table under construction; `metadata_location` is current after every commit.
 
     Args:
-        location: the table's root directory, which is made.
-        schema: the columns.
-        spec: how files are partitioned; unpartitioned by default.
+        location: the table's root directory, which is created.
+        schema: the table's schema.
+        spec: the partition spec; unpartitioned by default.
         format_version: 1, 2 or 3.
         properties: table properties.
     """
@@ -88,7 +88,7 @@ class TableBuilder:
         return str(self.location / "metadata" / f"v{self.version}.metadata.json")
 
     def evolve(self, schema: Schema | None = None, spec: PartitionSpec | None = None) -> None:
-        """Adds a schema or a partition spec, with an id of its own, and makes it current."""
+        """Adds a schema or a partition spec with a new id and makes it current."""
         metadata = self.metadata
         if schema is not None:
             metadata = replace(
@@ -107,7 +107,7 @@ class TableBuilder:
         self._replace_metadata(metadata)
 
     def upgrade(self, format_version: int) -> None:
-        """Raises the format version; snapshots, manifests and files stay as they are."""
+        """Upgrades the format version; snapshots, manifests and files stay as they are."""
         self._replace_metadata(replace(self.metadata, format_version=format_version))
 
     def data_file(
@@ -134,7 +134,7 @@ class TableBuilder:
         partition: tuple[Any, ...] = (),
         spec_id: int | None = None,
     ) -> DataFile:
-        """Writes a position delete file: for each data file's path, rows to delete."""
+        """Writes a position delete file with the deleted positions of each data file path."""
         rows = [(path, position) for path in sorted(positions) for position in positions[path]]
         schema = Schema((DELETE_FILE_PATH, DELETE_POS))
         written = write_parquet_file(self._path("deletes", "parquet"), schema, rows)
@@ -156,10 +156,10 @@ class TableBuilder:
         with_metrics: bool = True,
         equality_ids: Sequence[int] | None = None,
     ) -> DataFile:
-        """Writes an equality delete file: keys to delete, of top-level columns by name.
+        """Writes an equality delete file with keys of top-level columns.
 
-        `equality_ids` says which fields, at any depth of structs, are compared, in which order;
-        all of the columns by default.
+        `equality_ids` are the fields to compare, at any depth of structs, in order; by default all
+        of the columns.
         """
         schema = schema or self.schema
         fields = tuple(
@@ -230,11 +230,11 @@ class TableBuilder:
 
         Args:
             files: data and delete files to add.
-            removed: files of earlier commits that are gone from now on; of several deletion
-                vectors in one Puffin file only those that are named.
-            with_summaries: record the ranges of partition values in the manifest list.
-            data_sequence_numbers: numbers of added files, by path, that do not inherit this
-                commit's: files with rows of earlier commits.
+            removed: files of earlier commits to remove; of several deletion vectors in one Puffin
+                file, only the given ones.
+            with_summaries: whether to write partition summaries to the manifest list.
+            data_sequence_numbers: data sequence numbers by path, of added files that do not inherit
+                this commit's because they hold rows of earlier commits.
         """
         metadata = self.metadata
         parent = metadata.snapshot_by_ref(branch)
@@ -262,12 +262,12 @@ class TableBuilder:
         )
 
     def tag(self, name: str, snapshot_id: int) -> None:
-        """Names a snapshot."""
+        """Tags a snapshot."""
         refs = {**self.metadata.refs, name: SnapshotRef(snapshot_id, RefType.TAG)}
         self._replace_metadata(replace(self.metadata, refs=refs))
 
     def branch(self, name: str, snapshot_id: int) -> None:
-        """Starts a branch at a snapshot."""
+        """Creates a branch at a snapshot."""
         refs = {**self.metadata.refs, name: SnapshotRef(snapshot_id, RefType.BRANCH)}
         self._replace_metadata(replace(self.metadata, refs=refs))
 

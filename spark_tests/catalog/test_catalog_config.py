@@ -95,7 +95,7 @@ def test_an_empty_file_does_not_count(places: dict[str, Path]) -> None:
         ("catalog: lake", "catalog is 'lake', expected"),
         ("- catalog", "the file is"),
         ("catalog:\n  lake: sqlite", "catalog.lake is 'sqlite'"),
-        ("catalog:\n  lake:\n    s3:\n      endpoint: x", "catalog.lake.s3 is .* have dots"),
+        ("catalog:\n  lake:\n    s3:\n      endpoint: x", "catalog.lake.s3 is .* with dots"),
         ("catalog:\n  lake:\n    uri: [a]", "catalog.lake.uri is"),
         ("catalog: {", "cannot be read"),
     ],

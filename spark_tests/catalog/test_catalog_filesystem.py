@@ -233,7 +233,7 @@ def test_an_unknown_table_is_named_with_the_nearest(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("identifier", [("",), ("db", ""), ("", "t"), ("db/t",), ("..", "a/b")])
 def test_what_is_no_identifier_is_refused(tmp_path: Path, identifier: tuple[str, ...]) -> None:
-    with pytest.raises(InvalidOptionError, match="is no identifier"):
+    with pytest.raises(InvalidOptionError, match="is not an identifier"):
         _catalog(tmp_path).load(identifier)
 
 

@@ -67,7 +67,7 @@ def test_a_database_server_is_an_sql_catalog(uri: str) -> None:
     "given", [{"type": "rest"}, {"uri": "http://localhost:1"}, {"uri": "https://example.org/v1"}]
 )
 def test_a_rest_catalog_is_refused_by_name(given: dict[str, str]) -> None:
-    with pytest.raises(InvalidOptionError, match="catalog lake is one of type rest"):
+    with pytest.raises(InvalidOptionError, match="catalog lake is of type rest"):
         load_catalog("lake", given)
 
 

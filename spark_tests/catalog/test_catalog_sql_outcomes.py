@@ -83,7 +83,9 @@ def test_a_commit_that_may_still_land_is_unknown_and_keeps_its_file(
 ) -> None:
     created = create_table(catalog)
     proxy.arm(Cut.BEFORE)
-    with pytest.raises(CommitStateUnknownError, match=r"lake\.db\.t: whether .*00001-"):
+    with pytest.raises(
+        CommitStateUnknownError, match=r"lake\.db\.t: it is unknown whether .*00001-"
+    ):
         set_property(proxied)
     assert len(metadata_files(created)) == 2
     assert "k" not in catalog.load(TABLE).metadata.properties

@@ -154,7 +154,7 @@ def test_a_view_of_java_is_no_table(unopened: Lake) -> None:
     unopened.sql("CREATE VIEW {c}.db.v AS SELECT 1 AS one")
     assert unopened.ours().list_tables("db") == []
     assert not unopened.ours().table_exists("db.v")
-    with pytest.raises(icebergds.errors.AlreadyExistsError, match="a view of that name"):
+    with pytest.raises(icebergds.errors.AlreadyExistsError, match="a view with that name"):
         unopened.ours().create_table("db.v", _ROWS)
 
 

@@ -163,7 +163,7 @@ def test_how_a_table_is_created() -> None:
         ("create", "1", "expected true or false"),
         ("location-map", "[]", "expected a JSON object"),
         ("location-map", "{", "expected a JSON object"),
-        ("catalog.warehouse", "/w", "no catalog is named"),
+        ("catalog.warehouse", "/w", "no catalog is given"),
         ("partition-by", "id", "add option('create', 'true')"),
         ("sort-by", "id", "add option('create', 'true')"),
         ("location", "/x", "add option('create', 'true')"),

@@ -1,1 +1,1 @@
-"""The catalog of a directory: tables by their location, committed by file names."""
+"""Implements the file system catalog and commits to tables by their location."""

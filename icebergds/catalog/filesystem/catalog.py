@@ -1,4 +1,4 @@
-"""The catalog that is a directory of tables: `db.events` is `<warehouse>/db/events`."""
+"""Implements the file system catalog: the table `db.events` is at `<warehouse>/db/events`."""
 
 from __future__ import annotations
 
@@ -45,8 +45,8 @@ _PROPERTIES = ("type", "warehouse")
 class FileSystemCatalog:
     """Tables as directories under a warehouse, in the layout of Java's Hadoop catalog.
 
-    Namespaces are directories. They come into being with their first table, and have no
-    properties; where the storage has no directories, they exist as long as they hold a table.
+    Namespaces are directories without properties. They are created with their first table; if the
+    storage has no directories, they exist as long as they contain a table.
     """
 
     name: str
@@ -60,8 +60,8 @@ class FileSystemCatalog:
         """The current state of a table.
 
         Raises:
-            NoSuchTableError: no table directory under the warehouse; names the nearest.
-            InvalidOptionError: the identifier has an empty part or one that is no file name.
+            NoSuchTableError: there is no such table; the message suggests a similar name.
+            InvalidOptionError: the identifier has an empty part or one that is not a file name.
         """
         location = self._directory(identifier)
         try:
@@ -75,7 +75,7 @@ class FileSystemCatalog:
         return self._directory(identifier)
 
     def check_creation(self, identifier: Identifier, location: str) -> None:
-        """Refuses a table that is to be somewhere else; namespaces are made.
+        """Checks that the location is the only possible one; namespaces need not exist.
 
         Raises:
             InvalidOptionError: the location is not `new_table_location`.
@@ -84,50 +84,50 @@ class FileSystemCatalog:
         check_creation_at(self.io, self._directory(identifier), location, self._named(identifier))
 
     def create(self, identifier: Identifier, updates: Sequence[TableUpdate]) -> TableState:
-        """Creates a table, and its namespace where that is not there.
+        """Creates a table, and its namespace if that does not exist.
 
         Raises:
-            AlreadyExistsError: there is such a table.
+            AlreadyExistsError: the table exists.
             InvalidOptionError: the updates set another location than `new_table_location`.
             UnsupportedFeatureError: the storage cannot create files exclusively.
-            CommitStateUnknownError: whether the table was created is not known.
+            CommitStateUnknownError: it is unknown whether the table was created.
         """
         return create_at_location(
             self.io, self._directory(identifier), updates, self._named(identifier)
         )
 
     def register(self, identifier: Identifier, metadata_location: str) -> TableState:
-        """Takes in a table that is where the catalog has it, such as one that was dropped.
+        """Adds a table that is already at its location in the warehouse, such as a dropped one.
 
-        The metadata is copied to a first version of its own.
+        The metadata is copied to a new first version.
 
         Raises:
-            AlreadyExistsError: there is such a table.
-            UnsupportedFeatureError: the table is somewhere else.
+            AlreadyExistsError: the table exists.
+            UnsupportedFeatureError: the table is at another location.
         """
         location, name = self._directory(identifier), self._named(identifier)
         metadata = parse_metadata(self.io.read_bytes(metadata_location), metadata_location)
         if self.io.resolve(metadata.location).rstrip("/") != self.io.resolve(location):
             raise UnsupportedFeatureError(
-                f"table {name} would be at {location}, but {metadata_location} describes the table "
-                f"at {metadata.location}: a file system catalog has tables under its warehouse "
-                "only; register it in a catalog of type sql or rest"
+                f"table {name} must be at {location}, but {metadata_location} describes a table at "
+                f"{metadata.location}: a file system catalog has only tables in its warehouse; "
+                "register it in a catalog of type sql or rest"
             )
         return create_first_version(self.io, location, metadata, name)
 
     def drop(self, identifier: Identifier) -> TableState | None:
-        """Forgets a table: deletes its metadata files, the newest last.
+        """Drops a table by deleting its metadata files, the newest last.
 
-        Data files, manifests and all else stay, where Java's catalog deletes the whole directory.
-        Until the newest metadata file is gone the table is there as it was. To be able to take it
-        back, keep a copy of that file and `register` it.
+        Data files, manifests and all other files stay; Java's catalog deletes the whole directory.
+        Until the newest metadata file is deleted, the table exists unchanged. To be able to restore
+        it, keep a copy of that file and `register` it.
 
         Returns:
-            The table's last state; None where its metadata is damaged.
+            The table's last state; None if its metadata is damaged.
 
         Raises:
             NoSuchTableError: there is no such table.
-            UnsupportedFeatureError: another catalog wrote its metadata and may know the table.
+            UnsupportedFeatureError: another catalog wrote its metadata and may still have it.
         """
         location, name = self._directory(identifier), self._named(identifier)
         try:
@@ -135,13 +135,13 @@ class FileSystemCatalog:
         except FormatError:
             state = None
         directory = metadata_directory(location)
-        # Again for what was committed meanwhile.
+        # Repeated if there are new commits meanwhile.
         while versions := list_versions(self.io, location):
             files = [file for version in sorted(versions) for file in versions[version]]
             if foreign := [file for file in files if own_version(file) is None]:
                 raise UnsupportedFeatureError(
                     f"table {name} cannot be dropped here: {directory}/{foreign[-1]} was written "
-                    "by another catalog, which may know the table; drop it there"
+                    "by another catalog, which may still have the table; drop it there"
                 )
             self.io.delete(f"{directory}/{VERSION_HINT}")
             *older, newest = files
@@ -160,23 +160,23 @@ class FileSystemCatalog:
         )
 
     def list_tables(self, namespace: Identifier) -> list[Identifier]:
-        """Identifiers of a namespace's tables, in order. Raises NoSuchNamespaceError."""
+        """Identifiers of a namespace's tables, sorted. Raises NoSuchNamespaceError."""
         directory = self._existing(namespace)
         names = sorted(self._names_in(directory))
         return [(*namespace, n) for n in names if list_versions(self.io, f"{directory}/{n}")]
 
     def list_namespaces(self, parent: Identifier = ()) -> list[Identifier]:
-        """Namespaces directly below another, in order. Raises NoSuchNamespaceError."""
+        """Namespaces directly below another, sorted. Raises NoSuchNamespaceError."""
         directory = self._existing(parent)
         names = sorted(self._names_in(directory))
         return [(*parent, n) for n in names if self._is_namespace(f"{directory}/{n}")]
 
     def create_namespace(self, namespace: Identifier, properties: Mapping[str, str]) -> None:
-        """Makes a directory.
+        """Creates the namespace's directory.
 
         Raises:
-            AlreadyExistsError: it is there, as a namespace or a table.
-            UnsupportedFeatureError: there are properties, or the storage has no directories.
+            AlreadyExistsError: it exists, as a namespace or a table.
+            UnsupportedFeatureError: properties are given, or the storage has no directories.
         """
         self._check(namespace)
         if properties:
@@ -190,8 +190,8 @@ class FileSystemCatalog:
             self.io.make_directory(directory)
         except UnsupportedFeatureError as error:
             raise UnsupportedFeatureError(
-                f"catalog {self.name}: {error}, so the namespace {'.'.join(namespace)} exists as "
-                "soon as it has a table, and need not be created"
+                f"catalog {self.name}: {error}, so the namespace {'.'.join(namespace)} cannot be "
+                "created on its own; it exists as soon as it has a table"
             ) from None
 
     def drop_namespace(self, namespace: Identifier) -> None:
@@ -201,7 +201,7 @@ class FileSystemCatalog:
         if found := self._names_in(directory):
             raise NamespaceNotEmptyError(
                 f"catalog {self.name}: namespace {'.'.join(namespace)} is not empty: {directory} "
-                f"has {', '.join(sorted(found)[:5])}; files of dropped tables count too"
+                f"contains {', '.join(sorted(found)[:5])}; files of dropped tables count, too"
             )
         try:
             self.io.remove_empty_directory(directory)
@@ -217,7 +217,7 @@ class FileSystemCatalog:
     def update_namespace_properties(
         self, namespace: Identifier, removals: Sequence[str], updates: Mapping[str, str]
     ) -> None:
-        """Raises NoSuchNamespaceError; UnsupportedFeatureError, for there are no properties."""
+        """Raises NoSuchNamespaceError; otherwise UnsupportedFeatureError, always."""
         self._existing(namespace)
         raise self._without_properties(namespace)
 
@@ -227,8 +227,8 @@ class FileSystemCatalog:
     def _check(self, identifier: Identifier) -> None:
         if not identifier or any(p in ("", ".", "..") or "/" in p for p in identifier):
             raise InvalidOptionError(
-                f"catalog {self.name}: {'.'.join(identifier)!r} is no identifier, which is names "
-                "joined by dots, such as db.events; to load a location, leave the catalog out"
+                f"catalog {self.name}: {'.'.join(identifier)!r} is not an identifier: expected "
+                "names joined by dots, such as db.events; to load a location, leave the catalog out"
             )
 
     def _directory(self, identifier: Identifier) -> str:
@@ -246,8 +246,8 @@ class FileSystemCatalog:
         self._check(namespace)
         if not self._is_namespace(directory):
             raise NoSuchNamespaceError(
-                f"catalog {self.name} has no namespace {'.'.join(namespace)}: {directory} is no "
-                "directory, or that of a table"
+                f"catalog {self.name} has no namespace {'.'.join(namespace)}: {directory} is not a "
+                "directory, or is a table"
             )
         return directory
 
@@ -263,7 +263,7 @@ class FileSystemCatalog:
     def _without_properties(self, namespace: Identifier) -> UnsupportedFeatureError:
         return UnsupportedFeatureError(
             f"catalog {self.name}: namespace {'.'.join(namespace)} is a directory and cannot have "
-            "properties; catalogs of type sql and rest keep them"
+            "properties; use a catalog of type sql or rest"
         )
 
 
@@ -271,7 +271,7 @@ def file_system_catalog(name: str, properties: Mapping[str, str], io: FileIO) ->
     """The catalog of a `warehouse` directory.
 
     Raises:
-        InvalidOptionError: no warehouse is given.
+        InvalidOptionError: no warehouse is given, or a property is unknown.
     """
     for key in properties:
         if "." not in key and key not in _PROPERTIES:

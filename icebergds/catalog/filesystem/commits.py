@@ -1,10 +1,9 @@
-"""Commits to tables named by their location: the next metadata file is created exclusively.
+"""Commits to tables by their location, by exclusive creation of the next metadata file.
 
-The file `v<N+1>.metadata.json` is the commit: whoever creates it has changed version N, everybody
-else has not. Creating tells who came first; it does not tell whether N was still the newest
-version. Old metadata files may be deleted (`write.metadata.delete-after-commit.enabled`), so the
-directory is looked at before, and once more after: a file that turns out to be no successor of the
-newest version is taken back.
+The writer that creates `v<N+1>.metadata.json` has committed on top of version N; all others have
+lost. That alone does not prove that N was still the newest version, because old metadata files may
+be deleted (`write.metadata.delete-after-commit.enabled`). So the directory is listed before the
+commit and again after it, and a file that does not follow the newest version is deleted again.
 """
 
 from __future__ import annotations
@@ -58,10 +57,10 @@ def location_operations(io: FileIO, location: str, name: str) -> TableOperations
 
     Args:
         location: the table's root directory.
-        name: how messages name the table.
+        name: the table's name in messages.
 
     Raises:
-        InvalidOptionError: the location is that of a metadata file.
+        InvalidOptionError: the location is a metadata file.
     """
     return _LocationOperations(io, table_root(io, location, name), name)
 
@@ -69,17 +68,17 @@ def location_operations(io: FileIO, location: str, name: str) -> TableOperations
 def create_at_location(
     io: FileIO, location: str, updates: Sequence[TableUpdate], name: str
 ) -> TableState:
-    """Creates a table at a location, from nothing but updates.
+    """Creates a table at a location by applying updates to empty metadata.
 
     Args:
-        location: the table's root directory, which is made; the updates must set the same one.
-        name: how messages name the table.
+        location: the table's root directory, which is created; the updates must set the same one.
+        name: the table's name in messages.
 
     Raises:
-        AlreadyExistsError: there is a table.
+        AlreadyExistsError: the table exists.
         InvalidOptionError: the updates set another location.
         UnsupportedFeatureError: the storage cannot create files exclusively.
-        CommitStateUnknownError: whether the table was created is not known.
+        CommitStateUnknownError: it is unknown whether the table was created.
     """
     metadata = next_metadata(None, None, updates)
     root = check_creation_at(io, location, metadata.location, name)
@@ -87,21 +86,21 @@ def create_at_location(
 
 
 def check_creation_at(io: FileIO, location: str, wanted: str, name: str) -> str:
-    """Refuses what `create_at_location` would refuse of the place of a table; gives its root.
+    """Checks the location of a new table as `create_at_location` does; returns its root directory.
 
     Args:
         location: the table's root directory.
-        wanted: the location that its metadata is to have.
+        wanted: the location that its metadata will have.
 
     Raises:
-        InvalidOptionError: these are two places.
+        InvalidOptionError: the two differ.
         UnsupportedFeatureError: the storage cannot create files exclusively.
     """
     root = table_root(io, location, name)
     if io.resolve(wanted).rstrip("/") != io.resolve(root):
         raise InvalidOptionError(
-            f"table {name} is to be created at {root}, but its metadata sets the location "
-            f"{wanted}; a table named by its location can only be there"
+            f"table {name} is to be created at {root}, but its metadata has the location {wanted}; "
+            "a table addressed by its location must have that location"
         )
     io.require_create(metadata_directory(root) + "/")
     return root
@@ -110,15 +109,15 @@ def check_creation_at(io: FileIO, location: str, wanted: str, name: str) -> str:
 def create_first_version(
     io: FileIO, location: str, metadata: TableMetadata, name: str
 ) -> TableState:
-    """Creates a table of finished metadata; errors as for `create_at_location`."""
-    _check_storable(None, metadata, name)
+    """Creates a table from its metadata; raises what `create_at_location` raises."""
+    _check_supported(None, metadata, name)
     io.require_create(metadata_directory(location) + "/")
     if list_versions(io, location):
         raise AlreadyExistsError(f"table {name} already exists at {location}")
     try:
-        # Never compressed: writers that race to create the table must write the same file.
+        # Never compressed: concurrent writers must race for the same file name.
         new = NewVersion(location, 1, "v1.metadata.json", None, None, metadata)
-        return _land(io, new, name)
+        return _commit_version(io, new, name)
     except CommitConflictError as conflict:
         raise AlreadyExistsError(
             f"table {name} already exists at {location}, or is being created there: {conflict}"
@@ -126,15 +125,15 @@ def create_first_version(
 
 
 def table_root(io: FileIO, location: str, name: str) -> str:
-    """A table's root directory as metadata may hold it: absolute, with no slash at its end.
+    """A table's root directory in the form for metadata: absolute, without a trailing slash.
 
     Raises:
-        InvalidOptionError: the location is that of a metadata file.
+        InvalidOptionError: the location is a metadata file.
     """
     if is_metadata_file(location):
         raise InvalidOptionError(
-            f"table {name}: {location} is a metadata file, which is one state of a table and "
-            "cannot be changed; give the table's root directory"
+            f"table {name}: {location} is a metadata file, which holds one version of a table and "
+            "cannot be changed; use the table's root directory"
         )
     return io.absolute(location).rstrip("/")
 
@@ -156,59 +155,59 @@ class _LocationOperations:
         requirements: Sequence[TableRequirement],
         updates: Sequence[TableUpdate],
     ) -> TableState:
-        """As `TableOperations.commit` says.
+        """Implements `TableOperations.commit`.
 
         Raises:
-            UnsupportedFeatureError: the table is another catalog's, or the storage cannot create
+            UnsupportedFeatureError: the table belongs to another catalog, the storage cannot create
                 files exclusively, or the updates move the table or its metadata.
         """
-        version, file = self._replaced(base)
+        version, file = self._check_newest(base)
         check_requirements(requirements, base.metadata, self.name)
         previous = f"{metadata_directory(self.location)}/{file}"
         metadata = next_metadata(base.metadata, previous, updates)
         if metadata is base.metadata:
             return base
-        _check_storable(base.metadata, metadata, self.name)
-        # By the properties of the version that is replaced, so that all who race to replace it
-        # create the same file.
+        _check_supported(base.metadata, metadata, self.name)
+        # Decided by the properties of the base, so that concurrent commits on it race for the same
+        # file name.
         suffix = ".gz.metadata.json" if _is_compressed(base.metadata) else ".metadata.json"
         new = NewVersion(
             self.location, version + 1, f"v{version + 1}{suffix}", file, base.metadata, metadata
         )
         self.io.require_create(metadata_directory(self.location) + "/")
-        committed = _land(self.io, new, self.name)
+        committed = _commit_version(self.io, new, self.name)
         _delete_unlogged(self.io, base.metadata, metadata, self.name)
         return committed
 
-    def _replaced(self, base: TableState) -> tuple[int, str]:
-        """The version that a commit replaces and its file's name: `base`, if that is the newest.
+    def _check_newest(self, base: TableState) -> tuple[int, str]:
+        """Checks that `base` is the newest version; returns its number and file name.
 
         Raises:
-            CommitConflictError: it is not, or it is that of a table that was dropped since.
-            UnsupportedFeatureError: the table is another catalog's.
+            CommitConflictError: it is not, or the table was dropped meanwhile.
+            UnsupportedFeatureError: the table belongs to another catalog.
         """
         newest = find_newest_metadata(self.io, self.location, self.name)
         file = newest.rpartition("/")[2]
         version = own_version(file)
         if version is None:
             raise UnsupportedFeatureError(
-                f"table {self.name} belongs to a catalog, which alone knows that {file} is its "
-                "state: a commit by location would split its history; commit through that catalog"
+                f"table {self.name} belongs to a catalog, which wrote {file}: a commit by location "
+                "would fork its history; commit through that catalog"
             )
-        if not _same_state(self.io, base, newest):
+        if not _is_newest(self.io, base, newest):
             raise CommitConflictError(
-                f"table {self.name} was changed by another commit: it is at {newest}, this commit "
-                f"was made for {base.metadata_location}"
+                f"table {self.name} was changed by another commit: it is at {newest}, but this "
+                f"commit is based on {base.metadata_location}"
             )
         return version, file
 
 
-def _land(io: FileIO, new: NewVersion, name: str) -> TableState:
-    """Creates a version's file and makes sure that it is the table.
+def _commit_version(io: FileIO, new: NewVersion, name: str) -> TableState:
+    """Creates the metadata file of a version and verifies that it continues the table.
 
     Raises:
         CommitConflictError: another commit came first.
-        CommitStateUnknownError: whether this one landed is not known.
+        CommitStateUnknownError: it is unknown whether this commit was applied.
     """
     path = f"{metadata_directory(new.location)}/{new.file}"
     _create(io, path, _encoded(new.metadata, compress=".gz." in new.file), name)
@@ -230,19 +229,19 @@ def _land(io: FileIO, new: NewVersion, name: str) -> TableState:
 
 
 def _create(io: FileIO, path: str, data: bytes, name: str) -> None:
-    """Creates a file, and where that fails, finds out whether it was created nevertheless."""
+    """Creates a file; if that fails, finds out whether it was created nevertheless."""
     try:
         io.create(path, data)
     except AlreadyExistsError as error:
-        if _content(io, path, name, error) != data:
+        if _read_if_exists(io, path, name, error) != data:
             raise CommitConflictError(
                 f"table {name} was changed by another commit: {error}"
             ) from None
     except IcebergError:
-        # Ours: nothing was sent.
+        # One of our own errors: nothing was sent.
         raise
     except Exception as error:
-        found = _content(io, path, name, error)
+        found = _read_if_exists(io, path, name, error)
         if found is None and _is_refusal(error):
             raise IcebergError(
                 f"table {name} was not changed: {path} could not be created: {error}"
@@ -255,8 +254,8 @@ def _create(io: FileIO, path: str, data: bytes, name: str) -> None:
             ) from error
 
 
-def _content(io: FileIO, path: str, name: str, cause: Exception) -> bytes | None:
-    """What is in a file now; None where it is not there."""
+def _read_if_exists(io: FileIO, path: str, name: str, cause: Exception) -> bytes | None:
+    """The current content of a file; None if it does not exist."""
     try:
         return io.read_bytes(path)
     except MissingFileError:
@@ -266,25 +265,25 @@ def _content(io: FileIO, path: str, name: str, cause: Exception) -> bytes | None
 
 
 def _write_hint(io: FileIO, new: NewVersion, name: str) -> None:
-    # Readers that trust it look for newer versions from there on: late is harmless.
+    # A stale hint is harmless: readers look for newer versions starting from it.
     try:
         io.write(f"{metadata_directory(new.location)}/{VERSION_HINT}", str(new.version).encode())
     except Exception as error:
-        _LOG.warning("table %s: its version hint was not written: %s", name, error)
+        _LOG.warning("table %s: the version hint was not written: %s", name, error)
 
 
 def _unknown(name: str, path: str, why: object) -> CommitStateUnknownError:
     return CommitStateUnknownError(
-        f"table {name}: whether {path} was committed is not known ({why}); look whether it is "
+        f"table {name}: it is unknown whether {path} was committed ({why}); check whether it is "
         "among the table's metadata files before trying again"
     )
 
 
-# Commits that may come between a commit's last look at the table and its file.
+# How many other commits may come between a commit's check of the table and its file.
 _KEPT_UNLOGGED = 20
 _SUFFIXES = (".metadata.json", ".gz.metadata.json", ".metadata.json.gz")
 
-# Answers that say the file was not written. A time-out or a lost connection does not.
+# Errors that prove that the file was not written, unlike a time-out or a lost connection.
 _REFUSALS = frozenset(
     {
         errno.EACCES,
@@ -306,8 +305,8 @@ def _is_refusal(error: Exception) -> bool:
     )
 
 
-def _same_state(io: FileIO, base: TableState, newest: str) -> bool:
-    """Whether a table is still as it was, and was not dropped and made again since."""
+def _is_newest(io: FileIO, base: TableState, newest: str) -> bool:
+    """Whether `base` is the newest version, and the table was not dropped and re-created."""
     if io.resolve(base.metadata_location) != io.resolve(newest):
         return False
     try:
@@ -317,16 +316,16 @@ def _same_state(io: FileIO, base: TableState, newest: str) -> bool:
     return found == (base.metadata.table_uuid, base.metadata.last_updated_ms)
 
 
-def _check_storable(base: TableMetadata | None, metadata: TableMetadata, name: str) -> None:
-    """Refuses what a table named by its location cannot have."""
+def _check_supported(base: TableMetadata | None, metadata: TableMetadata, name: str) -> None:
+    """Refuses metadata that a table addressed by its location cannot have."""
     if base is not None and metadata.location != base.location:
         raise UnsupportedFeatureError(
-            f"table {name} is named by its location {base.location}, so its location cannot be "
+            f"table {name} is addressed by its location {base.location}, so its location cannot be "
             f"set to {metadata.location}"
         )
     if METADATA_PATH in metadata.properties:
         raise UnsupportedFeatureError(
-            f"table {name} is named by its location, where its metadata must be: the property "
+            f"table {name} is addressed by its location, where its metadata must be: the property "
             f"{METADATA_PATH} cannot be set"
         )
     codec = metadata.properties.get(METADATA_COMPRESSION, METADATA_COMPRESSION_DEFAULT)
@@ -342,11 +341,10 @@ def _is_compressed(metadata: TableMetadata) -> bool:
 
 
 def _encoded(metadata: TableMetadata, *, compress: bool) -> bytes:
-    """The file's bytes, which no other attempt shares.
+    """The bytes of the metadata file, unique to this attempt.
 
-    Two commits of one change in one millisecond have equal metadata. White space after the
-    document, 128 random bits of it, tells them apart, and with that a file of one's own from that
-    of another.
+    Two commits of the same change in the same millisecond have equal metadata. 128 random bits of
+    white space after the JSON document make the files differ, so that a writer recognises its own.
     """
     mark = bytes(b" \t"[bit == "1"] for bit in f"{secrets.randbits(128):0128b}")
     data = serialise_metadata(metadata) + mark
@@ -354,10 +352,10 @@ def _encoded(metadata: TableMetadata, *, compress: bool) -> bytes:
 
 
 def _delete_unlogged(io: FileIO, base: TableMetadata, metadata: TableMetadata, name: str) -> None:
-    """Deletes metadata files that left the log, where the table asks for it.
+    """Deletes metadata files that dropped out of the log, if the table's properties say so.
 
-    They go some commits later than they could: a name that is free again may be taken by a commit
-    to a state long past, one that was about to create its file and was held up.
+    They are deleted some commits later: a delayed commit on a very old version could otherwise
+    create a file whose name is free again.
     """
     kept = {entry.metadata_file for entry in metadata.metadata_log}
     removed = [e.metadata_file for e in base.metadata_log if e.metadata_file not in kept]
@@ -373,7 +371,7 @@ def _delete_unlogged(io: FileIO, base: TableMetadata, metadata: TableMetadata, n
 
 
 def _deletable(unlogged: str) -> list[str]:
-    """The files to delete when one leaves the log: one of a lower version, or a catalog's own."""
+    """The files to delete when one drops out of the log: an older version, or a catalog's file."""
     directory, _, file = unlogged.rpartition("/")
     version = own_version(file)
     if version is None:

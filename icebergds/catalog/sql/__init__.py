@@ -1,1 +1,1 @@
-"""The catalog in a database, shared with the JDBC and SQL catalogs of others."""
+"""Implements the SQL catalog, compatible with Java's JDBC catalog and PyIceberg's SQL catalog."""

@@ -1,4 +1,4 @@
-"""The catalog that is a database, in the tables that Java's JDBC catalog and PyIceberg share."""
+"""Implements the SQL catalog, in the database tables of Java's JDBC catalog and PyIceberg."""
 
 from __future__ import annotations
 
@@ -36,10 +36,10 @@ __all__ = ["SqlCatalog", "sql_catalog"]
 
 @dataclass(frozen=True, slots=True)
 class SqlCatalog:
-    """Tables whose current metadata files are rows of a database.
+    """A catalog that stores the current metadata file of each table in a row of a database.
 
-    A namespace exists if it was created, or has tables or namespaces below it. The namespace ()
-    always does.
+    A namespace exists if it was created or contains tables or namespaces. The namespace () always
+    exists.
     """
 
     name: str
@@ -56,7 +56,7 @@ class SqlCatalog:
         """The current state of a table.
 
         Raises:
-            NoSuchTableError: the catalog has no table under this identifier; names the nearest.
+            NoSuchTableError: the catalog has no such table; the message suggests a similar name.
             InvalidOptionError: the identifier has an empty part.
         """
         try:
@@ -66,10 +66,10 @@ class SqlCatalog:
             raise NoSuchTableError(f"{error}{nearest_table(identifier, names)}") from None
 
     def new_table_location(self, identifier: Identifier) -> str:
-        """Below the `location` of the namespace, or else below the warehouse.
+        """A location in the `location` of the namespace, or else in the warehouse.
 
         Raises:
-            InvalidOptionError: there is no warehouse, or the name cannot be that of a directory.
+            InvalidOptionError: there is no warehouse, or the identifier is not a directory name.
         """
         self._check(identifier)
         if any(part in (".", "..") or "/" in part for part in identifier):
@@ -82,13 +82,13 @@ class SqlCatalog:
             return f"{self.io.absolute(location).rstrip('/')}/{table}"
         if not self.warehouse:
             raise InvalidOptionError(
-                f"catalog {self.name} has no warehouse in which {'.'.join(identifier)} could be: "
-                "set option('catalog.warehouse', '<directory>'), or give the table a location"
+                f"catalog {self.name} has no warehouse for {'.'.join(identifier)}: set "
+                "option('catalog.warehouse', '<directory>'), or give the table a location"
             )
         return "/".join((self.io.absolute(self.warehouse).rstrip("/"), *namespace, table))
 
     def check_creation(self, identifier: Identifier, location: str) -> None:
-        """Refuses a table whose namespace does not exist.
+        """Checks that the table's namespace exists.
 
         Raises:
             NoSuchNamespaceError: its namespace does not exist.
@@ -98,35 +98,35 @@ class SqlCatalog:
         self._require(identifier[:-1])
 
     def create(self, identifier: Identifier, updates: Sequence[TableUpdate]) -> TableState:
-        """Creates a table in a namespace that exists.
+        """Creates a table in an existing namespace.
 
         Raises:
-            AlreadyExistsError: there is such a table or view.
+            AlreadyExistsError: a table or view with this name exists.
             NoSuchNamespaceError: its namespace does not exist.
-            CommitStateUnknownError: whether the table was created is not known.
+            CommitStateUnknownError: it is unknown whether the table was created.
         """
         operations = self.operations(identifier)
         self._require(identifier[:-1])
         return operations.create(updates)
 
     def register(self, identifier: Identifier, metadata_location: str) -> TableState:
-        """Takes in a table by its metadata file, which stays where it is.
+        """Adds an existing table by its metadata file, which stays where it is.
 
         Raises:
-            AlreadyExistsError: there is such a table or view.
+            AlreadyExistsError: a table or view with this name exists.
             NoSuchNamespaceError: its namespace does not exist.
-            MissingFileError: there is no such metadata file.
-            CommitStateUnknownError: whether the table was registered is not known.
+            MissingFileError: the metadata file does not exist.
+            CommitStateUnknownError: it is unknown whether the table was registered.
         """
         operations = self.operations(identifier)
         self._require(identifier[:-1])
         return operations.register(self.io.absolute(metadata_location))
 
     def drop(self, identifier: Identifier) -> TableState | None:
-        """Forgets a table and leaves its files.
+        """Drops a table but keeps its files.
 
         Returns:
-            The table's last state; None where its metadata is missing or damaged.
+            The table's last state; None if its metadata is missing or damaged.
 
         Raises:
             NoSuchTableError: there is no such table.
@@ -142,17 +142,17 @@ class SqlCatalog:
                 state = None
             last = row.metadata_location if state is None else state.metadata_location
             write = self.tables.delete(identifier, last)
-            # Again for what was committed meanwhile.
+            # Repeated if there was a commit meanwhile.
             if self.tables.database.require(write, f"drop table {operations.name}"):
                 return state
 
     def rename(self, source: Identifier, target: Identifier) -> None:
-        """Gives a table another identifier; its files stay where they are.
+        """Renames a table; its files stay where they are.
 
         Raises:
             NoSuchTableError: there is no such table.
             NoSuchNamespaceError: the namespace of the target does not exist.
-            AlreadyExistsError: the target is there.
+            AlreadyExistsError: the target exists.
         """
         self._check(source)
         self._check(target)
@@ -166,20 +166,20 @@ class SqlCatalog:
             raise NoSuchTableError(f"table {self._named(source)} does not exist in its catalog")
 
     def list_tables(self, namespace: Identifier) -> list[Identifier]:
-        """Identifiers of a namespace's tables, in order. Raises NoSuchNamespaceError."""
+        """Identifiers of a namespace's tables, sorted. Raises NoSuchNamespaceError."""
         self._require(namespace)
         return sorted((*namespace, name) for name in self.tables.names(namespace))
 
     def list_namespaces(self, parent: Identifier = ()) -> list[Identifier]:
-        """Namespaces directly below another, in order. Raises NoSuchNamespaceError."""
+        """Namespaces directly below another, sorted. Raises NoSuchNamespaceError."""
         depth = len(parent) + 1
         return sorted({n[:depth] for n in self._require(parent) if len(n) >= depth})
 
     def create_namespace(self, namespace: Identifier, properties: Mapping[str, str]) -> None:
-        """Creates a namespace; those above it need not be there.
+        """Creates a namespace; its parents need not exist.
 
         Raises:
-            AlreadyExistsError: it exists, if only for what is in it.
+            AlreadyExistsError: it exists, even if only because it contains something.
             InvalidOptionError: the property `exists` is reserved.
         """
         self._check_namespace(namespace)
@@ -190,15 +190,15 @@ class SqlCatalog:
         write = self.namespaces.insert(namespace, properties)
         if write.is_duplicate:
             raise exists
-        self._settle(write, "create", namespace)
+        self._finish(write, "create", namespace)
 
     def drop_namespace(self, namespace: Identifier) -> None:
-        """Forgets an empty namespace. Raises NoSuchNamespaceError, NamespaceNotEmptyError."""
+        """Drops an empty namespace. Raises NoSuchNamespaceError, NamespaceNotEmptyError."""
         below = self._require(namespace) - {namespace}
         if not namespace or below or self.namespaces.has_rows_of_tables(namespace):
-            what = f"has {'.'.join(min(below))}" if below else "has tables or views"
+            what = f"contains {'.'.join(min(below))}" if below else "contains tables or views"
             raise NamespaceNotEmptyError(f"namespace {self._named(namespace)} is not empty: {what}")
-        self._settle(self.namespaces.delete(namespace), "drop", namespace)
+        self._finish(self.namespaces.delete(namespace), "drop", namespace)
 
     def namespace_properties(self, namespace: Identifier) -> dict[str, str]:
         """Raises NoSuchNamespaceError."""
@@ -208,7 +208,7 @@ class SqlCatalog:
     def update_namespace_properties(
         self, namespace: Identifier, removals: Sequence[str], updates: Mapping[str, str]
     ) -> None:
-        """Removes and sets properties at once.
+        """Removes and sets properties in one transaction.
 
         Raises:
             NoSuchNamespaceError: there is no such namespace.
@@ -221,36 +221,36 @@ class SqlCatalog:
             )
         self._check_unreserved((*removals, *updates))
         self._require(namespace)
-        self._settle(self.namespaces.update(namespace, set(removals), updates), "change", namespace)
+        self._finish(self.namespaces.update(namespace, set(removals), updates), "change", namespace)
 
-    def _settle(self, write: Write, verb: str, namespace: Identifier) -> None:
+    def _finish(self, write: Write, verb: str, namespace: Identifier) -> None:
         self.namespaces.database.require(write, f"{verb} namespace {self._named(namespace)}")
 
     def _require(self, namespace: Identifier) -> set[Identifier]:
-        """A namespace and those below it. Raises NoSuchNamespaceError."""
+        """An existing namespace and those below it. Raises NoSuchNamespaceError."""
         self._check_namespace(namespace)
         found = self.namespaces.below(namespace)
         if namespace and not found:
             text = ".".join(namespace)
             near = did_you_mean(text, (".".join(n) for n in self.namespaces.below(())))
-            hint = near or f"create_namespace({text!r}) makes it"
+            hint = near or f"create it with create_namespace({text!r})"
             raise NoSuchNamespaceError(f"catalog {self.name} has no namespace {text}; {hint}")
         return found
 
     def _check(self, identifier: Identifier) -> None:
         if not identifier or not identifier[-1]:
             raise InvalidOptionError(
-                f"catalog {self.name}: {'.'.join(identifier)!r} is no identifier, which is names "
-                "joined by dots, such as db.events; to load a location, leave the catalog out"
+                f"catalog {self.name}: {'.'.join(identifier)!r} is not an identifier: expected "
+                "names joined by dots, such as db.events; to load a location, leave the catalog out"
             )
         self._check_namespace(identifier[:-1])
 
     def _check_namespace(self, namespace: Identifier) -> None:
-        # Joined by dots in the database, another namespace would look the same.
+        # The database stores parts joined by dots, so a dot in a part would be ambiguous.
         if any(not part or "." in part for part in namespace):
             raise InvalidOptionError(
-                f"catalog {self.name}: {namespace!r} is no namespace, whose parts are names "
-                "without dots, such as ('db', 'raw')"
+                f"catalog {self.name}: {namespace!r} is not a namespace: expected names without "
+                "dots, such as ('db', 'raw')"
             )
 
     def _check_unreserved(self, names: Sequence[str] | Mapping[str, str]) -> None:
@@ -264,24 +264,25 @@ class SqlCatalog:
 
 
 def sql_catalog(name: str, properties: Mapping[str, str], io: FileIO) -> SqlCatalog:
-    """The catalog in the database of a `uri`.
+    """The catalog in the database at a `uri`.
 
     Args:
-        name: the catalog's name, which its rows bear: another name is another catalog.
+        name: the catalog's name, which is stored in its rows: another name is another catalog.
         properties: `uri`; `warehouse`, for tables created without a location;
-            `init_catalog_tables` (true: missing database tables are made); `schema_version` (v1:
+            `init_catalog_tables` (true: missing database tables are created); `schema_version` (v1:
             database tables of version 0 are upgraded); `echo` (true or debug: statements are
-            logged); for PyIceberg's sake `pool_pre_ping`, which every connection's being new makes
-            moot; `jdbc.user`, `jdbc.password` and other parameters as for Java's catalog.
+            logged); `pool_pre_ping`, accepted as PyIceberg has it but without effect, because
+            connections are not reused; `jdbc.user`, `jdbc.password` and other parameters of Java's
+            catalog.
 
     Raises:
-        InvalidOptionError: a property is unknown or malformed, or the database's driver missing.
+        InvalidOptionError: a property is unknown or malformed, or the database's driver is missing.
         IcebergError: the database cannot be used.
     """
     options = _options(name, properties)
-    # Where the storage has relative paths, so that the catalog is the same one in every process.
+    # Relative paths are resolved as by the storage, so every process uses the same database.
     url = database_url(name, properties, io.resolve(""))
-    # A writer that waits for its turn at a file is not an error.
+    # Only one writer at a time can lock an SQLite file; the others wait.
     waits = url.get_backend_name() == "sqlite" and "timeout" not in url.query
     try:
         engine = _engine(url, _echo(name, options), 60 if waits else None)
@@ -302,9 +303,9 @@ def sql_catalog(name: str, properties: Mapping[str, str], io: FileIO) -> SqlCata
 
 @lru_cache(maxsize=32)
 def _engine(url: URL, echo: bool | Literal["debug"], timeout_seconds: int | None) -> Engine:
-    """What connects to a database; a new one would first ask the server what it is."""
+    """A cached engine for a database; a new one would first query the server's version."""
     arguments = {} if timeout_seconds is None else {"timeout": timeout_seconds}
-    # No connection is kept: processes may be forked, and servers close idle connections.
+    # Connections are not pooled: processes may be forked, and servers close idle connections.
     return create_engine(url, poolclass=NullPool, echo=echo, connect_args=arguments)
 
 
@@ -324,7 +325,7 @@ def _options(name: str, properties: Mapping[str, str]) -> dict[str, str]:
     """The catalog's own properties, by PyIceberg's names."""
     options: dict[str, str] = {}
     for key, value in properties.items():
-        # Environment variables turn underscores to dashes, Java has dashes and a prefix.
+        # Names from environment variables have dashes; Java's have dashes and a prefix.
         option = key.removeprefix(JDBC_PREFIX).replace("-", "_")
         if "." in key and not (key.startswith(JDBC_PREFIX) and option in _PROPERTIES):
             continue

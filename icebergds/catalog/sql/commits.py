@@ -1,7 +1,7 @@
-"""Commits to tables of an SQL catalog: one row's metadata file is swapped in one statement.
+"""Commits to tables of an SQL catalog by a compare-and-swap of the row's metadata file.
 
-A metadata file has a name of its own, so a row that once left one never comes back to it. That is
-what makes it possible to tell, after an error, what became of a commit.
+The names of metadata files are unique, so a row never returns to an earlier one. This makes it
+possible to find out, after an error, whether a commit was applied.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ class SqlTableOperations:
     """`TableOperations` of a table in an SQL catalog.
 
     Attributes:
-        name: how messages name the table.
+        name: the table's name in messages.
     """
 
     rows: TableRows
@@ -49,10 +49,10 @@ class SqlTableOperations:
     name: str
 
     def refresh(self) -> TableState:
-        """As `TableOperations.refresh` says.
+        """Implements `TableOperations.refresh`.
 
         Raises:
-            MissingFileError: the table's metadata file is not there.
+            MissingFileError: the table's metadata file does not exist.
             InvalidMetadataError: it is damaged, or the catalog has none for the table.
         """
         location = self._existing().metadata_location
@@ -60,7 +60,7 @@ class SqlTableOperations:
             try:
                 return TableState(self.name, location, self._read(location), self.io)
             except MissingFileError as error:
-                # Commits may have come so fast that it was deleted as an old one.
+                # Newer commits may already have deleted it.
                 newer = self._existing().metadata_location
                 if newer == location:
                     raise MissingFileError(f"table {self.name}: {error}") from error
@@ -75,7 +75,7 @@ class SqlTableOperations:
         requirements: Sequence[TableRequirement],
         updates: Sequence[TableUpdate],
     ) -> TableState:
-        """As `TableOperations.commit` says."""
+        """Implements `TableOperations.commit`."""
         if self._existing().metadata_location != base.metadata_location:
             raise self._conflict(base)
         check_requirements(requirements, base.metadata, self.name)
@@ -84,18 +84,18 @@ class SqlTableOperations:
             return base
         new = write_next_metadata(self.io, metadata, base.metadata_location, self.name)
         write = self.rows.swap(self.identifier, base.metadata_location, new)
-        if write.rows != 1 and not self._is_found(write, base.metadata_location, new):
+        if write.rows != 1 and not self._was_applied(write, base.metadata_location, new):
             delete_quietly(self.io, new, self.name)
             raise self._failure(write, base)
         delete_unlogged(self.io, base.metadata, metadata, self.name)
         return TableState(self.name, new, metadata, self.io)
 
     def create(self, updates: Sequence[TableUpdate]) -> TableState:
-        """Creates the table from nothing but updates; the namespace is not looked at.
+        """Creates the table by applying updates; the namespace is not checked.
 
         Raises:
-            AlreadyExistsError: there is such a table or view.
-            CommitStateUnknownError: whether the table was created is not known.
+            AlreadyExistsError: a table or view with this name exists.
+            CommitStateUnknownError: it is unknown whether the table was created.
         """
         if self.rows.find(self.identifier) is not None:
             raise self._exists()
@@ -110,11 +110,11 @@ class SqlTableOperations:
         return TableState(self.name, new, metadata, self.io)
 
     def register(self, metadata_location: str) -> TableState:
-        """Takes in the table that a metadata file describes.
+        """Adds the table that a metadata file describes.
 
         Raises:
-            AlreadyExistsError: there is such a table or view.
-            CommitStateUnknownError: whether the table was registered is not known.
+            AlreadyExistsError: a table or view with this name exists.
+            CommitStateUnknownError: it is unknown whether the table was registered.
         """
         metadata = self._read(metadata_location)
         self._insert(metadata_location)
@@ -124,41 +124,41 @@ class SqlTableOperations:
         write = self.rows.insert(self.identifier, new)
         if write.is_duplicate:
             raise self._exists()
-        if write.error is not None and not self._is_found(write, None, new):
+        if write.error is not None and not self._was_applied(write, None, new):
             self.rows.database.require(write, f"create table {self.name}")
 
-    def _is_found(self, write: Write, base: str | None, new: str) -> bool:
-        """Whether a swap that seems to have failed is done.
+    def _was_applied(self, write: Write, base: str | None, new: str) -> bool:
+        """Whether a swap was applied although it seems to have failed.
 
         Args:
             base: the metadata file that was to be replaced.
-            new: the metadata file that was to take its place.
+            new: the metadata file that was to replace it.
 
         Raises:
-            CommitStateUnknownError: that is not known.
+            CommitStateUnknownError: it is unknown.
         """
         if write.error is None and write.rows == 0:
             return False
         try:
             row = self.rows.find(self.identifier)
-            if row is not None and self._has_been(row, new):
+            if row is not None and self._was_current(row, new):
                 return True
-            if write.ended or (row is not None and self._left(row, base)):
+            if write.ended or (row is not None and self._was_replaced(row, base)):
                 return False
         except Exception as error:
             raise self._unknown(new, error) from write.error
         raise self._unknown(new, write.reason) from write.error
 
-    def _has_been(self, row: TableRow, location: str) -> bool:
-        """Whether a metadata file is, or was, the state of the table."""
+    def _was_current(self, row: TableRow, location: str) -> bool:
+        """Whether a metadata file is or was the table's current one."""
         if location in (row.metadata_location, row.previous_metadata_location):
             return True
         return location in self._logged(row)
 
-    def _left(self, row: TableRow, base: str | None) -> bool:
-        """Whether others replaced `base`, so that nothing can replace it any more.
+    def _was_replaced(self, row: TableRow, base: str | None) -> bool:
+        """Whether another commit replaced `base`, so that this one can no longer be applied.
 
-        The log must go back to it: what is older than the log may have been anything.
+        The log must reach back to it: what came before the log is unknown.
         """
         return base is not None and row.metadata_location != base and base in self._logged(row)
 
@@ -169,17 +169,17 @@ class SqlTableOperations:
         return {entry.metadata_file for entry in log}
 
     def _failure(self, write: Write, base: TableState) -> IcebergError:
-        """Why a commit that certainly did not land did not."""
+        """The reason why a commit was certainly not applied."""
         if write.error is None or not write.ended:
             try:
                 self._existing()
             except IcebergError as error:
                 return error
             return self._conflict(base)
-        if write.is_passing:
+        if write.is_transient:
             return CommitConflictError(
-                f"table {self.name} was not changed, for the catalog's database is too busy or "
-                f"other commits were in the way: {write.reason}"
+                f"table {self.name} was not changed, because the catalog's database is too busy or "
+                f"other commits were running: {write.reason}"
             )
         return self.rows.database.failure(f"refused to change table {self.name}", write.error)
 
@@ -195,14 +195,14 @@ class SqlTableOperations:
     def _conflict(self, base: TableState) -> CommitConflictError:
         return CommitConflictError(
             f"table {self.name} was changed by another commit: it is no longer at "
-            f"{base.metadata_location}, for which this commit was made"
+            f"{base.metadata_location}, on which this commit is based"
         )
 
     def _exists(self) -> AlreadyExistsError:
-        return AlreadyExistsError(f"table {self.name} already exists, or a view of that name")
+        return AlreadyExistsError(f"table {self.name} already exists, or a view with that name")
 
     def _unknown(self, new: str, why: object) -> CommitStateUnknownError:
         return CommitStateUnknownError(
-            f"table {self.name}: whether {new} was committed is not known ({why}); look whether it "
-            "is in the table's metadata log before trying again"
+            f"table {self.name}: it is unknown whether {new} was committed ({why}); check whether "
+            "it is in the table's metadata log before trying again"
         )

@@ -1,4 +1,4 @@
-"""Transactions in a catalog's database, with what is known of them when they fail."""
+"""Runs transactions in a catalog's database and reports their outcome if they fail."""
 
 from __future__ import annotations
 
@@ -13,13 +13,13 @@ from icebergds.errors import CommitStateUnknownError, IcebergError
 
 @dataclass(frozen=True, slots=True)
 class Write:
-    """What became of a transaction.
+    """The outcome of a transaction.
 
     Attributes:
-        rows: how many rows its last statement changed; 0 where it failed.
+        rows: how many rows its last statement changed; 0 if it failed.
         error: why it failed.
-        ended: whether it is certain that it is over. One whose answer was lost may still be
-            committed.
+        ended: whether it has certainly ended. If the database's answer was lost, it may have been
+            committed or may still be.
     """
 
     rows: int
@@ -33,12 +33,12 @@ class Write:
 
     @property
     def is_duplicate(self) -> bool:
-        """Whether it failed because there is a row of the same key."""
+        """Whether it failed because there is a row with the same key."""
         return self.ended and isinstance(self.error, IntegrityError)
 
     @property
-    def is_passing(self) -> bool:
-        """Whether it failed of what may be over soon: locks, deadlocks, serialisation."""
+    def is_transient(self) -> bool:
+        """Whether the failure may be transient: locks, deadlocks, serialisation."""
         return self.ended and isinstance(self.error, OperationalError)
 
 
@@ -50,7 +50,7 @@ class Database:
     engine: Engine
 
     def read(self, statement: Select[Any]) -> list[tuple[Any, ...]]:
-        """The rows of a query. Raises IcebergError where the database fails."""
+        """The rows of a query. Raises IcebergError if the database fails."""
         try:
             with self.engine.connect() as connection:
                 return [tuple(row) for row in connection.execute(statement)]
@@ -82,15 +82,15 @@ class Database:
 
         Raises:
             IcebergError: it failed.
-            CommitStateUnknownError: it failed, and may be committed nevertheless.
+            CommitStateUnknownError: it failed but may have been committed.
         """
         if write.error is None:
             return write.rows
         if write.ended:
             raise self.failure(f"refused to {what}", write.error) from write.error
         raise CommitStateUnknownError(
-            f"catalog {self.catalog}: the connection to its database was lost on the way to "
-            f"{what}, and it is not known whether that was done: {_reason(write.error)}"
+            f"catalog {self.catalog}: the connection to its database was lost during the attempt "
+            f"to {what}; it is unknown whether that succeeded: {_reason(write.error)}"
         ) from write.error
 
     def failure(self, what: str, error: Exception) -> IcebergError:
@@ -101,7 +101,7 @@ class Database:
 
 
 def _is_rolled_back(connection: Connection) -> bool:
-    """Whether the database confirms that a transaction that failed is over."""
+    """Whether the database confirms that a failed transaction is rolled back."""
     if connection.invalidated or connection.closed:
         return False
     try:

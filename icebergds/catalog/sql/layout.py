@@ -1,4 +1,4 @@
-"""Makes a catalog's database tables where they are missing, and finds out their version."""
+"""Creates or upgrades a catalog's database tables, and detects their version."""
 
 from __future__ import annotations
 
@@ -14,14 +14,14 @@ def prepare_tables(database: Database, *, create: bool, upgrade: bool) -> bool:
     """Prepares a database for a catalog.
 
     Args:
-        create: missing tables are made, in version 1 of the layout.
-        upgrade: tables of version 0 are brought to version 1.
+        create: whether to create missing tables, in version 1 of the layout.
+        upgrade: whether to upgrade tables of version 0 to version 1.
 
     Returns:
         Whether the layout is version 1, which has a column `iceberg_type`.
 
     Raises:
-        InvalidOptionError: tables are missing and must not be made.
+        InvalidOptionError: tables are missing and must not be created.
         IcebergError: the database fails.
     """
     try:
@@ -35,7 +35,7 @@ def prepare_tables(database: Database, *, create: bool, upgrade: bool) -> bool:
             raise InvalidOptionError(
                 f"catalog {database.catalog}: its database has no tables {TABLES.name} and "
                 f"{NAMESPACE_PROPERTIES.name}, and init_catalog_tables is false; check the uri, or "
-                "set it to true"
+                "set init_catalog_tables to true"
             )
         if upgrade and _TYPE not in columns:
             _upgrade(database.engine)
@@ -46,12 +46,12 @@ def prepare_tables(database: Database, *, create: bool, upgrade: bool) -> bool:
 
 
 _TYPE = TABLES.c.iceberg_type.name
-# Finds no rows; fails unless both tables are there, and types.
+# Finds no rows; fails if a table or the column of types is missing.
 _PROBE = select(TABLES.c.iceberg_type).join(NAMESPACE_PROPERTIES, false())
 
 
 def _is_newest(engine: Engine) -> bool:
-    """Whether the tables of version 1 are there, by one statement: the rest is for what is not."""
+    """Whether the tables of version 1 exist, by one statement, as they usually do."""
     with engine.connect() as connection:
         try:
             connection.execute(_PROBE)
@@ -61,7 +61,7 @@ def _is_newest(engine: Engine) -> bool:
 
 
 def _columns(engine: Engine) -> set[str] | None:
-    """Columns of the table of tables; None where a table is missing."""
+    """The columns of the table `iceberg_tables`; None if a database table is missing."""
     with engine.connect() as connection:
         inspector = inspect(connection)
         if not all(inspector.has_table(table) for table in METADATA.tables):
@@ -74,7 +74,7 @@ def _create(engine: Engine) -> None:
         with engine.begin() as connection:
             METADATA.create_all(connection)
     except SQLAlchemyError:
-        # Another process may have made them in the meantime.
+        # Another process may have created them meanwhile.
         if _columns(engine) is None:
             raise
 

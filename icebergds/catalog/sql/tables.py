@@ -1,9 +1,9 @@
-"""The two database tables of an SQL catalog, which Java Iceberg and PyIceberg share.
+"""Reads and writes the two database tables of an SQL catalog, those of Java Iceberg and PyIceberg.
 
-`iceberg_tables` has a row for each table: its metadata file is the state of the table. Version 0 of
-the layout has no `iceberg_type`, which tells tables from views. `iceberg_namespace_properties` has
-a row for each property of a namespace, one of them `exists`. Parts of a namespace are joined by
-dots.
+`iceberg_tables` has a row with the current metadata file of each table. Version 0 of the layout
+lacks its column `iceberg_type`, which distinguishes tables from views.
+`iceberg_namespace_properties` has a row for each property of a namespace, one of them `exists`. The
+parts of a namespace are joined by dots.
 """
 
 from __future__ import annotations
@@ -55,12 +55,12 @@ NAMESPACE_PROPERTIES = Table(
 )
 
 EXISTS = "exists"
-"""The property that every namespace has, so that one without properties has a row."""
+"""A property of every namespace, so that even one without properties has a row."""
 
 
 @dataclass(frozen=True, slots=True)
 class TableRow:
-    """The metadata files that the catalog has for a table, as it spells them."""
+    """The metadata files of a table, exactly as they are stored."""
 
     metadata_location: str | None
     previous_metadata_location: str | None
@@ -71,7 +71,7 @@ class TableRows:
     """The rows of a catalog's tables.
 
     Attributes:
-        typed: whether the layout is version 1, which tells tables from views.
+        typed: whether the layout is version 1, which distinguishes tables from views.
     """
 
     database: Database
@@ -98,7 +98,7 @@ class TableRows:
         return self.database.write(insert(TABLES).values(values))
 
     def swap(self, identifier: Identifier, base: str, new: str) -> Write:
-        """Changes a table's metadata file if it still is `base`."""
+        """Sets a table's metadata file if it is still `base` (compare-and-swap)."""
         statement = (
             update(TABLES)
             .where(self._is(identifier), TABLES.c.metadata_location == base)
@@ -115,8 +115,8 @@ class TableRows:
         return self.database.write(statement)
 
     def delete(self, identifier: Identifier, metadata_location: str | None) -> Write:
-        """Deletes a table's row if its metadata file still is the one given."""
-        # Compares with IS NULL where none is given.
+        """Deletes a table's row if its metadata file is still the given one."""
+        # For None, SQLAlchemy compares with IS NULL.
         is_current = TABLES.c.metadata_location == metadata_location
         return self.database.write(delete(TABLES).where(self._is(identifier), is_current))
 
@@ -131,18 +131,18 @@ class TableRows:
         ours = TABLES.c.catalog_name == self.database.catalog
         if not self.typed:
             return ours
-        # Rows from before the layout had types are tables.
+        # Rows that are older than the column of types are tables.
         return and_(ours, or_(TABLES.c.iceberg_type == "TABLE", TABLES.c.iceberg_type.is_(None)))
 
 
 @dataclass(frozen=True, slots=True)
 class NamespaceRows:
-    """The namespaces of a catalog: those that have properties, and those that have tables."""
+    """The rows of a catalog's namespaces: those with properties, and those with tables."""
 
     database: Database
 
     def below(self, namespace: Identifier) -> set[Identifier]:
-        """A namespace, if it is there, and those below it at any depth."""
+        """A namespace, if it exists, and those below it at any depth."""
         found = {split(row[0]) for row in self.database.read(self._select(namespace))}
         return {other for other in found if other[: len(namespace)] == namespace}
 
@@ -168,7 +168,8 @@ class NamespaceRows:
     def update(
         self, namespace: Identifier, removals: set[str], updates: Mapping[str, str]
     ) -> Write:
-        # PyIceberg has no `exists` for namespaces with properties, which would go with the last.
+        # PyIceberg stores no `exists` for namespaces with properties: without it, removing the last
+        # property would remove the namespace.
         values = {**updates, EXISTS: "true"}
         replaced = NAMESPACE_PROPERTIES.c.property_key.in_(sorted(removals | values.keys()))
         return self.database.write(
@@ -213,10 +214,10 @@ class NamespaceRows:
 
 
 def joined(namespace: Identifier) -> str:
-    """A namespace as the database has it."""
+    """A namespace as it is stored."""
     return ".".join(namespace)
 
 
 def split(text: str) -> Identifier:
-    """A namespace from the database; the one without a name is ()."""
+    """A stored namespace as an identifier; the empty name is ()."""
     return tuple(text.split(".")) if text else ()

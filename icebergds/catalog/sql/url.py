@@ -1,4 +1,4 @@
-"""From a catalog's properties to the URL of its database."""
+"""Builds the database URL of an SQL catalog from its properties."""
 
 from __future__ import annotations
 
@@ -18,12 +18,12 @@ def database_url(catalog: str, properties: Mapping[str, str], directory: str) ->
     """The URL of a catalog's database.
 
     Args:
-        properties: `uri`, as SQLAlchemy has it or as Java does (`jdbc:...`), and `jdbc.user`,
+        properties: `uri`, in SQLAlchemy's form or Java's (`jdbc:...`), and `jdbc.user`,
             `jdbc.password` and other parameters of the connection.
-        directory: what relative paths of SQLite files are relative to.
+        directory: the base of relative paths of SQLite files.
 
     Raises:
-        InvalidOptionError: the URL is missing, malformed or of a database in memory.
+        InvalidOptionError: the URL is missing or malformed, or the database is in memory.
     """
     uri = properties.get("uri")
     if not uri:
@@ -51,14 +51,14 @@ def database_url(catalog: str, properties: Mapping[str, str], directory: str) ->
         return _sqlite(catalog, url, directory)
     if uri.startswith("jdbc:"):
         raise InvalidOptionError(
-            f"catalog {catalog}: of jdbc: uris those of PostgreSQL and SQLite are understood; give "
+            f"catalog {catalog}: only jdbc: uris of PostgreSQL and SQLite are supported; use "
             "SQLAlchemy's uri of the database"
         )
     return url
 
 
 _OWN_JDBC_PROPERTIES = ("schema-version", "strict-mode", "init-catalog-tables")
-# The JDBC driver's names to libpq's.
+# Maps names of the JDBC driver to those of libpq.
 _PARAMETERS = {
     "sslmode": "sslmode",
     "sslrootcert": "sslrootcert",
@@ -74,7 +74,7 @@ def _parsed(catalog: str, uri: str) -> URL:
     try:
         return make_url(uri)
     except (ArgumentError, ValueError):
-        # Its own message repeats the uri, with the password.
+        # SQLAlchemy's message is not shown: it repeats the uri with the password.
         raise InvalidOptionError(
             f"catalog {catalog}: the uri of its database cannot be parsed; expected "
             "postgresql://user:password@host:port/database, sqlite:////path/to/catalog.db or "
@@ -92,12 +92,12 @@ def _connection_properties(properties: Mapping[str, str]) -> dict[str, str]:
 
 
 def _postgresql(catalog: str, url: URL, given: dict[str, str]) -> URL:
-    """The URL with parameters of the JDBC driver, and with a driver that is installed."""
+    """Adds the JDBC driver's parameters, and a driver that is installed, to the URL."""
     user, password = given.pop("user", None), given.pop("password", None)
     if unknown := [key for key in given if key not in _PARAMETERS]:
         raise InvalidOptionError(
-            f"catalog {catalog}: the connection parameter {unknown[0]!r} is not understood, "
-            f"expected one of user, password, {', '.join(_PARAMETERS)}; for others give "
+            f"catalog {catalog}: the connection parameter {unknown[0]!r} is not supported; "
+            f"expected one of user, password, {', '.join(_PARAMETERS)}; for others, use "
             "SQLAlchemy's uri, postgresql://user:password@host/database?name=value"
         )
     if url.drivername in ("postgresql", "postgres"):
@@ -114,8 +114,8 @@ def _sqlite(catalog: str, url: URL, directory: str) -> URL:
     database = url.database or ""
     if database in ("", ":memory:") or database.startswith("file::memory:"):
         raise InvalidOptionError(
-            f"catalog {catalog}: a database in memory is seen by one connection alone, while Spark "
-            "plans and commits in other processes; give a file, sqlite:////path/to/catalog.db"
+            f"catalog {catalog}: a database in memory is visible to only one connection, but Spark "
+            "plans and commits in other processes; use a file, sqlite:////path/to/catalog.db"
         )
     if database.startswith("file:"):
         return url
