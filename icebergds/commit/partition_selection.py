@@ -10,7 +10,6 @@ import numpy as np
 import pyarrow as pa
 
 from icebergds.commit.base import CommitBase
-from icebergds.commit.partition_keys import PartitionKey, partition_key, partition_of
 from icebergds.commit.selection import Mask
 from icebergds.expr.bounds import is_floating
 from icebergds.expr.nodes import TRUE, BoundPredicate, Expr, Operation, and_, or_
@@ -19,6 +18,7 @@ from icebergds.formats.arrow.filter import filter_mask
 from icebergds.formats.manifests.partitions import partition_tuples
 from icebergds.formats.manifests.reader import EntryColumns
 from icebergds.spec.manifest import DataFile, ManifestFile
+from icebergds.spec.partition_keys import PartitionKey, partition_key, partition_of
 from icebergds.spec.types import UNKNOWN, NestedField
 
 

@@ -10,7 +10,6 @@ import numpy as np
 import pyarrow as pa
 
 from icebergds.commit.base import CommitBase
-from icebergds.commit.partition_keys import PartitionKey, partition_of
 from icebergds.commit.selection import Mask
 from icebergds.errors import ValidationError
 from icebergds.expr.bind import bind, field_ids
@@ -23,6 +22,7 @@ from icebergds.expr.text import filter_text
 from icebergds.formats.arrow.filter import filter_mask
 from icebergds.formats.manifests.reader import EntryColumns
 from icebergds.spec.manifest import DataFile, FileContent, ManifestFile
+from icebergds.spec.partition_keys import PartitionKey, partition_of
 
 
 @dataclass(frozen=True, slots=True)

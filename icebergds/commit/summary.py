@@ -6,10 +6,10 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 
 from icebergds.commit.base import CommitBase
-from icebergds.commit.partition_keys import PartitionKey, partition_of
 from icebergds.spec import table_properties as names
 from icebergds.spec.manifest import DataFile, FileContent
 from icebergds.spec.partition import partition_path
+from icebergds.spec.partition_keys import PartitionKey, partition_of
 from icebergds.spec.snapshot import Snapshot
 from icebergds.spec.table_properties import int_property
 

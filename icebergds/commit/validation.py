@@ -14,7 +14,6 @@ import pyarrow.compute as pc
 
 from icebergds.commit.base import CommitBase
 from icebergds.commit.options import IsolationLevel
-from icebergds.commit.partition_keys import partition_of
 from icebergds.commit.selection import ConflictScope, Mask, read_columns
 from icebergds.errors import ValidationError
 from icebergds.formats.deletes.position_deletes import only_data_path
@@ -28,6 +27,7 @@ from icebergds.spec.manifest import (
     ManifestContent,
     ManifestEntryStatus,
 )
+from icebergds.spec.partition_keys import partition_of
 from icebergds.spec.reserved import DELETE_FILE_PATH
 from icebergds.spec.snapshot import Snapshot
 

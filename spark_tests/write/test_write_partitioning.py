@@ -16,6 +16,7 @@ from write_tables import batch_of, spec_of
 
 from icebergds.errors import InvalidMetadataError, UnsupportedFeatureError
 from icebergds.formats.arrow.types import schema_to_arrow, to_arrow
+from icebergds.spec.partition_keys import values_key
 from icebergds.spec.schema import Schema
 from icebergds.spec.transforms import (
     BucketTransform,
@@ -51,7 +52,7 @@ from icebergds.spec.types import (
     StructType,
 )
 from icebergds.spec.values.decimals import from_unscaled
-from icebergds.write.rows.partitioning import PartitionRows, partition_key, plan_partitioning
+from icebergds.write.rows.partitioning import PartitionRows, plan_partitioning
 
 NAN_WITH_PAYLOAD = struct.unpack("<d", struct.pack("<Q", 0xFFF8000000000001))[0]
 FLOATS = st.sampled_from([0.0, -0.0, 1.5, math.nan, -math.inf])
@@ -126,7 +127,7 @@ def test_every_row_is_in_its_partition_once_and_in_order(table, cut, is_sorted):
                 assert column is not None
                 assert same(value, apply(field.transform, column.field_type, source))
     assert sorted(seen) == sorted(row[0] for row in rows[cut:])
-    keys = [partition_key(part.partition) for part in split]
+    keys = [values_key(part.partition) for part in split]
     assert len(set(keys)) == len(keys)
 
 
@@ -190,7 +191,7 @@ def test_floating_point_partitions_are_told_apart_by_bits_with_one_nan() -> None
         batch_of(schema, rows)
     )
     assert [repr(part.partition[0]) for part in split] == ["0.0", "-0.0", "nan"]
-    again = {partition_key((float(text),)) for text in ("0.0", "-0.0", "nan", "nan")}
+    again = {values_key((float(text),)) for text in ("0.0", "-0.0", "nan", "nan")}
     assert len(again) == 3
 
 

@@ -9,12 +9,12 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Sequence
 
-from icebergds.scan.plan.delete_index import Scope, scope_of
 from icebergds.scan.plan.files import PlannedFile, pack_files, pack_groups
 from icebergds.scan.plan.splits import SplitOptions
 from icebergds.scan.tasks import CarryoverGroup, ChangelogTaskGroup, ChangeType, TaskGroup
 from icebergds.spec.metadata import TableMetadata
 from icebergds.spec.partition import PartitionSpec
+from icebergds.spec.partition_keys import PartitionKey, partition_of
 from icebergds.spec.schema import Schema
 
 
@@ -65,9 +65,9 @@ def _groups(
         return [list(files)] if files else []
     if not _determines_partition(metadata.specs_by_id[specs.pop()], schema, identifier_ids):
         return [list(files)]
-    groups: dict[Scope, list[PlannedFile]] = {}
+    groups: dict[PartitionKey, list[PlannedFile]] = {}
     for file in files:
-        groups.setdefault(scope_of(file.entry.data_file), []).append(file)
+        groups.setdefault(partition_of(file.entry.data_file), []).append(file)
     return groups.values()
 
 

@@ -6,14 +6,11 @@ of all deletes in the data file's scope that are new enough.
 
 from __future__ import annotations
 
-import math
-import struct
 from bisect import bisect_left, bisect_right
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import compress
-from typing import Any
 
 import numpy as np
 
@@ -22,10 +19,10 @@ from icebergds.formats.deletes.position_deletes import only_data_path
 from icebergds.scan.plan.delete_ranges import KeyRanges, Mask, PathRanges, is_ordered
 from icebergds.spec.manifest import DataFile, FileContent, ManifestEntry
 from icebergds.spec.partition import PartitionSpec
+from icebergds.spec.partition_keys import PartitionKey, partition_of
 from icebergds.spec.schema import Schema
 from icebergds.spec.types import IcebergType
 
-Scope = tuple[int, tuple[Any, ...]]
 """A partition spec and a partition of it, such that equal partitions compare as equal."""
 
 _Entries = tuple[ManifestEntry, ...]
@@ -61,20 +58,20 @@ class DeleteIndex:
     ) -> None:
         self._vectors: dict[str, ManifestEntry] = {}
         by_path: dict[str, list[ManifestEntry]] = {}
-        by_scope: dict[Scope, list[ManifestEntry]] = {}
-        keys: dict[Scope | None, list[ManifestEntry]] = {}
+        by_scope: dict[PartitionKey, list[ManifestEntry]] = {}
+        keys: dict[PartitionKey | None, list[ManifestEntry]] = {}
         for entry in entries:
             delete_file = entry.data_file
             if delete_file.content is FileContent.EQUALITY_DELETES:
                 _check_keys(delete_file)
                 is_global = specs[delete_file.spec_id].is_unpartitioned
-                keys.setdefault(None if is_global else scope_of(delete_file), []).append(entry)
+                keys.setdefault(None if is_global else partition_of(delete_file), []).append(entry)
             elif delete_file.is_deletion_vector:
                 self._add_vector(entry)
             elif (path := only_data_path(delete_file)) is not None:
                 by_path.setdefault(path, []).append(entry)
             else:
-                by_scope.setdefault(scope_of(delete_file), []).append(entry)
+                by_scope.setdefault(partition_of(delete_file), []).append(entry)
         self._by_path = {path: _Deletes(group) for path, group in by_path.items()}
         self._by_scope = {scope: _PositionDeletes(group) for scope, group in by_scope.items()}
         self._keys = {scope: _EqualityDeletes(group, key_types) for scope, group in keys.items()}
@@ -86,7 +83,7 @@ class DeleteIndex:
             return _NO_DELETES
         data_file = entry.data_file
         number = entry.data_sequence_number
-        scope = scope_of(data_file)
+        scope = partition_of(data_file)
         vector = self._vectors.get(data_file.file_path)
         positions: _Entries
         if vector is not None and vector.data_sequence_number >= number:
@@ -132,17 +129,6 @@ def key_types(history: Sequence[Schema], equality_ids: Iterable[int]) -> dict[in
                 found[field_id] = key.field_type
                 break
     return found
-
-
-def scope_of(data_file: DataFile) -> Scope:
-    """What files of one partition have in common (spec: Scan Planning, notes 3 and 4)."""
-    partition = data_file.partition
-    if any(isinstance(value, float) for value in partition):
-        # Floating partition values are equal if their bits are, with all NaNs as one.
-        partition = tuple(
-            _float_bits(value) if isinstance(value, float) else value for value in partition
-        )
-    return data_file.spec_id, partition
 
 
 class _Deletes:
@@ -222,7 +208,3 @@ def _check_keys(delete_file: DataFile) -> None:
         raise InvalidMetadataError(
             f"equality delete file {delete_file.file_path} has no equality_ids"
         )
-
-
-def _float_bits(value: float) -> bytes:
-    return struct.pack(">d", math.nan if math.isnan(value) else value)

@@ -17,7 +17,7 @@ from icebergds.expr.nodes import FALSE, TRUE, Expr
 from icebergds.formats.manifests.manifest_list import read_snapshot_manifests
 from icebergds.formats.manifests.reader import MANIFEST_READERS, read_manifest_columns
 from icebergds.io.fileio import FileIO
-from icebergds.scan.plan.delete_index import AppliedDeletes, DeleteIndex, Scope, key_types, scope_of
+from icebergds.scan.plan.delete_index import AppliedDeletes, DeleteIndex, key_types
 from icebergds.scan.plan.partition_filters import PartitionFilters
 from icebergds.scan.plan.prune import matching_entries
 from icebergds.scan.plan.splits import SplitOptions, pack, split_file
@@ -33,6 +33,7 @@ from icebergds.scan.tasks import (
 )
 from icebergds.spec.manifest import DataFile, ManifestContent, ManifestEntry, ManifestFile
 from icebergds.spec.metadata import TableMetadata
+from icebergds.spec.partition_keys import PartitionKey, partition_of
 from icebergds.spec.schema import Schema
 from icebergds.spec.snapshot import Snapshot
 
@@ -244,9 +245,9 @@ def _nbytes(deletes: Sequence[ManifestEntry]) -> int:
     return sum(e.data_file.content_size_in_bytes or e.data_file.file_size_in_bytes for e in deletes)
 
 
-def _key_group(entry: ManifestEntry) -> tuple[tuple[int, ...], Scope]:
+def _key_group(entry: ManifestEntry) -> tuple[tuple[int, ...], PartitionKey]:
     """Equality delete files with the same key columns and scope form one key set."""
-    return tuple(sorted(entry.data_file.equality_ids)), scope_of(entry.data_file)
+    return tuple(sorted(entry.data_file.equality_ids)), partition_of(entry.data_file)
 
 
 class _DeleteTable:
@@ -258,7 +259,7 @@ class _DeleteTable:
     def __init__(self) -> None:
         self.positions: dict[DeleteFileRef, int] = {}
         self._keys: dict[
-            tuple[Hashable, tuple[int, ...], Scope], tuple[int, dict[DeleteFileRef, None]]
+            tuple[Hashable, tuple[int, ...], PartitionKey], tuple[int, dict[DeleteFileRef, None]]
         ] = {}
         self._indices: dict[tuple[Hashable, int], tuple[int, ...]] = {}
 

@@ -11,10 +11,10 @@ import pyarrow as pa
 from icebergds.formats.arrow.types import schema_to_arrow
 from icebergds.formats.deletes.positions import PositionSet
 from icebergds.spec.manifest import DataFile, DataFileRef
+from icebergds.spec.partition_keys import partition_of
 from icebergds.spec.reserved import DELETE_FILE_PATH, DELETE_POS
 from icebergds.spec.schema import Schema
 from icebergds.write.files import TaskFiles
-from icebergds.write.rows.partitioning import partition_key
 from icebergds.write.rows.rolling import RollingWriter
 
 POSITION_DELETE_SCHEMA = Schema((DELETE_FILE_PATH, DELETE_POS))
@@ -58,7 +58,7 @@ def write_position_deletes(
         ]
     groups: dict[Hashable, list[FilePositions]] = {}
     for delete in deletes:
-        key = (delete.file.spec_id, partition_key(delete.file.partition))
+        key = partition_of(delete.file)
         groups.setdefault(key, []).append(delete)
     return [
         file for group in groups.values() for file in _write_group(group, files_of, target_size)

@@ -11,7 +11,8 @@ import numpy as np
 import pyarrow as pa
 
 from icebergds.spec.manifest import DataFile
-from icebergds.write.rows.partitioning import PartitionRows, partition_key
+from icebergds.spec.partition_keys import values_key
+from icebergds.write.rows.partitioning import PartitionRows
 from icebergds.write.rows.rolling import NewFiles, RollingWriter
 from icebergds.write.rows.sorting import RowOrder
 
@@ -74,7 +75,7 @@ class FanoutWriter:
 
     def write(self, rows: PartitionRows) -> None:
         """Adds rows to a partition."""
-        key = partition_key(rows.partition)
+        key = values_key(rows.partition)
         if not self._settings.enabled:
             self._close_others(key)
         partition = self._partitions.get(key)

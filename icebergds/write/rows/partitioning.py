@@ -6,7 +6,7 @@ contiguous, and each partition is a slice of the sorted rows.
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -102,15 +102,6 @@ def plan_partitioning(spec: PartitionSpec, schema: Schema, *, table: str) -> Par
             for field in spec.fields
         )
     )
-
-
-def partition_key(partition: tuple[Any, ...]) -> Hashable:
-    """What is equal for equal partitions only.
-
-    Floating point values are one partition if their bits are the same, or both are NaN: Python
-    tells neither apart from its equals as it should.
-    """
-    return tuple(value.hex() if isinstance(value, float) else value for value in partition)
 
 
 @dataclass(frozen=True, slots=True)
