@@ -1,4 +1,4 @@
-"""What a task that changes rows hands to the driver."""
+"""Defines what a task of a row-level change returns to the driver."""
 
 from __future__ import annotations
 
@@ -18,9 +18,9 @@ class DeltaFiles:
         files: data files.
         deletes: position delete files, deletion vectors and equality delete files.
         replaced: older position delete files and vectors whose deletes are all in `deletes` too.
-        referenced: the data files of earlier commits that `deletes` delete rows of by position.
-        counts: numbers of rows by what was done with them, such as `inserted` and `deleted`.
-        keys: the distinct keys of the task's rows, where these name rows by key.
+        referenced: data files of earlier commits whose rows `deletes` delete by position.
+        counts: numbers of changed rows by kind, such as `inserted` and `deleted`.
+        keys: the distinct keys of the task's rows, if rows are changed by key.
     """
 
     files: tuple[DataFile, ...] = ()
@@ -32,12 +32,12 @@ class DeltaFiles:
 
     @property
     def all_files(self) -> tuple[DataFile, ...]:
-        """All that were written."""
+        """All written files."""
         return self.files + self.deletes
 
 
 def merge_deltas(parts: Iterable[DeltaFiles]) -> DeltaFiles:
-    """All files of all parts, without their keys; counts are added up."""
+    """Merges deltas: all files, the sums of counts, no keys."""
     parts = tuple(parts)
     counts: Counter[str] = Counter()
     for part in parts:

@@ -1,7 +1,7 @@
-"""The keys of a task's rows in the order of the rows, and which row of a key is the last.
+"""Collects the keys of a task's rows in order, and finds the last row of each key.
 
-Rows wait in memory up to a limit. Then each key is reduced to its last row; where that leaves too
-many, they go to temporary files, apart by hash, so that all rows of a key are in one file.
+Rows are buffered in memory up to a limit. Then only the last row of each key is kept; if these are
+still too many, they are spilled to temporary files by hash, with all rows of a key in one file.
 """
 
 from __future__ import annotations
@@ -28,11 +28,11 @@ _BUCKET_BITS = 6
 
 @dataclass(frozen=True, slots=True)
 class DistinctKeys:
-    """Some keys, each once.
+    """Distinct keys.
 
     Attributes:
-        columns: the key columns, in the order of the plan's.
-        is_old: whether rows of earlier commits may have the key.
+        columns: the key columns, in the order of the key plan.
+        is_old: whether earlier commits may have rows with the key.
     """
 
     columns: tuple[pa.Array, ...]
@@ -43,19 +43,19 @@ class DistinctKeys:
 
 
 class KeyLog:
-    """Gathers keys; to be used as a context, whose end deletes temporary files.
+    """Collects keys; a context manager, which deletes temporary files at exit.
 
     Args:
         keys: the key columns.
-        limit: how many rows wait in memory.
+        limit: how many rows to buffer in memory.
     """
 
     def __init__(self, keys: KeyPlan, limit: int) -> None:
         self._keys = keys
         self._limit = limit
         self._names = [f"key{at}" for at in range(len(keys.fields))]
-        self._waiting: list[pa.Table] = []
-        self._waiting_rows = 0
+        self._buffered: list[pa.Table] = []
+        self._buffered_rows = 0
         self._superseded = PositionCollector()
         self._spill: _Spill | None = None
 
@@ -72,38 +72,38 @@ class KeyLog:
             self._spill.remove()
 
     def add(self, columns: Sequence[pa.Array], first: int, is_old: Mask) -> None:
-        """Takes rows.
+        """Adds rows.
 
         Args:
             columns: the key columns.
-            first: the first row's number; the others follow, and rows come in this order.
-            is_old: of which rows' keys earlier commits may have rows.
+            first: the number of the first row; numbers are consecutive, and ascend between calls.
+            is_old: whether earlier commits may have rows with the key, for each row.
         """
         order = pa.array(np.arange(first, first + len(is_old), dtype=np.int64))
-        # In memory of their own: keys would keep all columns of their batches.
+        # Copied, because slices would keep all columns of their batches in memory.
         columns = [column.take(pa.array(np.arange(len(column)))) for column in columns]
         rows = pa.table([*columns, order, pa.array(is_old)], names=[*self._names, _ORDER, _IS_OLD])
-        self._waiting.append(rows)
-        self._waiting_rows += rows.num_rows
-        if self._waiting_rows >= self._limit:
-            self._reduce_waiting()
-            # What is little leaves room for as much again before it has to be reduced once more.
-            if self._waiting_rows > self._limit // 2:
-                self._spill_waiting()
+        self._buffered.append(rows)
+        self._buffered_rows += rows.num_rows
+        if self._buffered_rows >= self._limit:
+            self._reduce_buffered()
+            # At most half full, the buffer has room for many rows before it is reduced again.
+            if self._buffered_rows > self._limit // 2:
+                self._spill_buffered()
 
     def distinct(self) -> Iterator[DistinctKeys]:
-        """The keys of all rows, each once; ends the gathering."""
+        """The distinct keys of all rows; no rows can be added afterwards."""
         if self._spill is None:
-            self._reduce_waiting()
-            waiting, self._waiting = self._waiting, []
-            yield from (self._distinct(table) for table in waiting if table.num_rows)
+            self._reduce_buffered()
+            buffered, self._buffered = self._buffered, []
+            yield from (self._distinct(table) for table in buffered if table.num_rows)
             return
-        self._spill_waiting()
+        self._spill_buffered()
         for table in self._spill.buckets():
             yield self._distinct(self._reduced(table))
 
     def superseded(self) -> PositionSet:
-        """The numbers of rows that later rows of the same key followed; known after `distinct`."""
+        """The numbers of rows that later rows of their keys replace; known after `distinct`."""
         return self._superseded.result()
 
     def _distinct(self, table: pa.Table) -> DistinctKeys:
@@ -111,13 +111,13 @@ class KeyLog:
         columns = tuple(_flat(table.column(name)) for name in self._names)
         return DistinctKeys(columns, _flat(table.column(_IS_OLD)).to_numpy(zero_copy_only=False))
 
-    def _reduce_waiting(self) -> None:
-        if len(self._waiting) > 0:
-            reduced = self._reduced(pa.concat_tables(self._waiting))
-            self._waiting, self._waiting_rows = [reduced], reduced.num_rows
+    def _reduce_buffered(self) -> None:
+        if len(self._buffered) > 0:
+            reduced = self._reduced(pa.concat_tables(self._buffered))
+            self._buffered, self._buffered_rows = [reduced], reduced.num_rows
 
     def _reduced(self, table: pa.Table) -> pa.Table:
-        """The last row of each key; is old if one of its rows is."""
+        """The last row of each key; `is_old` if it is for any row of the key."""
         grouped = table.group_by(self._names, use_threads=False).aggregate(
             [(_ORDER, "max"), (_IS_OLD, "any")]
         )
@@ -128,19 +128,19 @@ class KeyLog:
             self._superseded.add(before[~np.isin(before, last, assume_unique=True)])
         return reduced
 
-    def _spill_waiting(self) -> None:
-        self._reduce_waiting()
+    def _spill_buffered(self) -> None:
+        self._reduce_buffered()
         if self._spill is None:
             self._spill = _Spill()
-        for table in self._waiting:
+        for table in self._buffered:
             columns = [_flat(table.column(name)) for name in self._names]
             if table.num_rows:
                 self._spill.write(table, self._keys.hashes(columns))
-        self._waiting, self._waiting_rows = [], 0
+        self._buffered, self._buffered_rows = [], 0
 
 
 class _Spill:
-    """Temporary files, each with the rows of some hashes."""
+    """Temporary files, one for each range of hashes."""
 
     def __init__(self) -> None:
         self._directory = TemporaryDirectory(prefix="icebergds-keys-")
@@ -156,7 +156,7 @@ class _Spill:
                 self._writer(bucket, table.schema).write_table(rows.slice(start, end - start))
 
     def buckets(self) -> Iterator[pa.Table]:
-        """The rows of each file; ends the writing."""
+        """The rows of each file; nothing can be written afterwards."""
         for writer in self._writers.values():
             writer.close()
         for bucket in sorted(self._writers):
@@ -165,7 +165,7 @@ class _Spill:
 
     def remove(self) -> None:
         for writer in self._writers.values():
-            # A full disk must not hide the error that it caused first.
+            # An error here, as on a full disk, must not hide the original one.
             with suppress(Exception):
                 writer.close()
         self._directory.cleanup()

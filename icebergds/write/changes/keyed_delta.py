@@ -183,7 +183,7 @@ def write_keyed_delta(
         attempt.discard()
         raise
     finally:
-        tracked.end()
+        tracked.cleanup()
 
 
 _COUNTED = {DeltaMode.UPSERT: "upserted", DeltaMode.DELETE: "deleted"}

@@ -1,4 +1,4 @@
-"""What the rows of a stream of changes do, in the words of those who write such streams."""
+"""Parses the row kinds of change streams, by the names that Flink, Iceberg and Delta use."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ Mask = npt.NDArray[np.bool_]
 
 
 class RowKind(IntEnum):
-    """What a row of a stream of changes does."""
+    """The kind of change that a row of a change stream describes."""
 
     INSERT = 0
     UPDATE_BEFORE = 1
@@ -39,30 +39,30 @@ ROW_KINDS = {
     "update_preimage": RowKind.UPDATE_BEFORE,
     "update_postimage": RowKind.UPDATE_AFTER,
 }
-"""The words for row kinds, in lower case; any case is understood."""
+"""Row kinds by name, in lower case; names are case-insensitive."""
 
 
 def parse_row_kinds(values: pa.Array, column: str) -> Kinds:
-    """The kinds of rows.
+    """Parses the kinds of rows.
 
     Args:
-        values: words, as strings.
-        column: their column, for messages.
+        values: names of row kinds, as strings.
+        column: the name of their column, for messages.
 
     Raises:
-        InvalidDataError: a word is unknown, or null.
+        InvalidDataError: a name is unknown or null.
     """
     encoded = values.cast(pa.string()).dictionary_encode(null_encoding="encode")
-    words = encoded.dictionary.to_pylist()
-    kinds = np.array([_kind(word, column) for word in words], np.int8)
+    names = encoded.dictionary.to_pylist()
+    kinds = np.array([_kind(name, column) for name in names], np.int8)
     found: Kinds = kinds[np.asarray(encoded.indices)]
     return found
 
 
-def _kind(word: str | None, column: str) -> RowKind:
-    kind = None if word is None else ROW_KINDS.get(word.strip().lower())
+def _kind(name: str | None, column: str) -> RowKind:
+    kind = None if name is None else ROW_KINDS.get(name.strip().lower())
     if kind is None:
-        found = "null" if word is None else repr(word)
+        found = "null" if name is None else repr(name)
         raise InvalidDataError(
             f"row kind column {column!r} holds {found}, expected one of "
             "+I, -U, +U, -D, or insert, update_before, update_after, delete"

@@ -1,4 +1,4 @@
-"""Where rows land: each row carries its number to the files' writers, which leave it out."""
+"""Tracks the file and position of each written row, by a row number that is not stored."""
 
 from __future__ import annotations
 
@@ -19,23 +19,25 @@ _NUMBER = pa.field("row number", pa.int64())
 
 
 def with_numbers(batch: pa.RecordBatch, numbers: Positions) -> pa.RecordBatch:
-    """Rows with their numbers behind all columns."""
+    """Appends row numbers as the last column."""
     return batch.append_column(_NUMBER, pa.array(numbers, pa.int64()))
 
 
 class TrackedFiles:
-    """Opens files for numbered rows, and knows which row went where; to be closed at the end.
+    """Opens files for numbered rows, and records the position of each row.
+
+    Call `cleanup` at the end.
 
     Args:
         files: opens the files.
-        limit: of how many rows the numbers are kept in memory, those that do not count up.
+        limit: how many row numbers to keep in memory; consecutive numbers do not count.
     """
 
     def __init__(self, files: NewFiles, limit: int) -> None:
         self._files = files
         self._limit = limit
         self._runs: dict[str, list[_Run]] = {}
-        self._kept = 0
+        self._in_memory = 0
         self._spill: IO[bytes] | None = None
 
     @property
@@ -51,20 +53,20 @@ class TrackedFiles:
         inner = writer.inner if isinstance(writer, _TrackedWriter) else writer
         return self._files.close(inner, partition, sort_order_id)
 
-    def note(self, location: str, numbers: Positions) -> None:
-        """Takes note of the next rows of a file."""
+    def record(self, location: str, numbers: Positions) -> None:
+        """Records the numbers of the next rows of a file."""
         first, count = int(numbers[0]), len(numbers)
         if int(numbers[-1]) - first == count - 1 and (numbers[1:] > numbers[:-1]).all():
             run = _Run(first, count)
-        elif self._kept + count <= self._limit:
+        elif self._in_memory + count <= self._limit:
             run = _Run(first, count, numbers.copy())
-            self._kept += count
+            self._in_memory += count
         else:
-            run = _Run(first, count, self._spilled(numbers))
+            run = _Run(first, count, self._spill_numbers(numbers))
         self._runs.setdefault(location, []).append(run)
 
     def positions(self, location: str, numbers: PositionSet) -> PositionSet:
-        """The positions of those rows of a file whose numbers are in a set."""
+        """The positions in a file of the rows whose numbers are in a set."""
         found = PositionCollector()
         if numbers:
             first = 0
@@ -75,24 +77,24 @@ class TrackedFiles:
                 first += run.count
         return found.result()
 
-    def end(self) -> None:
-        """Lets go of temporary files."""
+    def cleanup(self) -> None:
+        """Deletes temporary files."""
         if self._spill is not None:
             self._spill.close()
 
     def _mask(self, run: _Run, numbers: PositionSet) -> npt.NDArray[np.bool_] | None:
         if run.numbers is None:
             return numbers.mask(run.first, run.count)
-        kept = run.numbers
-        if isinstance(kept, int):
+        stored = run.numbers
+        if isinstance(stored, int):
             assert self._spill is not None
-            self._spill.seek(kept)
-            kept = np.frombuffer(self._spill.read(8 * run.count), np.int64)
-        return numbers.contains(kept)
+            self._spill.seek(stored)
+            stored = np.frombuffer(self._spill.read(8 * run.count), np.int64)
+        return numbers.contains(stored)
 
-    def _spilled(self, numbers: Positions) -> int:
+    def _spill_numbers(self, numbers: Positions) -> int:
         if self._spill is None:
-            # Deleted by the operating system as soon as it is closed.
+            # The operating system deletes it when it is closed.
             self._spill = TemporaryFile(prefix="icebergds-rows-")  # noqa: SIM115
         offset = self._spill.seek(0, 2)
         self._spill.write(np.ascontiguousarray(numbers).tobytes())
@@ -101,9 +103,10 @@ class TrackedFiles:
 
 @dataclass(frozen=True, slots=True)
 class _Run:
-    """Rows one after the other in a file.
+    """Consecutive rows of a file.
 
-    `numbers` are theirs: None if they count up from `first`, an offset where they were spilled.
+    `numbers` are their row numbers, or the offset of the spilled ones; None if they are consecutive
+    from `first`.
     """
 
     first: int
@@ -112,7 +115,7 @@ class _Run:
 
 
 class _TrackedWriter:
-    """Writes numbered rows without their numbers."""
+    """Writes numbered rows without their numbers, which it records."""
 
     def __init__(self, inner: DataFileWriter, tracker: TrackedFiles) -> None:
         self.inner = inner
@@ -136,7 +139,7 @@ class _TrackedWriter:
             return
         last = batch.num_columns - 1
         self.inner.write(batch.remove_column(last))
-        self._tracker.note(self.location, batch.column(last).to_numpy())
+        self._tracker.record(self.location, batch.column(last).to_numpy())
 
     def close(self) -> DataFile:
         return self.inner.close()

@@ -1,4 +1,4 @@
-"""Data files found by the names that scans give them."""
+"""Finds data files by the names that scans give them."""
 
 from __future__ import annotations
 
@@ -11,15 +11,15 @@ from icebergds.errors import InvalidDataError
 from icebergds.formats.file_tokens import file_token
 from icebergds.io.fileio import FileIO
 
-# Local files are `file:/t`, `file:///t` or `/t`, by who names them.
+# A local file may be named `file:/t`, `file:///t` or `/t`.
 _LOCAL = re.compile(r"^file:/+")
 
 
 class DataFileNames:
-    """Finds the paths of data files: by themselves, by tokens, or by Spark's `file_path`.
+    """Finds the paths of data files by path, by file token, or by Spark's `file_path`.
 
     Args:
-        paths: of all files that may be named, as manifests have them.
+        paths: of all data files of the operation, as in manifests.
         table: the table, for messages.
     """
 
@@ -29,30 +29,30 @@ class DataFileNames:
         self._table = table
 
     def path_of(self, name: str) -> str:
-        """The path of the file that is named.
+        """The path of the file with a name.
 
         Raises:
-            InvalidDataError: none of the files is, or more than one.
+            InvalidDataError: no file has the name, or several have it.
         """
-        # Tokens have no slash.
+        # File tokens contain no slash.
         found = set[str]() if "/" in name else self._by_token.get(name, set())
-        found = found or self._by_place.get(name) or self._by_place.get(_stored_at(name), set())
+        found = found or self._by_location.get(name) or self._by_location.get(_decoded(name), set())
         if len(found) != 1:
             raise InvalidDataError(
-                f"table {self._table}: rows are to be changed of {name}, which is "
+                f"table {self._table}: rows of {name} are to be changed, but the name matches "
                 + ("more than one" if found else "none")
-                + " of the data files that were read for this change"
+                + " of the data files that this operation read"
             )
         return next(iter(found))
 
-    # Tables have many files, and tasks often name none of them: both are made when first needed.
+    # Built when first used: a table may have many files, and a task may need none of them.
 
     @cached_property
     def _by_token(self) -> Mapping[str, set[str]]:
         return _grouped((file_token(path), path) for path in self._paths)
 
     @cached_property
-    def _by_place(self) -> Mapping[str, set[str]]:
+    def _by_location(self) -> Mapping[str, set[str]]:
         resolve = self._io.resolve
         return _grouped((name, path) for path in self._paths for name in (path, resolve(path)))
 
@@ -64,6 +64,6 @@ def _grouped(named: Iterable[tuple[str, str]]) -> Mapping[str, set[str]]:
     return found
 
 
-def _stored_at(name: str) -> str:
-    """Where a file is that Spark names by a URI."""
+def _decoded(name: str) -> str:
+    """The location of a file that Spark names by a URI."""
     return unquote(_LOCAL.sub("/", name))

@@ -18,12 +18,12 @@ _PROPERTIES = {"created-by": "icebergds"}
 def write_deletion_vectors(
     attempt: TaskAttempt, deletes: Sequence[FilePositions], *, target_size: int
 ) -> list[DataFile]:
-    """Writes a vector for each data file, many to a Puffin file.
+    """Writes a deletion vector for each data file, many in one Puffin file.
 
     Args:
-        attempt: places the files.
-        deletes: at least one position each, a data file once.
-        target_size: in bytes; files end with the vector by which they reach it.
+        attempt: the task attempt that writes the files.
+        deletes: at least one position for each data file; each data file once.
+        target_size: in bytes; a file is closed after the vector that reaches it.
     """
     written: list[DataFile] = []
     waiting: list[tuple[FilePositions, bytes]] = []
@@ -43,7 +43,7 @@ def write_deletion_vectors(
 def _write_file(
     attempt: TaskAttempt, vectors: Sequence[tuple[FilePositions, bytes]]
 ) -> list[DataFile]:
-    # What the snapshot will be is not known yet: its id and number stay -1, as the format says.
+    # The snapshot id and sequence number are not known yet; the spec requires -1 for them.
     blobs = [
         NewBlob(
             _BLOB_TYPE,

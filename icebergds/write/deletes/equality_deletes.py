@@ -14,15 +14,15 @@ from icebergds.write.rows.partitioning import plan_partitioning
 
 
 class EqualityDeleteWriter:
-    """Writes keys whose rows of earlier commits are deleted.
+    """Writes equality delete files: the keys whose earlier rows are deleted.
 
     Args:
-        attempt: places the files.
+        attempt: the task attempt that writes the files.
         keys: the key columns.
-        spec: of the files; its source columns are keys.
+        spec: the partition spec of the files; its source columns are keys.
         file_format: of the files.
-        target_size: in bytes; files end soon after they have reached it.
-        properties: how files are written.
+        target_size: in bytes; a file is closed soon after it has reached it.
+        properties: the table's write properties.
         table: the table, for messages.
     """
 
@@ -51,10 +51,10 @@ class EqualityDeleteWriter:
         )
 
     def write(self, keys: pa.RecordBatch) -> None:
-        """Adds keys, as rows of the files."""
+        """Writes keys, as rows of the files."""
         for rows in self._partitioner.split(keys):
             self._writer.write(rows)
 
     def close(self) -> list[DataFile]:
-        """Ends all files."""
+        """Closes all files; returns them."""
         return self._writer.close()

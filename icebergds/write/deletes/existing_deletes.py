@@ -1,4 +1,4 @@
-"""Deletes by position of earlier commits, read to be merged with new ones."""
+"""Reads existing position deletes, to merge them with new ones."""
 
 from __future__ import annotations
 
@@ -15,15 +15,15 @@ from icebergds.spec.manifest import DataFile
 def read_existing_deletes(
     io: FileIO, deletes: Mapping[str, Iterable[DataFile]]
 ) -> dict[str, PositionSet]:
-    """The positions in delete files and vectors, by data file; each delete file is read once.
+    """Reads the deleted positions of data files; each delete file is read once.
 
     Args:
-        io: where they are.
-        deletes: position delete files and vectors, by the path of the data file they apply to.
+        io: the storage of the files.
+        deletes: position delete files and deletion vectors, by the path of the data file.
 
     Raises:
-        CorruptFileError, MissingFileError: one cannot be read.
-        InvalidMetadataError: a vector's place is not known.
+        CorruptFileError, MissingFileError: a file cannot be read.
+        InvalidMetadataError: the entry of a deletion vector lacks its offset or length.
     """
     found: dict[str, list[PositionSet]] = {}
     shared: dict[str, tuple[DataFile, set[str]]] = {}

@@ -1,4 +1,4 @@
-"""The keys of rows: taken from incoming batches, told apart, written to equality delete files."""
+"""Extracts equality keys from incoming rows, hashes them, builds rows of delete files."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ from icebergds.spec.types import (
 from icebergds.write.rows.matching import Matching, plan_matching
 from icebergds.write.rows.source_columns import column_path
 
-# Floating point is left out by the specification: it does not compare as rows do.
+# Floating point columns cannot be equality keys (spec: Equality Delete Files).
 _NO_KEYS = frozenset(
     {TypeId.FLOAT, TypeId.DOUBLE, TypeId.UNKNOWN, TypeId.VARIANT, TypeId.GEOMETRY, TypeId.GEOGRAPHY}
 )
@@ -37,12 +37,12 @@ _NO_KEYS = frozenset(
 
 @dataclass(frozen=True, slots=True)
 class KeyPlan:
-    """How keys are taken from incoming rows; made by `plan_keys`.
+    """Extracts keys from incoming rows; created by `plan_keys`.
 
     Attributes:
         fields: the key columns, in the order of `equality_ids`.
-        schema: of equality delete files: these columns, with the structs around them.
-        seed: of the hashes, the same in all tasks.
+        schema: of equality delete files: the key columns, inside their structs.
+        seed: for hashes; the same in all tasks.
     """
 
     fields: tuple[NestedField, ...]
@@ -65,14 +65,14 @@ class KeyPlan:
         """Keys as rows of equality delete files.
 
         Args:
-            columns: of `take`.
+            columns: the key columns, from `take`.
         """
         leaves = {f.field_id: column for f, column in zip(self.fields, columns, strict=True)}
-        arrays = [_around(field, leaves) for field in self.schema.fields]
+        arrays = [_delete_column(field, leaves) for field in self.schema.fields]
         return pa.RecordBatch.from_arrays(arrays, schema=schema_to_arrow(self.schema))
 
     def hashes(self, columns: Sequence[pa.Array]) -> Hashes:
-        """A hash of each key; equal keys have equal ones in all tasks of the operation."""
+        """Hashes of keys; equal keys have equal hashes in all tasks of the operation."""
         encoded = [
             encode_column(column, field) for column, field in zip(columns, self.fields, strict=True)
         ]
@@ -82,29 +82,29 @@ class KeyPlan:
 def plan_keys(
     schema: Schema, key_ids: Sequence[int], incoming: pa.Schema, *, table: str
 ) -> KeyPlan:
-    """How the keys of a table are taken from incoming rows.
+    """Plans how to extract a table's keys from incoming rows.
 
     Args:
-        schema: the table's.
-        key_ids: the key columns, at any depth of structs.
-        incoming: the rows' columns; those that are no keys are ignored.
+        schema: the table's schema.
+        key_ids: the key columns, which may be inside structs.
+        incoming: the columns of incoming rows; columns that are not keys are ignored.
         table: the table, for messages.
 
     Raises:
-        InvalidOptionError: there is no key, one is given twice, or one cannot be a key.
-        InvalidDataError: a key column is missing, or of a type that does not fit.
+        InvalidOptionError: no key is given, one is given twice, or a column cannot be a key.
+        InvalidDataError: a key column is missing, or its type does not fit.
     """
     if not key_ids:
         raise InvalidOptionError(
             f"table {table} has no identifier fields, and no key columns are given; name the "
-            "columns that tell rows apart"
+            "columns that identify rows"
         )
     if len(set(key_ids)) < len(key_ids):
         raise InvalidOptionError(f"table {table}: a key column is given twice")
     fields = tuple(_key_field(schema, field_id, table) for field_id in key_ids)
-    around = {i for key_id in key_ids for i in (key_id, *schema.ancestors(key_id))}
+    kept = {i for key_id in key_ids for i in (key_id, *schema.ancestors(key_id))}
     tops = tuple(
-        _relaxed(field, frozenset(around)) for field in schema.fields if field.field_id in around
+        _relaxed(field, frozenset(kept)) for field in schema.fields if field.field_id in kept
     )
     top_schema = Schema(tops)
     columns = pa.schema([incoming.field(at) for at in _key_columns(incoming, top_schema)])
@@ -124,15 +124,15 @@ def _key_field(schema: Schema, field_id: int, table: str) -> NestedField:
         raise InvalidOptionError(f"table {table} has no column with field id {field_id} as a key")
     name = schema.find_name(field_id)
     for ancestor in schema.ancestors(field_id):
-        around = schema.fields_by_id[ancestor].field_type
-        if not isinstance(around, StructType):
+        ancestor_type = schema.fields_by_id[ancestor].field_type
+        if not isinstance(ancestor_type, StructType):
             raise InvalidOptionError(
                 f"column {name!r} of table {table} cannot be a key: it is inside a list or map"
             )
     if not _is_key_type(field.field_type):
         raise InvalidOptionError(
-            f"column {name!r} of table {table} cannot be a key: values of type {field.field_type} "
-            "are not compared; choose columns of whole numbers, text, dates or the like"
+            f"column {name!r} of table {table} cannot be a key: type {field.field_type} is not "
+            "supported for keys; choose columns of integers, strings, dates or the like"
         )
     return field
 
@@ -148,7 +148,7 @@ def _is_key_type(field_type: IcebergType) -> bool:
 
 
 def _relaxed(field: NestedField, kept: frozenset[int]) -> NestedField:
-    """A field without requirements but those on keys and the structs around them."""
+    """A field in which only keys and their parent structs may be required."""
     required = field.required and field.field_id in kept
     return replace(field, required=required, field_type=_relaxed_type(field.field_type, kept))
 
@@ -168,7 +168,7 @@ def _relaxed_type(field_type: IcebergType, kept: frozenset[int]) -> IcebergType:
 
 
 def _key_columns(incoming: pa.Schema, tops: Schema) -> list[int]:
-    """Which incoming columns hold keys."""
+    """Indices of the incoming columns that contain keys."""
     wanted = {field.name for field in tops.fields}
     folded = {name.lower() for name in wanted}
     exact = {name for name in incoming.names if name in wanted}
@@ -185,22 +185,22 @@ def _refuse_missing(columns: pa.Schema, tops: Schema, table: str) -> None:
     missing = [repr(field.name) for field in tops.fields if field.name.lower() not in given]
     if missing:
         raise InvalidDataError(
-            f"the incoming rows lack {', '.join(missing)}, which the keys of table {table} are "
-            "made of; add the columns to them"
+            f"the incoming rows lack {', '.join(missing)}, which are key columns of table {table}; "
+            "add them"
         )
 
 
 def _leaf(rows: pa.RecordBatch, path: tuple[int, ...]) -> pa.Array:
     column = rows.column(path[0])
-    # A key in a null struct is null.
+    # A key inside a null struct is null.
     return column if len(path) == 1 else pc.struct_field(column, list(path[1:]))
 
 
-def _around(field: NestedField, leaves: Mapping[int, pa.Array]) -> pa.Array:
-    """A column of a delete file; structs that may be null are where all keys in them are."""
+def _delete_column(field: NestedField, leaves: Mapping[int, pa.Array]) -> pa.Array:
+    """A column of a delete file; an optional struct is null if all keys in it are null."""
     if not isinstance(field.field_type, StructType):
         return leaves[field.field_id]
-    parts = [_around(part, leaves) for part in field.field_type.fields]
+    parts = [_delete_column(part, leaves) for part in field.field_type.fields]
     if field.required:
         return pa.StructArray.from_arrays(parts, fields=list(to_arrow(field.field_type)))
     nulls: Any = np.logical_and.reduce([p.is_null().to_numpy(zero_copy_only=False) for p in parts])

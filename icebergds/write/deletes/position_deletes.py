@@ -21,13 +21,13 @@ POSITION_DELETE_SCHEMA = Schema((DELETE_FILE_PATH, DELETE_POS))
 
 _ROWS_AT_ONCE = 1 << 16
 _ARROW_SCHEMA = schema_to_arrow(POSITION_DELETE_SCHEMA)
-# Rows repeat the file's path, so a row group of this size has most of what compression gains.
+# Rows repeat the file path, so larger row groups would hardly compress better.
 _MEMORY = 32 * 1024 * 1024
 
 
 @dataclass(frozen=True, slots=True)
 class FilePositions:
-    """Rows of one data file."""
+    """Positions of rows in one data file."""
 
     file: DataFileRef
     positions: PositionSet
@@ -40,14 +40,15 @@ def write_position_deletes(
     granularity: str,
     target_size: int,
 ) -> list[DataFile]:
-    """Writes deletes of rows, sorted by data file and position.
+    """Writes position deletes, sorted by data file and position.
 
     Args:
-        deletes: at least one position each, a data file once.
+        deletes: at least one position for each data file; each data file once.
         files_of: opens position delete files of a partition spec, by the spec's id.
-        granularity: `file` for one delete file a data file, which readers of other data files
-            need not open; `partition` for as few as the target size allows.
-        target_size: in bytes; files of granularity `partition` end soon after they reached it.
+        granularity: `file` for one delete file per data file, which readers of other data files
+            need not open; `partition` for as few delete files as the target size allows.
+        target_size: in bytes; with granularity `partition`, a file is closed soon after it has
+            reached it.
     """
     deletes = sorted(deletes, key=lambda delete: delete.file.file_path)
     if granularity == "file":
@@ -72,8 +73,8 @@ def _write_group(
 ) -> list[DataFile]:
     """Writes deletes of one partition."""
     file = group[0].file
-    endless = np.iinfo(np.int64).max
-    size = int(endless) if target_size is None else target_size
+    unlimited = np.iinfo(np.int64).max
+    size = int(unlimited) if target_size is None else target_size
     writer = RollingWriter(files_of(file.spec_id), file.partition, size, None)
     for delete in group:
         for batch in _batches(delete.file.file_path, delete.positions):

@@ -1,4 +1,4 @@
-"""Deletes by position as the table's format version has them: delete files, or vectors."""
+"""Writes position deletes for the table's format version: delete files or deletion vectors."""
 
 from __future__ import annotations
 
@@ -19,14 +19,14 @@ from icebergds.write.files import FileKind, TaskAttempt, TaskFiles
 
 @dataclass(frozen=True, slots=True)
 class DeleteSettings:
-    """How deletes by position are written.
+    """How position deletes are written.
 
     Attributes:
         format_version: 2 for position delete files, 3 for deletion vectors.
         granularity: of position delete files, `file` or `partition`.
         file_format: of position delete files.
         target_size: of files, in bytes.
-        properties: how files are written.
+        properties: the table's write properties.
     """
 
     format_version: int
@@ -42,13 +42,13 @@ def write_deletes(
     settings: DeleteSettings,
     specs: Mapping[int, PartitionSpec],
 ) -> list[DataFile]:
-    """Writes deletes of rows.
+    """Writes position deletes.
 
     Args:
-        attempt: places the files.
-        deletes: at least one position each, a data file once.
-        settings: how.
-        specs: of the data files, by id.
+        attempt: the task attempt that writes the files.
+        deletes: at least one position for each data file; each data file once.
+        settings: how to write them.
+        specs: the partition specs of the data files, by id.
     """
     if settings.format_version >= 3:
         return write_deletion_vectors(attempt, deletes, target_size=settings.target_size)
