@@ -4,14 +4,17 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 SPARK41 := .venv-spark41
-# Each worker has a Spark session of its own: about 3 GB.
-WORKERS ?= 2
-PYTEST := -m pytest --numprocesses $(WORKERS) --dist loadfile
+# Each of them has a Spark session of its own: about 3 GB.
+SPARK_WORKERS ?= 2
+PYTEST := -m pytest --quiet
+PLAIN := --numprocesses auto --dist worksteal \
+	--ignore spark_tests/spark --ignore spark_tests/interop
+SPARK := --numprocesses $(SPARK_WORKERS) --dist loadfile
 
 export PYSPARK_PYTHON = $(CURDIR)/$(BIN)/python
 export ICEBERGDS_JAVA_PYTHON = $(CURDIR)/$(SPARK41)/bin/python
 
-.PHONY: demo cdc test check interop test-spark41 bench clean
+.PHONY: demo cdc test test-plain test-spark test-spark41 nightly check interop bench clean
 
 demo: $(VENV)/.installed
 	$(BIN)/python examples/demo.py
@@ -19,23 +22,39 @@ demo: $(VENV)/.installed
 cdc: $(VENV)/.installed
 	$(BIN)/python examples/cdc.py
 
-test: $(VENV)/.installed
-	$(BIN)/python $(PYTEST) -m "not interop"
+test: test-plain test-spark
+
+# What starts no Spark session. Tests of servers that cannot be had are skipped.
+test-plain: $(VENV)/.installed
+	@.ci/servers.sh || true
+	$(BIN)/python $(PYTEST) $(PLAIN)
+
+test-spark: $(VENV)/.installed
+	@.ci/servers.sh || true
+	$(BIN)/python $(PYTEST) $(SPARK) spark_tests/spark
 
 interop: $(VENV)/.installed $(SPARK41)/.installed
-	. .ci/java_oracle.sh && $(BIN)/python $(PYTEST) -m interop
+	. .ci/java_oracle.sh && $(BIN)/python $(PYTEST) $(SPARK) spark_tests/interop
 
 # What takes long and holds or fails on every Spark alike is left out.
 test-spark41: $(SPARK41)/.installed
 	PYSPARK_PYTHON=$(CURDIR)/$(SPARK41)/bin/python \
-		$(SPARK41)/bin/python $(PYTEST) spark_tests/spark \
+		$(SPARK41)/bin/python $(PYTEST) $(SPARK) spark_tests/spark \
 		--ignore spark_tests/spark/test_spark_row_changes.py \
 		--ignore spark_tests/spark/test_spark_row_overwrite.py \
 		--ignore spark_tests/spark/test_spark_races.py \
 		--ignore spark_tests/spark/test_spark_stream_kills.py \
 		--ignore spark_tests/spark/test_spark_stream_races.py \
 		--ignore spark_tests/spark/test_spark_row_change_programs.py \
-		--ignore spark_tests/spark/test_spark_write_programs.py
+		--ignore spark_tests/spark/test_spark_write_programs.py \
+		--ignore spark_tests/spark/test_spark_corpus.py
+
+# Everything: all examples and rounds, from a new seed; every test of Spark on Spark 4.1 too.
+nightly: export ICEBERGDS_PROFILE = nightly
+nightly: $(SPARK41)/.installed
+	$(MAKE) test interop
+	PYSPARK_PYTHON=$(CURDIR)/$(SPARK41)/bin/python \
+		$(SPARK41)/bin/python $(PYTEST) $(SPARK) spark_tests/spark
 
 check: $(VENV)/.installed
 	$(BIN)/ruff check .
@@ -71,6 +90,6 @@ $(VENV)/.installed: pyproject.toml
 $(SPARK41)/.installed: pyproject.toml
 	$(PYTHON) -m venv $(SPARK41)
 	$(SPARK41)/bin/python -m pip install --quiet --upgrade pip
-	$(SPARK41)/bin/python -m pip install --quiet --editable . "pyspark[connect]==4.1.*" \
-		pytest pytest-xdist hypothesis
+	$(SPARK41)/bin/python -m pip install --quiet --editable ".[s3,sql-postgres]" \
+		"pyspark[connect]==4.1.*" pytest pytest-xdist hypothesis
 	touch $@

@@ -1,4 +1,4 @@
-"""An S3 server of the tests' own: Adobe S3Mock, which `.ci/fetch_s3mock.sh` fetches."""
+"""An S3 server of the tests' own: Adobe S3Mock, which `.ci/servers.sh` fetches."""
 
 from __future__ import annotations
 
@@ -69,7 +69,7 @@ def what_is_missing() -> str | None:
     """What a server needs and is not there."""
     if shutil.which("java") is None:
         return "a JDK (17 or later) is not installed"
-    return None if _JAR.exists() else f"{_JAR.name} is not there; run .ci/fetch_s3mock.sh"
+    return None if _JAR.exists() else f"{_JAR.name} is not there; run .ci/servers.sh"
 
 
 @contextmanager

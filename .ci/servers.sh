@@ -1,0 +1,42 @@
+#!/usr/bin/env bash
+# Fetches the servers that tests start: S3 (a jar, with Maven) and PostgreSQL.
+#
+# What is there is left alone. As root on Debian and Ubuntu it installs what lacks: Maven, a JDK,
+# PostgreSQL. Fails, after a line for each, if something cannot be had; tests that need it are skipped.
+set -uo pipefail
+cd "$(dirname "$0")/.."
+
+has() { command -v "$1" >/dev/null; }
+has_postgresql() { has initdb || ls /usr/lib/postgresql/*/bin/initdb >/dev/null 2>&1; }
+
+install() {
+  [ "$(id -u)" = 0 ] && has apt-get || return
+  export DEBIAN_FRONTEND=noninteractive
+  echo "servers.sh: installs $*"
+  { timeout 120 apt-get update -qq && timeout 600 apt-get install -y -qq "$@"; } >/dev/null 2>&1
+}
+
+fetch_s3mock() {
+  local version=5.2.0 folder=.cache/java
+  local jar=s3mock-$version-exec.jar
+  [ -f "$folder/$jar" ] && return
+  has mvn || return
+  # Into a folder of its own first, so that an interrupted copy is not taken for the jar.
+  timeout 300 mvn --batch-mode --quiet -Dstyle.color=never dependency:copy \
+    -Dartifact=com.adobe.testing:s3mock:$version:jar:exec \
+    -DoutputDirectory="$PWD/$folder/incomplete-s3mock" >/dev/null 2>&1 &&
+    mv "$folder/incomplete-s3mock/$jar" "$folder/$jar" && rmdir "$folder/incomplete-s3mock"
+}
+
+packages=()
+has java || packages+=(openjdk-17-jdk-headless)
+has mvn || packages+=(maven)
+has_postgresql || packages+=(postgresql)
+[ ${#packages[@]} = 0 ] || install "${packages[@]}"
+
+lacking=0
+say_lacking() { echo "servers.sh: $1" >&2; lacking=1; }
+has java || say_lacking "no JDK (17 or later)"
+has_postgresql || say_lacking "no PostgreSQL: initdb is not installed"
+fetch_s3mock || say_lacking "no S3 server: Maven is not installed, or could not fetch it"
+exit $lacking

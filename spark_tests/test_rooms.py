@@ -1,0 +1,76 @@
+"""Modules use what stands below them; what stands above them they do not even name in a text.
+
+The linter of imports sees what is imported. This sees what is imported by a name in a string, or
+told of in a message or a docstring.
+"""
+
+from __future__ import annotations
+
+import ast
+import re
+from pathlib import Path
+
+import pytest
+
+import icebergds
+
+_ROOT = Path(icebergds.__file__).parent
+# From the top down; rooms of a line do not know each other.
+_LINES = (
+    ("api",),
+    ("spark",),
+    ("operations",),
+    ("catalog",),
+    ("scan", "write", "commit"),
+    ("formats",),
+    ("expr", "io"),
+    ("spec",),
+    ("errors",),
+)
+_FLOORS = {room: -at for at, rooms in enumerate(_LINES) for room in rooms}
+# What users import stands outside of the order, and so do the tools of their tests.
+_OUTSIDE = {"__init__", "testing"}
+_NAMED = re.compile(r"\bicebergds[./](\w+)")
+
+
+def room_of(path: Path) -> str:
+    return path.relative_to(_ROOT).parts[0].removesuffix(".py")
+
+
+def rooms_named(source: str) -> list[tuple[int, str]]:
+    """Rooms that the string literals of a module name, with their lines."""
+    texts = [
+        (node.lineno, node.value)
+        for node in ast.walk(ast.parse(source))
+        if isinstance(node, ast.Constant) and isinstance(node.value, str)
+    ]
+    return [(line, room) for line, text in texts for room in _NAMED.findall(text)]
+
+
+def test_every_module_is_in_a_room() -> None:
+    rooms = {room_of(path) for path in _ROOT.rglob("*.py")}
+    assert rooms - _OUTSIDE == _FLOORS.keys()
+
+
+@pytest.mark.parametrize("room", _FLOORS)
+def test_no_text_names_a_room_above_its_own(room: str) -> None:
+    above = [
+        f"{path.relative_to(_ROOT)}:{line} names icebergds.{named}"
+        for path in sorted(_ROOT.rglob("*.py"))
+        if room_of(path) == room
+        for line, named in rooms_named(path.read_text())
+        if _FLOORS.get(named, _FLOORS[room]) > _FLOORS[room]
+    ]
+    assert above == []
+
+
+@pytest.mark.parametrize(
+    "source",
+    [
+        'import_module("icebergds.spark.reader")',
+        'f"see icebergds.spark for {x}"',
+        "'icebergds/spark/x'",
+    ],
+)
+def test_a_room_is_named_however_it_is_written(source: str) -> None:
+    assert rooms_named(source) == [(1, "spark")]
