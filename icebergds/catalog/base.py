@@ -15,7 +15,7 @@ Identifier: TypeAlias = tuple[str, ...]
 
 
 def nearest_table(identifier: Identifier, names: Iterable[str]) -> str:
-    """A hint for the message that a table does not exist: a similar name in its namespace, or ""."""
+    """The hint of an unknown-table message: a similar name in its namespace; may be empty."""
     namespace, name = identifier[:-1], identifier[-1]
     near = did_you_mean(name, names, shown=lambda known: ".".join((*namespace, known)))
     return f"; {near}" if near else ""
