@@ -1,7 +1,7 @@
-"""Rows changed by key: upserts, deletes and streams of changes, by equality delete files.
+"""Writes changes by key with equality deletes: upserts, deletes and change streams.
 
-The delta writer of Apache Flink's integration, over whole batches: rows of earlier commits go by
-an equality delete of their key, rows of the same task by their position.
+Works like the delta writer of Iceberg's Flink integration, on whole batches: rows of earlier
+commits are deleted by equality deletes, rows of the same task by position deletes.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ DEFAULT_KEY_LIMIT = 1 << 20
 
 
 class DeltaMode(StrEnum):
-    """What rows stand for."""
+    """What incoming rows do."""
 
     UPSERT = "upsert"
     DELETE = "delete"
@@ -45,18 +45,19 @@ class DeltaMode(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class KeyedDeltaPlan:
-    """All that tasks need to change rows by key; made by `plan_keyed_delta`.
+    """What tasks need to change rows by key; created by `plan_keyed_delta`.
 
     Attributes:
-        write: of new rows.
+        write: the plan for new rows.
         key_ids: the `equality_ids`.
-        mode: every row replaces those of its key; or deletes them; or does what its kind says.
-        row_kind_column: the incoming column that says it, in mode `delta`.
-        delete_spec: of equality delete files.
-        format_version: the table's: 2 for position delete files, 3 for deletion vectors.
-        key_limit: how many rows' keys are kept in memory before they go to temporary files.
-        keys: how keys are taken from incoming rows.
-        delete_format: of delete files.
+        mode: each row replaces the rows with its key, or deletes them, or does what its row kind
+            says.
+        row_kind_column: the incoming column with the row kinds, in mode `delta`.
+        delete_spec: the partition spec of equality delete files.
+        format_version: of the table: 2 for position delete files, 3 for deletion vectors.
+        key_limit: how many keys to buffer in memory before they are spilled to temporary files.
+        keys: extracts keys from incoming rows.
+        delete_format: the format of delete files.
         delete_file_size: of delete files, in bytes, which end soon after they have reached it.
     """
 
@@ -85,26 +86,25 @@ def plan_keyed_delta(
     delete_format: FileFormat = FileFormat.PARQUET,
     delete_file_size: int = DELETE_TARGET_FILE_SIZE_BYTES_DEFAULT,
 ) -> KeyedDeltaPlan:
-    """Plans the tasks of one change by key, on the driver; arguments as of `KeyedDeltaPlan`.
+    """Plans the tasks of one change by key, on the driver; arguments as for `KeyedDeltaPlan`.
 
     Args:
-        write: of the table's rows; its matching is one of the incoming columns but the row kind,
-            where the table has no column of its name, or, in mode `delete`, where only keys are
-            read, any of the table's.
-        incoming: the columns of the rows that will come.
+        write: the plan for new rows. Its matching is for the incoming columns, without the row kind
+            column unless the table has a column of that name; in mode `delete`, where only keys
+            are read, any matching of the table will do.
+        incoming: the columns of the incoming rows.
 
     Raises:
-        InvalidDataError: a key column is missing among the incoming ones, or of a type that does
-            not fit.
-        InvalidOptionError: there is no key, a key is no column of the table or of a type that
-            cannot be compared; the mode is unknown; or the row kind column is missing.
-        UnsupportedFeatureError: the table is of version 1.
+        InvalidDataError: a key column is missing in the incoming rows, or its type does not fit.
+        InvalidOptionError: no key is given, a key is not a column of the table or cannot be a key,
+            the mode is unknown, or the row kind column is missing.
+        UnsupportedFeatureError: the table has format version 1.
     """
     table = write.matching.table
     if format_version < 2:
         raise UnsupportedFeatureError(
-            f"table {table} has format version 1, which knows no delete files; upgrade it to "
-            "version 2 or 3 to change rows by key"
+            f"table {table} has format version 1, which does not support delete files; upgrade it "
+            "to version 2 or 3 to change rows by key"
         )
     if mode not in set(DeltaMode):
         raise InvalidOptionError(
@@ -113,8 +113,8 @@ def plan_keyed_delta(
     chosen = DeltaMode(mode)
     if (chosen is DeltaMode.DELTA) != (row_kind_column is not None):
         raise InvalidOptionError(
-            "a row kind column is needed in mode 'delta', and in no other; this change is in mode "
-            f"{mode!r}, with row kind column {row_kind_column!r}"
+            "a row kind column is required in mode 'delta' and not allowed in other modes; this "
+            f"change is in mode {mode!r}, with row kind column {row_kind_column!r}"
         )
     if row_kind_column is not None:
         _kind_index(incoming, row_kind_column)
@@ -141,15 +141,15 @@ def write_keyed_delta(
     partition_id: int,
     attempt_id: int,
 ) -> DeltaFiles:
-    """Changes the rows of one task; of the rows of one key, the last one counts.
+    """Writes the changes of one task; the last row of a key wins.
 
-    If anything fails, all files of the attempt are deleted and the error is raised as it was.
+    On any error, all files of the attempt are deleted and the error is re-raised.
 
     Args:
-        plan: of the operation.
-        batches: rows, in the order in which they happened.
+        plan: the operation's plan.
+        batches: rows, in the order of the changes.
         partition_id: the task's number.
-        attempt_id: never the same for two attempts of the operation.
+        attempt_id: unique among all attempts of the operation.
 
     Returns:
         The files and the distinct keys. Counts are `upserted` rows in mode upsert,
@@ -190,7 +190,7 @@ _COUNTED = {DeltaMode.UPSERT: "upserted", DeltaMode.DELETE: "deleted"}
 
 
 class _Changes:
-    """The rows of a task as they come: keys to the log, rows to the files."""
+    """Processes incoming rows: adds their keys to the log, returns the rows to write."""
 
     def __init__(self, plan: KeyedDeltaPlan, log: KeyLog) -> None:
         self._plan = plan
@@ -202,7 +202,7 @@ class _Changes:
         self.counts = {"inserted": 0, "updated": 0, "deleted": 0}
 
     def rows_to_write(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        """The rows to write as the table's, with their numbers."""
+        """The rows to write, with the table's schema and their row numbers."""
         for batch in batches:
             if batch.num_rows:
                 yield from self._take(batch)
@@ -261,7 +261,7 @@ def _write_equality_deletes(
 def _superseded(
     files: Iterable[DataFile], tracked: TrackedFiles, numbers: PositionSet
 ) -> list[FilePositions]:
-    """The rows of the task's own files that later rows of their keys replaced or deleted."""
+    """The rows of the task's own files that later rows with the same key replace or delete."""
     found = []
     for file in files:
         positions = tracked.positions(file.file_path, numbers)
@@ -272,7 +272,7 @@ def _superseded(
 
 
 def _kind_index(schema: pa.Schema, name: str) -> int:
-    """The column of row kinds: of that name, else of one that is equal regardless of case."""
+    """The index of the row kind column: an exact match, or else one ignoring case."""
     found = [at for at, other in enumerate(schema.names) if other == name]
     found = found or [at for at, other in enumerate(schema.names) if other.lower() == name.lower()]
     if len(found) != 1:
@@ -290,7 +290,7 @@ def _check_delete_spec(spec: PartitionSpec, key_ids: tuple[int, ...], table: str
             key_ids
         ):
             raise InvalidOptionError(
-                f"table {table} is partitioned by {field.name!r}, which is not computed of the "
-                "keys alone: deletes of keys are not in its partitions; write them with an "
-                "unpartitioned spec"
+                f"table {table} is partitioned by {field.name!r}, which does not depend on the "
+                "keys alone, so the partition of a deleted key is not known; use an "
+                "unpartitioned spec for the deletes"
             )

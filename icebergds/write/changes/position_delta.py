@@ -1,4 +1,4 @@
-"""Rows deleted by position, and others written: merge-on-read DELETE, UPDATE and MERGE."""
+"""Writes position deletes and new rows: merge-on-read DELETE, UPDATE and MERGE."""
 
 from __future__ import annotations
 
@@ -32,11 +32,11 @@ CONTROL_COLUMNS = (FILE_COLUMN, POS_COLUMN, WRITE_COLUMN)
 
 @dataclass(frozen=True, slots=True)
 class DeleteTarget:
-    """A data file that rows may be deleted of.
+    """A data file in which rows may be deleted.
 
     Attributes:
         file: the data file.
-        deletes: the position delete files and vectors that apply to it now.
+        deletes: the existing position delete files and deletion vectors that apply to it.
     """
 
     file: DataFileRef
@@ -45,12 +45,12 @@ class DeleteTarget:
 
 @dataclass(frozen=True, slots=True)
 class PositionDeltaPlan:
-    """All that tasks need to delete rows by position and to write others.
+    """What tasks need to delete rows by position and to write new rows.
 
     Attributes:
-        write: of new rows; its schema ends with `_row_id` and `_last_updated_sequence_number`
-            where these are written.
-        format_version: the table's: 2 for position delete files, 3 for deletion vectors.
+        write: the plan for new rows; its schema ends with `_row_id` and
+            `_last_updated_sequence_number` if these are written.
+        format_version: of the table: 2 for position delete files, 3 for deletion vectors.
         granularity: of position delete files: `file` for one a data file, or `partition`.
         targets: data files, by their paths as manifests name them.
         specs: the table's partition specs, by id.
@@ -68,7 +68,7 @@ class PositionDeltaPlan:
 
 
 def without_control_columns(incoming: pa.Schema) -> pa.Schema:
-    """The columns of a position delta that are the table's: `WritePlan.matching` is of these."""
+    """The incoming columns of the table, for which `WritePlan.matching` is planned."""
     return pa.schema([field for field in incoming if field.name not in CONTROL_COLUMNS])
 
 
@@ -79,25 +79,25 @@ def write_position_delta(
     partition_id: int,
     attempt_id: int,
 ) -> DeltaFiles:
-    """Deletes and writes the rows of one task.
+    """Writes the deletes and new rows of one task.
 
-    If anything fails, all files of the attempt are deleted and the error is raised as it was.
+    On any error, all files of the attempt are deleted and the error is re-raised.
 
     Args:
-        plan: of the operation.
+        plan: the operation's plan.
         batches: rows in any order, with the columns `_file` (string) and `_pos` (long), which name
             a row of the table to delete, or are null; `_write` (boolean), whether the other
             columns are a row to write; and those other columns by the table's names, which may be
             missing where nothing is written. All rows of one `_file` come to one task.
         partition_id: the task's number.
-        attempt_id: never the same for two attempts of the operation.
+        attempt_id: unique among all attempts of the operation.
 
     Returns:
         The files, and how many rows were `inserted`, `updated` and `deleted`.
 
     Raises:
-        InvalidDataError: a row of the table comes twice, a `_file` is none of the targets, or a
-            value does not fit its column.
+        InvalidDataError: a row of the table is given twice, a `_file` is not one of the targets, or
+            a value does not fit its column.
     """
     write = plan.write
     attempt = start_attempt(write, partition_id=partition_id, attempt_id=attempt_id)
@@ -145,7 +145,7 @@ def write_position_delta(
 
 
 class _Changes:
-    """The rows of a task, taken apart: those to write, and those to delete."""
+    """Separates the rows of a task: those to write, and those to delete."""
 
     def __init__(self, plan: PositionDeltaPlan) -> None:
         self._plan = plan
@@ -155,11 +155,11 @@ class _Changes:
         self.counts = {"inserted": 0, "updated": 0, "deleted": 0}
 
     def rows_to_write(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        """The rows to write as the table's; takes note of the others."""
+        """The rows to write, with the table's schema; records the rows to delete."""
         for batch in batches:
             if not batch.num_rows:
                 continue
-            is_written = self._take_deletes(batch)
+            is_written = self._record_deletes(batch)
             written = int(is_written.sum())
             if written:
                 rows = batch.select([n for n in batch.schema.names if n not in CONTROL_COLUMNS])
@@ -172,8 +172,8 @@ class _Changes:
         """The rows to delete, by data file."""
         return self._deleted.result()
 
-    def _take_deletes(self, batch: pa.RecordBatch) -> Mask:
-        """Takes note of what is deleted; which rows are written."""
+    def _record_deletes(self, batch: pa.RecordBatch) -> Mask:
+        """Records the rows to delete; marks the rows to write."""
         paths = _control(batch, FILE_COLUMN, pa.string())
         positions = _control(batch, POS_COLUMN, pa.int64())
         flags = _control(batch, WRITE_COLUMN, pa.bool_())
@@ -190,16 +190,17 @@ class _Changes:
 
 
 def _control(batch: pa.RecordBatch, name: str, wanted: pa.DataType) -> pa.Array:
-    """A control column; absent ones are null."""
+    """A control column; all null if it is missing."""
     if name not in batch.schema.names:
         return pa.nulls(batch.num_rows, wanted)
     return batch.column(name).cast(wanted)
 
 
 def _earlier(plan: PositionDeltaPlan, deleted: Iterable[str]) -> dict[str, tuple[DataFile, ...]]:
-    """The older deletes that new ones of the same data files take in.
+    """The existing deletes that are merged into the new ones of the same data files.
 
-    A vector is all there is of a data file. Delete files stay one a data file, where they are.
+    A data file has only one deletion vector. Delete files of granularity `file` stay one per data
+    file.
     """
     if plan.format_version >= 3:
         return {path: plan.targets[path].deletes for path in deleted}

@@ -1,4 +1,4 @@
-"""The rows of data files that a task deletes, gathered by position."""
+"""Collects the positions of the rows that a task deletes, by data file."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from icebergds.write.deletes.data_file_names import DataFileNames
 
 
 class DeletedRows:
-    """Gathers positions by data file, each of which may come once.
+    """Collects deleted positions by data file; each position may be given only once.
 
     Args:
         names: of the data files that may be named.
@@ -26,7 +26,7 @@ class DeletedRows:
         self._by_path: dict[str, PositionCollector] = {}
 
     def add(self, paths: pa.Array, positions: pa.Array) -> None:
-        """Takes rows to delete.
+        """Adds rows to delete.
 
         Args:
             paths: names of their data files, without nulls.
@@ -39,8 +39,8 @@ class DeletedRows:
             return
         if positions.null_count:
             raise InvalidDataError(
-                f"table {self._table}: {positions.null_count} rows to delete have a data file, "
-                "but no position in it"
+                f"table {self._table}: {positions.null_count} rows to delete have a data file but "
+                "no position"
             )
         numbers = positions.to_numpy()
         if numbers.min() < 0:
