@@ -86,7 +86,7 @@ class FileIO:
             MissingFileError: the file does not exist.
         """
         path = self.resolve(location)
-        with self._missing_named(location, path):
+        with self._explain_missing(location, path):
             if _is_local(path):
                 with open(path, "rb", buffering=0) as file:
                     return file.read()
@@ -99,7 +99,7 @@ class FileIO:
             MissingFileError: the file does not exist.
         """
         path = self.resolve(location)
-        with self._missing_named(location, path):
+        with self._explain_missing(location, path):
             if _is_local(path):
                 if os.path.isdir(path):
                     raise IsADirectoryError(path)
@@ -122,7 +122,7 @@ class FileIO:
             MissingFileError: the file does not exist.
         """
         path = self.resolve(location)
-        with self._missing_named(location, path):
+        with self._explain_missing(location, path):
             if _is_local(path):
                 return os.stat(path).st_size
             return self._remote(path, lambda fs, key: int(fs.size(key)))
@@ -134,7 +134,7 @@ class FileIO:
             MissingFileError: the directory does not exist.
         """
         path = self.resolve(location)
-        with self._missing_named(location, path):
+        with self._explain_missing(location, path):
             if _is_local(path):
                 return os.listdir(path)
             return self._remote(path, _names_in)
@@ -302,12 +302,12 @@ class FileIO:
         return use(fs, _key(fs, protocol, path, authority, rest))
 
     @contextmanager
-    def _missing_named(self, location: str, path: str) -> Iterator[None]:
+    def _explain_missing(self, location: str, path: str) -> Iterator[None]:
         try:
             yield
         except (OSError, ValueError) as error:
             # ValueError: not a valid file name (a NUL or a lone surrogate in it).
-            if isinstance(error, OSError) and not _names_no_file(error):
+            if isinstance(error, OSError) and not _is_missing_file(error):
                 raise
             where = "" if path == location else f" (looked for at {path!r})"
             raise MissingFileError(
@@ -328,7 +328,7 @@ def _names_in(fs: Any, key: str) -> list[str]:
     return [name.rpartition("/")[2] for name in found if name != key.rstrip("/")]
 
 
-def _names_no_file(error: OSError) -> bool:
+def _is_missing_file(error: OSError) -> bool:
     is_absent = isinstance(error, FileNotFoundError | NotADirectoryError | IsADirectoryError)
     return is_absent or error.errno == errno.ENAMETOOLONG
 

@@ -149,9 +149,9 @@ class TableMetadata:
 
     @cached_property
     def schema_history(self) -> tuple[Schema, ...]:
-        """All schemas, newest first: columns dropped since are looked up in them, in this order.
+        """All schemas, newest first, for looking up dropped columns.
 
-        Newer schemas have higher ids; the order in which metadata lists them means nothing.
+        Newer schemas have higher ids; their order in the metadata has no meaning.
         """
         return tuple(sorted(self.schemas, key=lambda schema: schema.schema_id, reverse=True))
 

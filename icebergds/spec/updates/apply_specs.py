@@ -29,7 +29,7 @@ def add_partition_spec(metadata: TableMetadata, spec: PartitionSpec) -> tuple[Ta
         return metadata, same.spec_id
     schema = metadata.schema()
     known_fields = [field for known in metadata.partition_specs for field in known.fields]
-    _check_fields(spec, schema, {_meaning(field) for field in known_fields})
+    _check_fields(spec, schema, {_identity(field) for field in known_fields})
     with_ids = replace(spec, fields=_with_ids(spec.fields, metadata, known_fields))
     if metadata.format_version == 1:
         _check_v1(with_ids, metadata)
@@ -84,12 +84,15 @@ def check_spec_sources(spec: PartitionSpec, schema: Schema) -> None:
             check_source_columns(field.source_ids, field.transform, schema, what)
 
 
-def _meaning(field: PartitionField) -> tuple[tuple[int, ...], str, str]:
+def _identity(field: PartitionField) -> tuple[tuple[int, ...], str, str]:
+    """What makes a field the same one in different specs."""
     return field.source_ids, str(field.transform), field.name
 
 
 def _same(one: PartitionSpec, other: PartitionSpec) -> bool:
-    return [_meaning(field) for field in one.fields] == [_meaning(field) for field in other.fields]
+    return [_identity(field) for field in one.fields] == [
+        _identity(field) for field in other.fields
+    ]
 
 
 def _check_fields(
@@ -111,7 +114,7 @@ def _check_fields(
                 f"column {schema.find_name(field.source_id)!r}"
             )
         values.add(value)
-        if _meaning(field) not in known:
+        if _identity(field) not in known:
             _check_new_field(field, schema)
 
 
@@ -143,13 +146,13 @@ def _with_ids(
             else field
             for position, field in enumerate(fields)
         )
-    known_ids = {_meaning(field): field.field_id for field in known_fields}
+    known_ids = {_identity(field): field.field_id for field in known_fields}
     taken = {field.field_id for field in fields}
     new_ids = count(max(metadata.last_partition_id, FIRST_PARTITION_FIELD_ID - 1, *taken) + 1)
     with_ids: list[PartitionField] = []
     for field in fields:
         if field.field_id == NO_FIELD_ID:
-            known_id = known_ids.get(_meaning(field), NO_FIELD_ID)
+            known_id = known_ids.get(_identity(field), NO_FIELD_ID)
             # Specs of a table upgraded from version 1 may use the same id for different fields.
             field_id = next(new_ids) if known_id in taken | {NO_FIELD_ID} else known_id
             taken.add(field_id)

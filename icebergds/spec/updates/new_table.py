@@ -74,9 +74,9 @@ def new_table_updates(
         UpgradeFormatVersion(version),
         AddSchema(fresh_schema),
         SetCurrentSchema(LAST_ADDED),
-        AddPartitionSpec(_moved_spec(spec, fresh_ids)),
+        AddPartitionSpec(_remap_spec(spec, fresh_ids)),
         SetDefaultSpec(LAST_ADDED),
-        AddSortOrder(_moved_sort_order(sort_order, fresh_ids)),
+        AddSortOrder(_remap_sort_order(sort_order, fresh_ids)),
         SetDefaultSortOrder(LAST_ADDED),
         SetLocation(location.rstrip("/") or location),
         SetProperties(_initial_properties(properties)),
@@ -105,15 +105,15 @@ def _fresh_schema(schema: Schema) -> tuple[Schema, dict[int, int]]:
                 f"one of them {old.name!r}; ids must be unique"
             )
         fresh_ids[old.field_id] = fresh.field_id
-    identifiers = _moved(schema.identifier_field_ids, fresh_ids, "its identifier")
+    identifiers = _remap_ids(schema.identifier_field_ids, fresh_ids, "its identifier")
     return replace(schema, fields=fields, schema_id=0, identifier_field_ids=identifiers), fresh_ids
 
 
-def _moved_spec(spec: PartitionSpec, fresh_ids: Mapping[int, int]) -> PartitionSpec:
+def _remap_spec(spec: PartitionSpec, fresh_ids: Mapping[int, int]) -> PartitionSpec:
     fields = tuple(
         replace(
             field,
-            source_ids=_moved(field.source_ids, fresh_ids, f"partition field {field.name!r}"),
+            source_ids=_remap_ids(field.source_ids, fresh_ids, f"partition field {field.name!r}"),
             field_id=FIRST_PARTITION_FIELD_ID + position,
         )
         for position, field in enumerate(spec.fields)
@@ -121,15 +121,15 @@ def _moved_spec(spec: PartitionSpec, fresh_ids: Mapping[int, int]) -> PartitionS
     return replace(spec, spec_id=0, fields=fields)
 
 
-def _moved_sort_order(sort_order: SortOrder, fresh_ids: Mapping[int, int]) -> SortOrder:
+def _remap_sort_order(sort_order: SortOrder, fresh_ids: Mapping[int, int]) -> SortOrder:
     fields = tuple(
-        replace(field, source_ids=_moved(field.source_ids, fresh_ids, "the sort order"))
+        replace(field, source_ids=_remap_ids(field.source_ids, fresh_ids, "the sort order"))
         for field in sort_order.fields
     )
     return replace(sort_order, order_id=1 if fields else 0, fields=fields)
 
 
-def _moved(ids: tuple[int, ...], fresh_ids: Mapping[int, int], what: str) -> tuple[int, ...]:
+def _remap_ids(ids: tuple[int, ...], fresh_ids: Mapping[int, int], what: str) -> tuple[int, ...]:
     missing = [column for column in ids if column not in fresh_ids]
     if missing:
         raise InvalidMetadataError(
