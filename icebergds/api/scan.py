@@ -10,11 +10,14 @@ import pyarrow as pa
 
 from icebergds.commit.operations import TableState
 from icebergds.formats.arrow.types import schema_to_arrow
-from icebergds.operations.read.scan_options import scan_options
-from icebergds.operations.read.snapshot_read import (
-    plan_read,
-    plan_task_groups,
+from icebergds.operations.read.options import (
+    ReadOptions,
+    parse_read_options,
+    refuse_stream_options,
 )
+from icebergds.operations.read.scan_options import refuse_address_options, scan_options
+from icebergds.operations.read.snapshot_read import plan_read, plan_task_groups
+from icebergds.scan.projection import parse_column_list
 from icebergds.scan.read.changes import read_task_group
 
 if TYPE_CHECKING:
@@ -42,7 +45,8 @@ class TableScan:
             NoSuchSnapshotError: no such snapshot, branch or tag.
             InvalidDataError: updates are asked for, and identifiers do not tell rows apart.
         """
-        options, snapshot, plan = plan_read(self._state, self._options())
+        options = self._read_options(None)
+        snapshot, plan = plan_read(self._state, options)
         task_groups = plan_task_groups(options, self._state, snapshot, plan)
         batches = [
             batch for task_group in task_groups for batch in read_task_group(plan, task_group)
@@ -50,21 +54,40 @@ class TableScan:
         return pa.Table.from_batches(batches, schema_to_arrow(plan.columns))
 
     def to_df(self, spark: SparkSession) -> DataFrame:
-        """The scan as a DataFrame, from a load of its own, pinned to this state of the table.
+        """The scan as a DataFrame, planned now, pinned to this state of the table.
 
         Timestamps without an offset, in the filter and in options, are in the session's time zone.
-        Where the session has native scans (`register(spark, native_scans=True)`), the scan is
-        planned here, Spark's own reader reads the files that it reads right, and every column may
-        hold nulls as far as Spark knows.
+        In a session with native scans (`register(spark, native_scans=True)`) Spark's own reader
+        reads the files that it reads right, and every column may hold nulls as far as Spark knows.
 
         Raises:
-            InvalidOptionError: an option that is an argument of `scan` as well.
+            InvalidFilterError: the filter cannot be parsed, bound or used.
+            InvalidOptionError: no such column, or options that contradict each other.
+            NoSuchSnapshotError: no such snapshot, branch or tag.
         """
-        from icebergds.spark.scan import scan_dataframe
+        from icebergds.spark.scan import load_dataframe, read_dataframe, session_zone
 
-        return scan_dataframe(spark, self._state, self._options())
+        zone = session_zone(spark)
+        options = self._read_options(zone)
+        if options.pushdown:
+            # Spark's filters narrow the plan, which only its own process has.
+            return load_dataframe(spark, self._state, self._load_options(zone))
+        return read_dataframe(spark, self._state, options)
 
-    def _options(self) -> dict[str, str]:
+    def _read_options(self, time_zone: str | None) -> ReadOptions:
+        refuse_address_options(self.options)
+        refuse_stream_options(self.options)
+        return parse_read_options(
+            self.options,
+            filter=self.filter,
+            columns=None if self.columns is None else parse_column_list(self.columns),
+            snapshot_id=self.snapshot_id,
+            branch=self.branch,
+            tag=self.tag,
+            time_zone=time_zone,
+        )
+
+    def _load_options(self, time_zone: str | None) -> dict[str, str]:
         arguments = {
             "filter": self.filter,
             "columns": self.columns,
@@ -72,7 +95,8 @@ class TableScan:
             "branch": self.branch,
             "tag": self.tag,
         }
-        return scan_options(self._state.io, arguments, self.options)
+        zone = {} if time_zone is None else {"time-zone": time_zone}
+        return scan_options(self._state.io, arguments, {**zone, **self.options})
 
 
 def listed_names(names: Sequence[str]) -> str:

@@ -19,10 +19,11 @@ from icebergds.catalog.metadata_files import load_from_location
 from icebergds.errors import InvalidOptionError
 from icebergds.operations.read.options import (
     ReadOptions,
-    parse_read_options,
+    parse_load_options,
     refuse_stream_options,
 )
 from icebergds.scan.projection import metadata_columns
+from icebergds.spark.planned_load import planned_load
 from icebergds.spark.types import spark_schema
 from icebergds.spark.user_schema import project_user_schema
 from icebergds.spark.worker import spare_archives
@@ -30,7 +31,9 @@ from icebergds.spec.schema import Schema
 from icebergds.spec.types import NestedField
 
 if TYPE_CHECKING:
+    from icebergds.catalog.address import TableAddress
     from icebergds.commit.operations import TableState
+    from icebergds.scan.read_plan import ReadPlan
     from icebergds.spark.reader import IcebergReader
     from icebergds.spark.stream_reader import IcebergStreamReader
     from icebergds.spark.stream_writer import IcebergStreamWriter
@@ -70,27 +73,33 @@ class IcebergDataSource(DataSource):
         from icebergds.operations.read.snapshot_read import check_read, chosen_columns
         from icebergds.operations.read.stream_options import check_stream_options
 
+        if (planned := planned_load(self.options)) is not None:
+            self._chose_columns = True
+            plan, _ = planned
+            return spark_schema(plan.columns)
         check_stream_options(self.options)
-        options = parse_read_options(self.options)
-        state, snapshot, schema = self._resolve(options)
+        address, options = parse_load_options(self.options)
+        state, snapshot, schema = self._resolve(address, options)
         self._chose_columns = True
         check_read(options, state, snapshot, schema)
         return spark_schema(chosen_columns(options, state.metadata, schema))
 
     def reader(self, schema: StructType) -> IcebergReader:
         """The reader for these columns, which `schema()` or the user has chosen."""
-        from icebergds.operations.read.snapshot_read import make_read_plan, plan_task_groups
+        from icebergds.operations.read.snapshot_read import make_read_plan
         from icebergds.spark.pushdown import PushdownReader
         from icebergds.spark.reader import IcebergReader
 
         spare_archives()
+        if (planned := planned_load(self.options)) is not None:
+            return self._planned_reader(*planned)
         refuse_stream_options(self.options)
-        options = parse_read_options(self.options)
-        state, snapshot, table_schema = self._resolve(options)
+        address, options = parse_load_options(self.options)
+        state, snapshot, table_schema = self._resolve(address, options)
         columns = self._columns(schema, options, state, table_schema, options.is_feed)
         plan = make_read_plan(options, state, table_schema, columns)
         kind = PushdownReader if options.pushdown else IcebergReader
-        return kind(plan, partial(plan_task_groups, options, state, snapshot))
+        return kind(plan, partial(_packed_task_groups, options, state, snapshot))
 
     def streamReader(self, schema: StructType) -> IcebergStreamReader:
         """The reader of a streaming query for these columns."""
@@ -100,11 +109,12 @@ class IcebergDataSource(DataSource):
         from icebergds.spark.stream_reader import IcebergStreamReader
 
         stream, others = split_stream_options(self.options)
-        options = parse_read_options(others)
-        state, _, table_schema = self._resolve(options)
+        address, options = parse_load_options(others)
+        state, _, table_schema = self._resolve(address, options)
         columns = self._columns(schema, options, state, table_schema, stream.is_feed)
         plan = make_read_plan(options, state, table_schema, columns)
-        return IcebergStreamReader(plan, stream, partial(load_stream, options, stream, plan))
+        load = partial(load_stream, address, options, stream, plan)
+        return IcebergStreamReader(plan, stream, load)
 
     def writer(self, schema: StructType, overwrite: bool) -> IcebergWriter:
         """The writer of a DataFrame, once it is certain that its rows fit the table."""
@@ -128,6 +138,15 @@ class IcebergDataSource(DataSource):
         job, task = plan_job(options, schema, overwrite=overwrite)
         return IcebergStreamWriter(job, task, may_miss_batches=may_miss_batches)
 
+    def _planned_reader(self, plan: ReadPlan, task_groups: list[bytes]) -> IcebergReader:
+        from icebergds.spark.reader import IcebergReader
+
+        if not self._chose_columns:
+            raise InvalidOptionError("a planned scan has columns: it takes no schema")
+        # Spark sends this object to every task with the reader.
+        self.options = {}
+        return IcebergReader(plan, lambda _: task_groups)
+
     def _columns(
         self,
         schema: StructType,
@@ -146,9 +165,9 @@ class IcebergDataSource(DataSource):
     def __getstate__(self) -> dict[str, Any]:
         # Spark pickles the source before it plans, and may plan a load more than once: what it
         # reads is settled by now, also where `schema()` was not called. Errors are the reader's.
-        if self._pin is None:
+        if self._pin is None and not self._chose_columns:
             with suppress(Exception):
-                self._resolve(parse_read_options(self.options))
+                self._resolve(*parse_load_options(self.options))
         return self.__dict__
 
     def _with_session_catalog(self, options: dict[str, str]) -> dict[str, str]:
@@ -160,22 +179,33 @@ class IcebergDataSource(DataSource):
             if f"catalog.{name}".lower() not in given
         }
 
-    def _resolve(self, options: ReadOptions) -> tuple[TableState, Snapshot | None, Schema]:
+    def _resolve(
+        self, address: TableAddress, options: ReadOptions
+    ) -> tuple[TableState, Snapshot | None, Schema]:
         """Table, snapshot and schema: those of the pin, or the newest, which become the pin."""
         from icebergds.operations.read.snapshot_read import resolve_read
 
         pin = self._pin
         if pin is not None:
-            state = load_from_location(options.address.io(), pin.metadata_location)
+            state = load_from_location(address.io(), pin.metadata_location)
             metadata = state.metadata
-            named = replace(state, name=options.address.path)
+            named = replace(state, name=address.path)
             snapshot = None if pin.snapshot_id is None else metadata.snapshot_by_id(pin.snapshot_id)
             return named, snapshot, metadata.schema_by_id(pin.schema_id)
-        state = options.address.load()
+        state = address.load()
         snapshot, schema = resolve_read(options, state.metadata, state.name)
         snapshot_id = None if snapshot is None else snapshot.snapshot_id
         self._pin = _Pin(state.metadata_location, snapshot_id, schema.schema_id)
         return state, snapshot, schema
+
+
+def _packed_task_groups(
+    options: ReadOptions, state: TableState, snapshot: Snapshot | None, plan: ReadPlan
+) -> list[bytes]:
+    from icebergds.operations.read.snapshot_read import plan_task_groups
+    from icebergds.scan.packing import pack_task_group
+
+    return list(map(pack_task_group, plan_task_groups(options, state, snapshot, plan)))
 
 
 def _unshadowed(state: TableState, schema: Schema, of_feed: bool) -> tuple[NestedField, ...]:

@@ -1,41 +1,85 @@
-"""Makes DataFrames of scans: by Spark's own reader where it reads right, by ours elsewhere."""
+"""DataFrames of planned scans: by Spark's own reader if it reads right, by ours otherwise."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import base64
+from collections.abc import Mapping, Sequence
 
 from pyspark.sql import DataFrame, SparkSession
 
 from icebergds.commit.operations import TableState
-from icebergds.operations.read.snapshot_read import native_rule_of, plan_native_files, plan_read
+from icebergds.operations.read.options import ReadOptions
+from icebergds.operations.read.planned_scan import (
+    PlannedScan,
+    native_rule_of,
+    plan_scan,
+    task_groups_of,
+)
+from icebergds.operations.read.snapshot_read import plan_read, plan_task_groups
+from icebergds.scan.packing import pack_scan
+from icebergds.scan.read_plan import ReadPlan
+from icebergds.scan.tasks import TaskGroup
 from icebergds.spark.errors import prepare_thread
 from icebergds.spark.native import has_native_scans, native_frame
+from icebergds.spark.planned_load import PLANNED_SCAN
 
 
-def scan_dataframe(spark: SparkSession, state: TableState, options: Mapping[str, str]) -> DataFrame:
-    """A scan as a DataFrame, from a load of its own, pinned to one state of the table.
+def read_dataframe(spark: SparkSession, state: TableState, options: ReadOptions) -> DataFrame:
+    """A read of a snapshot, or of changes, as a DataFrame; its manifests are read now.
+
+    Raises:
+        InvalidFilterError, InvalidOptionError, NoSuchSnapshotError: as `plan_read`.
+    """
+    if options.changes is None:
+        planned = plan_scan(state, options, for_native=has_native_scans(spark))
+        return scan_dataframe(spark, planned)
+    snapshot, plan = plan_read(state, options)
+    return planned_dataframe(spark, plan, plan_task_groups(options, state, snapshot, plan))
+
+
+def scan_dataframe(spark: SparkSession, scan: PlannedScan) -> DataFrame:
+    """A planned scan as a DataFrame; nothing is planned again.
+
+    In a session with native scans Spark's own reader reads the files that it may read, if they
+    were planned with the statistics that tell (`plan_scan`).
+    """
+    frame, files = None, scan.files
+    rule = native_rule_of(scan) if has_native_scans(spark) else None
+    if rule is not None:
+        native, others = rule.split(files)
+        data_files = [file.entry.data_file for file in native]
+        frame = native_frame(spark, scan.plan, data_files, scan.state.metadata.schemas)
+        if frame is not None and not others:
+            return frame
+        files = files if frame is None else tuple(others)
+    ours = planned_dataframe(spark, scan.plan, task_groups_of(scan, files))
+    return ours if frame is None else frame.union(ours)
+
+
+def planned_dataframe(
+    spark: SparkSession, plan: ReadPlan, task_groups: Sequence[TaskGroup]
+) -> DataFrame:
+    """What task groups hold, as a DataFrame of one Spark task for each.
+
+    They travel through the data source, which plans nothing of its own. Spark knows no size of it,
+    as of no Python data source, so that it is never broadcast; `mapInArrow` over a local DataFrame
+    of task groups would look as small as that DataFrame is.
+    """
+    prepare_thread(spark)
+    packed = base64.b64encode(pack_scan(plan, task_groups)).decode()
+    return spark.read.format("icebergpy").option(PLANNED_SCAN, packed).load()
+
+
+def load_dataframe(spark: SparkSession, state: TableState, options: Mapping[str, str]) -> DataFrame:
+    """A load of one state of a table, which Spark's planning process plans.
 
     Args:
         options: of the load (`scan_options`).
-
-    Raises:
-        InvalidFilterError, InvalidOptionError, NoSuchSnapshotError: as `plan_read`, where the
-            session has native scans.
     """
-    zone = spark.conf.get("spark.sql.session.timeZone")
-    options = {**({"time-zone": zone} if zone else {}), **options}
     prepare_thread(spark)
-    frame: DataFrame | None = None
-    if has_native_scans(spark):
-        parsed, snapshot, plan = plan_read(state, options)
-        reads_snapshot = parsed.changes is None and not parsed.pushdown
-        if reads_snapshot and (rule := native_rule_of(state, plan)) is not None:
-            files, has_others = plan_native_files(state, snapshot, plan, rule)
-            data_files = [file.entry.data_file for file in files]
-            frame = native_frame(spark, plan, data_files, state.metadata.schemas)
-            if frame is not None and not has_others:
-                return frame
-    if frame is not None:
-        options["skip-native-files"] = "true"
-    ours = spark.read.format("icebergpy").options(**options).load(state.metadata_location)
-    return ours if frame is None else frame.union(ours)
+    return spark.read.format("icebergpy").options(**options).load(state.metadata_location)
+
+
+def session_zone(spark: SparkSession) -> str | None:
+    """The time zone of a session."""
+    return spark.conf.get("spark.sql.session.timeZone") or None

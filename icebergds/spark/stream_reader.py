@@ -15,11 +15,9 @@ from pyspark.sql.datasource import DataSourceStreamReader, InputPartition
 
 from icebergds.operations.read.stream_options import StreamOptions
 from icebergds.operations.read.stream_read import Limits, StreamOffset, TableStream
-from icebergds.scan.read.changes import read_task_group
+from icebergds.scan.packing import pack_task_group
 from icebergds.scan.read_plan import ReadPlan
-from icebergds.spark.arrow_output import shaper
-from icebergds.spark.reader import IcebergPartition
-from icebergds.spark.worker import settle_worker
+from icebergds.spark.reader import IcebergPartition, read_partition
 
 try:
     from pyspark.sql.streaming import datasource as admission
@@ -87,15 +85,11 @@ class IcebergStreamReader(DataSourceStreamReader):
         # Before Spark 4.2 this is all that is said of where a query goes on.
         self._reached = self._reached or until
         task_groups = self._stream().task_groups(StreamOffset.from_json(start), until)
-        return [IcebergPartition(task_group) for task_group in task_groups]
+        return [IcebergPartition(pack_task_group(task_group)) for task_group in task_groups]
 
     def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
         """The rows of a task, in the exact Arrow schema that Spark asks for."""
-        assert isinstance(partition, IcebergPartition)
-        settle_worker()
-        yield from map(
-            shaper(self._plan.columns), read_task_group(self._plan, partition.task_group)
-        )
+        return read_partition(self._plan, partition)
 
     def _stream(self) -> TableStream:
         assert self._load is not None, "streams are planned where the reader was made"

@@ -33,7 +33,7 @@ from icebergds import (
 from icebergds.expr.evaluate import matches
 from icebergds.expr.nodes import Expr
 from icebergds.formats.arrow.types import schema_to_arrow
-from icebergds.operations.read.options import parse_read_options
+from icebergds.operations.read.options import ReadOptions
 from icebergds.operations.read.snapshot_read import make_read_plan, plan_task_groups
 from icebergds.scan.read.files import read_scan_tasks
 from icebergds.spec.manifest import FileFormat
@@ -272,7 +272,7 @@ def test_pyiceberg_reads_the_same_rows(data: st.DataObject) -> None:
 def _scan(table: Table, row_filter: Expr) -> pa.Table:
     """The rows of a bound filter."""
     state, schema = table._state, table.schema()
-    options = parse_read_options({"path": table.location()})
+    options = ReadOptions()
     plan = replace(make_read_plan(options, state, schema, schema), row_filter=row_filter)
     task_groups = plan_task_groups(options, state, table.current_snapshot(), plan)
     batches = [batch for task_group in task_groups for batch in read_scan_tasks(plan, task_group)]

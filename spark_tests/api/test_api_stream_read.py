@@ -21,7 +21,7 @@ from icebergds import Schema, Table
 from icebergds.catalog.address import TableAddress
 from icebergds.commit.retry import Change, commit_change
 from icebergds.errors import InvalidOptionError, NoSuchSnapshotError, ValidationError
-from icebergds.operations.read.options import parse_read_options
+from icebergds.operations.read.options import parse_load_options
 from icebergds.operations.read.snapshot_read import chosen_columns, make_read_plan, resolve_read
 from icebergds.operations.read.stream_options import split_stream_options
 from icebergds.operations.read.stream_read import Limits, StreamOffset, TableStream, load_stream
@@ -47,7 +47,7 @@ class Stream:
         given = {**rest, "path": table.location()}
         if self._stream_options.is_feed:
             given["read-change-feed"] = "true"
-        self._options = parse_read_options(given)
+        self._address, self._options = parse_load_options(given)
         _, schema = resolve_read(self._options, table.metadata, "t")
         columns = chosen_columns(self._options, table.metadata, schema)
         self._plan = make_read_plan(self._options, table._state, schema, columns)
@@ -55,7 +55,7 @@ class Stream:
         self.offset = self.loaded().first()
 
     def loaded(self) -> TableStream:
-        return load_stream(self._options, self._stream_options, self._plan)
+        return load_stream(self._address, self._options, self._stream_options, self._plan)
 
     def batch(self) -> list[dict[str, Any]] | None:
         """The rows of the next micro-batch; None where there is nothing new."""

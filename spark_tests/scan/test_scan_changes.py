@@ -13,7 +13,7 @@ import pytest
 from icebergds import load_table
 from icebergds.api.table import Table
 from icebergds.errors import InvalidDataError, InvalidOptionError, NoSuchSnapshotError
-from icebergds.operations.read.options import parse_read_options
+from icebergds.operations.read.options import parse_load_options
 from icebergds.operations.read.snapshot_read import make_read_plan, plan_task_groups, resolve_read
 from icebergds.scan.tasks import ChangelogTaskGroup, ScanTaskGroup
 from icebergds.spec.partition import PartitionField, PartitionSpec
@@ -423,7 +423,6 @@ def test_options_that_contradict_each_other_are_refused(built: TableBuilder) -> 
         ({"skip-delete-snapshots": "true"}, "only for a read with start-snapshot-id"),
         ({"read-change-feed": "yes"}, "expected true or false"),
         ({"read-change-feed": "true", "skip-delete-snapshots": "true"}, "a feed has all"),
-        ({"read-change-feed": "true", "for-changes": "true"}, "must not be given"),
         ({"start-timestamp": "5", "end-timestamp": "4"}, "later than end-timestamp"),
         (
             {"read-change-feed": "true", "net-changes": "true", "compute-updates": "true"},
@@ -524,8 +523,8 @@ def _task_groups(built: TableBuilder, start: int | None, **options: str) -> Sequ
     given = {"path": str(built.location), "read-change-feed": "true", **options}
     if start is not None:
         given["start-snapshot-id"] = str(start)
-    parsed = parse_read_options(given)
-    state = parsed.address.load()
+    address, parsed = parse_load_options(given)
+    state = address.load()
     snapshot, schema = resolve_read(parsed, state.metadata, table.name)
     return plan_task_groups(parsed, state, snapshot, make_read_plan(parsed, state, schema, schema))
 

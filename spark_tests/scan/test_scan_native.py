@@ -11,7 +11,7 @@ import pytest
 from icebergds.expr.bind import bind
 from icebergds.expr.sql import parse_filter
 from icebergds.scan.plan.files import PlannedFile, plan_files
-from icebergds.scan.plan.native import is_plain_path, native_rule
+from icebergds.scan.plan.native import identity_columns, is_plain_path, native_rule
 from icebergds.scan.projection import metadata_columns, parse_column_list, project_columns
 from icebergds.scan.read_plan import ReadPlan
 from icebergds.spec.json.name_mapping import table_name_mapping
@@ -74,7 +74,7 @@ def _native(
         table.metadata.current_snapshot(),
         table.schema,
         plan.row_filter,
-        stats_of=rule.stats_ids,
+        stats_of=identity_columns(plan.specs),
     )
     files = [
         PlannedFile(replace(f.entry, data_file=change(f.entry.data_file)), f.deletes)

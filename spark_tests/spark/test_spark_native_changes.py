@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pyarrow as pa
 import pytest
-from pyspark.sql import SparkSession
+from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as f
 from spark_changes import (
     COPY_ON_WRITE,
@@ -21,6 +21,8 @@ from spark_changes import (
 )
 
 from icebergds import Table, load_catalog, load_table, register
+from icebergds.operations.read.options import ReadOptions
+from icebergds.spark.scan import read_dataframe
 from icebergds.spec.schema import Schema
 from icebergds.spec.types import LONG, STRING, NestedField
 
@@ -35,6 +37,14 @@ def _native_scans(spark: SparkSession) -> Iterator[None]:
     yield
     spark.conf.unset("spark.icebergpy.native-scans")
     spark.conf.unset("spark.sql.parquet.fieldId.read.enabled")
+
+
+def rows_to_change(spark: SparkSession, table: Table, condition: str | None = None) -> DataFrame:
+    """Where the rows are that a statement looks at, as it reads them."""
+    options = ReadOptions.of(
+        filter=condition, columns=[("id",), ("_file",), ("_pos",)], for_changes=True
+    )
+    return read_dataframe(spark, table._state, options)
 
 
 def numbers(directory: Path, mode: str, **properties: str) -> Table:
@@ -59,8 +69,7 @@ def test_delete_update_and_merge(
     spark: SparkSession, tmp_path: Path, version: int, mode: str
 ) -> None:
     table = people(tmp_path, version, mode)
-    native = table.scan(columns="id,_file,_pos", options={"for-changes": "true"}).to_df(spark)
-    assert native.inputFiles()
+    assert rows_to_change(spark, table).inputFiles()
     assert table.delete("id + 0 = 4").deleted == 1
     assert table.update({"name": "upper(name)"}, "id + 0 IN (0, 7)").updated == 2
     source = spark.createDataFrame(
@@ -106,8 +115,6 @@ def test_files_with_deletes_are_found_by_us(spark: SparkSession, tmp_path: Path)
 
 def test_filters_prune_files_that_spark_reads(spark: SparkSession, tmp_path: Path) -> None:
     table = people(tmp_path)
-    scan = table.scan("id > 6 AND part = 1", "id,_file,_pos", options={"for-changes": "true"})
-    df = scan.to_df(spark)
-    assert len(df.inputFiles()) == 1
+    assert len(rows_to_change(spark, table, "id > 6 AND part = 1").inputFiles()) == 1
     assert table.delete("id > 7 AND part = 1").deleted == 1
     assert ids_of(table) == [0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 11]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import base64
 import shutil
 from pathlib import Path
 
@@ -12,6 +13,9 @@ from spark_tables import ALL_PEOPLE, DELETED_PEOPLE, LIVE_PEOPLE, people
 
 from icebergds import Table, load_table
 from icebergds.errors import InvalidOptionError
+from icebergds.operations.read.options import ReadOptions
+from icebergds.operations.read.snapshot_read import plan_read
+from icebergds.scan.packing import pack_scan
 
 pytestmark = pytest.mark.spark
 
@@ -138,15 +142,42 @@ def test_snapshots_named_twice_are_refused(spark: SparkSession, table: Table) ->
     scan = table.scan(snapshot_id=1001, options={"tag": "first"})
     with pytest.raises(InvalidOptionError, match="contradict"):
         scan.to_arrow()
-    assert "contradict" in message_of(lambda: scan.to_df(spark))
+    with pytest.raises(InvalidOptionError, match="contradict"):
+        scan.to_df(spark)
 
 
 def test_no_columns_are_refused(spark: SparkSession, table: Table) -> None:
     with pytest.raises(InvalidOptionError, match="no column is named"):
         table.scan(columns=[]).to_arrow()
-    assert "no column is named" in message_of(lambda: table.scan(columns=[]).to_df(spark))
+    with pytest.raises(InvalidOptionError, match="no column is named"):
+        table.scan(columns=[]).to_df(spark)
 
 
 def test_deleted_rows(spark: SparkSession, table: Table) -> None:
     df = table.scan(columns=["id", "_deleted"], filter="id < 5").to_df(spark)
     assert ids(df.where("_deleted")) == DELETED_PEOPLE
+
+
+def test_spark_takes_no_scan_for_small(
+    spark: SparkSession, table: Table, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """It would broadcast what it takes for small, however large it is."""
+    for scan in (table.scan(), table.changes()):
+        scan.to_df(spark).explain("cost")
+        assert "sizeInBytes=8.0 EiB" in capsys.readouterr().out
+
+
+def test_a_planned_scan_takes_no_other_schema(spark: SparkSession, table: Table) -> None:
+    snapshot, plan = plan_read(table._state, ReadOptions())
+    assert snapshot is not None
+    packed = base64.b64encode(pack_scan(plan, [])).decode()
+    reader = spark.read.format("icebergpy").option("planned-scan", packed)
+    assert reader.load().columns == ["id", "name", "at"]
+    loaded = reader.schema("name string, id bigint").load()
+    assert "it takes no schema" in message_of(loaded.collect)
+
+
+@pytest.mark.parametrize("text", ["x", "AAAA", "gASVCwAAAAAAAACMB2V2YWyUk5Qu"])
+def test_planned_scans_of_others_are_refused(spark: SparkSession, text: str) -> None:
+    reader = spark.read.format("icebergpy").option("planned-scan", text)
+    assert "InvalidOptionError" in message_of(lambda: reader.load().collect())

@@ -144,7 +144,7 @@ def test_an_old_snapshot_in_a_view(spark: SparkSession, table: Path) -> None:
 )
 def test_times_are_exact_to_the_millisecond(text: str) -> None:
     moment = datetime.fromisoformat(text)
-    options = parse_read_options({"path": "x", "timestampAsOf": text})
+    options = parse_read_options({"timestampAsOf": text})
     since = moment - datetime(1970, 1, 1, tzinfo=UTC)
     assert options.time_travel.as_of_ms == since // timedelta(milliseconds=1)
 

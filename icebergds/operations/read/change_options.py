@@ -31,8 +31,6 @@ _STARTS = ("start-snapshot-id", "start-timestamp", "start-tag")
 _ENDS = ("end-snapshot-id", "end-timestamp", "end-tag")
 _OF_FEED = ("net-changes", "compute-updates", "identifier-columns")
 _OF_APPENDS = ("skip-overwrite-snapshots", "skip-delete-snapshots")
-_OF_SNAPSHOTS = ("snapshot-id", "as-of-timestamp", "tag", "versionasof", "timestampasof")
-_OF_NATIVE = ("skip-native-files", "for-changes")
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,9 +85,6 @@ def parse_change_options(given: Mapping[str, str]) -> ChangeOptions | None:
         _refuse(given, _ENDS, "needs a start (start-snapshot-id, start-timestamp or start-tag)")
         _refuse(given, _OF_APPENDS, "means something only for a read with start-snapshot-id")
         return None
-    chosen = "the read returns changes between snapshots, so {} must not be given: "
-    _refuse(given, _OF_SNAPSHOTS, chosen.format("a snapshot") + "choose the range's end by end-*")
-    _refuse(given, _OF_NATIVE, chosen.format("options of native scans and of row changes"))
     _check_order(start, end)
     if not is_feed:
         return ChangeOptions(False, start, end, skipped=_skipped(given))

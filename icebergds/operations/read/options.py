@@ -1,20 +1,23 @@
-"""Options of a read, parsed once: names, types, contradictions (`ReadOptions`)."""
+"""Options of a read: typed (`ReadOptions`), and as the text that Spark hands over."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 from icebergds.catalog.address import TableAddress
 from icebergds.errors import InvalidOptionError
 from icebergds.expr.literals import parse_timestamp, round_literal
+from icebergds.expr.nodes import TRUE, Expr
+from icebergds.expr.sql import parse_filter
 from icebergds.operations.options.values import (
     CATALOG_PREFIX,
     STORAGE_PREFIXES,
     address_of,
     boolean,
     integer,
+    is_of_address,
     known_zone,
     not_negative,
     parse,
@@ -30,6 +33,7 @@ from icebergds.operations.read.change_options import (
 from icebergds.operations.read.stream_options import STREAM_OPTIONS
 from icebergds.operations.read.time_travel import TimeTravel
 from icebergds.scan.plan.splits import SplitOptions
+from icebergds.scan.projection import parse_column_list
 from icebergds.scan.read_plan import DEFAULT_BATCH_SIZE, DEFAULT_DELETE_CACHE_BYTES
 from icebergds.spec.types import TIMESTAMPTZ
 
@@ -52,8 +56,6 @@ _KNOWN = (
     "batch-size",
     "delete-cache-bytes",
     "pushdown",
-    "skip-native-files",
-    "for-changes",
     *CHANGE_OPTIONS,
     *STREAM_OPTIONS,
 )
@@ -71,29 +73,94 @@ _TIME_TRAVEL = (
 _LAST_SECOND = 253_402_300_799
 _WHOLE_NUMBER = re.compile(r"[+-]?\d+", re.ASCII)
 
+ColumnNames = Sequence[tuple[str, ...]]
+"""Columns by the parts of their names; `("*",)` is all data columns."""
+
 
 @dataclass(frozen=True, slots=True)
 class ReadOptions:
-    """What `spark.read.format("icebergpy").option(...).load(path)` asks for."""
+    """What a read returns of a table, and how its tasks are made; `of` checks.
 
-    address: TableAddress
+    Attributes:
+        columns: None for all.
+        row_filter: not bound to a schema yet.
+        split_size, lookback, file_open_cost: None leaves the choice to the table's properties.
+        pushdown: Spark's own filters narrow what is read.
+        for_changes: `ReadPlan.for_changes`.
+        changes: which changes are read; None if a snapshot is read.
+    """
+
     time_travel: TimeTravel = field(default_factory=TimeTravel)
-    columns: str | None = None
-    filter: str | None = None
-    time_zone: str | None = None
-    # None leaves the choice to the table's properties.
+    columns: tuple[tuple[str, ...], ...] | None = None
+    row_filter: Expr = TRUE
     split_size: int | None = None
     lookback: int | None = None
     file_open_cost: int | None = None
     batch_size: int = DEFAULT_BATCH_SIZE
     delete_cache_bytes: int = DEFAULT_DELETE_CACHE_BYTES
     pushdown: bool = False
-    # What is left to our reader in a scan that Spark's own reader takes part in.
-    skip_native_files: bool = False
-    # `ReadPlan.for_changes`.
     for_changes: bool = False
-    # None where a snapshot is read.
     changes: ChangeOptions | None = None
+
+    @staticmethod
+    def of(
+        *,
+        filter: str | None = None,
+        columns: ColumnNames | None = None,
+        snapshot_id: int | None = None,
+        as_of_ms: int | None = None,
+        branch: str | None = None,
+        tag: str | None = None,
+        version: str | None = None,
+        time_zone: str | None = None,
+        split_size: int | None = None,
+        lookback: int | None = None,
+        file_open_cost: int | None = None,
+        batch_size: int = DEFAULT_BATCH_SIZE,
+        delete_cache_bytes: int = DEFAULT_DELETE_CACHE_BYTES,
+        pushdown: bool = False,
+        for_changes: bool = False,
+        changes: ChangeOptions | None = None,
+    ) -> ReadOptions:
+        """The options of a read, checked.
+
+        Args:
+            filter: a Spark SQL condition; the rows that come out satisfy it.
+            columns: None for all.
+            snapshot_id, as_of_ms, branch, tag, version: at most one chooses the snapshot
+                (`TimeTravel`); a branch may also be that whose changes are read.
+            time_zone: of timestamps without an offset in the filter; None: they are refused.
+
+        Raises:
+            InvalidFilterError: the filter cannot be parsed.
+            InvalidOptionError: no column is named, or options contradict each other.
+        """
+        travel = TimeTravel(snapshot_id, as_of_ms, branch, tag, version)
+        values = {
+            "snapshot-id": snapshot_id,
+            "as-of-timestamp": as_of_ms,
+            "branch": branch,
+            "tag": tag,
+            "versionasof": version,
+        }
+        _refuse_second_snapshot([name for name, value in values.items() if value is not None])
+        if changes is not None:
+            _refuse_snapshot_of_changes(values)
+        if columns is not None and not columns:
+            raise InvalidOptionError("columns: no column is named; name some, or leave columns out")
+        return ReadOptions(
+            travel,
+            None if columns is None else tuple(columns),
+            TRUE if filter is None else parse_filter(filter, time_zone=time_zone),
+            split_size,
+            lookback,
+            file_open_cost,
+            batch_size,
+            delete_cache_bytes,
+            pushdown,
+            for_changes,
+            changes,
+        )
 
     @property
     def is_feed(self) -> bool:
@@ -111,13 +178,14 @@ def refuse_stream_options(options: Mapping[str, str]) -> None:
         raise InvalidOptionError(f"option {found[0]!r} is for readStream, and this is no stream")
 
 
-def parse_read_options(options: Mapping[str, str]) -> ReadOptions:
-    """The options of a load.
+def parse_load_options(options: Mapping[str, str]) -> tuple[TableAddress, ReadOptions]:
+    """What `spark.read.format("icebergpy").option(...).load(path)` asks for: a table, and how.
 
     Args:
         options: names in any case, values as Spark hands them over, as text.
 
     Raises:
+        InvalidFilterError: the filter cannot be parsed.
         InvalidOptionError: an unknown name (with the nearest known one), a malformed value,
             options that contradict each other, or no path.
     """
@@ -125,7 +193,6 @@ def parse_read_options(options: Mapping[str, str]) -> ReadOptions:
     refuse_session_tables(given)
     if "paths" in given:
         raise InvalidOptionError(f"one load reads one table, not {given['paths']}; union several")
-    refuse_unknown(given, _KNOWN, (*STORAGE_PREFIXES, CATALOG_PREFIX))
     path = given.get("path")
     if not path:
         raise InvalidOptionError(
@@ -133,13 +200,67 @@ def parse_read_options(options: Mapping[str, str]) -> ReadOptions:
             "option('catalog', '<name>') with load('<db.table>'). A table created in Spark's "
             "session catalog loses its options; use a temporary view with OPTIONS instead"
         )
-    time_zone = parse(given, "time-zone", known_zone, None)
-    return ReadOptions(
-        address=address_of(given, path),
-        time_travel=_parse_time_travel(given, time_zone),
-        columns=given.get("columns"),
-        filter=given.get("filter"),
-        time_zone=time_zone,
+    address = address_of(given, path)
+    return address, parse_read_options(
+        {name: value for name, value in given.items() if not is_of_address(name)}
+    )
+
+
+def parse_read_options(
+    options: Mapping[str, str],
+    *,
+    filter: str | None = None,
+    columns: ColumnNames | None = None,
+    snapshot_id: int | None = None,
+    branch: str | None = None,
+    tag: str | None = None,
+    time_zone: str | None = None,
+) -> ReadOptions:
+    """The options of a read whose table is known, from text and typed arguments.
+
+    Args:
+        options: by name in any case, as text; none that names a table or its storage.
+        filter, columns, snapshot_id, branch, tag: as for `ReadOptions.of`.
+        time_zone: if the options have none.
+
+    Raises:
+        InvalidFilterError: the filter cannot be parsed.
+        InvalidOptionError: an unknown name (with the nearest known one), a malformed value, an
+            option that is an argument as well, or options that contradict each other.
+    """
+    given = {name.lower(): value for name, value in options.items()}
+    refuse_unknown(given, _KNOWN, (*STORAGE_PREFIXES, CATALOG_PREFIX))
+    arguments = {
+        "filter": filter,
+        "columns": columns,
+        "snapshot-id": snapshot_id,
+        "branch": branch,
+        "tag": tag,
+    }
+    if both := sorted(
+        name for name, value in arguments.items() if value is not None and name in given
+    ):
+        raise InvalidOptionError(
+            f"{', '.join(both)}: given as an argument of the scan and as an option; give one"
+        )
+    _refuse_second_snapshot([name for name in _TIME_TRAVEL if name in given])
+    zone = parse(given, "time-zone", known_zone, time_zone)
+    if "columns" in given:
+        columns = parse_column_list(given["columns"])
+    return ReadOptions.of(
+        filter=given.get("filter", filter),
+        columns=columns,
+        snapshot_id=parse(given, "snapshot-id", integer, snapshot_id),
+        as_of_ms=parse(
+            given,
+            "timestampasof",
+            lambda text: _timestamp_ms(text, zone),
+            parse(given, "as-of-timestamp", integer, None),
+        ),
+        branch=given.get("branch", branch),
+        tag=given.get("tag", tag),
+        version=given.get("versionasof"),
+        time_zone=zone,
         split_size=parse(given, "split-size", positive, None),
         lookback=parse(given, "lookback", positive, None),
         file_open_cost=parse(given, "file-open-cost", not_negative, None),
@@ -148,8 +269,6 @@ def parse_read_options(options: Mapping[str, str]) -> ReadOptions:
             given, "delete-cache-bytes", not_negative, DEFAULT_DELETE_CACHE_BYTES
         ),
         pushdown=parse(given, "pushdown", boolean, False),
-        skip_native_files=parse(given, "skip-native-files", boolean, False),
-        for_changes=parse(given, "for-changes", boolean, False),
         changes=parse_change_options(given),
     )
 
@@ -171,25 +290,21 @@ def split_options(options: ReadOptions, properties: Mapping[str, str]) -> SplitO
     )
 
 
-def _parse_time_travel(given: Mapping[str, str], time_zone: str | None) -> TimeTravel:
-    named = [name for name in _TIME_TRAVEL if name in given]
+def _refuse_second_snapshot(named: Sequence[str]) -> None:
     if len(named) > 1:
         raise InvalidOptionError(
             f"options {' and '.join(repr(name) for name in named)} contradict each other: each "
             "chooses a snapshot; give one of them"
         )
-    return TimeTravel(
-        snapshot_id=parse(given, "snapshot-id", integer, None),
-        as_of_ms=parse(
-            given,
-            "timestampasof",
-            lambda text: _timestamp_ms(text, time_zone),
-            parse(given, "as-of-timestamp", integer, None),
-        ),
-        branch=given.get("branch"),
-        tag=given.get("tag"),
-        version=given.get("versionasof"),
-    )
+
+
+def _refuse_snapshot_of_changes(values: Mapping[str, object]) -> None:
+    named = [name for name, value in values.items() if value is not None and name != "branch"]
+    if named:
+        raise InvalidOptionError(
+            f"option {named[0]!r}: the read returns changes between snapshots, so a snapshot must "
+            "not be given: choose the range's end by end-*"
+        )
 
 
 def _timestamp_ms(text: str, time_zone: str | None) -> int:

@@ -18,22 +18,10 @@ def scan_options(
     Args:
         io: the table's storage.
         arguments: of the scan, by the names of their options; None if not given.
-        options: further ones, by name in any case.
-
-    Raises:
-        InvalidOptionError: an option names a table or a storage, or is an argument as well.
+        options: further ones, by name in any case, which have been checked.
     """
     named = {name: value for name, value in arguments.items() if value is not None}
     further = {name.lower(): value for name, value in options.items()}
-    if of_load := sorted(name for name in further if is_of_address(name)):
-        raise InvalidOptionError(
-            f"{', '.join(of_load)}: options that name a table or its storage are those of "
-            "load_table, not of a scan"
-        )
-    if both := sorted(named.keys() & further.keys()):
-        raise InvalidOptionError(
-            f"{', '.join(both)}: given as an argument of the scan and as an option; give one"
-        )
     # Relative paths are relative to this process: the data source runs elsewhere.
     location_map = {"": io.working_directory, **io.location_map}
     return {
@@ -42,3 +30,17 @@ def scan_options(
         **named,
         **further,
     }
+
+
+def refuse_address_options(options: Mapping[str, str]) -> None:
+    """Refuses options of a scan that name another table.
+
+    Raises:
+        InvalidOptionError: an option names a table or a storage.
+    """
+    names = (name.lower() for name in options)
+    if of_load := sorted(name for name in names if is_of_address(name)):
+        raise InvalidOptionError(
+            f"{', '.join(of_load)}: options that name a table or its storage are those of "
+            "load_table, not of a scan"
+        )

@@ -30,8 +30,8 @@ _SHARED = (
 _REFUSED = (
     *("snapshot-id", "as-of-timestamp", "tag", "versionasof", "timestampasof"),
     *("start-timestamp", "start-tag", "end-snapshot-id", "end-timestamp", "end-tag"),
-    *("net-changes", "compute-updates", "identifier-columns", "pushdown", "for-changes"),
-    *("skip-overwrite-snapshots", "skip-delete-snapshots", "skip-native-files"),
+    *("net-changes", "compute-updates", "identifier-columns", "pushdown"),
+    *("skip-overwrite-snapshots", "skip-delete-snapshots"),
 )
 
 

@@ -10,6 +10,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from icebergds.catalog.address import TableAddress
 from icebergds.commit.operations import TableState
 from icebergds.errors import InvalidOptionError, NoSuchSnapshotError, ValidationError
 from icebergds.expr.bind import field_ids
@@ -313,11 +314,13 @@ class TableStream:
         return f"the oldest one of the branch that is known is {known[-1].snapshot_id}"
 
 
-def load_stream(options: ReadOptions, stream: StreamOptions, plan: ReadPlan) -> TableStream:
+def load_stream(
+    address: TableAddress, options: ReadOptions, stream: StreamOptions, plan: ReadPlan
+) -> TableStream:
     """The stream of a table as it is now.
 
     Args:
-        options: which table, and which branch of it.
+        options: which branch of the table.
         plan: of the query that reads it.
 
     Raises:
@@ -325,7 +328,7 @@ def load_stream(options: ReadOptions, stream: StreamOptions, plan: ReadPlan) -> 
         NoSuchSnapshotError: it has no such branch.
         ValidationError: columns that the query reads were dropped or got another type.
     """
-    state = options.address.load()
+    state = address.load()
     _refuse_other_columns(state, plan)
     travel = TimeTravel(branch=options.time_travel.branch)
     head, _ = resolve_snapshot(state.metadata, travel, state.name)

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from icebergds.expr.nodes import TRUE, Expr
@@ -16,6 +16,7 @@ from icebergds.scan.column_paths import locate
 from icebergds.scan.plan.files import PlannedFile
 from icebergds.scan.read_plan import ReadPlan
 from icebergds.spec.manifest import FileFormat
+from icebergds.spec.partition import PartitionSpec
 from icebergds.spec.reserved import FILE_PATH, MAX_TABLE_FIELD_ID, POS
 from icebergds.spec.transforms import IdentityTransform
 from icebergds.spec.types import (
@@ -58,11 +59,6 @@ class NativeRule:
     _resolve: Callable[[str], str]
     _residuals: dict[int, Callable[[tuple[object, ...]], Expr]]
     _partition_columns: dict[int, frozenset[int]]
-
-    @property
-    def stats_ids(self) -> frozenset[int]:
-        """Field ids of the columns whose metrics the rule needs."""
-        return frozenset().union(*self._partition_columns.values())
 
     def split(self, files: Sequence[PlannedFile]) -> tuple[list[PlannedFile], list[PlannedFile]]:
         """The files for Spark's reader, and the others."""
@@ -113,13 +109,22 @@ def native_rule(plan: ReadPlan, names: Iterable[str]) -> NativeRule | None:
         },
         {
             spec_id: frozenset(
-                part.source_id
-                for part in spec.fields
-                if isinstance(part.transform, IdentityTransform)
-                and locate(columns, part.source_id) is not None
+                source_id
+                for source_id in identity_columns({spec_id: spec})
+                if locate(columns, source_id) is not None
             )
             for spec_id, spec in plan.specs.items()
         },
+    )
+
+
+def identity_columns(specs: Mapping[int, PartitionSpec]) -> frozenset[int]:
+    """Columns that partitions hold as they are: the rule looks at their statistics."""
+    return frozenset(
+        part.source_id
+        for spec in specs.values()
+        for part in spec.fields
+        if isinstance(part.transform, IdentityTransform)
     )
 
 

@@ -15,14 +15,14 @@ from icebergds.expr.bind import bind
 from icebergds.expr.names import quote_name
 from icebergds.expr.nodes import TRUE, Expr
 from icebergds.expr.sql import parse_filter
-from icebergds.operations.read.scan_options import scan_options
+from icebergds.operations.read.options import ReadOptions
 from icebergds.operations.write.position_changes import require_delete_files
 from icebergds.operations.write.row_change_options import WriteOperation
 from icebergds.operations.write.row_counts import RowCounts, counts_of_summary
 from icebergds.scan.plan.files import plan_files
 from icebergds.spark.distribution import KeyedRows, partition_keys
 from icebergds.spark.save_job import save_rows
-from icebergds.spark.scan import scan_dataframe
+from icebergds.spark.scan import read_dataframe
 from icebergds.spec.schema import Schema
 from icebergds.spec.snapshot import MAIN_BRANCH, Snapshot
 from icebergds.spec.types import VARIANT, is_scalar
@@ -101,22 +101,17 @@ class Target:
             row_filter: a condition that can be planned with; rows that it rejects need not come.
             with_ids: with `_row_id`, where rows have ids.
         """
-        wanted = [quote_name((name,)) for name in names] if names is not None else ["*"]
-        lineage = [ROW_ID] if with_ids and self.has_lineage else []
-        columns = ",".join(
-            f"`{name}`" if "," in name and "`" not in name else name
-            for name in [*wanted, FILE, POS, *lineage]
-        )
+        wanted = [(name,) for name in names] if names is not None else [("*",)]
+        lineage = [(ROW_ID,)] if with_ids and self.has_lineage else []
         on_branch = self.branch != MAIN_BRANCH and self.branch in self.state.metadata.refs
-        branch = self.branch if on_branch else None
-        arguments = {
-            "filter": row_filter,
-            "columns": columns,
-            "branch": branch,
-            "for-changes": "true",
-        }
-        options = scan_options(self.state.io, arguments, {})
-        return scan_dataframe(self.spark, self.state, options)
+        options = ReadOptions.of(
+            filter=row_filter,
+            columns=[*wanted, (FILE,), (POS,), *lineage],
+            branch=self.branch if on_branch else None,
+            time_zone=self.time_zone,
+            for_changes=True,
+        )
+        return read_dataframe(self.spark, self.state, options)
 
     def save(self, changes: DataFrame, conflict_filter: str | None) -> RowCounts:
         """Changes rows, in one commit.

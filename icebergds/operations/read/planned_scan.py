@@ -1,0 +1,103 @@
+"""Scans of one snapshot whose manifests have been read: one plan for all that is done with it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
+
+from icebergds.commit.operations import TableState
+from icebergds.operations.read.options import ColumnNames, ReadOptions, split_options
+from icebergds.operations.read.snapshot_read import plan_read
+from icebergds.scan.plan.files import PlannedFile, pack_files, plan_files
+from icebergds.scan.plan.native import NativeRule, identity_columns, native_rule
+from icebergds.scan.plan.splits import SplitOptions
+from icebergds.scan.projection import project_columns
+from icebergds.scan.read_plan import ReadPlan
+from icebergds.scan.tasks import ScanTaskGroup
+from icebergds.spec.snapshot import Snapshot
+
+
+@dataclass(frozen=True, slots=True)
+class PlannedScan:
+    """A scan of one snapshot, planned.
+
+    Attributes:
+        snapshot: None for a table without rows.
+        plan: what all tasks share; its filter chose the files.
+        files: that may hold rows of the scan, each with the deletes that apply to it.
+        splits: how files are packed into task groups.
+    """
+
+    state: TableState
+    snapshot: Snapshot | None
+    plan: ReadPlan
+    files: tuple[PlannedFile, ...]
+    splits: SplitOptions
+
+
+def plan_scan(
+    state: TableState,
+    options: ReadOptions,
+    *,
+    for_native: bool = False,
+    stats_of: frozenset[int] = frozenset(),
+) -> PlannedScan:
+    """Plans a scan of one snapshot; reads each manifest that may matter once.
+
+    Args:
+        options: of a read of a snapshot, not of changes.
+        for_native: keep the statistics by which files are found that Spark's own reader may read.
+        stats_of: ids of further columns whose statistics the files must hold, beside those of the
+            filter.
+
+    Raises:
+        InvalidFilterError: the filter cannot be bound or used.
+        InvalidOptionError: no such column.
+        NoSuchSnapshotError: no such snapshot, branch or tag.
+        MissingFileError, CorruptFileError: as `scan.plan.files.plan_files`.
+    """
+    assert options.changes is None, "changes are planned by plan_task_groups"
+    snapshot, plan = plan_read(state, options)
+    metadata = state.metadata
+    if for_native:
+        stats_of |= identity_columns(plan.specs)
+    files = plan_files(
+        state.io, metadata, snapshot, plan.table_schema, plan.row_filter, stats_of=stats_of
+    )
+    return PlannedScan(
+        state, snapshot, plan, tuple(files), split_options(options, metadata.properties)
+    )
+
+
+def with_columns(scan: PlannedScan, names: ColumnNames) -> PlannedScan:
+    """The same files, with other columns.
+
+    Raises:
+        InvalidOptionError: no such column.
+    """
+    columns = project_columns(scan.state.metadata, scan.plan.table_schema, names)
+    return replace(scan, plan=replace(scan.plan, columns=columns))
+
+
+def task_groups_of(
+    scan: PlannedScan, files: Iterable[PlannedFile] | None = None
+) -> list[ScanTaskGroup]:
+    """Packs the files of a scan, or some of them, into task groups.
+
+    Raises:
+        UnsupportedFeatureError: a file is encrypted.
+    """
+    chosen = scan.files if files is None else files
+    return pack_files(chosen, scan.state.metadata, scan.plan.table_schema, scan.splits)
+
+
+def native_rule_of(scan: PlannedScan) -> NativeRule | None:
+    """Tells the files that Spark's own reader may read; None if it may read none.
+
+    None also if the table's storage has properties, which Spark does not know.
+    """
+    if scan.state.io.properties:
+        return None
+    schemas = scan.state.metadata.schemas
+    names = {field.name for schema in schemas for field in schema.fields_by_id.values()}
+    return native_rule(scan.plan, names)

@@ -1,0 +1,87 @@
+"""Plans and task groups as bytes, which travel between processes in options and partitions.
+
+Who may set the options of a load must not be able to run code by it: only values of this package's
+own types are made from such bytes.
+"""
+
+from __future__ import annotations
+
+import io
+import pickle
+import zlib
+from collections.abc import Callable, Iterable
+from typing import Any
+
+from icebergds.errors import InvalidOptionError
+from icebergds.scan.read_plan import ReadPlan
+from icebergds.scan.tasks import ChangelogTaskGroup, ScanTaskGroup, TaskGroup
+
+# The fastest: paths compress well at any level.
+_LEVEL = 1
+# Rooms that hold values and nothing that acts.
+_OWN = ("icebergds.scan.tasks", "icebergds.scan.read_plan", "icebergds.spec.", "icebergds.expr.")
+_FURTHER = {
+    ("icebergds.io.fileio", "FileIO"),
+    *(("datetime", name) for name in ("date", "datetime", "time", "timedelta", "timezone")),
+    ("decimal", "Decimal"),
+    ("uuid", "UUID"),
+    ("uuid", "SafeUUID"),
+}
+
+
+def pack_task_group(task_group: TaskGroup) -> bytes:
+    """A task group as bytes, for `unpack_task_group`."""
+    return zlib.compress(pickle.dumps(task_group, pickle.HIGHEST_PROTOCOL), _LEVEL)
+
+
+def unpack_task_group(packed: bytes) -> TaskGroup:
+    """The task group that `pack_task_group` packed.
+
+    Raises:
+        InvalidOptionError: the bytes hold something else.
+    """
+    match _unpack(packed, zlib.decompress):
+        case ScanTaskGroup() | ChangelogTaskGroup() as task_group:
+            return task_group
+        case other:
+            raise InvalidOptionError(f"a packed task group holds a {type(other).__name__}")
+
+
+def pack_scan(plan: ReadPlan, task_groups: Iterable[TaskGroup]) -> bytes:
+    """A planned scan as bytes, for `unpack_scan`."""
+    packed = (plan, [pack_task_group(task_group) for task_group in task_groups])
+    return pickle.dumps(packed, pickle.HIGHEST_PROTOCOL)
+
+
+def unpack_scan(packed: bytes) -> tuple[ReadPlan, list[bytes]]:
+    """The plan that `pack_scan` packed, and its task groups, which stay packed.
+
+    Raises:
+        InvalidOptionError: the bytes hold something else.
+    """
+    match _unpack(packed):
+        case (ReadPlan() as plan, list(task_groups)):
+            return plan, task_groups
+        case other:
+            raise InvalidOptionError(f"a packed scan holds a {type(other).__name__}")
+
+
+class _Unpickler(pickle.Unpickler):
+    def find_class(self, module: str, name: str) -> Any:
+        if not (module.startswith(_OWN) or (module, name) in _FURTHER):
+            raise pickle.UnpicklingError(f"{module}.{name}")
+        found = super().find_class(module, name)
+        # What a module imports is not its own, and a function is no value.
+        if not isinstance(found, type) or (found.__module__, found.__name__) != (module, name):
+            raise pickle.UnpicklingError(f"{module}.{name}")
+        return found
+
+
+def _unpack(packed: bytes, decompress: Callable[[bytes], bytes] = bytes) -> Any:
+    try:
+        return _Unpickler(io.BytesIO(decompress(packed))).load()
+    except Exception as error:
+        raise InvalidOptionError(
+            f"a packed scan cannot be read ({type(error).__name__}: {error}); it must come from "
+            "the same version of icebergds"
+        ) from None
