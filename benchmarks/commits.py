@@ -1,9 +1,10 @@
-"""Times what a commit costs the driver, and what splitting rows by partition costs a task.
+"""Times commits in the driver, and the splitting of rows by partition in a task.
 
-python benchmarks/commits.py [--repeat 5]
+    python benchmarks/commits.py [--repeat 5]
 
-A commit adds one small file to a table of 1,000 snapshots and 100 manifests: with manifests left as
-they are, and merged into one. Rows are 1 M of 8 columns. `manifests.py` times manifests alone.
+Each commit adds one small file to a table of 1,000 snapshots and 100 manifests, and
+either keeps the manifests or merges them into one. 1 M rows of 8 columns are split. `manifests.py`
+times manifests alone.
 """
 
 from __future__ import annotations
@@ -66,9 +67,9 @@ def main() -> None:
     parser.add_argument("--repeat", type=int, default=5)
     repeat = parser.parse_args().repeat
     print(f"commit of 1 file, {_SNAPSHOTS} snapshots, {_MANIFESTS} manifests")
-    for name, action in (("manifests as they are", FastAppend), ("manifests merged", Append)):
-        seconds, processor = min(commit_seconds(action) for _ in range(repeat))
-        print(f"  {name:36} {seconds * 1000:7.1f} ms, processor {processor * 1000:7.1f} ms")
+    for name, action in (("manifests unchanged", FastAppend), ("manifests merged", Append)):
+        seconds, cpu = min(commit_seconds(action) for _ in range(repeat))
+        print(f"  {name:36} {seconds * 1000:7.1f} ms, CPU {cpu * 1000:7.1f} ms")
     rows = rows_to_split()
     print(f"{_ROWS} rows, million a second")
     for name, run in (hashings(rows) | splittings(rows)).items():
@@ -76,7 +77,7 @@ def main() -> None:
 
 
 def commit_seconds(action: Callable[[tuple[DataFile, ...]], Action]) -> tuple[float, float]:
-    """Makes the table, and commits to it once: seconds, and the processor's."""
+    """Creates the table and commits to it once; returns elapsed seconds and CPU seconds."""
     with tempfile.TemporaryDirectory() as directory:
         address = TableAddress(str(Path(directory) / "t"))
         write_rows(address, rows_to_split(1), {"create": "true"}, overwrite=False)
@@ -84,13 +85,13 @@ def commit_seconds(action: Callable[[tuple[DataFile, ...]], Action]) -> tuple[fl
         for number in range(_MANIFESTS - 1):
             commit_snapshot(operations, FastAppend((data_file(number),)))
         add_snapshots(operations)
-        started, processor = time.perf_counter(), time.process_time()
+        started, cpu = time.perf_counter(), time.process_time()
         commit_snapshot(operations, action((data_file(_MANIFESTS),)))
-        return time.perf_counter() - started, time.process_time() - processor
+        return time.perf_counter() - started, time.process_time() - cpu
 
 
 def add_snapshots(operations: TableOperations) -> None:
-    """Fills the history with snapshots of the same files."""
+    """Adds snapshots of the same files to the history."""
     state = operations.refresh()
     last = state.metadata.current_snapshot()
     assert last is not None
@@ -164,7 +165,7 @@ def hashings(rows: pa.RecordBatch) -> dict[str, Callable[[], object]]:
 
 
 def splittings(rows: pa.RecordBatch) -> dict[str, Callable[[], object]]:
-    """Splitting by about 30, 16, 1,000 and 100 partitions."""
+    """Splits into about 30, 16, 1,000 and 100 partitions."""
     transforms: list[tuple[int, Transform]] = [
         (5, DayTransform()),
         (7, BucketTransform(16)),
@@ -181,7 +182,7 @@ def splittings(rows: pa.RecordBatch) -> dict[str, Callable[[], object]]:
 
 
 def best(repeat: int, run: Callable[[], object]) -> float:
-    """The least processor time, in seconds."""
+    """The lowest CPU time of all runs, in seconds."""
     least = float("inf")
     for _ in range(repeat):
         started = time.process_time()

@@ -1,10 +1,10 @@
-"""Times equality deletes: building and probing key sets, beside a hash join in Arrow.
+"""Times equality deletes: building and probing key sets, compared with a hash join in Arrow.
 
     python benchmarks/equality_keys.py [CASE ...] [--keys N ...] [--hits SHARE] [--commits N]
 
-For each case (dense, int, string, pair): CPU seconds to build the set from batches, the memory
-this takes at its height and what the set keeps, CPU seconds to probe all rows by batches of
-65,536, and the latter as a ratio of Arrow's semi join of whole columns, which finds no nulls.
+For each case (dense, int, string, pair): CPU seconds to build the set from batches, peak memory
+while it is built and memory that the set keeps, CPU seconds to probe all rows in batches of 65,536,
+and their ratio to an Arrow semi join of whole columns, which does not match nulls.
 """
 
 from __future__ import annotations
@@ -54,7 +54,7 @@ CASES: dict[str, tuple[tuple[IcebergType, ...], Callable[[np.ndarray], Columns]]
 
 
 def key_ids(count: int) -> Iterator[np.ndarray]:
-    """Ids of deleted rows: every tenth number, in no order."""
+    """Ids of deleted rows: every tenth number, unordered."""
     for start in range(0, count, BATCH):
         index = np.arange(start, min(start + BATCH, count))
         yield index * 7_368_787 % count * 10
@@ -123,7 +123,7 @@ def run(case: str, rows: int, keys: int, hits: float, commits: int) -> None:
         times.append(time.process_time() - start)
     probe = sorted(times)[1]
     print(
-        f"{case:7} {keys:>10,} keys: build {built:6.2f} s, {height:5.0f} MB at height, "
+        f"{case:7} {keys:>10,} keys: build {built:6.2f} s, {height:5.0f} MB peak, "
         f"{key_set.nbytes / 2**20:5.0f} MB kept; probe {probe:6.3f} s, "
         f"{probe / semi_join(case, keys, probed):.2f} of a join",
         flush=True,
@@ -135,14 +135,14 @@ def main() -> None:
     parser.add_argument("cases", nargs="*", metavar="CASE", help=", ".join(CASES))
     parser.add_argument("--rows", type=int, default=10_000_000)
     parser.add_argument("--keys", type=int, nargs="*", default=[10_000, 1_000_000, 10_000_000])
-    parser.add_argument("--hits", type=float, default=0.1, help="share of rows that are deleted")
-    parser.add_argument("--commits", type=int, default=1, help="how many commits deleted")
+    parser.add_argument("--hits", type=float, default=0.1, help="fraction of rows that are deleted")
+    parser.add_argument("--commits", type=int, default=1, help="number of commits with deletes")
     options = parser.parse_args()
     cases = options.cases or list(CASES)
     if len(cases) == 1 and len(options.keys) == 1:
         run(cases[0], options.rows, options.keys[0], options.hits, options.commits)
         return
-    # A process each, so that heights of memory do not hide each other.
+    # One process per case: peak memory is measured per process.
     for case in cases:
         for keys in options.keys:
             arguments = [case, "--rows", options.rows, "--keys", keys, "--hits", options.hits]

@@ -1,11 +1,11 @@
-"""Makes the tables that the benchmarks read, with Java Iceberg.
+"""Creates the tables that the benchmarks read, with Java Iceberg.
 
     . .ci/java_oracle.sh && python benchmarks/make_tables.py DIRECTORY [--rows 10000000]
 
-10 M rows by 8 columns in 4 Parquet files (zstd, row groups of 500,000 rows), in tables that share
-these files and differ in their deletes: none; 1 % of each file's rows by position deletes; 10 % by
-deletion vectors; equality deletes with 100,000 and 1,000,000 keys, of long and of string, half of
-which occur in the data. `DIRECTORY/index.json` says where they are and how many rows each has.
+10 M rows of 8 columns in 4 Parquet files (zstd, row groups of 500,000 rows). The tables share these
+files and differ in their deletes: none; position deletes of 1 % of the rows of each file; deletion
+vectors of 10 %; equality deletes with 100,000 and 1,000,000 keys, of type long and string, half of
+which occur in the data. `DIRECTORY/index.json` has the location and the row count of each table.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ _COLUMNS = [
     ("reference", "string"),
     ("day", "date"),
 ]
-# 28 bytes that no other id has.
+# 28 bytes, unique for each id.
 _REFERENCE = "concat('ref-', lpad(hex(xxhash64(id)), 16, '0'), '-', lpad(id, 8, '0'))"
 _ROWS = f"""
     SELECT id,
@@ -56,13 +56,13 @@ _ROWS = f"""
 """
 _PROPERTIES = {
     "write.parquet.compression-codec": "zstd",
-    # The size of a row group is looked at only after so many rows, and is then too large.
+    # The size of a row group is checked only after so many rows; it is over the limit then.
     "write.parquet.row-group-size-bytes": "1048576",
     "write.parquet.row-group-check-min-record-count": str(ROWS_OF_A_GROUP),
     "write.parquet.row-group-check-max-record-count": str(ROWS_OF_A_GROUP),
     "write.delete.mode": "merge-on-read",
     "write.delete.granularity": "file",
-    # Tables share data files: none may delete them.
+    # Tables share data files, so no table may delete them.
     "gc.enabled": "false",
 }
 _SPARK = {
@@ -74,7 +74,7 @@ _SPARK = {
 
 
 def main() -> None:
-    """Makes the tables in the directory given on the command line."""
+    """Creates the tables in the directory given on the command line."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("directory", type=Path)
     parser.add_argument("--rows", type=int, default=10_000_000)
@@ -122,7 +122,7 @@ def _write_with_java(directory: Path, rows: int) -> None:
 
 
 def _variants(rows: int) -> list[tuple[str, int, Delete]]:
-    """Name and format version of each table with deletes, and what deletes from it."""
+    """Name and format version of each table with deletes, and the function that deletes."""
     by_hash = "DELETE FROM {{t}} WHERE pmod(xxhash64(id, 6), 100) < {percent}"
     found: list[tuple[str, int, Delete]] = [
         ("position_deletes_1_percent", 2, lambda t: t.sql(by_hash.format(percent=1))),
@@ -147,7 +147,7 @@ def _sharing(iceberg: Iceberg, name: str, version: int, files: list[Any]) -> Ice
 
 
 def _delete_by_keys(table: IcebergTable, column: str, count: int, rows: int) -> None:
-    """Deletes by `count` keys of one column: half spread over the data, half beyond it."""
+    """Adds equality deletes with `count` keys of one column: half in the data, half not."""
     iceberg = table.iceberg
     hits = count // 2
     schema = table.java.schema().select([column])

@@ -1,9 +1,9 @@
-"""Times the writing of a manifest, against fastavro, and its rewriting with other statuses.
+"""Times writing a manifest, compared with fastavro, and rewriting it with other entry statuses.
 
-python benchmarks/manifests.py [--entries 10000] [--columns 8 20] [--repeat 3]
+    python benchmarks/manifests.py [--entries 10000] [--columns 8 20] [--repeat 3]
 
-Seconds are of the processor. fastavro is given records that are made beforehand: it is not charged
-for turning entries into records, nor is anything else.
+Times are CPU seconds. fastavro gets records that were built beforehand: its time does not include
+turning entries into records.
 """
 
 from __future__ import annotations
@@ -86,11 +86,11 @@ def _measure(path: Path, count: int, columns: int, repeat: int) -> None:
         ("write, deflate", lambda: write(entries)),
         ("write, zstd", lambda: write(entries, codec="zstd")),
         ("write, uncompressed", lambda: write(entries, codec="uncompressed")),
-        ("read and write again as objects", rewrite_objects),
-        ("read and write again as columns", rewrite_columns),
+        ("rewrite as objects", rewrite_objects),
+        ("rewrite as columns", rewrite_columns),
     ):
         seconds = _timed(repeat, run)
-        print(f"  {name:36} {seconds:7.3f} s {base / seconds:7.1f} x fastavro's writing")
+        print(f"  {name:36} {seconds:7.3f} s {base / seconds:7.1f} x fastavro")
     one = _timed(20 * repeat, lambda: write(entries[:1]))
     print(f"  {'write 1 entry':36} {one * 1000:7.3f} ms")
 

@@ -1,10 +1,10 @@
-"""Times planning of a million files with 20 columns of statistics, and of ten thousand.
+"""Times planning a scan of a million files with statistics of 20 columns.
 
     python benchmarks/planning.py DIRECTORY [--files 1000000] [--stats-columns 20]
 
-Writes the manifests once (a few minutes), then plans with a filter that keeps 0.1 % of the files.
-Prints seconds, the memory the plan added at its peak, and what fastavro alone takes to decode the
-same manifests (extrapolated from one of them).
+Writes the manifests once (a few minutes), then plans with a filter that selects 0.1 % of the files.
+Prints seconds, the peak memory that planning added, and how long fastavro takes to decode the same
+manifests (extrapolated from one of them).
 """
 
 from __future__ import annotations
@@ -75,12 +75,10 @@ def main() -> None:
     print(
         f"{arguments.files:,} files in {manifests} manifests, {arguments.stats_columns} columns of "
         f"statistics: {statistics.median(taken):.2f} s for {files:,} files, "
-        f"{(peak_bytes() - before) / 2**20:.0f} MB more than before"
+        f"{(peak_bytes() - before) / 2**20:.0f} MB added"
     )
     alone = fastavro_seconds(folder) * manifests
-    print(
-        f"fastavro alone, decoding only: {alone:.1f} s ({alone / statistics.median(taken):.1f} x)"
-    )
+    print(f"fastavro, decoding only: {alone:.1f} s ({alone / statistics.median(taken):.1f} x)")
 
 
 def make_schema(columns: int) -> Schema:
@@ -140,7 +138,7 @@ def write_table(folder: Path, schema: Schema, manifests: int, per_manifest: int)
 
 
 def make_entry(schema: Schema, number: int) -> ManifestEntry:
-    # Scattered, so that files and not manifests are pruned.
+    # Scattered, so that the filter prunes files rather than manifests.
     place = number * 7919 % PLACES
     ids = [field.field_id for field in schema.fields]
     low, high = struct.pack("<q", place * 10), struct.pack("<q", place * 10 + 9)

@@ -1,15 +1,15 @@
-"""Times reads of 10 M rows by 8 columns: this source, Spark's own Parquet reader, Java Iceberg.
+"""Times reads of 10 M rows of 8 columns: icebergpy, Spark's own Parquet reader, Java Iceberg.
 
-`native` is this package too: `table.scan().to_df(spark)` with native scans.
+`native` is icebergds too: `table.scan().to_df(spark)` with native scans.
 
-All readers run in one session on the same files, in turns, and the medians are compared: the
-ratios mean something, the seconds depend on the machine.
+All readers run in turns in one session, on the same files; the medians are compared. Seconds depend
+on the machine, ratios much less.
 
     python benchmarks/make_tables.py DIRECTORY
     python benchmarks/read.py DIRECTORY [--runs 5] [--cases all,one] [--jvm-options]
 
-Java Iceberg takes part where ICEBERGDS_ICEBERG_JAR names its Spark runtime jar, which must be made
-for the Spark version that runs.
+To include Java Iceberg, set ICEBERGDS_ICEBERG_JAR to its Spark runtime jar, built for the Spark
+version in use.
 """
 
 from __future__ import annotations
@@ -74,7 +74,7 @@ def start(jar: str | None, jvm_options: bool) -> SparkSession:
             .config("spark.sql.catalog.default_iceberg", "org.apache.iceberg.spark.SparkCatalog")
             .config("spark.sql.catalog.default_iceberg.type", "hadoop")
             .config("spark.sql.catalog.default_iceberg.warehouse", "/tmp")
-            # Else it would answer from the manifests' bounds, without reading a row.
+            # Otherwise it answers max() from bounds in manifests, without reading rows.
             .config("spark.sql.iceberg.aggregate-push-down.enabled", "false")
         )
     if jvm_options:

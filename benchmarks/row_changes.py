@@ -1,14 +1,14 @@
-"""Times changes of rows in a table of 10 M rows by 8 columns: this package and Java Iceberg.
+"""Times row changes in a table of 10 M rows of 8 columns: icebergds and Java Iceberg.
 
-Both work merge-on-read on the same table, in turns, in one session; after each run the table goes
-back to the snapshot it had. Upserts by equality deletes are measured against Java's MERGE of the
-same rows, since Java Iceberg has none in Spark. `next read` is what a count over one column takes
-afterwards, by this package.
+Both change the same table merge-on-read, in turns in one session, and roll it back after each
+run. Upserts with equality deletes are compared with Java's MERGE of the same rows, because Java
+Iceberg does not support such upserts in Spark. `next read` is the time of the next aggregation over
+one column, by icebergds.
 
     python benchmarks/row_changes.py DIRECTORY [--runs 3] [--rows 10000000] [--native-scans]
 
-Java Iceberg takes part where ICEBERGDS_ICEBERG_JAR names its Spark runtime jar, which must be made
-for the Spark version that runs.
+To include Java Iceberg, set ICEBERGDS_ICEBERG_JAR to its Spark runtime jar, built for the Spark
+version in use.
 """
 
 from __future__ import annotations
@@ -34,15 +34,15 @@ from icebergds.spec.updates.table_updates import SetSnapshotRef
 
 os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
 _TABLE = "java.db.changed"
-# What takes less than a second gets faster for the first few times, whoever does it.
+# Statements that take less than a second get faster in their first few runs, for both.
 _WARM_UPS = 4
-# A hundredth of the rows, scattered over all files.
+# 1 % of the rows, scattered over all files.
 _SCATTERED = "pmod(quantity, 100) = 7"
 
 
 @dataclass(frozen=True, slots=True)
 class Case:
-    """One change of rows, as each of the two makes it."""
+    """A row change, as each implementation does it."""
 
     name: str
     ours: Callable[[Table], object]
@@ -61,7 +61,7 @@ def main() -> None:
     base = make_table(rows, location, arguments.format_version)
     print(
         f"Spark {spark.version}, {arguments.rows} rows, version {arguments.format_version}, "
-        f"median of {arguments.runs} runs; seconds (of Java's), seconds of the next read"
+        f"median of {arguments.runs} runs; seconds, seconds of the next read (ratio to Java)"
     )
     for case in cases(spark, arguments.rows, arguments.directory.resolve()):
         if any(text in case.name for text in arguments.cases.split(",")):
@@ -74,7 +74,7 @@ def parse_arguments() -> argparse.Namespace:
     parser.add_argument("directory", type=Path)
     parser.add_argument("--rows", type=int, default=10_000_000)
     parser.add_argument("--runs", type=int, default=3)
-    parser.add_argument("--cases", default="", help="parts of their names, with commas between")
+    parser.add_argument("--cases", default="", help="parts of case names, separated by commas")
     parser.add_argument("--format-version", type=int, default=2)
     parser.add_argument("--jvm-options", action="store_true")
     parser.add_argument("--native-scans", action="store_true")
@@ -82,7 +82,7 @@ def parse_arguments() -> argparse.Namespace:
 
 
 def make_table(rows: DataFrame, location: Path, format_version: int) -> int:
-    """The table to be changed, in eight files; returns its snapshot."""
+    """Creates the table to change, in eight files; returns its snapshot id."""
     shutil.rmtree(location, ignore_errors=True)
     modes = {f"table-property.write.{verb}.mode": "merge-on-read" for verb in _VERBS}
     levels = {f"table-property.write.{verb}.isolation-level": "snapshot" for verb in _VERBS}
@@ -137,7 +137,7 @@ def cases(spark: SparkSession, rows: int, directory: Path) -> list[Case]:
 
 
 def changed_rows(spark: SparkSession, rows: int, count: int, directory: Path) -> DataFrame:
-    """Rows of which every second one has an id that the table has, scattered over all of it."""
+    """Rows of which every second one has an id in the table, scattered over all of it."""
     path = directory / f"changes-{rows}-{count}"
     if not (path / "_SUCCESS").exists():
         step = rows // (count // 2)
@@ -170,9 +170,9 @@ def measure(
             counts.add(tuple(read.agg(f.count("*"), f.sum("quantity")).first() or ()))
             if turn >= 0:
                 taken[name].append((changed - started, time.perf_counter() - changed))
-            go_back(location, base)
+            roll_back(location, base)
     if len(counts) != 1:
-        sys.exit(f"{case.name}: the two do not agree: rows and sum of quantity {counts}")
+        sys.exit(f"{case.name}: results differ: row counts and sums of quantity {counts}")
     medians = {
         name: [statistics.median(column) for column in zip(*times, strict=True)]
         for name, times in taken.items()
@@ -183,8 +183,8 @@ def measure(
     return f"{case.name:32} {'  '.join(parts)}{ratio}"
 
 
-def go_back(location: Path, snapshot_id: int) -> None:
-    """Makes main the snapshot again that it was."""
+def roll_back(location: Path, snapshot_id: int) -> None:
+    """Rolls main back to a snapshot."""
     operations = location_operations(load_table(location).io, str(location), str(location))
     ref = SnapshotRef(snapshot_id, RefType.BRANCH)
     operations.commit(operations.refresh(), [], [SetSnapshotRef("main", ref)])

@@ -1,13 +1,13 @@
-"""Times streams: appends and reads beside Java Iceberg's, and a change feed by equality deletes.
+"""Times streams: appends and reads compared with Java Iceberg, and changes by key.
 
-Both sinks append the same files of rows, one file a batch, in turns and in one session; both
-sources then read what was appended. The change feed has a million keys to begin with; each batch
-updates a tenth of them.
+Both sinks append the same files, one file per batch, in turns in one session; both sources then
+read what was appended. The changes apply to a table of a million keys, with equality deletes; each
+batch updates a tenth of the keys.
 
     python benchmarks/streaming.py DIRECTORY [--runs 3] [--batches 20] [--changes 100]
 
-Java Iceberg takes part where ICEBERGDS_ICEBERG_JAR names its Spark runtime jar, which must be made
-for the Spark version that runs.
+To include Java Iceberg, set ICEBERGDS_ICEBERG_JAR to its Spark runtime jar, built for the Spark
+version in use.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ def main() -> None:
     jar = os.environ.get("ICEBERGDS_ICEBERG_JAR")
     directory = arguments.directory.resolve()
     spark = start(jar, directory / "warehouse", arguments.jvm_options)
-    # Tables are made anew.
+    # The tables are re-created.
     spark.conf.set("spark.sql.catalog.java.cache-enabled", "false")
     register(spark, fast_writes=True)
     print(f"Spark {spark.version}, {arguments.batches} batches of {_ROWS_OF_BATCH} rows")
@@ -52,7 +52,7 @@ def parse_arguments() -> argparse.Namespace:
     parser.add_argument("directory", type=Path)
     parser.add_argument("--runs", type=int, default=3)
     parser.add_argument("--batches", type=int, default=20)
-    parser.add_argument("--changes", type=int, default=100, help="batches of the change feed")
+    parser.add_argument("--changes", type=int, default=100, help="number of batches of changes")
     parser.add_argument("--jvm-options", action="store_true")
     return parser.parse_args()
 
@@ -60,7 +60,7 @@ def parse_arguments() -> argparse.Namespace:
 def appends(
     spark: SparkSession, directory: Path, batches: int, runs: int, *, with_java: bool
 ) -> None:
-    """Rows a second, and the median time of a batch."""
+    """Prints rows per second and the median time of a batch."""
     feed = directory / f"feed-{batches}"
     if not (feed / "_SUCCESS").exists():
         rows = source(spark, directory, batches * _ROWS_OF_BATCH)
@@ -80,14 +80,14 @@ def appends(
         ratio = seconds / medians["java"][0] if "java" in medians else float("nan")
         rate = batches * _ROWS_OF_BATCH / seconds
         print(
-            f"append  {name:10} {rate:12,.0f} rows/s, {latency * 1000:5.0f} ms a batch "
+            f"append  {name:10} {rate:12,.0f} rows/s, {latency * 1000:5.0f} ms per batch "
             f"({ratio:4.2f} of Java's time)",
             flush=True,
         )
 
 
 def append_all(spark: SparkSession, directory: Path, feed: Path, name: str) -> tuple[float, float]:
-    """The seconds of all batches, and the median of them."""
+    """Seconds of all batches, and the median."""
     location = directory / "warehouse" / "db" / f"appended_{name}"
     checkpoint = directory / "checkpoint"
     for stale in (location, checkpoint):
@@ -108,7 +108,7 @@ def append_all(spark: SparkSession, directory: Path, feed: Path, name: str) -> t
 
 
 def follow(spark: SparkSession, directory: Path, runs: int, *, with_java: bool) -> None:
-    """Rows a second of streams that read what was appended, commit by commit, from the first on."""
+    """Prints rows per second of streams that read all appends from the first commit on."""
     location = directory / "warehouse" / "db" / "appended_icebergpy"
     rows = sum(int(s.summary.get("added-records", 0)) for s in load_table(location).snapshots())
     taken: dict[str, list[float]] = {"icebergpy": [], "java": []}
@@ -149,12 +149,12 @@ def durations(query: StreamingQuery) -> tuple[float, float]:
         for progress in query.recentProgress
         if progress["numInputRows"]
     ]
-    # The first batch starts what the others use.
+    # The first batch also starts the workers, which later batches reuse.
     return sum(taken[1:]) * len(taken) / (len(taken) - 1), statistics.median(taken[1:])
 
 
 def change_feed(spark: SparkSession, directory: Path, batches: int) -> None:
-    """Changes a second, and what a count over the table takes afterwards."""
+    """Prints changes per second, and the time of a count afterwards."""
     location = directory / "warehouse" / "db" / "changed_feed"
     for stale in (location, directory / "changes", directory / "checkpoint"):
         shutil.rmtree(stale, ignore_errors=True)
@@ -185,7 +185,7 @@ def change_feed(spark: SparkSession, directory: Path, batches: int) -> None:
     read = time.perf_counter() - started
     print(
         f"changes icebergpy  {batches * count / seconds:12,.0f} changes/s, "
-        f"{latency * 1000:5.0f} ms a batch of {count}; the next count takes {read:.2f} s "
+        f"{latency * 1000:5.0f} ms per batch of {count}; the next count takes {read:.2f} s "
         f"({found} rows, {len(load_table(location).snapshots())} snapshots)",
         flush=True,
     )
@@ -200,7 +200,7 @@ def columns(version: f.Column) -> list[f.Column]:
 
 
 def changes(spark: SparkSession, batch: int) -> DataFrame:
-    """A tenth of the keys, scattered, each updated."""
+    """Updates of a tenth of the keys, scattered."""
     ids = spark.range(_KEYS // 10).select((f.col("id") * 10 + batch % 10).alias("id"))
     return ids.select(f.lit("+U").alias("op"), "id", *columns(f.lit(batch + 1)))
 

@@ -1,13 +1,13 @@
-"""Times writes of 10 M rows by 8 columns: this source, Spark's own Parquet writer, Java Iceberg.
+"""Times writes of 10 M rows of 8 columns: icebergpy, Spark's own Parquet writer, Java Iceberg.
 
-All writers run in one session on the same rows, in turns, and the medians are compared: the ratios
-mean something, the seconds depend on the machine. The rows come from a Parquet file, which takes
-the time of `source` by itself.
+All writers run in turns in one session, on the same rows; the medians are compared. Seconds depend
+on the machine, ratios much less. The rows are read from Parquet files; `source` is the time of that
+read alone.
 
     python benchmarks/write.py DIRECTORY [--runs 3] [--rows 10000000] [--cases days,bucket]
 
-Java Iceberg takes part where ICEBERGDS_ICEBERG_JAR names its Spark runtime jar, which must be made
-for the Spark version that runs.
+To include Java Iceberg, set ICEBERGDS_ICEBERG_JAR to its Spark runtime jar, built for the Spark
+version in use.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ FILES = 4
 DAYS = 30
 BUCKETS = 16
 _CODEC = "zstd"
-# Event times are in no order: each task has rows of every day.
+# Event times are unordered: each task has rows of every day.
 _ROWS = f"""
     SELECT id,
       cast(pmod(xxhash64(id, 1), 1000) AS int) AS quantity,
@@ -49,9 +49,9 @@ _ROWS = f"""
 
 @dataclass(frozen=True, slots=True)
 class Case:
-    """A layout, and how each writer is told of it.
+    """A partitioning, for each of the writers.
 
-    `spark_key` is computed for Spark's own writer alone, which has no transforms.
+    `spark_key` is for Spark's own writer, which does not support transforms.
     """
 
     name: str
@@ -91,10 +91,10 @@ _CASES = (
 
 @dataclass(frozen=True, slots=True)
 class Written:
-    """What one write took and left."""
+    """The cost of one write, and the files it left."""
 
     seconds: float
-    processor_seconds: float
+    cpu_seconds: float
     files: int
     megabytes: float
 
@@ -108,7 +108,7 @@ def main() -> None:
     rows = source(spark, directory, arguments.rows)
     print(
         f"Spark {spark.version}, {arguments.rows} rows, median of {arguments.runs} runs; "
-        "seconds (of Spark's own writer) processor seconds, files, MB"
+        "seconds (ratio to Spark's own writer), CPU seconds, files, MB"
     )
     for case in _CASES:
         if any(text in case.name for text in arguments.cases.split(",")):
@@ -127,8 +127,8 @@ def parse_arguments() -> argparse.Namespace:
     parser.add_argument("directory", type=Path)
     parser.add_argument("--rows", type=int, default=10_000_000)
     parser.add_argument("--runs", type=int, default=3)
-    parser.add_argument("--cases", default="", help="parts of their names, with commas between")
-    parser.add_argument("--writers", default="", help="parts of their names, with commas between")
+    parser.add_argument("--cases", default="", help="parts of names, separated by commas")
+    parser.add_argument("--writers", default="", help="parts of names, separated by commas")
     parser.add_argument("--jvm-options", action="store_true")
     return parser.parse_args()
 
@@ -160,7 +160,7 @@ def start(jar: str | None, warehouse: Path, jvm_options: bool) -> SparkSession:
 
 
 def source(spark: SparkSession, directory: Path, rows: int) -> DataFrame:
-    """The rows, in a file a task that is cheap to read."""
+    """The rows, in one file per task that is cheap to read."""
     made = directory / f"rows-{rows}"
     if not (made / "_SUCCESS").exists():
         spark.sql(_ROWS.format(rows=rows)).write.option("compression", "lz4_raw").parquet(str(made))
@@ -170,7 +170,7 @@ def source(spark: SparkSession, directory: Path, rows: int) -> DataFrame:
 def writers_for(
     spark: SparkSession, rows: DataFrame, case: Case, directory: Path, with_java: bool
 ) -> dict[str, Callable[[], Callable[[], None]]]:
-    """By name: what prepares a write outside of the time that is taken, and returns it."""
+    """By name, functions that prepare a write, which is not timed, and return it."""
 
     def parquet() -> Callable[[], None]:
         def write() -> None:
@@ -231,13 +231,13 @@ def measure(
             if folder is not None:
                 shutil.rmtree(folder, ignore_errors=True)
             write = prepare()
-            started, processor = time.perf_counter(), processor_seconds()
+            started, cpu = time.perf_counter(), cpu_seconds()
             write()
-            seconds, processor = time.perf_counter() - started, processor_seconds() - processor
+            seconds, cpu = time.perf_counter() - started, cpu_seconds() - cpu
             if turn:  # the first turn warms up
                 files = [] if folder is None else list(folder.rglob("*.parquet"))
                 size = sum(file.stat().st_size for file in files) / 1e6
-                taken[name].append(Written(seconds, processor, len(files), size))
+                taken[name].append(Written(seconds, cpu, len(files), size))
             if name.startswith("icebergpy"):
                 check(directory / "ours", rows)
             if folder is not None:
@@ -255,8 +255,8 @@ def check(location: Path, rows: int) -> None:
         sys.exit(f"{location} has {found} rows, expected {rows}")
 
 
-def processor_seconds() -> float:
-    """Of all processes below this one so far: Java's and Python's workers; 0 but on Linux."""
+def cpu_seconds() -> float:
+    """CPU seconds so far of all descendants: Java and the Python workers. 0 if not on Linux."""
     if not Path("/proc/self/stat").exists():
         return 0.0
     times: dict[int, tuple[int, int]] = {}
@@ -265,7 +265,7 @@ def processor_seconds() -> float:
             fields = stat.read_text().rpartition(")")[2].split()
         except OSError:
             continue
-        # The parent, and the time of the process and of its children that have ended.
+        # The parent, and the time of the process and of its ended children.
         times[int(stat.parent.name)] = (int(fields[1]), sum(int(n) for n in fields[11:15]))
     below = {os.getpid()}
     while more := {pid for pid, (parent, _) in times.items() if parent in below} - below:
@@ -279,7 +279,7 @@ def report(case: Case, results: dict[str, Written]) -> None:
     for name, written in results.items():
         ratio = f" ({written.seconds / base.seconds:4.2f})" if base else ""
         print(
-            f"  {name:16} {written.seconds:6.2f} s{ratio} {written.processor_seconds:7.2f} s "
+            f"  {name:16} {written.seconds:6.2f} s{ratio} {written.cpu_seconds:7.2f} s "
             f"{written.files:5d} files {written.megabytes:7.1f} MB",
             flush=True,
         )

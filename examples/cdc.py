@@ -1,12 +1,12 @@
-"""A pipeline of changes: a feed lands in a table, and the table's own change feed in a copy of it.
+"""Applies a change feed to a table, and keeps a history of the table's own changes.
 
     make cdc
 
-The feed is what a database's log would be: rows with what was done to them (`op`) and a number that
-orders them (`lsn`), as files that come one after the other. The first query applies it to the table
-`accounts` with no foreachBatch. The second one follows `accounts`, whatever way its rows were
-deleted, and keeps a history of every change. Each batch is committed once, also where a query dies
-and starts again.
+The input is like the log of a database: files of rows with what was done to each row (`op`) and a
+number that orders them (`lsn`). The first query applies them to the table `accounts`, without
+foreachBatch. The second query reads the change feed of `accounts`, which has every deleted row,
+whatever kind of delete was used, and appends it to the table `history`. Each batch is committed
+exactly once, even if a query dies and is restarted.
 """
 
 from __future__ import annotations
@@ -53,9 +53,9 @@ def run(spark: SparkSession, directory: Path) -> None:
         feed.write.mode("append").json(str(directory / "feed"))
         apply_changes(spark, directory / "feed", accounts, directory / "checkpoints" / "apply")
         follow(spark, accounts, history, directory / "checkpoints" / "follow")
-        print(f"After {number} of {len(CHANGES)} batches of the feed, the accounts:")
+        print(f"The accounts after {number} of {len(CHANGES)} batches of changes:")
         read(spark, accounts).orderBy("id").show()
-    print("Every change of an account, as the table's own feed has it:")
+    print("Every change of an account, from the change feed of the table:")
     columns = ["_commit_snapshot_id", "id", "_change_type", "name", "balance"]
     changes = read(spark, history)
     order = {s.snapshot_id: at for at, s in enumerate(icebergds.load_table(accounts).snapshots())}
@@ -68,11 +68,11 @@ def run(spark: SparkSession, directory: Path) -> None:
 
 
 def apply_changes(spark: SparkSession, feed: Path, table: Path, checkpoint: Path) -> None:
-    """Applies what is new in the feed to a table, by equality deletes of its keys."""
+    """Applies new changes to a table, with equality deletes on its key."""
     query = (
         spark.readStream.schema(SCHEMA)
         .json(str(feed))
-        .repartition("id")  # the changes of one account in one task
+        .repartition("id")  # all changes of an account in one task
         .writeStream.format("icebergpy")
         .option("write-operation", "delta")
         .option("row-kind-column", "op")
@@ -86,7 +86,7 @@ def apply_changes(spark: SparkSession, feed: Path, table: Path, checkpoint: Path
 
 
 def follow(spark: SparkSession, table: Path, history: Path, checkpoint: Path) -> None:
-    """Appends what is new in a table's change feed to another table."""
+    """Appends new changes from the change feed of a table to another table."""
     query = (
         spark.readStream.format("icebergpy")
         .option("read-change-feed", "true")

@@ -1,11 +1,11 @@
-"""Writes a table, changes its rows, travels back in time; then reads tables of Java Iceberg.
+"""Writes a table, changes its rows, travels in time; then reads tables that Java Iceberg wrote.
 
     make demo
 
-The first table is made anew in a temporary directory. The others ship with the project
-(`examples/tables`): both are partitioned by month and had a column renamed; one has position
-deletes and equality deletes (format version 2), the other deletion vectors, equality deletes and a
-column with a default (format version 3).
+The first table is created in a temporary directory. The other two ship with the project
+(`examples/tables`). Both are partitioned by month and have a renamed column. One has position
+deletes and equality deletes (format version 2); the other has deletion vectors, equality deletes
+and a column with a default value (format version 3).
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from pyspark.sql import functions as f
 import icebergds
 
 TABLES = Path(__file__).resolve().parent / "tables"
-# The tables' metadata says that they are at another place than where this checkout has them.
+# The metadata of the tables contains this location; the files are in this checkout.
 MOVED = {"file:///warehouse/demo/": f"{TABLES}/"}
 
 
@@ -47,7 +47,7 @@ def main() -> None:
 def write_table(spark: SparkSession, location: str) -> None:
     heading("rides: created, appended to, partly overwritten, upserted, deleted from")
 
-    print("A table is created by the first write, partitioned by day:")
+    print("The first write creates the table, partitioned by day:")
     rides = spark.sql(
         """
         SELECT id, concat('city-', id % 3) AS city, round(5 + id / 7, 2) AS fare,
@@ -64,14 +64,14 @@ def write_table(spark: SparkSession, location: str) -> None:
     rides.write.format("icebergpy").mode("append").options(**creation).save(location)
     spark.read.format("icebergpy").load(location).orderBy("id").show(truncate=False)
 
-    print("More rides, appended; then the first day replaced by a single ride:")
+    print("More rides are appended; then a single ride replaces the first day:")
     table = icebergds.load_table(location)
     table.append(rides.selectExpr("id + 100 AS id", "city", "fare", "started"))
     correction = rides.where("id = 0").selectExpr("id", "'city-0' AS city", "0D AS fare", "started")
     table.dynamic_partition_overwrite(correction)
     table.scan().to_df(spark).orderBy("started", "id").show(30, truncate=False)
 
-    print("Rides upserted: one has a new fare, one is new; then a city's rides deleted:")
+    print("Two rides are upserted, one known and one new; then the rides of a city are deleted:")
     known = rides.where("id = 5").selectExpr("id", "city", "99D AS fare", "started")
     new = rides.where("id = 5").selectExpr("id + 1000 AS id", "city", "9D AS fare", "started")
     print(table.upsert(known.union(new), ["id", "started"]))
@@ -104,7 +104,7 @@ def show_table(spark: SparkSession, location: Path) -> None:
     print("Its snapshots:")
     show_snapshots(spark, table)
 
-    print("Rows of each data file, and how many of them are deleted (_file, _deleted):")
+    print("Rows in each data file, and how many of them are deleted (_file, _deleted):")
     files = load.option("columns", "_file, _deleted").load(str(location))
     files.groupBy(f.regexp_extract("_file", "[^/]+/[^/]+$", 0).alias("file")).agg(
         f.count("*").alias("rows"), f.sum(f.col("_deleted").cast("int")).alias("deleted")

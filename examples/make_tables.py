@@ -1,11 +1,11 @@
-"""Makes the tables in `examples/tables`: two Iceberg tables, written by Java Iceberg.
+"""Creates the tables in `examples/tables` with Java Iceberg.
 
     . .ci/java_oracle.sh && python examples/make_tables.py
 
-Java Iceberg writes them to a temporary warehouse. Its procedure `rewrite_table_path` then gives
-them the location that they state, `file:///warehouse/demo/...`, which exists nowhere: readers say
-with a location map where the files are. What Java Iceberg reads from them is kept beside them, for
-people in `README.md`, for the tests in `expected`.
+Java Iceberg writes two tables to a temporary warehouse. Its procedure `rewrite_table_path` then
+changes their location to `file:///warehouse/demo/...`, which does not exist, so readers need a
+location map. The rows that Java Iceberg reads are stored next to the tables: in `README.md` for
+people, and in `expected` for the tests.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ _CUSTOMERS = ("Ada", "Grace", "Edsger", "Barbara", "Donald")
 
 
 def main() -> None:
-    """Writes `examples/tables` anew."""
+    """Re-creates `examples/tables`."""
     from oracles.java_environment import java_environment
 
     environment = java_environment()
@@ -53,7 +53,7 @@ def main() -> None:
 
 
 def orders_v2(iceberg: Iceberg, name: str) -> IcebergTable:
-    """Version 2: position deletes and equality deletes."""
+    """Format version 2: position deletes and equality deletes."""
     table = iceberg.create(
         name, _COLUMNS, partition=[("ordered_at", "month", "month")], properties=_PROPERTIES
     )
@@ -67,7 +67,7 @@ def orders_v2(iceberg: Iceberg, name: str) -> IcebergTable:
 
 
 def orders_v3(iceberg: Iceberg, name: str) -> IcebergTable:
-    """Version 3: deletion vectors, equality deletes, a default value."""
+    """Format version 3: deletion vectors, equality deletes, a default value."""
     table = iceberg.create(
         name,
         _COLUMNS,
@@ -104,7 +104,7 @@ def _tag(table: IcebergTable, name: str) -> None:
 
 
 def _upsert(table: IcebergTable, changes: dict[str, Any]) -> None:
-    """What a change stream commits: the new row, and an equality delete of the old one."""
+    """Commits the new row and an equality delete of the old one, as a stream of changes does."""
     number = changes["order_id"]
     row = {**_orders(number, 1, status="status")[0], **changes}
     delete = table.equality_deletes(["order_id"], [{"order_id": number}], partition_of=row)
@@ -138,7 +138,7 @@ def _write_with_java(target: Path) -> None:
 
 
 def _relocate(table: IcebergTable, location: str, target: Path) -> None:
-    """Copies a table to a folder of `target`, its paths rewritten to start with `location`."""
+    """Copies a table to a directory in `target`; its paths are rewritten to `location`."""
     prefixes = f"source_prefix => '{table.location}', target_prefix => '{location}'"
     (result,) = table.iceberg.sql(
         f"CALL oracle.system.rewrite_table_path(table => 'db.{table.name}', {prefixes})"
@@ -148,14 +148,14 @@ def _relocate(table: IcebergTable, location: str, target: Path) -> None:
     for part in copies.glob("*.csv") if copies.is_dir() else [copies]:
         for source, destination in csv.reader(part.open()):
             if source.endswith(".metadata.json") and not source.endswith(newest):
-                continue  # history of the metadata: not needed, and most of the table's bytes
+                continue  # old metadata files: not needed, and most of the bytes
             path = target / destination.removeprefix(f"{LOCATION}/")
             path.parent.mkdir(parents=True, exist_ok=True)
             shutil.copyfile(source.removeprefix("file:"), path)
 
 
 def _portable(entry: dict[str, Any], table: IcebergTable, name: str) -> dict[str, Any]:
-    """An index entry without paths of the temporary warehouse, and the rows they occur in."""
+    """An index entry without paths of the temporary warehouse, and without rows that have them."""
     return {
         **entry,
         "location": f"{LOCATION}/{name}",
@@ -175,11 +175,12 @@ def _keep_expectations(entries: list[dict[str, Any]], dump: Path, target: Path) 
 
 _README = """# Tables of the demo
 
-Written by Java Iceberg with `examples/make_tables.py`. Both are partitioned by month, had a column
-renamed after their first files were written, and hold deletes of several kinds. Their metadata
-says that they are in `file:///warehouse/demo`; the option `location-map` leads a reader here.
+Java Iceberg wrote these tables, with `examples/make_tables.py`. Both are partitioned by month, have
+a column that was renamed after the first files were written, and contain several kinds of deletes.
+Their metadata gives `file:///warehouse/demo` as their location; read them with the option
+`location-map`.
 
-Below: the rows that Java Iceberg reads, and the snapshots.
+Below are the rows that Java Iceberg reads, and the snapshots.
 """
 
 
