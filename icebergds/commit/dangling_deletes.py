@@ -59,7 +59,7 @@ def dangling_deletes(
     base: CommitBase, oldest_data: int, removed: Sequence[DataFile]
 ) -> DanglingDeletes:
     """The deletes that dangle once `removed` data files are gone."""
-    # Before version 3 there are no deletion vectors to look for.
+    # Tables have deletion vectors only from version 3.
     removed = removed if base.metadata.format_version >= 3 else ()
     return DanglingDeletes(
         oldest_data,

@@ -23,7 +23,7 @@ FileKey: TypeAlias = tuple[str, int | None]
 
 @dataclass(frozen=True, slots=True)
 class FileSelection:
-    """Selects listed files; deletion vectors of one Puffin file are told apart."""
+    """Selects listed files; distinguishes deletion vectors in one Puffin file."""
 
     keys: frozenset[FileKey]
     partitions: PartitionSelection

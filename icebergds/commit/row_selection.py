@@ -97,8 +97,8 @@ class RowSelection:
             return True
         raise ValidationError(
             f"table {self.base.name}: {file.file_path} may have rows that match "
-            f"{self.described} and rows that do not, so it can be neither removed nor kept as a "
-            "whole; rewrite its rows instead, or use a filter on partitions"
+            f"{self.described} and rows that do not, so it can be neither removed nor kept whole; "
+            "rewrite its rows instead, or use a filter on partitions"
         )
 
     def _may_match(self, file: DataFile) -> bool:

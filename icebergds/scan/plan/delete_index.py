@@ -23,7 +23,7 @@ from icebergds.spec.partition_keys import PartitionKey, partition_of
 from icebergds.spec.schema import Schema
 from icebergds.spec.types import IcebergType
 
-"""A partition spec and a partition of it, such that equal partitions compare as equal."""
+"""A partition: the spec id and a tuple of values, equal for equal partitions."""
 
 _Entries = tuple[ManifestEntry, ...]
 
