@@ -27,6 +27,7 @@ from icebergds.commit.snapshot_commit import Action, commit_snapshot
 from icebergds.formats.arrow.murmur3 import hash_longs
 from icebergds.formats.arrow.transforms import apply_transform
 from icebergds.operations.write.arrow_rows import write_rows
+from icebergds.operations.write.options import parse_write_options
 from icebergds.spec.manifest import DataFile, FileContent, FileFormat
 from icebergds.spec.partition import PartitionField, PartitionSpec
 from icebergds.spec.schema import Schema
@@ -80,7 +81,8 @@ def commit_seconds(action: Callable[[tuple[DataFile, ...]], Action]) -> tuple[fl
     """Creates the table and commits to it once; returns elapsed seconds and CPU seconds."""
     with tempfile.TemporaryDirectory() as directory:
         address = TableAddress(str(Path(directory) / "t"))
-        write_rows(address, rows_to_split(1), {"create": "true"}, overwrite=False)
+        create = parse_write_options({"path": address.path, "create": "true"}, address)
+        write_rows(create, rows_to_split(1), overwrite=False)
         operations = address.operations()
         for number in range(_MANIFESTS - 1):
             commit_snapshot(operations, FastAppend((data_file(number),)))

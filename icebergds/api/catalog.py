@@ -303,7 +303,8 @@ class Catalog:
         storage = storage_properties_of(self._properties)
         further = {k: v for k, v in self._properties.items() if k not in storage}
         path = quote_name(identifier)
-        return Table(TableAddress(path, self.name, further, storage, self._location_map), state)
+        address = TableAddress(path, self.name, further, storage, self._location_map)
+        return Table(address, state, self._catalog.operations(identifier))
 
 
 def _identifier(name: Name) -> Identifier:

@@ -43,4 +43,4 @@ def load_table(
     rest = {key: value for key, value in given.items() if key not in storage}
     locations = mapping_argument("location_map", location_map)
     address = TableAddress(path, catalog, rest, storage, locations)
-    return Table(address, address.load())
+    return Table(address, *address.open())

@@ -4,108 +4,109 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from icebergds.api.scan import listed_names
-from icebergds.catalog.address import TableAddress
+from icebergds.catalog.loaded_table import LoadedTable
 from icebergds.commit.operations import TableState
+from icebergds.commit.snapshot_commit import Committed
 from icebergds.errors import InvalidOptionError
-from icebergds.operations.options.arguments import names_argument
 from icebergds.operations.write.arrow_rows import Rows, change_rows
+from icebergds.operations.write.conditions import plannable_condition
 from icebergds.operations.write.metadata_delete import delete_by_metadata, is_metadata_delete
-from icebergds.operations.write.row_change_options import WriteOperation
-from icebergds.operations.write.row_counts import RowCounts
+from icebergds.operations.write.options import WriteOptions
+from icebergds.operations.write.row_counts import RowCounts, counts_of, counts_of_deleted_files
 
 if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame, SparkSession
 
     from icebergds.spark.row_level.merge import MergeBuilder
-    from icebergds.spark.row_level.target import Target
+
+
+@dataclass(frozen=True, slots=True)
+class Changed:
+    """What a statement did to rows, and the table after it."""
+
+    counts: RowCounts
+    state: TableState
 
 
 def write_frame(
-    address: TableAddress,
-    state: TableState,
-    df: DataFrame,
-    options: Mapping[str, str],
-    *,
-    overwrite: bool,
-) -> None:
+    table: LoadedTable, df: DataFrame, options: WriteOptions, *, overwrite: bool
+) -> Committed | None:
     """Appends or overwrites; arguments and errors as of `Table.append` and `Table.overwrite`."""
-    _require_frame(df)
-    condition = options.get("overwrite-filter")
-    if overwrite and condition is not None:
-        zoned = {**_session_zone(df.sparkSession), **options}
-        if not is_metadata_delete(address, state, condition, zoned):
-            given = {name: value for name, value in options.items() if name != "overwrite-filter"}
-            overwrite_rows(address, state, df, condition, given)
-            return
     from icebergds.spark import dataframe_writes
 
-    dataframe_writes.write_frame(df, address, state, options, overwrite=overwrite)
+    _require_frame(df)
+    options = options.in_zone(_session_zone(df.sparkSession))
+    condition = options.overwrite_filter
+    if overwrite and condition is not None:
+        row_filter = plannable_condition(condition, table.metadata.schema(), options.time_zone)
+        table = table.keeping_reads()
+        if row_filter is None or not is_metadata_delete(table, row_filter, options):
+            return overwrite_rows(table, df, condition, options)
+    return dataframe_writes.write_frame(df, table, options, overwrite=overwrite)
 
 
 def overwrite_rows(
-    address: TableAddress,
-    state: TableState,
-    df: Rows | DataFrame,
-    condition: str | Column,
-    options: Mapping[str, str],
-) -> None:
-    """As `Table.overwrite` where Spark finds the rows of the condition."""
+    table: LoadedTable, df: Rows | DataFrame, condition: str | Column, options: WriteOptions
+) -> Committed | None:
+    """As `Table.overwrite` if Spark finds the rows of the condition."""
     if isinstance(df, Rows):
         raise InvalidOptionError(
             f"overwrite_filter is a {type(condition).__name__}, for which the rows must be a "
             "DataFrame of Spark; give it as SQL text for rows of Arrow"
         )
-    _require_frame(df)
     from icebergds.spark.row_level import overwrite
+    from icebergds.spark.row_level.target import make_target
 
-    target = _target(address, state, "overwrite", options, df.sparkSession)
-    overwrite.overwrite_rows(target, df, condition)
+    _require_frame(df)
+    target = make_target(df.sparkSession, table, "overwrite", options)
+    return overwrite.overwrite_rows(target, df, condition)
 
 
 def delete_rows(
-    address: TableAddress,
-    state: TableState,
+    table: LoadedTable,
     condition: str | Column,
-    options: Mapping[str, str],
+    options: WriteOptions,
     spark: SparkSession | None,
-) -> RowCounts:
+) -> Changed:
     """As `Table.delete`."""
-    if isinstance(condition, str):
-        zoned = {**_session_zone(spark), **options}
-        counts = delete_by_metadata(address, state, condition, zoned)
-        if counts is not None:
-            return counts
+    options = options.in_zone(_session_zone(spark))
+    row_filter = plannable_condition(condition, table.metadata.schema(), options.time_zone)
+    kept = table.keeping_reads()
+    if row_filter is not None and is_metadata_delete(kept, row_filter, options):
+        committed = delete_by_metadata(kept, row_filter, options)
+        return Changed(counts_of_deleted_files(committed), _state_after(table, committed))
     from icebergds.spark.row_level import delete
+    from icebergds.spark.row_level.target import make_target
 
-    return delete.delete_rows(_target(address, state, "delete", options, spark), condition)
+    target = make_target(spark, kept, "delete", options)
+    return _changed(table, delete.delete_rows(target, condition, row_filter))
 
 
 def update_rows(
-    address: TableAddress,
-    state: TableState,
+    table: LoadedTable,
     values: Mapping[str, str | Column],
     condition: str | Column | None,
-    options: Mapping[str, str],
+    options: WriteOptions,
     spark: SparkSession | None,
-) -> RowCounts:
+) -> Changed:
     """As `Table.update`."""
     from icebergds.spark.row_level import update
+    from icebergds.spark.row_level.target import make_target
 
-    target = _target(address, state, "update", options, spark)
-    return update.update_rows(target, values, condition)
+    target = make_target(spark, table, "update", options)
+    return _changed(table, update.update_rows(target, values, condition))
 
 
 def begin_merge(
-    address: TableAddress,
-    current: Callable[[], TableState],
-    finish: Callable[[RowCounts], RowCounts],
+    current: Callable[[], LoadedTable],
+    finish: Callable[[Changed], RowCounts],
     source: DataFrame,
     on: str | Column | Sequence[str],
     aliases: tuple[str, str],
-    options: Mapping[str, str],
+    options: WriteOptions,
 ) -> MergeBuilder:
     """As `Table.merge`.
 
@@ -115,55 +116,37 @@ def begin_merge(
         aliases: of the source and of the table.
     """
     _require_frame(source, "merged")
-
     from icebergds.spark.row_level.merge import MergeBuilder
+    from icebergds.spark.row_level.target import Target, make_target
 
-    def target() -> Target:
-        return _target(address, current(), "merge", options, source.sparkSession)
+    def execute(run: Callable[[Target], Committed | None]) -> RowCounts:
+        table = current()
+        target = make_target(source.sparkSession, table, "merge", options)
+        return finish(_changed(table, run(target)))
 
-    return MergeBuilder(target, finish, source, on, *aliases)
-
-
-def change_by_key(
-    address: TableAddress,
-    state: TableState,
-    operation: WriteOperation,
-    rows: Rows | DataFrame,
-    keys: Sequence[str] | str | None,
-    options: Mapping[str, str],
-    *,
-    order_by: str | None = None,
-    row_kind_column: str | None = None,
-) -> RowCounts:
-    """As `Table.upsert`, `Table.delta` and `Table.delete_keys`."""
-    names = names_argument("keys", keys)
-    listed = names if names is None or isinstance(names, str) else listed_names(names)
-    if not isinstance(rows, Rows):
-        from icebergds.spark.row_level import upsert
-
-        _require_frame(rows)
-        target = _target(address, state, str(operation), options, rows.sparkSession)
-        return upsert.change_by_key(target, rows, operation, listed, order_by, row_kind_column)
-    named = {
-        "write-operation": str(operation),
-        "upsert-keys": listed,
-        "upsert-order-by": order_by,
-        "row-kind-column": row_kind_column,
-    }
-    given = {name: value for name, value in named.items() if value is not None}
-    return change_rows(address, rows, {**options, **given})
+    return MergeBuilder(execute, source, on, *aliases)
 
 
-def _target(
-    address: TableAddress,
-    state: TableState,
-    verb: str,
-    options: Mapping[str, str],
-    spark: SparkSession | None,
-) -> Target:
-    from icebergds.spark.row_level.target import make_target
+def change_by_key(table: LoadedTable, rows: Rows | DataFrame, options: WriteOptions) -> Changed:
+    """As `Table.upsert`, `Table.delta` and `Table.delete_keys`.
 
-    return make_target(spark, address, state, verb, options)
+    Args:
+        options: with a row change.
+    """
+    if isinstance(rows, Rows):
+        return _changed(table, change_rows(table, options, rows))
+    from icebergds.spark.row_level import upsert
+
+    _require_frame(rows)
+    return _changed(table, upsert.change_by_key(table, rows, options))
+
+
+def _changed(table: LoadedTable, committed: Committed | None) -> Changed:
+    return Changed(counts_of(committed), _state_after(table, committed))
+
+
+def _state_after(table: LoadedTable, committed: Committed | None) -> TableState:
+    return table.state if committed is None else committed.state
 
 
 def _require_frame(rows: object, done: str = "written") -> None:
@@ -176,11 +159,10 @@ def _require_frame(rows: object, done: str = "written") -> None:
         )
 
 
-def _session_zone(spark: SparkSession | None) -> dict[str, str]:
-    """The option `time-zone` of Spark's session, where there is one."""
+def _session_zone(spark: SparkSession | None) -> str | None:
+    """The time zone of Spark's session, if there is one."""
     if spark is None and "pyspark" not in sys.modules:
-        return {}
+        return None
     from icebergds.spark.row_level.target import session_zone
 
-    zone = session_zone(spark)
-    return {} if zone is None else {"time-zone": zone}
+    return session_zone(spark)

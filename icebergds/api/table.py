@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
 
 from icebergds.api.row_level import (
+    Changed,
     begin_merge,
     change_by_key,
     delete_rows,
@@ -16,7 +17,8 @@ from icebergds.api.row_level import (
 )
 from icebergds.api.scan import TableScan, listed_names
 from icebergds.catalog.address import TableAddress
-from icebergds.commit.operations import TableState
+from icebergds.catalog.loaded_table import LoadedTable
+from icebergds.commit.operations import TableOperations, TableState
 from icebergds.errors import InvalidFilterError, InvalidOptionError, ValidationError
 from icebergds.io.fileio import FileIO
 from icebergds.operations.maintenance.upgrade import upgrade_table
@@ -26,9 +28,9 @@ from icebergds.operations.options.arguments import (
     named_options,
     names_argument,
     text_argument,
-    write_arguments,
 )
 from icebergds.operations.write.arrow_rows import Rows, write_rows
+from icebergds.operations.write.options import WriteOptions
 from icebergds.operations.write.row_change_options import WriteOperation
 from icebergds.operations.write.row_counts import RowCounts
 from icebergds.spec.metadata import TableMetadata
@@ -49,6 +51,7 @@ class Table:
 
     _address: TableAddress
     _state: TableState
+    _operations: TableOperations | None = field(default=None, repr=False, compare=False)
 
     @property
     def name(self) -> str:
@@ -71,8 +74,13 @@ class Table:
 
     def refresh(self) -> Table:
         """Loads the table again, here; returns it."""
-        self._state = self._address.load()
+        operations = self._operations
+        self._state = self._address.load() if operations is None else operations.refresh()
         return self
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        # What commits may hold connections.
+        return Table, (self._address, self._state)
 
     def location(self) -> str:
         """The table's base location, as its metadata has it."""
@@ -131,7 +139,7 @@ class Table:
             CommitConflictError: other commits kept coming first.
             CommitStateUnknownError: whether the commit landed is not known.
         """
-        self._write(df, False, write_arguments(options, snapshot_properties, branch=branch))
+        self._write(df, False, self._options(options, snapshot_properties, branch=branch))
 
     def overwrite(
         self,
@@ -156,12 +164,13 @@ class Table:
                 no DataFrame of Spark, and the filter takes only some rows of a file.
         """
         if overwrite_filter is None or isinstance(overwrite_filter, str):
-            named = {"branch": branch, "overwrite-filter": overwrite_filter}
-            self._write(df, True, write_arguments(options, snapshot_properties, **named))
+            named = {"branch": branch, "overwrite_filter": overwrite_filter}
+            self._write(df, True, self._options(options, snapshot_properties, **named))
             return
-        given = write_arguments(options, snapshot_properties, branch=branch)
-        overwrite_rows(self._address, self._current(), df, overwrite_filter, given)
-        self.refresh()
+        given = self._options(options, snapshot_properties, branch=branch)
+        table = self._current()
+        committed = overwrite_rows(table, df, overwrite_filter, given)
+        self._state = table.state if committed is None else committed.state
 
     def dynamic_partition_overwrite(
         self,
@@ -175,8 +184,8 @@ class Table:
 
         Arguments and errors are those of `overwrite`.
         """
-        named = {"branch": branch, "overwrite-mode": "dynamic"}
-        self._write(df, True, write_arguments(options, snapshot_properties, **named))
+        named = {"branch": branch, "overwrite_mode": "dynamic"}
+        self._write(df, True, self._options(options, snapshot_properties, **named))
 
     def delete(
         self,
@@ -212,9 +221,8 @@ class Table:
             CommitConflictError, CommitStateUnknownError: as for `append`.
             PySparkException: the job failed for a reason of Spark's or of the query's.
         """
-        given = write_arguments(options, snapshot_properties, branch=branch)
-        state = self._current()
-        return self._changed(delete_rows(self._address, state, condition, given, spark))
+        given = self._options(options, snapshot_properties, branch=branch)
+        return self._changed(delete_rows(self._current(), condition, given, spark))
 
     def update(
         self,
@@ -242,9 +250,8 @@ class Table:
 
         >>> table.update({"price": "price * 2"}, "region = 'eu'")  # doctest: +SKIP
         """
-        given = write_arguments(options, snapshot_properties, branch=branch)
-        state = self._current()
-        return self._changed(update_rows(self._address, state, set, where, given, spark))
+        given = self._options(options, snapshot_properties, branch=branch)
+        return self._changed(update_rows(self._current(), set, where, given, spark))
 
     def merge(
         self,
@@ -278,9 +285,9 @@ class Table:
         ...     .execute()
         ... )
         """
-        given = write_arguments(options, snapshot_properties, branch=branch)
+        given = self._options(options, snapshot_properties, branch=branch)
         aliases = (source_alias, target_alias)
-        return begin_merge(self._address, self._current, self._changed, source, on, aliases, given)
+        return begin_merge(self._current, self._changed, source, on, aliases, given)
 
     def upsert(
         self,
@@ -315,17 +322,14 @@ class Table:
             CommitConflictError, CommitStateUnknownError: as for `append`.
             PySparkException: the job failed for a reason of Spark's or of the query's.
         """
-        given = write_arguments(options, snapshot_properties, branch=branch)
-        return self._changed(
-            change_by_key(
-                self._address,
-                self._current(),
-                WriteOperation.UPSERT,
-                df,
-                keys,
-                given,
-                order_by=order_by,
-            )
+        return self._change_by_key(
+            WriteOperation.UPSERT,
+            df,
+            keys,
+            options,
+            snapshot_properties,
+            branch=branch,
+            upsert_order_by=order_by,
         )
 
     def delta(
@@ -350,18 +354,15 @@ class Table:
 
         Other arguments and errors are those of `upsert`. An insert trusts that its key is new.
         """
-        given = write_arguments(options, snapshot_properties, branch=branch)
-        return self._changed(
-            change_by_key(
-                self._address,
-                self._current(),
-                WriteOperation.DELTA,
-                df,
-                keys,
-                given,
-                order_by=order_by,
-                row_kind_column=row_kind_column,
-            )
+        return self._change_by_key(
+            WriteOperation.DELTA,
+            df,
+            keys,
+            options,
+            snapshot_properties,
+            branch=branch,
+            upsert_order_by=order_by,
+            row_kind_column=row_kind_column,
         )
 
     def delete_keys(
@@ -380,9 +381,8 @@ class Table:
         Returns:
             How many keys were `deleted`, whether the table has such rows or not.
         """
-        given = write_arguments(options, snapshot_properties, branch=branch)
-        return self._changed(
-            change_by_key(self._address, self._current(), WriteOperation.DELETE, df, keys, given)
+        return self._change_by_key(
+            WriteOperation.DELETE, df, keys, options, snapshot_properties, branch=branch
         )
 
     def upgrade(self, format_version: int) -> Table:
@@ -394,7 +394,7 @@ class Table:
         Raises:
             InvalidOptionError: no such version, or one below the table's.
         """
-        self._state = upgrade_table(self._address, format_version)
+        self._state = upgrade_table(self._current(), format_version)
         return self
 
     def scan(
@@ -518,31 +518,59 @@ class Table:
             )
         return self.scan(filter, columns, branch=branch, options=asked)
 
-    def _current(self) -> TableState:
+    def _current(self) -> LoadedTable:
         """The table as it is now.
 
         Raises:
+            InvalidOptionError: it was loaded from a metadata file, which never changes.
             ValidationError: it is another one of the same name.
         """
-        state = self._address.operations().refresh()
+        if self._operations is None:
+            self._operations = self._address.operations()
+        state = self._operations.refresh()
         known, found = self.metadata.table_uuid, state.metadata.table_uuid
         if known is not None and found != known:
             raise ValidationError(
                 f"table {state.name} was dropped and made again since it was loaded: its UUID is "
                 f"{found}, expected {known}; load it again"
             )
-        return state
+        return LoadedTable(self._address, self._operations, state)
 
-    def _changed(self, counts: RowCounts) -> RowCounts:
-        self.refresh()
-        return counts
+    def _options(
+        self,
+        options: Mapping[str, str] | None,
+        snapshot_properties: Mapping[str, str] | None,
+        **arguments: str | None,
+    ) -> WriteOptions:
+        return WriteOptions.of(self._address, options, snapshot_properties, **arguments)
 
-    def _write(self, rows: Rows | DataFrame, overwrite: bool, options: Mapping[str, str]) -> None:
+    def _changed(self, changed: Changed) -> RowCounts:
+        self._state = changed.state
+        return changed.counts
+
+    def _write(self, rows: Rows | DataFrame, overwrite: bool, options: WriteOptions) -> None:
+        table = self._current()
         if isinstance(rows, Rows):
-            committed = write_rows(self._address, rows, options, overwrite=overwrite)
+            committed = write_rows(options, rows, overwrite=overwrite, table=table)
         else:
-            # What is replaced is what the table has now, not what it had when it was loaded.
-            state = self._current() if overwrite else self._state
-            write_frame(self._address, state, rows, options, overwrite=overwrite)
-            committed = None
-        self._state = self._address.load() if committed is None else committed.state
+            committed = write_frame(table, rows, options, overwrite=overwrite)
+        self._state = table.state if committed is None else committed.state
+
+    def _change_by_key(
+        self,
+        operation: WriteOperation,
+        rows: Rows | DataFrame,
+        keys: Sequence[str] | str | None,
+        options: Mapping[str, str] | None,
+        snapshot_properties: Mapping[str, str] | None,
+        **arguments: str | None,
+    ) -> RowCounts:
+        names = names_argument("keys", keys)
+        given = self._options(
+            options,
+            snapshot_properties,
+            write_operation=operation,
+            upsert_keys=names if names is None or isinstance(names, str) else listed_names(names),
+            **arguments,
+        )
+        return self._changed(change_by_key(self._current(), rows, given))

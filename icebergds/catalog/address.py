@@ -12,7 +12,7 @@ from icebergds.catalog.filesystem.commits import (
     location_operations,
 )
 from icebergds.catalog.loading import load_catalog
-from icebergds.catalog.metadata_files import load_from_location
+from icebergds.catalog.metadata_files import is_metadata_file, load_from_location
 from icebergds.commit.operations import TableOperations, TableState
 from icebergds.errors import InvalidFilterError, InvalidOptionError
 from icebergds.expr.names import split_name
@@ -59,6 +59,16 @@ class TableAddress:
         if self.catalog is None:
             return load_from_location(self._io(), self.path)
         return self._load_catalog().load(self._identifier())
+
+    def open(self) -> tuple[TableState, TableOperations | None]:
+        """The table's current state, and what commits to it from this process.
+
+        None commits to a metadata file, which never changes. Errors are those of `load`.
+        """
+        if self.catalog is not None:
+            catalog, identifier = self._load_catalog(), self._identifier()
+            return catalog.load(identifier), catalog.operations(identifier)
+        return self.load(), None if is_metadata_file(self.path) else self.operations()
 
     def operations(self) -> TableOperations:
         """The operations that load and commit the table; it is not checked yet whether it exists.

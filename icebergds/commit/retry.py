@@ -37,12 +37,15 @@ def commit_change(
     operations: TableOperations,
     produce: Callable[[TableState], Change],
     is_committed: Callable[[TableState], bool],
+    base: TableState | None = None,
 ) -> TableState:
     """Commits the change that `produce` returns; after a conflict, tries again.
 
     Args:
         produce: called once per attempt, with fresh metadata; its errors end the commit.
         is_committed: whether a table loaded later has the change.
+        base: the table as loaded for this change, for the first attempt; if others have committed
+            since, that attempt is a conflict. Loaded by default.
 
     Returns:
         The table with the change.
@@ -53,7 +56,7 @@ def commit_change(
         CommitStateUnknownError: whether the change was committed is not known. All other errors
             mean that it was not.
     """
-    state = operations.refresh()
+    state = operations.refresh() if base is None else base
     waits = _retries(state.metadata.properties).waits()
     # Parsed before the commit: a malformed property must not hide the outcome.
     checks = _status_checks(state.metadata.properties)

@@ -36,13 +36,20 @@ class Committed:
 
 
 def commit_snapshot(
-    operations: TableOperations, action: Action, options: CommitOptions | None = None
+    operations: TableOperations,
+    action: Action,
+    options: CommitOptions | None = None,
+    base: TableState | None = None,
 ) -> Committed:
     """Commits an action to a table in one atomic commit.
 
     If it raises, nothing was committed, and the manifests and manifest lists that it wrote are
     deleted; except on CommitStateUnknownError or if the process is being stopped: then all files
     stay. Data files and delete files are always left to the caller.
+
+    Args:
+        base: the table as it was loaded for this action, for the first attempt; it is loaded by
+            default.
 
     Raises:
         AlreadyCommittedError: the branch has the idempotent write of the options.
@@ -55,7 +62,7 @@ def commit_snapshot(
     options = options or CommitOptions()
     attempts = _Attempts(action, options)
     try:
-        state = commit_change(operations, attempts.produce, attempts.is_in)
+        state = commit_change(operations, attempts.produce, attempts.is_in, base)
     except CommitStateUnknownError:
         raise
     except Exception:

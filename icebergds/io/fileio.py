@@ -7,6 +7,7 @@ not percent-decoded, and `?`, `#`, spaces and brackets have no special meaning.
 from __future__ import annotations
 
 import builtins
+import copy
 import errno
 import inspect
 import os
@@ -30,6 +31,7 @@ from icebergds.io.deleting import delete_key, delete_keys
 from icebergds.io.directory_markers import make_marker, remove_marker
 from icebergds.io.exclusive import create_local, create_remote, require_exclusive
 from icebergds.io.fsspec_options import EXTRAS, fsspec_options, fsspec_protocol
+from icebergds.io.kept_reads import KeptReads
 
 _T = TypeVar("_T")
 _SCHEME = re.compile(r"([A-Za-z][A-Za-z0-9+.\-]*):(?=/)")
@@ -56,6 +58,7 @@ class FileIO:
     properties: Mapping[str, str] = field(default_factory=dict, repr=False)
     location_map: Mapping[str, str] = field(default_factory=dict)
     working_directory: str = ""
+    _kept: KeptReads | None = field(default=None, init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
         directory = os.path.abspath(self.working_directory)
@@ -79,6 +82,16 @@ class FileIO:
                     return _absolute(_joined(prefix, target, rest), self.working_directory)
         return _absolute(location, self.working_directory)
 
+    def keeping_reads(self) -> FileIO:
+        """The same storage, which reads each file at most once as `read_bytes`.
+
+        For manifests and their lists, which never change, and while one statement runs: the files
+        that were read stay in memory. Copies in other processes keep nothing.
+        """
+        kept = copy.copy(self)
+        object.__setattr__(kept, "_kept", KeptReads())
+        return kept
+
     def read_bytes(self, location: str) -> bytes:
         """Reads a whole file in one call to the storage.
 
@@ -86,11 +99,19 @@ class FileIO:
             MissingFileError: the file does not exist.
         """
         path = self.resolve(location)
+        if self._kept is not None:
+            return self._kept.get(path, lambda: self._read_bytes(location, path))
+        return self._read_bytes(location, path)
+
+    def _read_bytes(self, location: str, path: str) -> bytes:
         with self._explain_missing(location, path):
             if _is_local(path):
                 with open(path, "rb", buffering=0) as file:
                     return file.read()
             return self._remote(path, _read_whole)
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {**self.__dict__, "_kept": None}
 
     def open(self, location: str) -> pa.NativeFile:
         """Opens a file for random access; the caller closes it.

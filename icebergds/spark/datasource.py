@@ -118,25 +118,27 @@ class IcebergDataSource(DataSource):
 
     def writer(self, schema: StructType, overwrite: bool) -> IcebergWriter:
         """The writer of a DataFrame, once it is certain that its rows fit the table."""
+        from icebergds.operations.write.options import parse_write_options
         from icebergds.spark.write_advice import log_cost
         from icebergds.spark.write_jobs import plan_job
         from icebergds.spark.writer import IcebergWriter
 
         spare_archives()
-        job, task = plan_job(self.options, schema, overwrite=overwrite)
-        log_cost(job)
-        return IcebergWriter(job, task)
+        planned = plan_job(parse_write_options(self.options), schema, overwrite=overwrite)
+        log_cost(planned.job)
+        return IcebergWriter(planned.job, planned.task)
 
     def streamWriter(self, schema: StructType, overwrite: bool) -> IcebergStreamWriter:
         """The writer of a micro-batch; `overwrite` in output mode complete."""
+        from icebergds.operations.write.options import parse_write_options
         from icebergds.operations.write.stream_options import streaming_write_options
         from icebergds.spark.stream_writer import IcebergStreamWriter
         from icebergds.spark.write_jobs import plan_job
 
         spare_archives()
         options, may_miss_batches = streaming_write_options(self.options)
-        job, task = plan_job(options, schema, overwrite=overwrite)
-        return IcebergStreamWriter(job, task, may_miss_batches=may_miss_batches)
+        planned = plan_job(parse_write_options(options), schema, overwrite=overwrite)
+        return IcebergStreamWriter(planned.job, planned.task, may_miss_batches=may_miss_batches)
 
     def _planned_reader(self, plan: ReadPlan, task_groups: list[bytes]) -> IcebergReader:
         from icebergds.spark.reader import IcebergReader

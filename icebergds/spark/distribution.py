@@ -5,7 +5,7 @@ A Python data source cannot ask Spark for this, so it is done to the DataFrame b
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
 
 import pyarrow as pa
@@ -113,6 +113,26 @@ def partition_keys(df: DataFrame, schema: Schema, spec: PartitionSpec) -> KeyedR
         if not isinstance(part.transform, VoidTransform):
             keyed = _with_key(keyed, schema, part.source_id, part.transform)
     return keyed
+
+
+def are_equal_as_stored(df: DataFrame, schema: Schema, field_ids: Iterable[int]) -> bool:
+    """Whether values of columns that are stored as equal are equal for Spark, too.
+
+    They may not be if they are converted when they are written: two spellings of one UUID are not.
+
+    Args:
+        df: rows whose columns are named as the table's.
+        schema: the table's.
+    """
+    for field_id in field_ids:
+        field = schema.find_field(field_id)
+        assert field is not None, "the ids are those of columns"
+        incoming = _type_in(df, schema.paths_by_id[field_id])
+        if not is_scalar(field.field_type) or field.field_type.type_id is TypeId.UUID:
+            return False
+        if incoming is None or not _is_stored_unchanged(incoming, field.field_type):
+            return False
+    return True
 
 
 def _with_sort_keys(keyed: KeyedRows, schema: Schema, sort_order: SortOrder) -> KeyedRows:

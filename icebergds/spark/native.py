@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
+from urllib.parse import quote
 
 import pyarrow.parquet as pq
 from pyspark.sql import Column, DataFrame, SparkSession
@@ -225,6 +226,12 @@ def _identified(
 def _address(path: str) -> str:
     """A path as Spark takes it, whatever its default file system."""
     return f"file://{path}" if path.startswith("/") else path
+
+
+def native_name(path: str) -> str:
+    """How Spark's `_metadata.file_path` names a file that `is_plain_path`."""
+    place = f"file:{path}" if path.startswith("/") else path
+    return quote(place, safe="/:=+@,~")
 
 
 def _quoted(name: str) -> str:

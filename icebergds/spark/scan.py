@@ -17,6 +17,7 @@ from icebergds.operations.read.planned_scan import (
 )
 from icebergds.operations.read.snapshot_read import plan_read, plan_task_groups
 from icebergds.scan.packing import pack_scan
+from icebergds.scan.plan.files import PlannedFile
 from icebergds.scan.read_plan import ReadPlan
 from icebergds.scan.tasks import TaskGroup
 from icebergds.spark.errors import prepare_thread
@@ -38,22 +39,31 @@ def read_dataframe(spark: SparkSession, state: TableState, options: ReadOptions)
 
 
 def scan_dataframe(spark: SparkSession, scan: PlannedScan) -> DataFrame:
-    """A planned scan as a DataFrame; nothing is planned again.
+    """A planned scan as a DataFrame; nothing is planned again."""
+    frame, _ = scan_by_reader(spark, scan)
+    return frame
 
-    In a session with native scans Spark's own reader reads the files that it may read, if they
-    were planned with the statistics that tell (`plan_scan`).
+
+def scan_by_reader(
+    spark: SparkSession, scan: PlannedScan
+) -> tuple[DataFrame, Sequence[PlannedFile]]:
+    """A planned scan as a DataFrame, and the files that Spark's own reader reads in it.
+
+    In a session with native scans these are all that it may read, if they were planned with the
+    statistics that tell (`plan_scan`).
     """
     frame, files = None, scan.files
+    native: Sequence[PlannedFile] = ()
     rule = native_rule_of(scan) if has_native_scans(spark) else None
     if rule is not None:
         native, others = rule.split(files)
         data_files = [file.entry.data_file for file in native]
         frame = native_frame(spark, scan.plan, data_files, scan.state.metadata.schemas)
         if frame is not None and not others:
-            return frame
+            return frame, native
         files = files if frame is None else tuple(others)
     ours = planned_dataframe(spark, scan.plan, task_groups_of(scan, files))
-    return ours if frame is None else frame.union(ours)
+    return (ours, ()) if frame is None else (frame.union(ours), native)
 
 
 def planned_dataframe(

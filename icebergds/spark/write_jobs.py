@@ -1,48 +1,48 @@
-"""From a DataFrame's schema and the options of a write to its job and what its tasks do."""
+"""Plans the job of a write from a DataFrame's schema and the options."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from functools import partial
 
 from pyspark.sql.types import StructType
 
+from icebergds.catalog.loaded_table import LoadedTable, load_for_write
 from icebergds.errors import InvalidOptionError
 from icebergds.operations.write.append_overwrite import prepare_write
-from icebergds.operations.write.jobs import PreparedJob, Task
+from icebergds.operations.write.jobs import PlannedJob
 from icebergds.operations.write.key_changes import prepare_key_change
-from icebergds.operations.write.options import parse_write_options
-from icebergds.operations.write.position_changes import prepare_row_change
-from icebergds.operations.write.row_change_options import BY_KEY
+from icebergds.operations.write.options import WriteOptions
 from icebergds.spark.dataframe_schema import iceberg_schema, incoming_arrow_schema, optional_columns
 from icebergds.write.task import write_batches
 
 
 def plan_job(
-    options: Mapping[str, str], schema: StructType, *, overwrite: bool
-) -> tuple[PreparedJob, Task]:
+    options: WriteOptions,
+    schema: StructType,
+    *,
+    overwrite: bool,
+    table: LoadedTable | None = None,
+) -> PlannedJob:
     """Checks a write against its table before a row is written, and plans its tasks.
 
     Args:
-        options: of the write, as Spark hands them over.
         schema: of the rows.
         overwrite: replace rows, rather than append.
+        table: the table of the options; loaded, or planned to be created, by default.
 
-    Errors are those of `parse_write_options`, `prepare_write`, `prepare_key_change` and
-    `prepare_row_change`.
+    Errors are those of `prepare_write` and `prepare_key_change`.
     """
-    parsed = parse_write_options(options)
     incoming = incoming_arrow_schema(schema)
     columns = optional_columns(iceberg_schema(schema))
-    change = parsed.row_change
+    change = options.row_change
     if change is None:
-        write = prepare_write(parsed, incoming, columns, overwrite=overwrite)
-        return write, partial(write_batches, write.plan)
+        write, table = prepare_write(options, incoming, columns, overwrite=overwrite, table=table)
+        return PlannedJob(write, partial(write_batches, write.plan), table)
     if overwrite:
         raise InvalidOptionError(
             f"option 'write-operation' = {str(change.operation)!r} changes single rows, which "
             "needs mode('append') and outputMode('append'), not 'overwrite' or 'complete'"
         )
-    if change.operation in BY_KEY:
-        return prepare_key_change(parsed, change, incoming, columns)
-    return prepare_row_change(parsed, change, incoming)
+    table = table or load_for_write(options.address)
+    delta, task, table = prepare_key_change(table, options, change, incoming, columns)
+    return PlannedJob(delta, task, table)

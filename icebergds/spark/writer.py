@@ -62,6 +62,24 @@ class IcebergWriter(DataSourceArrowWriter):
             discard_results(self._job, _results(messages))
 
 
+@dataclass(frozen=True, slots=True)
+class ReportingTask:
+    """A task for `mapInArrow`: writes its rows, and gives one row that tells what it wrote.
+
+    Attributes:
+        names: of the columns, which come under others.
+    """
+
+    task: Task
+    names: tuple[str, ...]
+
+    def __call__(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        names = list(self.names)
+        named = (batch.rename_columns(names) for batch in batches)
+        result = pickle.dumps(run_task(self.task, named), pickle.HIGHEST_PROTOCOL)
+        yield pa.RecordBatch.from_pydict({"result": pa.array([result], pa.binary())})
+
+
 def run_task(task: Task, batches: Iterator[pa.RecordBatch]) -> TaskResult:
     """Runs what a task of Spark does with its rows."""
     settle_worker()

@@ -17,6 +17,7 @@ from icebergds.catalog.sql.catalog import SqlCatalog
 from icebergds.commit.operations import TableOperations, TableState
 from icebergds.errors import NoSuchTableError
 from icebergds.operations.write.arrow_rows import write_rows
+from icebergds.operations.write.options import parse_write_options
 from icebergds.spec.updates.table_updates import TableUpdate
 from icebergds.testing.faults import Faults, FaultyFileIO, FaultyOperations
 
@@ -85,7 +86,8 @@ def write(catalog: Properties, kind: str, faults: Faults | None = None) -> None:
     address = FaultyAddress(TABLE, "lake", catalog)
     object.__setattr__(address, "faults", faults or Faults(counted=()))
     options = {**_OPTIONS[kind], f"snapshot-property.{BATCH}": kind}
-    write_rows(address, rows(10, 11, day=1), options, overwrite=kind == "overwrite")
+    parsed = parse_write_options({**options, "path": TABLE}, address)
+    write_rows(parsed, rows(10, 11, day=1), overwrite=kind == "overwrite")
 
 
 def write_unless_done(catalog: Properties, kind: str) -> None:

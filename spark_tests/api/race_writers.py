@@ -53,7 +53,7 @@ def fast_append(catalog: Properties, writer: int, commits: int) -> None:
     """Adds a file at a time, with no load of the catalog in between."""
     address = TableAddress(TABLE, "lake", catalog)
     options = parse_write_options({"path": TABLE}, address)
-    write = prepare_write(options, SCHEMA, schema_from_arrow(SCHEMA), overwrite=False)
+    write, _ = prepare_write(options, SCHEMA, schema_from_arrow(SCHEMA), overwrite=False)
     operations = address.operations()
     for number in range(commits):
         row = rows(id_of(writer, number), day=writer)

@@ -16,6 +16,7 @@ from icebergds.formats.manifests.manifest import read_manifest
 from icebergds.formats.manifests.manifest_list import read_snapshot_manifests
 from icebergds.io.fileio import FileIO
 from icebergds.operations.write.arrow_rows import write_rows
+from icebergds.operations.write.options import parse_write_options
 from icebergds.spec.manifest import ManifestEntry
 from icebergds.spec.snapshot import Snapshot
 from icebergds.spec.types import INT, LONG, STRING, NestedField
@@ -84,7 +85,8 @@ def write(
     """Writes with options, whose names have `_` for a hyphen and `__` for a dot."""
     if not isinstance(address, TableAddress):
         address = TableAddress(str(address))
-    return write_rows(address, given, named(options), overwrite=overwrite)
+    parsed = parse_write_options({**named(options), "path": address.path}, address)
+    return write_rows(parsed, given, overwrite=overwrite)
 
 
 def named(options: Mapping[str, str]) -> dict[str, str]:

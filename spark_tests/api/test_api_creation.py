@@ -49,7 +49,9 @@ def _address(tmp_path: Path, kind: str) -> TableAddress:
 
 def _prepare(address: TableAddress, given: pa.Table, **options: str) -> PreparedWrite:
     parsed = parse_write_options({"path": address.path, "create": "true", **options}, address)
-    return prepare_write(parsed, given.schema, schema_from_arrow(given.schema), overwrite=False)
+    columns = schema_from_arrow(given.schema)
+    write, _ = prepare_write(parsed, given.schema, columns, overwrite=False)
+    return write
 
 
 def _files(write: PreparedWrite, given: pa.Table) -> Any:

@@ -36,6 +36,7 @@ from icebergds.api.table import Table
 from icebergds.catalog.address import TableAddress
 from icebergds.errors import ValidationError
 from icebergds.operations.write.arrow_rows import write_rows
+from icebergds.operations.write.options import parse_write_options
 
 _Rows: TypeAlias = Mapping[tuple[int, int], int]
 """How often each row of `id` and `day` is there."""
@@ -86,7 +87,8 @@ class _Transaction:
         if self.kind == "partitions":
             options["overwrite-mode"] = "dynamic"
         row = rows(self.value(number, found), day=self.written)
-        write_rows(address, row, options, overwrite=self.kind != "append")
+        parsed = parse_write_options({**options, "path": address.path}, address)
+        write_rows(parsed, row, overwrite=self.kind != "append")
 
 
 def _transactions() -> st.SearchStrategy[_Transaction]:

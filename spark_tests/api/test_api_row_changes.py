@@ -12,6 +12,8 @@ import pytest
 from table_writes import IMPATIENT, data_files, head, ids, new_table, rows
 
 from icebergds import Table
+from icebergds.catalog.address import TableAddress
+from icebergds.catalog.loaded_table import load_for_write
 from icebergds.commit.snapshot_commit import Committed
 from icebergds.errors import (
     InvalidDataError,
@@ -20,18 +22,25 @@ from icebergds.errors import (
     UnsupportedFeatureError,
     ValidationError,
 )
+from icebergds.expr.bind import bind
+from icebergds.expr.nodes import TRUE
+from icebergds.expr.sql import parse_filter
 from icebergds.operations.write.cleanup import is_committed
+from icebergds.operations.write.delta_commit import PreparedDelta, commit_delta
 from icebergds.operations.write.jobs import discard_job
-from icebergds.operations.write.options import parse_write_options
+from icebergds.operations.write.options import WriteOptions
 from icebergds.operations.write.position_changes import (
-    PreparedDelta,
-    commit_delta,
-    prepare_row_change,
+    PositionChange,
+    RowChangeMode,
+    pack_targets,
+    prepare_position_change,
 )
+from icebergds.scan.plan.files import plan_files
 from icebergds.write.changes.deltas import DeltaFiles
+from icebergds.write.changes.target_rows import TARGET_COLUMN
 
-MERGE_ON_READ, COPY_ON_WRITE = "position-delta", "rewrite"
-WAYS = pytest.mark.parametrize("operation", [MERGE_ON_READ, COPY_ON_WRITE])
+MERGE_ON_READ, COPY_ON_WRITE = RowChangeMode.MERGE_ON_READ, RowChangeMode.COPY_ON_WRITE
+WAYS = pytest.mark.parametrize("operation", list(RowChangeMode))
 
 
 @dataclass(frozen=True)
@@ -78,21 +87,46 @@ def changing(
     return prepared(table, operation, pa.table(columns), **options)
 
 
-def prepared(table: Table, operation: str, changes: pa.Table, **options: str) -> Pending:
+def prepared(
+    table: Table,
+    operation: str,
+    changes: pa.Table,
+    *,
+    conflict_filter: str | None = None,
+    statement: str = "delete",
+    **options: str,
+) -> Pending:
     snapshot = table.current_snapshot()
-    given = {
-        "path": table.location(),
-        "write-operation": operation,
-        "isolation-level": "serializable",
-        "read-snapshot-id": str(snapshot.snapshot_id if snapshot else ""),
-        **{name.replace("_", "-"): value for name, value in options.items()},
-    }
-    parsed = parse_write_options(given)
-    assert parsed.row_change is not None
-    plan, task = prepare_row_change(parsed, parsed.row_change, changes.schema)
+    loaded = load_for_write(TableAddress(table.location()))
+    given = {name.replace("_", "-"): value for name, value in options.items()}
+    parsed = WriteOptions.of(loaded.address, given)
+    row_filter = TRUE if conflict_filter is None else parse_filter(conflict_filter)
+    schema = table.schema()
+    bound = bind(row_filter, schema, case_sensitive=False)
+    files = plan_files(table.io, table.metadata, snapshot, schema, bound)
+    change = PositionChange(
+        RowChangeMode(operation),
+        statement,
+        snapshot.snapshot_id if snapshot else None,
+        files,
+        row_filter,
+    )
+    plan, task = prepare_position_change(loaded, parsed, change, changes.schema)
     # As on executors.
     task = pickle.loads(pickle.dumps(task))
-    done = task(changes.to_batches(), partition_id=0, attempt_id=0)
+    targets = pack_targets(loaded, change)
+    described = pa.RecordBatch.from_pydict(
+        {
+            "_file": pa.array(list(targets), pa.string()),
+            TARGET_COLUMN: pa.array(list(targets.values()), pa.binary()),
+            **{
+                field.name: pa.nulls(len(targets), field.type)
+                for field in changes.schema
+                if field.name != "_file"
+            },
+        }
+    )
+    done = task([described, *changes.to_batches()], partition_id=0, attempt_id=0)
     assert isinstance(done, DeltaFiles)
     return Pending(plan, done)
 
@@ -242,8 +276,6 @@ def test_malformed_properties_and_filters(tmp_path: Path) -> None:
     table = table_of(tmp_path)
     with pytest.raises(InvalidFilterError, match="nope"):
         deleting(table, MERGE_ON_READ, 1, conflict_filter="nope = 1")
-    with pytest.raises(ValidationError, match="has expired"):
-        deleting(table, MERGE_ON_READ, 1, read_snapshot_id="77")
 
 
 # Format versions.

@@ -56,7 +56,9 @@ from icebergds.write.task import write_batches
 
 def _prepare(location: str, given: pa.Table, *, overwrite: bool = False, **options: str) -> Any:
     parsed = parse_write_options({"path": location, **options})
-    return prepare_write(parsed, given.schema, schema_from_arrow(given.schema), overwrite=overwrite)
+    columns = schema_from_arrow(given.schema)
+    write, _ = prepare_write(parsed, given.schema, columns, overwrite=overwrite)
+    return write
 
 
 def _written(write: PreparedWrite, given: pa.Table) -> Any:

@@ -7,7 +7,6 @@ import pytest
 from icebergds.errors import InvalidOptionError
 from icebergds.operations.write.options import parse_write_options
 from icebergds.operations.write.row_change_options import (
-    INTERNAL_OPTIONS,
     ROW_CHANGE_OPTIONS,
     RowChangeOptions,
     WriteOperation,
@@ -30,30 +29,13 @@ def test_every_option_says_something() -> None:
         upsert_keys="a, b",
         upsert_order_by="at",
         row_kind_column="op",
-        rows_are_ordered="true",
     )
-    assert keyed == RowChangeOptions(WriteOperation.DELTA, "a, b", "at", "op", is_ordered=True)
-    positions = change(
-        write_operation="rewrite",
-        read_snapshot_id="7",
-        conflict_filter="a = 1",
-        statement="merge",
-    )
-    assert positions == RowChangeOptions(
-        WriteOperation.REWRITE,
-        read_snapshot_id=7,
-        conflict_filter="a = 1",
-        statement="merge",
-    )
-    write_id = "6a5ab2bd-3c2c-4e5d-9f83-8c6dd5f0b0b4"
-    named = {"path": "/t", "write-operation": "upsert", "write-id": write_id}
-    assert parse_write_options(named).write_id == write_id
+    assert keyed == RowChangeOptions(WriteOperation.DELTA, "a, b", "at", "op")
 
 
-def test_internal_options_are_not_suggested() -> None:
+def test_unknown_options_are_told_the_known_ones() -> None:
     with pytest.raises(InvalidOptionError) as raised:
         change(statment="merge")
-    assert not any(name in str(raised.value) for name in INTERNAL_OPTIONS)
     assert all(name in str(raised.value) for name in ROW_CHANGE_OPTIONS)
 
 
@@ -61,15 +43,13 @@ def test_internal_options_are_not_suggested() -> None:
     "options",
     [
         {"upsert_keys": "id"},
-        {"conflict_filter": "a = 1", "write_operation": "upsert"},
         {"row_kind_column": "op", "write_operation": "upsert"},
         {"upsert_order_by": "at", "write_operation": "delete"},
         {"write_operation": "delta"},
         {"write_operation": "upsert", "overwrite_filter": "a = 1"},
         {"write_operation": "upsert", "create": "true"},
-        {"write_operation": "rewrite", "read_snapshot_id": "x"},
+        {"write_operation": "rewrite"},
         {"write_id": "me"},
-        {"write_id": "../me"},
     ],
 )
 def test_options_that_do_not_go_together(options: dict[str, str]) -> None:

@@ -54,8 +54,8 @@ class Compactor(threading.Thread):
         assert head is not None
         rows: pa.Table = table.scan().to_arrow()
         options = parse_write_options({"path": str(self._location)})
-        plan = prepare_write(options, rows.schema, table.schema(), overwrite=False).plan
-        added = write_batches(plan, rows.to_batches(), partition_id=0, attempt_id=0)
+        write, _ = prepare_write(options, rows.schema, table.schema(), overwrite=False)
+        added = write_batches(write.plan, rows.to_batches(), partition_id=0, attempt_id=0)
         operations = TableAddress(str(self._location)).operations()
         number = head.sequence_number
         replaced = ReplaceFiles(tuple(files), tuple(added), head.snapshot_id, number)

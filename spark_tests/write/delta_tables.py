@@ -39,6 +39,7 @@ from icebergds.write.changes.position_delta import (
     without_control_columns,
     write_position_delta,
 )
+from icebergds.write.changes.target_rows import TARGET_COLUMN, pack_target
 from icebergds.write.locations import LocationProvider
 from icebergds.write.rows.matching import plan_matching
 from icebergds.write.task import WritePlan, plan_write, write_batches
@@ -164,13 +165,12 @@ class DeltaTable:
             write=self.plan(columns if len(columns) else None, with_lineage=with_lineage),
             format_version=self.version,
             granularity=granularity,
-            targets=self.targets(),
             specs=self.table.metadata.specs_by_id,
             **more,
         )
         return self.commit(
             merge_deltas(
-                write_position_delta(plan, task, partition_id=at, attempt_id=at)
+                write_position_delta(plan, [self._targets(), *task], partition_id=at, attempt_id=at)
                 for at, task in enumerate(tasks)
             )
         )
@@ -208,6 +208,16 @@ class DeltaTable:
             columns.append(to_array(field.field_type, [row[field.name] for row in rows]))
             names.append(field.name)
         return pa.RecordBatch.from_arrays(columns, names=names)
+
+    def _targets(self) -> pa.RecordBatch:
+        """Rows that describe every data file, and change none."""
+        packed = [(path, pack_target(path, target)) for path, target in self.targets().items()]
+        return pa.RecordBatch.from_pydict(
+            {
+                "_file": pa.array([path for path, _ in packed], pa.string()),
+                TARGET_COLUMN: pa.array([value for _, value in packed], pa.binary()),
+            }
+        )
 
     def targets(self) -> dict[str, DeleteTarget]:
         """Every data file of the table."""

@@ -1,8 +1,8 @@
-"""Format versions of tables that are raised."""
+"""Upgrades a table's format version."""
 
 from __future__ import annotations
 
-from icebergds.catalog.address import TableAddress
+from icebergds.catalog.loaded_table import LoadedTable
 from icebergds.commit.operations import TableState
 from icebergds.commit.retry import Change, commit_change
 from icebergds.errors import InvalidOptionError
@@ -12,8 +12,8 @@ from icebergds.spec.updates.table_updates import UpgradeFormatVersion
 _NEWEST = 3
 
 
-def upgrade_table(address: TableAddress, format_version: int) -> TableState:
-    """Raises a table's format version; does nothing where it is that one already.
+def upgrade_table(table: LoadedTable, format_version: int) -> TableState:
+    """Raises a table's format version; does nothing if the table has it already.
 
     Raises:
         InvalidOptionError: no such version, or one below the table's.
@@ -34,8 +34,6 @@ def upgrade_table(address: TableAddress, format_version: int) -> TableState:
             )
         return Change([], [UpgradeFormatVersion(wanted)])
 
-    operations = address.operations()
-    state = operations.refresh()
-    if state.metadata.format_version == wanted:
-        return state
-    return commit_change(operations, produce, is_upgraded)
+    if table.metadata.format_version == wanted:
+        return table.state
+    return commit_change(table.operations, produce, is_upgraded, table.state)

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 import pyarrow as pa
 
 from icebergds.catalog.address import TableAddress
+from icebergds.catalog.loaded_table import LoadedTable, load_for_write
 from icebergds.commit.append import Append, FastAppend
 from icebergds.commit.base import check_branch
 from icebergds.commit.operations import TableOperations, TableState
@@ -65,6 +66,7 @@ class PreparedWrite:
         table_uuid: of the table that the rows fit.
         from_snapshot_id: the branch's head that the write was prepared on.
         distribution_mode: how its rows should have been shuffled: `none`, `hash` or `range`.
+        row_filter: the rows that an overwrite replaces.
     """
 
     address: TableAddress
@@ -75,6 +77,7 @@ class PreparedWrite:
     table_uuid: str | None
     from_snapshot_id: int | None
     distribution_mode: str
+    row_filter: Expr
 
     @property
     def write_id(self) -> str:
@@ -87,19 +90,33 @@ class PreparedWrite:
         return self.plan.io
 
     @property
+    def data_location(self) -> str:
+        """The directory of new files."""
+        return self.plan.locations.data_location
+
+    @property
     def operations(self) -> TableOperations:
         return self.new_table or self.address.operations()
 
 
 def prepare_write(
-    options: WriteOptions, incoming: pa.Schema, columns: Schema, *, overwrite: bool
-) -> PreparedWrite:
+    options: WriteOptions,
+    incoming: pa.Schema,
+    columns: Schema,
+    *,
+    overwrite: bool,
+    table: LoadedTable | None = None,
+) -> tuple[PreparedWrite, LoadedTable]:
     """Checks a write against its table, and plans its tasks; merges the schema where asked.
 
     Args:
         incoming: the Arrow schema of the batches that will come.
         columns: the same in Iceberg's types.
         overwrite: replace rows, rather than append.
+        table: the table of the options; loaded, or planned to be created, by default.
+
+    Returns:
+        The write, and the table that it is to be committed to.
 
     Raises:
         NoSuchTableError: the table is not there, and is not to be created.
@@ -113,18 +130,20 @@ def prepare_write(
             "options 'overwrite-filter' and 'overwrite-mode' need mode('overwrite'); this write "
             "appends"
         )
-    address = options.address
-    state, new_table = _table(address, options, columns)
-    check_branch(state, options.branch)
+    table = table or _table(options, columns)
+    new_table = table.operations if isinstance(table.operations, NewTable) else None
+    check_branch(table.state, options.branch)
     if options.merge_schema and new_table is None:
-        state = with_merged_schema(address.operations(), state, columns)
-    metadata = state.metadata
-    _check_filter(options, metadata)
+        table = with_merged_schema(table, columns)
+    state, metadata = table.state, table.metadata
+    row_filter = _overwrite_filter(options)
+    # What is wrong with the filter is said before rows are written.
+    bind(row_filter, metadata.schema(), case_sensitive=False)
     head = metadata.head_of(options.branch)
     matching = plan_matching(incoming, metadata.schema(), table=state.name)
     plan = plan_rows(options, state, matching)
-    return PreparedWrite(
-        address,
+    prepared = PreparedWrite(
+        options.address,
         options,
         overwrite,
         plan,
@@ -132,7 +151,9 @@ def prepare_write(
         metadata.table_uuid,
         None if head is None else head.snapshot_id,
         distribution_mode(options, metadata),
+        row_filter,
     )
+    return prepared, table
 
 
 def plan_rows(options: WriteOptions, state: TableState, matching: Matching) -> WritePlan:
@@ -159,7 +180,7 @@ def plan_rows(options: WriteOptions, state: TableState, matching: Matching) -> W
             metadata.properties, TARGET_FILE_SIZE_BYTES, TARGET_FILE_SIZE_BYTES_DEFAULT
         ),
         properties=write_properties,
-        operation_id=options.write_id or str(uuid.uuid4()),
+        operation_id=str(uuid.uuid4()),
         fanout=FanoutSettings(enabled=_fanout(options, metadata.properties)),
         sort=sort_order.is_sorted and options.use_table_distribution,
     )
@@ -179,10 +200,15 @@ def file_format_property(name: str, text: str) -> FileFormat:
         ) from None
 
 
-def commit_write(write: PreparedWrite, files: Iterable[DataFile]) -> Committed | None:
+def commit_write(
+    write: PreparedWrite, files: Iterable[DataFile], table: LoadedTable | None = None
+) -> Committed | None:
     """Commits the files of a write; if that fails for certain, they are deleted.
 
     They are deleted, too, if the table has this idempotent write already; gives None then.
+
+    Args:
+        table: as `prepare_write` gave it, for the first attempt; loaded again by default.
 
     Raises:
         CommitConflictError, ValidationError: others changed the table; nothing was committed.
@@ -192,7 +218,9 @@ def commit_write(write: PreparedWrite, files: Iterable[DataFile]) -> Committed |
     files = tuple(files)
     options = commit_options(write.options, write.table_uuid, {WRITE_ID: write.write_id})
     try:
-        return commit_snapshot(write.operations, _action(write, files), options)
+        if table is None:
+            return commit_snapshot(write.operations, _action(write, files), options)
+        return commit_snapshot(table.operations, _action(write, files), options, table.state)
     except CommitStateUnknownError:
         raise
     except AlreadyCommittedError:
@@ -203,12 +231,10 @@ def commit_write(write: PreparedWrite, files: Iterable[DataFile]) -> Committed |
         raise
 
 
-def _table(
-    address: TableAddress, options: WriteOptions, columns: Schema
-) -> tuple[TableState, NewTable | None]:
+def _table(options: WriteOptions, columns: Schema) -> LoadedTable:
+    address = options.address
     try:
-        # Through its operations, so that what can only be read is refused here.
-        return address.operations().refresh(), None
+        return load_for_write(address)
     except NoSuchTableError as error:
         if options.creation is None:
             raise NoSuchTableError(
@@ -216,12 +242,10 @@ def _table(
                 "option('partition-by', 'days(ts), bucket(16, id)') if it is to be partitioned"
             ) from None
         new_table = plan_new_table(address, options.creation, columns)
-        return new_table.planned(), new_table
+        return LoadedTable(address, new_table, new_table.planned())
 
 
-def with_merged_schema(
-    operations: TableOperations, state: TableState, columns: Schema
-) -> TableState:
+def with_merged_schema(table: LoadedTable, columns: Schema) -> LoadedTable:
     """The table with the columns that it lacked, committed before any row is written."""
 
     def merged(metadata: TableMetadata) -> Schema:
@@ -243,7 +267,9 @@ def with_merged_schema(
             [AddSchema(merged(metadata)), SetCurrentSchema(LAST_ADDED)],
         )
 
-    return state if has_columns(state) else commit_change(operations, produce, has_columns)
+    if has_columns(table.state):
+        return table
+    return table.at(commit_change(table.operations, produce, has_columns, table.state))
 
 
 def _action(write: PreparedWrite, files: tuple[DataFile, ...]) -> Action:
@@ -252,23 +278,18 @@ def _action(write: PreparedWrite, files: tuple[DataFile, ...]) -> Action:
         return FastAppend(files) if options.fast_append else Append(files)
     start = options.validate_from_snapshot_id
     isolation = Isolation(
-        IsolationLevel(options.isolation_level),
+        IsolationLevel(options.isolation_level or IsolationLevel.NONE),
         write.from_snapshot_id if start is None else start,
     )
     if options.overwrite_mode == "dynamic":
         return ReplacePartitions(files, isolation)
-    return Overwrite(files, _overwrite_filter(options), case_sensitive=False, isolation=isolation)
+    return Overwrite(files, write.row_filter, case_sensitive=False, isolation=isolation)
 
 
 def _overwrite_filter(options: WriteOptions) -> Expr:
     if options.overwrite_filter is None:
         return TRUE
     return parse_filter(options.overwrite_filter, time_zone=options.time_zone)
-
-
-def _check_filter(options: WriteOptions, metadata: TableMetadata) -> None:
-    """What is wrong with the filter is said before rows are written."""
-    bind(_overwrite_filter(options), metadata.schema(), case_sensitive=False)
 
 
 def _file_properties(options: WriteOptions, properties: Mapping[str, str]) -> dict[str, str]:

@@ -1,20 +1,20 @@
-"""Writes of Arrow's rows in this process, without Spark."""
+"""Writes Arrow rows in this process, without Spark."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
+from dataclasses import replace
 from typing import TypeAlias
 
 import pyarrow as pa
 
-from icebergds.catalog.address import TableAddress
+from icebergds.catalog.loaded_table import LoadedTable
 from icebergds.commit.snapshot_commit import Committed
 from icebergds.formats.data_file.file_schema import schema_from_arrow
 from icebergds.operations.write.append_overwrite import commit_write, prepare_write
+from icebergds.operations.write.delta_commit import commit_delta
 from icebergds.operations.write.key_changes import prepare_key_change
-from icebergds.operations.write.options import parse_write_options
-from icebergds.operations.write.position_changes import commit_delta
-from icebergds.operations.write.row_counts import RowCounts, counts_of_summary
+from icebergds.operations.write.options import WriteOptions
 from icebergds.write.task import write_batches
 
 Rows: TypeAlias = pa.Table | pa.RecordBatch | pa.RecordBatchReader
@@ -22,37 +22,39 @@ Rows: TypeAlias = pa.Table | pa.RecordBatch | pa.RecordBatchReader
 
 
 def write_rows(
-    address: TableAddress, rows: Rows, options: Mapping[str, str], *, overwrite: bool
+    options: WriteOptions, rows: Rows, *, overwrite: bool, table: LoadedTable | None = None
 ) -> Committed | None:
     """Writes rows and commits them; None if the table has this idempotent write already.
 
     Args:
-        options: of the write, without those of the address.
         overwrite: replace rows, rather than append.
+        table: the table of the options; loaded, or created, by default.
 
     Errors are those of `prepare_write`, `write_batches` and `commit_write`.
     """
-    parsed = parse_write_options({**options, "path": address.path}, address)
-    write = prepare_write(parsed, rows.schema, schema_from_arrow(rows.schema), overwrite=overwrite)
+    columns = schema_from_arrow(rows.schema)
+    write, table = prepare_write(options, rows.schema, columns, overwrite=overwrite, table=table)
     files = write_batches(write.plan, _batches(rows), partition_id=0, attempt_id=0)
-    return commit_write(write, files)
+    return commit_write(write, files, table)
 
 
-def change_rows(address: TableAddress, rows: Rows, options: Mapping[str, str]) -> RowCounts:
+def change_rows(table: LoadedTable, options: WriteOptions, rows: Rows) -> Committed | None:
     """Changes rows by key and commits that; rows of one key in the order they have.
 
+    Gives None if nothing was to be committed.
+
     Args:
-        options: of the write, without those of the address.
+        options: with a row change.
 
     Errors are those of `prepare_key_change`, `write_keyed_delta` and `commit_delta`.
     """
-    parsed = parse_write_options({**options, "path": address.path}, address)
-    assert parsed.row_change is not None, "the options say which change"
+    assert options.row_change is not None, "the options say which change"
     columns = schema_from_arrow(rows.schema)
-    prepared, task = prepare_key_change(parsed, parsed.row_change, rows.schema, columns)
+    prepared, task, table = prepare_key_change(
+        table, options, replace(options.row_change, keys_meet=True), rows.schema, columns
+    )
     delta = task(_batches(rows), partition_id=0, attempt_id=0)
-    committed = commit_delta(prepared, [delta])
-    return RowCounts() if committed is None else counts_of_summary(committed.snapshot.summary)
+    return commit_delta(prepared, [delta], table)
 
 
 def _batches(rows: Rows) -> Iterator[pa.RecordBatch]:

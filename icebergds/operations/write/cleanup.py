@@ -3,16 +3,19 @@
 from __future__ import annotations
 
 import logging
+import time
 from collections.abc import Iterable
 
 from icebergds.catalog.address import TableAddress
-from icebergds.errors import NoSuchTableError
+from icebergds.errors import MissingFileError, NoSuchTableError
 from icebergds.io.fileio import FileIO
 from icebergds.spec.manifest import DataFile
 
 WRITE_ID = "icebergds.write-id"
 """The entry of a snapshot's summary that names the write; it stands in the files' names too."""
 
+_SECONDS_TO_LIST = 60.0
+_FILE_ENDINGS = (".parquet", ".orc", ".avro", ".puffin", ".crc")
 _LOG = logging.getLogger(__name__)
 
 
@@ -33,3 +36,36 @@ def delete_files(io: FileIO, files: Iterable[DataFile]) -> None:
         io.delete_all(locations)
     except Exception as error:
         _LOG.warning("%d files of a failed write were left behind: %s", len(locations), error)
+
+
+def delete_files_of_write(io: FileIO, data_location: str, write_id: str) -> None:
+    """Deletes files of a write whose tasks did not report them. Never raises.
+
+    They are found by their names, below the directory of data files; where that takes too long,
+    some are left behind.
+    """
+    deadline = time.monotonic() + _SECONDS_TO_LIST
+    waiting, found = [data_location], list[str]()
+    try:
+        while waiting and time.monotonic() < deadline:
+            directory = waiting.pop()
+            for name in _names_in(io, directory):
+                if write_id in name:
+                    found.append(f"{directory}/{name}")
+                elif not name.endswith(_FILE_ENDINGS):
+                    waiting.append(f"{directory}/{name}")
+        io.delete_all(found)
+    except Exception as error:
+        _LOG.warning("files of the failed write %s were left behind: %s", write_id, error)
+        return
+    if waiting:
+        _LOG.warning(
+            "files of the failed write %s may be left behind below %s", write_id, data_location
+        )
+
+
+def _names_in(io: FileIO, directory: str) -> list[str]:
+    try:
+        return io.list(directory)
+    except (MissingFileError, NotADirectoryError):
+        return []

@@ -19,8 +19,14 @@ from icebergds.errors import InvalidDataError
 from icebergds.formats.deletes.position_deletes import positions_by_path
 from icebergds.scan.read.files import read_scan_tasks
 from icebergds.scan.read_plan import ReadPlan
-from icebergds.scan.tasks import FileScanTask, ScanTaskGroup
+from icebergds.scan.tasks import (
+    DeleteFileRef,
+    EqualityDeleteGroup,
+    FileScanTask,
+    ScanTaskGroup,
+)
 from icebergds.spec.manifest import DataFile
+from icebergds.spec.schema import Schema
 from icebergds.write.changes.deltas import DeltaFiles
 from icebergds.write.changes.position_delta import (
     CONTROL_COLUMNS,
@@ -28,6 +34,7 @@ from icebergds.write.changes.position_delta import (
     POS_COLUMN,
     WRITE_COLUMN,
 )
+from icebergds.write.changes.target_rows import take_targets
 from icebergds.write.deletes.data_file_names import DataFileNames
 from icebergds.write.task import WritePlan, write_batches
 
@@ -35,20 +42,50 @@ _Positions = npt.NDArray[np.int64]
 
 
 @dataclass(frozen=True, slots=True)
+class RewriteTarget:
+    """A data file that may be rewritten.
+
+    Attributes:
+        task: reads it whole; its equality deletes are those of the `RewritePlan`.
+        position_deletes: what the task's position deletes index.
+        original: the file as manifests describe it, without metrics.
+    """
+
+    task: FileScanTask
+    position_deletes: tuple[DeleteFileRef, ...]
+    original: DataFile
+
+
+@dataclass(frozen=True, slots=True)
 class RewritePlan:
-    """All that tasks need to replace files.
+    """All that tasks need to replace files, but for what they need to know of each file.
 
     Attributes:
         write: of the new files.
         read: of the old ones: the columns of `write`, then `_pos`.
-        task_group: the files that may be rewritten, each as one task of a scan.
-        originals: the same files as manifests describe them, by path.
+        equality_deletes, key_schema: of all files, as in a `ScanTaskGroup`.
     """
 
     write: WritePlan
     read: ReadPlan
-    task_group: ScanTaskGroup
-    originals: Mapping[str, DataFile]
+    equality_deletes: tuple[EqualityDeleteGroup, ...]
+    key_schema: Schema
+
+
+def rewrite_targets(
+    group: ScanTaskGroup, originals: Iterable[DataFile]
+) -> Iterator[tuple[str, RewriteTarget]]:
+    """What tasks need to know of the files of a scan, by path.
+
+    Args:
+        group: all of the files, each as one task.
+        originals: the same files, in any order.
+    """
+    by_path = {file.file_path: file for file in originals}
+    for task in group.tasks:
+        deletes = tuple(group.position_deletes[index] for index in task.position_deletes)
+        alone = replace(task, position_deletes=tuple(range(len(deletes))))
+        yield task.file_path, RewriteTarget(alone, deletes, _plain(by_path[task.file_path]))
 
 
 def write_rewritten(
@@ -72,14 +109,11 @@ def write_rewritten(
         InvalidDataError: a row of the table comes twice, or a value does not fit its column.
         CorruptFileError, MissingFileError: of the files that are rewritten.
     """
-    names = DataFileNames(plan.write.io, plan.originals, plan.write.matching.table)
-    changed = _Changes(names)
-    rows = _all_rows(plan, changed, batches)
+    changes = _Changes()
+    rows = _all_rows(plan, changes, batches)
     files = write_batches(plan.write, rows, partition_id=partition_id, attempt_id=attempt_id)
     return DeltaFiles(
-        files=tuple(files),
-        replaced=tuple(plan.originals[path] for path in changed.positions),
-        counts=dict(changed.counts),
+        files=tuple(files), replaced=tuple(changes.replaced), counts=dict(changes.counts)
     )
 
 
@@ -87,8 +121,9 @@ def write_rewritten(
 class _Changes:
     """What the incoming rows change, gathered as they pass."""
 
-    names: DataFileNames
+    targets: dict[str, RewriteTarget] = field(default_factory=dict)
     positions: dict[str, list[_Positions]] = field(default_factory=dict)
+    replaced: list[DataFile] = field(default_factory=list)
     counts: Counter[str] = field(default_factory=Counter)
 
     def rows_of(self, batch: pa.RecordBatch) -> pa.RecordBatch:
@@ -106,38 +141,63 @@ class _Changes:
 
     def _gather(self, files: pa.Array, positions: pa.Array) -> None:
         for name, part in positions_by_path(files, positions.to_numpy(zero_copy_only=False)):
-            self.positions.setdefault(self.names.path_of(name), []).append(part)
+            self.positions.setdefault(name, []).append(part)
+
+    def by_path(self, plan: RewritePlan) -> Mapping[str, list[_Positions]]:
+        """The positions of rows that change, by data file."""
+        names = DataFileNames(plan.write.io, self.targets, plan.write.matching.table)
+        found: dict[str, list[_Positions]] = {}
+        for name, parts in self.positions.items():
+            found.setdefault(names.path_of(name), []).extend(parts)
+        return found
 
 
 def _all_rows(
     plan: RewritePlan, changes: _Changes, batches: Iterable[pa.RecordBatch]
 ) -> Iterator[pa.RecordBatch]:
     """The incoming rows, then those of their files that stay."""
-    for batch in batches:
+    for batch in take_targets(batches, changes.targets):
         if batch.num_rows:
             rows = changes.rows_of(batch)
             if rows.num_rows:
                 yield rows
-    tasks = {task.file_path: task for task in plan.task_group.tasks}
-    for path, parts in changes.positions.items():
+    for path, parts in changes.by_path(plan).items():
         positions = np.unique(np.concatenate(parts))
         if len(positions) < sum(map(len, parts)):
             raise InvalidDataError(
                 f"table {plan.write.matching.table}: a row of {path} is changed by more than one "
                 "row of the source; make the rows of the source match at most one each"
             )
-        yield from _staying(plan, tasks[path], positions)
+        target = changes.targets[path]
+        changes.replaced.append(target.original)
+        yield from _staying(plan, target, positions)
 
 
 def _staying(
-    plan: RewritePlan, task: FileScanTask, changed: _Positions
+    plan: RewritePlan, target: RewriteTarget, changed: _Positions
 ) -> Iterator[pa.RecordBatch]:
     columns = [field.name for field in plan.read.columns.fields[:-1]]
-    for batch in read_scan_tasks(plan.read, replace(plan.task_group, tasks=(task,))):
+    group = ScanTaskGroup(
+        (target.task,), target.position_deletes, plan.equality_deletes, plan.key_schema
+    )
+    for batch in read_scan_tasks(plan.read, group):
         positions = batch.column(batch.num_columns - 1).to_numpy(zero_copy_only=False)
         stays = ~np.isin(positions, changed, assume_unique=True)
         rows = batch.select(columns)
         yield rows if stays.all() else rows.filter(pa.array(stays))
+
+
+def _plain(file: DataFile) -> DataFile:
+    """A data file without metrics, which are most of its bytes and tell nobody whose it is."""
+    return replace(
+        file,
+        column_sizes={},
+        value_counts={},
+        null_value_counts={},
+        nan_value_counts={},
+        lower_bounds={},
+        upper_bounds={},
+    )
 
 
 def _count(mask: pa.Array) -> int:

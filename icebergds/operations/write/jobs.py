@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Any, TypeAlias
 
+from icebergds.catalog.loaded_table import LoadedTable, load_for_write
 from icebergds.commit.idempotent_writes import (
     STREAMING_EPOCH_ID,
     STREAMING_QUERY_ID,
@@ -15,8 +16,12 @@ from icebergds.commit.operations import TableState
 from icebergds.commit.retry import Change, commit_change
 from icebergds.commit.snapshot_commit import Committed
 from icebergds.operations.write.append_overwrite import PreparedWrite, commit_write
-from icebergds.operations.write.cleanup import delete_files, is_committed
-from icebergds.operations.write.position_changes import PreparedDelta, commit_delta
+from icebergds.operations.write.cleanup import (
+    delete_files,
+    delete_files_of_write,
+    is_committed,
+)
+from icebergds.operations.write.delta_commit import PreparedDelta, commit_delta
 from icebergds.spec.manifest import DataFile
 from icebergds.write.changes.deltas import DeltaFiles
 
@@ -30,15 +35,35 @@ Task: TypeAlias = Callable[..., TaskResult]
 """Called with batches and the keywords `partition_id` and `attempt_id`."""
 
 
-def commit_job(job: PreparedJob, results: Sequence[Any]) -> Committed | None:
-    """Commits what the tasks of a job did; None where a change of rows did nothing.
+@dataclass(frozen=True, slots=True)
+class PlannedJob:
+    """A write that is ready to run.
 
-    Errors are those of `commit_write` and `commit_delta`, which leave no files of theirs where
-    nothing was committed for certain.
+    Attributes:
+        job: commits it, in any process.
+        task: runs in each task.
+        table: the base of the commit, in this process.
+    """
+
+    job: PreparedJob
+    task: Task
+    table: LoadedTable
+
+
+def commit_job(
+    job: PreparedJob, results: Sequence[Any], table: LoadedTable | None = None
+) -> Committed | None:
+    """Commits what the tasks of a job did; None if a change of rows did nothing.
+
+    Args:
+        table: of the `PlannedJob`, in the process that planned it.
+
+    Errors are those of `commit_write` and `commit_delta`, which leave no files of theirs if it is
+    certain that nothing was committed.
     """
     if isinstance(job, PreparedWrite):
-        return commit_write(job, _files(results))
-    return commit_delta(job, results)
+        return commit_write(job, _files(results), table)
+    return commit_delta(job, results, table)
 
 
 def commit_batch(
@@ -90,9 +115,15 @@ def _record_empty_batch(job: PreparedJob, batch: IdempotentWrite) -> None:
     def produce(state: TableState) -> Change:
         return Change([], [batch.property_update(state.metadata, branch, None)])
 
-    operations = job.address.operations()
-    if not is_recorded(operations.refresh()):
-        commit_change(operations, produce, is_recorded)
+    table = load_for_write(job.address)
+    if not is_recorded(table.state):
+        commit_change(table.operations, produce, is_recorded, table.state)
+
+
+def discard_unreported(planned: PlannedJob) -> None:
+    """Deletes what tasks wrote of a job that failed before they could report it. Never raises."""
+    job = planned.job
+    delete_files_of_write(job.io, job.data_location, job.write_id)
 
 
 def discard_job(job: PreparedJob, results: Sequence[Any]) -> None:

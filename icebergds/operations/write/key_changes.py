@@ -7,24 +7,23 @@ from functools import partial
 
 import pyarrow as pa
 
+from icebergds.catalog.loaded_table import LoadedTable
 from icebergds.commit.base import check_branch
 from icebergds.commit.operations import TableState
 from icebergds.commit.options import IsolationLevel
 from icebergds.errors import InvalidFilterError, InvalidOptionError
 from icebergds.expr.names import quote_name, resolve
-from icebergds.expr.nodes import TRUE
 from icebergds.formats.arrow.types import schema_to_arrow
 from icebergds.formats.manifests.manifest_list import read_snapshot_manifests
 from icebergds.operations.write.append_overwrite import plan_rows, with_merged_schema
-from icebergds.operations.write.key_tasks import write_distinct, write_ordered
-from icebergds.operations.write.options import WriteOptions
-from icebergds.operations.write.position_changes import (
-    DeltaTask,
-    PreparedDelta,
+from icebergds.operations.write.delete_file_settings import (
     delete_file_format,
     delete_file_size,
     require_delete_files,
 )
+from icebergds.operations.write.delta_commit import DeltaTask, PreparedDelta
+from icebergds.operations.write.key_tasks import write_distinct, write_ordered
+from icebergds.operations.write.options import WriteOptions
 from icebergds.operations.write.row_change_options import RowChangeOptions, WriteOperation
 from icebergds.scan.projection import parse_column_list
 from icebergds.spec.manifest import ManifestContent
@@ -37,23 +36,25 @@ _LOG = logging.getLogger(__name__)
 
 
 def prepare_key_change(
-    options: WriteOptions, change: RowChangeOptions, incoming: pa.Schema, columns: Schema
-) -> tuple[PreparedDelta, DeltaTask]:
-    """Checks a change by key against its table, and plans its tasks.
+    table: LoadedTable,
+    options: WriteOptions,
+    change: RowChangeOptions,
+    incoming: pa.Schema,
+    columns: Schema,
+) -> tuple[PreparedDelta, DeltaTask, LoadedTable]:
+    """Checks a change by key against its table, and plans its tasks; may merge the schema.
 
     Args:
         incoming: the Arrow schema of the batches that will come.
         columns: the same in Iceberg's types.
 
     Raises:
-        NoSuchTableError: the table is not there.
         InvalidOptionError: the options do not fit the table, or there is no key.
         InvalidDataError: the rows do not fit the table.
         UnsupportedFeatureError: the table's version knows no delete files, or it has what cannot
             be written.
     """
-    operations = options.address.operations()
-    state = operations.refresh()
+    state = table.state
     check_branch(state, options.branch)
     require_delete_files(state, by_key=True)
     ordered = _order_column(change, incoming)
@@ -62,7 +63,8 @@ def prepare_key_change(
     is_stored = state.metadata.schema().find_id(kinds, False) is not None
     control = {name for name in incoming.names if name.lower() == kinds and not is_stored}
     if options.merge_schema:
-        state = with_merged_schema(operations, state, _without(columns, control))
+        table = with_merged_schema(table, _without(columns, control))
+        state = table.state
     schema = state.metadata.schema()
     # What orders rows need be no column of the table.
     extra = None if ordered is None or schema.find_id(ordered, False) else ordered
@@ -85,6 +87,7 @@ def prepare_key_change(
         format_version=state.metadata.format_version,
         delete_format=delete_file_format(state.metadata, write.file_format),
         delete_file_size=delete_file_size(state.metadata),
+        keys_meet=change.keys_meet,
     )
     named = ", ".join(str(schema.find_name(key_id)) for key_id in key_ids)
     head = state.metadata.head_of(options.branch)
@@ -94,16 +97,17 @@ def prepare_key_change(
         write.operation_id,
         state.io,
         state.metadata.table_uuid,
+        write.locations.data_location,
         None if head is None else head.snapshot_id,
-        IsolationLevel(options.isolation_level),
-        TRUE,
-        None if delete_spec.spec_id in state.metadata.specs_by_id else delete_spec,
+        IsolationLevel(options.isolation_level or IsolationLevel.NONE),
+        new_spec=None if delete_spec.spec_id in state.metadata.specs_by_id else delete_spec,
     )
+    task: DeltaTask = partial(write_keyed_delta, plan)
     if change.operation is WriteOperation.UPSERT and ordered is None:
-        return prepared, partial(write_distinct, plan, named)
-    if ordered is not None:
-        return prepared, partial(write_ordered, plan, ordered, extra, change.is_ordered)
-    return prepared, partial(write_keyed_delta, plan)
+        task = partial(write_distinct, plan, named)
+    elif ordered is not None:
+        task = partial(write_ordered, plan, ordered, extra, change.is_ordered)
+    return prepared, task, table
 
 
 def key_ids_of(state: TableState, keys: str | None) -> tuple[int, ...]:

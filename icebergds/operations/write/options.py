@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import uuid
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from icebergds.catalog.address import TableAddress
 from icebergds.commit.idempotent_writes import IdempotentWrite
 from icebergds.errors import InvalidOptionError
+from icebergds.operations.options.arguments import write_arguments
 from icebergds.operations.options.values import (
     CATALOG_PREFIX,
     STORAGE_PREFIXES,
@@ -25,7 +25,6 @@ from icebergds.operations.options.values import (
     refuse_unknown,
 )
 from icebergds.operations.write.row_change_options import (
-    INTERNAL_OPTIONS,
     ROW_CHANGE_OPTIONS,
     RowChangeOptions,
     parse_row_change,
@@ -91,11 +90,10 @@ class WriteOptions:
         wap_id: stage the snapshot under this id instead of moving the branch.
         overwrite_mode: `static` or `dynamic`.
         overwrite_filter: the rows to replace, as a Spark SQL condition.
-        isolation_level: `none`, `snapshot` or `serializable`.
+        isolation_level: `none`, `snapshot` or `serializable`; None for the operation's default.
         file_properties: properties of the table that this write overrides.
         creation: None where the table must be there.
         row_change: None where rows are appended or overwrite others.
-        write_id: what the snapshot is to be found by; chosen by the write itself if None.
         idempotent_write: commits the write once, however often it is repeated.
         fast_append: leave the merging of manifests to other commits.
     """
@@ -106,7 +104,7 @@ class WriteOptions:
     overwrite_mode: str = "static"
     overwrite_filter: str | None = None
     time_zone: str | None = None
-    isolation_level: str = "none"
+    isolation_level: str | None = None
     validate_from_snapshot_id: int | None = None
     merge_schema: bool = False
     write_format: FileFormat | None = None
@@ -119,9 +117,35 @@ class WriteOptions:
     snapshot_properties: Mapping[str, str] = field(default_factory=dict)
     creation: Creation | None = None
     row_change: RowChangeOptions | None = None
-    write_id: str | None = None
     idempotent_write: IdempotentWrite | None = None
     fast_append: bool = False
+
+    @classmethod
+    def of(
+        cls,
+        address: TableAddress,
+        options: Mapping[str, str] | None = None,
+        snapshot_properties: Mapping[str, str] | None = None,
+        **arguments: str | None,
+    ) -> WriteOptions:
+        """The options of a write to a table that is named already.
+
+        Args:
+            options: further ones, as text by their names.
+            snapshot_properties: entries of the snapshot's summary.
+            arguments: options that a method takes as arguments, such as `branch`; with underscores
+                for hyphens, None for those not given.
+
+        Raises:
+            InvalidOptionError: as for `parse_write_options`, or something is given twice.
+        """
+        named = {name.replace("_", "-"): value for name, value in arguments.items()}
+        given = write_arguments(options, snapshot_properties, **named)
+        return parse_write_options({**given, "path": address.path}, address)
+
+    def in_zone(self, time_zone: str | None) -> WriteOptions:
+        """The options with a time zone, if they have none."""
+        return self if self.time_zone is not None else replace(self, time_zone=time_zone)
 
 
 def parse_write_options(
@@ -139,7 +163,7 @@ def parse_write_options(
     """
     given = {name.lower(): value for name, value in options.items()}
     refuse_session_tables(given)
-    refuse_unknown(given.keys() - INTERNAL_OPTIONS, _KNOWN, _PREFIXES)
+    refuse_unknown(given.keys(), _KNOWN, _PREFIXES)
     path = given.get("path")
     if not path:
         raise InvalidOptionError(
@@ -163,7 +187,7 @@ def parse_write_options(
         overwrite_filter=given.get("overwrite-filter"),
         time_zone=parse(given, "time-zone", known_zone, None),
         isolation_level=parse(
-            given, "isolation-level", one_of("none", "snapshot", "serializable"), "none"
+            given, "isolation-level", one_of("none", "snapshot", "serializable"), None
         ),
         validate_from_snapshot_id=parse(given, "validate-from-snapshot-id", integer, None),
         merge_schema=parse(
@@ -179,7 +203,6 @@ def parse_write_options(
         snapshot_properties=_with_case(options, _SNAPSHOT_PROPERTY),
         creation=_creation(given, options) if parse(given, "create", boolean, False) else None,
         row_change=parse_row_change(given),
-        write_id=parse(given, "write-id", _write_id, None),
         idempotent_write=_idempotent_write(given),
     )
 
@@ -237,14 +260,6 @@ def _with_case(options: Mapping[str, str], prefix: str) -> dict[str, str]:
         for name, value in options.items()
         if name.lower().startswith(prefix)
     }
-
-
-def _write_id(text: str) -> str:
-    # It is part of the names of files: another write's would replace them.
-    try:
-        return str(uuid.UUID(text))
-    except ValueError:
-        raise ValueError("expected a UUID, a new one for each write; leave it out") from None
 
 
 def _file_format(text: str) -> FileFormat:

@@ -1,4 +1,4 @@
-"""Options of writes that change rows: which change, of which rows, on what it was based."""
+"""Parses the options of writes that change rows by key: upserts, deletes, streams of changes."""
 
 from __future__ import annotations
 
@@ -7,68 +7,38 @@ from dataclasses import dataclass
 from enum import StrEnum
 
 from icebergds.errors import InvalidOptionError
-from icebergds.operations.options.values import boolean, integer, parse
+from icebergds.operations.options.values import parse
 
 ROW_CHANGE_OPTIONS = ("write-operation", "upsert-keys", "upsert-order-by", "row-kind-column")
-"""Options that users give."""
-
-INTERNAL_OPTIONS = (
-    "write-id",
-    "read-snapshot-id",
-    "read-schema-id",
-    "conflict-filter",
-    "rows-are-ordered",
-    "statement",
-)
-"""Options by which the methods of `Table` say what they have done already."""
 
 
 class WriteOperation(StrEnum):
-    """What the rows of a write are for.
-
-    Those of `POSITION_DELTA` and `REWRITE` name rows of the table by file and position, and come
-    from the methods of `Table`.
-    """
+    """What the rows of a write are for; all but `APPEND` change the rows of their keys."""
 
     APPEND = "append"
     UPSERT = "upsert"
     DELETE = "delete"
     DELTA = "delta"
-    POSITION_DELTA = "position-delta"
-    REWRITE = "rewrite"
-
-
-BY_KEY = frozenset({WriteOperation.UPSERT, WriteOperation.DELETE, WriteOperation.DELTA})
-"""Operations whose rows name those that they change by their keys."""
-
-_BY_POSITION = frozenset({WriteOperation.POSITION_DELTA, WriteOperation.REWRITE})
 
 
 @dataclass(frozen=True, slots=True)
 class RowChangeOptions:
-    """A change of rows.
+    """A change of rows by key.
 
     Attributes:
         keys: columns joined by commas; None for the table's identifier fields.
         order_by: the column whose greatest value wins among rows of one key.
         row_kind_column: the column that says what a row of `DELTA` does.
-        read_snapshot_id: the snapshot whose positions the rows name; None where there was none.
-        read_schema_id: the schema by whose names the rows' columns are called; None where these are
-            the table's own of the moment.
-        conflict_filter: what the operation looked at, as a Spark SQL condition; None for all rows.
         is_ordered: whether the rows of each task come in the order of `order_by`.
-        statement: what asks for the change, such as `merge`, for the snapshot's summary.
+        keys_meet: whether all rows of a key come to one task.
     """
 
     operation: WriteOperation
     keys: str | None = None
     order_by: str | None = None
     row_kind_column: str | None = None
-    read_snapshot_id: int | None = None
-    read_schema_id: int | None = None
-    conflict_filter: str | None = None
     is_ordered: bool = False
-    statement: str | None = None
+    keys_meet: bool = False
 
 
 def parse_row_change(given: Mapping[str, str]) -> RowChangeOptions | None:
@@ -78,7 +48,7 @@ def parse_row_change(given: Mapping[str, str]) -> RowChangeOptions | None:
         given: options, their names in lower case.
 
     Raises:
-        InvalidOptionError: an unknown operation, or options that it does not go with.
+        InvalidOptionError: an unknown operation, or options that it does not take.
     """
     operation = parse(given, "write-operation", _operation, WriteOperation.APPEND)
     _refuse_contradictions(operation, given)
@@ -89,12 +59,10 @@ def parse_row_change(given: Mapping[str, str]) -> RowChangeOptions | None:
         given.get("upsert-keys"),
         given.get("upsert-order-by"),
         given.get("row-kind-column"),
-        parse(given, "read-snapshot-id", integer, None),
-        parse(given, "read-schema-id", integer, None),
-        given.get("conflict-filter"),
-        parse(given, "rows-are-ordered", boolean, False),
-        given.get("statement"),
     )
+
+
+_BY_KEY = frozenset(set(WriteOperation) - {WriteOperation.APPEND})
 
 
 def _operation(text: str) -> WriteOperation:
@@ -106,14 +74,9 @@ def _operation(text: str) -> WriteOperation:
 
 def _refuse_contradictions(operation: WriteOperation, given: Mapping[str, str]) -> None:
     fits = {
-        "upsert-keys": BY_KEY,
+        "upsert-keys": _BY_KEY,
         "upsert-order-by": {WriteOperation.UPSERT, WriteOperation.DELTA},
         "row-kind-column": {WriteOperation.DELTA},
-        "rows-are-ordered": BY_KEY,
-        "read-snapshot-id": _BY_POSITION,
-        "read-schema-id": _BY_POSITION,
-        "conflict-filter": _BY_POSITION,
-        "statement": _BY_POSITION,
     }
     for name, operations in fits.items():
         if name in given and operation not in operations:
@@ -137,5 +100,5 @@ def _refuse_contradictions(operation: WriteOperation, given: Mapping[str, str]) 
     if given.get("create", "false").lower() == "true":
         raise InvalidOptionError(
             f"options 'create' and 'write-operation' = {str(operation)!r} contradict each other: "
-            "a table that is not there has no rows to change; create it by an append"
+            "a table that does not exist has no rows to change; create it by an append"
         )

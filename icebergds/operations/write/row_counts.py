@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
+from icebergds.commit.snapshot_commit import Committed
+
 _PREFIX = "icebergds.rows-"
 _MERGE_PREFIX = "spark.merge-into.num-target-rows-"
 
@@ -34,7 +36,14 @@ def summary_of_counts(counts: Mapping[str, int], statement: str | None) -> dict[
     }
 
 
-def counts_of_summary(summary: Mapping[str, str]) -> RowCounts:
-    """The counts in a snapshot's summary; 0 for those that it lacks."""
+def counts_of(committed: Committed | None) -> RowCounts:
+    """The counts of a change, by its snapshot's summary; 0 for those that it lacks."""
+    summary = {} if committed is None else committed.snapshot.summary
     names = ("inserted", "updated", "deleted", "upserted")
     return RowCounts(*(int(summary.get(f"{_PREFIX}{name}", 0)) for name in names))
+
+
+def counts_of_deleted_files(committed: Committed | None) -> RowCounts:
+    """The counts of a delete that removed whole files."""
+    summary = {} if committed is None else committed.snapshot.summary
+    return RowCounts(deleted=int(summary.get("deleted-records", 0)))

@@ -17,13 +17,14 @@ from pyspark.sql import functions as f
 from pyspark.sql import types as spark
 
 from icebergds.expr.names import quote_name, split_name
+from icebergds.expr.nodes import Expr
+from icebergds.operations.write.conditions import plannable_condition
 from icebergds.spark.row_level.condition_text import (
     conjuncts_of,
     equal_names,
     has_alias,
     without_alias,
 )
-from icebergds.spark.row_level.filters import planning_filter
 from icebergds.spark.row_level.target import Target
 from icebergds.spark.types import spark_schema
 from icebergds.spec.transforms import VoidTransform
@@ -56,7 +57,7 @@ class _Pair:
     of_source: str
 
 
-def match_filter(sides: Sides, on: Any, by_source: Sequence[Any]) -> tuple[str | None, DataFrame]:
+def match_filter(sides: Sides, on: Any, by_source: Sequence[Any]) -> tuple[Expr | None, DataFrame]:
     """A condition on the table alone that holds for all rows the merge looks at; None for all.
 
     Args:
@@ -76,14 +77,14 @@ def match_filter(sides: Sides, on: Any, by_source: Sequence[Any]) -> tuple[str |
     source = sides.source
     for pair in pairs:
         bounds = _bounds(sides, pair)
-        if bounds is not None and planning_filter(sides.target, bounds.of_target) is not None:
+        if bounds is not None and _plannable(sides.target, bounds.of_target) is not None:
             parts.append(bounds.of_target)
             source = source.where(bounds.of_source)
     if not parts:
         return None, source
     matched = " AND ".join(f"({part})" for part in parts)
     text = " OR ".join([f"({matched})", *(f"({other})" for other in others)])
-    found = planning_filter(sides.target, text)
+    found = _plannable(sides.target, text)
     return (found, source) if found is not None else (None, sides.source)
 
 
@@ -115,7 +116,12 @@ def _of_target_alone(sides: Sides, condition: Any) -> str | None:
     if not parts or any(has_alias(part, sides.source_alias) for part in parts):
         return None
     texts = [without_alias(part, sides.target_alias) for part in parts]
-    return planning_filter(sides.target, " AND ".join(f"({text})" for text in texts))
+    text = " AND ".join(f"({text})" for text in texts)
+    return text if _plannable(sides.target, text) is not None else None
+
+
+def _plannable(target: Target, text: str) -> Expr | None:
+    return plannable_condition(text, target.schema, target.time_zone)
 
 
 def _pair(sides: Sides, one: tuple[str, ...], other: tuple[str, ...]) -> _Pair | None:

@@ -11,6 +11,7 @@ from pyspark.errors import AnalysisException
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as f
 
+from icebergds.commit.snapshot_commit import Committed
 from icebergds.errors import InvalidDataError, InvalidFilterError, InvalidOptionError
 from icebergds.expr.names import quote_name, resolve, split_name
 from icebergds.operations.write.row_counts import RowCounts
@@ -69,8 +70,7 @@ class MergeBuilder:
     builder with the clause added.
     """
 
-    _target: Callable[[], Target]
-    _finish: Callable[[RowCounts], RowCounts]
+    _execute: Callable[[Callable[[Target], Committed | None]], RowCounts]
     _source: DataFrame
     _on: Value | Sequence[str]
     _source_alias: str
@@ -123,10 +123,13 @@ class MergeBuilder:
         """
         if not self._clauses:
             raise InvalidOptionError("merge: add a clause, such as when_matched_update_all()")
-        target = self._target()
-        target.operation()
-        merge = _Merge(target, self._source, self._source_alias, self._target_alias, self._clauses)
-        return self._finish(merge.run(self._on))
+
+        def run(target: Target) -> Committed | None:
+            target.mode()
+            aliases = self._source_alias, self._target_alias
+            return _Merge(target, self._source, *aliases, self._clauses).run(self._on)
+
+        return self._execute(run)
 
     def _with(self, clause: Clause) -> MergeBuilder:
         for earlier in self._clauses:
@@ -152,7 +155,7 @@ class _Merge:
     target_alias: str
     clauses: tuple[Clause, ...]
 
-    def run(self, on: Value | Sequence[str]) -> RowCounts:
+    def run(self, on: Value | Sequence[str]) -> Committed | None:
         if self.source_alias.lower() == self.target_alias.lower():
             raise InvalidOptionError(
                 f"merge: both sides are named {self.source_alias!r}; give them two aliases"
@@ -172,7 +175,7 @@ class _Merge:
         writes = [at for at, clause in enumerate(self.clauses) if clause.action != DELETE]
         rows = self.target.rows(self._needed(on), row_filter, with_ids=bool(writes))
         merge = replace(self, source=source)
-        joined = merge._joined(rows, matching, self._join_type())
+        joined = merge._joined(rows.frame, matching, self._join_type())
         acted = joined.withColumn(_ACTION, self._action(conditions)).where(
             f.col(_ACTION).isNotNull()
         )
@@ -183,7 +186,7 @@ class _Merge:
             *(self._chosen(written) if writes else []),
             *(self._lineage() if writes and self.target.has_lineage else []),
         )
-        return self.target.save(changes, row_filter)
+        return self.target.save(changes, rows)
 
     def _matching(self, on: Value | Sequence[str]) -> Column:
         if not isinstance(on, list | tuple):

@@ -5,16 +5,17 @@ from __future__ import annotations
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as f
 
+from icebergds.commit.snapshot_commit import Committed
 from icebergds.errors import InvalidDataError, InvalidOptionError
 from icebergds.expr.names import quote_name
-from icebergds.operations.write.row_counts import RowCounts
+from icebergds.operations.write.conditions import plannable_condition
 from icebergds.spark.row_level.delete import rows_to_delete
 from icebergds.spark.row_level.target import FILE, LAST_UPDATED, POS, ROW_ID, WRITE, Target
 
 _CONTROL_COLUMNS = {FILE, POS, WRITE, ROW_ID, LAST_UPDATED}
 
 
-def overwrite_rows(target: Target, df: DataFrame, condition: str | Column) -> RowCounts:
+def overwrite_rows(target: Target, df: DataFrame, condition: str | Column) -> Committed | None:
     """Deletes the rows for which a condition is true, and adds those of a DataFrame, in one commit.
 
     Rows go as the table's `write.delete.mode` says.
@@ -24,14 +25,14 @@ def overwrite_rows(target: Target, df: DataFrame, condition: str | Column) -> Ro
         InvalidDataError: the rows do not fit the table.
         PySparkException: the job failed for a reason of Spark's or of the query's.
     """
-    target.operation()
+    target.mode()
     names = [name.lower() for name in df.columns]
     if len(set(names)) < len(names):
         raise InvalidDataError(
             f"table {target.state.name}: the rows to write have two columns of one name, of "
             f"{', '.join(df.columns)}; drop or rename one"
         )
-    if target.options.get("merge-schema", target.options.get("mergeschema")) == "true":
+    if target.options.merge_schema:
         raise InvalidOptionError(
             "option 'merge-schema' is not for an overwrite whose filter takes only some rows of "
             "files; add the columns first, by an append without rows"
@@ -41,7 +42,8 @@ def overwrite_rows(target: Target, df: DataFrame, condition: str | Column) -> Ro
             f"table {target.state.name} has no column {', '.join(taken)}: the rows were read with "
             "columns that say where they are; drop these"
         )
-    deleted, row_filter = rows_to_delete(target, condition, "overwrite_filter")
+    row_filter = plannable_condition(condition, target.schema, target.time_zone)
+    deleted, rows = rows_to_delete(target, condition, row_filter, "overwrite_filter")
     columns = [f.col(quote_name((name,))) for name in df.columns]
     added = df.select(
         f.lit(None).cast("string").alias(FILE),
@@ -49,4 +51,4 @@ def overwrite_rows(target: Target, df: DataFrame, condition: str | Column) -> Ro
         f.lit(True).alias(WRITE),
         *columns,
     )
-    return target.save(added.unionByName(deleted, allowMissingColumns=True), row_filter)
+    return target.save(added.unionByName(deleted, allowMissingColumns=True), rows)

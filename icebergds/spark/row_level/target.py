@@ -1,38 +1,45 @@
-"""The table that a statement changes: what it reads of it, and how its changes are saved."""
+"""The table that a statement changes: what it reads of it, and how its changes are committed."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
+import pyarrow as pa
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as f
 
-from icebergds.catalog.address import TableAddress
+from icebergds.catalog.loaded_table import LoadedTable
 from icebergds.commit.operations import TableState
+from icebergds.commit.options import IsolationLevel
+from icebergds.commit.snapshot_commit import Committed
 from icebergds.errors import InvalidOptionError, UnsupportedFeatureError
-from icebergds.expr.bind import bind
 from icebergds.expr.names import quote_name
 from icebergds.expr.nodes import TRUE, Expr
-from icebergds.expr.sql import parse_filter
-from icebergds.operations.read.options import ReadOptions
-from icebergds.operations.write.position_changes import require_delete_files
-from icebergds.operations.write.row_change_options import WriteOperation
-from icebergds.operations.write.row_counts import RowCounts, counts_of_summary
-from icebergds.scan.plan.files import plan_files
+from icebergds.operations.options.values import one_of
+from icebergds.operations.write.delete_file_settings import require_delete_files
+from icebergds.operations.write.jobs import PlannedJob
+from icebergds.operations.write.options import WriteOptions
+from icebergds.operations.write.position_changes import (
+    PositionChange,
+    RowChangeMode,
+    pack_targets,
+    prepare_position_change,
+)
+from icebergds.spark.dataframe_schema import incoming_arrow_schema
 from icebergds.spark.distribution import KeyedRows, partition_keys
-from icebergds.spark.save_job import save_rows
-from icebergds.spark.scan import read_dataframe
+from icebergds.spark.row_level.rows import StatementRows, plan_rows_to_change
+from icebergds.spark.save_job import run_job
 from icebergds.spec.schema import Schema
-from icebergds.spec.snapshot import MAIN_BRANCH, Snapshot
+from icebergds.spec.snapshot import Snapshot
 from icebergds.spec.types import VARIANT, is_scalar
+from icebergds.write.changes.target_rows import TARGET_COLUMN
 
 FILE, POS, WRITE = "_file", "_pos", "_write"
 ROW_ID, LAST_UPDATED = "_row_id", "_last_updated_sequence_number"
 
 # How many there are is not known beforehand, so that they are given some tasks.
 _TASKS_OF_NEW_ROWS = 16
-_MODES = {"copy-on-write": WriteOperation.REWRITE, "merge-on-read": WriteOperation.POSITION_DELTA}
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,105 +47,109 @@ class Target:
     """A table whose rows a statement changes, as it was when the statement began.
 
     Attributes:
-        verb: `delete`, `update`, `merge` or `overwrite`, or a change by key.
-        options: of the write, without those of the address.
+        verb: `delete`, `update`, `merge` or `overwrite`.
+        options: of the write.
     """
 
     spark: SparkSession
-    address: TableAddress
-    state: TableState
+    table: LoadedTable
     verb: str
-    options: Mapping[str, str]
+    options: WriteOptions
+
+    @property
+    def state(self) -> TableState:
+        return self.table.state
 
     @property
     def schema(self) -> Schema:
-        return self.state.metadata.schema()
-
-    @property
-    def branch(self) -> str:
-        return self.options.get("branch") or self.options.get("wap.branch") or MAIN_BRANCH
+        return self.table.metadata.schema()
 
     @property
     def has_lineage(self) -> bool:
         """Whether rows have ids that they keep."""
-        return self.state.metadata.format_version >= 3
+        return self.table.metadata.format_version >= 3
 
     @property
     def time_zone(self) -> str | None:
-        return self.spark.conf.get("spark.sql.session.timeZone")
+        return self.options.time_zone
 
     def snapshot(self) -> Snapshot | None:
         """The snapshot that is changed."""
-        return self.state.metadata.head_of(self.branch)
+        metadata = self.table.metadata
+        return metadata.head_of(self.options.branch)
 
-    def operation(self) -> WriteOperation:
+    def mode(self) -> RowChangeMode:
         """How the table wants its rows changed.
 
         Raises:
-            InvalidOptionError: its property says neither of the two modes.
-            UnsupportedFeatureError: delete files, which its version does not know; or a column has
-                the name of one that says where a row is.
+            InvalidOptionError: its property is neither of the two modes.
+            UnsupportedFeatureError: delete files, which its version does not support; or a column
+                has the name of one that says where a row is.
         """
         self._refuse_control_columns()
         name = f"write.{self._kind}.mode"
-        text = self.state.metadata.properties.get(name, "copy-on-write")
-        found = _MODES.get(text.lower())
-        if found is None:
+        text = self.table.metadata.properties.get(name, RowChangeMode.COPY_ON_WRITE)
+        try:
+            found = RowChangeMode(text.lower())
+        except ValueError:
             raise InvalidOptionError(
-                f"table property {name} = {text!r}: expected {' or '.join(_MODES)}"
-            )
-        if found is WriteOperation.POSITION_DELTA:
+                f"table property {name} = {text!r}: expected {' or '.join(RowChangeMode)}"
+            ) from None
+        if found is RowChangeMode.MERGE_ON_READ:
             require_delete_files(self.state)
         return found
 
     def rows(
-        self, names: Sequence[str] | None, row_filter: str | None, *, with_ids: bool = False
-    ) -> DataFrame:
+        self,
+        names: Sequence[str] | None,
+        row_filter: Expr | None,
+        *,
+        with_ids: bool = False,
+    ) -> StatementRows:
         """Rows of the table, with where they are: `_file` (a name of the file) and `_pos`.
 
         Args:
             names: of columns, as the table has them; None for all.
-            row_filter: a condition that can be planned with; rows that it rejects need not come.
-            with_ids: with `_row_id`, where rows have ids.
+            row_filter: a condition that scans are planned with; rows that it rejects need not come.
+            with_ids: with `_row_id`, if rows have ids.
         """
-        wanted = [(name,) for name in names] if names is not None else [("*",)]
-        lineage = [(ROW_ID,)] if with_ids and self.has_lineage else []
-        on_branch = self.branch != MAIN_BRANCH and self.branch in self.state.metadata.refs
-        options = ReadOptions.of(
-            filter=row_filter,
-            columns=[*wanted, (FILE,), (POS,), *lineage],
-            branch=self.branch if on_branch else None,
-            time_zone=self.time_zone,
-            for_changes=True,
+        chosen = [field.name for field in self.schema.fields] if names is None else names
+        lineage = [ROW_ID] if with_ids and self.has_lineage else []
+        return plan_rows_to_change(
+            self.spark,
+            self.state,
+            self.options.branch,
+            [*chosen, FILE, POS, *lineage],
+            TRUE if row_filter is None else row_filter,
         )
-        return read_dataframe(self.spark, self.state, options)
 
-    def save(self, changes: DataFrame, conflict_filter: str | None) -> RowCounts:
+    def save(self, changes: DataFrame, rows: StatementRows) -> Committed | None:
         """Changes rows, in one commit.
 
         Args:
             changes: `_file`, `_pos`, `_write` and columns of rows to write, as
                 `write.changes.position_delta` has them.
-            conflict_filter: what the statement looked at; None for all rows.
+            rows: what the statement looked at.
         """
-        operation = self.operation()
         snapshot = self.snapshot()
-        options = {
-            "isolation-level": self._isolation_level(),
-            **self.options,
-            "write-operation": operation.value,
-            "statement": self.verb,
-            "read-schema-id": str(self.schema.schema_id),
-            **({} if snapshot is None else {"read-snapshot-id": str(snapshot.snapshot_id)}),
-            **({} if conflict_filter is None else {"conflict-filter": conflict_filter}),
-        }
-        meeting = self._meeting(changes)
-        keys = meeting.keys
-        if operation is WriteOperation.REWRITE:
-            shuffled = meeting.rows.repartition(self._tasks(conflict_filter), *keys)
+        change = PositionChange(
+            self.mode(),
+            self.verb,
+            None if snapshot is None else snapshot.snapshot_id,
+            rows.files,
+            rows.row_filter,
+            self._isolation_level(),
+        )
+        incoming = incoming_arrow_schema(changes.schema)
+        prepared, task = prepare_position_change(self.table, self.options, change, incoming)
+        with_targets = self._with_targets(changes, rows, change)
+        meeting = self._meeting(with_targets)
+        if change.mode is RowChangeMode.COPY_ON_WRITE:
+            shuffled = meeting.rows.repartition(self._tasks(len(rows.files)), *meeting.keys)
         else:
-            shuffled = meeting.rows.repartition(*keys)
-        return save_change(self, meeting.without_keys(shuffled), options)
+            shuffled = meeting.rows.repartition(*meeting.keys)
+        planned = PlannedJob(prepared, task, self.table)
+        return run_job(meeting.without_keys(shuffled), planned)
 
     @property
     def _kind(self) -> str:
@@ -149,12 +160,27 @@ class Target:
     def _adds_rows(self) -> bool:
         return self.verb in ("merge", "overwrite")
 
+    def _with_targets(
+        self, changes: DataFrame, rows: StatementRows, change: PositionChange
+    ) -> DataFrame:
+        """Changes, and a row for each file that they may change, which goes to the same task."""
+        packed = pack_targets(self.table, change)
+        if not packed:
+            return changes
+        targets = pa.table(
+            {
+                FILE: pa.array([rows.names[path] for path in packed], pa.string()),
+                TARGET_COLUMN: pa.array(packed.values(), pa.binary()),
+            }
+        )
+        return changes.unionByName(self.spark.createDataFrame(targets), allowMissingColumns=True)
+
     def _meeting(self, changes: DataFrame) -> KeyedRows:
         """Changes with what is equal for rows that must meet in one task.
 
         These are the rows of one file. New rows, which have none, go by their partition.
         """
-        if not self._adds_rows or len(changes.columns) <= len((FILE, POS, WRITE)):
+        if not self._adds_rows or set(changes.columns) <= {FILE, POS, WRITE, TARGET_COLUMN}:
             return KeyedRows(changes, (f.col(FILE),))
         metadata = self.state.metadata
         found = partition_keys(changes, metadata.schema(), metadata.spec())
@@ -168,17 +194,11 @@ class Target:
         is_new = f.col(FILE).isNull()
         return replace(found, keys=(f.col(FILE), f.when(is_new, f.xxhash64(*parts))))
 
-    def _tasks(self, conflict_filter: str | None) -> int:
+    def _tasks(self, files: int) -> int:
         """How many tasks rewrite files: their rows do not tell how much there is to do."""
-        schema = self.schema
-        row_filter: Expr = TRUE
-        if conflict_filter is not None:
-            parsed = parse_filter(conflict_filter, time_zone=self.time_zone)
-            row_filter = bind(parsed, schema, case_sensitive=False)
-        files = plan_files(self.state.io, self.state.metadata, self.snapshot(), schema, row_filter)
         most = int(self.spark.conf.get("spark.sql.shuffle.partitions") or 200)
         least = _TASKS_OF_NEW_ROWS if self._adds_rows else 1
-        return min(max(len(files), least), most)
+        return min(max(files, least), most)
 
     def _refuse_control_columns(self) -> None:
         taken = {FILE, POS, WRITE, ROW_ID, LAST_UPDATED}
@@ -189,28 +209,17 @@ class Target:
                     "a row is; rows of such a table are not changed one by one: rename the column"
                 )
 
-    def _isolation_level(self) -> str:
+    def _isolation_level(self) -> IsolationLevel:
         name = f"write.{self._kind}.isolation-level"
-        return self.state.metadata.properties.get(name, "serializable").lower()
-
-
-def save_change(target: Target, changes: DataFrame, options: Mapping[str, str]) -> RowCounts:
-    """Saves what changes rows, and counts what it did.
-
-    Args:
-        options: of the write, without those of the address.
-    """
-    address, zone = target.address, target.time_zone
-    given = {**({"time-zone": zone} if zone else {}), **options}
-    return counts_of_summary(save_rows(changes, address, target.state.io, given))
+        text = self.table.metadata.properties.get(name, IsolationLevel.SERIALIZABLE)
+        try:
+            return IsolationLevel(one_of(*IsolationLevel)(text))
+        except ValueError as error:
+            raise InvalidOptionError(f"table property {name} = {text!r}: {error}") from None
 
 
 def make_target(
-    spark: SparkSession | None,
-    address: TableAddress,
-    state: TableState,
-    verb: str,
-    options: Mapping[str, str],
+    spark: SparkSession | None, table: LoadedTable, verb: str, options: WriteOptions
 ) -> Target:
     """The target of a statement.
 
@@ -220,7 +229,9 @@ def make_target(
     Raises:
         InvalidOptionError: there is no session.
     """
-    return Target(spark or active_session(), address, state, verb, options)
+    session = spark or active_session()
+    zoned = options.in_zone(session.conf.get("spark.sql.session.timeZone"))
+    return Target(session, table.keeping_reads(), verb, zoned)
 
 
 def session_zone(spark: SparkSession | None) -> str | None:

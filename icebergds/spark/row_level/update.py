@@ -7,18 +7,18 @@ from collections.abc import Mapping
 from pyspark.sql import Column
 from pyspark.sql import functions as f
 
+from icebergds.commit.snapshot_commit import Committed
 from icebergds.expr.names import quote_name
-from icebergds.operations.write.row_counts import RowCounts
+from icebergds.operations.write.conditions import plannable_condition
 from icebergds.spark.row_level.assignments import plan_assignments
 from icebergds.spark.row_level.conditions import as_column, check_condition, described
-from icebergds.spark.row_level.filters import planning_filter
 from icebergds.spark.row_level.target import FILE, LAST_UPDATED, POS, ROW_ID, WRITE, Target
 from icebergds.spark.types import spark_schema
 
 
 def update_rows(
     target: Target, values: Mapping[str, str | Column], condition: str | Column | None
-) -> RowCounts:
+) -> Committed | None:
     """Gives columns new values in the rows for which a condition is true.
 
     Args:
@@ -31,25 +31,25 @@ def update_rows(
         InvalidDataError: a column is unknown or given twice, or a value does not fit it.
         PySparkException: the job failed for a reason of Spark's or of the query's.
     """
-    target.operation()
+    target.mode()
     empty = target.spark.createDataFrame([], spark_schema(target.schema))
     assigned = plan_assignments(target, values, empty, "update")
     wanted = f.lit(True) if condition is None else as_column(condition, "update: condition")
     check_condition(empty, wanted, described("update: condition", condition))
     if target.snapshot() is None:
-        return RowCounts()
-    row_filter = None if condition is None else planning_filter(target, condition)
-    rows = target.rows(None, row_filter, with_ids=True).where(wanted)
+        return None
+    row_filter = plannable_condition(condition, target.schema, target.time_zone)
+    rows = target.rows(None, row_filter, with_ids=True)
     columns = [
         assigned.get(field.name, f.col(quote_name((field.name,)))).alias(field.name)
         for field in target.schema.fields
     ]
     lineage = [f.col(ROW_ID), f.lit(None).cast("bigint").alias(LAST_UPDATED)]
-    changes = rows.select(
+    changes = rows.frame.where(wanted).select(
         FILE,
         POS,
         f.lit(True).alias(WRITE),
         *columns,
         *(lineage if target.has_lineage else []),
     )
-    return target.save(changes, row_filter)
+    return target.save(changes, rows)

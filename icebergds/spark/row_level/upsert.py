@@ -2,74 +2,70 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as f
 
+from icebergds.catalog.loaded_table import LoadedTable
+from icebergds.commit.snapshot_commit import Committed
 from icebergds.errors import InvalidOptionError
 from icebergds.expr.names import quote_name
 from icebergds.operations.write.distribution_mode import distribution_mode
 from icebergds.operations.write.key_changes import key_ids_of
-from icebergds.operations.write.options import parse_write_options
+from icebergds.operations.write.options import WriteOptions
 from icebergds.operations.write.row_change_options import WriteOperation
-from icebergds.operations.write.row_counts import RowCounts
-from icebergds.spark.distribution import KeyedRows, partition_keys
-from icebergds.spark.row_level.target import Target, save_change
+from icebergds.spark.distribution import KeyedRows, are_equal_as_stored, partition_keys
+from icebergds.spark.save_job import run_job
+from icebergds.spark.write_jobs import plan_job
 
 
-def change_by_key(
-    target: Target,
-    df: DataFrame,
-    operation: WriteOperation,
-    keys: str | None,
-    order_by: str | None,
-    row_kind_column: str | None,
-) -> RowCounts:
+def change_by_key(table: LoadedTable, df: DataFrame, options: WriteOptions) -> Committed | None:
     """Changes the rows of a table that have the keys of a DataFrame's rows.
 
+    A stream of changes without an order is taken in the frame's own order, by one task.
+
     Args:
-        keys: columns joined by commas; None for the table's identifier fields.
-        order_by: the column that says which row of a key is the last; where it is None, a stream
-            of changes is taken in the frame's own order, by one task.
-        row_kind_column: the column that says what a row of a stream of changes does.
+        options: with a row change.
 
     Raises:
         InvalidOptionError: there are no keys, or columns are not there.
         PySparkException: the job failed for a reason of Spark's or of the query's.
     """
-    key_ids = key_ids_of(target.state, keys)
-    named = {
-        "upsert-keys": keys,
-        "upsert-order-by": order_by,
-        "row-kind-column": row_kind_column,
-        "rows-are-ordered": None if order_by is None else "true",
-    }
-    options = {
-        **target.options,
-        "write-operation": operation.value,
-        **{name: value for name, value in named.items() if value is not None},
-    }
-    if operation is WriteOperation.DELTA and order_by is None:
-        return save_change(target, df.coalesce(1), options)
-    meeting = _meeting(target, df, key_ids)
-    df = meeting.without_keys(meeting.rows.repartition(*meeting.keys))
-    if order_by is not None:
-        if order_by.lower() not in {name.lower() for name in df.columns}:
-            raise InvalidOptionError(
-                f"order_by = {order_by!r}: the rows have no such column, only "
-                f"{', '.join(df.columns)}"
-            )
-        df = df.sortWithinPartitions(f.col(quote_name((order_by,))).asc_nulls_first())
-    return save_change(target, df, options)
+    change = options.row_change
+    assert change is not None, "the options say which change"
+    options = options.in_zone(df.sparkSession.conf.get("spark.sql.session.timeZone"))
+    key_ids = key_ids_of(table.state, change.keys)
+    if change.operation is WriteOperation.DELTA and change.order_by is None:
+        change, rows = replace(change, keys_meet=True), df.coalesce(1)
+    else:
+        meeting = _meeting(table, df, key_ids, options)
+        rows = meeting.without_keys(meeting.rows.repartition(*meeting.keys))
+        meet = are_equal_as_stored(df, table.metadata.schema(), key_ids)
+        change = replace(change, keys_meet=meet, is_ordered=change.order_by is not None)
+        if change.order_by is not None:
+            rows = _in_order(rows, change.order_by)
+    planned = plan_job(replace(options, row_change=change), df.schema, overwrite=False, table=table)
+    return run_job(rows, planned)
 
 
-def _meeting(target: Target, df: DataFrame, key_ids: tuple[int, ...]) -> KeyedRows:
+def _in_order(rows: DataFrame, order_by: str) -> DataFrame:
+    if order_by.lower() not in {name.lower() for name in rows.columns}:
+        raise InvalidOptionError(
+            f"order_by = {order_by!r}: the rows have no such column, only {', '.join(rows.columns)}"
+        )
+    return rows.sortWithinPartitions(f.col(quote_name((order_by,))).asc_nulls_first())
+
+
+def _meeting(
+    table: LoadedTable, df: DataFrame, key_ids: tuple[int, ...], options: WriteOptions
+) -> KeyedRows:
     """Rows with what is equal for those of one key: the partition, for few files, or the key."""
-    metadata = target.state.metadata
+    metadata = table.metadata
     schema, spec = metadata.schema(), metadata.spec()
     sources = spec.source_ids
     keys = tuple(f.col(quote_name(schema.paths_by_id[key_id])) for key_id in key_ids)
-    parsed = parse_write_options({**target.options, "path": target.address.path}, target.address)
-    if sources and sources <= set(key_ids) and distribution_mode(parsed, metadata) == "hash":
+    if sources and sources <= set(key_ids) and distribution_mode(options, metadata) == "hash":
         keyed = partition_keys(df, schema, spec)
         if keyed.keys:
             return keyed

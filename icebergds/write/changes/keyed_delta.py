@@ -59,6 +59,7 @@ class KeyedDeltaPlan:
         keys: extracts keys from incoming rows.
         delete_format: the format of delete files.
         delete_file_size: of delete files, in bytes, which end soon after they have reached it.
+        keys_meet: whether all rows of a key come to one task, so that tasks need not report keys.
     """
 
     write: WritePlan
@@ -71,6 +72,7 @@ class KeyedDeltaPlan:
     keys: KeyPlan
     delete_format: FileFormat
     delete_file_size: int
+    keys_meet: bool
 
 
 def plan_keyed_delta(
@@ -85,6 +87,7 @@ def plan_keyed_delta(
     key_limit: int = DEFAULT_KEY_LIMIT,
     delete_format: FileFormat = FileFormat.PARQUET,
     delete_file_size: int = DELETE_TARGET_FILE_SIZE_BYTES_DEFAULT,
+    keys_meet: bool = False,
 ) -> KeyedDeltaPlan:
     """Plans the tasks of one change by key, on the driver; arguments as for `KeyedDeltaPlan`.
 
@@ -131,6 +134,7 @@ def plan_keyed_delta(
         keys=keys,
         delete_format=delete_format,
         delete_file_size=delete_file_size,
+        keys_meet=keys_meet,
     )
 
 
@@ -237,7 +241,7 @@ class _Changes:
 
 def _write_equality_deletes(
     plan: KeyedDeltaPlan, attempt: TaskAttempt, log: KeyLog
-) -> tuple[list[DataFile], KeyHashes, int]:
+) -> tuple[list[DataFile], KeyHashes | None, int]:
     """Deletes what earlier commits have of the task's keys; the keys, and how many there are."""
     writer = EqualityDeleteWriter(
         attempt,
@@ -252,10 +256,11 @@ def _write_equality_deletes(
     num_keys = 0
     for keys in log.distinct():
         num_keys += len(keys)
-        hashes.append(plan.keys.hashes(keys.columns))
+        if not plan.keys_meet:
+            hashes.append(plan.keys.hashes(keys.columns))
         rows = plan.keys.delete_rows(keys.columns)
         writer.write(rows if keys.is_old.all() else rows.filter(pa.array(keys.is_old)))
-    return writer.close(), KeyHashes.of(hashes), num_keys
+    return writer.close(), None if plan.keys_meet else KeyHashes.of(hashes), num_keys
 
 
 def _superseded(

@@ -15,6 +15,7 @@ from icebergds.spec.manifest import DataFile, DataFileRef, FileFormat
 from icebergds.spec.partition import PartitionSpec
 from icebergds.spec.table_properties import DELETE_TARGET_FILE_SIZE_BYTES_DEFAULT
 from icebergds.write.changes.deltas import DeltaFiles
+from icebergds.write.changes.target_rows import TARGET_COLUMN, take_targets
 from icebergds.write.deletes.data_file_names import DataFileNames
 from icebergds.write.deletes.deleted_rows import DeletedRows
 from icebergds.write.deletes.existing_deletes import read_existing_deletes
@@ -27,7 +28,7 @@ Mask = npt.NDArray[np.bool_]
 FILE_COLUMN = "_file"
 POS_COLUMN = "_pos"
 WRITE_COLUMN = "_write"
-CONTROL_COLUMNS = (FILE_COLUMN, POS_COLUMN, WRITE_COLUMN)
+CONTROL_COLUMNS = (FILE_COLUMN, POS_COLUMN, WRITE_COLUMN, TARGET_COLUMN)
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,7 +53,6 @@ class PositionDeltaPlan:
             `_last_updated_sequence_number` if these are written.
         format_version: of the table: 2 for position delete files, 3 for deletion vectors.
         granularity: of position delete files: `file` for one a data file, or `partition`.
-        targets: data files, by their paths as manifests name them.
         specs: the table's partition specs, by id.
         delete_format: of position delete files.
         delete_file_size: of delete files, in bytes, which end soon after they have reached it.
@@ -61,7 +61,6 @@ class PositionDeltaPlan:
     write: WritePlan
     format_version: int
     granularity: str
-    targets: Mapping[str, DeleteTarget]
     specs: Mapping[int, PartitionSpec]
     delete_format: FileFormat = FileFormat.PARQUET
     delete_file_size: int = DELETE_TARGET_FILE_SIZE_BYTES_DEFAULT
@@ -88,7 +87,9 @@ def write_position_delta(
         batches: rows in any order, with the columns `_file` (string) and `_pos` (long), which name
             a row of the table to delete, or are null; `_write` (boolean), whether the other
             columns are a row to write; and those other columns by the table's names, which may be
-            missing where nothing is written. All rows of one `_file` come to one task.
+            missing where nothing is written; and `_target` (binary), the `DeleteTarget` of the data
+            file `_file` (`pack_target`) in a row that changes nothing, or null. All rows of one
+            `_file` come to one task.
         partition_id: the task's number.
         attempt_id: unique among all attempts of the operation.
 
@@ -103,13 +104,16 @@ def write_position_delta(
     attempt = start_attempt(write, partition_id=partition_id, attempt_id=attempt_id)
     changes = _Changes(plan)
     try:
-        files = write_rows(write, data_files(write, attempt), changes.rows_to_write(batches))
-        deleted = changes.deleted()
-        earlier = _earlier(plan, deleted)
+        targets: dict[str, DeleteTarget] = {}
+        rows = changes.rows_to_write(take_targets(batches, targets))
+        files = write_rows(write, data_files(write, attempt), rows)
+        names = DataFileNames(write.io, targets, write.matching.table)
+        deleted = changes.deleted(names)
+        earlier = _earlier(plan, targets, deleted)
         before = read_existing_deletes(write.io, earlier)
         deletes = [
             FilePositions(
-                plan.targets[path].file,
+                targets[path].file,
                 PositionSet.union([positions, before[path]]) if path in before else positions,
             )
             for path, positions in deleted.items()
@@ -148,10 +152,8 @@ class _Changes:
     """Separates the rows of a task: those to write, and those to delete."""
 
     def __init__(self, plan: PositionDeltaPlan) -> None:
-        self._plan = plan
         self._matching = plan.write.matching
-        table = plan.write.matching.table
-        self._deleted = DeletedRows(DataFileNames(plan.write.io, plan.targets, table), table)
+        self._deleted = DeletedRows(plan.write.matching.table)
         self.counts = {"inserted": 0, "updated": 0, "deleted": 0}
 
     def rows_to_write(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
@@ -168,9 +170,9 @@ class _Changes:
                 self._matching = self._matching.fitting(rows.schema)
                 yield self._matching.apply(rows)
 
-    def deleted(self) -> Mapping[str, PositionSet]:
+    def deleted(self, names: DataFileNames) -> Mapping[str, PositionSet]:
         """The rows to delete, by data file."""
-        return self._deleted.result()
+        return self._deleted.result(names)
 
     def _record_deletes(self, batch: pa.RecordBatch) -> Mask:
         """Records the rows to delete; marks the rows to write."""
@@ -196,17 +198,19 @@ def _control(batch: pa.RecordBatch, name: str, wanted: pa.DataType) -> pa.Array:
     return batch.column(name).cast(wanted)
 
 
-def _earlier(plan: PositionDeltaPlan, deleted: Iterable[str]) -> dict[str, tuple[DataFile, ...]]:
+def _earlier(
+    plan: PositionDeltaPlan, targets: Mapping[str, DeleteTarget], deleted: Iterable[str]
+) -> dict[str, tuple[DataFile, ...]]:
     """The existing deletes that are merged into the new ones of the same data files.
 
     A data file has only one deletion vector. Delete files of granularity `file` stay one per data
     file.
     """
     if plan.format_version >= 3:
-        return {path: plan.targets[path].deletes for path in deleted}
+        return {path: targets[path].deletes for path in deleted}
     if plan.granularity != "file":
         return {}
     return {
-        path: tuple(d for d in plan.targets[path].deletes if only_data_path(d) == path)
+        path: tuple(d for d in targets[path].deletes if only_data_path(d) == path)
         for path in deleted
     }

@@ -16,14 +16,12 @@ class DeletedRows:
     """Collects deleted positions by data file; each position may be given only once.
 
     Args:
-        names: of the data files that may be named.
         table: the table, for messages.
     """
 
-    def __init__(self, names: DataFileNames, table: str) -> None:
-        self._names = names
+    def __init__(self, table: str) -> None:
         self._table = table
-        self._by_path: dict[str, PositionCollector] = {}
+        self._by_name: dict[str, PositionCollector] = {}
 
     def add(self, paths: pa.Array, positions: pa.Array) -> None:
         """Adds rows to delete.
@@ -33,7 +31,7 @@ class DeletedRows:
             positions: in these files.
 
         Raises:
-            InvalidDataError: a position is null or negative, or a data file is not known.
+            InvalidDataError: a position is null or negative.
         """
         if not len(paths):
             return
@@ -48,23 +46,30 @@ class DeletedRows:
                 f"table {self._table}: a row to delete has the negative position {numbers.min()}"
             )
         for name, part in positions_by_path(paths, numbers):
-            path = self._names.path_of(name)
-            self._by_path.setdefault(path, PositionCollector()).add(part)
+            self._by_name.setdefault(name, PositionCollector()).add(part)
 
-    def result(self) -> Mapping[str, PositionSet]:
+    def result(self, names: DataFileNames) -> Mapping[str, PositionSet]:
         """The positions of each data file that has any, in the order of their paths.
 
+        Args:
+            names: finds the data files by the names that rows gave.
+
         Raises:
-            InvalidDataError: a row came twice.
+            InvalidDataError: a row came twice, or a data file is unknown.
         """
+        by_path: dict[str, list[PositionCollector]] = {}
+        for name, collector in self._by_name.items():
+            by_path.setdefault(names.path_of(name), []).append(collector)
         found = {}
-        for path in sorted(self._by_path):
-            collected = self._by_path[path]
-            found[path] = positions = collected.result()
-            if collected.added > len(positions):
+        for path in sorted(by_path):
+            collectors = by_path[path]
+            positions = PositionSet.union([collector.result() for collector in collectors])
+            found[path] = positions
+            repeated = sum(collector.added for collector in collectors) - len(positions)
+            if repeated:
                 raise InvalidDataError(
                     f"table {self._table}: a row of the table matches more than one row of the "
-                    f"source ({collected.added - len(positions)} times in {path}); make the "
-                    "source's rows unique in the columns that are matched"
+                    f"source ({repeated} times in {path}); make the source's rows unique in the "
+                    "columns that are matched"
                 )
         return found

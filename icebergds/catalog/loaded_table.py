@@ -1,0 +1,57 @@
+"""Holds a table that this process has loaded, with what commits to it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+from icebergds.catalog.address import TableAddress
+from icebergds.commit.operations import TableOperations, TableState
+from icebergds.io.fileio import FileIO
+from icebergds.spec.metadata import TableMetadata
+
+
+@dataclass(frozen=True, slots=True)
+class LoadedTable:
+    """A table as one statement finds it: loaded once, committed to from there.
+
+    Attributes:
+        address: leads other processes to the table.
+        operations: loads and commits in this process, by one catalog object.
+        state: the base of the first attempt to commit.
+    """
+
+    address: TableAddress
+    operations: TableOperations
+    state: TableState
+
+    @property
+    def name(self) -> str:
+        """How messages name the table."""
+        return self.state.name
+
+    @property
+    def metadata(self) -> TableMetadata:
+        return self.state.metadata
+
+    @property
+    def io(self) -> FileIO:
+        return self.state.io
+
+    def keeping_reads(self) -> LoadedTable:
+        """The table with a storage that reads each manifest at most once."""
+        return self.at(replace(self.state, io=self.io.keeping_reads()))
+
+    def at(self, state: TableState) -> LoadedTable:
+        """The table in another state."""
+        return replace(self, state=state)
+
+
+def load_for_write(address: TableAddress) -> LoadedTable:
+    """Loads a table through what commits to it, so that a read-only one is refused here.
+
+    Raises:
+        NoSuchTableError: the table does not exist.
+        InvalidOptionError: the address is a metadata file, which never changes.
+    """
+    operations = address.operations()
+    return LoadedTable(address, operations, operations.refresh())

@@ -1,0 +1,33 @@
+"""Keeps the bytes of immutable files for as long as one statement runs."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable
+
+_MAX_BYTES = 256 * 1024 * 1024
+
+
+class KeptReads:
+    """Files by location, up to a number of bytes in all. Threads may share it.
+
+    Args:
+        max_bytes: files that would exceed it are read again each time.
+    """
+
+    def __init__(self, max_bytes: int = _MAX_BYTES) -> None:
+        self._left = max_bytes
+        self._files: dict[str, bytes] = {}
+        self._lock = threading.Lock()
+
+    def get(self, path: str, read: Callable[[], bytes]) -> bytes:
+        """The bytes of a file, from here or by `read`."""
+        kept = self._files.get(path)
+        if kept is not None:
+            return kept
+        data = read()
+        with self._lock:
+            if path not in self._files and len(data) <= self._left:
+                self._left -= len(data)
+                self._files[path] = data
+        return data

@@ -1,0 +1,68 @@
+"""Reads the rows that a statement may change, with where they are, from one plan."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from pyspark.sql import DataFrame, SparkSession
+
+from icebergds.commit.operations import TableState
+from icebergds.expr.nodes import Expr
+from icebergds.formats.file_tokens import file_token
+from icebergds.operations.read.options import ReadOptions
+from icebergds.operations.read.planned_scan import plan_scan
+from icebergds.operations.read.time_travel import TimeTravel
+from icebergds.scan.plan.files import PlannedFile
+from icebergds.spark.native import has_native_scans, native_name
+from icebergds.spark.scan import scan_by_reader
+from icebergds.spec.snapshot import MAIN_BRANCH
+
+
+@dataclass(frozen=True, slots=True)
+class StatementRows:
+    """Rows that a statement may change.
+
+    Attributes:
+        frame: the rows.
+        files: the data files that they are in, with the deletes that apply to them.
+        row_filter: what the statement looks at; rows that it rejects may come.
+        names: how `_file` names the files, by path.
+    """
+
+    frame: DataFrame
+    files: Sequence[PlannedFile]
+    row_filter: Expr
+    names: Mapping[str, str]
+
+
+def plan_rows_to_change(
+    spark: SparkSession,
+    state: TableState,
+    branch: str,
+    columns: Sequence[str],
+    row_filter: Expr,
+) -> StatementRows:
+    """Plans the read of a statement; each manifest is read once.
+
+    Args:
+        branch: the branch that is changed; main is read if it does not exist.
+        columns: names, also of metadata columns.
+        row_filter: not bound.
+    """
+    on_branch = branch != MAIN_BRANCH and branch in state.metadata.refs
+    options = ReadOptions(
+        TimeTravel(branch=branch if on_branch else None),
+        tuple((name,) for name in columns),
+        row_filter,
+        for_changes=True,
+    )
+    scan = plan_scan(state, options, for_native=has_native_scans(spark))
+    frame, native = scan_by_reader(spark, scan)
+    names = {path: file_token(path) for path in map(_path, scan.files)}
+    names |= {path: native_name(state.io.resolve(path)) for path in map(_path, native)}
+    return StatementRows(frame, scan.files, row_filter, names)
+
+
+def _path(file: PlannedFile) -> str:
+    return file.entry.data_file.file_path
