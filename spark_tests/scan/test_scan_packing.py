@@ -118,7 +118,7 @@ class _Runs:
         _Runs(Table, None, None),
         pickle.loads,
     ],
-    ids=str,
+    ids=["os.system", "eval", "getattr", "pack_task_group", "Path", "Table", "pickle.loads"],
 )
 def test_nothing_but_values_of_plans_is_made(hostile: Any) -> None:
     raw = pickle.dumps(hostile)
