@@ -1,7 +1,7 @@
-"""Plans and task groups as bytes, which travel between processes in options and partitions.
+"""Packs read plans and task groups as bytes, to pass them on in options and partitions.
 
-Who may set the options of a load must not be able to run code by it: only values of this package's
-own types are made from such bytes.
+Whoever can set the options of a load must not be able to run code by it, so unpacking creates only
+values of this package's own types.
 """
 
 from __future__ import annotations
@@ -16,9 +16,9 @@ from icebergds.errors import InvalidOptionError
 from icebergds.scan.read_plan import ReadPlan
 from icebergds.scan.tasks import ChangelogTaskGroup, ScanTaskGroup, TaskGroup
 
-# The fastest: paths compress well at any level.
+# The fastest level: paths compress well at any level.
 _LEVEL = 1
-# Rooms that hold values and nothing that acts.
+# Modules that define only values.
 _OWN = ("icebergds.scan.tasks", "icebergds.scan.read_plan", "icebergds.spec.", "icebergds.expr.")
 _FURTHER = {
     ("icebergds.io.fileio", "FileIO"),
@@ -30,15 +30,15 @@ _FURTHER = {
 
 
 def pack_task_group(task_group: TaskGroup) -> bytes:
-    """A task group as bytes, for `unpack_task_group`."""
+    """Packs a task group for `unpack_task_group`."""
     return zlib.compress(pickle.dumps(task_group, pickle.HIGHEST_PROTOCOL), _LEVEL)
 
 
 def unpack_task_group(packed: bytes) -> TaskGroup:
-    """The task group that `pack_task_group` packed.
+    """Unpacks a task group from `pack_task_group`.
 
     Raises:
-        InvalidOptionError: the bytes hold something else.
+        InvalidOptionError: the bytes are not a packed task group.
     """
     match _unpack(packed, zlib.decompress):
         case ScanTaskGroup() | ChangelogTaskGroup() as task_group:
@@ -48,16 +48,16 @@ def unpack_task_group(packed: bytes) -> TaskGroup:
 
 
 def pack_scan(plan: ReadPlan, task_groups: Iterable[TaskGroup]) -> bytes:
-    """A planned scan as bytes, for `unpack_scan`."""
+    """Packs a planned scan for `unpack_scan`."""
     packed = (plan, [pack_task_group(task_group) for task_group in task_groups])
     return pickle.dumps(packed, pickle.HIGHEST_PROTOCOL)
 
 
 def unpack_scan(packed: bytes) -> tuple[ReadPlan, list[bytes]]:
-    """The plan that `pack_scan` packed, and its task groups, which stay packed.
+    """Unpacks the plan of a scan from `pack_scan`, and its task groups, which stay packed.
 
     Raises:
-        InvalidOptionError: the bytes hold something else.
+        InvalidOptionError: the bytes are not a packed scan.
     """
     match _unpack(packed):
         case (ReadPlan() as plan, list(task_groups)):
@@ -71,7 +71,7 @@ class _Unpickler(pickle.Unpickler):
         if not (module.startswith(_OWN) or (module, name) in _FURTHER):
             raise pickle.UnpicklingError(f"{module}.{name}")
         found = super().find_class(module, name)
-        # What a module imports is not its own, and a function is no value.
+        # Excludes names that the module only imports, and functions.
         if not isinstance(found, type) or (found.__module__, found.__name__) != (module, name):
             raise pickle.UnpicklingError(f"{module}.{name}")
         return found

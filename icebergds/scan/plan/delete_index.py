@@ -23,8 +23,6 @@ from icebergds.spec.partition_keys import PartitionKey, partition_of
 from icebergds.spec.schema import Schema
 from icebergds.spec.types import IcebergType
 
-"""A partition: the spec id and a tuple of values, equal for equal partitions."""
-
 _Entries = tuple[ManifestEntry, ...]
 
 

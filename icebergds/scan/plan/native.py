@@ -119,7 +119,7 @@ def native_rule(plan: ReadPlan, names: Iterable[str]) -> NativeRule | None:
 
 
 def identity_columns(specs: Mapping[int, PartitionSpec]) -> frozenset[int]:
-    """Columns that partitions hold as they are: the rule looks at their statistics."""
+    """Source columns of identity partition fields; the rule needs their metrics."""
     return frozenset(
         part.source_id
         for spec in specs.values()
