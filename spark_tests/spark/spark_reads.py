@@ -15,6 +15,8 @@ from functools import reduce
 from pathlib import Path
 from typing import Any
 
+from counting import read_log
+from counting.read_log import Reads
 from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.functions import lit
@@ -24,6 +26,7 @@ import icebergds
 from icebergds.spark.datasource import IcebergDataSource
 from icebergds.spark.reader import IcebergReader
 
+_COUNTING = Path(read_log.__file__).parent
 # The JVMs of tests are short-lived: optimising their code does not pay.
 QUICK_JVM = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"
 
@@ -77,13 +80,22 @@ def session_conf(spark: SparkSession, name: str, value: str) -> Iterator[None]:
         spark.conf.set(name, before)
 
 
-def run_program(name: str, *arguments: str, directory: Path) -> dict[str, Any]:
+def run_program(
+    name: str, *arguments: str, directory: Path, log: Path | None = None
+) -> dict[str, Any]:
     """Runs a program of `programs` in a process of its own; what it printed, read as JSON.
 
     The module by which Spark discovers the format is on the path, as where it is installed.
+
+    Args:
+        log: what the program's processes open is noted here (`run_counted`).
     """
     package = Path(icebergds.__file__).parent
     path = [str(package / "spark" / "discovery"), str(package.parent)]
+    counting = {}
+    if log is not None:
+        path.insert(0, str(_COUNTING))
+        counting = {read_log.LOG: str(log)}
     with _connect_port() if name.startswith("connect_") else nullcontext():
         finished = subprocess.run(
             [sys.executable, str(Path(__file__).parent / "programs" / name), *arguments],
@@ -93,6 +105,7 @@ def run_program(name: str, *arguments: str, directory: Path) -> dict[str, Any]:
                 "PYSPARK_PYTHON": sys.executable,
                 "PYTHONPATH": os.pathsep.join(path),
                 "JAVA_TOOL_OPTIONS": QUICK_JVM,
+                **counting,
             },
             capture_output=True,
             text=True,
@@ -102,6 +115,18 @@ def run_program(name: str, *arguments: str, directory: Path) -> dict[str, Any]:
     assert finished.returncode == 0, finished.stderr[-4000:]
     seen: dict[str, Any] = json.loads(finished.stdout.splitlines()[-1])
     return seen
+
+
+def run_counted(
+    name: str, *arguments: str, directory: Path
+) -> tuple[dict[str, Any], dict[str, Reads]]:
+    """Runs a program that uses `read_log.step`; what it printed, and what each step read.
+
+    All of its processes count, also those that Spark starts. Tables must be on local disk.
+    """
+    log = directory / "reads.jsonl"
+    seen = run_program(name, *arguments, directory=directory, log=log)
+    return seen, read_log.reads_by_step(log.read_text().splitlines())
 
 
 @contextmanager

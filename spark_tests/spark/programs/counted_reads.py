@@ -1,0 +1,113 @@
+"""Reads tables in steps, each of which `read_log` counts the reads of; prints their rows."""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Callable
+from typing import Any
+
+import pyarrow as pa
+from pyspark.sql import DataFrame, SparkSession
+from read_log import step
+
+from icebergds import load_catalog, load_table, register
+
+_SCHEMA = pa.schema([("id", pa.int64()), ("part", pa.int32())])
+
+
+def main(directory: str) -> None:
+    spark = (
+        SparkSession.builder.master("local[2]")
+        .config("spark.ui.enabled", "false")
+        .config("spark.sql.session.timeZone", "UTC")
+        .config("spark.sql.python.filterPushdown.enabled", "true")
+        .getOrCreate()
+    )
+    register(spark)
+    catalogs: dict[str, dict[str, str]] = {
+        "files": {"warehouse": f"{directory}/files"},
+        "sql": {
+            "type": "sql",
+            "uri": f"sqlite:///{directory}/catalog.db",
+            "warehouse": f"{directory}/sql",
+        },
+    }
+    seen: dict[str, Any] = {}
+    for name, properties in catalogs.items():
+        catalog = load_catalog(name, **properties)
+        catalog.create_namespace("db")
+        catalog.create_table("db.t", _SCHEMA, properties={"write.delete.mode": "merge-on-read"})
+        options = {f"catalog.{key}": value for key, value in properties.items()}
+        seen[name] = count(spark, name, {"catalog": name, **options}, properties, directory)
+    print(json.dumps(seen), flush=True)
+    spark.stop()
+
+
+def count(
+    spark: SparkSession,
+    catalog: str,
+    options: dict[str, str],
+    properties: dict[str, str],
+    directory: str,
+) -> dict[str, Any]:
+    loaded = load_table("db.t", catalog=catalog, properties=properties)
+    # A manifest and a file a commit; the last one deletes a row of the second file.
+    for part in range(4):
+        rows = spark.range(part * 10, part * 10 + 10).selectExpr("id", f"{part} AS part")
+        loaded.append(rows)
+    loaded.delete("id = 15")
+    seen: dict[str, Any] = {"metadata": loaded.metadata_location}
+
+    def load(**further: str) -> DataFrame:
+        return spark.read.format("icebergpy").options(**options, **further).load("db.t")
+
+    def counted(name: str, action: Callable[[], Any]) -> None:
+        with step(f"{catalog}: {name}"):
+            seen[name] = action()
+
+    counted("load", lambda: load().count())
+    counted("load with a schema", lambda: user_schema(spark, options).count())
+    counted("filtered load", lambda: load(filter="part = 2").count())
+    counted("load with pushdown", lambda: load(pushdown="true").where("part = 2").count())
+    counted("change feed", lambda: load(**{"read-change-feed": "true"}).count())
+    counted("load once, read twice", lambda: twice(load()))
+    with step(f"{catalog}: load_table"):
+        table = load_table("db.t", catalog=catalog, properties=properties)
+    counted("scan in Arrow", lambda: table.scan().to_arrow().num_rows)
+    counted("scan", lambda: table.scan().to_df(spark).count())
+    counted("filtered scan", lambda: table.scan("part = 2").to_df(spark).count())
+    counted("changes", lambda: table.changes().to_df(spark).count())
+    register(spark, native_scans=True)
+    counted("native scan", lambda: table.scan().to_df(spark).count())
+    spark.conf.set("spark.icebergpy.native-scans", "false")
+    for limited in (False, True):
+        limits = {"streaming-max-files-per-micro-batch": "2"} if limited else {}
+        df = spark.readStream.format("icebergpy").options(**options, **limits).load("db.t")
+        name = "limited stream" if limited else "stream"
+        counted(name, lambda df=df, name=name: stream(df, f"{directory}/{catalog} {name}"))
+    return seen
+
+
+def user_schema(spark: SparkSession, options: dict[str, str]) -> DataFrame:
+    reader = spark.read.schema("id bigint").format("icebergpy")
+    return reader.options(**options).load("db.t")
+
+
+def twice(df: DataFrame) -> list[int]:
+    return [df.count(), df.where("id < 5").count()]
+
+
+def stream(df: DataFrame, checkpoint: str) -> list[int]:
+    """How many rows each batch of a query had."""
+    query = (
+        df.writeStream.format("noop")
+        .option("checkpointLocation", checkpoint)
+        .trigger(availableNow=True)
+        .start()
+    )
+    query.awaitTermination()
+    return [p["numInputRows"] for p in query.recentProgress]
+
+
+main(*sys.argv[1:])
