@@ -48,8 +48,7 @@ def commit_snapshot(
     stay. Data files and delete files are always left to the caller.
 
     Args:
-        base: the table as it was loaded for this action, for the first attempt; it is loaded by
-            default.
+        base: the table as loaded for this action, for the first attempt; loaded by default.
 
     Raises:
         AlreadyCommittedError: the branch has the idempotent write of the options.

@@ -22,7 +22,7 @@ from icebergds.write.changes.row_kinds import Mask
 from icebergds.write.deletes.keys import KeyPlan
 
 _ORDER = "order"
-_IS_OLD = "is_old"
+_MAY_EXIST = "may_exist"
 _BUCKET_BITS = 6
 
 
@@ -32,14 +32,14 @@ class DistinctKeys:
 
     Attributes:
         columns: the key columns, in the order of the key plan.
-        is_old: whether earlier commits may have rows with the key.
+        may_exist: whether earlier commits may have rows with the key.
     """
 
     columns: tuple[pa.Array, ...]
-    is_old: Mask
+    may_exist: Mask
 
     def __len__(self) -> int:
-        return len(self.is_old)
+        return len(self.may_exist)
 
 
 class KeyLog:
@@ -71,18 +71,20 @@ class KeyLog:
         if self._spill is not None:
             self._spill.remove()
 
-    def add(self, columns: Sequence[pa.Array], first: int, is_old: Mask) -> None:
+    def add(self, columns: Sequence[pa.Array], first: int, may_exist: Mask) -> None:
         """Adds rows.
 
         Args:
             columns: the key columns.
             first: the number of the first row; numbers are consecutive, and ascend between calls.
-            is_old: whether earlier commits may have rows with the key, for each row.
+            may_exist: whether earlier commits may have rows with the key, for each row.
         """
-        order = pa.array(np.arange(first, first + len(is_old), dtype=np.int64))
+        order = pa.array(np.arange(first, first + len(may_exist), dtype=np.int64))
         # Copied, because slices would keep all columns of their batches in memory.
         columns = [column.take(pa.array(np.arange(len(column)))) for column in columns]
-        rows = pa.table([*columns, order, pa.array(is_old)], names=[*self._names, _ORDER, _IS_OLD])
+        rows = pa.table(
+            [*columns, order, pa.array(may_exist)], names=[*self._names, _ORDER, _MAY_EXIST]
+        )
         self._buffered.append(rows)
         self._buffered_rows += rows.num_rows
         if self._buffered_rows >= self._limit:
@@ -109,7 +111,7 @@ class KeyLog:
     def _distinct(self, table: pa.Table) -> DistinctKeys:
         table = table.combine_chunks()
         columns = tuple(_flat(table.column(name)) for name in self._names)
-        return DistinctKeys(columns, _flat(table.column(_IS_OLD)).to_numpy(zero_copy_only=False))
+        return DistinctKeys(columns, _flat(table.column(_MAY_EXIST)).to_numpy(zero_copy_only=False))
 
     def _reduce_buffered(self) -> None:
         if len(self._buffered) > 0:
@@ -117,12 +119,12 @@ class KeyLog:
             self._buffered, self._buffered_rows = [reduced], reduced.num_rows
 
     def _reduced(self, table: pa.Table) -> pa.Table:
-        """The last row of each key; `is_old` if it is for any row of the key."""
+        """The last row of each key; `may_exist` if it is true for any row of the key."""
         grouped = table.group_by(self._names, use_threads=False).aggregate(
-            [(_ORDER, "max"), (_IS_OLD, "any")]
+            [(_ORDER, "max"), (_MAY_EXIST, "any")]
         )
-        columns = [*self._names, f"{_ORDER}_max", f"{_IS_OLD}_any"]
-        reduced = grouped.select(columns).rename_columns([*self._names, _ORDER, _IS_OLD])
+        columns = [*self._names, f"{_ORDER}_max", f"{_MAY_EXIST}_any"]
+        reduced = grouped.select(columns).rename_columns([*self._names, _ORDER, _MAY_EXIST])
         if reduced.num_rows < table.num_rows:
             before, last = _numbers(table), _numbers(reduced)
             self._superseded.add(before[~np.isin(before, last, assume_unique=True)])

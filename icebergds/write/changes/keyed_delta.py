@@ -58,8 +58,8 @@ class KeyedDeltaPlan:
         key_limit: how many keys to buffer in memory before they are spilled to temporary files.
         keys: extracts keys from incoming rows.
         delete_format: the format of delete files.
-        delete_file_size: of delete files, in bytes, which end soon after they have reached it.
-        keys_meet: whether all rows of a key come to one task, so that tasks need not report keys.
+        delete_file_size: in bytes; a delete file is closed soon after it has reached it.
+        keys_meet: whether all rows of a key come to one task; then tasks do not return key hashes.
     """
 
     write: WritePlan
@@ -214,16 +214,16 @@ class _Changes:
     def _take(self, batch: pa.RecordBatch) -> Iterator[pa.RecordBatch]:
         first, count = self._seen, batch.num_rows
         self._seen += count
-        is_written, is_old = np.ones(count, np.bool_), np.ones(count, np.bool_)
+        is_written, may_exist = np.ones(count, np.bool_), np.ones(count, np.bool_)
         if self._plan.row_kind_column is not None:
             at = _kind_index(batch.schema, self._plan.row_kind_column)
             kinds = parse_row_kinds(batch.column(at), self._plan.row_kind_column)
             if not self._stores_kinds:
                 batch = batch.remove_column(at)
             is_written = (kinds == RowKind.INSERT) | (kinds == RowKind.UPDATE_AFTER)
-            is_old = kinds != RowKind.INSERT
+            may_exist = kinds != RowKind.INSERT
             self._count(kinds)
-        self._log.add(self._plan.keys.take(batch), first, is_old)
+        self._log.add(self._plan.keys.take(batch), first, may_exist)
         if self._plan.mode is DeltaMode.DELETE or not is_written.any():
             return
         numbers = np.arange(first, first + count, dtype=np.int64)
@@ -242,7 +242,7 @@ class _Changes:
 def _write_equality_deletes(
     plan: KeyedDeltaPlan, attempt: TaskAttempt, log: KeyLog
 ) -> tuple[list[DataFile], KeyHashes | None, int]:
-    """Deletes what earlier commits have of the task's keys; the keys, and how many there are."""
+    """Writes equality deletes of the task's keys; returns them, key hashes and number of keys."""
     writer = EqualityDeleteWriter(
         attempt,
         plan.keys,
@@ -259,7 +259,7 @@ def _write_equality_deletes(
         if not plan.keys_meet:
             hashes.append(plan.keys.hashes(keys.columns))
         rows = plan.keys.delete_rows(keys.columns)
-        writer.write(rows if keys.is_old.all() else rows.filter(pa.array(keys.is_old)))
+        writer.write(rows if keys.may_exist.all() else rows.filter(pa.array(keys.may_exist)))
     return writer.close(), None if plan.keys_meet else KeyHashes.of(hashes), num_keys
 
 

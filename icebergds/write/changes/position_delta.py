@@ -52,10 +52,10 @@ class PositionDeltaPlan:
         write: the plan for new rows; its schema ends with `_row_id` and
             `_last_updated_sequence_number` if these are written.
         format_version: of the table: 2 for position delete files, 3 for deletion vectors.
-        granularity: of position delete files: `file` for one a data file, or `partition`.
+        granularity: of position delete files: `file` for one per data file, or `partition`.
         specs: the table's partition specs, by id.
-        delete_format: of position delete files.
-        delete_file_size: of delete files, in bytes, which end soon after they have reached it.
+        delete_format: the format of position delete files.
+        delete_file_size: in bytes; a delete file is closed soon after it has reached it.
     """
 
     write: WritePlan
@@ -84,12 +84,11 @@ def write_position_delta(
 
     Args:
         plan: the operation's plan.
-        batches: rows in any order, with the columns `_file` (string) and `_pos` (long), which name
-            a row of the table to delete, or are null; `_write` (boolean), whether the other
-            columns are a row to write; and those other columns by the table's names, which may be
-            missing where nothing is written; and `_target` (binary), the `DeleteTarget` of the data
-            file `_file` (`pack_target`) in a row that changes nothing, or null. All rows of one
-            `_file` come to one task.
+        batches: rows in any order, with these columns: `_file` (string) and `_pos` (long), the row
+            of the table to delete, or null; `_write` (boolean), whether to write the row; the
+            table's columns, which may be missing if nothing is written; `_target` (binary), the
+            packed `DeleteTarget` of the data file `_file` (`pack_target`) in a row that changes
+            nothing, or null. All rows of one `_file` must come to the same task.
         partition_id: the task's number.
         attempt_id: unique among all attempts of the operation.
 
@@ -109,7 +108,7 @@ def write_position_delta(
         files = write_rows(write, data_files(write, attempt), rows)
         names = DataFileNames(write.io, targets, write.matching.table)
         deleted = changes.deleted(names)
-        earlier = _earlier(plan, targets, deleted)
+        earlier = _deletes_to_merge(plan, targets, deleted)
         before = read_existing_deletes(write.io, earlier)
         deletes = [
             FilePositions(
@@ -198,10 +197,10 @@ def _control(batch: pa.RecordBatch, name: str, wanted: pa.DataType) -> pa.Array:
     return batch.column(name).cast(wanted)
 
 
-def _earlier(
+def _deletes_to_merge(
     plan: PositionDeltaPlan, targets: Mapping[str, DeleteTarget], deleted: Iterable[str]
 ) -> dict[str, tuple[DataFile, ...]]:
-    """The existing deletes that are merged into the new ones of the same data files.
+    """The existing deletes to merge into the new ones of the same data files.
 
     A data file has only one deletion vector. Delete files of granularity `file` stay one per data
     file.

@@ -1,8 +1,7 @@
-"""Carries what a task needs to know of data files among the rows that change them.
+"""Sends metadata of data files to tasks in additional rows of the changes.
 
-A change of rows is shuffled by data file. What is known of a file on the driver, such as the
-deletes that apply to it, goes the same way, as a row of its own: each task gets the files that it
-changes, and no others.
+Changes are shuffled by data file. Metadata of a file, such as the deletes that apply to it, is
+shuffled with them in an additional row, so that each task gets only the files that it changes.
 """
 
 from __future__ import annotations
@@ -15,15 +14,15 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 TARGET_COLUMN = "_target"
-"""Binary; in rows that describe the data file of `_file` and change nothing, null in others."""
+"""Binary: packed metadata of the data file `_file` in additional rows; null in other rows."""
 
 
 def pack_target(path: str, target: object) -> bytes:
     """The value of `TARGET_COLUMN` for a data file.
 
     Args:
-        path: of the data file, as manifests have it.
-        target: what tasks need to know of it.
+        path: the path of the data file, as in manifests.
+        target: the metadata for tasks.
     """
     return pickle.dumps((path, target), pickle.HIGHEST_PROTOCOL)
 
@@ -31,11 +30,10 @@ def pack_target(path: str, target: object) -> bytes:
 def take_targets(
     batches: Iterable[pa.RecordBatch], targets: MutableMapping[str, Any]
 ) -> Iterator[pa.RecordBatch]:
-    """The rows that change something, without `TARGET_COLUMN`.
+    """Removes the additional rows and `TARGET_COLUMN`; collects the metadata.
 
     Args:
-        targets: gets what the other rows say of data files, by path; complete once all batches
-            have passed.
+        targets: receives the metadata by path; complete once all batches are consumed.
     """
     for batch in batches:
         if TARGET_COLUMN not in batch.schema.names:

@@ -28,7 +28,7 @@ class DeletedRows:
 
         Args:
             paths: names of their data files, without nulls.
-            positions: in these files.
+            positions: the positions of the rows in these files.
 
         Raises:
             InvalidDataError: a position is null or negative.
@@ -49,13 +49,13 @@ class DeletedRows:
             self._by_name.setdefault(name, PositionCollector()).add(part)
 
     def result(self, names: DataFileNames) -> Mapping[str, PositionSet]:
-        """The positions of each data file that has any, in the order of their paths.
+        """The deleted positions by data file, in the order of paths.
 
         Args:
-            names: finds the data files by the names that rows gave.
+            names: finds the data files by the names in the rows.
 
         Raises:
-            InvalidDataError: a row came twice, or a data file is unknown.
+            InvalidDataError: a row was given twice, or a data file is unknown.
         """
         by_path: dict[str, list[PositionCollector]] = {}
         for name, collector in self._by_name.items():
