@@ -1,4 +1,4 @@
-"""Apache Iceberg tables in PySpark, in pure Python, with no JVM jar.
+"""Reads and writes Apache Iceberg tables in PySpark, in pure Python, without a JVM jar.
 
 spark.read.format("icebergpy").load("s3://bucket/warehouse/db/events")
 """
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 __version__ = "0.1.0"
 
-# Every Python worker of Spark imports this package: what it does not use must cost it nothing.
+# Every Python worker of Spark imports this package, so names are imported on first use.
 _HOMES = {
     "Catalog": "icebergds.api.catalog",
     "IcebergError": "icebergds.errors",

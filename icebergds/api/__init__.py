@@ -1,1 +1,1 @@
-"""Tables, catalogs and scans as users see them: the top of the package."""
+"""Provides the public API: tables, catalogs and scans."""

@@ -1,4 +1,4 @@
-"""`Catalog`: tables and namespaces by name."""
+"""Manages tables and namespaces by name (`Catalog`)."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ if TYPE_CHECKING:
     from pyspark.sql import types as spark
 
 Name: TypeAlias = str | Identifier
-"""A table or namespace: `db.events`, with backticks around a part with a dot, or a tuple."""
+"""Names a table or namespace: `db.events`, with backticks around a part with a dot, or a tuple."""
 
 
 def load_catalog(
@@ -50,13 +50,13 @@ def load_catalog(
     location_map: Mapping[str, str] | None = None,
     **properties: str,
 ) -> Catalog:
-    """A catalog by its properties, and by what the environment and `.pyiceberg.yaml` add to them.
+    """Loads a catalog; the environment and `.pyiceberg.yaml` may supply further properties.
 
     Args:
         name: the catalog's name; by default the configured `default-catalog`, or `default`.
-        location_map: prefixes of locations and what stands in for them.
-        properties: `type` (`filesystem`, `sql`), `uri`, `warehouse` and what else the type asks
-            for, and properties of the storage (`s3.endpoint` and the like).
+        location_map: maps prefixes of locations to their replacements.
+        properties: `type` (`filesystem`, `sql`), `uri`, `warehouse` and whatever else the type
+            needs, and storage properties (such as `s3.endpoint`).
 
     Raises:
         InvalidOptionError: an unknown type, or a property that the type needs is missing.
@@ -65,7 +65,7 @@ def load_catalog(
     >>> catalog.load_table("db.events").scan().to_df(spark)  # doctest: +SKIP
     """
     name = name or default_catalog_name()
-    # Once, here: other processes may have another environment.
+    # Resolved once, here: other processes may have another environment.
     given = catalog_properties(name, mapping_argument("properties", properties))
     found = loading.load_catalog(name, given, location_map=location_map)
     if warehouse := given.get("warehouse"):
@@ -75,7 +75,7 @@ def load_catalog(
 
 @dataclass(frozen=True, slots=True)
 class PropertiesUpdateSummary:
-    """What an update of properties did: their names, those to be removed that were not there."""
+    """Names of the properties that were removed or updated, or to be removed but not set."""
 
     removed: list[str]
     updated: list[str]
@@ -83,7 +83,7 @@ class PropertiesUpdateSummary:
 
 
 class Catalog:
-    """Tables and namespaces by name; made by `load_catalog`."""
+    """Manages tables and namespaces by name; returned by `load_catalog`."""
 
     def __init__(
         self,
@@ -101,7 +101,7 @@ class Catalog:
 
     @property
     def properties(self) -> Mapping[str, str]:
-        """What the catalog was made of, that of the environment and the configuration too."""
+        """The catalog's properties, including those of the environment and configuration file."""
         return self._properties
 
     def __repr__(self) -> str:
@@ -116,21 +116,22 @@ class Catalog:
         sort_order: SortOrder | str = UNSORTED,
         properties: Mapping[str, str] = NO_PROPERTIES,
     ) -> Table:
-        """Creates a table without rows.
+        """Creates an empty table.
 
         Args:
-            identifier: its name.
-            schema: its columns, which get ids of the table's own.
-            location: its directory; the catalog's choice by default.
-            partition_spec: by the column ids of `schema`, or as text: `days(ts), bucket(16, id)`.
-            sort_order: likewise, or as text: `ts desc, id`.
-            properties: the table's; `format-version` chooses its version, 2 by default.
+            identifier: the table's name.
+            schema: the columns; the table assigns new field ids to them.
+            location: the table's directory; the catalog chooses it by default.
+            partition_spec: refers to the column ids of `schema`; or text such as
+                `days(ts), bucket(16, id)`.
+            sort_order: refers to the column ids of `schema`; or text such as `ts desc, id`.
+            properties: table properties; `format-version` sets the format version, 2 by default.
 
         Raises:
-            AlreadyExistsError: there is such a table.
-            NoSuchNamespaceError: the catalog keeps namespaces, and this one does not exist.
-            InvalidOptionError, InvalidDataError, InvalidMetadataError: such a table cannot be.
-            CommitStateUnknownError: whether the table was created is not known.
+            AlreadyExistsError: the table already exists.
+            NoSuchNamespaceError: the namespace does not exist, and the catalog requires it.
+            InvalidOptionError, InvalidDataError, InvalidMetadataError: the definition is invalid.
+            CommitStateUnknownError: it is not known whether the table was created.
 
         >>> catalog.create_table("db.events", df.schema, partition_spec="days(ts)")
         ... # doctest: +SKIP
@@ -161,7 +162,10 @@ class Catalog:
         sort_order: SortOrder | str = UNSORTED,
         properties: Mapping[str, str] = NO_PROPERTIES,
     ) -> Table:
-        """The table as it is where there is one, or else a new one; arguments of `create_table`."""
+        """Loads the table if it exists, otherwise creates it; arguments are as for `create_table`.
+
+        An existing table is returned as it is.
+        """
         with contextlib.suppress(NoSuchTableError):
             return self.load_table(identifier)
         try:
@@ -172,16 +176,16 @@ class Catalog:
             return self.load_table(identifier)
 
     def load_table(self, identifier: Name) -> Table:
-        """A table as it is now.
+        """Loads the current state of a table.
 
         Raises:
-            NoSuchTableError: the catalog has no such table; names the nearest.
+            NoSuchTableError: the table does not exist; the message suggests the nearest name.
         """
         parts = _identifier(identifier)
         return self._table(parts, self._catalog.load(parts))
 
     def table_exists(self, identifier: Name) -> bool:
-        """Whether there is such a table; one that cannot be read raises its error."""
+        """Whether the table exists; raises the error if its metadata cannot be read."""
         try:
             self._catalog.load(_identifier(identifier))
         except NoSuchTableError:
@@ -189,51 +193,51 @@ class Catalog:
         return True
 
     def register_table(self, identifier: Name, metadata_location: str) -> Table:
-        """Takes in a table by its metadata file.
+        """Registers an existing table in the catalog, by its metadata file.
 
         Raises:
-            AlreadyExistsError: there is such a table.
-            NoSuchNamespaceError: the catalog keeps namespaces, and this one does not exist.
-            MissingFileError: there is no such metadata file.
-            UnsupportedFeatureError: the catalog has tables in its own place only.
+            AlreadyExistsError: the catalog already has a table of this name.
+            NoSuchNamespaceError: the namespace does not exist, and the catalog requires it.
+            MissingFileError: the metadata file does not exist.
+            UnsupportedFeatureError: the catalog supports only tables in its own warehouse.
         """
         parts = _identifier(identifier)
         return self._table(parts, self._catalog.register(parts, metadata_location))
 
     def drop_table(self, identifier: Name) -> None:
-        """Forgets a table; data files and manifests stay.
+        """Drops a table from the catalog; its data files and manifests are kept.
 
         Raises:
-            NoSuchTableError: there is no such table.
+            NoSuchTableError: the table does not exist.
         """
         self._catalog.drop(_identifier(identifier))
 
     def purge_table(self, identifier: Name) -> None:
-        """Forgets a table, and then deletes every file that its metadata leads to.
+        """Drops a table, then deletes every file reachable from its metadata.
 
         Raises:
-            NoSuchTableError: there is no such table.
-            ValidationError: the table's property `gc.enabled` is false.
-            FormatError, MissingFileError: its metadata or a manifest is damaged or missing, so that
-                its files cannot be told; the table is still there.
-            IcebergError: the table is gone, and some of its files could not be deleted.
+            NoSuchTableError: the table does not exist.
+            ValidationError: the table property `gc.enabled` is false.
+            FormatError, MissingFileError: metadata or a manifest is damaged or missing, so the
+                files cannot be listed; the table was not dropped.
+            IcebergError: the table was dropped, but some files could not be deleted.
         """
         purge(self._catalog, _identifier(identifier))
 
     def rename_table(self, from_identifier: Name, to_identifier: Name) -> Table:
-        """Gives a table another name; its files stay where they are.
+        """Renames a table; its files stay where they are.
 
         Raises:
-            NoSuchTableError: there is no such table.
-            AlreadyExistsError: there is a table of the new name.
-            NoSuchNamespaceError: the new name's namespace does not exist.
-            UnsupportedFeatureError: the catalog cannot rename.
+            NoSuchTableError: the table does not exist.
+            AlreadyExistsError: a table of the new name already exists.
+            NoSuchNamespaceError: the namespace of the new name does not exist.
+            UnsupportedFeatureError: the catalog does not support renames.
         """
         self._catalog.rename(_identifier(from_identifier), _identifier(to_identifier))
         return self.load_table(to_identifier)
 
     def list_tables(self, namespace: Name) -> list[Identifier]:
-        """Identifiers of a namespace's tables, in order. Raises NoSuchNamespaceError."""
+        """Lists a namespace's tables, sorted. Raises NoSuchNamespaceError."""
         return self._catalog.list_tables(_namespace(namespace))
 
     def create_namespace(
@@ -242,8 +246,8 @@ class Catalog:
         """Creates a namespace.
 
         Raises:
-            AlreadyExistsError: it is there.
-            UnsupportedFeatureError: the catalog's namespaces cannot have properties.
+            AlreadyExistsError: the namespace already exists.
+            UnsupportedFeatureError: the catalog does not support namespace properties.
         """
         given = mapping_argument("properties", properties)
         self._catalog.create_namespace(_namespace(namespace), given)
@@ -251,20 +255,20 @@ class Catalog:
     def create_namespace_if_not_exists(
         self, namespace: Name, properties: Mapping[str, str] = NO_PROPERTIES
     ) -> None:
-        """Creates a namespace unless it is there, with whatever properties."""
+        """Creates a namespace if it does not exist; an existing one keeps its properties."""
         with contextlib.suppress(AlreadyExistsError):
             self.create_namespace(namespace, properties)
 
     def drop_namespace(self, namespace: Name) -> None:
-        """Forgets an empty namespace. Raises NoSuchNamespaceError, NamespaceNotEmptyError."""
+        """Drops an empty namespace. Raises NoSuchNamespaceError, NamespaceNotEmptyError."""
         self._catalog.drop_namespace(_namespace(namespace))
 
     def list_namespaces(self, namespace: Name = ()) -> list[Identifier]:
-        """Namespaces directly below another, in order. Raises NoSuchNamespaceError."""
+        """Lists the direct children of a namespace, sorted. Raises NoSuchNamespaceError."""
         return self._catalog.list_namespaces(_namespace(namespace))
 
     def namespace_exists(self, namespace: Name) -> bool:
-        """Whether there is such a namespace."""
+        """Whether the namespace exists."""
         try:
             self._catalog.namespace_properties(_namespace(namespace))
         except NoSuchNamespaceError:
@@ -272,7 +276,7 @@ class Catalog:
         return True
 
     def load_namespace_properties(self, namespace: Name) -> dict[str, str]:
-        """The properties of a namespace. Raises NoSuchNamespaceError."""
+        """Loads the properties of a namespace. Raises NoSuchNamespaceError."""
         return self._catalog.namespace_properties(_namespace(namespace))
 
     def update_namespace_properties(
@@ -284,9 +288,9 @@ class Catalog:
         """Removes and sets properties of a namespace.
 
         Raises:
-            NoSuchNamespaceError: there is no such namespace.
+            NoSuchNamespaceError: the namespace does not exist.
             InvalidOptionError: a property is both removed and set.
-            UnsupportedFeatureError: the catalog's namespaces cannot have properties.
+            UnsupportedFeatureError: the catalog does not support namespace properties.
         """
         parts = _namespace(namespace)
         given = mapping_argument("updates", updates)
@@ -312,8 +316,8 @@ def _identifier(name: Name) -> Identifier:
         return identifier_of(name)
     if not isinstance(name, Sequence) or not all(isinstance(part, str) for part in name):
         raise InvalidOptionError(
-            f"{name!r} is of type {type(name).__name__}, expected a name such as 'db.events' or "
-            "('db', 'events')"
+            f"name {name!r} is of type {type(name).__name__}; expected a name such as "
+            "'db.events' or ('db', 'events')"
         )
     return tuple(name)
 
@@ -329,8 +333,8 @@ def _schema(schema: Schema | pa.Schema | spark.StructType) -> Schema:
         return schema_from_arrow(schema)
     if type(schema).__module__.partition(".")[0] != "pyspark":
         raise InvalidOptionError(
-            f"a schema of type {type(schema).__name__}; expected icebergds.Schema, pyarrow.Schema "
-            "or the schema of a DataFrame"
+            f"the schema is of type {type(schema).__name__}; expected icebergds.Schema, "
+            "pyarrow.Schema or the schema of a DataFrame"
         )
     from icebergds.spark.dataframe_schema import iceberg_schema
 

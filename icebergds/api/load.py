@@ -1,4 +1,4 @@
-"""Tables by their location or name (`load_table`)."""
+"""Loads tables by location or name (`load_table`)."""
 
 from __future__ import annotations
 
@@ -18,17 +18,17 @@ def load_table(
     properties: Mapping[str, str] | None = None,
     location_map: Mapping[str, str] | None = None,
 ) -> Table:
-    """A table by its location, a metadata file, or an identifier in a catalog.
+    """Loads a table by its location, a metadata file, or an identifier in a catalog.
 
     Args:
         path: a location or a metadata file; with `catalog`, an identifier such as `db.table`.
         catalog: the name of a catalog, for messages.
         properties: of the catalog (`type`, `warehouse`) and the storage (`s3.endpoint`).
-        location_map: prefixes of locations and what stands in for them.
+        location_map: maps prefixes of locations to their replacements.
 
     Raises:
         InvalidOptionError: an unknown property, or an argument of the wrong type.
-        NoSuchTableError: there is no such table.
+        NoSuchTableError: the table does not exist.
 
     >>> load_table("db.events", catalog="lake", properties={"warehouse": "s3://bucket/warehouse"})
     ... # doctest: +SKIP

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Changed:
-    """What a statement did to rows, and the table after it."""
+    """The result of a statement: how many rows changed, and the table afterwards."""
 
     counts: RowCounts
     state: TableState
@@ -34,7 +34,10 @@ class Changed:
 def write_frame(
     table: LoadedTable, df: DataFrame, options: WriteOptions, *, overwrite: bool
 ) -> Committed | None:
-    """Appends or overwrites; arguments and errors as of `Table.append` and `Table.overwrite`."""
+    """Appends or overwrites a DataFrame.
+
+    Arguments and errors are those of `Table.append` and `Table.overwrite`.
+    """
     from icebergds.spark import dataframe_writes
 
     _require_frame(df)
@@ -51,11 +54,11 @@ def write_frame(
 def overwrite_rows(
     table: LoadedTable, df: Rows | DataFrame, condition: str | Column, options: WriteOptions
 ) -> Committed | None:
-    """As `Table.overwrite` if Spark finds the rows of the condition."""
+    """Implements `Table.overwrite` for conditions that only Spark can evaluate."""
     if isinstance(df, Rows):
         raise InvalidOptionError(
-            f"overwrite_filter is a {type(condition).__name__}, for which the rows must be a "
-            "DataFrame of Spark; give it as SQL text for rows of Arrow"
+            f"overwrite_filter is a {type(condition).__name__}, which needs the rows as a Spark "
+            "DataFrame; with Arrow rows, give overwrite_filter as SQL text"
         )
     from icebergds.spark.row_level import overwrite
     from icebergds.spark.row_level.target import make_target
@@ -71,7 +74,7 @@ def delete_rows(
     options: WriteOptions,
     spark: SparkSession | None,
 ) -> Changed:
-    """As `Table.delete`."""
+    """Implements `Table.delete`."""
     options = options.in_zone(_session_zone(spark))
     row_filter = plannable_condition(condition, table.metadata.schema(), options.time_zone)
     kept = table.keeping_reads()
@@ -92,7 +95,7 @@ def update_rows(
     options: WriteOptions,
     spark: SparkSession | None,
 ) -> Changed:
-    """As `Table.update`."""
+    """Implements `Table.update`."""
     from icebergds.spark.row_level import update
     from icebergds.spark.row_level.target import make_target
 
@@ -108,11 +111,11 @@ def begin_merge(
     aliases: tuple[str, str],
     options: WriteOptions,
 ) -> MergeBuilder:
-    """As `Table.merge`.
+    """Implements `Table.merge`.
 
     Args:
-        current: gives the table as it is when the merge is executed.
-        finish: is called with what the merge did.
+        current: returns the table's current state, when the merge is executed.
+        finish: called with the result of the merge.
         aliases: of the source and of the table.
     """
     _require_frame(source, "merged")
@@ -128,10 +131,10 @@ def begin_merge(
 
 
 def change_by_key(table: LoadedTable, rows: Rows | DataFrame, options: WriteOptions) -> Changed:
-    """As `Table.upsert`, `Table.delta` and `Table.delete_keys`.
+    """Implements `Table.upsert`, `Table.delta` and `Table.delete_keys`.
 
     Args:
-        options: with a row change.
+        options: say which change (`row_change`).
     """
     if isinstance(rows, Rows):
         return _changed(table, change_rows(table, options, rows))
@@ -154,13 +157,14 @@ def _require_frame(rows: object, done: str = "written") -> None:
         or_arrow = "" if done == "merged" else ", or an Arrow table, batch or reader"
         raise InvalidOptionError(
             f"rows of type {type(rows).__module__}.{type(rows).__name__} cannot be {done}: "
-            f"expected a DataFrame of Spark{or_arrow}; spark.createDataFrame(...), "
-            "table.scan(...).to_df(spark) and pyarrow.Table.from_pandas(...) make them"
+            f"expected a Spark DataFrame{or_arrow}; convert the rows, such as with "
+            "spark.createDataFrame(...), table.scan(...).to_df(spark) or "
+            "pyarrow.Table.from_pandas(...)"
         )
 
 
 def _session_zone(spark: SparkSession | None) -> str | None:
-    """The time zone of Spark's session, if there is one."""
+    """The time zone of the Spark session, or None without a session."""
     if spark is None and "pyspark" not in sys.modules:
         return None
     from icebergds.spark.row_level.target import session_zone

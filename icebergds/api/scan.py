@@ -1,4 +1,4 @@
-"""Reads of a table that are not yet bound to a Spark session."""
+"""Describes reads of a table and runs them, with Spark or without (`TableScan`)."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class TableScan:
-    """A read that is not yet bound to a Spark session."""
+    """A read of a table that has not run yet; run it with `to_df` or `to_arrow`."""
 
     _state: TableState = field(repr=False)
     filter: str | None
@@ -37,13 +37,15 @@ class TableScan:
     options: Mapping[str, str]
 
     def to_arrow(self) -> pa.Table:
-        """The rows, read here without Spark, in Arrow's storage types (`formats.arrow.types`).
+        """Reads the rows in this process, without Spark.
+
+        The columns have the Arrow storage types of `formats.arrow.types`.
 
         Raises:
             InvalidFilterError: the filter cannot be parsed, bound or used.
-            InvalidOptionError: no such column, or options that contradict each other.
-            NoSuchSnapshotError: no such snapshot, branch or tag.
-            InvalidDataError: updates are asked for, and identifiers do not tell rows apart.
+            InvalidOptionError: a column does not exist, or options contradict each other.
+            NoSuchSnapshotError: the snapshot, branch or tag does not exist.
+            InvalidDataError: updates are computed, and the identifier columns are not unique.
         """
         options = self._read_options(None)
         snapshot, plan = plan_read(self._state, options)
@@ -54,23 +56,23 @@ class TableScan:
         return pa.Table.from_batches(batches, schema_to_arrow(plan.columns))
 
     def to_df(self, spark: SparkSession) -> DataFrame:
-        """The scan as a DataFrame, planned now, pinned to this state of the table.
+        """Plans the scan now and returns it as a DataFrame, pinned to this state of the table.
 
         Timestamps without an offset, in the filter and in options, are in the session's time zone.
-        In a session with native scans (`register(spark, native_scans=True)`) Spark's own reader
-        reads the files that it reads right, and every column may hold nulls as far as Spark knows.
+        In a session with native scans (`register(spark, native_scans=True)`) Spark's own Parquet
+        reader reads the files that it reads correctly, and all columns are nullable.
 
         Raises:
             InvalidFilterError: the filter cannot be parsed, bound or used.
-            InvalidOptionError: no such column, or options that contradict each other.
-            NoSuchSnapshotError: no such snapshot, branch or tag.
+            InvalidOptionError: a column does not exist, or options contradict each other.
+            NoSuchSnapshotError: the snapshot, branch or tag does not exist.
         """
         from icebergds.spark.scan import load_dataframe, read_dataframe, session_zone
 
         zone = session_zone(spark)
         options = self._read_options(zone)
         if options.pushdown:
-            # Spark's filters narrow the plan, which only its own process has.
+            # Spark's filters narrow the plan, and only Spark's planning process knows them.
             return load_dataframe(spark, self._state, self._load_options(zone))
         return read_dataframe(spark, self._state, options)
 
@@ -100,5 +102,5 @@ class TableScan:
 
 
 def listed_names(names: Sequence[str]) -> str:
-    """Names as the option `columns` has them; one with a comma in it is a whole name."""
+    """Joins names into the text of the option `columns`; quotes names that contain a comma."""
     return ",".join(f"`{n}`" if "," in n and "`" not in n else n for n in names)

@@ -1,4 +1,4 @@
-"""`Table`: one table at one moment, its scans and its changes."""
+"""Reads and changes one table (`Table`)."""
 
 from __future__ import annotations
 
@@ -47,7 +47,10 @@ if TYPE_CHECKING:
 
 @dataclass(slots=True)
 class Table:
-    """A table as it was when it was loaded, refreshed, or changed through this object."""
+    """A table at one moment: when it was last loaded, refreshed or changed through this object.
+
+    Reads see that state. Writes start from the table's current state and update this object.
+    """
 
     _address: TableAddress
     _state: TableState
@@ -73,17 +76,17 @@ class Table:
         return self._state.io
 
     def refresh(self) -> Table:
-        """Loads the table again, here; returns it."""
+        """Updates this object to the table's current state, and returns it."""
         operations = self._operations
         self._state = self._address.load() if operations is None else operations.refresh()
         return self
 
     def __reduce__(self) -> tuple[Any, ...]:
-        # What commits may hold connections.
+        # The operations may hold connections, which cannot be pickled.
         return Table, (self._address, self._state)
 
     def location(self) -> str:
-        """The table's base location, as its metadata has it."""
+        """The table's base location, as in its metadata."""
         return self.metadata.location
 
     def schema(self) -> Schema:
@@ -91,11 +94,11 @@ class Table:
         return self.metadata.schema()
 
     def spec(self) -> PartitionSpec:
-        """The partition spec of new files."""
+        """The current partition spec, which new files are written with."""
         return self.metadata.spec()
 
     def sort_order(self) -> SortOrder:
-        """The order in which new files should be sorted."""
+        """The current sort order, which new files should be sorted by."""
         return self.metadata.sort_order()
 
     @property
@@ -104,15 +107,15 @@ class Table:
         return self.metadata.properties
 
     def current_snapshot(self) -> Snapshot | None:
-        """The newest snapshot of the main branch; None where the table has no rows yet."""
+        """The current snapshot of the main branch; None if the table has no snapshot yet."""
         return self.metadata.current_snapshot()
 
     def snapshots(self) -> tuple[Snapshot, ...]:
-        """Every snapshot that has not expired."""
+        """All snapshots that have not been expired."""
         return tuple(self.metadata.snapshots)
 
     def refs(self) -> Mapping[str, SnapshotRef]:
-        """Branches and tags by name."""
+        """The branches and tags, by name."""
         return self.metadata.refs
 
     def append(
@@ -123,21 +126,21 @@ class Table:
         snapshot_properties: Mapping[str, str] | None = None,
         options: Mapping[str, str] | None = None,
     ) -> None:
-        """Adds rows, in one commit.
+        """Appends rows, in one commit.
 
-        A DataFrame of Spark is first shuffled as the table's `write.distribution-mode` says, and
-        each task's rows are sorted in the table's order.
+        A Spark DataFrame is first shuffled as the table property `write.distribution-mode` says,
+        and each task sorts its rows by the table's sort order.
 
         Args:
-            df: a DataFrame of Spark, or an Arrow table, batch or reader of batches.
+            df: a Spark DataFrame, or an Arrow table, record batch or record batch reader.
             branch: the branch to commit to; main by default.
-            snapshot_properties: entries of the snapshot's summary.
-            options: further options of the write, such as `target-file-size-bytes`.
+            snapshot_properties: entries to add to the snapshot summary.
+            options: further write options, such as `target-file-size-bytes`.
 
         Raises:
-            InvalidDataError: the rows do not fit the table.
-            CommitConflictError: other commits kept coming first.
-            CommitStateUnknownError: whether the commit landed is not known.
+            InvalidDataError: the rows do not fit the table's schema.
+            CommitConflictError: concurrent commits won every retry.
+            CommitStateUnknownError: it is not known whether the commit succeeded.
         """
         self._write(df, False, self._options(options, snapshot_properties, branch=branch))
 
@@ -150,18 +153,19 @@ class Table:
         snapshot_properties: Mapping[str, str] | None = None,
         options: Mapping[str, str] | None = None,
     ) -> None:
-        """Replaces all rows, or those of a filter, in one commit.
+        """Replaces all rows, or the rows that match a filter, in one commit.
 
         Args:
-            overwrite_filter: a condition, as Spark SQL or as a column. Where it takes only some
-                rows of a file, Spark finds them, and they go as those of `delete` do; without
-                Spark nothing is written.
+            overwrite_filter: the rows to replace, as Spark SQL or a Spark column. If it matches
+                only some rows of a file, Spark finds them and they are deleted as by `delete`.
+                This needs a Spark DataFrame; with Arrow rows it is an error and nothing is written.
 
         Other arguments and errors are those of `append`.
 
         Raises:
-            ValidationError: others changed what is replaced (option `isolation-level`), or `df` is
-                no DataFrame of Spark, and the filter takes only some rows of a file.
+            ValidationError: concurrent commits changed the replaced rows (option
+                `isolation-level`), or `df` is not a Spark DataFrame and the filter matches only
+                some rows of a file.
         """
         if overwrite_filter is None or isinstance(overwrite_filter, str):
             named = {"branch": branch, "overwrite_filter": overwrite_filter}
@@ -180,7 +184,7 @@ class Table:
         snapshot_properties: Mapping[str, str] | None = None,
         options: Mapping[str, str] | None = None,
     ) -> None:
-        """Replaces the partitions that the rows are in, in one commit.
+        """Replaces every partition that `df` has rows for, in one commit.
 
         Arguments and errors are those of `overwrite`.
         """
@@ -196,30 +200,33 @@ class Table:
         options: Mapping[str, str] | None = None,
         spark: SparkSession | None = None,
     ) -> RowCounts:
-        """Deletes the rows for which a condition is true, in one commit.
+        """Deletes the rows that match a condition, in one commit.
 
-        Where that takes whole files, which metadata tells, they are removed and nothing is read.
-        Else Spark finds the rows, and they go as the table's `write.delete.mode` says: by delete
-        files (`merge-on-read`) or by writing their files anew (`copy-on-write`, the default).
-        Nothing is committed where no row matches.
+        If metadata shows that all matching rows are in files that match entirely, those files are
+        removed without reading data. Otherwise Spark finds the rows, and the table property
+        `write.delete.mode` chooses how they are deleted: with delete files (`merge-on-read`) or by
+        rewriting their data files (`copy-on-write`, the default). If no row matches, nothing is
+        committed.
 
         Args:
-            condition: SQL, or a column of Spark; it must be deterministic.
+            condition: Spark SQL or a Spark column; must be deterministic.
             branch: the branch to commit to; main by default.
-            snapshot_properties: entries of the snapshot's summary.
-            options: further options of the write, such as `isolation-level`.
-            spark: the session that finds rows; the active one by default.
+            snapshot_properties: entries to add to the snapshot summary.
+            options: further write options, such as `isolation-level`.
+            spark: the session that finds the rows; the active one by default.
 
         Returns:
-            How many rows were deleted; where whole files were, those of earlier deletes included.
+            The number of deleted rows. If whole files were removed, rows of these files that had
+            been deleted before are counted too.
 
         Raises:
             InvalidFilterError: the condition does not fit the table, or is not deterministic.
             InvalidOptionError: it is neither SQL nor a column, or there is no Spark session.
             UnsupportedFeatureError: `merge-on-read` in format version 1.
-            ValidationError: others changed what was read (`write.delete.isolation-level`).
+            ValidationError: concurrent commits changed the rows that were read
+                (`write.delete.isolation-level`).
             CommitConflictError, CommitStateUnknownError: as for `append`.
-            PySparkException: the job failed for a reason of Spark's or of the query's.
+            PySparkException: the Spark job or the query failed for another reason.
         """
         given = self._options(options, snapshot_properties, branch=branch)
         return self._changed(delete_rows(self._current(), condition, given, spark))
@@ -234,19 +241,20 @@ class Table:
         options: Mapping[str, str] | None = None,
         spark: SparkSession | None = None,
     ) -> RowCounts:
-        """Gives columns new values in the rows for which a condition is true, in one commit.
+        """Updates columns of the rows that match a condition, in one commit.
 
-        The table's `write.update.mode` says how, as for `delete`. Rows keep their `_row_id`.
+        The table property `write.update.mode` chooses how, as for `delete`. Updated rows keep
+        their `_row_id`.
 
         Args:
-            set: values by columns, also dotted for fields of structs; SQL or columns of Spark,
-                computed from the row as it was.
-            where: SQL, or a column of Spark; all rows by default.
+            set: new values by column name (dotted for struct fields), as Spark SQL or Spark
+                columns; all are computed from the row before the update.
+            where: the rows to update, as Spark SQL or a Spark column; all rows by default.
 
         Other arguments and errors are those of `delete`.
 
         Raises:
-            InvalidDataError: a column is unknown or set twice, or a value does not fit it.
+            InvalidDataError: a column is unknown or set twice, or a value does not fit its type.
 
         >>> table.update({"price": "price * 2"}, "region = 'eu'")  # doctest: +SKIP
         """
@@ -264,16 +272,16 @@ class Table:
         snapshot_properties: Mapping[str, str] | None = None,
         options: Mapping[str, str] | None = None,
     ) -> MergeBuilder:
-        """Begins a merge: rows of this table are changed by the rows of a DataFrame.
+        """Starts a merge of a source DataFrame into this table; `execute()` runs it.
 
-        The table's `write.merge.mode` says how, as for `delete`. Updated rows keep their `_row_id`.
-        A row that two rows of the source change is an error.
+        The table property `write.merge.mode` chooses how, as for `delete`. Updated rows keep
+        their `_row_id`. It is an error if two source rows change the same row of the table.
 
         Args:
-            source: the rows.
-            on: which rows match: SQL or a column on both sides by their aliases, or names of
-                columns that are equal.
-            source_alias, target_alias: what the sides are called in conditions and values.
+            source: the source rows.
+            on: the match condition, as Spark SQL or a Spark column that names columns by the
+                aliases; or names of columns that must be equal on both sides.
+            source_alias, target_alias: names of the two sides in conditions and values.
 
         Other arguments and errors are those of `delete`.
 
@@ -299,28 +307,29 @@ class Table:
         snapshot_properties: Mapping[str, str] | None = None,
         options: Mapping[str, str] | None = None,
     ) -> RowCounts:
-        """Adds rows, each in the place of those with the same key, in one commit.
+        """Inserts rows and replaces existing rows with the same key, in one commit.
 
-        Nothing is read: older rows go by equality deletes, which later reads apply.
+        The table is not read: equality deletes remove the existing rows, and later reads apply
+        them.
 
         Args:
-            df: a DataFrame of Spark, or an Arrow table, batch or reader of batches.
-            keys: the columns that tell rows apart; the table's identifier fields by default.
-            order_by: the column whose greatest value wins among new rows of one key, which are an
-                error without it.
+            df: a Spark DataFrame, or an Arrow table, record batch or record batch reader.
+            keys: the key columns; the table's identifier fields by default.
+            order_by: if several rows of `df` have the same key, the one with the greatest value
+                in this column wins; without `order_by`, such rows are an error.
             branch: the branch to commit to; main by default.
-            snapshot_properties: entries of the snapshot's summary.
-            options: further options of the write.
+            snapshot_properties: entries to add to the snapshot summary.
+            options: further write options.
 
         Returns:
-            How many rows were `upserted`.
+            The number of rows `upserted`.
 
         Raises:
-            InvalidOptionError: there are no keys, or they cannot be compared.
-            InvalidDataError: the rows do not fit the table, or two have one key.
-            UnsupportedFeatureError: the table is of format version 1 (`upgrade`).
+            InvalidOptionError: there are no key columns, or their types cannot be compared.
+            InvalidDataError: the rows do not fit the table's schema, or two have the same key.
+            UnsupportedFeatureError: the table has format version 1 (see `upgrade`).
             CommitConflictError, CommitStateUnknownError: as for `append`.
-            PySparkException: the job failed for a reason of Spark's or of the query's.
+            PySparkException: the Spark job or the query failed for another reason.
         """
         return self._change_by_key(
             WriteOperation.UPSERT,
@@ -343,16 +352,18 @@ class Table:
         snapshot_properties: Mapping[str, str] | None = None,
         options: Mapping[str, str] | None = None,
     ) -> RowCounts:
-        """Applies a stream of changes, in one commit: of the rows of one key, the last one counts.
+        """Applies a changelog, in one commit; the last row of each key wins.
+
+        An insert is assumed to have a new key: it does not replace rows that the table has.
 
         Args:
-            row_kind_column: the column that says what a row does: `+I`, `-U`, `+U` or `-D`, or
-                insert, update_before, update_after or delete. It is written only where the table
-                has a column of its name.
-            order_by: the column that says which of the rows of a key is later; by default the
-                order of the frame, which one task then writes alone.
+            row_kind_column: the column with the kind of each change: `+I`, `-U`, `+U` or `-D`, or
+                insert, update_before, update_after or delete. It is written only if the table
+                has a column of this name.
+            order_by: the column that orders the changes of a key; by default they are in the order
+                of `df`, which a single Spark task then writes.
 
-        Other arguments and errors are those of `upsert`. An insert trusts that its key is new.
+        Other arguments and errors are those of `upsert`.
         """
         return self._change_by_key(
             WriteOperation.DELTA,
@@ -374,25 +385,24 @@ class Table:
         snapshot_properties: Mapping[str, str] | None = None,
         options: Mapping[str, str] | None = None,
     ) -> RowCounts:
-        """Deletes the rows that have the keys of a frame's rows, in one commit, reading nothing.
+        """Deletes the rows whose keys are in `df`, in one commit, without reading the table.
 
         Arguments and errors are those of `upsert`.
 
         Returns:
-            How many keys were `deleted`, whether the table has such rows or not.
+            The number of keys `deleted`, whether or not the table had rows with these keys.
         """
         return self._change_by_key(
             WriteOperation.DELETE, df, keys, options, snapshot_properties, branch=branch
         )
 
     def upgrade(self, format_version: int) -> Table:
-        """Raises the table's format version, here and for all writers; returns this table.
+        """Upgrades the table's format version, and returns this table; this cannot be undone.
 
-        Version 2 brings delete files, version 3 deletion vectors and row lineage. There is no way
-        back.
+        Version 2 adds delete files; version 3 adds deletion vectors and row lineage.
 
         Raises:
-            InvalidOptionError: no such version, or one below the table's.
+            InvalidOptionError: the version does not exist, or is below the table's version.
         """
         self._state = upgrade_table(self._current(), format_version)
         return self
@@ -407,24 +417,24 @@ class Table:
         tag: str | None = None,
         options: Mapping[str, str] | None = None,
     ) -> TableScan:
-        """A read of this table: which rows, which columns, which snapshot.
+        """Describes a read of this table; run it with `to_df(spark)` or `to_arrow()`.
 
         Args:
-            filter: a Spark SQL condition; the rows that come out satisfy it.
-            columns: names, dotted for fields inside structs; all data columns by default.
+            filter: a Spark SQL condition; only matching rows are returned.
+            columns: column names, dotted for struct fields; all data columns by default.
             snapshot_id: the snapshot to read; the current one by default.
             branch: the branch to read instead.
             tag: the tag to read instead.
-            options: further options of the read, such as `split-size`.
+            options: further read options, such as `split-size`.
 
         Raises:
-            InvalidFilterError: the filter is no text.
+            InvalidFilterError: the filter is not a string.
             InvalidOptionError: another argument is of the wrong type.
         """
         if filter is not None and not isinstance(filter, str):
             raise InvalidFilterError(
-                f"filter {filter!r} is a {type(filter).__name__}; write the condition as text, "
-                'such as "id > 5"'
+                f"filter {filter!r} is a {type(filter).__name__}; expected the condition as SQL "
+                'text, such as "id > 5"'
             )
         names = names_argument("columns", columns)
         return TableScan(
@@ -450,29 +460,32 @@ class Table:
         branch: str | None = None,
         options: Mapping[str, str] | None = None,
     ) -> TableScan:
-        """A read of the rows that snapshots inserted and deleted, with what was done to each.
+        """Describes a read of the row-level changes between two snapshots (change data feed).
 
-        Beside the data columns the rows have `_change_type` (INSERT, DELETE, UPDATE_BEFORE,
+        The rows have the data columns and `_change_type` (INSERT, DELETE, UPDATE_BEFORE,
         UPDATE_AFTER), `_change_ordinal` (of the commit, from 0) and `_commit_snapshot_id`. Rows
-        that a commit only moved to other files are not among them.
+        that a commit only copied to other files are not changes.
 
         Args:
-            start_snapshot_id: the changes after this snapshot; by default all that are known, the
-                rows of the oldest snapshot as insertions.
-            end_snapshot_id: the last snapshot whose changes are read; by default the newest one.
-            columns: names, also of metadata columns; all data columns and the three by default.
-            filter: a Spark SQL condition on data columns, that rows satisfy.
-            net_changes: what was done in all, as if the snapshots were one.
-            compute_updates: a deletion and an insertion of one identifier, in one snapshot, are an
-                update.
-            identifier_columns: the columns of the identifier; the table's identifier fields by
-                default. Naming some asks for updates.
+            start_snapshot_id: read the changes after this snapshot; by default all known changes,
+                with the rows of the oldest snapshot as inserts.
+            end_snapshot_id: read the changes up to and including this snapshot; the newest one by
+                default.
+            columns: column names, including metadata columns; by default all data columns and the
+                three above.
+            filter: a Spark SQL condition on data columns; only matching rows are returned.
+            net_changes: return the net changes of all commits, as if they were one.
+            compute_updates: report a delete and an insert with the same identifier in one
+                snapshot as an update.
+            identifier_columns: the columns that identify a row; the table's identifier fields by
+                default. If given, updates are computed.
             branch: the branch whose changes are read; main by default.
-            options: further options of the read, such as `start-timestamp`.
+            options: further read options, such as `start-timestamp`.
 
         Raises:
-            InvalidFilterError: the filter is no text.
-            InvalidOptionError: another argument is of the wrong type, or is an option as well.
+            InvalidFilterError: the filter is not a string.
+            InvalidOptionError: another argument is of the wrong type, or is also given in
+                `options`.
         """
         names = names_argument("identifier_columns", identifier_columns)
         listed = names if names is None or isinstance(names, str) else listed_names(names)
@@ -496,13 +509,15 @@ class Table:
         branch: str | None = None,
         options: Mapping[str, str] | None = None,
     ) -> TableScan:
-        """A read of the rows that appends between two snapshots added.
+        """Describes a read of the rows that were appended between two snapshots.
 
-        Rows that were deleted by the end are not among them. Snapshots that overwrite or delete are
-        an error, but for the options `skip-overwrite-snapshots` and `skip-delete-snapshots`.
+        Rows that were deleted again by the end snapshot are not returned. Overwrite and delete
+        snapshots in between are an error, unless the options `skip-overwrite-snapshots` or
+        `skip-delete-snapshots` skip them.
 
         Args:
-            start_snapshot_id: what was appended after this snapshot; or `options` say since when.
+            start_snapshot_id: read what was appended after this snapshot; or give
+                `start-timestamp` or `start-tag` in `options`.
 
         Other arguments and errors are those of `changes`.
         """
@@ -513,17 +528,17 @@ class Table:
         asked = named_options(given, options)
         if not any(name.startswith("start-") for name in asked):
             raise InvalidOptionError(
-                "appends begin after a snapshot: give start_snapshot_id, or start-timestamp or "
-                "start-tag among the options"
+                "appends needs a start: give start_snapshot_id, or start-timestamp or start-tag "
+                "in options"
             )
         return self.scan(filter, columns, branch=branch, options=asked)
 
     def _current(self) -> LoadedTable:
-        """The table as it is now.
+        """Loads the table's current state.
 
         Raises:
-            InvalidOptionError: it was loaded from a metadata file, which never changes.
-            ValidationError: it is another one of the same name.
+            InvalidOptionError: the table was loaded from a metadata file, which cannot change.
+            ValidationError: the name now belongs to another table.
         """
         if self._operations is None:
             self._operations = self._address.operations()
@@ -531,7 +546,7 @@ class Table:
         known, found = self.metadata.table_uuid, state.metadata.table_uuid
         if known is not None and found != known:
             raise ValidationError(
-                f"table {state.name} was dropped and made again since it was loaded: its UUID is "
+                f"table {state.name} was dropped and re-created since it was loaded: its UUID is "
                 f"{found}, expected {known}; load it again"
             )
         return LoadedTable(self._address, self._operations, state)

@@ -153,7 +153,7 @@ def test_a_delete_spares_another_table_of_the_same_name(tmp_path: Path) -> None:
         file.unlink()
     other = new_table(tmp_path)
     other.append(rows(2))
-    with pytest.raises(ValidationError, match="dropped and made again"):
+    with pytest.raises(ValidationError, match="dropped and re-created"):
         table.delete("true")
     assert ids(other.refresh()) == [2]
 

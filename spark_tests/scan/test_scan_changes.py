@@ -445,7 +445,7 @@ def test_options_that_contradict_each_other_are_refused(built: TableBuilder) -> 
             _table(built).scan(options=options).to_arrow()
     with pytest.raises(InvalidOptionError, match="start-snapshot-id: given both as an argument"):
         _table(built).changes(1, options=start)
-    with pytest.raises(InvalidOptionError, match="appends begin after a snapshot"):
+    with pytest.raises(InvalidOptionError, match="appends needs a start"):
         _table(built).appends()
 
 

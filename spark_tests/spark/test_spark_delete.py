@@ -253,6 +253,6 @@ def test_another_table_of_the_same_name_is_spared(spark: SparkSession, tmp_path:
     for file in Path(table.location(), "metadata").iterdir():
         file.unlink()
     other = people(tmp_path, count=4)
-    with pytest.raises(ValidationError, match="dropped and made again"):
+    with pytest.raises(ValidationError, match="dropped and re-created"):
         table.delete("id = 1")
     assert ids_of(other) == [0, 1, 2, 3]

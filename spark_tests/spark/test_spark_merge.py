@@ -369,5 +369,5 @@ def test_clause_that_names_a_row_it_has_none_of(
 
 def test_source_that_is_no_frame_is_refused(tmp_path: Path) -> None:
     table = people(tmp_path, count=3)
-    with pytest.raises(InvalidOptionError, match="cannot be merged: expected a DataFrame"):
+    with pytest.raises(InvalidOptionError, match="cannot be merged: expected a Spark DataFrame"):
         table.merge(arrow([person(1)]), ["id"])  # type: ignore[arg-type]
