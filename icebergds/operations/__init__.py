@@ -1,1 +1,1 @@
-"""What statements do, without Spark: options, reads, writes, maintenance."""
+"""Implements statements without Spark: options, reads, writes, maintenance."""

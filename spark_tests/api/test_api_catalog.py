@@ -362,7 +362,9 @@ def test_nothing_is_deleted_before_the_catalog_has_forgotten_the_table(sql: Cata
     lower: Any = sql._catalog
     faults = Faults([Fault(0, When.BEFORE, OSError("disk"))], ["delete_all"])
     object.__setattr__(lower, "io", FaultyFileIO(lower.io, faults))
-    with pytest.raises(IcebergError, match="was dropped, but files of it were left behind: disk"):
+    with pytest.raises(
+        IcebergError, match="was dropped, but some of its files were left behind: disk"
+    ):
         sql.purge_table("db.t")
     assert not sql.table_exists("db.t")
 

@@ -110,7 +110,7 @@ def test_an_address_that_is_known_wins() -> None:
 
 @pytest.mark.parametrize("option", ["catalog", "Catalog.uri", "s3.endpoint", "location-map"])
 def test_a_loaded_table_is_not_named_again(option: str) -> None:
-    with pytest.raises(InvalidOptionError, match=f"{option.lower()}: .* not of a write"):
+    with pytest.raises(InvalidOptionError, match=f"{option.lower()}: .* cannot be set"):
         parse_write_options({"path": "/w/t", option: "{}"}, TableAddress("/w/t"))
 
 

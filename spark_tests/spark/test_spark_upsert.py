@@ -203,7 +203,7 @@ def test_new_columns_with_merge_schema(spark: SparkSession, tmp_path: Path) -> N
         ({"write-operation": "upsrt"}, "expected append, upsert"),
         ({"write-operation": "upsert"}, "has no identifier fields"),
         ({"write-operation": "upsert", "upsert-keys": "idd"}, "did you mean id"),
-        ({"upsert-keys": "id"}, "goes with 'write-operation'"),
+        ({"upsert-keys": "id"}, "needs 'write-operation'"),
         ({"write-operation": "delta", "upsert-keys": "id"}, "needs option 'row-kind-column'"),
         (
             {"write-operation": "delta", "upsert-keys": "id", "row-kind-column": "k"},

@@ -1,1 +1,1 @@
-"""Upgrades and removals of whole tables."""
+"""Upgrades and purges tables."""

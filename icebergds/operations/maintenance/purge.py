@@ -1,4 +1,4 @@
-"""Tables that are deleted with every file that their metadata leads to."""
+"""Purges a table: drops it and deletes every file reachable from its metadata."""
 
 from __future__ import annotations
 
@@ -15,14 +15,14 @@ from icebergds.spec.table_properties import GC_ENABLED, GC_ENABLED_DEFAULT, bool
 
 
 def purge(catalog: Catalog, identifier: Identifier) -> None:
-    """Forgets a table and then deletes all of its files.
+    """Drops a table, then deletes all of its files.
 
     Raises:
-        NoSuchTableError: there is no such table.
-        ValidationError: the table's property `gc.enabled` is false.
-        FormatError, MissingFileError: its files cannot be told, since its metadata or a manifest is
-            damaged or missing; the table is still there.
-        IcebergError: the table is gone, and some of its files could not be deleted.
+        NoSuchTableError: the table does not exist.
+        ValidationError: the table property `gc.enabled` is false.
+        FormatError, MissingFileError: metadata or a manifest is damaged or missing, so the files
+            cannot be listed; the table was not dropped.
+        IcebergError: the table was dropped, but some files could not be deleted.
     """
     before = catalog.load(identifier)
     _require_garbage_collection(before)
@@ -32,23 +32,24 @@ def purge(catalog: Catalog, identifier: Identifier) -> None:
         last = before
     try:
         if last.metadata_location != before.metadata_location:
-            # What was committed meanwhile.
+            # Files that were committed after `before` was loaded.
             _require_garbage_collection(last)
             files |= set(reachable_files(last))
         last.io.delete_all(sorted(files))
     except Exception as error:
         raise IcebergError(
-            f"table {last.name} was dropped, but files of it were left behind: {error}"
+            f"table {last.name} was dropped, but some of its files were left behind: {error}"
         ) from error
     _remove_directories(last.io, last.metadata.location, files)
 
 
 def reachable_files(state: TableState) -> Iterator[str]:
-    """Data files, delete files, manifests, manifest lists, statistics and metadata files, by the
-    locations that the metadata has; some more than once.
+    """Lists data and delete files, manifests, manifest lists, statistics and metadata files.
+
+    Locations are as in the metadata; some come more than once.
 
     Raises:
-        MissingFileError: a manifest list or manifest is not there.
+        MissingFileError: a manifest list or manifest does not exist.
         CorruptFileError: one is damaged.
     """
     metadata = state.metadata
@@ -79,14 +80,13 @@ def reachable_files(state: TableState) -> Iterator[str]:
 def _require_garbage_collection(state: TableState) -> None:
     if not bool_property(state.metadata.properties, GC_ENABLED, GC_ENABLED_DEFAULT):
         raise ValidationError(
-            f"table {state.name} has the property {GC_ENABLED} = false: its files may be those of "
-            "other tables too, and are not deleted; drop the table without purging it, or set the "
-            "property to true"
+            f"table {state.name} has the property {GC_ENABLED} = false, because other tables may "
+            "share its files; drop the table without purging it, or set the property to true"
         )
 
 
 def _remove_directories(io: FileIO, location: str, files: set[str]) -> None:
-    """Removes directories that the files leave empty, up to the table's own."""
+    """Removes directories that are empty without the files, up to the table's own."""
     root = location.rstrip("/")
     inside = {
         f"{root}/{directory}"
@@ -102,5 +102,5 @@ def _remove_directories(io: FileIO, location: str, files: set[str]) -> None:
         except UnsupportedFeatureError:
             return
         except OSError:
-            # Something else is in it, or another one removed it.
+            # It has other files, or another process removed it.
             continue

@@ -13,10 +13,10 @@ _NEWEST = 3
 
 
 def upgrade_table(table: LoadedTable, format_version: int) -> TableState:
-    """Raises a table's format version; does nothing if the table has it already.
+    """Upgrades a table's format version; does nothing if the table already has it.
 
     Raises:
-        InvalidOptionError: no such version, or one below the table's.
+        InvalidOptionError: the version does not exist, or is below the table's version.
     """
     wanted = integer_argument("format_version", format_version)
     if wanted is None or not 1 <= wanted <= _NEWEST:
@@ -29,8 +29,8 @@ def upgrade_table(table: LoadedTable, format_version: int) -> TableState:
         version = state.metadata.format_version
         if version > wanted:
             raise InvalidOptionError(
-                f"table {state.name} has format version {version}, and versions are never "
-                f"lowered; expected one above it, not {wanted}"
+                f"table {state.name} has format version {version} and cannot be downgraded to "
+                f"{wanted}"
             )
         return Change([], [UpgradeFormatVersion(wanted)])
 

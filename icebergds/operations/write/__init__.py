@@ -1,1 +1,1 @@
-"""From write options to a commit: appends, overwrites, row changes, streaming batches."""
+"""Plans and commits writes: appends, overwrites, row-level changes, streaming batches."""

@@ -1,4 +1,4 @@
-"""From the options of a write to its plan, and from files to a commit; with Spark and without."""
+"""Plans appends and overwrites from their options, and commits their files."""
 
 from __future__ import annotations
 
@@ -62,9 +62,9 @@ class PreparedWrite:
     """A write that has been checked against its table, before any row is written.
 
     Attributes:
-        new_table: the table to be created with the first snapshot; None where it is there.
-        table_uuid: of the table that the rows fit.
-        from_snapshot_id: the branch's head that the write was prepared on.
+        new_table: the table to create with the first snapshot; None if it exists.
+        table_uuid: of the table that was checked.
+        from_snapshot_id: the head of the branch when the write was prepared.
         distribution_mode: how its rows should have been shuffled: `none`, `hash` or `range`.
         row_filter: the rows that an overwrite replaces.
     """
@@ -81,7 +81,7 @@ class PreparedWrite:
 
     @property
     def write_id(self) -> str:
-        """What its snapshot and files are found by."""
+        """The id in the snapshot summary and file names."""
         return self.plan.operation_id
 
     @property
@@ -107,23 +107,23 @@ def prepare_write(
     overwrite: bool,
     table: LoadedTable | None = None,
 ) -> tuple[PreparedWrite, LoadedTable]:
-    """Checks a write against its table, and plans its tasks; merges the schema where asked.
+    """Checks a write against its table, and plans its tasks; merges the schema if asked to.
 
     Args:
         incoming: the Arrow schema of the batches that will come.
         columns: the same in Iceberg's types.
         overwrite: replace rows, rather than append.
-        table: the table of the options; loaded, or planned to be created, by default.
+        table: the table that the options name; loaded, or planned for creation, by default.
 
     Returns:
-        The write, and the table that it is to be committed to.
+        The write, and the table to commit it to.
 
     Raises:
-        NoSuchTableError: the table is not there, and is not to be created.
+        NoSuchTableError: the table does not exist, and option `create` is not set.
         InvalidOptionError, InvalidFilterError: the options do not fit the write or the table.
         InvalidDataError: the rows do not fit the table.
-        UnsupportedFeatureError: the table has what cannot be written.
-        NoSuchNamespaceError: the table is to be created in a namespace that is not there.
+        UnsupportedFeatureError: the table has a feature that cannot be written.
+        NoSuchNamespaceError: the namespace of the table to create does not exist.
     """
     if not overwrite and (options.overwrite_filter or options.overwrite_mode == "dynamic"):
         raise InvalidOptionError(
@@ -137,7 +137,7 @@ def prepare_write(
         table = with_merged_schema(table, columns)
     state, metadata = table.state, table.metadata
     row_filter = _overwrite_filter(options)
-    # What is wrong with the filter is said before rows are written.
+    # Raises errors in the filter before rows are written.
     bind(row_filter, metadata.schema(), case_sensitive=False)
     head = metadata.head_of(options.branch)
     matching = plan_matching(incoming, metadata.schema(), table=state.name)
@@ -157,11 +157,11 @@ def prepare_write(
 
 
 def plan_rows(options: WriteOptions, state: TableState, matching: Matching) -> WritePlan:
-    """How tasks write data files of rows that match, as the table and the options have it.
+    """Plans how tasks write data files, by the table's properties and the write options.
 
     Raises:
-        InvalidOptionError: options or properties of the table are malformed.
-        UnsupportedFeatureError: the table has what cannot be written.
+        InvalidOptionError: options or table properties are malformed.
+        UnsupportedFeatureError: the table has a feature that cannot be written.
     """
     metadata, sort_order = state.metadata, state.metadata.sort_order()
     properties = _file_properties(options, metadata.properties)
@@ -187,10 +187,10 @@ def plan_rows(options: WriteOptions, state: TableState, matching: Matching) -> W
 
 
 def file_format_property(name: str, text: str) -> FileFormat:
-    """The format that a property of a table names.
+    """Parses a table property that names a file format.
 
     Raises:
-        InvalidOptionError: it names none.
+        InvalidOptionError: it is not a file format.
     """
     try:
         return FileFormat(text.lower())
@@ -203,17 +203,17 @@ def file_format_property(name: str, text: str) -> FileFormat:
 def commit_write(
     write: PreparedWrite, files: Iterable[DataFile], table: LoadedTable | None = None
 ) -> Committed | None:
-    """Commits the files of a write; if that fails for certain, they are deleted.
+    """Commits the files of a write; deletes them if it is certain that nothing was committed.
 
-    They are deleted, too, if the table has this idempotent write already; gives None then.
+    Also deletes them, and returns None, if the table already has this idempotent write.
 
     Args:
-        table: as `prepare_write` gave it, for the first attempt; loaded again by default.
+        table: as returned by `prepare_write`, for the first attempt; loaded again by default.
 
     Raises:
-        CommitConflictError, ValidationError: others changed the table; nothing was committed.
-        CommitStateUnknownError: whether it was committed is not known; nothing was deleted.
-        AlreadyExistsError: the table was to be created, and another one was meanwhile.
+        CommitConflictError, ValidationError: concurrent commits conflict; nothing was committed.
+        CommitStateUnknownError: it is not known whether it was committed; nothing was deleted.
+        AlreadyExistsError: another writer created the table that this write was to create.
     """
     files = tuple(files)
     options = commit_options(write.options, write.table_uuid, {WRITE_ID: write.write_id})
@@ -238,15 +238,15 @@ def _table(options: WriteOptions, columns: Schema) -> LoadedTable:
     except NoSuchTableError as error:
         if options.creation is None:
             raise NoSuchTableError(
-                f"{error}. To create the table with this write, set option('create', 'true'), and "
-                "option('partition-by', 'days(ts), bucket(16, id)') if it is to be partitioned"
+                f"{error}. To create the table with this write, set option('create', 'true'); to "
+                "partition it, also set option('partition-by', 'days(ts), bucket(16, id)')"
             ) from None
         new_table = plan_new_table(address, options.creation, columns)
         return LoadedTable(address, new_table, new_table.planned())
 
 
 def with_merged_schema(table: LoadedTable, columns: Schema) -> LoadedTable:
-    """The table with the columns that it lacked, committed before any row is written."""
+    """Adds missing columns to the table, in a commit before any row is written."""
 
     def merged(metadata: TableMetadata) -> Schema:
         schema, _ = merge_schema(
@@ -310,5 +310,5 @@ def _file_format(options: WriteOptions, properties: Mapping[str, str]) -> FileFo
 def _fanout(options: WriteOptions, properties: Mapping[str, str]) -> bool:
     if options.fanout is not None:
         return options.fanout
-    # On by default: rows come in no order, unless they were sorted for this.
+    # On by default: rows are not clustered by partition unless they were sorted first.
     return bool_property(properties, FANOUT_ENABLED, True)

@@ -18,17 +18,17 @@ from icebergds.operations.write.options import WriteOptions
 from icebergds.write.task import write_batches
 
 Rows: TypeAlias = pa.Table | pa.RecordBatch | pa.RecordBatchReader
-"""Rows that Arrow holds or reads."""
+"""Rows as an Arrow table, record batch or record batch reader."""
 
 
 def write_rows(
     options: WriteOptions, rows: Rows, *, overwrite: bool, table: LoadedTable | None = None
 ) -> Committed | None:
-    """Writes rows and commits them; None if the table has this idempotent write already.
+    """Writes rows and commits them; returns None if the table already has this idempotent write.
 
     Args:
         overwrite: replace rows, rather than append.
-        table: the table of the options; loaded, or created, by default.
+        table: the table that the options name; loaded, or created, by default.
 
     Errors are those of `prepare_write`, `write_batches` and `commit_write`.
     """
@@ -39,12 +39,12 @@ def write_rows(
 
 
 def change_rows(table: LoadedTable, options: WriteOptions, rows: Rows) -> Committed | None:
-    """Changes rows by key and commits that; rows of one key in the order they have.
+    """Changes rows by key, applying rows of one key in their order, and commits the change.
 
-    Gives None if nothing was to be committed.
+    Returns None if there was nothing to commit.
 
     Args:
-        options: with a row change.
+        options: say which change (`row_change`).
 
     Errors are those of `prepare_key_change`, `write_keyed_delta` and `commit_delta`.
     """

@@ -1,4 +1,4 @@
-"""Writes that fail: whether they landed after all, and the files that they leave."""
+"""Cleans up after failed writes: checks whether they were committed, and deletes their files."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from icebergds.io.fileio import FileIO
 from icebergds.spec.manifest import DataFile
 
 WRITE_ID = "icebergds.write-id"
-"""The entry of a snapshot's summary that names the write; it stands in the files' names too."""
+"""The snapshot summary entry with the id of the write, which its file names contain too."""
 
 _SECONDS_TO_LIST = 60.0
 _FILE_ENDINGS = (".parquet", ".orc", ".avro", ".puffin", ".crc")
@@ -20,7 +20,7 @@ _LOG = logging.getLogger(__name__)
 
 
 def is_committed(address: TableAddress, write_id: str) -> bool:
-    """Whether the table has a snapshot of a write."""
+    """Whether the table has a snapshot committed by this write."""
     try:
         state = address.load()
     except NoSuchTableError:
@@ -30,7 +30,7 @@ def is_committed(address: TableAddress, write_id: str) -> bool:
 
 def delete_files(io: FileIO, files: Iterable[DataFile]) -> None:
     """Deletes files of a write that was not committed. Never raises: some may be left behind."""
-    # Vectors share files.
+    # Several deletion vectors may be in one file.
     locations = list(dict.fromkeys(file.file_path for file in files))
     try:
         io.delete_all(locations)
@@ -41,8 +41,7 @@ def delete_files(io: FileIO, files: Iterable[DataFile]) -> None:
 def delete_files_of_write(io: FileIO, data_location: str, write_id: str) -> None:
     """Deletes files of a write whose tasks did not report them. Never raises.
 
-    They are found by their names, below the directory of data files; where that takes too long,
-    some are left behind.
+    Finds them by name below the data directory; if listing takes too long, some are left behind.
     """
     deadline = time.monotonic() + _SECONDS_TO_LIST
     waiting, found = [data_location], list[str]()

@@ -1,4 +1,4 @@
-"""How the commit of a write is made, from the write's options."""
+"""Derives the options of a commit from those of its write."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ def commit_options(
 
     Args:
         table_uuid: of the table that the write was prepared for.
-        summary: entries of the snapshot's summary beside those that the user gave.
+        summary: snapshot summary entries in addition to the user's.
     """
     return CommitOptions(
         options.branch,

@@ -1,4 +1,4 @@
-"""Parses the conditions of statements, once, as far as they can be planned with."""
+"""Parses the conditions of statements that scans can be planned with."""
 
 from __future__ import annotations
 
@@ -11,10 +11,10 @@ from icebergds.spec.schema import Schema
 
 
 def plannable_condition(condition: object, schema: Schema, time_zone: str | None) -> Expr | None:
-    """A condition that scans can be planned with; None if only Spark evaluates it right.
+    """Parses a condition to plan scans with; None if only Spark evaluates it correctly.
 
     Args:
-        condition: SQL, or anything else, which only Spark evaluates.
+        condition: SQL text; anything else is left to Spark.
         schema: the table's.
         time_zone: of timestamps without an offset.
     """

@@ -1,7 +1,6 @@
-"""What a task does to change rows by rewriting the files that hold them: copy-on-write.
+"""Changes rows in a task by rewriting their data files (copy-on-write).
 
-The rows that stay as they are do not come from the query: the task reads them from the files
-itself, so that they pass no process but this one.
+The task itself reads the unchanged rows from the files, so that they do not pass through the query.
 """
 
 from __future__ import annotations
@@ -46,9 +45,9 @@ class RewriteTarget:
     """A data file that may be rewritten.
 
     Attributes:
-        task: reads it whole; its equality deletes are those of the `RewritePlan`.
-        position_deletes: what the task's position deletes index.
-        original: the file as manifests describe it, without metrics.
+        task: the scan of the whole file; its equality deletes are in the `RewritePlan`.
+        position_deletes: the files that the task's position deletes index into.
+        original: the file's manifest entry, without metrics.
     """
 
     task: FileScanTask
@@ -58,11 +57,11 @@ class RewriteTarget:
 
 @dataclass(frozen=True, slots=True)
 class RewritePlan:
-    """All that tasks need to replace files, but for what they need to know of each file.
+    """What all tasks need to rewrite files; what is specific to a file is in a `RewriteTarget`.
 
     Attributes:
-        write: of the new files.
-        read: of the old ones: the columns of `write`, then `_pos`.
+        write: the plan for the new files.
+        read: the plan for the old ones: the columns of `write`, then `_pos`.
         equality_deletes, key_schema: of all files, as in a `ScanTaskGroup`.
     """
 
@@ -75,7 +74,7 @@ class RewritePlan:
 def rewrite_targets(
     group: ScanTaskGroup, originals: Iterable[DataFile]
 ) -> Iterator[tuple[str, RewriteTarget]]:
-    """What tasks need to know of the files of a scan, by path.
+    """The rewrite targets of a scan, by path.
 
     Args:
         group: all of the files, each as one task.
@@ -95,19 +94,19 @@ def write_rewritten(
     partition_id: int,
     attempt_id: int,
 ) -> DeltaFiles:
-    """Writes the rows of one task, and the rows of their files that stay.
+    """Writes the rows of one task, and the unchanged rows of the files that they change.
 
-    If anything fails, all files of the attempt are deleted and the error is raised as it was.
+    If anything fails, all files of the attempt are deleted and the error is raised unchanged.
 
     Args:
-        batches: as of `write_position_delta`.
+        batches: as for `write_position_delta`.
 
     Returns:
-        The new data files, and in `replaced` the data files that they stand for.
+        The new data files, and in `replaced` the data files that they replace.
 
     Raises:
-        InvalidDataError: a row of the table comes twice, or a value does not fit its column.
-        CorruptFileError, MissingFileError: of the files that are rewritten.
+        InvalidDataError: a row of the table is changed twice, or a value does not fit its column.
+        CorruptFileError, MissingFileError: a file to rewrite is damaged or missing.
     """
     changes = _Changes()
     rows = _all_rows(plan, changes, batches)
@@ -119,7 +118,7 @@ def write_rewritten(
 
 @dataclass(slots=True)
 class _Changes:
-    """What the incoming rows change, gathered as they pass."""
+    """Collects what the incoming rows change while they are written."""
 
     targets: dict[str, RewriteTarget] = field(default_factory=dict)
     positions: dict[str, list[_Positions]] = field(default_factory=dict)
@@ -127,7 +126,7 @@ class _Changes:
     counts: Counter[str] = field(default_factory=Counter)
 
     def rows_of(self, batch: pa.RecordBatch) -> pa.RecordBatch:
-        """The rows that are to be written."""
+        """The rows of a batch to write; records what the batch changes."""
         files = batch.column(FILE_COLUMN)
         written = batch.column(WRITE_COLUMN)
         changed = files.is_valid()
@@ -144,7 +143,7 @@ class _Changes:
             self.positions.setdefault(name, []).append(part)
 
     def by_path(self, plan: RewritePlan) -> Mapping[str, list[_Positions]]:
-        """The positions of rows that change, by data file."""
+        """The positions of the changed rows, by data file."""
         names = DataFileNames(plan.write.io, self.targets, plan.write.matching.table)
         found: dict[str, list[_Positions]] = {}
         for name, parts in self.positions.items():
@@ -155,7 +154,7 @@ class _Changes:
 def _all_rows(
     plan: RewritePlan, changes: _Changes, batches: Iterable[pa.RecordBatch]
 ) -> Iterator[pa.RecordBatch]:
-    """The incoming rows, then those of their files that stay."""
+    """The incoming rows, then the unchanged rows of the files that they change."""
     for batch in take_targets(batches, changes.targets):
         if batch.num_rows:
             rows = changes.rows_of(batch)
@@ -166,7 +165,7 @@ def _all_rows(
         if len(positions) < sum(map(len, parts)):
             raise InvalidDataError(
                 f"table {plan.write.matching.table}: a row of {path} is changed by more than one "
-                "row of the source; make the rows of the source match at most one each"
+                "row of the source; remove source rows so that each table row matches at most one"
             )
         target = changes.targets[path]
         changes.replaced.append(target.original)
@@ -188,7 +187,7 @@ def _staying(
 
 
 def _plain(file: DataFile) -> DataFile:
-    """A data file without metrics, which are most of its bytes and tell nobody whose it is."""
+    """A data file without metrics, which are most of its bytes and are not needed to replace it."""
     return replace(
         file,
         column_sizes={},

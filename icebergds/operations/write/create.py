@@ -1,4 +1,4 @@
-"""Tables that come into being with their first snapshot, in one commit."""
+"""Creates a table together with its first snapshot, in one commit."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ class NewTable:
     """A table that is created by its first commit (`TableOperations`).
 
     Attributes:
-        updates: what makes the table, without its first snapshot.
+        updates: create the table, without its first snapshot.
     """
 
     address: TableAddress
@@ -35,10 +35,10 @@ class NewTable:
         return self.address.path
 
     def refresh(self) -> TableState:
-        """The table as it will be, or as it is if it has been created.
+        """Loads the table if this commit has created it; otherwise the planned table.
 
         Raises:
-            AlreadyExistsError: another one was created meanwhile.
+            AlreadyExistsError: another writer created a table of this name.
         """
         planned = self.planned()
         try:
@@ -47,8 +47,8 @@ class NewTable:
             return planned
         if state.metadata.table_uuid != planned.metadata.table_uuid:
             raise AlreadyExistsError(
-                f"table {self.name} was created by another writer while this one, which was to "
-                "create it, wrote its rows; write them again to add them to that table"
+                f"table {self.name} was created by another writer while this write, which was to "
+                "create it, wrote its rows; repeat the write to add them to that table"
             )
         return state
 
@@ -66,18 +66,18 @@ class NewTable:
         """Creates the table together with the updates.
 
         Raises:
-            AlreadyExistsError: another one was created meanwhile.
-            CommitStateUnknownError: whether it was created is not known.
+            AlreadyExistsError: another writer created a table of this name.
+            CommitStateUnknownError: it is not known whether the table was created.
         """
         return self.address.create([*self.updates, *updates])
 
 
 def plan_new_table(address: TableAddress, creation: Creation, schema: Schema) -> NewTable:
-    """A table to be created for rows of a schema.
+    """Plans a table for rows of a schema.
 
     Raises:
         InvalidOptionError: `partition-by`, `sort-by` or `location` do not fit.
-        InvalidMetadataError, InvalidDataError: such a table cannot be.
+        InvalidMetadataError, InvalidDataError: the definition is invalid.
     """
     updates = new_table_updates(
         schema,

@@ -1,4 +1,4 @@
-"""Reads how a table wants its delete files written."""
+"""Reads the table properties for writing delete files."""
 
 from __future__ import annotations
 
@@ -19,19 +19,19 @@ DELETE_FILE_FORMAT = "write.delete.format.default"
 
 
 def require_delete_files(state: TableState, *, by_key: bool = False) -> None:
-    """Refuses delete files for a table whose version does not know them.
+    """Checks that a table's format version supports delete files.
 
     Args:
-        by_key: of changes by key, for which there is no other way.
+        by_key: for a change by key, which cannot do without them.
 
     Raises:
-        UnsupportedFeatureError: it is of version 1.
+        UnsupportedFeatureError: the table has format version 1.
     """
     version = state.metadata.format_version
     if version < 2:
         raise UnsupportedFeatureError(
-            f"table {state.name} has format version {version}, which knows no delete files; "
-            "upgrade it with load_table(...).upgrade(2)"
+            f"table {state.name} has format version {version}, which does not support delete "
+            "files; upgrade it with load_table(...).upgrade(2)"
             + (
                 ""
                 if by_key
@@ -42,10 +42,10 @@ def require_delete_files(state: TableState, *, by_key: bool = False) -> None:
 
 
 def delete_file_format(metadata: TableMetadata, data_format: FileFormat) -> FileFormat:
-    """The format of delete files; that of data files where the table does not say.
+    """The format of delete files; that of data files if no table property sets it.
 
     Raises:
-        InvalidOptionError: the table's property is none of the formats.
+        InvalidOptionError: the table property is not a file format.
     """
     for name in (DELETE_FILE_FORMAT, DEFAULT_FILE_FORMAT):
         if name in metadata.properties:
@@ -54,17 +54,17 @@ def delete_file_format(metadata: TableMetadata, data_format: FileFormat) -> File
 
 
 def delete_file_size(metadata: TableMetadata) -> int:
-    """The size at which delete files end, in bytes."""
+    """The target size of delete files, in bytes."""
     return int_property(
         metadata.properties, DELETE_TARGET_FILE_SIZE_BYTES, DELETE_TARGET_FILE_SIZE_BYTES_DEFAULT
     )
 
 
 def delete_granularity(metadata: TableMetadata) -> str:
-    """How position delete files are divided: `file` for one a data file, or `partition`.
+    """The scope of a position delete file: one data file (`file`), or a whole `partition`.
 
     Raises:
-        InvalidOptionError: the table's property is neither.
+        InvalidOptionError: the table property is neither.
     """
     text = metadata.properties.get(DELETE_GRANULARITY, "partition")
     if text.lower() not in ("file", "partition"):

@@ -40,9 +40,9 @@ class PreparedDelta:
         data_location: the directory of new files.
         read_snapshot_id: the snapshot that the change is based on; None if the branch had none.
         isolation_level: which concurrent commits make it fail.
-        conflict_filter: the rows that the operation looked at.
-        new_spec: of its delete files, if the table does not have it yet.
-        statement: such as `merge`, for the snapshot's summary.
+        conflict_filter: the rows that the operation read.
+        new_spec: the spec of its delete files, if the table does not have it yet.
+        statement: such as `merge`, for the snapshot summary.
         rewrites: whether data files are rewritten; otherwise delete files are added.
     """
 
@@ -67,18 +67,18 @@ DeltaTask: TypeAlias = Callable[..., DeltaFiles]
 def commit_delta(
     prepared: PreparedDelta, parts: Iterable[DeltaFiles], table: LoadedTable | None = None
 ) -> Committed | None:
-    """Commits what the tasks did. If that fails, files are deleted.
+    """Commits the results of the tasks. If nothing was committed, their files are deleted.
 
-    Gives None if they did nothing, or if the table has this idempotent write already.
+    Returns None if there are no changes, or if the table already has this idempotent write.
 
     Args:
-        table: the table as the change was prepared on it, for the first attempt; loaded again by
+        table: the table that the change was prepared on, for the first attempt; loaded again by
             default.
 
     Raises:
         InvalidDataError: rows of one key were in two tasks; nothing was committed.
-        CommitConflictError, ValidationError: others changed the table; nothing was committed.
-        CommitStateUnknownError: whether it was committed is not known; nothing was deleted.
+        CommitConflictError, ValidationError: concurrent commits conflict; nothing was committed.
+        CommitStateUnknownError: it is not known whether it was committed; nothing was deleted.
     """
     parts = tuple(parts)
     delta = merge_deltas(parts)
@@ -109,7 +109,7 @@ def commit_delta(
 
 
 def _with_spec(table: LoadedTable, spec: PartitionSpec) -> LoadedTable:
-    """The table with a partition spec, under the id that files have been written with."""
+    """Adds a partition spec to the table, under the id that the files were written with."""
 
     def has_spec(state: TableState) -> bool:
         return state.metadata.specs_by_id.get(spec.spec_id) == spec
@@ -118,7 +118,7 @@ def _with_spec(table: LoadedTable, spec: PartitionSpec) -> LoadedTable:
         metadata = state.metadata
         if spec.spec_id in metadata.specs_by_id or max(metadata.specs_by_id) + 1 != spec.spec_id:
             raise ValidationError(
-                f"table {state.name}: its partition specs changed while rows were written for "
+                f"table {state.name}: a partition spec was added while rows were written for "
                 f"spec {spec.spec_id}; repeat the operation"
             )
         unchanged = AssertLastAssignedPartitionId(metadata.last_partition_id)

@@ -1,4 +1,4 @@
-"""How a table wants rows to be shuffled before they are written."""
+"""Chooses how rows are shuffled before they are written (`write.distribution-mode`)."""
 
 from __future__ import annotations
 
@@ -11,10 +11,10 @@ _MODES = ("none", "hash", "range")
 
 
 def distribution_mode(options: WriteOptions, metadata: TableMetadata) -> str:
-    """`none`, `hash` or `range`: as the write says, else the table, else as Java Iceberg does.
+    """`none`, `hash` or `range`: the write option, else the table property, else Java's default.
 
     Raises:
-        InvalidOptionError: the table's property is none of these.
+        InvalidOptionError: the table property is not one of these.
     """
     if not options.use_table_distribution:
         return "none"

@@ -1,4 +1,4 @@
-"""Writes whose tasks have run: what these hand over is committed, or goes."""
+"""Commits or deletes the files of finished tasks."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ PreparedJob: TypeAlias = PreparedWrite | PreparedDelta
 """A write that has been checked against its table."""
 
 TaskResult: TypeAlias = list[DataFile] | DeltaFiles
-"""What a task hands over: data files of a `PreparedWrite`, or the files of a `PreparedDelta`."""
+"""What a task returns: data files for a `PreparedWrite`, or the files of a `PreparedDelta`."""
 
 Task: TypeAlias = Callable[..., TaskResult]
 """Called with batches and the keywords `partition_id` and `attempt_id`."""
@@ -40,8 +40,8 @@ class PlannedJob:
     """A write that is ready to run.
 
     Attributes:
-        job: commits it, in any process.
-        task: runs in each task.
+        job: what any process needs to commit it.
+        task: the function that each task runs.
         table: the base of the commit, in this process.
     """
 
@@ -53,13 +53,13 @@ class PlannedJob:
 def commit_job(
     job: PreparedJob, results: Sequence[Any], table: LoadedTable | None = None
 ) -> Committed | None:
-    """Commits what the tasks of a job did; None if a change of rows did nothing.
+    """Commits the results of a job's tasks; returns None if there was nothing to commit.
 
     Args:
         table: of the `PlannedJob`, in the process that planned it.
 
-    Errors are those of `commit_write` and `commit_delta`, which leave no files of theirs if it is
-    certain that nothing was committed.
+    Errors are those of `commit_write` and `commit_delta`, which delete the files if it is certain
+    that nothing was committed.
     """
     if isinstance(job, PreparedWrite):
         return commit_write(job, _files(results), table)
@@ -74,13 +74,16 @@ def commit_batch(
     *,
     may_miss_batches: bool,
 ) -> Committed | None:
-    """Commits a micro-batch of a streaming query; None where the table has it, or it had no rows.
+    """Commits a micro-batch of a streaming query.
+
+    Returns:
+        None if the table already has the batch, or the batch has no rows.
 
     Args:
-        may_miss_batches: go on where the table has none of the batches before this one.
+        may_miss_batches: commit even if the table has no earlier batch of the query.
 
     Raises:
-        ValidationError: it has none, or another one of `commit_job`'s reasons.
+        ValidationError: the table has no earlier batch of the query, or as for `commit_job`.
 
     Other errors are those of `commit_job`.
     """
@@ -101,12 +104,12 @@ def commit_batch(
 
 
 def _is_needed(job: PreparedWrite) -> bool:
-    """Whether a write without rows changes something."""
+    """Whether a write changes the table even without rows."""
     return job.overwrite or job.new_table is not None
 
 
 def _record_empty_batch(job: PreparedJob, batch: IdempotentWrite) -> None:
-    """Records an empty first batch in the table, so that later batches find an earlier one."""
+    """Records an empty first batch in the table, so that later batches find an earlier batch."""
     branch = job.options.branch
 
     def is_recorded(state: TableState) -> bool:
@@ -121,13 +124,13 @@ def _record_empty_batch(job: PreparedJob, batch: IdempotentWrite) -> None:
 
 
 def discard_unreported(planned: PlannedJob) -> None:
-    """Deletes what tasks wrote of a job that failed before they could report it. Never raises."""
+    """Deletes files of a job that failed before its tasks could report them. Never raises."""
     job = planned.job
     delete_files_of_write(job.io, job.data_location, job.write_id)
 
 
 def discard_job(job: PreparedJob, results: Sequence[Any]) -> None:
-    """Deletes what the tasks of a job wrote, unless it was committed."""
+    """Deletes the files that a job's tasks reported, unless the job was committed."""
     if not is_committed(job.address, job.write_id):
         delete_files(job.io, _files(results))
 

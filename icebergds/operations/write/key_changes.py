@@ -1,4 +1,4 @@
-"""Changes of rows that are named by key: upserts, deletes and streams of changes, prepared."""
+"""Plans changes of rows by key: upserts, deletes and changelogs."""
 
 from __future__ import annotations
 
@@ -51,22 +51,22 @@ def prepare_key_change(
     Raises:
         InvalidOptionError: the options do not fit the table, or there is no key.
         InvalidDataError: the rows do not fit the table.
-        UnsupportedFeatureError: the table's version knows no delete files, or it has what cannot
-            be written.
+        UnsupportedFeatureError: the table's version does not support delete files, or the table
+            has a feature that cannot be written.
     """
     state = table.state
     check_branch(state, options.branch)
     require_delete_files(state, by_key=True)
     ordered = _order_column(change, incoming)
     kinds = (change.row_kind_column or "").lower()
-    # A table may have a column of this name, which is written as others are.
+    # If the table has a column of this name, it is written like any other.
     is_stored = state.metadata.schema().find_id(kinds, False) is not None
     control = {name for name in incoming.names if name.lower() == kinds and not is_stored}
     if options.merge_schema:
         table = with_merged_schema(table, _without(columns, control))
         state = table.state
     schema = state.metadata.schema()
-    # What orders rows need be no column of the table.
+    # The column that orders rows need not be a column of the table.
     extra = None if ordered is None or schema.find_id(ordered, False) else ordered
     rows = pa.schema([field for field in incoming if field.name != extra])
     key_ids = key_ids_of(state, change.keys)
@@ -111,20 +111,20 @@ def prepare_key_change(
 
 
 def key_ids_of(state: TableState, keys: str | None) -> tuple[int, ...]:
-    """The fields that tell rows apart.
+    """The field ids of the key columns.
 
     Args:
         keys: names joined by commas; None for the table's identifier fields.
 
     Raises:
-        InvalidOptionError: there are none, or one is no column of the table.
+        InvalidOptionError: there are none, or one is not a column of the table.
     """
     schema = state.metadata.schema()
     if keys is None:
         if not schema.identifier_field_ids:
             raise InvalidOptionError(
-                f"table {state.name} has no identifier fields; say which columns tell its rows "
-                "apart by option('upsert-keys', 'id, region') or keys=[...]"
+                f"table {state.name} has no identifier fields; name the key columns with "
+                "option('upsert-keys', 'id, region') or keys=[...]"
             )
         return tuple(sorted(schema.identifier_field_ids))
     ids: dict[int, None] = {}
@@ -137,15 +137,15 @@ def key_ids_of(state: TableState, keys: str | None) -> tuple[int, ...]:
 
 
 def _order_column(change: RowChangeOptions, incoming: pa.Schema) -> str | None:
-    """The name that the incoming column has which orders rows."""
+    """The incoming column that orders rows, by its name there."""
     if change.order_by is None:
         return None
     for name in incoming.names:
         if name.lower() == change.order_by.lower():
             return str(name)
     raise InvalidOptionError(
-        f"option 'upsert-order-by' = {change.order_by!r}: the incoming rows have no such column, "
-        f"only {', '.join(incoming.names)}"
+        f"option 'upsert-order-by' = {change.order_by!r}: the incoming rows have no such column; "
+        f"they have {', '.join(incoming.names)}"
     )
 
 
@@ -156,10 +156,11 @@ def _without(columns: Schema, names: set[str]) -> Schema:
 def _delete_spec(
     options: WriteOptions, state: TableState, key_ids: tuple[int, ...]
 ) -> PartitionSpec:
-    """The spec of equality deletes; a new one where the table has none that fits.
+    """The spec of equality deletes; a new one if the table has none that fits.
 
-    Deletes in a partition reach its files alone, so they do only where the keys of a row tell its
-    partition and all files are of that spec; others are global (spec: Scan Planning).
+    Equality deletes in a partition apply to files of that partition only. So they are written to
+    partitions only if the keys determine the partition and all files are of the current spec;
+    otherwise they are global, with an unpartitioned spec (spec: Scan Planning).
     """
     metadata = state.metadata
     spec = metadata.spec()
@@ -168,9 +169,9 @@ def _delete_spec(
     if spec.source_ids <= set(key_ids) and _is_only_spec(options, state, spec):
         return spec
     _LOG.warning(
-        "table %s: its deletes by key are global: readers compare them with the rows of every "
-        "partition. They stay in the partition of the key where all columns that the table is "
-        "partitioned by (%s) are among the keys and all files are of the current partition spec",
+        "table %s: its equality deletes are global: readers compare them with the rows of every "
+        "partition. To limit them to partitions, the keys must include all partition source "
+        "columns (%s), and all data files must be of the current partition spec",
         state.name,
         ", ".join(sorted(str(metadata.schema().find_name(source)) for source in spec.source_ids)),
     )

@@ -1,4 +1,4 @@
-"""What a task does to change rows by key where their order matters."""
+"""Changes rows by key in a task that must order them or refuse duplicate keys."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ def write_distinct(
     partition_id: int,
     attempt_id: int,
 ) -> DeltaFiles:
-    """Upserts rows of which each must have a key of its own, for nothing says which one wins."""
+    """Upserts rows whose keys must be distinct, because no order says which of two rows wins."""
     rows = 0
 
     def counted() -> Iterator[pa.RecordBatch]:
@@ -36,8 +36,9 @@ def write_distinct(
         delete_files(plan.write.io, delta.all_files)
         raise InvalidDataError(
             f"table {plan.write.matching.table}: {rows} rows to upsert have only {distinct} "
-            f"different keys ({keys}); drop the other rows of a key, or name a column whose "
-            "greatest value wins by option('upsert-order-by', '<column>') or order_by="
+            f"different keys ({keys}); drop the duplicates, or set "
+            "option('upsert-order-by', '<column>') or order_by= to a column whose greatest value "
+            "wins"
         )
     return delta
 
@@ -52,17 +53,14 @@ def write_ordered(
     partition_id: int,
     attempt_id: int,
 ) -> DeltaFiles:
-    """Changes rows in the order of a column, which is not written if it is `extra`."""
+    """Applies changes in the order of a column, which is not written if it is `extra`."""
     ordered = batches if is_ordered else _sorted(batches, order_by)
     rows = ordered if extra is None else (batch.drop_columns([extra]) for batch in ordered)
     return write_keyed_delta(plan, rows, partition_id=partition_id, attempt_id=attempt_id)
 
 
 def _sorted(batches: Iterable[pa.RecordBatch], order_by: str) -> list[pa.RecordBatch]:
-    """The rows of a task by a column, as Spark orders them: nulls first, NaN last.
-
-    Rows with equal values keep their order.
-    """
+    """Sorts the rows of a task by a column as Spark does: nulls first, NaN last, stable."""
     given = list(batches)
     if not given:
         return []

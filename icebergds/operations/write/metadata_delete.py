@@ -15,7 +15,7 @@ from icebergds.scan.plan.files import plan_files
 
 
 def is_metadata_delete(table: LoadedTable, row_filter: Expr, options: WriteOptions) -> bool:
-    """Whether the rows that match a filter are all the rows of files, as far as metadata tells.
+    """Whether metadata shows that each file matches a filter with all of its rows or with none.
 
     Raises:
         InvalidFilterError: the filter does not fit the table's schema.
@@ -28,12 +28,13 @@ def is_metadata_delete(table: LoadedTable, row_filter: Expr, options: WriteOptio
 def delete_by_metadata(
     table: LoadedTable, row_filter: Expr, options: WriteOptions
 ) -> Committed | None:
-    """Removes the files all of whose rows match a filter; `is_metadata_delete` asks beforehand.
+    """Removes the files all of whose rows match a filter; check `is_metadata_delete` first.
 
-    Gives None if no file can hold such a row, or if the table has this idempotent write already.
+    Returns None if no file can have a matching row, or if the table already has this idempotent
+    write.
 
     Raises:
-        ValidationError: rows were added meanwhile to files that match only in part.
+        ValidationError: a concurrent commit added a file of which only some rows match.
         CommitConflictError, CommitStateUnknownError: as for every commit.
     """
     metadata = table.metadata

@@ -1,4 +1,4 @@
-"""Options of a write, parsed once: names, types, contradictions (`WriteOptions`)."""
+"""Parses and checks the options of a write (`WriteOptions`)."""
 
 from __future__ import annotations
 
@@ -67,11 +67,11 @@ _KNOWN = (
 
 @dataclass(frozen=True, slots=True)
 class Creation:
-    """How a table is made that is not there yet.
+    """How to create a table that does not exist yet.
 
     Attributes:
-        partition_by, sort_by: as `operations.options.partition_text` reads them; empty for neither.
-        location: None for the catalog's choice.
+        partition_by, sort_by: text for `operations.options.partition_text`; empty for none.
+        location: None to let the catalog choose.
     """
 
     partition_by: str = ""
@@ -91,11 +91,10 @@ class WriteOptions:
         overwrite_mode: `static` or `dynamic`.
         overwrite_filter: the rows to replace, as a Spark SQL condition.
         isolation_level: `none`, `snapshot` or `serializable`; None for the operation's default.
-        file_properties: properties of the table that this write overrides.
-        creation: None where the table must be there.
-        row_change: None where rows are appended or overwrite others.
+        creation: how to create the table; None if it must exist.
+        row_change: the change by key; None for an append or an overwrite.
         idempotent_write: commits the write once, however often it is repeated.
-        fast_append: leave the merging of manifests to other commits.
+        fast_append: append without merging manifests.
     """
 
     address: TableAddress
@@ -128,38 +127,38 @@ class WriteOptions:
         snapshot_properties: Mapping[str, str] | None = None,
         **arguments: str | None,
     ) -> WriteOptions:
-        """The options of a write to a table that is named already.
+        """Parses the options of a write to a known table.
 
         Args:
-            options: further ones, as text by their names.
-            snapshot_properties: entries of the snapshot's summary.
-            arguments: options that a method takes as arguments, such as `branch`; with underscores
-                for hyphens, None for those not given.
+            options: further options, as text by name.
+            snapshot_properties: entries to add to the snapshot summary.
+            arguments: options that are arguments of a method, such as `branch`; with underscores
+                for hyphens, None if not given.
 
         Raises:
-            InvalidOptionError: as for `parse_write_options`, or something is given twice.
+            InvalidOptionError: as for `parse_write_options`, or an option is given twice.
         """
         named = {name.replace("_", "-"): value for name, value in arguments.items()}
         given = write_arguments(options, snapshot_properties, **named)
         return parse_write_options({**given, "path": address.path}, address)
 
     def in_zone(self, time_zone: str | None) -> WriteOptions:
-        """The options with a time zone, if they have none."""
+        """Sets the time zone, if the options have none."""
         return self if self.time_zone is not None else replace(self, time_zone=time_zone)
 
 
 def parse_write_options(
     options: Mapping[str, str], address: TableAddress | None = None
 ) -> WriteOptions:
-    """The options of a write.
+    """Parses the options of a write.
 
     Args:
-        options: names in any case, values as Spark hands them over, as text.
-        address: the table; what the options say of it by default.
+        options: names in any case, values as text, as Spark passes them.
+        address: the table; the one that the options name by default.
 
     Raises:
-        InvalidOptionError: an unknown name (with the nearest known one), a malformed value,
-            options that contradict each other or the address, or no path.
+        InvalidOptionError: a name is unknown (the message suggests the nearest), a value is
+            malformed, options contradict each other or the address, or there is no path.
     """
     given = {name.lower(): value for name, value in options.items()}
     refuse_session_tables(given)
@@ -167,7 +166,7 @@ def parse_write_options(
     path = given.get("path")
     if not path:
         raise InvalidOptionError(
-            "no table is named: save('<table location>'), or option('catalog', '<name>') with "
+            "no table is named; use save('<table location>'), or option('catalog', '<name>') with "
             "save('<db.table>'). saveAsTable creates tables in Spark's session catalog, which "
             "loses their options; use save, or a temporary view with OPTIONS and INSERT"
         )
@@ -175,8 +174,8 @@ def parse_write_options(
         of_address := sorted(filter(is_of_address, given.keys() - {"path"}))
     ):
         raise InvalidOptionError(
-            f"{', '.join(of_address)}: options that name a table or its storage are those of "
-            "load_table and load_catalog, not of a write to a table that is loaded"
+            f"{', '.join(of_address)}: options that name a table or its storage cannot be set for "
+            "a write to a loaded table; set them in load_table or load_catalog"
         )
     _refuse_contradictions(given)
     return WriteOptions(
@@ -223,7 +222,7 @@ def _refuse_contradictions(given: Mapping[str, str]) -> None:
         for name in given:
             if name in _CREATION or name.startswith(_TABLE_PROPERTY):
                 raise InvalidOptionError(
-                    f"option {name!r} says how a table is created; add option('create', 'true')"
+                    f"option {name!r} is only used to create a table; add option('create', 'true')"
                 )
 
 
@@ -231,14 +230,14 @@ def _idempotent_write(given: Mapping[str, str]) -> IdempotentWrite | None:
     app_id, version = given.get("txn-app-id"), parse(given, "txn-version", not_negative, None)
     if (app_id is None) != (version is None):
         raise InvalidOptionError(
-            "options 'txn-app-id' and 'txn-version' name a write together: give both"
+            "options 'txn-app-id' and 'txn-version' identify a write together; give both"
         )
     if app_id is None or version is None:
         return None
     if "wap.id" in given:
         raise InvalidOptionError(
-            "options 'wap.id' and 'txn-app-id' contradict each other: a staged snapshot is on no "
-            "branch that could be asked whether it has the write; use 'wap.branch'"
+            "options 'wap.id' and 'txn-app-id' contradict each other: a staged snapshot is not on "
+            "a branch, so it is not known whether the write was committed; use 'wap.branch'"
         )
     return IdempotentWrite(app_id, version)
 
@@ -254,7 +253,7 @@ def _creation(given: Mapping[str, str], options: Mapping[str, str]) -> Creation:
 
 
 def _with_case(options: Mapping[str, str], prefix: str) -> dict[str, str]:
-    """Options that begin with a prefix, the rest of their names in the case they were given."""
+    """Options with a prefix, by the rest of their names, whose case is kept."""
     return {
         name[len(prefix) :]: value
         for name, value in options.items()

@@ -47,7 +47,7 @@ from icebergds.write.changes.target_rows import pack_target
 from icebergds.write.rows.matching import plan_matching
 
 _LINEAGE = (ROW_ID, LAST_UPDATED_SEQUENCE_NUMBER)
-# Files are read whole where they are rewritten.
+# A rewrite reads each file whole.
 _UNSPLIT = SplitOptions(split_size=2**62)
 
 
@@ -60,14 +60,14 @@ class RowChangeMode(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class PositionChange:
-    """A change of rows that the statement names by file and position.
+    """A change of rows that are identified by file and position.
 
     Attributes:
-        statement: what asks for the change, such as `merge`, for the snapshot's summary.
-        snapshot_id: the snapshot whose rows are named; None if the branch has none.
+        statement: the statement, such as `merge`, for the snapshot summary.
+        snapshot_id: the snapshot that the rows are in; None if the branch has none.
         files: the data files that may have rows to change, with their deletes.
-        conflict_filter: the rows that the statement looked at.
-        isolation_level: unless the options of the write have one.
+        conflict_filter: the rows that the statement read.
+        isolation_level: applies unless the write options set one.
     """
 
     mode: RowChangeMode
@@ -83,7 +83,7 @@ def prepare_position_change(
 ) -> tuple[PreparedDelta, DeltaTask]:
     """Checks a change of rows by position against its table, and plans its tasks.
 
-    What tasks need to know of each file comes to them among the rows (`pack_targets`).
+    Tasks get what they need to know about each file together with the rows (`pack_targets`).
 
     Args:
         incoming: the Arrow schema of the batches that will come (`write.changes.position_delta`).
@@ -91,8 +91,8 @@ def prepare_position_change(
     Raises:
         InvalidOptionError: the options do not fit the table.
         InvalidDataError: the rows do not fit the table.
-        UnsupportedFeatureError: the table's version does not support delete files, or it has what
-            cannot be written.
+        UnsupportedFeatureError: the table's version does not support delete files, or the table
+            has a feature that cannot be written.
     """
     state, metadata = table.state, table.metadata
     check_branch(state, options.branch)
@@ -138,7 +138,7 @@ def prepare_position_change(
 
 
 def pack_targets(table: LoadedTable, change: PositionChange) -> dict[str, bytes]:
-    """What tasks need to know of each file that may change, by path (`TARGET_COLUMN`)."""
+    """What tasks need to know about each file that may change, by path (`TARGET_COLUMN`)."""
     return {path: pack_target(path, target) for path, target in _targets(table, change)}
 
 
@@ -155,7 +155,7 @@ def _targets(table: LoadedTable, change: PositionChange) -> Iterator[tuple[str, 
 
 
 def _written_schema(metadata: TableMetadata) -> Schema:
-    """The columns of new files: with those of Row Lineage from version 3 on."""
+    """The columns of new files, including those of Row Lineage from version 3 on."""
     schema = metadata.schema()
     if metadata.format_version < 3:
         return schema
@@ -163,7 +163,7 @@ def _written_schema(metadata: TableMetadata) -> Schema:
 
 
 def _read_plan(table: LoadedTable, schema: Schema) -> ReadPlan:
-    """How the rows are read that stay as they are."""
+    """The plan for reading the rows that do not change."""
     metadata = table.metadata
     return ReadPlan(
         io=table.io,

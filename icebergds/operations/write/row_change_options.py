@@ -1,4 +1,4 @@
-"""Parses the options of writes that change rows by key: upserts, deletes, streams of changes."""
+"""Parses the options of writes that change rows by key: upserts, deletes, changelogs."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ ROW_CHANGE_OPTIONS = ("write-operation", "upsert-keys", "upsert-order-by", "row-
 
 
 class WriteOperation(StrEnum):
-    """What the rows of a write are for; all but `APPEND` change the rows of their keys."""
+    """What a write does with its rows; all but `APPEND` change existing rows by key."""
 
     APPEND = "append"
     UPSERT = "upsert"
@@ -26,11 +26,11 @@ class RowChangeOptions:
     """A change of rows by key.
 
     Attributes:
-        keys: columns joined by commas; None for the table's identifier fields.
-        order_by: the column whose greatest value wins among rows of one key.
-        row_kind_column: the column that says what a row of `DELTA` does.
-        is_ordered: whether the rows of each task come in the order of `order_by`.
-        keys_meet: whether all rows of a key come to one task.
+        keys: column names joined by commas; None for the table's identifier fields.
+        order_by: the column whose greatest value wins among rows with the same key.
+        row_kind_column: the column with the kind of each change, for `DELTA`.
+        is_ordered: whether each task's rows are sorted by `order_by`.
+        keys_meet: whether all rows of a key are in the same task.
     """
 
     operation: WriteOperation
@@ -42,13 +42,13 @@ class RowChangeOptions:
 
 
 def parse_row_change(given: Mapping[str, str]) -> RowChangeOptions | None:
-    """The change that options ask for; None for an append or an overwrite.
+    """Parses a change by key; None for an append or an overwrite.
 
     Args:
-        given: options, their names in lower case.
+        given: options with names in lower case.
 
     Raises:
-        InvalidOptionError: an unknown operation, or options that it does not take.
+        InvalidOptionError: the operation is unknown or does not take an option.
     """
     operation = parse(given, "write-operation", _operation, WriteOperation.APPEND)
     _refuse_contradictions(operation, given)
@@ -82,23 +82,23 @@ def _refuse_contradictions(operation: WriteOperation, given: Mapping[str, str]) 
         if name in given and operation not in operations:
             wanted = " or ".join(repr(str(fitting)) for fitting in sorted(operations))
             raise InvalidOptionError(
-                f"option {name!r} goes with 'write-operation' = {wanted}, not {str(operation)!r}"
+                f"option {name!r} needs 'write-operation' = {wanted}, not {str(operation)!r}"
             )
     if operation is WriteOperation.APPEND:
         return
     if operation is WriteOperation.DELTA and "row-kind-column" not in given:
         raise InvalidOptionError(
-            "'write-operation' = 'delta' needs option 'row-kind-column', the column that says what "
-            "a row does: +I, -U, +U or -D"
+            "'write-operation' = 'delta' needs option 'row-kind-column', the column with the kind "
+            "of each change: +I, -U, +U or -D"
         )
     for name in ("overwrite-filter", "overwrite-mode"):
         if name in given:
             raise InvalidOptionError(
                 f"options {name!r} and 'write-operation' = {str(operation)!r} contradict each "
-                "other: one replaces whole parts of a table, the other single rows"
+                "other: the first replaces parts of a table, the second changes rows by key"
             )
     if given.get("create", "false").lower() == "true":
         raise InvalidOptionError(
             f"options 'create' and 'write-operation' = {str(operation)!r} contradict each other: "
-            "a table that does not exist has no rows to change; create it by an append"
+            "a table that does not exist has no rows to change; create it with an append"
         )

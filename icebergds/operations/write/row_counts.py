@@ -1,4 +1,4 @@
-"""How many rows a change inserted, updated and deleted."""
+"""Counts the rows that a change inserted, updated and deleted."""
 
 from __future__ import annotations
 
@@ -13,13 +13,13 @@ _MERGE_PREFIX = "spark.merge-into.num-target-rows-"
 
 @dataclass(frozen=True, slots=True)
 class RowCounts:
-    """What a change did to the rows of a table.
+    """How many rows of a table a change affected.
 
     Attributes:
-        inserted: rows that were added.
-        updated: rows that were replaced by others.
-        deleted: rows that are gone.
-        upserted: rows that were written by key, of which nobody knows whether they replaced one.
+        inserted: new rows.
+        updated: rows with new values.
+        deleted: removed rows.
+        upserted: rows written by key; it is not known which of them replaced a row.
     """
 
     inserted: int = 0
@@ -29,7 +29,7 @@ class RowCounts:
 
 
 def summary_of_counts(counts: Mapping[str, int], statement: str | None) -> dict[str, str]:
-    """Counts as entries of a snapshot's summary, for a merge by the names that Java has, too."""
+    """Counts as snapshot summary entries; for a merge also under Java Iceberg's names."""
     prefixes = (_PREFIX, _MERGE_PREFIX) if statement == "merge" else (_PREFIX,)
     return {
         f"{prefix}{name}": str(number) for prefix in prefixes for name, number in counts.items()
@@ -37,13 +37,13 @@ def summary_of_counts(counts: Mapping[str, int], statement: str | None) -> dict[
 
 
 def counts_of(committed: Committed | None) -> RowCounts:
-    """The counts of a change, by its snapshot's summary; 0 for those that it lacks."""
+    """Reads the counts of a change from its snapshot's summary; missing ones are 0."""
     summary = {} if committed is None else committed.snapshot.summary
     names = ("inserted", "updated", "deleted", "upserted")
     return RowCounts(*(int(summary.get(f"{_PREFIX}{name}", 0)) for name in names))
 
 
 def counts_of_deleted_files(committed: Committed | None) -> RowCounts:
-    """The counts of a delete that removed whole files."""
+    """Reads the counts of a delete that removed whole files."""
     summary = {} if committed is None else committed.snapshot.summary
     return RowCounts(deleted=int(summary.get("deleted-records", 0)))

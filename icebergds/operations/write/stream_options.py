@@ -1,4 +1,4 @@
-"""Options of `writeStream`, made those of the writes of its micro-batches."""
+"""Turns the options of `writeStream` into those of its micro-batches' writes."""
 
 from __future__ import annotations
 
@@ -7,13 +7,13 @@ from collections.abc import Mapping
 from icebergds.errors import InvalidOptionError
 from icebergds.operations.options.values import one_of, parse
 
-# Spark's own, which it hands to every sink.
+# Options of Spark itself, which it passes to every sink.
 _OF_SPARK = frozenset({"checkpointlocation", "queryname"})
 _ON_MISSING = "on-missing-batches"
 _REFUSED = {
     "txn-app-id": "a streaming query numbers its batches by itself",
     "txn-version": "a streaming query numbers its batches by itself",
-    "wap.id": "a staged snapshot is on no branch that could be asked which batches it has; use "
+    "wap.id": "a staged snapshot is not on a branch, so it is not known which batches it has; use "
     "'wap.branch'",
     "overwrite-mode": "output mode 'complete' replaces all rows of the table",
     "overwrite-filter": "output mode 'complete' replaces all rows of the table",
@@ -24,7 +24,7 @@ def streaming_write_options(options: Mapping[str, str]) -> tuple[dict[str, str],
     """The options of each micro-batch's write, and whether the table may miss earlier batches.
 
     Raises:
-        InvalidOptionError: one that no streaming query can have, or a malformed one.
+        InvalidOptionError: an option is malformed, or a streaming query does not support it.
     """
     own = {name.lower(): value for name, value in options.items()}
     may_miss_batches = parse(own, _ON_MISSING, one_of("fail", "continue"), "fail") == "continue"
@@ -33,6 +33,6 @@ def streaming_write_options(options: Mapping[str, str]) -> tuple[dict[str, str],
     for name in given:
         if name.lower() in _REFUSED:
             raise InvalidOptionError(
-                f"option {name!r} is not for writeStream: {_REFUSED[name.lower()]}"
+                f"writeStream does not support option {name!r}: {_REFUSED[name.lower()]}"
             )
     return given, may_miss_batches
