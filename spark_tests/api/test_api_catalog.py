@@ -222,7 +222,7 @@ def test_names_with_dots_stand_in_backticks(sql: Catalog) -> None:
 
 @pytest.mark.parametrize("name", ["db..t", ".t", "db.", "", "db.`t", "db.t`"])
 def test_malformed_names_are_refused(catalog: Catalog, name: str) -> None:
-    with pytest.raises(InvalidOptionError, match="no identifier"):
+    with pytest.raises(InvalidOptionError, match="not an identifier"):
         catalog.load_table(name)
 
 

@@ -213,7 +213,7 @@ def test_a_creation_whose_answer_is_lost_has_succeeded(tmp_path: Path) -> None:
     ("options", "error", "message"),
     [
         ({"partition_by": "nothing"}, InvalidOptionError, "column nothing"),
-        ({"sort_by": "weeks(id)"}, InvalidOptionError, "no transform"),
+        ({"sort_by": "weeks(id)"}, InvalidOptionError, "not a transform"),
         ({"location": "/elsewhere"}, InvalidOptionError, "leave the option out"),
         ({"partition_by": "bucket(4, id) as name"}, InvalidMetadataError, "name"),
     ],
