@@ -88,6 +88,8 @@ class FileIO:
         For manifests and their lists, which never change, and while one statement runs: the files
         that were read stay in memory. Copies in other processes keep nothing.
         """
+        if self._kept is not None:
+            return self
         kept = copy.copy(self)
         object.__setattr__(kept, "_kept", KeptReads())
         return kept

@@ -11,8 +11,9 @@ from icebergds.expr.names import quote_name
 from icebergds.operations.write.conditions import plannable_condition
 from icebergds.spark.row_level.delete import rows_to_delete
 from icebergds.spark.row_level.target import FILE, LAST_UPDATED, POS, ROW_ID, WRITE, Target
+from icebergds.write.changes.target_rows import TARGET_COLUMN
 
-_CONTROL_COLUMNS = {FILE, POS, WRITE, ROW_ID, LAST_UPDATED}
+_CONTROL_COLUMNS = {FILE, POS, WRITE, ROW_ID, LAST_UPDATED, TARGET_COLUMN}
 
 
 def overwrite_rows(target: Target, df: DataFrame, condition: str | Column) -> Committed | None:

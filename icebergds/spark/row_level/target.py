@@ -201,7 +201,7 @@ class Target:
         return min(max(files, least), most)
 
     def _refuse_control_columns(self) -> None:
-        taken = {FILE, POS, WRITE, ROW_ID, LAST_UPDATED}
+        taken = {FILE, POS, WRITE, ROW_ID, LAST_UPDATED, TARGET_COLUMN}
         for field in self.schema.fields:
             if field.name.lower() in taken:
                 raise UnsupportedFeatureError(

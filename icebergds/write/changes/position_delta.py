@@ -86,9 +86,9 @@ def write_position_delta(
         plan: the operation's plan.
         batches: rows in any order, with these columns: `_file` (string) and `_pos` (long), the row
             of the table to delete, or null; `_write` (boolean), whether to write the row; the
-            table's columns, which may be missing if nothing is written; `_target` (binary), the
-            packed `DeleteTarget` of the data file `_file` (`pack_target`) in a row that changes
-            nothing, or null. All rows of one `_file` must come to the same task.
+            table's columns, which may be missing if nothing is written; `_icebergds_target`
+            (binary), the packed `DeleteTarget` of the data file `_file` (`pack_target`) in a row
+            that changes nothing, or null. All rows of one `_file` must come to the same task.
         partition_id: the task's number.
         attempt_id: unique among all attempts of the operation.
 

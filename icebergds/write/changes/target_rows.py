@@ -13,7 +13,7 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.compute as pc
 
-TARGET_COLUMN = "_target"
+TARGET_COLUMN = "_icebergds_target"
 """Binary: packed metadata of the data file `_file` in additional rows; null in other rows."""
 
 
