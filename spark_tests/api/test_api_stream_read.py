@@ -239,7 +239,7 @@ def test_part_of_a_snapshot_is_read_with_the_filter_it_began_with(
     first = stream.batch() or []
     other = Stream(table, **options)
     other.offset = stream.offset
-    with pytest.raises(InvalidOptionError, match="start the query with the filter that it had"):
+    with pytest.raises(InvalidOptionError, match="Start the query with its old filter"):
         other.batch()
     second = stream.batch() or []
     assert sorted(row["id"] for row in first + second) == [1, 2, 3]

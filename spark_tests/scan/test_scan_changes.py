@@ -406,7 +406,7 @@ def test_a_table_with_a_column_of_the_feeds_is_refused_by_name(tmp_path: Path) -
     fields = (NestedField(1, "id", INT), NestedField(2, "_change_type", STRING))
     built = TableBuilder(tmp_path / "t", Schema(fields))
     built.commit(built.data_file([(1, "x")]))
-    with pytest.raises(InvalidOptionError, match="column _change_type of its own"):
+    with pytest.raises(InvalidOptionError, match="has a column _change_type"):
         _table(built).changes().to_arrow()
 
 
@@ -414,15 +414,15 @@ def test_options_that_contradict_each_other_are_refused(built: TableBuilder) -> 
     built.commit(built.data_file([(1, "a")]))
     start = {"start-snapshot-id": "1001"}
     for options, message in [
-        ({**start, "snapshot-id": "1001"}, "snapshot-id.*must not be given"),
-        ({**start, "versionAsOf": "1001"}, "versionasof.*must not be given"),
-        ({**start, "tag": "x"}, "tag.*must not be given"),
+        ({**start, "snapshot-id": "1001"}, "snapshot-id.*chooses one snapshot"),
+        ({**start, "versionAsOf": "1001"}, "versionasof.*chooses one snapshot"),
+        ({**start, "tag": "x"}, "tag.*chooses one snapshot"),
         ({**start, "start-tag": "x"}, "start-snapshot-id and start-tag contradict"),
         ({"end-tag": "x"}, "end-tag.*needs a start"),
-        ({"net-changes": "true"}, "only with read-change-feed"),
-        ({"skip-delete-snapshots": "true"}, "only for a read with start-snapshot-id"),
+        ({"net-changes": "true"}, "net-changes.*needs read-change-feed=true"),
+        ({"skip-delete-snapshots": "true"}, "skip-delete-snapshots.*needs a start"),
         ({"read-change-feed": "yes"}, "expected true or false"),
-        ({"read-change-feed": "true", "skip-delete-snapshots": "true"}, "a feed has all"),
+        ({"read-change-feed": "true", "skip-delete-snapshots": "true"}, "reads all snapshots"),
         ({"start-timestamp": "5", "end-timestamp": "4"}, "later than end-timestamp"),
         (
             {"read-change-feed": "true", "net-changes": "true", "compute-updates": "true"},

@@ -144,7 +144,7 @@ def test_query_without_a_limit_follows_while_it_runs(spark: SparkSession, tmp_pa
 @pytest.mark.parametrize(
     ("options", "said"),
     [
-        ({"pushdown": "true"}, "not for readStream"),
+        ({"pushdown": "true"}, "readStream does not support"),
         ({"stream_frm": "now"}, "stream-from"),
         ({"stream_from": "then"}, "expected one of snapshot, now, earliest"),
     ],

@@ -1,1 +1,1 @@
-"""From read options to a planned read: scans, time travel, changes, streams."""
+"""Plans reads from their options: scans, time travel, changes, streams."""

@@ -1,4 +1,4 @@
-"""Options of a read of changes: appended rows, or the change feed, between two snapshots."""
+"""Parses the options of a read of changes: appended rows or the change feed of snapshots."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ CHANGE_OPTIONS = (
     "streaming-skip-overwrite-snapshots",
     "streaming-skip-delete-snapshots",
 )
-"""The names as documented."""
+"""Option names as documented."""
 
 _STARTS = ("start-snapshot-id", "start-timestamp", "start-tag")
 _ENDS = ("end-snapshot-id", "end-timestamp", "end-tag")
@@ -35,7 +35,7 @@ _OF_APPENDS = ("skip-overwrite-snapshots", "skip-delete-snapshots")
 
 @dataclass(frozen=True, slots=True)
 class Moment:
-    """A point of a table's history; exactly one attribute is set.
+    """A point in a table's history; exactly one attribute is set.
 
     Attributes:
         timestamp_ms: milliseconds since 1970.
@@ -51,12 +51,13 @@ class ChangeOptions:
     """Which changes a read returns.
 
     Attributes:
-        is_feed: all changes, with what was done to each row; else appended rows alone.
-        start: after which they begin; None: with the oldest snapshot that is known.
-        end: with which they end; None: the head of the branch.
-        net: a feed of the whole range as if it were one snapshot.
-        identifier_columns: names of the columns that tell updates; None for the table's.
-        skipped: operations of snapshots that a read of appended rows leaves out.
+        is_feed: the change feed, with the change type of each row; otherwise only appended rows.
+        start: changes after this point; None to start with the oldest known snapshot.
+        end: changes up to and including this point; None for the head of the branch.
+        net: the net changes of the whole range, as if it were one snapshot.
+        identifier_columns: names of the columns that identify the rows of an update; None for the
+            table's identifier fields.
+        skipped: operations of the snapshots that a read of appended rows skips.
     """
 
     is_feed: bool
@@ -69,30 +70,30 @@ class ChangeOptions:
 
 
 def parse_change_options(given: Mapping[str, str]) -> ChangeOptions | None:
-    """The options of a read of changes; None where a snapshot is read.
+    """Parses the options of a read of changes; None if a snapshot is read.
 
     Args:
-        given: options, their names in lower case.
+        given: options with names in lower case.
 
     Raises:
-        InvalidOptionError: a malformed value, or options that contradict each other.
+        InvalidOptionError: a value is malformed, or options contradict each other.
     """
     is_feed = parse(given, "read-change-feed", boolean, False)
     start, end = _moment(given, _STARTS), _moment(given, _ENDS)
     if not is_feed:
-        _refuse(given, _OF_FEED, "means something only with read-change-feed=true")
+        _refuse(given, _OF_FEED, "needs read-change-feed=true")
     if not is_feed and start is None:
         _refuse(given, _ENDS, "needs a start (start-snapshot-id, start-timestamp or start-tag)")
-        _refuse(given, _OF_APPENDS, "means something only for a read with start-snapshot-id")
+        _refuse(given, _OF_APPENDS, "needs a start (start-snapshot-id, start-timestamp, start-tag)")
         return None
     _check_order(start, end)
     if not is_feed:
         return ChangeOptions(False, start, end, skipped=_skipped(given))
-    _refuse(given, _OF_APPENDS, "contradicts read-change-feed: a feed has all snapshots")
+    _refuse(given, _OF_APPENDS, "contradicts read-change-feed, which reads all snapshots")
     names = given.get("identifier-columns")
     columns = None if names is None else tuple(parse_column_list(names))
     net = parse(given, "net-changes", boolean, False)
-    # As Java does: who names identifiers wants updates.
+    # As in Java Iceberg, identifier columns imply compute-updates.
     updates = parse(given, "compute-updates", boolean, columns is not None)
     if columns is not None and not updates:
         raise InvalidOptionError(
@@ -100,13 +101,13 @@ def parse_change_options(given: Mapping[str, str]) -> ChangeOptions | None:
         )
     if updates and parse(given, "pushdown", boolean, False):
         raise InvalidOptionError(
-            "pushdown contradicts compute-updates: a pushed filter may leave one row of an update, "
-            "which would look like an insertion or a deletion; leave pushdown out"
+            "pushdown contradicts compute-updates: a pushed filter may keep only one row of an "
+            "update, which would look like an insert or a delete; leave pushdown out"
         )
     if net and updates:
         raise InvalidOptionError(
-            "net-changes contradicts compute-updates: net changes have no single commit in which "
-            "a row was updated; give one of them"
+            "net-changes contradicts compute-updates: updates are found within one commit, and net "
+            "changes span several; give one of them"
         )
     return ChangeOptions(True, start, end, net, updates, columns)
 

@@ -1,4 +1,4 @@
-"""From the options of a read of changes to its snapshots, columns and task groups."""
+"""Plans a read of changes from its options: snapshots, columns and task groups."""
 
 from __future__ import annotations
 
@@ -29,16 +29,16 @@ from icebergds.spec.snapshot import MAIN_BRANCH, Snapshot
 def resolve_end(
     metadata: TableMetadata, changes: ChangeOptions, branch: str | None, name: str
 ) -> tuple[Snapshot | None, Schema]:
-    """The snapshot with which changes end (None: there are none), and the schema they have.
+    """The end snapshot of changes (None if there are no changes), and the schema to read with.
 
-    The head of a branch has the table's current schema, every other snapshot its own.
+    The head of a branch is read with the table's current schema, any other snapshot with its own.
 
     Args:
         name: the table's, for messages.
 
     Raises:
-        NoSuchSnapshotError: the table has no such snapshot, branch or tag, or not any more.
-        InvalidOptionError: the snapshot is not of the branch that is named.
+        NoSuchSnapshotError: the snapshot, branch or tag does not exist or has expired.
+        InvalidOptionError: the snapshot is not in the history of the given branch.
     """
     head, schema = resolve_snapshot(metadata, TimeTravel(branch=branch or MAIN_BRANCH), name)
     if changes.end is None:
@@ -53,8 +53,8 @@ def resolve_end(
     end, schema = _named(metadata, changes.end, name)
     if branch is not None and end.snapshot_id not in {s.snapshot_id for s in known}:
         raise InvalidOptionError(
-            f"table {name}: snapshot {end.snapshot_id}, where the changes are to end, is not in "
-            f"the history of branch {branch!r}"
+            f"table {name}: the end snapshot {end.snapshot_id} is not in the history of branch "
+            f"{branch!r}"
         )
     return end, schema
 
@@ -65,12 +65,12 @@ def resolve_range(
     """The snapshots whose changes are read.
 
     Args:
-        end: as `resolve_end` has it.
+        end: as returned by `resolve_end`.
         name: the table's, for messages.
 
     Raises:
-        NoSuchSnapshotError: the start is unknown, or its history has expired.
-        InvalidOptionError: the start is no ancestor of the end.
+        NoSuchSnapshotError: the start does not exist, or its history has expired.
+        InvalidOptionError: the start is not an ancestor of the end.
     """
     start = changes.start
     if start is not None and start.timestamp_ms is not None:
@@ -80,16 +80,16 @@ def resolve_range(
 
 
 def feed_columns(metadata: TableMetadata, schema: Schema) -> Schema:
-    """The columns of a change feed that names none: all data columns, then what was done.
+    """The default columns of a change feed: all data columns, then the change columns.
 
     Raises:
-        InvalidOptionError: the table has such a column of its own.
+        InvalidOptionError: the table has a column with the name of a change column.
     """
     of_feed = {column.name for column in CHANGE_COLUMNS}
     if taken := [field.name for field in schema.fields if field.name in of_feed]:
         raise InvalidOptionError(
-            f"table {metadata.location} has a column {taken[0]} of its own, so that its change "
-            "feed cannot have one; rename the column, or name other columns in the option columns"
+            f"table {metadata.location} has a column {taken[0]}, so its change feed cannot add one "
+            "of this name; rename the column, or list other columns in the option columns"
         )
     return Schema((*schema.fields, *CHANGE_COLUMNS), schema.schema_id)
 
@@ -127,10 +127,10 @@ def plan_change_task_groups(
 
 
 def identifier_ids(changes: ChangeOptions, schema: Schema, name: str) -> tuple[int, ...]:
-    """The columns by which updates are told; none where they are not asked for.
+    """The field ids that identify the rows of an update; empty if updates are not computed.
 
     Raises:
-        InvalidOptionError: no such column, one inside a list or map, or none at all.
+        InvalidOptionError: a column does not exist or is inside a list or map, or there is none.
     """
     if not changes.computes_updates:
         return ()
@@ -149,8 +149,8 @@ def identifier_ids(changes: ChangeOptions, schema: Schema, name: str) -> tuple[i
         raise InvalidOptionError(f"option 'identifier-columns': {error}") from None
     if not ids:
         raise InvalidOptionError(
-            f"table {name}: compute-updates needs columns that tell rows apart, and the table has "
-            "no identifier fields; name some in the option identifier-columns"
+            f"table {name}: compute-updates needs columns that identify rows, and the table has no "
+            "identifier fields; list them in the option identifier-columns"
         )
     return ids
 
@@ -163,8 +163,8 @@ def _named(metadata: TableMetadata, moment: Moment, name: str) -> tuple[Snapshot
         logged = {entry.snapshot_id for entry in metadata.snapshot_log}
         if snapshot_id in parents | logged:
             raise NoSuchSnapshotError(
-                f"table {name}: snapshot {snapshot_id} has expired, so what changed since is not "
-                "known; choose a later one, or read the table anew"
+                f"table {name}: snapshot {snapshot_id} has expired, so the changes since then are "
+                "not known; choose a later snapshot, or read the whole table again"
             )
     snapshot, schema = resolve_snapshot(metadata, travel, name)
     assert snapshot is not None, "an id or a tag names a snapshot"

@@ -1,4 +1,4 @@
-"""Options of a read: typed (`ReadOptions`), and as the text that Spark hands over."""
+"""Parses and checks the options of a read (`ReadOptions`)."""
 
 from __future__ import annotations
 
@@ -74,20 +74,20 @@ _LAST_SECOND = 253_402_300_799
 _WHOLE_NUMBER = re.compile(r"[+-]?\d+", re.ASCII)
 
 ColumnNames = Sequence[tuple[str, ...]]
-"""Columns by the parts of their names; `("*",)` is all data columns."""
+"""Columns as the parts of their names; `("*",)` means all data columns."""
 
 
 @dataclass(frozen=True, slots=True)
 class ReadOptions:
-    """What a read returns of a table, and how its tasks are made; `of` checks.
+    """What a read returns, and how it is split into tasks; `of` checks the values.
 
     Attributes:
         columns: None for all.
         row_filter: not bound to a schema yet.
-        split_size, lookback, file_open_cost: None leaves the choice to the table's properties.
-        pushdown: Spark's own filters narrow what is read.
-        for_changes: `ReadPlan.for_changes`.
-        changes: which changes are read; None if a snapshot is read.
+        split_size, lookback, file_open_cost: None to use the table's properties.
+        pushdown: whether Spark's filters are pushed down.
+        for_changes: as in `ReadPlan`.
+        changes: which changes to read; None to read a snapshot.
     """
 
     time_travel: TimeTravel = field(default_factory=TimeTravel)
@@ -122,18 +122,18 @@ class ReadOptions:
         for_changes: bool = False,
         changes: ChangeOptions | None = None,
     ) -> ReadOptions:
-        """The options of a read, checked.
+        """Checks the options of a read.
 
         Args:
-            filter: a Spark SQL condition; the rows that come out satisfy it.
+            filter: a Spark SQL condition; only matching rows are returned.
             columns: None for all.
-            snapshot_id, as_of_ms, branch, tag, version: at most one chooses the snapshot
-                (`TimeTravel`); a branch may also be that whose changes are read.
-            time_zone: of timestamps without an offset in the filter; None: they are refused.
+            snapshot_id, as_of_ms, branch, tag, version: choose the snapshot (`TimeTravel`); give at
+                most one. For changes only `branch` is allowed.
+            time_zone: of timestamps without an offset in the filter; if None, they are an error.
 
         Raises:
             InvalidFilterError: the filter cannot be parsed.
-            InvalidOptionError: no column is named, or options contradict each other.
+            InvalidOptionError: `columns` is empty, or options contradict each other.
         """
         travel = TimeTravel(snapshot_id, as_of_ms, branch, tag, version)
         values = {
@@ -164,39 +164,41 @@ class ReadOptions:
 
     @property
     def is_feed(self) -> bool:
-        """Whether rows come with what was done to them."""
+        """Whether this reads the change feed, with the change type of each row."""
         return self.changes is not None and self.changes.is_feed
 
 
 def refuse_stream_options(options: Mapping[str, str]) -> None:
-    """Refuses options of streams for a read that is none.
+    """Refuses streaming options for a batch read.
 
     Raises:
         InvalidOptionError: there is one.
     """
     if found := sorted({name.lower() for name in options} & set(STREAM_OPTIONS)):
-        raise InvalidOptionError(f"option {found[0]!r} is for readStream, and this is no stream")
+        raise InvalidOptionError(f"option {found[0]!r} needs readStream; this is a batch read")
 
 
 def parse_load_options(options: Mapping[str, str]) -> tuple[TableAddress, ReadOptions]:
-    """What `spark.read.format("icebergpy").option(...).load(path)` asks for: a table, and how.
+    """Parses the options of `spark.read.format("icebergpy").option(...).load(path)`.
 
     Args:
-        options: names in any case, values as Spark hands them over, as text.
+        options: names in any case, values as text, as Spark passes them.
 
     Raises:
         InvalidFilterError: the filter cannot be parsed.
-        InvalidOptionError: an unknown name (with the nearest known one), a malformed value,
-            options that contradict each other, or no path.
+        InvalidOptionError: a name is unknown (the message suggests the nearest), a value is
+            malformed, options contradict each other, or there is no path.
     """
     given = {name.lower(): value for name, value in options.items()}
     refuse_session_tables(given)
     if "paths" in given:
-        raise InvalidOptionError(f"one load reads one table, not {given['paths']}; union several")
+        raise InvalidOptionError(
+            f"load reads one table, not several ({given['paths']}); load each and union them"
+        )
     path = given.get("path")
     if not path:
         raise InvalidOptionError(
-            "no table is named: load('<table location>'), load('<metadata file>'), or "
+            "no table is named; use load('<table location>'), load('<metadata file>'), or "
             "option('catalog', '<name>') with load('<db.table>'). A table created in Spark's "
             "session catalog loses its options; use a temporary view with OPTIONS instead"
         )
@@ -216,17 +218,17 @@ def parse_read_options(
     tag: str | None = None,
     time_zone: str | None = None,
 ) -> ReadOptions:
-    """The options of a read whose table is known, from text and typed arguments.
+    """Parses the options of a read of a known table, from text and typed arguments.
 
     Args:
-        options: by name in any case, as text; none that names a table or its storage.
+        options: as text, by name in any case; none that names a table or its storage.
         filter, columns, snapshot_id, branch, tag: as for `ReadOptions.of`.
-        time_zone: if the options have none.
+        time_zone: used if the options have none.
 
     Raises:
         InvalidFilterError: the filter cannot be parsed.
-        InvalidOptionError: an unknown name (with the nearest known one), a malformed value, an
-            option that is an argument as well, or options that contradict each other.
+        InvalidOptionError: a name is unknown (the message suggests the nearest), a value is
+            malformed, an option is also given as an argument, or options contradict each other.
     """
     given = {name.lower(): value for name, value in options.items()}
     refuse_unknown(given, _KNOWN, (*STORAGE_PREFIXES, CATALOG_PREFIX))
@@ -274,7 +276,7 @@ def parse_read_options(
 
 
 def split_options(options: ReadOptions, properties: Mapping[str, str]) -> SplitOptions:
-    """How to pack tasks: an option wins over the table's property, that over the default."""
+    """How to pack tasks: by the option, else the table property, else the default."""
     default = SplitOptions()
 
     def choose(option: int | None, name: str, fallback: int, least: int = 1) -> int:
@@ -302,8 +304,8 @@ def _refuse_snapshot_of_changes(values: Mapping[str, object]) -> None:
     named = [name for name, value in values.items() if value is not None and name != "branch"]
     if named:
         raise InvalidOptionError(
-            f"option {named[0]!r}: the read returns changes between snapshots, so a snapshot must "
-            "not be given: choose the range's end by end-*"
+            f"option {named[0]!r} chooses one snapshot, but this read returns the changes between "
+            "snapshots; set the end of the range with end-snapshot-id, end-timestamp or end-tag"
         )
 
 
@@ -312,19 +314,19 @@ def _timestamp_ms(text: str, time_zone: str | None) -> int:
         # Spark reads a bare number as seconds since the epoch.
         if abs(int(text)) > _LAST_SECOND:
             raise ValueError(
-                "a number counts seconds since 1970, and this one lies beyond the year 9999; "
-                "'as-of-timestamp' takes milliseconds"
+                "a number means seconds since 1970, and this one is beyond the year 9999; use "
+                "'as-of-timestamp' for milliseconds"
             )
         return int(text) * 1000
     try:
         moment = parse_timestamp(text.strip())
     except ValueError:
         raise ValueError(
-            "expected a timestamp such as 2026-01-31T12:00:00Z, or seconds since the epoch"
+            "expected a timestamp such as 2026-01-31T12:00:00Z, or seconds since 1970"
         ) from None
     if moment.tzinfo is None and time_zone is None:
         raise ValueError(
-            "the session's time zone is not known to a data source; give an offset "
+            "a data source does not know the session's time zone; give an offset "
             "(2026-01-31T12:00:00Z) or option('time-zone', '<zone>')"
         )
     micros: int = round_literal(TIMESTAMPTZ, moment, time_zone).floor

@@ -1,4 +1,4 @@
-"""Scans of one snapshot whose manifests have been read: one plan for all that is done with it."""
+"""Plans scans of one snapshot once, so that manifests are read once for all uses of the scan."""
 
 from __future__ import annotations
 
@@ -19,12 +19,12 @@ from icebergds.spec.snapshot import Snapshot
 
 @dataclass(frozen=True, slots=True)
 class PlannedScan:
-    """A scan of one snapshot, planned.
+    """A planned scan of one snapshot.
 
     Attributes:
-        snapshot: None for a table without rows.
+        snapshot: None if the table has none.
         plan: what all tasks share; its filter chose the files.
-        files: that may hold rows of the scan, each with the deletes that apply to it.
+        files: the files that may have rows of the scan, with the deletes that apply to them.
         splits: how files are packed into task groups.
     """
 
@@ -46,15 +46,14 @@ def plan_scan(
 
     Args:
         options: of a read of a snapshot, not of changes.
-        for_native: keep the statistics by which files are found that Spark's own reader may read.
-        stats_of: ids of further columns whose statistics the files must hold, beside those of the
-            filter.
+        for_native: keep the statistics that tell which files Spark's own reader may read.
+        stats_of: ids of columns whose statistics to keep, in addition to those of the filter.
 
     Raises:
         InvalidFilterError: the filter cannot be bound or used.
-        InvalidOptionError: no such column.
-        NoSuchSnapshotError: no such snapshot, branch or tag.
-        MissingFileError, CorruptFileError: as `scan.plan.files.plan_files`.
+        InvalidOptionError: a column does not exist.
+        NoSuchSnapshotError: the snapshot, branch or tag does not exist.
+        MissingFileError, CorruptFileError: as for `scan.plan.files.plan_files`.
     """
     assert options.changes is None, "changes are planned by plan_task_groups"
     snapshot, plan = plan_read(state, options)
@@ -70,10 +69,10 @@ def plan_scan(
 
 
 def with_columns(scan: PlannedScan, names: ColumnNames) -> PlannedScan:
-    """The same files, with other columns.
+    """The same scan with other columns.
 
     Raises:
-        InvalidOptionError: no such column.
+        InvalidOptionError: a column does not exist.
     """
     columns = project_columns(scan.state.metadata, scan.plan.table_schema, names)
     return replace(scan, plan=replace(scan.plan, columns=columns))
@@ -92,9 +91,9 @@ def task_groups_of(
 
 
 def native_rule_of(scan: PlannedScan) -> NativeRule | None:
-    """Tells the files that Spark's own reader may read; None if it may read none.
+    """The rule for which files Spark's own reader may read; None if it may read none.
 
-    None also if the table's storage has properties, which Spark does not know.
+    Also None if the table's storage has properties, since Spark does not know them.
     """
     if scan.state.io.properties:
         return None

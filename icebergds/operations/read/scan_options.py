@@ -1,4 +1,4 @@
-"""Writes a scan's arguments as the options of a load, which another process can read."""
+"""Converts a scan's arguments to load options, which another process can read."""
 
 from __future__ import annotations
 
@@ -13,16 +13,16 @@ from icebergds.operations.options.values import is_of_address, storage_propertie
 def scan_options(
     io: FileIO, arguments: Mapping[str, str | None], options: Mapping[str, str]
 ) -> dict[str, str]:
-    """The options of a load that reads as a scan does, with those of the table's storage.
+    """The options of a load that is equivalent to a scan, including those of the table's storage.
 
     Args:
         io: the table's storage.
-        arguments: of the scan, by the names of their options; None if not given.
-        options: further ones, by name in any case, which have been checked.
+        arguments: of the scan, by option name; None if not given.
+        options: further options by name in any case, already checked.
     """
     named = {name: value for name, value in arguments.items() if value is not None}
     further = {name.lower(): value for name, value in options.items()}
-    # Relative paths are relative to this process: the data source runs elsewhere.
+    # Relative paths are relative to this process, but the data source runs in another one.
     location_map = {"": io.working_directory, **io.location_map}
     return {
         **storage_properties_of(io.properties),
@@ -33,14 +33,14 @@ def scan_options(
 
 
 def refuse_address_options(options: Mapping[str, str]) -> None:
-    """Refuses options of a scan that name another table.
+    """Refuses options that name a table or its storage, which a scan of a loaded table has.
 
     Raises:
-        InvalidOptionError: an option names a table or a storage.
+        InvalidOptionError: an option names a table or its storage.
     """
     names = (name.lower() for name in options)
     if of_load := sorted(name for name in names if is_of_address(name)):
         raise InvalidOptionError(
-            f"{', '.join(of_load)}: options that name a table or its storage are those of "
-            "load_table, not of a scan"
+            f"{', '.join(of_load)}: options that name a table or its storage cannot be set for a "
+            "scan of a loaded table; set them in load_table"
         )

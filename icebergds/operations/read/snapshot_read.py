@@ -1,4 +1,4 @@
-"""From the options of a read to its plan, for Spark and for reads without it alike."""
+"""Plans a read from its options, with Spark or without."""
 
 from __future__ import annotations
 
@@ -24,12 +24,12 @@ from icebergds.spec.snapshot import Snapshot
 
 
 def plan_read(state: TableState, options: ReadOptions) -> tuple[Snapshot | None, ReadPlan]:
-    """The snapshot that a read returns, or with which its changes end, and what its tasks share.
+    """Resolves the snapshot of a read (or the end snapshot of its changes) and plans the read.
 
     Raises:
         InvalidFilterError: the filter cannot be bound or used.
-        InvalidOptionError: no such column, or options that do not fit the table.
-        NoSuchSnapshotError: no such snapshot, branch or tag.
+        InvalidOptionError: a column does not exist, or options do not fit the table.
+        NoSuchSnapshotError: the snapshot, branch or tag does not exist.
     """
     snapshot, schema = resolve_read(options, state.metadata, state.name)
     columns = chosen_columns(options, state.metadata, schema)
@@ -39,9 +39,9 @@ def plan_read(state: TableState, options: ReadOptions) -> tuple[Snapshot | None,
 def resolve_read(
     options: ReadOptions, metadata: TableMetadata, name: str
 ) -> tuple[Snapshot | None, Schema]:
-    """The snapshot to read, or with which changes end, and the schema to read with.
+    """The snapshot to read, or the end snapshot of changes, and the schema to read with.
 
-    None is the snapshot of a table without rows. Errors are those of `resolve_snapshot` and
+    The snapshot is None if the table has none. Errors are those of `resolve_snapshot` and
     `resolve_end`.
 
     Args:
@@ -53,10 +53,10 @@ def resolve_read(
 
 
 def chosen_columns(options: ReadOptions, metadata: TableMetadata, schema: Schema) -> Schema:
-    """The columns of a read, by the option `columns` or all.
+    """The columns of a read: those of the option `columns`, or all.
 
     Raises:
-        InvalidOptionError: no such column, or no column of a change feed to be had.
+        InvalidOptionError: a column does not exist, or the change feed cannot have its columns.
     """
     if options.columns is not None:
         return project_columns(metadata, schema, options.columns, of_feed=options.is_feed)
@@ -66,10 +66,10 @@ def chosen_columns(options: ReadOptions, metadata: TableMetadata, schema: Schema
 def check_read(
     options: ReadOptions, state: TableState, snapshot: Snapshot | None, schema: Schema
 ) -> None:
-    """Raises what is wrong with a read's options before anything is planned.
+    """Checks a read's options before anything is planned.
 
     Args:
-        snapshot, schema: as `resolve_read` has them.
+        snapshot, schema: as returned by `resolve_read`.
 
     Raises:
         InvalidFilterError: the filter cannot be bound or used.
@@ -84,10 +84,10 @@ def check_read(
 def make_read_plan(
     options: ReadOptions, state: TableState, schema: Schema, columns: Schema
 ) -> ReadPlan:
-    """What all tasks of a read share.
+    """Makes the plan that all tasks of a read share.
 
     Args:
-        schema: the schema that is read.
+        schema: the table's schema to read with.
         columns: the output.
 
     Raises:
@@ -120,7 +120,7 @@ def plan_task_groups(
 
 
 def bound_filter(options: ReadOptions, schema: Schema) -> Expr:
-    """The filter of a read, bound to the schema that is read.
+    """The filter of a read, bound to the schema to read with.
 
     Raises:
         InvalidFilterError: it cannot be bound or used.

@@ -1,4 +1,4 @@
-"""Options of a streaming read: where it starts, what it reads at a time, what it leaves out."""
+"""Parses the options of a streaming read: its start, the size of its batches, what it skips."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ STREAM_OPTIONS = (
     MAX_FILES,
     MAX_ROWS,
 )
-"""Options that no other read has, as documented."""
+"""Options of streaming reads only, as documented."""
 
 _STARTS = ("stream-from", "stream-from-timestamp", "start-snapshot-id")
 _SHARED = (
@@ -40,14 +40,14 @@ class StreamOptions:
     """What `spark.readStream.format("icebergpy").option(...).load(path)` asks for.
 
     Attributes:
-        start: `snapshot`, the rows of the newest snapshot and what comes then; `now`, what comes;
-            `earliest`, all that the table knows.
-        start_snapshot_id: read what came after this snapshot instead.
-        start_ms: read what came after this time instead, in milliseconds since 1970.
-        is_feed: read what was inserted and deleted, not only what was appended.
-        skipped: operations of snapshots that a read of appended rows leaves out.
-        goes_on: with the newest snapshot, where the one that was read last has expired.
-        max_files, max_rows: of a micro-batch, which has one file at least; None for no limit.
+        start: `snapshot`: the rows of the newest snapshot, then new ones; `now`: only new ones;
+            `earliest`: all from the oldest known snapshot on.
+        start_snapshot_id: read what was committed after this snapshot instead.
+        start_ms: read what was committed after this time instead, in milliseconds since 1970.
+        is_feed: read the change feed, not only appended rows.
+        skipped: operations of the snapshots that a read of appended rows skips.
+        goes_on: continue with the newest snapshot if the one read last has expired.
+        max_files, max_rows: limits of a micro-batch, which reads at least one file; None for none.
     """
 
     start: str = "snapshot"
@@ -61,35 +61,36 @@ class StreamOptions:
 
 
 def check_stream_options(options: Mapping[str, str]) -> None:
-    """Checks options of streams where there are any, long before a query starts.
+    """Checks streaming options, if there are any, before a query starts.
 
     Raises:
-        InvalidOptionError: as `split_stream_options` does.
+        InvalidOptionError: as for `split_stream_options`.
     """
     if any(name.lower() in STREAM_OPTIONS for name in options):
         split_stream_options(options)
 
 
 def split_stream_options(options: Mapping[str, str]) -> tuple[StreamOptions, dict[str, str]]:
-    """The options of the stream, and the others: which table, which columns, which rows.
+    """Parses the options of the stream; returns them and the others (table, columns, rows).
 
     Args:
         options: names in any case.
 
     Raises:
-        InvalidOptionError: a malformed value, one that no stream can have, or a contradiction.
+        InvalidOptionError: a value is malformed, a stream does not support an option, or options
+            contradict each other.
     """
     given = {name.lower(): value for name, value in options.items()}
     if refused := sorted(given.keys() & set(_REFUSED)):
         raise InvalidOptionError(
-            f"option {refused[0]!r} is not for readStream, which starts where 'stream-from', "
-            "'start-snapshot-id' or 'stream-from-timestamp' says and has no end"
+            f"readStream does not support option {refused[0]!r}; set the start of the stream with "
+            "'stream-from', 'start-snapshot-id' or 'stream-from-timestamp'"
         )
     starts = [name for name in _STARTS if name in given]
     if len(starts) > 1:
         raise InvalidOptionError(
-            f"options {' and '.join(map(repr, starts))} contradict each other: each says where "
-            "the stream starts; give one"
+            f"options {' and '.join(map(repr, starts))} contradict each other: each sets the start "
+            "of the stream; give one"
         )
     is_feed = parse(given, "read-change-feed", boolean, False)
     stream = StreamOptions(

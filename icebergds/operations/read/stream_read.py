@@ -1,7 +1,7 @@
-"""How far a stream has read a table, and what it reads next.
+"""Plans the micro-batches of a streaming read, and tracks how far it has read (`StreamOffset`).
 
-A stream goes from snapshot to snapshot along a branch, each against its parent. Appends may be read
-in parts, file by file in the order of their manifests; in a change feed a snapshot is read whole.
+A stream reads the snapshots of a branch one after the other, each compared with its parent. Appends
+may be read in parts, file by file in manifest order; a change feed reads a snapshot as a whole.
 """
 
 from __future__ import annotations
@@ -34,10 +34,10 @@ class StreamOffset:
 
     Attributes:
         table_uuid: of the table that it reads.
-        snapshot_id: of the last snapshot that was read, in whole or in part; None: of none.
-        position: how many of its files were read; None: all.
-        is_whole: whether its files are all that it has, or those that it added.
-        row_filter: what the files that `position` counts were chosen by; None with it.
+        snapshot_id: the last snapshot that was read, in whole or in part; None before the first.
+        position: how many of its files have been read; None for all.
+        is_whole: whether its files are all files of the snapshot, or only those that it added.
+        row_filter: the filter that chose the files that `position` counts; None if that is None.
     """
 
     table_uuid: str | None
@@ -47,7 +47,7 @@ class StreamOffset:
     row_filter: str | None = None
 
     def to_json(self) -> dict[str, Any]:
-        """As Spark keeps it in the checkpoint."""
+        """The offset as stored in Spark's checkpoint."""
         return {
             "table-uuid": self.table_uuid,
             "snapshot-id": self.snapshot_id,
@@ -58,10 +58,10 @@ class StreamOffset:
 
     @staticmethod
     def from_json(obj: Mapping[str, Any]) -> StreamOffset:
-        """An offset of a checkpoint.
+        """Parses an offset from a checkpoint.
 
         Raises:
-            InvalidOptionError: it is none of ours.
+            InvalidOptionError: it was not written by this source.
         """
         try:
             return StreamOffset(
@@ -80,7 +80,7 @@ class StreamOffset:
 
 @dataclass(frozen=True, slots=True)
 class Limits:
-    """The most that a micro-batch reads; None for no limit. It has one file at least."""
+    """Limits of a micro-batch, which reads at least one file; None for no limit."""
 
     max_files: int | None = None
     max_rows: int | None = None
@@ -88,7 +88,7 @@ class Limits:
 
 @dataclass(frozen=True, slots=True)
 class _Step:
-    """Files of one snapshot, from one on."""
+    """Files of one snapshot, starting with number `first`."""
 
     snapshot: Snapshot
     first: int
@@ -97,12 +97,12 @@ class _Step:
 
 @dataclass(frozen=True, slots=True)
 class TableStream:
-    """A table as a stream finds it at one moment, and what the stream wants of it.
+    """A stream over one state of its table.
 
     Attributes:
-        head: of the branch that is followed; None where it has no snapshot.
-        plan: its filter and its schema.
-        splits: how files are shared out.
+        head: of the branch that the stream follows; None if it has no snapshot.
+        plan: the stream's filter and schema.
+        splits: how files are packed into task groups.
     """
 
     state: TableState
@@ -112,19 +112,19 @@ class TableStream:
     splits: SplitOptions
 
     def first(self) -> StreamOffset:
-        """Where a query begins.
+        """The offset at which a query without a checkpoint starts.
 
         Raises:
-            NoSuchSnapshotError: there is no such snapshot or time any more.
-            InvalidOptionError: the snapshot is not of the branch.
+            NoSuchSnapshotError: the start snapshot does not exist, or the history has expired.
+            InvalidOptionError: the start snapshot is not in the history of the branch.
         """
         options, state, head = self.options, self.state, self.head
         if options.start_snapshot_id is not None:
             start = state.metadata.snapshot_by_id(options.start_snapshot_id)
             if start is None:
                 raise NoSuchSnapshotError(
-                    f"table {state.name}: snapshot {options.start_snapshot_id}, after which the "
-                    f"stream is to start, does not exist or has expired; {self._known()}"
+                    f"table {state.name}: the start snapshot {options.start_snapshot_id} of the "
+                    f"stream does not exist or has expired; {self._known()}"
                 )
             snapshots_between(state.metadata, start, head, state.name)
             return self._done(start)
@@ -142,7 +142,7 @@ class TableStream:
         return self._within(oldest, 0, is_whole=True)
 
     def next(self, start: StreamOffset, limits: Limits) -> StreamOffset:
-        """How far the next micro-batch reads; `start` itself where there is nothing new.
+        """The offset at which the next micro-batch ends; `start` itself if there is nothing new.
 
         Errors are those of `task_groups`.
         """
@@ -158,7 +158,7 @@ class TableStream:
         for step in self._steps(start, head):
             found = self._files(planner, step)
             if self.options.is_feed and not step.is_whole:
-                # In one piece: rows of its files may cancel each other out.
+                # All in one batch: rows of its files may cancel each other out.
                 size = len(found)
                 if files and size and self._is_over(limits, files + size, rows + _rows(found)):
                     return self._before(step, start)
@@ -172,13 +172,13 @@ class TableStream:
         return self._done(head)
 
     def task_groups(self, start: StreamOffset, end: StreamOffset) -> list[TaskGroup]:
-        """What tasks read between two offsets: the same each time.
+        """Plans the task groups between two offsets; the result is always the same.
 
         Raises:
-            ValidationError: the table is another one than that which the offsets are of.
-            NoSuchSnapshotError: what comes after `start` has expired.
-            InvalidOptionError: a snapshot is no append, and is neither to be left out nor read as
-                changes.
+            ValidationError: the offsets are of another table.
+            NoSuchSnapshotError: a snapshot after `start` has expired.
+            InvalidOptionError: a snapshot is not an append, and is neither skipped nor read as a
+                change feed.
         """
         metadata, schema = self.state.metadata, self.plan.table_schema
         self._refuse_other_table(start)
@@ -203,9 +203,9 @@ class TableStream:
         if start.position is not None and start.row_filter != str(self.plan.row_filter):
             raise InvalidOptionError(
                 f"table {name}: the stream has read a part of snapshot {start.snapshot_id} with "
-                f"the filter {start.row_filter}, and goes on with {self.plan.row_filter}, which "
-                "chooses other files of it; start the query with the filter that it had until the "
-                "snapshot is read, or with a new checkpoint"
+                f"the filter {start.row_filter}; the filter is now {self.plan.row_filter}, which "
+                "chooses other files. Start the query with its old filter until the snapshot is "
+                "read, or with a new checkpoint"
             )
         if start.snapshot_id is None:
             history = snapshots_between(metadata, None, last, name)
@@ -232,7 +232,7 @@ class TableStream:
             ) from None
 
     def _files(self, planner: ChangePlanner, step: _Step, ordinal: int = 0) -> list[PlannedFile]:
-        """All files of a step, those before its first one as well."""
+        """All files of a step's snapshot, including those before its first."""
         metadata, snapshot = self.state.metadata, step.snapshot
         if step.is_whole:
             if self.options.is_feed:
@@ -277,7 +277,7 @@ class TableStream:
         return too_many or (limits.max_rows is not None and rows > limits.max_rows)
 
     def _has_expired(self, start: StreamOffset) -> bool:
-        """Whether what comes next is not known any more, and the stream goes on with the newest."""
+        """Whether history after `start` has expired and the stream continues with the newest."""
         self._refuse_other_table(start)
         if not self.options.goes_on or start.snapshot_id is None:
             return False
@@ -285,7 +285,7 @@ class TableStream:
         known = lineage(metadata, self.head)
         if any(snapshot.snapshot_id == start.snapshot_id for snapshot in known):
             return False
-        # A snapshot that is there, beside a history that is whole, was rolled back.
+        # If the snapshot exists and the branch's history is complete, it was rolled back.
         is_whole = bool(known) and known[-1].parent_snapshot_id is None
         return metadata.snapshot_by_id(start.snapshot_id) is None or not is_whole
 
@@ -293,40 +293,40 @@ class TableStream:
         found = self.state.metadata.table_uuid
         if start.table_uuid != found:
             raise ValidationError(
-                f"table {self.state.name} has the UUID {found}, and the checkpoint is of a stream "
-                f"of table {start.table_uuid}: the table was dropped and made anew, or the query "
-                "reads another one; start it with a new checkpoint"
+                f"table {self.state.name} has the UUID {found}, but the checkpoint is for the "
+                f"UUID {start.table_uuid}: the table was dropped and re-created, or the query now "
+                "reads another table; start it with a new checkpoint"
             )
 
     def _expired(self, start: StreamOffset) -> NoSuchSnapshotError:
         read = "the beginning" if start.snapshot_id is None else f"snapshot {start.snapshot_id}"
         return NoSuchSnapshotError(
             f"table {self.state.name}: {read}, up to which the stream has read, or a snapshot "
-            f"after it has expired; {self._known()}. To go on with what is committed "
-            "from now on, set option('stream-on-expired', 'latest'); to read the table anew, "
-            "start with a new checkpoint"
+            f"after it has expired; {self._known()}. To continue with what is committed from now "
+            "on, set option('stream-on-expired', 'latest'); to read the whole table again, start "
+            "with a new checkpoint"
         )
 
     def _known(self) -> str:
         known = lineage(self.state.metadata, self.head)
         if not known:
             return "the branch has no snapshots"
-        return f"the oldest one of the branch that is known is {known[-1].snapshot_id}"
+        return f"the oldest known snapshot of the branch is {known[-1].snapshot_id}"
 
 
 def load_stream(
     address: TableAddress, options: ReadOptions, stream: StreamOptions, plan: ReadPlan
 ) -> TableStream:
-    """The stream of a table as it is now.
+    """Loads the stream over a table's current state.
 
     Args:
-        options: which branch of the table.
+        options: choose the branch.
         plan: of the query that reads it.
 
     Raises:
-        NoSuchTableError: the table is not there.
-        NoSuchSnapshotError: it has no such branch.
-        ValidationError: columns that the query reads were dropped or got another type.
+        NoSuchTableError: the table does not exist.
+        NoSuchSnapshotError: the branch does not exist.
+        ValidationError: a column that the query reads was dropped or changed its type.
     """
     state = address.load()
     _refuse_other_columns(state, plan)
@@ -337,12 +337,12 @@ def load_stream(
 
 
 def _refuse_other_columns(state: TableState, plan: ReadPlan) -> None:
-    """What such columns hold would come as null, or not at all."""
+    """Refuses columns that were dropped or changed: their values would be null or missing."""
     known, current = plan.table_schema, state.metadata.schema().fields_by_id
     for field_id in {*plan.columns.fields_by_id, *field_ids(plan.row_filter)}:
         field = known.fields_by_id.get(field_id)
         if field is None:
-            continue  # of metadata
+            continue  # a metadata column
         found = current.get(field_id)
         if found is None:
             change = "was dropped"
@@ -352,8 +352,8 @@ def _refuse_other_columns(state: TableState, plan: ReadPlan) -> None:
             continue
         raise ValidationError(
             f"table {state.name}: column {'.'.join(known.paths_by_id[field_id])!r}, which the "
-            f"stream reads, {change} since the query was made; load the table again, and start the "
-            "query with the checkpoint that it has"
+            f"stream reads, {change} since the query started; load the table again, and restart "
+            "the query with its checkpoint"
         )
 
 

@@ -1,4 +1,4 @@
-"""Which snapshot to read, and with which schema."""
+"""Resolves time travel to a snapshot and the schema to read it with."""
 
 from __future__ import annotations
 
@@ -38,10 +38,10 @@ class TimeTravel:
 def resolve_snapshot(
     metadata: TableMetadata, travel: TimeTravel, name: str
 ) -> tuple[Snapshot | None, Schema]:
-    """The snapshot to read (None where the table has no rows yet) and the schema to read it with.
+    """The snapshot to read (None if the table has none yet) and the schema to read it with.
 
-    A snapshot, a time or a tag is read with the schema of that snapshot; the head of a branch with
-    the table's current schema, since that is what it is written with next.
+    A snapshot, a time or a tag is read with the snapshot's schema; the head of a branch with the
+    table's current schema, which the next write to it will use.
 
     Raises:
         NoSuchSnapshotError: the table `name` has no such snapshot, branch or tag.
