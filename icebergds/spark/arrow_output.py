@@ -6,14 +6,22 @@ Columns that already have the required type are passed through.
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import dataclass
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from icebergds.formats.arrow.converters import (
+    Converter,
+    FromColumn,
+    ListConverter,
+    MapConverter,
+    StructConverter,
+)
 from icebergds.spark.types import spark_arrow_schema, spark_arrow_type
 from icebergds.spec.schema import Schema
-from icebergds.spec.types import IcebergType, ListType, MapType, StructType, TypeId
+from icebergds.spec.types import VARIANT, IcebergType, ListType, MapType, StructType, TypeId
 
 _HEX_DIGITS = np.frombuffer(b"0123456789abcdef", dtype=np.uint8)
 # Positions of the 32 hex digits among the 36 characters of a UUID.
@@ -23,88 +31,52 @@ _DIGIT_PLACES = np.array([i for i in range(36) if i not in (8, 13, 18, 23)])
 def shaper(schema: Schema) -> Callable[[pa.RecordBatch], pa.RecordBatch]:
     """A function that converts batches in the storage types of `schema` to batches for Spark."""
     target = spark_arrow_schema(schema)
-    types = [field.field_type for field in schema.fields]
+    converters = [_converter(field.field_type) for field in schema.fields]
 
     def shape(batch: pa.RecordBatch) -> pa.RecordBatch:
         columns = [
-            _shape(column, field_type)
-            for column, field_type in zip(batch.columns, types, strict=True)
+            converter.convert(column)
+            for column, converter in zip(batch.columns, converters, strict=True)
         ]
         return pa.RecordBatch.from_arrays(columns, schema=target)
 
     return shape
 
 
-def _shape(array: pa.Array, field_type: IcebergType) -> pa.Array:
+def _converter(field_type: IcebergType) -> Converter:
     target = spark_arrow_type(field_type)
     # Arrow ignores the nullability of nested fields and the names of list items when it compares
     # types, so nested arrays are always rebuilt; that copies no values.
     match field_type:
         case StructType(fields=fields):
-            children = [
-                _shape(_child(array, index), field.field_type) for index, field in enumerate(fields)
-            ]
-            if not children:
-                return array
-            return pa.StructArray.from_arrays(children, fields=list(target), mask=_null_mask(array))
+            sources = (FromColumn(at, _converter(f.field_type)) for at, f in enumerate(fields))
+            return StructConverter(tuple(sources), target)
         case ListType():
-            return _rebuild_list(array, _shape(array.values, field_type.element_type), target)
+            return ListConverter(_converter(field_type.element_type), target)
         case MapType():
-            keys = _shape(array.keys, field_type.key_type)
-            items = _shape(array.items, field_type.value_type)
-            return _rebuild_map(array, keys, items, target)
+            key, value = _converter(field_type.key_type), _converter(field_type.value_type)
+            return MapConverter(key, value, target)
+        case _ if field_type == VARIANT:
+            binary = _Scalars(TypeId.BINARY, pa.binary())
+            # Iceberg stores the metadata first, Spark the value.
+            return StructConverter((FromColumn(1, binary), FromColumn(0, binary)), target)
         case _:
-            return _shape_scalar(array, field_type.type_id, target)
+            return _Scalars(field_type.type_id, target)
 
 
-def _shape_scalar(array: pa.Array, type_id: TypeId, target: pa.DataType) -> pa.Array:
-    match type_id:
-        case TypeId.UUID:
-            return _uuid_text(array)
-        case TypeId.TIME | TypeId.TIMESTAMP_NS | TypeId.TIMESTAMPTZ_NS:
-            return array.view(pa.int64())
-        case TypeId.VARIANT:
-            return pa.StructArray.from_arrays(
-                [_child(array, 1), _child(array, 0)], fields=list(target), mask=_null_mask(array)
-            )
-        case _:
-            return array if array.type == target else array.cast(target)
+@dataclass(frozen=True, slots=True)
+class _Scalars:
+    type_id: TypeId
+    target: pa.DataType
 
-
-def _child(array: pa.StructArray, index: int) -> pa.Array:
-    """A child of a struct array, sliced to the offset and length of the struct."""
-    return array.field(index)
-
-
-def _null_mask(array: pa.Array) -> pa.Array | None:
-    return array.is_null() if array.null_count else None
-
-
-def _rebuild_list(array: pa.ListArray, values: pa.Array, target: pa.DataType) -> pa.Array:
-    return pa.Array.from_buffers(
-        target,
-        len(array),
-        array.buffers()[:2],
-        null_count=array.null_count,
-        offset=array.offset,
-        children=[values],
-    )
-
-
-def _rebuild_map(
-    array: pa.MapArray, keys: pa.Array, items: pa.Array, target: pa.MapType
-) -> pa.Array:
-    entries = pa.StructArray.from_arrays(
-        [keys, items], fields=[target.key_field, target.item_field]
-    )
-    return pa.Array.from_buffers(
-        target,
-        len(array),
-        array.buffers()[:2],
-        null_count=array.null_count,
-        offset=array.offset,
-        children=[entries],
-    )
+    def convert(self, array: pa.Array) -> pa.Array:
+        match self.type_id:
+            case TypeId.UUID:
+                return _uuid_text(array)
+            case TypeId.TIME | TypeId.TIMESTAMP_NS | TypeId.TIMESTAMPTZ_NS:
+                return array.view(pa.int64())
+            case _:
+                return array if array.type == self.target else array.cast(self.target)
 
 
 def _uuid_text(array: pa.Array) -> pa.Array:

@@ -15,6 +15,7 @@ from pyspark.sql.pandas.functions import arrow_udf
 from pyspark.sql.types import DataType, IntegralType, StringType, StructType
 
 from icebergds.expr.names import quote_name
+from icebergds.formats.arrow.arrays import storage
 from icebergds.formats.arrow.transforms import apply_transform
 from icebergds.formats.arrow.types import to_arrow
 from icebergds.spark.text_buckets import HASHES_TO_ZERO, MAX_INT, add_text_buckets
@@ -45,7 +46,7 @@ from icebergds.spec.types import (
     TypeId,
     is_scalar,
 )
-from icebergds.write.rows.conversion import convert, storage
+from icebergds.write.rows.conversion import convert
 
 _MONTHS_PER_YEAR = 12
 _HOURS_PER_DAY = 24

@@ -426,6 +426,60 @@ def test_a_null_struct_excuses_its_required_fields():
     assert values(with_id("s", POINT, 1), array, optional(1, "s", wanted)) == [{"x": 1}, None]
 
 
+INT_MAP = pa.map_(with_id("key", pa.string(), 2, False), with_id("value", pa.int32(), 3))
+POINTS = pa.list_(with_id("element", POINT, 2))
+REQUIRED_X = StructType((required(11, "x", INT),))
+HIDDEN = pa.array([0, 1, 2], pa.int32())
+NULL_FIRST = pa.array([True, False])
+
+
+@pytest.mark.parametrize(
+    ("array", "wanted", "expected"),
+    [
+        (
+            pa.array([[("k", None)], [("k", 1)]], INT_MAP).slice(1),
+            MapType(2, STRING, 3, INT, True),
+            [[("k", 1)]],
+        ),
+        (
+            pa.MapArray.from_arrays(
+                HIDDEN,
+                pa.array(["k", "k"]),
+                pa.array([None, 1], pa.int32()),
+                type=INT_MAP,
+                mask=NULL_FIRST,
+            ),
+            MapType(2, STRING, 3, INT, True),
+            [None, [("k", 1)]],
+        ),
+        (
+            pa.array([[None], [{"x": 1}]], POINTS).slice(1),
+            ListType(2, REQUIRED_X, True),
+            [[{"x": 1}]],
+        ),
+        (
+            pa.ListArray.from_arrays(
+                HIDDEN, pa.array([{"x": None}, {"x": 1}], POINT), type=POINTS, mask=NULL_FIRST
+            ),
+            ListType(2, REQUIRED_X),
+            [None, [{"x": 1}]],
+        ),
+        (
+            pa.StructArray.from_arrays(
+                [pa.array([{"x": None}, {"x": 1}], POINT)],
+                fields=[with_id("p", POINT, 5)],
+                mask=NULL_FIRST,
+            ),
+            StructType((optional(5, "p", REQUIRED_X),)),
+            [None, {"p": {"x": 1}}],
+        ),
+    ],
+    ids=["map slice", "null map", "list slice", "null list", "null struct around a struct"],
+)
+def test_nulls_behind_null_rows_and_outside_of_slices_do_not_count(array, wanted, expected):
+    assert values(with_id("a", array.type, 1), array, optional(1, "a", wanted)) == expected
+
+
 def test_large_fixed_and_view_lists_become_lists():
     for stored in (
         pa.large_list(with_id("item", pa.int32(), 2)),

@@ -12,6 +12,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from icebergds.errors import CorruptFileError, InvalidDataError
+from icebergds.formats.arrow.arrays import storage
 from icebergds.spec.types import ScalarType, TypeId
 
 _PER_SECOND = {"s": 1, "ms": 10**3, "us": 10**6, "ns": 10**9}
@@ -32,7 +33,7 @@ def cast_stored(
         CorruptFileError: the stored type cannot be read as `field_type`.
         InvalidDataError: a value does not fit `field_type`.
     """
-    array = _plain(array)
+    array = storage(array)
     stored = array.type
     if stored == target:
         return array
@@ -48,13 +49,6 @@ def cast_stored(
         raise InvalidDataError(
             f"{where}: a value stored as {stored} does not fit {field_type}: {error}"
         ) from error
-
-
-def _plain(array: pa.Array) -> pa.Array:
-    """The array without extension types and dictionary encoding."""
-    while isinstance(array, pa.ExtensionArray):
-        array = array.storage
-    return array.dictionary_decode() if pa.types.is_dictionary(array.type) else array
 
 
 def _is_readable(stored: pa.DataType, wanted: TypeId) -> bool:

@@ -13,6 +13,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from icebergds.errors import InvalidDataError, UnsupportedFeatureError
+from icebergds.formats.arrow.arrays import validity
 from icebergds.formats.arrow.murmur3 import hash_longs, hash_slices
 from icebergds.formats.arrow.types import to_arrow
 from icebergds.spec.transforms import (
@@ -110,7 +111,7 @@ def _with_validity_of(
     array: pa.Array, target: pa.DataType, values: npt.NDArray[np.int32]
 ) -> pa.Array:
     return pa.Array.from_buffers(
-        target, len(array), [_validity(array), pa.py_buffer(values)], array.null_count
+        target, len(array), [validity(array), pa.py_buffer(values)], array.null_count
     )
 
 
@@ -123,11 +124,6 @@ def _buckets(hashes: npt.NDArray[np.uint32], count: np.int32) -> npt.NDArray[np.
     multiples *= count
     buckets -= multiples
     return buckets
-
-
-def _validity(array: pa.Array) -> pa.Buffer | None:
-    """The validity bitmap of an array, starting at its first value."""
-    return array.is_valid().buffers()[1] if array.null_count else None
 
 
 def _integers(array: pa.Array) -> _Ints:
@@ -222,7 +218,7 @@ def _truncated(source_type: IcebergType, array: pa.Array, width: int) -> pa.Arra
             return pa.Array.from_buffers(
                 array.type,
                 len(array),
-                [_validity(array), pa.py_buffer(results)],
+                [validity(array), pa.py_buffer(results)],
                 array.null_count,
             )
 
@@ -237,5 +233,5 @@ def _truncated_decimals(array: pa.Array, width: int) -> pa.Array:
     words[:, 0] = low - remainder
     words[:, 1] = high.view(np.uint64) - (low < remainder)
     return pa.Array.from_buffers(
-        array.type, len(array), [_validity(array), pa.py_buffer(words)], array.null_count
+        array.type, len(array), [validity(array), pa.py_buffer(words)], array.null_count
     )

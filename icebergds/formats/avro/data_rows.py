@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
+from icebergds.formats.arrow.arrays import validity, with_child, with_entries
 from icebergds.formats.avro.schema import avro_name, decimal_size
 from icebergds.spec.schema import Schema
 from icebergds.spec.types import (
@@ -154,19 +155,15 @@ def _stored(array: pa.Array, field_type: IcebergType) -> pa.Array:
             return pa.StructArray.from_arrays(children, names, mask=_nulls(array))
         case ListType(element_type=element):
             values = _stored(array.values, element)
-            return _with_child(array, pa.list_(values.type), values)
+            return with_child(array, pa.list_(values.type), values)
         case MapType(key_type=key_type, value_type=value_type):
             entries = array.values
             keys = _stored(entries.field(0), key_type)
             values = _stored(entries.field(1), value_type)
             stored = pa.StructArray.from_arrays([keys, values], ["key", "value"])
             if key_type != STRING:
-                return _with_child(array, pa.list_(stored.type), stored)
-            target = pa.map_(keys.type, values.type)
-            parts = [target.key_field, target.item_field]
-            return _with_child(
-                array, target, pa.StructArray.from_arrays([keys, values], fields=parts)
-            )
+                return with_child(array, pa.list_(stored.type), stored)
+            return with_entries(array, pa.map_(keys.type, values.type), keys, values)
         case DecimalType(precision=precision):
             return _decimal_bytes(array, decimal_size(precision))
         case _ if pa.types.is_date32(array.type):
@@ -182,15 +179,8 @@ def _decimal_bytes(array: pa.Array, size: int) -> pa.Array:
     start = array.offset * 16
     words = np.frombuffer(array.buffers()[1], np.uint8)[start : start + len(array) * 16]
     data = np.ascontiguousarray(words.reshape(-1, 16)[:, ::-1][:, 16 - size :])
-    validity = array.is_valid().buffers()[1] if array.null_count else None
-    return pa.Array.from_buffers(pa.binary(size), len(array), [validity, pa.py_buffer(data)])
-
-
-def _with_child(array: pa.Array, target: pa.DataType, child: pa.Array) -> pa.Array:
-    """The list or map with another child, and the same lengths and nulls."""
-    return pa.Array.from_buffers(
-        target, len(array), array.buffers()[:2], array.null_count, array.offset, children=[child]
-    )
+    buffers = [validity(array), pa.py_buffer(data)]
+    return pa.Array.from_buffers(pa.binary(size), len(array), buffers)
 
 
 def _nulls(array: pa.Array) -> pa.Array | None:

@@ -14,6 +14,7 @@ import numpy as np
 import pyarrow as pa
 
 from icebergds.errors import UnsupportedFeatureError
+from icebergds.formats.arrow.arrays import validity, with_child, with_entries
 from icebergds.formats.arrow.types import FIELD_ID
 from icebergds.formats.data_file.file_schema import ColumnKind, FileColumn, columns_of
 
@@ -108,7 +109,7 @@ def decimals_from_bytes(array: pa.Array, scale: int) -> pa.Array:
     if ((words[:, -1] ^ sign) & 0x80).any():
         raise ValueError(f"a decimal has more than {_DECIMAL_BYTES} bytes")
     return pa.Array.from_buffers(
-        pa.decimal128(_MAX_PRECISION, scale), count, [_validity(array), pa.py_buffer(words)]
+        pa.decimal128(_MAX_PRECISION, scale), count, [validity(array), pa.py_buffer(words)]
     )
 
 
@@ -267,7 +268,7 @@ def _to_declared(array: pa.Array, node: _Node, column: FileColumn) -> pa.Array:
             values = _to_declared(stored_values, element, column.children[0])
             if values is stored_values:
                 return array
-            return _with_child(array, pa.list_(values.type), values)
+            return with_child(array, pa.list_(values.type), values)
         case ColumnKind.MAP:
             return _map_to_declared(array, node, column)
         case _:
@@ -283,17 +284,7 @@ def _map_to_declared(array: pa.Array, node: _Node, column: FileColumn) -> pa.Arr
     keys = _to_declared(keys, key, column.children[0])
     items = _to_declared(items, value, column.children[1])
     map_type = pa.map_(keys.type, items.type)
-    entries = pa.StructArray.from_arrays(
-        [keys, items], fields=[map_type.key_field, map_type.item_field]
-    )
-    return _with_child(array, map_type, entries)
-
-
-def _with_child(array: pa.Array, target: pa.DataType, child: pa.Array) -> pa.Array:
-    """The list or map with another child, and the same lengths and nulls."""
-    return pa.Array.from_buffers(
-        target, len(array), array.buffers()[:2], array.null_count, array.offset, children=[child]
-    )
+    return with_entries(array, map_type, keys, items)
 
 
 def _byte_ranges(array: pa.Array) -> tuple[Any, Any]:
@@ -310,7 +301,3 @@ def _byte_ranges(array: pa.Array) -> tuple[Any, Any]:
     if array.null_count:
         lengths = np.where(array.is_valid().to_numpy(zero_copy_only=False), lengths, 0)
     return starts, lengths
-
-
-def _validity(array: pa.Array) -> pa.Buffer | None:
-    return array.is_valid().buffers()[1] if array.null_count else None

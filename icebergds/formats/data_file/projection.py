@@ -9,15 +9,23 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Any
 
-import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
 
 from icebergds.errors import CorruptFileError, InvalidDataError, UnsupportedFeatureError
+from icebergds.formats.arrow.arrays import storage
 from icebergds.formats.arrow.cast import cast_stored
-from icebergds.formats.arrow.types import default_value, repeat, schema_to_arrow, to_arrow
+from icebergds.formats.arrow.converters import (
+    Constant,
+    Converter,
+    FieldSource,
+    FromColumn,
+    ListConverter,
+    MapConverter,
+    StructConverter,
+)
+from icebergds.formats.arrow.types import default_value, schema_to_arrow, to_arrow
 from icebergds.formats.data_file.file_schema import ColumnKind, FileColumn, find_child
 from icebergds.spec.schema import Schema
 from icebergds.spec.types import (
@@ -38,7 +46,7 @@ class Projection:
     """How rows of one file become rows of one read schema; `schema` is its Arrow schema."""
 
     schema: pa.Schema
-    _slots: tuple[_Slot, ...]
+    _fields: tuple[FieldSource, ...]
 
     def apply(self, arrays: Sequence[pa.Array], num_rows: int) -> pa.RecordBatch:
         """Rows of the file in the read schema.
@@ -51,7 +59,7 @@ class Projection:
             CorruptFileError: a column's stored type cannot be read as the table's.
             InvalidDataError: a value does not fit, or a required field is null.
         """
-        columns = [slot.take(arrays, num_rows, None) for slot in self._slots]
+        columns = [field.take(arrays, num_rows, 0) for field in self._fields]
         if columns:
             return pa.RecordBatch.from_arrays(columns, schema=self.schema)
         # Built from no columns, a batch has no rows.
@@ -93,8 +101,8 @@ def plan_projection(
         InvalidDataError: a required field is neither in the file nor has it a value.
     """
     top = _Place((), source)
-    slots = tuple(_plan_field(columns, field, top, constants) for field in schema.fields)
-    return Projection(schema_to_arrow(schema), slots)
+    fields = tuple(_plan_field(columns, field, top, constants) for field in schema.fields)
+    return Projection(schema_to_arrow(schema), fields)
 
 
 @dataclass(frozen=True, slots=True)
@@ -109,6 +117,9 @@ class _Place:
 
     def __str__(self) -> str:
         return f"column {'.'.join(self.path)!r} of {self.source}"
+
+    def null_in_required(self, count: int) -> InvalidDataError:
+        return InvalidDataError(f"{self} is required, but holds {count} nulls")
 
 
 def _leaves_of_field(
@@ -180,132 +191,32 @@ def _narrowest_leaves(column: FileColumn) -> set[int]:
 _WIDTHS = {ColumnKind.LEAF: 0, ColumnKind.STRUCT: 1, ColumnKind.LIST: 2, ColumnKind.MAP: 3}
 
 
-class _Reader(Protocol):
-    """Turns a column as read into one of the target type.
-
-    `aligned` says that fields stand in the same places on both sides, so that equal Arrow types
-    mean equal columns.
-    """
-
-    @property
-    def aligned(self) -> bool: ...
-
-    def read(self, array: pa.Array) -> pa.Array: ...
-
-
-class _Filler:
-    """One value for all rows."""
-
-    def __init__(self, field_type: IcebergType, value: Any) -> None:
-        self._field_type = field_type
-        self._value = value
-        self._array = repeat(field_type, value, 0)
-
-    def fill(self, num_rows: int) -> pa.Array:
-        if len(self._array) < num_rows:
-            self._array = repeat(self._field_type, self._value, num_rows)
-        return self._array.slice(0, num_rows)
-
-
 @dataclass(frozen=True, slots=True)
-class _Slot:
-    """Where a field's values come from: the column at `index`, or a filler."""
+class _Scalars:
+    """Casts a scalar column from the type that the file stores."""
 
-    index: int | None
-    source: _Reader | _Filler
-    required: bool
-    place: _Place
-
-    def take(
-        self, arrays: Sequence[pa.Array], num_rows: int, parent: pa.StructArray | None
-    ) -> pa.Array:
-        """The field's values; `parent` is the struct around it, whose nulls excuse its own."""
-        if isinstance(self.source, _Filler):
-            return self.source.fill(num_rows)
-        assert self.index is not None
-        array = self.source.read(arrays[self.index])
-        if self.required and array.null_count and _has_own_null(array, parent):
-            raise _null_in_required(self.place)
-        return array
-
-
-@dataclass(frozen=True, slots=True)
-class _ScalarReader:
     field_type: ScalarType
     target: pa.DataType
     place: _Place
 
-    @property
-    def aligned(self) -> bool:
-        return True
-
-    def read(self, array: pa.Array) -> pa.Array:
+    def convert(self, array: pa.Array) -> pa.Array:
         return cast_stored(array, self.target, self.field_type, str(self.place))
 
 
 @dataclass(frozen=True, slots=True)
-class _StructReader:
-    slots: tuple[_Slot, ...]
+class _UnlessFitting:
+    """Passes on columns that have the target type already.
+
+    Only for columns whose fields are in the same places on both sides: then equal Arrow types mean
+    equal columns.
+    """
+
+    converter: Converter
     target: pa.DataType
-    aligned: bool
 
-    def read(self, array: pa.Array) -> pa.Array:
-        array = _storage(array)
-        if self.aligned and array.type == self.target:
-            return array
-        fields = [array.field(index) for index in range(array.type.num_fields)]
-        children = [slot.take(fields, len(array), array) for slot in self.slots]
-        validity = array.is_valid().buffers()[1] if array.null_count else None
-        return pa.Array.from_buffers(
-            self.target, len(array), [validity], array.null_count, children=children
-        )
-
-
-@dataclass(frozen=True, slots=True)
-class _ListReader:
-    element: _Reader
-    element_required: bool
-    target: pa.DataType
-    place: _Place
-
-    @property
-    def aligned(self) -> bool:
-        return self.element.aligned
-
-    def read(self, array: pa.Array) -> pa.Array:
-        array = _as_list(_storage(array))
-        if self.aligned and array.type == self.target:
-            return array
-        values = self.element.read(array.values)
-        if self.element_required and values.null_count and array.flatten().null_count:
-            raise _null_in_required(self.place / "element")
-        return _with_children(array, self.target, values)
-
-
-@dataclass(frozen=True, slots=True)
-class _MapReader:
-    key: _Reader
-    value: _Reader
-    value_required: bool
-    target: pa.DataType
-    place: _Place
-
-    @property
-    def aligned(self) -> bool:
-        return self.key.aligned and self.value.aligned
-
-    def read(self, array: pa.Array) -> pa.Array:
-        array = _storage(array)
-        if self.aligned and array.type == self.target:
-            return array
-        values = self.value.read(array.items)
-        if self.value_required and values.null_count:
-            raise _null_in_required(self.place / "value")
-        entries = pa.StructArray.from_arrays(
-            [self.key.read(array.keys), values],
-            fields=[self.target.key_field, self.target.item_field],
-        )
-        return _with_children(array, self.target, entries)
+    def convert(self, array: pa.Array) -> pa.Array:
+        array = storage(array)
+        return array if array.type == self.target else self.converter.convert(array)
 
 
 def _plan_field(
@@ -313,14 +224,13 @@ def _plan_field(
     field: NestedField,
     parent: _Place,
     constants: Mapping[int, Any],
-) -> _Slot:
+) -> FieldSource:
     place = parent / field.name
     at = next((i for i, column in enumerate(siblings) if column.field_id == field.field_id), None)
     if at is not None and field.field_type != UNKNOWN:
-        reader = _plan_type(siblings[at], field.field_type, place, constants)
-        return _Slot(at, reader, field.required, place)
-    filling = _filling(field, default_value(field), constants, place)
-    return _Slot(None, _Filler(field.field_type, filling), field.required, place)
+        converter = _plan_type(siblings[at], field.field_type, place, constants)
+        return FromColumn(at, converter, place if field.required else None)
+    return Constant(field.field_type, _filling(field, default_value(field), constants, place))
 
 
 def _filling(field: NestedField, default: Any, constants: Mapping[int, Any], place: _Place) -> Any:
@@ -352,86 +262,61 @@ def _is_set(field: NestedField, constants: Mapping[int, Any]) -> bool:
 
 def _plan_type(
     column: FileColumn, wanted: IcebergType, place: _Place, constants: Mapping[int, Any]
-) -> _Reader:
+) -> Converter:
     target = to_arrow(wanted)
+    converter: Converter
     match wanted:
         case StructType(fields=fields):
-            slots = tuple(_plan_field(column.children, field, place, constants) for field in fields)
-            return _struct_reader(column, slots, target)
+            sources = tuple(_plan_field(column.children, f, place, constants) for f in fields)
+            converter = StructConverter(sources, target)
         case ListType():
             (element,) = column.children
-            reader = _plan_type(element, wanted.element_type, place / "element", constants)
-            return _ListReader(reader, wanted.element_required, target, place)
+            inside = place / "element"
+            inner = _plan_type(element, wanted.element_type, inside, constants)
+            converter = ListConverter(inner, target, inside if wanted.element_required else None)
         case MapType():
             key, value = column.children
-            return _MapReader(
+            inside = place / "value"
+            converter = MapConverter(
                 _plan_type(key, wanted.key_type, place / "key", constants),
-                _plan_type(value, wanted.value_type, place / "value", constants),
-                wanted.value_required,
+                _plan_type(value, wanted.value_type, inside, constants),
                 target,
-                place,
+                inside if wanted.value_required else None,
             )
         case _ if wanted == VARIANT:
-            return _struct_reader(column, _variant_slots(column, place), target)
+            converter = StructConverter(_variant_parts(column, place), target)
         case _:
-            return _ScalarReader(wanted, target, place)
+            return _Scalars(wanted, target, place)
+    return _UnlessFitting(converter, target) if _in_same_places(column, wanted) else converter
 
 
-def _struct_reader(
-    column: FileColumn, slots: tuple[_Slot, ...], target: pa.DataType
-) -> _StructReader:
-    same_places = [slot.index for slot in slots] == list(range(len(column.children)))
-    aligned = same_places and all(
-        not isinstance(slot.source, _Filler) and slot.source.aligned for slot in slots
-    )
-    return _StructReader(slots, target, aligned)
-
-
-def _variant_slots(column: FileColumn, place: _Place) -> tuple[_Slot, ...]:
+def _variant_parts(column: FileColumn, place: _Place) -> tuple[FieldSource, ...]:
     indexes = {child.name: index for index, child in enumerate(column.children)}
     return tuple(
-        _Slot(indexes[name], _ScalarReader(BINARY, pa.binary(), place / name), True, place / name)
-        for name in ("metadata", "value")
+        FromColumn(indexes[name], _Scalars(BINARY, pa.binary(), place / name), place / name)
+        for name in _VARIANT_PARTS
     )
 
 
-def _storage(array: pa.Array) -> pa.Array:
-    while isinstance(array, pa.ExtensionArray):
-        array = array.storage
-    return array
+def _in_same_places(column: FileColumn, wanted: IcebergType) -> bool:
+    """Whether the file has the fields of a type in the same order, at every level."""
+    match wanted:
+        case StructType(fields=fields):
+            return [child.field_id for child in column.children] == [
+                field.field_id for field in fields
+            ] and all(
+                field.field_type != UNKNOWN and _in_same_places(child, field.field_type)
+                for child, field in zip(column.children, fields, strict=True)
+            )
+        case ListType(element_type=element_type):
+            return _in_same_places(column.children[0], element_type)
+        case MapType(key_type=key_type, value_type=value_type):
+            key, value = column.children
+            return _in_same_places(key, key_type) and _in_same_places(value, value_type)
+        case _ if wanted == VARIANT:
+            return tuple(child.name for child in column.children) == _VARIANT_PARTS
+        case _:
+            return True
 
 
-def _as_list(array: pa.Array) -> pa.Array:
-    """Large, fixed-size and view lists as plain lists."""
-    if pa.types.is_list(array.type):
-        return array
-    lengths = pc.fill_null(pc.list_value_length(array), 0).to_numpy()
-    offsets = np.concatenate(([0], np.cumsum(lengths)))
-    return pa.ListArray.from_arrays(
-        pa.array(offsets).cast(pa.int32()),
-        array.flatten(),
-        type=pa.list_(array.type.value_field),
-        mask=array.is_null(),
-    )
-
-
-def _with_children(array: pa.Array, target: pa.DataType, child: pa.Array) -> pa.Array:
-    """A list or map of the same shape around other elements, which are not sliced."""
-    return pa.Array.from_buffers(
-        target,
-        len(array),
-        array.buffers()[:2],
-        array.null_count,
-        array.offset,
-        children=[child],
-    )
-
-
-def _has_own_null(array: pa.Array, parent: pa.StructArray | None) -> bool:
-    if parent is None or not parent.null_count:
-        return True
-    return bool(pc.any(pc.and_(array.is_null(), parent.is_valid())).as_py())
-
-
-def _null_in_required(place: _Place) -> InvalidDataError:
-    return InvalidDataError(f"{place} is required, but holds nulls")
+_VARIANT_PARTS = ("metadata", "value")

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 import pyarrow as pa
 
 from icebergds.errors import UnsupportedFeatureError
+from icebergds.formats.arrow.arrays import with_child, with_entries, with_fields, without_nulls
 from icebergds.spec.schema import Schema
 from icebergds.spec.types import (
     BINARY,
@@ -110,21 +111,18 @@ def _stored_array(array: pa.Array, field_type: IcebergType, target: pa.DataType)
                 _stored_child(array.field(at), f.field_type, stored)
                 for (at, f), stored in zip(kept, target, strict=True)
             ]
-            return _struct(array, arrays, target)
+            return with_fields(array, target, arrays)
         case ListType(element_type=element):
             values = _stored_child(array.values, element, target.value_field)
-            return _with_child(array, target, values)
+            return with_child(array, target, values)
         case MapType(key_type=key, value_type=value):
             stored_entries = array.values
             keys = _stored_child(stored_entries.field(0), key, target.key_field)
             items = _stored_child(stored_entries.field(1), value, target.item_field)
-            entries = pa.StructArray.from_arrays(
-                [keys, items], fields=[target.key_field, target.item_field]
-            )
-            return _with_child(array, target, entries)
+            return with_entries(array, target, keys, items)
         case _ if field_type == VARIANT:
             children = [_stored_child(array.field(at), BINARY, target.field(at)) for at in (0, 1)]
-            return _struct(array, children, target)
+            return with_fields(array, target, children)
         case _:
             return _stored_scalars(array, target)
 
@@ -132,38 +130,7 @@ def _stored_array(array: pa.Array, field_type: IcebergType, target: pa.DataType)
 def _stored_child(array: pa.Array, field_type: IcebergType, target: pa.Field) -> pa.Array:
     """Nested values; required ones are null only if their parent is, so they lose their nulls."""
     stored = _stored_array(array, field_type, target.type)
-    return stored if target.nullable or not stored.null_count else _without_nulls(stored)
-
-
-def _without_nulls(array: pa.Array) -> pa.Array:
-    """The same array with arbitrary values instead of nulls."""
-    if isinstance(array, pa.ExtensionArray):
-        return pa.ExtensionArray.from_storage(array.type, _without_nulls(array.storage))
-    if pa.types.is_struct(array.type):
-        children = [array.field(at) for at in range(array.type.num_fields)]
-        return pa.StructArray.from_arrays(children, fields=list(array.type))
-    is_list = pa.types.is_nested(array.type)
-    buffers = array.buffers()[:2] if is_list else array.buffers()
-    return pa.Array.from_buffers(
-        array.type,
-        len(array),
-        [None, *buffers[1:]],
-        0,
-        array.offset,
-        children=[array.values] if is_list else [],
-    )
-
-
-def _struct(array: pa.Array, arrays: list[pa.Array], target: pa.DataType) -> pa.Array:
-    mask = array.is_null() if array.null_count else None
-    return pa.StructArray.from_arrays(arrays, fields=list(target), mask=mask)
-
-
-def _with_child(array: pa.Array, target: pa.DataType, child: pa.Array) -> pa.Array:
-    """The list or map with another child, and the same lengths and nulls."""
-    return pa.Array.from_buffers(
-        target, len(array), array.buffers()[:2], array.null_count, array.offset, children=[child]
-    )
+    return stored if target.nullable or not stored.null_count else without_nulls(stored)
 
 
 def _stored_scalars(array: pa.Array, target: pa.DataType) -> pa.Array:

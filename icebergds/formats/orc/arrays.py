@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import pyarrow as pa
 
+from icebergds.formats.arrow.arrays import with_child, with_entries, with_fields
+
 
 def orc_table(batch: pa.RecordBatch) -> pa.Table:
     """The rows of a batch in a form that Arrow's ORC writer stores correctly.
@@ -51,22 +53,14 @@ def _with_nulls_inside(array: pa.Array, target: pa.DataType) -> pa.Array:
             _with_nulls_inside(part, field.type)
             for part, field in zip(array.flatten(), target, strict=True)
         ]
-        mask = array.is_null() if array.null_count else None
-        return pa.StructArray.from_arrays(parts, fields=list(target), mask=mask)
+        return with_fields(array, target, parts)
     if pa.types.is_map(target):
         fields = [target.key_field, target.item_field]
-        entries = [
+        keys, items = (
             _with_nulls_inside(array.values.field(at), field.type)
             for at, field in enumerate(fields)
-        ]
-        return _with_child(array, target, pa.StructArray.from_arrays(entries, fields=fields))
+        )
+        return with_entries(array, target, keys, items)
     if pa.types.is_list(target):
-        return _with_child(array, target, _with_nulls_inside(array.values, target.value_type))
+        return with_child(array, target, _with_nulls_inside(array.values, target.value_type))
     return array
-
-
-def _with_child(array: pa.Array, target: pa.DataType, child: pa.Array) -> pa.Array:
-    """The list or map with another child, and the same lengths and nulls."""
-    return pa.Array.from_buffers(
-        target, len(array), array.buffers()[:2], array.null_count, array.offset, children=[child]
-    )

@@ -15,6 +15,7 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from icebergds.formats.arrow.arrays import as_list_of_entries
 from icebergds.formats.deletes.key_columns import KeyColumn, Mask, encode_column
 from icebergds.formats.deletes.key_hash import Hashes, hash_columns, new_seed
 from icebergds.spec.types import (
@@ -124,16 +125,7 @@ def _of_struct(column: pa.StructArray, fields: Sequence[NestedField], seed: int)
 
 
 def _of_map(column: pa.MapArray, field_type: MapType, seed: int) -> KeyColumn:
-    entries = pa.StructArray.from_arrays([column.keys, column.items], ["key", "value"])
-    as_list = pa.Array.from_buffers(
-        pa.list_(entries.type),
-        len(column),
-        column.buffers()[:2],
-        column.null_count,
-        column.offset,
-        children=[entries],
-    )
-    flat = as_list.flatten()
+    flat = as_list_of_entries(column).flatten()
     fields = (field_type.key_field, field_type.value_field)
     hashes = hash_columns([_of_struct(flat, fields, seed)], len(flat), seed)
     rows = np.repeat(np.arange(len(column)), _lengths(column))

@@ -14,6 +14,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from icebergds.errors import InvalidDataError
+from icebergds.formats.arrow.arrays import validity
 from icebergds.spec.types import DecimalType, FixedType, ScalarType, TypeId
 from icebergds.spec.values.dates import MICROS_PER_DAY
 
@@ -37,17 +38,6 @@ def storage_type(incoming: pa.DataType) -> pa.DataType:
             incoming = incoming.value_type
         else:
             return incoming
-
-
-def storage(array: pa.Array) -> pa.Array:
-    """An array without extension types and dictionaries."""
-    while True:
-        if isinstance(array, pa.ExtensionArray):
-            array = array.storage
-        elif pa.types.is_dictionary(array.type):
-            array = array.dictionary_decode()
-        else:
-            return array
 
 
 def fits(incoming: pa.DataType, wanted: ScalarType) -> bool:
@@ -200,8 +190,7 @@ def _parsed_uuids(array: pa.StringArray, target: pa.DataType, where: str) -> pa.
     valid = array.is_valid()
     rows = slice(None) if texts is array else valid.to_numpy(zero_copy_only=False)
     parsed[rows] = _octets(texts, where)
-    validity = valid.buffers()[1] if array.null_count else None
-    buffers = [validity, pa.py_buffer(parsed)]
+    buffers = [validity(array), pa.py_buffer(parsed)]
     return pa.Array.from_buffers(target, len(array), buffers, array.null_count)
 
 

@@ -8,12 +8,22 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Any
 
 import pyarrow as pa
 
 from icebergds.errors import InvalidDataError
-from icebergds.formats.arrow.types import repeat, schema_to_arrow, to_arrow
+from icebergds.formats.arrow.arrays import all_null, storage
+from icebergds.formats.arrow.converters import (
+    Constant,
+    Converter,
+    FieldSource,
+    FromColumn,
+    ListConverter,
+    MapConverter,
+    StructConverter,
+)
+from icebergds.formats.arrow.types import schema_to_arrow, to_arrow
 from icebergds.spec.schema import Schema
 from icebergds.spec.types import (
     BINARY,
@@ -27,14 +37,7 @@ from icebergds.spec.types import (
     children,
 )
 from icebergds.suggestions import did_you_mean
-from icebergds.write.rows.conversion import convert, fits, storage, storage_type
-from icebergds.write.rows.nested_arrays import (
-    all_null,
-    as_list_of_entries,
-    compacted,
-    with_child,
-    without_nulls,
-)
+from icebergds.write.rows.conversion import convert, fits, storage_type
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,7 +56,7 @@ class Matching:
     case_sensitive: bool
     table: str
     _target: pa.Schema
-    _slots: tuple[_Slot, ...]
+    _fields: tuple[FieldSource, ...]
 
     def fitting(self, incoming: pa.Schema) -> Matching:
         """The matching for an Arrow schema: this one, or a new one if the schema differs.
@@ -78,7 +81,7 @@ class Matching:
         """
         # `columns` creates new objects at each call.
         given = batch.columns
-        columns = [slot.take(given, batch.num_rows, 0) for slot in self._slots]
+        columns = [field.take(given, batch.num_rows, 0) for field in self._fields]
         return pa.RecordBatch.from_arrays(columns, schema=self._target)
 
 
@@ -100,8 +103,8 @@ def plan_matching(
         InvalidDataError: a column is unknown, given twice, required but missing, or of a type that
             cannot be converted without loss.
     """
-    slots = _plan_fields(list(incoming), schema.fields, _Place((), table, case_sensitive))
-    return Matching(incoming, schema, case_sensitive, table, schema_to_arrow(schema), slots)
+    fields = _plan_fields(list(incoming), schema.fields, _Place((), table, case_sensitive))
+    return Matching(incoming, schema, case_sensitive, table, schema_to_arrow(schema), fields)
 
 
 @dataclass(frozen=True, slots=True)
@@ -118,123 +121,43 @@ class _Place:
     def __str__(self) -> str:
         return f"column {'.'.join(self.path)!r} of table {self.table}"
 
-
-class _Reader(Protocol):
-    """Converts an incoming column to the table's type."""
-
-    def read(self, array: pa.Array) -> pa.Array: ...
-
-
-@dataclass(frozen=True, slots=True)
-class _Slot:
-    """The source of a field's values: the incoming column at `index`, or a constant."""
-
-    field: NestedField
-    place: _Place
-    index: int | None
-    reader: _Reader | None
-    filling: Any
-
-    def take(self, arrays: Sequence[pa.Array], num_rows: int, parent_nulls: int) -> pa.Array:
-        """The field's values.
-
-        Args:
-            arrays: the incoming columns of the parent, null where the parent struct is null.
-            num_rows: their length.
-            parent_nulls: how many of the parent structs are null.
-        """
-        if self.index is None or self.reader is None:
-            if self.filling is None:
-                return all_null(self.field.field_type, num_rows)
-            return repeat(self.field.field_type, self.filling, num_rows)
-        array = self.reader.read(arrays[self.index])
-        if not self.field.required or not array.null_count:
-            return array
-        if array.null_count > parent_nulls:
-            raise _null_in_required(self.place, array.null_count - parent_nulls)
-        return without_nulls(array)
+    def null_in_required(self, count: int) -> InvalidDataError:
+        return InvalidDataError(
+            f"{self} is required, but {count} of the incoming values are null; fill or filter them"
+        )
 
 
 @dataclass(frozen=True, slots=True)
 class _AsIs:
     """Passes a column on without conversion."""
 
-    def read(self, array: pa.Array) -> pa.Array:
+    def convert(self, array: pa.Array) -> pa.Array:
         return array
 
 
 @dataclass(frozen=True, slots=True)
-class _ScalarReader:
+class _Scalars:
     field_type: ScalarType
     target: pa.DataType
     place: _Place
 
-    def read(self, array: pa.Array) -> pa.Array:
+    def convert(self, array: pa.Array) -> pa.Array:
         return convert(storage(array), self.field_type, self.target, str(self.place))
 
 
 @dataclass(frozen=True, slots=True)
-class _NullReader:
+class _Nulls:
     """Reads a column of Arrow's null type: all values are null."""
 
     field_type: IcebergType
 
-    def read(self, array: pa.Array) -> pa.Array:
+    def convert(self, array: pa.Array) -> pa.Array:
         return all_null(self.field_type, len(array))
-
-
-@dataclass(frozen=True, slots=True)
-class _StructReader:
-    slots: tuple[_Slot, ...]
-    target: pa.DataType
-
-    def read(self, array: pa.Array) -> pa.Array:
-        array = storage(array)
-        nulls = array.null_count
-        fields = array.flatten()
-        columns = [slot.take(fields, len(array), nulls) for slot in self.slots]
-        validity = array.is_valid().buffers()[1] if nulls else None
-        return pa.Array.from_buffers(self.target, len(array), [validity], nulls, children=columns)
-
-
-@dataclass(frozen=True, slots=True)
-class _ListReader:
-    element: _Reader
-    element_required: bool
-    target: pa.DataType
-    place: _Place
-
-    def read(self, array: pa.Array) -> pa.Array:
-        array = compacted(storage(array))
-        values = self.element.read(array.values)
-        if self.element_required and values.null_count:
-            raise _null_in_required(self.place / "element", values.null_count)
-        return with_child(array, self.target, values)
-
-
-@dataclass(frozen=True, slots=True)
-class _MapReader:
-    key: _Reader
-    value: _Reader
-    value_required: bool
-    target: pa.DataType
-    place: _Place
-
-    def read(self, array: pa.Array) -> pa.Array:
-        array = compacted(as_list_of_entries(storage(array)))
-        keys, values = array.values.flatten()
-        values = self.value.read(values)
-        if self.value_required and values.null_count:
-            raise _null_in_required(self.place / "value", values.null_count)
-        entries = pa.StructArray.from_arrays(
-            [self.key.read(keys), values], fields=[self.target.key_field, self.target.item_field]
-        )
-        return with_child(array, self.target, entries)
 
 
 def _plan_fields(
     incoming: Sequence[pa.Field], fields: tuple[NestedField, ...], parent: _Place
-) -> tuple[_Slot, ...]:
+) -> tuple[FieldSource, ...]:
     indexes: dict[int, int] = {}
     for at, column in enumerate(incoming):
         field = _find(column.name, fields, parent)
@@ -275,47 +198,50 @@ def _find(name: str, fields: tuple[NestedField, ...], parent: _Place) -> NestedF
 
 def _plan_field(
     incoming: Sequence[pa.Field], index: int | None, field: NestedField, place: _Place
-) -> _Slot:
+) -> FieldSource:
     if index is not None:
-        reader = _plan_type(incoming[index].type, field.field_type, place)
-        return _Slot(field, place, index, reader, None)
+        converter = _plan_type(incoming[index].type, field.field_type, place)
+        return FromColumn(index, converter, place if field.required else None)
     filling = _write_default(field)
     if field.required and filling is None:
         raise InvalidDataError(
             f"{place} is required and has no write default, but the incoming rows do not have it; "
             "add the column"
         )
-    return _Slot(field, place, None, None, filling)
+    return Constant(field.field_type, filling)
 
 
-def _plan_type(incoming: pa.DataType, wanted: IcebergType, place: _Place) -> _Reader:
+def _plan_type(incoming: pa.DataType, wanted: IcebergType, place: _Place) -> Converter:
     stored = storage_type(incoming)
     target = to_arrow(wanted)
     if incoming.equals(target, check_metadata=True) and not _has_required(wanted):
         return _AsIs()
     if pa.types.is_null(stored):
-        return _NullReader(wanted)
+        return _Nulls(wanted)
     match wanted:
         case StructType(fields=fields) if pa.types.is_struct(stored):
-            return _StructReader(_plan_fields(_members(stored), fields, place), target)
+            return StructConverter(_plan_fields(_members(stored), fields, place), target)
         case ListType() if _is_list(stored):
-            element = _plan_type(stored.value_type, wanted.element_type, place / "element")
-            return _ListReader(element, wanted.element_required, target, place)
+            inside = place / "element"
+            element = _plan_type(stored.value_type, wanted.element_type, inside)
+            return ListConverter(element, target, inside if wanted.element_required else None)
         case MapType() if pa.types.is_map(stored):
-            return _MapReader(
+            inside = place / "value"
+            return MapConverter(
                 _plan_type(stored.key_type, wanted.key_type, place / "key"),
-                _plan_type(stored.item_type, wanted.value_type, place / "value"),
-                wanted.value_required,
+                _plan_type(stored.item_type, wanted.value_type, inside),
                 target,
-                place,
+                inside if wanted.value_required else None,
             )
         case StructType() | ListType() | MapType():
             pass
         case _ if wanted == VARIANT:
             if pa.types.is_struct(stored) and {f.name for f in _members(stored)} == _VARIANT_NAMES:
-                return _StructReader(_plan_fields(_members(stored), _VARIANT_PARTS, place), target)
+                return StructConverter(
+                    _plan_fields(_members(stored), _VARIANT_PARTS, place), target
+                )
         case _ if fits(stored, wanted):
-            return _ScalarReader(wanted, target, place)
+            return _Scalars(wanted, target, place)
     raise InvalidDataError(
         f"{place} has type {wanted}, which cannot store every value of the incoming type "
         f"{incoming}; cast the incoming column to {wanted}, or, if the types allow it, widen the "
@@ -362,10 +288,4 @@ def _write_default(field: NestedField) -> Any:
     return tuple(
         given[at] if given.get(at) is not None else _write_default(part)
         for at, part in enumerate(field.field_type.fields)
-    )
-
-
-def _null_in_required(place: _Place, count: int) -> InvalidDataError:
-    return InvalidDataError(
-        f"{place} is required, but {count} of the incoming values are null; fill or filter them"
     )
