@@ -149,6 +149,6 @@ def test_rows_of_arrow_replace_whole_files_alone(tmp_path: Path) -> None:
     table = people(tmp_path)
     given = arrow([person(50)])
     cut = leaves_as_it_was(table, lambda: table.overwrite(given, "id > 3"), ValidationError)
-    assert "neither removed nor kept as a whole" in cut
+    assert "neither removed nor kept whole" in cut
     table.overwrite(pa.table({"id": pa.array([50])}), "part = 2")
     assert ids_of(table) == [0, 1, 3, 4, 6, 7, 9, 10, 50]
