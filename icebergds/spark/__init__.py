@@ -1,1 +1,1 @@
-"""The only package that knows pyspark."""
+"""Connects icebergds to Spark; no other package needs pyspark."""

@@ -1,4 +1,4 @@
-"""Writes DataFrames through a `Table`, which can shuffle them first."""
+"""Shuffles and writes DataFrames, for the methods of `Table`."""
 
 from __future__ import annotations
 
@@ -18,18 +18,18 @@ from icebergds.spark.write_jobs import plan_job
 def write_frame(
     df: DataFrame, table: LoadedTable, options: WriteOptions, *, overwrite: bool
 ) -> Committed | None:
-    """Writes a DataFrame to a table, shuffled and sorted as the table asks for.
+    """Writes a DataFrame to a table, shuffled and sorted as the table requests.
 
     Args:
         overwrite: replace rows, rather than append.
 
     Raises:
-        IcebergError: the rows or the commit were refused, as `plan_job` and `run_job` do.
+        IcebergError: the rows or the commit were refused, as by `plan_job` and `run_job`.
         PySparkException: the write failed for another reason.
     """
     metadata = table.metadata
     mode = distribution_mode(options, metadata)
-    # What could be shuffled will have been.
+    # The rows are shuffled below, so the job itself needs no distribution.
     planned = plan_job(
         replace(options, distribution_mode="none"), df.schema, overwrite=overwrite, table=table
     )

@@ -1,7 +1,7 @@
-"""The data source `icebergpy`: from options to a reader or a writer.
+"""Implements the data source `icebergpy`: creates readers and writers from options.
 
-Spark makes it in a process of its own before every load and every save, and plans in another one.
-What reads and what writes is imported where it is needed: neither pays for the other.
+Spark creates it in a separate process for every load and every save, and plans in another one.
+Imports for reading and writing are local, so that neither pays for the other.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class _Pin:
-    """What a load has settled on: later calls, in other processes, read the same."""
+    """The state that a load reads, so that later calls in other processes read the same."""
 
     metadata_location: str
     snapshot_id: int | None
@@ -54,14 +54,14 @@ class IcebergDataSource(DataSource):
     """Reads and writes Iceberg tables: `spark.read.format("icebergpy").load("<location>")`."""
 
     session_catalogs: ClassVar[Mapping[str, Mapping[str, str]]] = {}
-    """Properties of catalogs by name, from the configuration of the session that registered it."""
+    """Catalog properties by catalog name, from the configuration of the registering session."""
 
     def __init__(self, options: Mapping[str, str]) -> None:
         spare_archives()
         # Spark pickles this object after schema() and again with the reader: keep it small.
         self.options = self._with_session_catalog(dict(options))
         self._pin: _Pin | None = None
-        # Whether the columns are those of `schema()`, which Spark skips if the user gave a schema.
+        # Spark does not call `schema()` if the user gave a schema.
         self._chose_columns = False
 
     @classmethod
@@ -69,7 +69,7 @@ class IcebergDataSource(DataSource):
         return "icebergpy"
 
     def schema(self) -> StructType:
-        """The columns of the load; settles its snapshot."""
+        """The columns of the load; pins its snapshot."""
         from icebergds.operations.read.snapshot_read import check_read, chosen_columns
         from icebergds.operations.read.stream_options import check_stream_options
 
@@ -85,7 +85,7 @@ class IcebergDataSource(DataSource):
         return spark_schema(chosen_columns(options, state.metadata, schema))
 
     def reader(self, schema: StructType) -> IcebergReader:
-        """The reader for these columns, which `schema()` or the user has chosen."""
+        """Creates the reader for these columns, chosen by `schema()` or by the user."""
         from icebergds.operations.read.snapshot_read import make_read_plan
         from icebergds.spark.pushdown import PushdownReader
         from icebergds.spark.reader import IcebergReader
@@ -102,7 +102,7 @@ class IcebergDataSource(DataSource):
         return kind(plan, partial(_packed_task_groups, options, state, snapshot))
 
     def streamReader(self, schema: StructType) -> IcebergStreamReader:
-        """The reader of a streaming query for these columns."""
+        """Creates the reader of a streaming query for these columns."""
         from icebergds.operations.read.snapshot_read import make_read_plan
         from icebergds.operations.read.stream_options import split_stream_options
         from icebergds.operations.read.stream_read import load_stream
@@ -117,7 +117,7 @@ class IcebergDataSource(DataSource):
         return IcebergStreamReader(plan, stream, load)
 
     def writer(self, schema: StructType, overwrite: bool) -> IcebergWriter:
-        """The writer of a DataFrame, once it is certain that its rows fit the table."""
+        """Creates the writer of a DataFrame, after checking that its rows fit the table."""
         from icebergds.operations.write.options import parse_write_options
         from icebergds.spark.write_advice import log_cost
         from icebergds.spark.write_jobs import plan_job
@@ -129,7 +129,7 @@ class IcebergDataSource(DataSource):
         return IcebergWriter(planned.job, planned.task)
 
     def streamWriter(self, schema: StructType, overwrite: bool) -> IcebergStreamWriter:
-        """The writer of a micro-batch; `overwrite` in output mode complete."""
+        """Creates the writer of a micro-batch; `overwrite` is true in output mode `complete`."""
         from icebergds.operations.write.options import parse_write_options
         from icebergds.operations.write.stream_options import streaming_write_options
         from icebergds.spark.stream_writer import IcebergStreamWriter
@@ -144,8 +144,8 @@ class IcebergDataSource(DataSource):
         from icebergds.spark.reader import IcebergReader
 
         if not self._chose_columns:
-            raise InvalidOptionError("a planned scan has columns: it takes no schema")
-        # Spark sends this object to every task with the reader.
+            raise InvalidOptionError("a planned scan has its columns; load it without a schema")
+        # Spark sends this object to every task with the reader: keep it small.
         self.options = {}
         return IcebergReader(plan, lambda _: task_groups)
 
@@ -159,14 +159,14 @@ class IcebergDataSource(DataSource):
     ) -> Schema:
         if options.columns is not None and not self._chose_columns:
             raise InvalidOptionError(
-                "option 'columns' and a schema given to the load both choose columns; give one"
+                "option 'columns' and the schema of the load both choose columns; give one"
             )
         further = _unshadowed(state, table_schema, of_feed)
         return project_user_schema(schema, (*table_schema.fields, *further), state.name)
 
     def __getstate__(self) -> dict[str, Any]:
-        # Spark pickles the source before it plans, and may plan a load more than once: what it
-        # reads is settled by now, also where `schema()` was not called. Errors are the reader's.
+        # Spark pickles the source before it plans, and may plan a load more than once, so the
+        # snapshot is pinned now, even if `schema()` was not called. The reader raises any errors.
         if self._pin is None and not self._chose_columns:
             with suppress(Exception):
                 self._resolve(*parse_load_options(self.options))
@@ -184,7 +184,7 @@ class IcebergDataSource(DataSource):
     def _resolve(
         self, address: TableAddress, options: ReadOptions
     ) -> tuple[TableState, Snapshot | None, Schema]:
-        """Table, snapshot and schema: those of the pin, or the newest, which become the pin."""
+        """Table, snapshot and schema: the pinned ones, or else the newest, which it pins."""
         from icebergds.operations.read.snapshot_read import resolve_read
 
         pin = self._pin

@@ -1,4 +1,4 @@
-"""Errors of this package that Spark has wrapped in its own, and what Spark needs of a thread."""
+"""Unwraps icebergds errors from PySparkException, and prepares threads for data sources."""
 
 from __future__ import annotations
 
@@ -12,15 +12,15 @@ from pyspark.sql import SparkSession
 
 from icebergds import errors
 
-# As Python prints an exception, which is what Spark hands on of one that another process raised.
+# An exception as printed by Python, which is all that Spark passes on from another process.
 _PRINTED = re.compile(r"^icebergds\.errors\.(\w+): (.*)", re.MULTILINE)
 
 
 @contextmanager
 def own_errors() -> Iterator[None]:
-    """Raises what this package raised in other processes as the error that it was.
+    """Re-raises icebergds errors of other processes as what they were, not as a PySparkException.
 
-    Spark's exception, with its traceback, is the cause.
+    The PySparkException, with its traceback, is the cause.
     """
     try:
         yield
@@ -32,9 +32,9 @@ def own_errors() -> Iterator[None]:
 
 
 def prepare_thread(spark: SparkSession) -> None:
-    """Makes Python data sources known to the current thread, where it is not the main one.
+    """Makes Python data sources available in the current thread, if it is not the main one.
 
-    Without it classic Spark knows none there (DATA_SOURCE_NOT_FOUND).
+    Otherwise classic Spark does not find them there (DATA_SOURCE_NOT_FOUND).
     """
     if threading.current_thread() is not threading.main_thread():
         spark.createDataFrame([], "a int")

@@ -1,7 +1,8 @@
-"""Data files read by Spark's own Parquet reader, which matches columns by field id.
+"""Reads data files with Spark's own Parquet reader, which matches columns by field id.
 
-Columns are read under names that no file has and renamed above: Spark pushes filters to files by
-name, so that under their own names a filter could meet a column that was dropped or renamed since.
+Columns are read under names that no file has, and renamed afterwards. Spark pushes filters to files
+by name: under the real names, a filter could apply to a column that has since been dropped or
+renamed.
 """
 
 from __future__ import annotations
@@ -31,26 +32,26 @@ NATIVE_SCANS = "spark.icebergpy.native-scans"
 READ_BY_ID = "spark.sql.parquet.fieldId.read.enabled"
 _IGNORE_MISSING_IDS = "spark.sql.parquet.fieldId.read.ignoreMissing"
 
-# Reserved by the specification, for nothing yet: no file has it.
+# Reserved by the specification but not used, so no file has it.
 _NO_FIELD_ID = MAX_TABLE_FIELD_ID + 1
-# What some writers store columns of other names as, so that a name may be that of another column.
+# Some writers rename columns like this, so such a name may belong to another column.
 _REPLACED = re.compile(r"^_|_x", re.ASCII)
 _READ_OPTIONS = {
-    # Names are no patterns, and a directory such as `day=1` is no column.
+    # Paths are not patterns, and a directory such as `day=1` is not a column.
     "__globPaths__": "false",
     "recursiveFileLookup": "true",
-    # A session may ask for fewer rows instead of an error.
+    # A session may be set to skip missing or corrupt files, which would lose rows.
     "ignoreMissingFiles": "false",
     "ignoreCorruptFiles": "false",
     "mergeSchema": "false",
-    # Days and times are those of the proleptic Gregorian calendar.
+    # Iceberg dates and timestamps use the proleptic Gregorian calendar.
     "datetimeRebaseMode": "CORRECTED",
     "int96RebaseMode": "CORRECTED",
 }
 
 
 def enable_native_scans(spark: SparkSession) -> None:
-    """Makes scans of a session native where they can be."""
+    """Enables native scans in a session."""
     spark.conf.set(READ_BY_ID, "true")
     spark.conf.set(NATIVE_SCANS, "true")
 
@@ -67,14 +68,14 @@ def has_native_scans(spark: SparkSession) -> bool:
 def native_frame(
     spark: SparkSession, plan: ReadPlan, files: Sequence[DataFile], history: Iterable[Schema]
 ) -> DataFrame | None:
-    """The rows of files by Spark's own reader, in the columns of the plan, all of them nullable.
+    """Reads files with Spark's own reader; the columns are those of the plan, all nullable.
 
     Args:
-        files: those that `scan.plan.native` allows.
+        files: files that `scan.plan.native` allows.
         history: all schemas of the table.
 
     Returns:
-        None where there is no file, or they cannot be read by field id.
+        None if there are no files, or they cannot be read by field id.
     """
     if not files:
         return None
@@ -86,8 +87,8 @@ def native_frame(
     schema = spark_types.StructType([*stored, probe])
     rows = spark.read.schema(schema).options(**_READ_OPTIONS).parquet(*paths)
     message = (
-        f"{READ_BY_ID} must stay true in sessions that run native scans: without it Spark would "
-        "read no column of this table. Set it, or make the DataFrame again without native scans"
+        f"{READ_BY_ID} must be true while native scans run: without it Spark would not find the "
+        "columns of this table. Set it to true, or re-create the DataFrame without native scans"
     )
     by_id = f.assert_true(f.col(_quoted(probe.name)).isNull(), message).isNull()
     return rows.where(by_id).select(*map(_output, plan.columns.fields))
@@ -96,9 +97,9 @@ def native_frame(
 def _probe(
     io: FileIO, location: str, fields: Mapping[tuple[int, str], NestedField]
 ) -> spark_types.StructField | None:
-    """A column that Spark finds only where it matches columns by name, not by field id.
+    """A column that Spark finds only if it matches columns by name instead of by field id.
 
-    One without nulls if there is one, so that the first row tells.
+    One without nulls if possible, so that the first row shows it.
     """
     with io.open(location) as handle, open_parquet(handle) as file:
         stored, footer = file.schema_arrow, file.metadata
@@ -118,11 +119,11 @@ def _probe(
 def _unambiguous(
     schema: Schema, history: Iterable[Schema]
 ) -> Mapping[tuple[int, str], NestedField]:
-    """Columns of a schema by id and name, of names that no column of another type has had.
+    """Columns of a schema by id and name, if no column of another type ever had the name.
 
-    Spark takes the type of a stored column from a column of the same name that is asked for,
-    whatever their ids, so that no file may have one of another type by the name of the probe.
-    None where schemas were removed, that files may have been written with.
+    Spark takes the type of a stored column from a requested column of the same name, whatever
+    their ids, so no file may have a column of another type under the name of the probe. Empty if
+    schemas were removed, because files may have been written with them.
     """
     history = tuple(history)
     if {known.schema_id for known in history} != set(range(len(history))):
@@ -163,7 +164,7 @@ def _stored_field(field: NestedField) -> spark_types.StructField:
 
 
 def _stored_type(field_type: IcebergType) -> Any:
-    """The type under names that no file has."""
+    """The Spark type, with struct fields under names that no file has."""
     match field_type:
         case StructType(fields=fields):
             return spark_types.StructType(list(map(_stored_field, fields)))
@@ -178,7 +179,7 @@ def _stored_type(field_type: IcebergType) -> Any:
 
 
 def _place(field: NestedField) -> str | None:
-    """Spark's own column that says where a row is."""
+    """Spark's metadata column for `_file` or `_pos`; None for other columns."""
     match field.field_id:
         case FILE_PATH.field_id:
             return "_metadata.file_path"
@@ -195,12 +196,12 @@ def _output(field: NestedField) -> Column:
     column = f.col(_quoted(f"{NATIVE_PREFIX}{field.field_id}"))
     if not is_scalar(field.field_type):
         column = column.cast(_nullable(spark_type(field.field_type)))
-    # Without metadata of its own it would keep the field id.
+    # Without explicit metadata the column would keep the field id.
     return column.alias(field.name, metadata={"comment": field.doc} if field.doc else {})
 
 
 def _nullable(data_type: spark_types.DataType) -> spark_types.DataType:
-    """The type with nulls allowed at every level: Spark's reader promises none."""
+    """The type with nulls allowed at every level, as Spark's reader returns it."""
     match data_type:
         case spark_types.StructType(fields=fields):
             return spark_types.StructType(
@@ -224,7 +225,7 @@ def _identified(
 
 
 def _address(path: str) -> str:
-    """A path as Spark takes it, whatever its default file system."""
+    """A path for Spark, independent of its default file system."""
     return f"file://{path}" if path.startswith("/") else path
 
 

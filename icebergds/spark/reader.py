@@ -1,4 +1,4 @@
-"""Readers: planning in Spark's planning process, or before it; reading in its tasks."""
+"""Reads planned task groups in Spark tasks; planning runs in Spark's planning process or before."""
 
 from __future__ import annotations
 
@@ -25,13 +25,13 @@ class IcebergPartition(InputPartition):
 
 
 class IcebergReader(DataSourceReader):
-    """Reads one snapshot of one table, or what changed between two.
+    """Reads one snapshot of a table, or the changes between two.
 
-    What plans is handed in and does not travel to tasks, which need not import it.
+    The planning function is not pickled with the reader, so tasks need not import its modules.
 
     Args:
         plan: what all tasks share.
-        task_groups: gives the packed task groups of a plan (`scan.packing`).
+        task_groups: returns the packed task groups of a plan (`scan.packing`).
     """
 
     def __init__(self, plan: ReadPlan, task_groups: Callable[[ReadPlan], list[bytes]]) -> None:
@@ -40,13 +40,13 @@ class IcebergReader(DataSourceReader):
 
     def partitions(self) -> list[InputPartition]:
         """The planned task groups, at least one."""
-        assert self._task_groups is not None, "partitions are planned where the reader was made"
-        # Without a partition Spark runs one task all the same, and 4.1 hands it None.
+        assert self._task_groups is not None, "partitions are planned where the reader was created"
+        # Without partitions Spark still runs one task, and 4.1 passes None to it.
         packed = self._task_groups(self._plan) or [pack_task_group(ScanTaskGroup(()))]
         return [IcebergPartition(task_group) for task_group in packed]
 
     def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
-        """The rows of a task, in the exact Arrow schema that Spark asks for."""
+        """The rows of a task, in the exact Arrow schema that Spark requires."""
         return read_partition(self._plan, partition)
 
     def __getstate__(self) -> dict[str, Any]:
@@ -54,7 +54,7 @@ class IcebergReader(DataSourceReader):
 
 
 def read_partition(plan: ReadPlan, partition: InputPartition) -> Iterator[pa.RecordBatch]:
-    """The rows of a task, in the exact Arrow schema that Spark asks for."""
+    """The rows of a task, in the exact Arrow schema that Spark requires."""
     assert isinstance(partition, IcebergPartition)
     settle_worker()
     yield from map(shaper(plan.columns), read_task_group(plan, unpack_task_group(partition.packed)))

@@ -13,17 +13,17 @@ from icebergds.spark.writer import ReportingTask
 
 
 def run_job(df: DataFrame, planned: PlannedJob) -> Committed | None:
-    """Writes the rows of a DataFrame, one task a partition, and commits in this process.
+    """Writes the rows of a DataFrame, one task per partition, and commits in this process.
 
     Returns:
-        None if nothing was to be committed.
+        None if there was nothing to commit.
 
     Raises:
-        IcebergError: the rows or the commit were refused, as `commit_job` does.
+        IcebergError: the rows or the commit were refused, as by `commit_job`.
         PySparkException: the job failed for another reason.
     """
     task = ReportingTask(planned.task, tuple(df.columns))
-    # mapInArrow takes names apart at dots and backticks.
+    # mapInArrow parses dots and backticks in column names.
     plain = df.toDF(*(f"c{at}" for at in range(len(df.columns))))
     try:
         with own_errors():

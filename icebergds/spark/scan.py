@@ -1,4 +1,4 @@
-"""DataFrames of planned scans: by Spark's own reader if it reads right, by ours otherwise."""
+"""Turns planned scans into DataFrames, with Spark's own reader if it reads correctly, or ours."""
 
 from __future__ import annotations
 
@@ -26,10 +26,10 @@ from icebergds.spark.planned_load import PLANNED_SCAN
 
 
 def read_dataframe(spark: SparkSession, state: TableState, options: ReadOptions) -> DataFrame:
-    """A read of a snapshot, or of changes, as a DataFrame; its manifests are read now.
+    """Plans a read of a snapshot or of changes now, and returns it as a DataFrame.
 
     Raises:
-        InvalidFilterError, InvalidOptionError, NoSuchSnapshotError: as `plan_read`.
+        InvalidFilterError, InvalidOptionError, NoSuchSnapshotError: as for `plan_read`.
     """
     if options.changes is None:
         planned = plan_scan(state, options, for_native=has_native_scans(spark))
@@ -39,7 +39,7 @@ def read_dataframe(spark: SparkSession, state: TableState, options: ReadOptions)
 
 
 def scan_dataframe(spark: SparkSession, scan: PlannedScan) -> DataFrame:
-    """A planned scan as a DataFrame; nothing is planned again."""
+    """Returns a planned scan as a DataFrame; nothing is planned again."""
     frame, _ = scan_by_reader(spark, scan)
     return frame
 
@@ -47,10 +47,10 @@ def scan_dataframe(spark: SparkSession, scan: PlannedScan) -> DataFrame:
 def scan_by_reader(
     spark: SparkSession, scan: PlannedScan
 ) -> tuple[DataFrame, Sequence[PlannedFile]]:
-    """A planned scan as a DataFrame, and the files that Spark's own reader reads in it.
+    """A planned scan as a DataFrame, and the files of it that Spark's own reader reads.
 
-    In a session with native scans these are all that it may read, if they were planned with the
-    statistics that tell (`plan_scan`).
+    In a session with native scans these are all files that it may read, if the scan was planned
+    with the statistics that tell (`plan_scan`).
     """
     frame, files = None, scan.files
     native: Sequence[PlannedFile] = ()
@@ -69,11 +69,11 @@ def scan_by_reader(
 def planned_dataframe(
     spark: SparkSession, plan: ReadPlan, task_groups: Sequence[TaskGroup]
 ) -> DataFrame:
-    """What task groups hold, as a DataFrame of one Spark task for each.
+    """Returns the rows of task groups as a DataFrame, one Spark task for each.
 
-    They travel through the data source, which plans nothing of its own. Spark knows no size of it,
-    as of no Python data source, so that it is never broadcast; `mapInArrow` over a local DataFrame
-    of task groups would look as small as that DataFrame is.
+    They are passed to the data source, which then plans nothing. Spark does not know the size of a
+    Python data source, so it never broadcasts one; `mapInArrow` over a local DataFrame of task
+    groups would look as small as that DataFrame.
     """
     prepare_thread(spark)
     packed = base64.b64encode(pack_scan(plan, task_groups)).decode()
@@ -81,7 +81,7 @@ def planned_dataframe(
 
 
 def load_dataframe(spark: SparkSession, state: TableState, options: Mapping[str, str]) -> DataFrame:
-    """A load of one state of a table, which Spark's planning process plans.
+    """Loads one state of a table as a DataFrame that Spark's planning process plans.
 
     Args:
         options: of the load (`scan_options`).

@@ -1,7 +1,7 @@
-"""The source of `spark.readStream.format("icebergpy")`: a table's rows, and then what is committed.
+"""Reads `spark.readStream.format("icebergpy")`: a table's rows, then what is committed later.
 
-One reader lives as long as its query runs, and finds what is new; others, in tasks, read it. From
-Spark 4.2 on Spark says from where and how much; before, the reader remembers how far it came.
+One reader lives as long as its query and plans micro-batches; copies of it read them in tasks.
+Spark 4.2 and later pass the start offset and a limit; before, the reader keeps the offset itself.
 """
 
 from __future__ import annotations
@@ -26,14 +26,14 @@ except ImportError:  # Spark 4.1
 
 
 class IcebergStreamReader(DataSourceStreamReader):
-    """Reads what one query has not read yet of one table.
+    """Reads the rows of a table that a query has not read yet.
 
-    What plans is handed in and does not travel to tasks, which need not import it.
+    The planning function is not pickled with the reader, so tasks need not import its modules.
 
     Args:
         plan: what all tasks share.
         options: of the stream.
-        load: gives the table's stream as it is now.
+        load: loads the stream over the table's current state.
     """
 
     def __init__(
@@ -47,14 +47,14 @@ class IcebergStreamReader(DataSourceStreamReader):
         self._target: int | None = None
 
     def initialOffset(self) -> dict[str, Any]:
-        """Where a query without a checkpoint begins."""
+        """The offset at which a query without a checkpoint starts."""
         if self._first is None:
             self._first = self._stream().first()
         self._reached = self._first
         return self._first.to_json()
 
     def latestOffset(self, start: Any = None, limit: Any = None) -> dict[str, Any]:
-        """How far the next micro-batch reads."""
+        """The offset at which the next micro-batch ends."""
         reached = self._reached if start is None else StreamOffset.from_json(start)
         stream = self._stream()
         if reached is None:
@@ -66,7 +66,7 @@ class IcebergStreamReader(DataSourceStreamReader):
         return self._reached.to_json()
 
     def getDefaultReadLimit(self) -> Any:
-        """What Spark hands to `latestOffset`, but for triggers that read all at once."""
+        """The limit that Spark passes to `latestOffset`, unless the trigger reads everything."""
         options = self._options
         if options.max_files is not None:
             return admission.ReadMaxFiles(options.max_files)
@@ -75,24 +75,24 @@ class IcebergStreamReader(DataSourceStreamReader):
         return admission.ReadAllAvailable()
 
     def prepareForTriggerAvailableNow(self) -> None:
-        """Settles the snapshot with which a query ends that reads what is there."""
+        """Pins the current snapshot as the end of a query with `trigger(availableNow=True)`."""
         head = self._stream().head
         self._target = None if head is None else head.snapshot_id
 
     def partitions(self, start: dict[str, Any], end: dict[str, Any]) -> Sequence[InputPartition]:
         """The task groups between two offsets."""
         until = StreamOffset.from_json(end)
-        # Before Spark 4.2 this is all that is said of where a query goes on.
+        # Before Spark 4.2 this is the only way to learn where a restarted query continues.
         self._reached = self._reached or until
         task_groups = self._stream().task_groups(StreamOffset.from_json(start), until)
         return [IcebergPartition(pack_task_group(task_group)) for task_group in task_groups]
 
     def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
-        """The rows of a task, in the exact Arrow schema that Spark asks for."""
+        """The rows of a task, in the exact Arrow schema that Spark requires."""
         return read_partition(self._plan, partition)
 
     def _stream(self) -> TableStream:
-        assert self._load is not None, "streams are planned where the reader was made"
+        assert self._load is not None, "streams are planned where the reader was created"
         stream = self._load()
         target = self._target
         known = None if target is None else stream.state.metadata.snapshot_by_id(target)
@@ -103,5 +103,5 @@ class IcebergStreamReader(DataSourceStreamReader):
 
 
 if admission is not None:
-    # Spark asks whether it is one; where it is an unknown base, no class could be derived.
+    # Registered, because Spark checks with isinstance and Spark 4.1 has no such base class.
     admission.SupportsTriggerAvailableNow.register(IcebergStreamReader)

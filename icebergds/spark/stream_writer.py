@@ -1,7 +1,7 @@
-"""The sink of `df.writeStream.format("icebergpy")`: each micro-batch is one commit, made once.
+"""Writes `df.writeStream.format("icebergpy")`: each micro-batch is committed exactly once.
 
-Spark makes a writer where it plans a batch and another one where it commits it, and tells neither
-which query writes: tasks know, and their messages say so.
+Spark creates one writer to plan a batch and another to commit it, and tells neither which query is
+running. Tasks know the query id, so they report it in their messages.
 """
 
 from __future__ import annotations
@@ -28,11 +28,11 @@ _IS_CONTINUOUS = "__is_continuous_processing"
 
 @dataclass(frozen=True, slots=True)
 class BatchTaskDone(WriterCommitMessage):
-    """What one task of a micro-batch hands over.
+    """The result of one task of a micro-batch.
 
     Attributes:
         query_id: of the query that writes.
-        job: the packed job that the task was planned for, of the first task alone.
+        job: the pickled job of the task; only the first task reports it.
     """
 
     result: TaskResult
@@ -41,22 +41,22 @@ class BatchTaskDone(WriterCommitMessage):
 
 
 class IcebergStreamWriter(DataSourceStreamArrowWriter):
-    """Writes the micro-batches of one query to one table."""
+    """Writes the micro-batches of a query to a table."""
 
     def __init__(self, job: PreparedJob, task: Task, *, may_miss_batches: bool) -> None:
         self._task = task
         self._may_miss_batches = may_miss_batches
-        # Packed, so that tasks need not import what commits.
+        # Pickled, so that tasks need not import the commit code.
         self._job = pickle.dumps(job)
 
     def write(self, iterator: Iterator[pa.RecordBatch]) -> BatchTaskDone:
-        """Writes the rows of a task; its files are gone again if that fails."""
+        """Writes the rows of a task; deletes its files if that fails."""
         context = TaskContext.get()
         assert context is not None, "Spark writes in tasks"
         if context.getLocalProperty(_IS_CONTINUOUS) == "true":
             raise InvalidOptionError(
-                "the trigger 'continuous' never ends a task, so that nothing could be committed; "
-                "use trigger(processingTime=...) or trigger(availableNow=True)"
+                "trigger(continuous=...) is not supported: its tasks never end, so nothing could "
+                "be committed; use trigger(processingTime=...) or trigger(availableNow=True)"
             )
         query_id = context.getLocalProperty(_QUERY_ID)
         assert query_id is not None, "Spark names the query of a micro-batch"
@@ -64,17 +64,17 @@ class IcebergStreamWriter(DataSourceStreamArrowWriter):
         return BatchTaskDone(run_task(self._task, iterator), query_id, job)
 
     def commit(self, messages: Sequence[WriterCommitMessage | None], batchId: int) -> None:  # noqa: N803
-        """Commits a micro-batch, or deletes its files where the table has it already."""
+        """Commits a micro-batch, or deletes its files if the table already has it."""
         from icebergds.operations.write.jobs import commit_batch
 
         spare_archives()
         done = [message for message in messages if isinstance(message, BatchTaskDone)]
         if len(done) < len(messages):
             raise InvalidOptionError(
-                f"batch {batchId} is committed before its tasks are done, which only the trigger "
-                "'continuous' does; use trigger(processingTime=...) or trigger(availableNow=True)"
+                f"batch {batchId} is committed before its tasks are done: trigger(continuous=...) "
+                "is not supported; use trigger(processingTime=...) or trigger(availableNow=True)"
             )
-        # The table may be another one by now than the one that the rows were written for.
+        # Take the job from the tasks: the table may have been replaced since they wrote.
         job = next(message.job for message in done if message.job is not None)
         results = [message.result for message in done]
         commit_batch(

@@ -1,4 +1,4 @@
-"""Says what it costs that Spark does not shuffle what a Python data source writes."""
+"""Warns about many small files if a partitioned table is written without a shuffle."""
 
 from __future__ import annotations
 
@@ -11,17 +11,18 @@ _LOG = logging.getLogger(__name__)
 
 
 def log_cost(write: PreparedJob) -> None:
-    """Logs a line if a partitioned table asks for shuffled rows, which these are not."""
+    """Logs a warning if a partitioned table asks for shuffled rows, and the rows are not."""
     if not isinstance(write, PreparedWrite):
         return
     spec = write.plan.spec
     if write.distribution_mode == "none" or spec.is_unpartitioned:
         return
     _LOG.warning(
-        "table %s is partitioned by %s, and its rows come unshuffled: each task writes a file for "
-        "every partition that it has rows of, up to (tasks x partitions) files. To get few, write "
-        "with icebergds.load_table(...).append(df), which shuffles first, or repartition df by "
-        "the partitioned columns; option('distribution-mode', 'none') says that this is wanted",
+        "table %s is partitioned by %s, and the rows to write are not shuffled: each task writes a "
+        "file for every partition that it has rows of, up to (tasks x partitions) files. To write "
+        "fewer files, use icebergds.load_table(...).append(df), which shuffles first, or "
+        "repartition df by the partition columns; to silence this warning, set "
+        "option('distribution-mode', 'none')",
         write.address.path,
         ", ".join(field.name for field in spec.fields),
     )

@@ -1,4 +1,4 @@
-"""Plans the job of a write from a DataFrame's schema and the options."""
+"""Plans the job of a write from a DataFrame's schema and the write options."""
 
 from __future__ import annotations
 
@@ -23,12 +23,12 @@ def plan_job(
     overwrite: bool,
     table: LoadedTable | None = None,
 ) -> PlannedJob:
-    """Checks a write against its table before a row is written, and plans its tasks.
+    """Checks a write against its table before any row is written, and plans its tasks.
 
     Args:
         schema: of the rows.
         overwrite: replace rows, rather than append.
-        table: the table of the options; loaded, or planned to be created, by default.
+        table: the table that the options name; loaded, or planned for creation, by default.
 
     Errors are those of `prepare_write` and `prepare_key_change`.
     """
@@ -40,8 +40,8 @@ def plan_job(
         return PlannedJob(write, partial(write_batches, write.plan), table)
     if overwrite:
         raise InvalidOptionError(
-            f"option 'write-operation' = {str(change.operation)!r} changes single rows, which "
-            "needs mode('append') and outputMode('append'), not 'overwrite' or 'complete'"
+            f"option 'write-operation' = {str(change.operation)!r} changes rows by key; use "
+            "mode('append') or outputMode('append') with it, not 'overwrite' or 'complete'"
         )
     table = table or load_for_write(options.address)
     delta, task, table = prepare_key_change(table, options, change, incoming, columns)

@@ -1,7 +1,7 @@
-"""The writer of `df.write.format("icebergpy")`: files on executors, one commit on the driver.
+"""Writes `df.write.format("icebergpy")`: files on executors, one commit on the driver.
 
-Spark makes it in one process, writes in others, commits in yet another one, and hands nothing from
-one to the next but this object, as it was made, and the messages of the tasks.
+Spark creates the writer in one process, writes in others, and commits in yet another. It passes on
+only the writer, as it was created, and the messages of the tasks.
 """
 
 from __future__ import annotations
@@ -26,22 +26,22 @@ _LOG = logging.getLogger(__name__)
 
 @dataclass(frozen=True, slots=True)
 class TaskDone(WriterCommitMessage):
-    """What one task hands over."""
+    """The result of one task."""
 
     result: TaskResult
 
 
 class IcebergWriter(DataSourceArrowWriter):
-    """Writes one DataFrame to one table, or changes rows of it by one, in one commit."""
+    """Writes a DataFrame to a table, or changes the table's rows by key, in one commit."""
 
     def __init__(self, job: PreparedJob, task: Task) -> None:
         self._task = task
-        # Packed, so that tasks need not import what commits: that is half of all imports, which
-        # every Python worker would pay before its first row.
+        # Pickled, so that tasks need not import the commit code, which is half of all imports:
+        # every Python worker would pay for it before its first row.
         self._job = pickle.dumps(job)
 
     def write(self, iterator: Iterator[pa.RecordBatch]) -> TaskDone:
-        """Writes the rows of a task; its files are gone again if that fails."""
+        """Writes the rows of a task; deletes its files if that fails."""
         return TaskDone(run_task(self._task, iterator))
 
     def commit(self, messages: Sequence[WriterCommitMessage | None]) -> None:
@@ -52,11 +52,11 @@ class IcebergWriter(DataSourceArrowWriter):
         commit_job(pickle.loads(self._job), _results(messages))
 
     def abort(self, messages: Sequence[WriterCommitMessage | None]) -> None:
-        """Deletes the files of tasks whose job failed, if that is certain. Never raises.
+        """Deletes the files of a failed job, if it is certain that it failed. Never raises.
 
-        Spark calls it also when `commit` failed or its process died; all tasks have a message
-        then. `commit` has cleaned up after itself if it knew that nothing had landed, and if it
-        did not know or died, then nobody knows.
+        Spark also calls it if `commit` failed or its process died; all tasks have a message then.
+        In that case nothing is deleted here: `commit` has deleted the files if it knew that nothing
+        was committed, and otherwise the outcome is unknown.
         """
         if any(message is None for message in messages):
             discard_results(self._job, _results(messages))
@@ -64,10 +64,10 @@ class IcebergWriter(DataSourceArrowWriter):
 
 @dataclass(frozen=True, slots=True)
 class ReportingTask:
-    """A task for `mapInArrow`: writes its rows, and gives one row that tells what it wrote.
+    """A task for `mapInArrow`: writes its rows, and returns its result as one row.
 
     Attributes:
-        names: of the columns, which come under others.
+        names: the real names of the columns, which arrive under other names.
     """
 
     task: Task
@@ -81,7 +81,7 @@ class ReportingTask:
 
 
 def run_task(task: Task, batches: Iterator[pa.RecordBatch]) -> TaskResult:
-    """Runs what a task of Spark does with its rows."""
+    """Runs a task on the rows of the current Spark task."""
     settle_worker()
     context = TaskContext.get()
     assert context is not None, "Spark writes in tasks"
@@ -89,7 +89,7 @@ def run_task(task: Task, batches: Iterator[pa.RecordBatch]) -> TaskResult:
 
 
 def discard_results(packed: bytes, results: Sequence[TaskResult]) -> None:
-    """Deletes what tasks of a packed job wrote, unless it was committed. Never raises."""
+    """Deletes the files of a pickled job's tasks, unless it was committed. Never raises."""
     try:
         from icebergds.operations.write.jobs import discard_job
 

@@ -1,6 +1,6 @@
-"""Found by Spark, which imports top-level modules named `pyspark_*` for their data source.
+"""Lets Spark discover the data source, by importing top-level modules named `pyspark_*`.
 
-Installed at the top level, so that `spark.read.format("icebergpy")` works with no call at all.
+Installed at the top level, so that `spark.read.format("icebergpy")` works without registration.
 """
 
 from icebergds.spark.datasource import IcebergDataSource as DefaultSource
