@@ -1,8 +1,8 @@
-"""A file's batches as batches of the read schema, by field id (spec: Column Projection).
+"""Projects a file's columns to the read schema by field id (spec: Column Projection).
 
-A projection is planned once a file. Columns whose layout already fits are passed on as they are;
-nested ones whose names or nullability differ are wrapped anew around the same buffers; only values
-of another type are converted.
+A projection is planned once per file. Columns whose layout already fits are not changed; nested
+ones whose names or nullability differ are re-created around the same buffers; only values of
+another type are converted.
 """
 
 from __future__ import annotations
@@ -43,13 +43,13 @@ from icebergds.spec.types import (
 
 @dataclass(frozen=True, slots=True)
 class Projection:
-    """How rows of one file become rows of one read schema; `schema` is its Arrow schema."""
+    """Converts rows of one file to the read schema; `schema` is its Arrow schema."""
 
     schema: pa.Schema
     _fields: tuple[FieldSource, ...]
 
     def apply(self, arrays: Sequence[pa.Array], num_rows: int) -> pa.RecordBatch:
-        """Rows of the file in the read schema.
+        """Converts rows of the file to the read schema.
 
         Args:
             arrays: the columns that the projection was planned for, as read from the file.
@@ -62,16 +62,16 @@ class Projection:
         columns = [field.take(arrays, num_rows, 0) for field in self._fields]
         if columns:
             return pa.RecordBatch.from_arrays(columns, schema=self.schema)
-        # Built from no columns, a batch has no rows.
+        # A batch built from no columns has no rows.
         rows = pa.Array.from_buffers(pa.struct([]), num_rows, [None])
         return pa.RecordBatch.from_struct_array(rows)
 
 
 def needed_leaves(columns: Sequence[FileColumn], schema: Schema, source: str) -> frozenset[int]:
-    """The leaf columns of a file that hold the fields to read; none if all have to be filled.
+    """The leaf columns of a file that hold the fields to read; empty if it has none of the fields.
 
     Raises:
-        CorruptFileError: a column cannot be what the table says, or two have one id.
+        CorruptFileError: a column's type is incompatible with the table's, or two have one id.
         UnsupportedFeatureError: a column is a shredded variant.
     """
     leaves: set[int] = set()
@@ -83,22 +83,22 @@ def needed_leaves(columns: Sequence[FileColumn], schema: Schema, source: str) ->
 def plan_projection(
     columns: Sequence[FileColumn], schema: Schema, constants: Mapping[int, Any], source: str
 ) -> Projection:
-    """Matches columns with the fields to read.
+    """Matches a file's columns to the fields to read.
 
     A field that the file lacks is filled with its constant if it has one, else with its initial
-    default, else with null, at every level. A struct that the file lacks is not null where a
-    constant inside of it says so. A field may stand more than once at the top of `schema`.
+    default, else with null, at every level. A struct that the file lacks is not null if a field
+    inside it has a constant. A field may occur more than once at the top level of `schema`.
 
     Args:
-        columns: the columns that will be read from the file, as narrow as they will be read
+        columns: the columns that will be read from the file, narrowed as they will be read
             (`restrict` to the needed leaves, or wider).
         schema: the fields to read, in order.
         constants: in-memory values, by id, of fields that the file may lack, at any depth of
             structs.
-        source: the file, for messages.
+        source: the file, for errors.
 
     Raises:
-        InvalidDataError: a required field is neither in the file nor has it a value.
+        InvalidDataError: the file lacks a required field that has no constant and no default.
     """
     top = _Place((), source)
     fields = tuple(_plan_field(columns, field, top, constants) for field in schema.fields)
@@ -107,7 +107,7 @@ def plan_projection(
 
 @dataclass(frozen=True, slots=True)
 class _Place:
-    """A column of a file, for messages."""
+    """A column of a file, for errors."""
 
     path: tuple[str, ...]
     source: str
@@ -139,7 +139,7 @@ def _leaves_of_type(column: FileColumn, wanted: IcebergType, place: _Place) -> s
             leaves: set[int] = set()
             for field in fields:
                 leaves |= _leaves_of_field(column.children, field, place)
-            # A struct of which no field is read still says where it is null.
+            # If no field of a struct is read, some leaf must tell which structs are null.
             return leaves or _narrowest_leaves(column)
         case ListType():
             return _leaves_of_type(column.children[0], wanted.element_type, place / "element")
@@ -164,20 +164,22 @@ def _check_shape(column: FileColumn, wanted: IcebergType, place: _Place) -> None
             names = {child.name for child in column.children}
             if column.kind is ColumnKind.STRUCT and "typed_value" in names:
                 raise UnsupportedFeatureError(
-                    f"{place}: shredded variants are not read; leave the column out or rewrite "
-                    "the file without shredding"
+                    f"{place}: shredded variants are not supported; leave the column out or "
+                    "rewrite the file without shredding"
                 )
             fits = column.kind is ColumnKind.STRUCT and names == {"metadata", "value"}
         case _:
             fits = column.kind is ColumnKind.LEAF
     if not fits:
-        raise CorruptFileError(f"{place}: the file stores a {column.kind}, the table has {wanted}")
+        raise CorruptFileError(
+            f"{place}: the file stores a {column.kind}, but the table's type is {wanted}"
+        )
 
 
 def _narrowest_leaves(column: FileColumn) -> set[int]:
-    """The fewest leaves that tell where a struct is null: not in lists or maps if there are others.
+    """The fewest leaves that tell which structs are null, outside lists and maps if possible.
 
-    A map is no map without its keys and its values.
+    A map needs both its keys and its values.
     """
     match column.kind:
         case ColumnKind.STRUCT if column.children:
@@ -205,9 +207,9 @@ class _Scalars:
 
 @dataclass(frozen=True, slots=True)
 class _UnlessFitting:
-    """Passes on columns that have the target type already.
+    """Returns columns that already have the target type as they are.
 
-    Only for columns whose fields are in the same places on both sides: then equal Arrow types mean
+    Only for columns whose fields are in the same order on both sides: then equal Arrow types mean
     equal columns.
     """
 
@@ -234,7 +236,7 @@ def _plan_field(
 
 
 def _filling(field: NestedField, default: Any, constants: Mapping[int, Any], place: _Place) -> Any:
-    """The value of a field that the file lacks, `default` where no constant says otherwise."""
+    """The value of a field that the file lacks: `default` unless there is a constant."""
     value = None if field.field_type == UNKNOWN else constants.get(field.field_id, default)
     if isinstance(field.field_type, StructType) and (
         value is not None or _is_set(field, constants)
@@ -254,7 +256,7 @@ def _filling(field: NestedField, default: Any, constants: Mapping[int, Any], pla
 
 
 def _is_set(field: NestedField, constants: Mapping[int, Any]) -> bool:
-    """Whether a field, or one inside of its struct, has a constant that is not null."""
+    """Whether a field, or one inside its struct, has a constant that is not null."""
     if isinstance(field.field_type, StructType):
         return any(_is_set(child, constants) for child in field.field_type.fields)
     return constants.get(field.field_id) is not None
@@ -287,7 +289,7 @@ def _plan_type(
             converter = StructConverter(_variant_parts(column, place), target)
         case _:
             return _Scalars(wanted, target, place)
-    return _UnlessFitting(converter, target) if _in_same_places(column, wanted) else converter
+    return _UnlessFitting(converter, target) if _in_same_order(column, wanted) else converter
 
 
 def _variant_parts(column: FileColumn, place: _Place) -> tuple[FieldSource, ...]:
@@ -298,21 +300,21 @@ def _variant_parts(column: FileColumn, place: _Place) -> tuple[FieldSource, ...]
     )
 
 
-def _in_same_places(column: FileColumn, wanted: IcebergType) -> bool:
+def _in_same_order(column: FileColumn, wanted: IcebergType) -> bool:
     """Whether the file has the fields of a type in the same order, at every level."""
     match wanted:
         case StructType(fields=fields):
             return [child.field_id for child in column.children] == [
                 field.field_id for field in fields
             ] and all(
-                field.field_type != UNKNOWN and _in_same_places(child, field.field_type)
+                field.field_type != UNKNOWN and _in_same_order(child, field.field_type)
                 for child, field in zip(column.children, fields, strict=True)
             )
         case ListType(element_type=element_type):
-            return _in_same_places(column.children[0], element_type)
+            return _in_same_order(column.children[0], element_type)
         case MapType(key_type=key_type, value_type=value_type):
             key, value = column.children
-            return _in_same_places(key, key_type) and _in_same_places(value, value_type)
+            return _in_same_order(key, key_type) and _in_same_order(value, value_type)
         case _ if wanted == VARIANT:
             return tuple(child.name for child in column.children) == _VARIANT_PARTS
         case _:
