@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import ast
 import re
+import tomllib
 from pathlib import Path
 
 import pytest
@@ -15,19 +16,23 @@ import pytest
 import icebergds
 
 _ROOT = Path(icebergds.__file__).parent
-# From the top down; rooms of a line do not know each other.
-_LINES = (
-    ("api",),
-    ("spark",),
-    ("operations",),
-    ("catalog",),
-    ("scan", "write", "commit"),
-    ("formats",),
-    ("expr", "io"),
-    ("spec",),
-    ("errors",),
-)
-_FLOORS = {room: -at for at, rooms in enumerate(_LINES) for room in rooms}
+_CONTRACT = "Rooms use what stands below them"
+
+
+def _floors() -> dict[str, int]:
+    """The rooms of the package and how high they are, by the contract of the linter of imports."""
+    settings = tomllib.loads((Path(__file__).parents[1] / "pyproject.toml").read_text())["tool"][
+        "importlinter"
+    ]
+    (layers,) = (c["layers"] for c in settings["contracts"] if c["name"] == _CONTRACT)
+    return {
+        room.strip().removeprefix("icebergds."): -at
+        for at, rooms in enumerate(layers)
+        for room in re.split("[|:]", rooms)
+    }
+
+
+_FLOORS = _floors()
 # What users import stands outside of the order, and so do the tools of their tests.
 _OUTSIDE = {"__init__", "testing"}
 _NAMED = re.compile(r"\bicebergds[./](\w+)")

@@ -62,18 +62,23 @@ def create_namespaces(catalog: Catalog, namespace: Identifier) -> None:
 
 
 def new_table(
-    catalog: Catalog, identifier: Identifier, properties: dict[str, str] | None = None
+    catalog: Catalog,
+    identifier: Identifier,
+    properties: dict[str, str] | None = None,
+    schema: Schema = _SCHEMA,
 ) -> list[TableUpdate]:
-    return new_table_updates(
-        _SCHEMA, location=catalog.new_table_location(identifier), properties=properties or {}
-    )
+    location = catalog.new_table_location(identifier)
+    return new_table_updates(schema, location=location, properties=properties or {})
 
 
 def create_table(
-    catalog: Catalog, identifier: Identifier, properties: dict[str, str] | None = None
+    catalog: Catalog,
+    identifier: Identifier,
+    properties: dict[str, str] | None = None,
+    schema: Schema = _SCHEMA,
 ) -> TableState:
     create_namespaces(catalog, identifier[:-1])
-    return catalog.create(identifier, new_table(catalog, identifier, properties))
+    return catalog.create(identifier, new_table(catalog, identifier, properties, schema))
 
 
 def try_create(catalog: Catalog, identifier: Identifier, updates: list[TableUpdate]) -> bool:

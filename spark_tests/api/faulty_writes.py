@@ -6,7 +6,6 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 import pyarrow as pa
-from catalog_tables import IMPATIENT, SCHEMA, TABLE, Properties, create_table, ids_of, rows
 
 from icebergds.api.catalog import load_catalog
 from icebergds.api.table import Table
@@ -19,6 +18,8 @@ from icebergds.errors import NoSuchTableError
 from icebergds.operations.write.arrow_rows import write_rows
 from icebergds.operations.write.options import parse_write_options
 from icebergds.spec.updates.table_updates import TableUpdate
+from icebergds.testing.api_tables import TABLE, Properties, create_table, ids_of, rows
+from icebergds.testing.commit_tables import IMPATIENT
 from icebergds.testing.faults import Faults, FaultyFileIO, FaultyOperations
 
 CALLS = (
@@ -70,7 +71,7 @@ def prepare(catalog: Properties, kind: str) -> None:
         load_catalog("lake", **catalog).create_namespace_if_not_exists("db")
         return
     table = create_table(catalog, partition_by="day")
-    table.append(_combined(rows(1, day=0), rows(2, day=1)))
+    table.append(pa.concat_tables([rows(1, day=0), rows(2, day=1)]))
 
 
 def ids_before(kind: str) -> list[int]:
@@ -109,7 +110,3 @@ def ids_now(catalog: Properties) -> list[int]:
     """The ids of all rows; none where there is no table."""
     table = find_table(catalog)
     return [] if table is None else ids_of(table)
-
-
-def _combined(*batches: pa.RecordBatch) -> pa.Table:
-    return pa.Table.from_batches(batches, SCHEMA)

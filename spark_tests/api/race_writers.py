@@ -7,15 +7,14 @@ from concurrent.futures import ProcessPoolExecutor
 from typing import TypeAlias
 
 import pyarrow as pa
-from catalog_tables import SCHEMA, TABLE, Properties, open_table, rows
 from processes import CONTEXT
 
 from icebergds.catalog.address import TableAddress
 from icebergds.commit.append import FastAppend
 from icebergds.commit.snapshot_commit import commit_snapshot
-from icebergds.formats.data_file.file_schema import schema_from_arrow
 from icebergds.operations.write.append_overwrite import prepare_write
 from icebergds.operations.write.options import parse_write_options
+from icebergds.testing.api_tables import DAYS, TABLE, Properties, open_table, rows
 from icebergds.write.task import write_batches
 
 Writer: TypeAlias = Callable[[Properties, int, int], None]
@@ -53,11 +52,11 @@ def fast_append(catalog: Properties, writer: int, commits: int) -> None:
     """Adds a file at a time, with no load of the catalog in between."""
     address = TableAddress(TABLE, "lake", catalog)
     options = parse_write_options({"path": TABLE}, address)
-    write, _ = prepare_write(options, SCHEMA, schema_from_arrow(SCHEMA), overwrite=False)
+    write, _ = prepare_write(options, rows().schema, DAYS, overwrite=False)
     operations = address.operations()
     for number in range(commits):
         row = rows(id_of(writer, number), day=writer)
-        files = write_batches(write.plan, [row], partition_id=number, attempt_id=0)
+        files = write_batches(write.plan, row.to_batches(), partition_id=number, attempt_id=0)
         commit_snapshot(operations, FastAppend(tuple(files)))
 
 

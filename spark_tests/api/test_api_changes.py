@@ -11,10 +11,12 @@ import pytest
 from effort import examples
 from hypothesis import given
 from hypothesis import strategies as st
-from table_writes import SCHEMA, arrow, head, new_table, rows
 
 from icebergds import Table
 from icebergds.errors import InvalidOptionError
+from icebergds.testing.api_tables import DAYS, new_table, rows
+from icebergds.testing.contents import head
+from icebergds.testing.rows import arrow_table
 
 _Row = tuple[Any, ...]
 _ROWS = st.lists(
@@ -28,9 +30,9 @@ _ROWS = st.lists(
 @pytest.mark.parametrize("version", [2, 3])
 def test_upserts_delete_the_old_rows_and_insert_the_new_ones(tmp_path: Path, version: int) -> None:
     table = new_table(tmp_path, version=version)
-    table.append(arrow(SCHEMA, [(1, 0, "a"), (2, 0, "b")]))
+    table.append(arrow_table(DAYS, [(1, 0, "a"), (2, 0, "b")]))
     start = head(table).snapshot_id
-    table.upsert(arrow(SCHEMA, [(2, 0, "B"), (3, 0, "c")]), ["id"])
+    table.upsert(arrow_table(DAYS, [(2, 0, "B"), (3, 0, "c")]), ["id"])
     assert _feed(table, start) == [("DELETE", 2, "b"), ("INSERT", 2, "B"), ("INSERT", 3, "c")]
     assert _feed(table, start, identifier_columns=["id"]) == [
         ("INSERT", 3, "c"),
@@ -41,17 +43,17 @@ def test_upserts_delete_the_old_rows_and_insert_the_new_ones(tmp_path: Path, ver
 
 def test_keys_that_are_deleted_delete_their_rows(tmp_path: Path) -> None:
     table = new_table(tmp_path, partition_by="day")
-    table.append(arrow(SCHEMA, [(1, 0, "a"), (2, 1, "b"), (3, 1, "c")]))
+    table.append(arrow_table(DAYS, [(1, 0, "a"), (2, 1, "b"), (3, 1, "c")]))
     start = head(table).snapshot_id
-    table.delete_keys(arrow(SCHEMA, [(1, 0, ""), (3, 1, ""), (9, 1, "")]), ["id", "day"])
+    table.delete_keys(arrow_table(DAYS, [(1, 0, ""), (3, 1, ""), (9, 1, "")]), ["id", "day"])
     assert _feed(table, start) == [("DELETE", 1, "a"), ("DELETE", 3, "c")]
 
 
 def test_a_stream_of_changes_is_seen_by_its_result(tmp_path: Path) -> None:
     table = new_table(tmp_path)
-    table.append(arrow(SCHEMA, [(1, 0, "a"), (2, 0, "b")]))
+    table.append(arrow_table(DAYS, [(1, 0, "a"), (2, 0, "b")]))
     start = head(table).snapshot_id
-    changes = arrow(SCHEMA, [(1, 0, "x"), (1, 0, "y"), (2, 0, "b"), (3, 0, "c")])
+    changes = arrow_table(DAYS, [(1, 0, "x"), (1, 0, "y"), (2, 0, "b"), (3, 0, "c")])
     table.delta(changes.append_column("kind", [["+U", "+U", "-D", "+I"]]), "kind", ["id"])
     assert _feed(table, start) == [
         ("DELETE", 1, "a"),
@@ -97,7 +99,7 @@ def test_feeds_of_written_tables_lead_from_snapshot_to_snapshot(data: st.DataObj
             partition_by=data.draw(st.sampled_from(["", "day"])),
         )
         for _ in range(data.draw(st.integers(1, 5))):
-            given_rows = arrow(SCHEMA, data.draw(_ROWS))
+            given_rows = arrow_table(DAYS, data.draw(_ROWS))
             change = data.draw(st.sampled_from(["append", "upsert", "delete_keys", "overwrite"]))
             if change in ("upsert", "delete_keys"):
                 getattr(table, change)(given_rows, ["id", "day"])

@@ -9,7 +9,6 @@ from typing import Any
 
 import pyarrow as pa
 import pytest
-from table_writes import data_files, entries, faulty, head, ids, metadata_files, rows, write
 
 from icebergds import load_catalog, load_table
 from icebergds.catalog.address import TableAddress
@@ -32,6 +31,8 @@ from icebergds.operations.write.options import parse_write_options
 from icebergds.spec.transforms import BucketTransform, IdentityTransform
 from icebergds.spec.types import INT, LONG, STRING, NestedField
 from icebergds.spec.updates.new_table import new_table_updates
+from icebergds.testing.api_tables import faulty, ids_of, rows, write
+from icebergds.testing.contents import data_files, head, live_entries, metadata_files
 from icebergds.testing.faults import Fault, Faults, When
 from icebergds.write.task import write_batches
 
@@ -67,7 +68,7 @@ def test_a_table_and_its_first_snapshot_are_one_version(tmp_path: Path, kind: st
     assert len(metadata_files(state.metadata.location)) == 1
     assert state.metadata.metadata_log == ()
     assert state.metadata.current_snapshot_id == committed.snapshot.snapshot_id
-    assert ids(load_table(state.metadata_location)) == [1, 2]
+    assert ids_of(load_table(state.metadata_location)) == [1, 2]
 
 
 def test_a_table_has_the_rows_columns_and_the_layout_asked_for(tmp_path: Path) -> None:
@@ -99,19 +100,19 @@ def test_a_table_that_is_there_is_written_as_it_is(tmp_path: Path, overwrite: bo
     write(tmp_path / "t", rows(1), create="true")
     write(tmp_path / "t", rows(2), overwrite=overwrite, create="true", partition_by="id")
     table = load_table(tmp_path / "t")
-    assert ids(table) == ([2] if overwrite else [1, 2])
+    assert ids_of(table) == ([2] if overwrite else [1, 2])
     assert table.spec().is_unpartitioned
 
 
 def test_an_overwrite_creates_a_table_too(tmp_path: Path) -> None:
     write(tmp_path / "t", rows(1), overwrite=True, create="true")
-    assert ids(load_table(tmp_path / "t")) == [1]
+    assert ids_of(load_table(tmp_path / "t")) == [1]
 
 
 def test_a_table_is_created_without_rows(tmp_path: Path) -> None:
     write(tmp_path / "t", rows(), create="true")
     table = load_table(tmp_path / "t")
-    assert ids(table) == []
+    assert ids_of(table) == []
     assert head(table).summary["total-records"] == "0"
 
 
@@ -125,7 +126,7 @@ def test_the_first_rows_may_go_to_a_branch(tmp_path: Path) -> None:
     write(tmp_path / "t", rows(1), create="true", branch="audit")
     table = load_table(tmp_path / "t")
     assert table.current_snapshot() is None
-    assert ids(table, branch="audit") == [1]
+    assert ids_of(table, branch="audit") == [1]
 
 
 @pytest.mark.parametrize("kind", ["location", "sql"])
@@ -138,7 +139,7 @@ def test_of_two_that_create_a_table_one_wins(tmp_path: Path, kind: str) -> None:
         commit_write(other, others)
     assert not is_committed(other.address, other.write_id)
     state = address.load()
-    assert ids(load_table(state.metadata_location)) == [1]
+    assert ids_of(load_table(state.metadata_location)) == [1]
     assert [str(file) for file in data_files(state.metadata.location)] == [files[0].file_path]
 
 
@@ -157,9 +158,9 @@ def test_writers_that_create_a_table_at_once_lose_no_rows(tmp_path: Path, kind: 
         written = [i for i in pool.map(create, range(4)) if i is not None]
     table = load_table(address.load().metadata_location)
     assert written
-    assert ids(table) == written
+    assert ids_of(table) == written
     assert {str(file) for file in data_files(table.location())} == {
-        entry.data_file.file_path for entry in entries(table)
+        entry.data_file.file_path for entry in live_entries(table)
     }
 
 
@@ -206,7 +207,7 @@ def test_a_creation_whose_outcome_is_unknown_keeps_its_files(tmp_path: Path) -> 
 def test_a_creation_whose_answer_is_lost_has_succeeded(tmp_path: Path) -> None:
     faults = Faults([Fault(0, When.AFTER, OSError("connection lost"))], ("create",))
     write(faulty(tmp_path / "t", faults), rows(1), create="true")
-    assert ids(load_table(tmp_path / "t")) == [1]
+    assert ids_of(load_table(tmp_path / "t")) == [1]
 
 
 @pytest.mark.parametrize(
@@ -236,7 +237,7 @@ def test_a_catalogs_table_goes_where_it_is_told(tmp_path: Path) -> None:
 
 def test_a_location_may_be_said_twice(tmp_path: Path) -> None:
     write(tmp_path / "t", rows(1), create="true", location=f"file://{tmp_path}/t/")
-    assert ids(load_table(tmp_path / "t")) == [1]
+    assert ids_of(load_table(tmp_path / "t")) == [1]
 
 
 @pytest.mark.parametrize("options", [{}, {"location": "/elsewhere"}], ids=str)

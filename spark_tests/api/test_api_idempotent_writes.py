@@ -7,7 +7,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from table_writes import IMPATIENT, data_files, ids, new_table, rows
 
 from icebergds import Table, load_table
 from icebergds.catalog.address import TableAddress
@@ -21,6 +20,8 @@ from icebergds.spec.updates.table_updates import (
     SetSnapshotRef,
     TableUpdate,
 )
+from icebergds.testing.api_tables import ids_of, new_table, rows
+from icebergds.testing.contents import data_files
 
 
 def once(version: int, app_id: str = "job", **options: str) -> dict[str, str]:
@@ -43,7 +44,7 @@ def test_repeated_append_adds_nothing(tmp_path: Path) -> None:
     table.append(rows(1), options=once(0))
     before = table.metadata_location, data_files(table.location())
     table.append(rows(2), options=once(0))
-    assert ids(table) == [1]
+    assert ids_of(table) == [1]
     assert (table.metadata_location, data_files(table.location())) == before
 
 
@@ -51,7 +52,7 @@ def test_later_versions_are_committed_and_earlier_ones_are_not(tmp_path: Path) -
     table = new_table(tmp_path)
     for version, number in ((0, 1), (1, 2), (5, 3), (4, 4), (0, 5)):
         table.append(rows(number), options=once(version))
-    assert ids(table) == [1, 2, 3]
+    assert ids_of(table) == [1, 2, 3]
 
 
 def test_applications_count_for_themselves(tmp_path: Path) -> None:
@@ -59,7 +60,7 @@ def test_applications_count_for_themselves(tmp_path: Path) -> None:
     table.append(rows(1), options=once(0, "a"))
     table.append(rows(2), options=once(0, "b"))
     table.append(rows(3))
-    assert ids(table) == [1, 2, 3]
+    assert ids_of(table) == [1, 2, 3]
 
 
 def test_overwrites_upserts_and_deletes_are_committed_once(tmp_path: Path) -> None:
@@ -68,11 +69,11 @@ def test_overwrites_upserts_and_deletes_are_committed_once(tmp_path: Path) -> No
     table.overwrite(rows(4, 5), options=once(0))
     table.append(rows(6))
     table.overwrite(rows(7), options=once(0))
-    assert ids(table) == [4, 5, 6]
+    assert ids_of(table) == [4, 5, 6]
     assert table.upsert(rows(8), ["id"], options=once(1)).upserted == 1
     assert table.upsert(rows(9), ["id"], options=once(1)).upserted == 0
     assert table.delete("true", options=once(1)).deleted == 0
-    assert ids(table) == [4, 5, 6, 8]
+    assert ids_of(table) == [4, 5, 6, 8]
     assert table.delete("true", options=once(2)).deleted == 4
 
 
@@ -84,7 +85,7 @@ def test_marker_outlives_its_snapshot(tmp_path: Path) -> None:
     table.append(rows(2))
     change(table, RemoveSnapshots((marked.snapshot_id,)))
     table.append(rows(3), options=once(3))
-    assert ids(table) == [1, 2]
+    assert ids_of(table) == [1, 2]
 
 
 def test_write_that_was_rolled_back_may_be_repeated(tmp_path: Path) -> None:
@@ -96,7 +97,7 @@ def test_write_that_was_rolled_back_may_be_repeated(tmp_path: Path) -> None:
     change(table, SetSnapshotRef("main", SnapshotRef(first.snapshot_id, RefType.BRANCH)))
     table.append(rows(3), options=once(1))
     table.append(rows(4), options=once(0))
-    assert ids(table) == [1, 3]
+    assert ids_of(table) == [1, 3]
 
 
 def expire(table: Table, *snapshots: Snapshot | None) -> None:
@@ -118,7 +119,7 @@ def test_write_that_was_rolled_back_and_has_expired_may_be_repeated(tmp_path: Pa
     expire(table, marked)
     table.append(rows(2))
     table.append(rows(1), options=once(0))
-    assert ids(table) == [0, 1, 2]
+    assert ids_of(table) == [0, 1, 2]
 
 
 def test_earlier_mark_counts_when_the_later_one_was_rolled_back(tmp_path: Path) -> None:
@@ -134,9 +135,9 @@ def test_earlier_mark_counts_when_the_later_one_was_rolled_back(tmp_path: Path) 
     roll_back(table, before)
     expire(table, *made, last)
     table.append(rows(1), options=once(1))
-    assert ids(table) == [0, 1, 100]
+    assert ids_of(table) == [0, 1, 100]
     table.append(rows(2), options=once(2))
-    assert ids(table) == [0, 1, 2, 100]
+    assert ids_of(table) == [0, 1, 2, 100]
 
 
 def test_branch_has_what_its_expired_ancestors_wrote(tmp_path: Path) -> None:
@@ -151,7 +152,7 @@ def test_branch_has_what_its_expired_ancestors_wrote(tmp_path: Path) -> None:
     audited = table.refs()["audit"]
     change(table, SetSnapshotRef("main", audited))
     table.append(rows(1), options=once(1))
-    assert ids(table) == [0, 1, 50]
+    assert ids_of(table) == [0, 1, 50]
 
 
 def test_branch_that_was_dropped_and_made_anew_lacks_what_the_old_one_had(tmp_path: Path) -> None:
@@ -183,7 +184,7 @@ def test_branches_count_for_themselves(tmp_path: Path) -> None:
     table.append(rows(2), branch="audit", options=once(0))
     table.append(rows(3), branch="audit", options=once(0))
     table.append(rows(4), options=once(0))
-    assert ids(table) == [1, 4]
+    assert ids_of(table) == [1, 4]
     assert sorted(table.scan(branch="audit").to_arrow()["id"].to_pylist()) == [1, 2]
 
 
@@ -201,11 +202,11 @@ def test_batch_of_another_writer_of_the_query_counts(tmp_path: Path) -> None:
     table.append(rows(1), snapshot_properties=of_java)
     table.append(rows(2), options=once(7, "q"))
     table.append(rows(3), options=once(8, "q"))
-    assert ids(table) == [1, 3]
+    assert ids_of(table) == [1, 3]
 
 
 def test_one_of_many_racing_writers_wins(tmp_path: Path) -> None:
-    table = new_table(tmp_path, properties=IMPATIENT | {"commit.retry.num-retries": "100"})
+    table = new_table(tmp_path, properties={"commit.retry.num-retries": "100"})
     location = table.location()
 
     def write(number: int) -> None:
@@ -213,7 +214,7 @@ def test_one_of_many_racing_writers_wins(tmp_path: Path) -> None:
 
     with ThreadPoolExecutor(8) as pool:
         list(pool.map(write, range(8)))
-    assert len(ids(table.refresh())) == 1
+    assert len(ids_of(table.refresh())) == 1
     assert len(data_files(location)) == 1
 
 

@@ -16,17 +16,6 @@ from pathlib import Path
 from typing import TypeAlias
 
 import pyarrow as pa
-from catalog_tables import (
-    SCHEMA,
-    TABLE,
-    Properties,
-    catalog_in,
-    create_table,
-    days_of,
-    open_table,
-    rows,
-    unused_files,
-)
 from effort import examples
 from hypothesis import example, given
 from hypothesis import strategies as st
@@ -37,6 +26,16 @@ from icebergds.catalog.address import TableAddress
 from icebergds.errors import ValidationError
 from icebergds.operations.write.arrow_rows import write_rows
 from icebergds.operations.write.options import parse_write_options
+from icebergds.testing.api_tables import (
+    TABLE,
+    Properties,
+    catalog_in,
+    create_table,
+    days_of,
+    open_table,
+    rows,
+)
+from icebergds.testing.contents import unused_files
 
 _Rows: TypeAlias = Mapping[tuple[int, int], int]
 """How often each row of `id` and `day` is there."""
@@ -140,7 +139,7 @@ def _run(
     with tempfile.TemporaryDirectory() as directory:
         catalog: Properties = catalog_in(Path(directory))
         table = create_table(catalog, partition_by="day")
-        table.append(pa.Table.from_batches([rows(1, day=0), rows(2, day=1)], SCHEMA))
+        table.append(pa.concat_tables([rows(1, day=0), rows(2, day=1)]))
         outcomes = run_in_turns(
             TableAddress(TABLE, "lake", catalog),
             [writer for writer, calls in runs for _ in range(calls)],

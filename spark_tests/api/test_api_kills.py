@@ -6,7 +6,6 @@ import random
 from pathlib import Path
 
 import pytest
-from catalog_tables import Properties, catalog_in, open_table, rows
 from effort import IS_NIGHTLY, rounds
 from faulty_writes import (
     CALLS,
@@ -24,6 +23,7 @@ from kill_writers import (
     seconds_of_a_write,
 )
 
+from icebergds.testing.api_tables import Properties, catalog_in, open_table, rows
 from icebergds.testing.faults import Faults, When
 
 _CATALOGS = ("filesystem", "sqlite")

@@ -15,9 +15,8 @@ from effort import examples
 from hypothesis import HealthCheck, given
 from hypothesis import strategies as st
 from pyiceberg.table import StaticTable
-from scan_values import TYPES, filters, scalar_fields, values_of_field
-from table_writes import arrow, entries
-from writer_cases import SCALARS, rows_that_fit, values_of
+from strategies.every_type import SCALARS, rows_that_fit, values_of
+from strategies.small_values import TYPES, filters, scalar_fields, values_of_field
 
 from icebergds import (
     NestedField,
@@ -61,6 +60,8 @@ from icebergds.spec.types import (
     MapType,
     StructType,
 )
+from icebergds.testing.contents import live_entries
+from icebergds.testing.rows import arrow_table
 
 _TRANSFORMS: tuple[Transform, ...] = (
     *(IdentityTransform(), BucketTransform(3), TruncateTransform(2), VoidTransform()),
@@ -175,7 +176,7 @@ def _write(
         written_as = file_format or data.draw(_FORMATS, "format")
         drawn = data.draw(rows_of(table.schema()), "rows")
         rows = rows_that_fit(FileFormat(written_as), table.schema(), drawn)
-        table.append(arrow(table.schema(), rows), options={"write-format": written_as})
+        table.append(arrow_table(table.schema(), rows), options={"write-format": written_as})
         everything += rows
     return load_table(table.location()), everything
 
@@ -200,8 +201,8 @@ def test_rows_of_every_type_come_back(data: st.DataObject) -> None:
     schema = data.draw(_schemas(_NESTED | st.just(UNKNOWN)), "schema")
     with tempfile.TemporaryDirectory() as directory:
         table, rows = _write(data, directory, schema, 3, _rows_of_every_type)
-        assert _texts(table.scan().to_arrow()) == _texts(arrow(table.schema(), rows))
-        assert sum(entry.data_file.record_count for entry in entries(table)) == len(rows)
+        assert _texts(table.scan().to_arrow()) == _texts(arrow_table(table.schema(), rows))
+        assert sum(entry.data_file.record_count for entry in live_entries(table)) == len(rows)
 
 
 _FILTERED = st.one_of(
@@ -222,7 +223,7 @@ def test_filters_select_what_they_select_of_plain_rows(data: st.DataObject) -> N
         schema = table.schema()
         for row_filter in data.draw(st.lists(filters(schema), min_size=3, max_size=3), "filters"):
             expected = [row for row in rows if matches(row_filter, _value_of(schema, row))]
-            assert _texts(_scan(table, row_filter)) == _texts(arrow(schema, expected))
+            assert _texts(_scan(table, row_filter)) == _texts(arrow_table(schema, expected))
 
 
 @pytest.mark.parametrize("width", [1, 7, 10, 2**30])
@@ -237,7 +238,7 @@ def test_filters_find_integers_next_to_the_ends_of_their_type(tmp_path: Path, wi
     )
     rows = list(zip(ints, longs, strict=True))
     for row in rows:
-        table.append(arrow(schema, [row]))
+        table.append(arrow_table(schema, [row]))
     for at, name in enumerate(("i", "l")):
         for value in (row[at] for row in rows):
             for op, holds in _COMPARISONS.items():
@@ -266,7 +267,7 @@ def test_pyiceberg_reads_the_same_rows(data: st.DataObject) -> None:
     with tempfile.TemporaryDirectory() as directory:
         table, rows = _write(data, directory, schema, version, _rows_of_few_values, "parquet")
         found = StaticTable.from_metadata(table.metadata_location).scan().to_arrow()
-        assert _texts(found) == _texts(arrow(table.schema(), rows))
+        assert _texts(found) == _texts(arrow_table(table.schema(), rows))
 
 
 def _scan(table: Table, row_filter: Expr) -> pa.Table:

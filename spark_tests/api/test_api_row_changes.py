@@ -9,7 +9,6 @@ from typing import Any
 
 import pyarrow as pa
 import pytest
-from table_writes import IMPATIENT, data_files, head, ids, new_table, rows
 
 from icebergds import Table
 from icebergds.catalog.address import TableAddress
@@ -36,6 +35,8 @@ from icebergds.operations.write.position_changes import (
     prepare_position_change,
 )
 from icebergds.scan.plan.files import plan_files
+from icebergds.testing.api_tables import ids_of, new_table, rows
+from icebergds.testing.contents import data_files, head
 from icebergds.write.changes.deltas import DeltaFiles
 from icebergds.write.changes.target_rows import TARGET_COLUMN
 
@@ -56,7 +57,7 @@ class Pending:
 
 def table_of(directory: Path, version: int = 3, *, partition_by: str = "day") -> Table:
     """Ids 1 to 4 of day 1 in one file, 5 to 8 of day 2 in another."""
-    table = new_table(directory, partition_by=partition_by, version=version, properties=IMPATIENT)
+    table = new_table(directory, partition_by=partition_by, version=version)
     table.append(rows(1, 2, 3, 4, day=1))
     table.append(rows(5, 6, 7, 8, day=2))
     return table
@@ -137,7 +138,7 @@ def test_rows_are_deleted_and_replaced(tmp_path: Path, operation: str) -> None:
     pending = changing(table, operation, {1: 10, 2: None, 5: None})
     committed = pending.commit()
     assert committed is not None
-    assert ids(table.refresh()) == [3, 4, 6, 7, 8, 10]
+    assert ids_of(table.refresh()) == [3, 4, 6, 7, 8, 10]
     summary = committed.snapshot.summary
     counts = [summary[f"icebergds.rows-{name}"] for name in ("inserted", "updated", "deleted")]
     assert counts == ["0", "1", "2"]
@@ -164,7 +165,7 @@ def test_rows_that_others_added_are_a_serializable_conflict(tmp_path: Path, oper
     with pytest.raises(ValidationError, match="repeat the operation"):
         serializable.commit()
     assert relaxed.commit() is not None
-    assert ids(table.refresh()) == [1, 2, 3, 4, 5, 7, 8, 20]
+    assert ids_of(table.refresh()) == [1, 2, 3, 4, 5, 7, 8, 20]
     written = {file.file_path for file in (*serializable.delta.files, *serializable.delta.deletes)}
     left = {str(file) for file in files}
     assert not {path for path in written if Path(path).exists() and path in left}
@@ -176,7 +177,7 @@ def test_rows_beside_the_filter_are_no_conflict(tmp_path: Path, operation: str) 
     pending = deleting(table, operation, 1, conflict_filter="day = 1")
     table.append(rows(20, day=2))
     pending.commit()
-    assert ids(table.refresh()) == [2, 3, 4, 5, 6, 7, 8, 20]
+    assert ids_of(table.refresh()) == [2, 3, 4, 5, 6, 7, 8, 20]
 
 
 @pytest.mark.parametrize(("first", "second"), [(a, b) for a in "mc" for b in "mc"])
@@ -188,7 +189,7 @@ def test_two_changes_of_one_file(tmp_path: Path, first: str, second: str) -> Non
     one.commit()
     with pytest.raises(ValidationError, match="read the table again"):
         other.commit()
-    assert ids(table.refresh()) == [2, 3, 4, 5, 6, 7, 8]
+    assert ids_of(table.refresh()) == [2, 3, 4, 5, 6, 7, 8]
 
 
 @WAYS
@@ -198,7 +199,7 @@ def test_changes_of_two_files_go_together(tmp_path: Path, operation: str) -> Non
     one, other = deleting(table, operation, 1, **level), deleting(table, operation, 5, **level)
     one.commit()
     other.commit()
-    assert ids(table.refresh()) == [2, 3, 4, 6, 7, 8]
+    assert ids_of(table.refresh()) == [2, 3, 4, 6, 7, 8]
 
 
 def test_position_deletes_of_one_file_add_up(tmp_path: Path) -> None:
@@ -207,7 +208,7 @@ def test_position_deletes_of_one_file_add_up(tmp_path: Path) -> None:
     one, other = deleting(table, MERGE_ON_READ, 1), deleting(table, MERGE_ON_READ, 2, 1)
     one.commit()
     other.commit()
-    assert ids(table.refresh()) == [3, 4, 5, 6, 7, 8]
+    assert ids_of(table.refresh()) == [3, 4, 5, 6, 7, 8]
 
 
 def test_updates_of_one_row_are_a_conflict(tmp_path: Path) -> None:
@@ -216,7 +217,7 @@ def test_updates_of_one_row_are_a_conflict(tmp_path: Path) -> None:
     one.commit()
     with pytest.raises(ValidationError):
         other.commit()
-    assert ids(table.refresh()) == [2, 3, 4, 5, 6, 7, 8, 100]
+    assert ids_of(table.refresh()) == [2, 3, 4, 5, 6, 7, 8, 100]
 
 
 def test_failed_commit_deletes_its_files(tmp_path: Path) -> None:
@@ -269,7 +270,7 @@ def test_version_1_has_no_delete_files(tmp_path: Path) -> None:
     with pytest.raises(UnsupportedFeatureError, match=r"upgrade\(2\)"):
         deleting(table, MERGE_ON_READ, 1)
     deleting(table, COPY_ON_WRITE, 1).commit()
-    assert ids(table.refresh()) == [2, 3, 4, 5, 6, 7, 8]
+    assert ids_of(table.refresh()) == [2, 3, 4, 5, 6, 7, 8]
 
 
 def test_malformed_properties_and_filters(tmp_path: Path) -> None:
@@ -287,7 +288,7 @@ def test_versions_are_raised_and_never_lowered(tmp_path: Path) -> None:
     assert table.upgrade(3).refresh().metadata.format_version == 3
     location = table.metadata_location
     assert table.upgrade(3).metadata_location == location
-    assert ids(table) == [1, 2, 3, 4, 5, 6, 7, 8]
+    assert ids_of(table) == [1, 2, 3, 4, 5, 6, 7, 8]
     assert head(table).sequence_number == 0
     with pytest.raises(InvalidOptionError, match="cannot be downgraded to 2"):
         table.upgrade(2)

@@ -15,7 +15,6 @@ import pytest
 from effort import examples
 from hypothesis import given
 from hypothesis import strategies as st
-from table_writes import SCHEMA, ids, new_table, rows
 
 from icebergds import Schema, Table
 from icebergds.catalog.address import TableAddress
@@ -36,6 +35,7 @@ from icebergds.spec.updates.table_updates import (
     SetSnapshotRef,
     TableUpdate,
 )
+from icebergds.testing.api_tables import DAYS, ids_of, new_table, rows
 
 
 class Stream:
@@ -284,7 +284,7 @@ def test_dropped_column_ends_the_stream_that_reads_it(
     table: Table, options: dict[str, str]
 ) -> None:
     stream, other = Stream(table, **options), Stream(table, columns="id")
-    evolve(table, *SCHEMA.fields[:2])
+    evolve(table, *DAYS.fields[:2])
     with pytest.raises(ValidationError, match="'name', which the stream reads, was dropped"):
         stream.batch()
     assert other.ids() == [[1, 2, 3]]
@@ -292,7 +292,7 @@ def test_dropped_column_ends_the_stream_that_reads_it(
 
 def test_column_of_another_type_ends_the_stream(table: Table) -> None:
     stream = Stream(table)
-    row_id, day, name = SCHEMA.fields
+    row_id, day, name = DAYS.fields
     evolve(table, row_id, replace(day, field_type=LONG), name)
     with pytest.raises(ValidationError, match="of type int and is now of type long"):
         stream.batch()
@@ -303,7 +303,7 @@ def test_column_of_another_type_ends_the_stream(table: Table) -> None:
 
 def test_renamed_and_added_columns_do_not_end_the_stream(table: Table) -> None:
     stream = Stream(table)
-    row_id, day, name = SCHEMA.fields
+    row_id, day, name = DAYS.fields
     evolve(table, row_id, day, replace(name, name="title"), NestedField(4, "extra", LONG))
     assert stream.ids() == [[1, 2, 3]]
 
@@ -353,5 +353,5 @@ def test_feed_of_any_history_adds_up_to_the_table(
         for batch in stream.batches():
             for row in batch:
                 held[row["id"]] += 1 if row["_change_type"] == "INSERT" else -1
-        assert sorted(held.elements()) == ids(table.refresh())
+        assert sorted(held.elements()) == ids_of(table.refresh())
         assert min(held.values(), default=0) >= 0

@@ -10,13 +10,15 @@ from typing import Any
 
 import pyarrow as pa
 import pytest
-from duckdb_reader import DuckDBReader
+from oracles.duckdb_reader import DuckDBReader
 from pyiceberg.table import StaticTable
-from table_writes import SCHEMA, arrow, entries, head, ids, metadata_files, new_table, rows
 
 from icebergds import Table, load_catalog
 from icebergds.spec.types import INT, LONG, STRING
 from icebergds.spec.updates.table_updates import UpgradeFormatVersion
+from icebergds.testing.api_tables import DAYS, ids_of, new_table, rows
+from icebergds.testing.contents import head, live_entries, metadata_files
+from icebergds.testing.rows import arrow_table
 
 
 @pytest.fixture(scope="module")
@@ -32,8 +34,8 @@ def _pyiceberg(table: Table) -> pa.Table:
 def _written(tmp_path: Path, version: int, partition_by: str = "day") -> Table:
     """Two appends, one partition overwritten, one deleted, one added."""
     table = new_table(tmp_path, partition_by=partition_by, version=version)
-    table.append(arrow(SCHEMA, [(i, i % 3, f"n{i}") for i in range(9)]))
-    table.append(arrow(SCHEMA, [(10, None, None), (11, 1, "")]))
+    table.append(arrow_table(DAYS, [(i, i % 3, f"n{i}") for i in range(9)]))
+    table.append(arrow_table(DAYS, [(10, None, None), (11, 1, "")]))
     table.dynamic_partition_overwrite(rows(20, 21, day=2))
     return table
 
@@ -101,7 +103,7 @@ def test_rows_get_ids_in_the_order_of_commits(tmp_path: Path) -> None:
         table.append(rows(*range(first, first + 3)))
     assert table.metadata.next_row_id == 6
     assert [(s.first_row_id, s.added_rows) for s in table.snapshots()] == [(0, 3), (3, 3)]
-    assert sorted(e.data_file.first_row_id or 0 for e in entries(table)) == [0, 3]
+    assert sorted(e.data_file.first_row_id or 0 for e in live_entries(table)) == [0, 3]
     found = table.scan(columns="id, _row_id, _last_updated_sequence_number").to_arrow()
     assert sorted(tuple(row.values()) for row in found.to_pylist()) == [
         (0, 0, 1),
@@ -174,11 +176,11 @@ def test_versions_that_left_the_log_are_deleted_where_the_table_says(tmp_path: P
     }
     sql = load_catalog("lake", uri=f"sqlite:///{tmp_path}/c.db", warehouse=str(tmp_path))
     sql.create_namespace("db")
-    table = sql.create_table("db.t", SCHEMA, properties=properties)
+    table = sql.create_table("db.t", DAYS, properties=properties)
     for i in range(5):
         table.append(rows(i))
     assert [name[:5] for name in metadata_files(table.location())] == ["00003", "00004", "00005"]
-    assert ids(table) == list(range(5))
+    assert ids_of(table) == list(range(5))
 
 
 def test_a_location_keeps_twenty_versions_more(tmp_path: Path) -> None:
@@ -190,7 +192,7 @@ def test_a_location_keeps_twenty_versions_more(tmp_path: Path) -> None:
     for i in range(25):
         table.append(rows(i))
     assert len(metadata_files(table.location())) == 1 + 1 + 20
-    assert ids(table) == list(range(25))
+    assert ids_of(table) == list(range(25))
 
 
 def test_metadata_is_compressed_where_the_table_says(tmp_path: Path) -> None:
@@ -210,14 +212,14 @@ def test_manifests_are_merged_where_the_table_says(tmp_path: Path) -> None:
     for i in range(7):
         table.append(rows(i))
     assert int(head(table).summary["manifests-kept"]) < 3
-    assert ids(table) == list(range(7))
+    assert ids_of(table) == list(range(7))
     assert sorted(_pyiceberg(table)["id"].to_pylist()) == list(range(7))
 
 
 def test_files_have_the_sort_order_they_are_in(tmp_path: Path) -> None:
     table = new_table(tmp_path, sort_by="bucket(4, id), name desc")
     table.append(rows(5, 3, 1, 4))
-    assert {e.data_file.sort_order_id for e in entries(table)} == {1}
+    assert {e.data_file.sort_order_id for e in live_entries(table)} == {1}
     found: Any = StaticTable.from_metadata(table.metadata_location).sort_order()
     assert found.order_id == 1
     assert [field.source_id for field in found.fields] == [1, 3]

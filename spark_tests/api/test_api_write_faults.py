@@ -9,7 +9,6 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
-from catalog_tables import Properties, catalog_in, ids_of, open_table, rows, unused_files
 from faulty_writes import (
     CALLS,
     find_table,
@@ -22,6 +21,8 @@ from faulty_writes import (
 )
 
 from icebergds.errors import AlreadyExistsError, CommitStateUnknownError
+from icebergds.testing.api_tables import Properties, catalog_in, ids_of, open_table, rows
+from icebergds.testing.contents import unused_files
 from icebergds.testing.faults import Crash, Fault, Faults, When
 
 _CASES = [

@@ -13,18 +13,6 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from table_writes import (
-    SCHEMA,
-    arrow,
-    data_files,
-    entries,
-    faulty,
-    head,
-    ids,
-    new_table,
-    rows,
-    write,
-)
 
 from icebergds import Table, load_table
 from icebergds.catalog.address import TableAddress
@@ -50,7 +38,10 @@ from icebergds.operations.write.cleanup import is_committed
 from icebergds.operations.write.options import parse_write_options
 from icebergds.spec.manifest import FileFormat
 from icebergds.spec.types import DOUBLE, INT, LONG, STRING, TIMESTAMPTZ, NestedField
+from icebergds.testing.api_tables import DAYS, faulty, ids_of, new_table, rows, write
+from icebergds.testing.contents import data_files, head, live_entries
 from icebergds.testing.faults import Fault, Faults, When
+from icebergds.testing.rows import arrow_table
 from icebergds.write.task import write_batches
 
 
@@ -72,7 +63,7 @@ def test_an_append_adds_rows(tmp_path: Path) -> None:
     table = new_table(tmp_path)
     table.append(rows(1, 2))
     table.append(rows(3))
-    assert ids(table) == [1, 2, 3]
+    assert ids_of(table) == [1, 2, 3]
     assert [s.operation for s in table.snapshots()] == ["append", "append"]
     assert head(table).summary["total-records"] == "3"
 
@@ -92,7 +83,7 @@ def test_rows_come_as_arrow_has_them(tmp_path: Path, make: Any) -> None:
     table.append(make(rows(1, 2, 3)))
     assert table.scan().to_arrow().sort_by("id") == rows(1, 2, 3)
     table.overwrite(make(rows(4)))
-    assert ids(table) == [4]
+    assert ids_of(table) == [4]
 
 
 def test_columns_are_matched_by_name(tmp_path: Path) -> None:
@@ -106,7 +97,7 @@ def test_an_overwrite_replaces_all_rows(tmp_path: Path) -> None:
     table.append(rows(1, day=1))
     table.append(rows(2, day=2))
     table.overwrite(rows(3, day=2))
-    assert ids(table) == [3]
+    assert ids_of(table) == [3]
     assert head(table).operation == "overwrite"
 
 
@@ -115,9 +106,9 @@ def test_an_overwrite_replaces_the_rows_of_a_filter(tmp_path: Path) -> None:
     for day in (1, 2):
         table.append(rows(day, day=day))
     table.overwrite(rows(3, day=1), "DAY = 1")
-    assert ids(table) == [2, 3]
+    assert ids_of(table) == [2, 3]
     table.overwrite(rows(4, day=2), "day = 9")
-    assert ids(table) == [2, 3, 4]
+    assert ids_of(table) == [2, 3, 4]
 
 
 def test_an_overwrite_of_some_rows_of_a_file_changes_nothing(tmp_path: Path) -> None:
@@ -125,7 +116,7 @@ def test_an_overwrite_of_some_rows_of_a_file_changes_nothing(tmp_path: Path) -> 
     table.append(rows(1, 2))
     with pytest.raises(ValidationError):
         table.overwrite(rows(3), "id = 1")
-    assert ids(table.refresh()) == [1, 2]
+    assert ids_of(table.refresh()) == [1, 2]
     assert len(data_files(table.location())) == 1
 
 
@@ -134,7 +125,7 @@ def test_a_dynamic_overwrite_replaces_the_partitions_of_its_rows(tmp_path: Path)
     for day in (1, 2):
         table.append(rows(day, day=day))
     table.dynamic_partition_overwrite(pa.concat_tables([rows(3, day=2), rows(4, day=5)]))
-    assert ids(table) == [1, 3, 4]
+    assert ids_of(table) == [1, 3, 4]
 
 
 def test_a_delete_removes_whole_files(tmp_path: Path) -> None:
@@ -142,7 +133,7 @@ def test_a_delete_removes_whole_files(tmp_path: Path) -> None:
     for day in (1, 2):
         table.append(rows(day, day=day))
     table.delete("day = 1", snapshot_properties={"why": "asked"})
-    assert ids(table) == [2]
+    assert ids_of(table) == [2]
     assert (head(table).operation, head(table).summary["why"]) == ("delete", "asked")
 
 
@@ -155,13 +146,13 @@ def test_a_delete_spares_another_table_of_the_same_name(tmp_path: Path) -> None:
     other.append(rows(2))
     with pytest.raises(ValidationError, match="dropped and re-created"):
         table.delete("true")
-    assert ids(other.refresh()) == [2]
+    assert ids_of(other.refresh()) == [2]
 
 
 def test_an_append_without_rows_commits_a_snapshot_without_files(tmp_path: Path) -> None:
     table = new_table(tmp_path)
     table.append(rows())
-    assert entries(table) == []
+    assert live_entries(table) == []
     assert head(table).operation == "append"
     assert table.scan().to_arrow().num_rows == 0
     table.append(pa.RecordBatchReader.from_batches(rows().schema, []))
@@ -173,7 +164,7 @@ def test_an_overwrite_without_rows_empties_the_table(tmp_path: Path) -> None:
     table = new_table(tmp_path)
     table.append(rows(1))
     table.overwrite(rows())
-    assert ids(table) == []
+    assert ids_of(table) == []
 
 
 # Where a commit goes.
@@ -184,12 +175,12 @@ def test_a_branch_is_written_alone(tmp_path: Path) -> None:
     table.append(rows(1))
     table.append(rows(2), branch="audit")
     table.append(rows(3), options={"wap.branch": "audit"})
-    assert ids(table) == [1]
-    assert ids(table, branch="audit") == [1, 2, 3]
+    assert ids_of(table) == [1]
+    assert ids_of(table, branch="audit") == [1, 2, 3]
     table.overwrite(rows(4), branch="audit")
     table.delete("true", branch="other")
-    assert (ids(table), ids(table, branch="audit")) == ([1], [4])
-    assert ids(table, branch="other") == []
+    assert (ids_of(table), ids_of(table, branch="audit")) == ([1], [4])
+    assert ids_of(table, branch="other") == []
 
 
 def test_a_staged_write_moves_nothing(tmp_path: Path) -> None:
@@ -199,8 +190,8 @@ def test_a_staged_write_moves_nothing(tmp_path: Path) -> None:
     staged = table.snapshots()[-1]
     assert staged.summary["wap.id"] == "night"
     assert set(table.refs()) == {"main"}
-    assert ids(table) == [1]
-    assert ids(table, snapshot_id=staged.snapshot_id) == [1, 2]
+    assert ids_of(table) == [1]
+    assert ids_of(table, snapshot_id=staged.snapshot_id) == [1, 2]
 
 
 def test_a_tag_is_not_written(tmp_path: Path) -> None:
@@ -243,7 +234,7 @@ def test_the_format_of_files_is_chosen(tmp_path: Path, file_format: str, by: str
     options = {"write-format": file_format} if by == "option" else {}
     table = new_table(tmp_path, properties=chosen)
     table.append(rows(1, 2), options=options)
-    (entry,) = entries(table)
+    (entry,) = live_entries(table)
     assert entry.data_file.file_format is FileFormat(file_format)
     assert entry.data_file.file_path.endswith(f".{file_format}")
     assert table.scan().to_arrow().sort_by("id") == rows(1, 2)
@@ -286,29 +277,29 @@ def test_files_end_when_they_are_large_enough(tmp_path: Path, by: str) -> None:
     options = {"target-file-size-bytes": "20000"} if by == "option" else {}
     table = new_table(tmp_path, properties=chosen)
     texts = [random.Random(i).randbytes(500).hex() for i in range(200)]
-    batches = [arrow(SCHEMA, [(i, 0, text)]).to_batches()[0] for i, text in enumerate(texts)]
+    batches = [arrow_table(DAYS, [(i, 0, text)]).to_batches()[0] for i, text in enumerate(texts)]
     reader = pa.RecordBatchReader.from_batches(batches[0].schema, batches)
     table.append(reader, options=options)
     sizes = [file.stat().st_size for file in data_files(table.location())]
     assert len(sizes) > 3
     assert max(sizes) < 40_000
-    assert ids(table) == list(range(200))
+    assert ids_of(table) == list(range(200))
 
 
 def test_files_without_fan_out_are_written_one_after_the_other(tmp_path: Path) -> None:
     table = new_table(tmp_path, partition_by="day")
-    mixed = arrow(SCHEMA, [(i, i % 3, None) for i in range(9)])
+    mixed = arrow_table(DAYS, [(i, i % 3, None) for i in range(9)])
     table.append(mixed)
     assert len(data_files(table.location())) == 3
-    assert ids(table, filter="day = 1") == [1, 4, 7]
+    assert ids_of(table, filter="day = 1") == [1, 4, 7]
     table.append(mixed.sort_by("day"), options={"fanout-enabled": "false"})
-    assert ids(table, filter="day = 1") == [1, 1, 4, 4, 7, 7]
+    assert ids_of(table, filter="day = 1") == [1, 1, 4, 4, 7, 7]
 
 
 def test_rows_are_sorted_in_the_tables_order(tmp_path: Path) -> None:
     table = new_table(tmp_path, sort_by="id desc")
     table.append(rows(2, 3, 1))
-    (entry,) = entries(table)
+    (entry,) = live_entries(table)
     assert pq.read_table(entry.data_file.file_path)["id"].to_pylist() == [3, 2, 1]
     assert entry.data_file.sort_order_id == table.sort_order().order_id == 1
 
@@ -316,7 +307,7 @@ def test_rows_are_sorted_in_the_tables_order(tmp_path: Path) -> None:
 def test_rows_that_are_left_unsorted_claim_no_order(tmp_path: Path) -> None:
     table = new_table(tmp_path, sort_by="id desc")
     table.append(rows(2, 3, 1), options={"use-table-distribution-and-ordering": "false"})
-    (entry,) = entries(table)
+    (entry,) = live_entries(table)
     assert pq.read_table(entry.data_file.file_path)["id"].to_pylist() == [2, 3, 1]
     assert not entry.data_file.sort_order_id
 
@@ -350,7 +341,7 @@ def test_merging_what_is_there_changes_no_schema(tmp_path: Path) -> None:
 
 
 def test_rows_that_do_not_fit_are_refused_before_anything_is_written(tmp_path: Path) -> None:
-    schema = replace(SCHEMA, fields=(replace(SCHEMA.fields[0], required=True), *SCHEMA.fields[1:]))
+    schema = replace(DAYS, fields=(replace(DAYS.fields[0], required=True), *DAYS.fields[1:]))
     table = new_table(tmp_path, schema)
     before = table.metadata_location
     for bad in (
@@ -375,7 +366,7 @@ def test_overwrites_check_nothing_by_default(tmp_path: Path) -> None:
     files = _written(prepared, rows(2, day=1))
     table.append(rows(3, day=1))
     commit_write(prepared, files)
-    assert ids(table.refresh()) == [2]
+    assert ids_of(table.refresh()) == [2]
 
 
 @pytest.mark.parametrize(
@@ -401,11 +392,11 @@ def test_what_isolation_refuses(
     if fails:
         with pytest.raises(ValidationError):
             commit_write(prepared, files)
-        assert ids(table.refresh()) == [1, 3]
+        assert ids_of(table.refresh()) == [1, 3]
         assert not any(Path(file.file_path).exists() for file in files)
     else:
         commit_write(prepared, files)
-        assert 2 in ids(table.refresh())
+        assert 2 in ids_of(table.refresh())
 
 
 def test_the_snapshot_that_is_checked_from_can_be_given(tmp_path: Path) -> None:
@@ -417,7 +408,7 @@ def test_the_snapshot_that_is_checked_from_can_be_given(tmp_path: Path) -> None:
     with pytest.raises(ValidationError):
         table.overwrite(rows(3), options=options)
     table.overwrite(rows(3), options={"isolation-level": "serializable"})
-    assert ids(table) == [3]
+    assert ids_of(table) == [3]
 
 
 def test_writers_that_meet_both_succeed(tmp_path: Path) -> None:
@@ -426,7 +417,7 @@ def test_writers_that_meet_both_succeed(tmp_path: Path) -> None:
     files = _written(prepared, rows(1))
     table.append(rows(2))
     commit_write(prepared, files)
-    assert ids(table.refresh()) == [1, 2]
+    assert ids_of(table.refresh()) == [1, 2]
 
 
 # What is refused.
@@ -461,14 +452,14 @@ def test_an_argument_is_not_given_as_an_option_too(tmp_path: Path) -> None:
 
 
 def test_a_filter_without_an_offset_needs_a_zone(tmp_path: Path) -> None:
-    schema = replace(SCHEMA, fields=(NestedField(1, "at", TIMESTAMPTZ), NestedField(2, "n", INT)))
+    schema = replace(DAYS, fields=(NestedField(1, "at", TIMESTAMPTZ), NestedField(2, "n", INT)))
     table = new_table(tmp_path, schema, partition_by="hours(at)")
     hour = 3_600_000_000
-    table.append(arrow(schema, [(0, 0), (hour, 1)]))
+    table.append(arrow_table(schema, [(0, 0), (hour, 1)]))
     text = "at >= '1970-01-01 02:00:00'"
     with pytest.raises(InvalidFilterError, match="zone"):
-        table.overwrite(arrow(schema, []), text)
-    table.overwrite(arrow(schema, []), text, options={"time-zone": "+01:00"})
+        table.overwrite(arrow_table(schema, []), text)
+    table.overwrite(arrow_table(schema, []), text, options={"time-zone": "+01:00"})
     assert table.scan().to_arrow()["n"].to_pylist() == [0]
 
 
@@ -509,7 +500,7 @@ def test_a_commit_whose_outcome_is_unknown_keeps_its_files(tmp_path: Path) -> No
 def test_a_commit_whose_answer_is_lost_has_succeeded(tmp_path: Path) -> None:
     table = new_table(tmp_path)
     _commit_that_fails(table, When.AFTER, OSError("connection lost"))
-    assert ids(table.refresh()) == [1]
+    assert ids_of(table.refresh()) == [1]
 
 
 def test_files_that_cannot_be_deleted_do_not_hide_the_error(tmp_path: Path) -> None:
@@ -529,7 +520,7 @@ def test_files_that_cannot_be_deleted_do_not_hide_the_error(tmp_path: Path) -> N
 def test_a_task_that_cannot_write_leaves_nothing(tmp_path: Path, call: int) -> None:
     table = new_table(tmp_path, partition_by="day")
     faults = Faults([Fault(call, When.BEFORE, OSError("full"))], ("open_output",))
-    mixed = arrow(SCHEMA, [(i, i, None) for i in range(3)])
+    mixed = arrow_table(DAYS, [(i, i, None) for i in range(3)])
     with pytest.raises(OSError, match="full"):
         write(faulty(table.location(), faults), mixed)
     assert data_files(table.location()) == []
@@ -542,7 +533,7 @@ def test_rows_that_fail_halfway_leave_nothing(tmp_path: Path) -> None:
     def batches() -> Iterator[pa.RecordBatch]:
         text = random.Random(0).randbytes(500_000).hex()
         for i in range(20):
-            yield arrow(SCHEMA, [(i, 0, text)]).to_batches()[0]
+            yield arrow_table(DAYS, [(i, 0, text)]).to_batches()[0]
         assert len(data_files(table.location())) > 1
         raise OSError("the source is gone")
 
@@ -574,7 +565,7 @@ def test_a_prepared_write_can_be_pickled(tmp_path: Path) -> None:
     table = new_table(tmp_path, partition_by="bucket(2, id)", sort_by="name")
     prepared = pickle.loads(pickle.dumps(_prepare(table.location(), rows(1))))
     commit_write(prepared, pickle.loads(pickle.dumps(_written(prepared, rows(1)))))
-    assert ids(table.refresh()) == [1]
+    assert ids_of(table.refresh()) == [1]
 
 
 def test_the_storage_of_a_write_is_that_of_its_address(tmp_path: Path) -> None:
@@ -583,7 +574,7 @@ def test_the_storage_of_a_write_is_that_of_its_address(tmp_path: Path) -> None:
     address = TableAddress(table.location(), location_map={f"{tmp_path}/old/": f"{tmp_path}/new/"})
     write(address, rows(1))
     moved = Table(address, address.load())
-    assert ids(moved) == [1]
+    assert ids_of(moved) == [1]
     assert len(data_files(tmp_path / "new" / "db" / "t")) == 1
     assert not (tmp_path / "old").exists()
     assert isinstance(moved.io, FileIO)

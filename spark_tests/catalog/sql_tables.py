@@ -14,12 +14,13 @@ from icebergds.catalog.loading import load_catalog
 from icebergds.catalog.sql.catalog import SqlCatalog
 from icebergds.commit.operations import TableState
 from icebergds.spec.schema import Schema
-from icebergds.spec.types import LONG, NestedField
-from icebergds.spec.updates.new_table import new_table_updates
-from icebergds.spec.updates.table_updates import SetProperties, TableUpdate
+from icebergds.spec.types import LONG
+from icebergds.spec.updates.table_updates import SetProperties
+from icebergds.testing import catalog_steps
+from icebergds.testing.schemas import optional
 
-SCHEMA = Schema((NestedField(1, "id", LONG),))
 TABLE: Identifier = ("db", "t")
+_SCHEMA = Schema((optional(1, "id", LONG),))
 
 
 def open_sql_catalog(uri: str, tmp_path: Path, **properties: str) -> SqlCatalog:
@@ -29,16 +30,9 @@ def open_sql_catalog(uri: str, tmp_path: Path, **properties: str) -> SqlCatalog:
     return catalog
 
 
-def new_table(
-    catalog: SqlCatalog, identifier: Identifier = TABLE, **properties: str
-) -> list[TableUpdate]:
-    location = catalog.new_table_location(identifier)
-    return new_table_updates(SCHEMA, location=location, properties=properties)
-
-
 def create_table(catalog: SqlCatalog, properties: dict[str, str] | None = None) -> TableState:
-    catalog.create_namespace(TABLE[:-1], {})
-    return catalog.create(TABLE, new_table(catalog, **(properties or {})))
+    """The table `TABLE`, without rows."""
+    return catalog_steps.create_table(catalog, TABLE, properties, _SCHEMA)
 
 
 def set_property(catalog: SqlCatalog, key: str = "k") -> TableState:

@@ -13,7 +13,6 @@ from sql_tables import (
     create_table,
     execute,
     metadata_files,
-    new_table,
     open_sql_catalog,
     set_property,
 )
@@ -29,6 +28,7 @@ from icebergds.errors import (
     NoSuchTableError,
 )
 from icebergds.spec.updates.table_updates import SetProperties
+from icebergds.testing.catalog_steps import new_table
 
 # As Java's JDBC catalog makes them.
 _JAVA_LAYOUT = (
@@ -115,7 +115,7 @@ def test_a_view_is_no_table(catalog: SqlCatalog, database_uri: str) -> None:
     with pytest.raises(NoSuchTableError):
         catalog.rename(TABLE, ("db", "u"))
     with pytest.raises(AlreadyExistsError, match=r"lake\.db\.t already exists, or a view"):
-        catalog.create(TABLE, new_table(catalog))
+        catalog.create(TABLE, new_table(catalog, TABLE))
     assert metadata_files(created) == {created.metadata_location.rpartition("/")[2]}
     with pytest.raises(NamespaceNotEmptyError):
         catalog.drop_namespace(("db",))

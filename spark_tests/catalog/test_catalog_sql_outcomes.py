@@ -15,7 +15,6 @@ from sql_tables import (
     create_table,
     execute,
     metadata_files,
-    new_table,
     open_sql_catalog,
     set_property,
 )
@@ -27,6 +26,7 @@ from icebergds.errors import (
     IcebergError,
 )
 from icebergds.spec.updates.table_updates import SetProperties
+from icebergds.testing.catalog_steps import new_table
 
 
 @pytest.fixture
@@ -127,7 +127,7 @@ def test_a_creation_whose_answer_is_lost_is_found(
 ) -> None:
     catalog.create_namespace(("db",), {})
     proxy.arm(Cut.AFTER)
-    created = proxied.create(TABLE, new_table(proxied))
+    created = proxied.create(TABLE, new_table(proxied, TABLE))
     assert catalog.load(TABLE) == created
 
 
@@ -137,7 +137,7 @@ def test_a_creation_that_may_still_land_is_unknown_and_keeps_its_file(
     catalog.create_namespace(("db",), {})
     proxy.arm(Cut.BEFORE)
     with pytest.raises(CommitStateUnknownError):
-        proxied.create(TABLE, new_table(proxied))
+        proxied.create(TABLE, new_table(proxied, TABLE))
     directory = f"{catalog.new_table_location(TABLE)}/metadata"
     assert len(catalog.io.list(directory)) == 1
 
@@ -183,7 +183,7 @@ def test_a_creation_that_the_database_refuses_failed(catalog: SqlCatalog, uri: s
     execute(uri, "ALTER TABLE iceberg_tables ALTER COLUMN metadata_location TYPE VARCHAR(10)")
     catalog.create_namespace(("db",), {})
     with pytest.raises(IcebergError, match=r"refused to create table .*too long") as raised:
-        catalog.create(TABLE, new_table(catalog))
+        catalog.create(TABLE, new_table(catalog, TABLE))
     assert not raised.value.outcome_unknown
     assert catalog.io.list(f"{catalog.new_table_location(TABLE)}/metadata") == []
 

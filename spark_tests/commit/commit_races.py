@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from commit_tables import BY_DAY, SCHEMA, CommitTable, open_table
-
 from icebergds.spec.manifest import DataFile
+from icebergds.testing.commit_tables import BY_DAY, SCHEMA, CommitTable, open_table
 from icebergds.testing.tables import TableBuilder
 
 

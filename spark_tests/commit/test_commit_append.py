@@ -8,7 +8,6 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from commit_tables import BY_DAY, CommitTable, create_table
 
 from icebergds.commit.append import Append, FastAppend
 from icebergds.commit.delete import Delete
@@ -20,6 +19,8 @@ from icebergds.spec.snapshot import RefType, SnapshotRef
 from icebergds.spec.types import INT
 from icebergds.spec.updates.table_updates import SetSnapshotRef, UpgradeFormatVersion
 from icebergds.spec.values.binary import to_bytes
+from icebergds.testing.commit_tables import BY_DAY, SCHEMA, CommitTable, create_table, open_table
+from icebergds.testing.tables import TableBuilder
 
 
 @pytest.fixture(params=[1, 2, 3])
@@ -78,10 +79,6 @@ def test_a_manifest_of_removed_files_alone_is_left_out_and_not_replaced(
 
 
 def test_a_total_that_the_last_snapshot_lacks_is_not_invented(tmp_path: Path) -> None:
-    from commit_tables import SCHEMA, open_table
-
-    from icebergds.testing.tables import TableBuilder
-
     builder = TableBuilder(tmp_path / "t", SCHEMA, spec=BY_DAY)
     builder.commit(builder.data_file([(1, 1)], partition=(1,)))
     table = open_table(tmp_path / "t")

@@ -7,10 +7,10 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
-from commit_tables import create_table, open_table
 
 from icebergds.commit.append import Append, FastAppend
 from icebergds.commit.replace_partitions import ReplacePartitions
+from icebergds.testing.commit_tables import create_table, open_table
 
 
 def _write(location: Path, writer: int, commits: int, kind: str) -> None:

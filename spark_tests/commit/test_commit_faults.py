@@ -7,7 +7,6 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from commit_tables import CommitTable, create_table
 from interleaving import InterleavedOperations
 
 from icebergds.catalog.filesystem.commits import location_operations
@@ -20,6 +19,7 @@ from icebergds.commit.snapshot_commit import Action, commit_snapshot
 from icebergds.errors import CommitConflictError, CommitStateUnknownError, ValidationError
 from icebergds.expr.sql import parse_filter
 from icebergds.io.fileio import FileIO
+from icebergds.testing.commit_tables import CommitTable, create_table
 from icebergds.testing.faults import Crash, Fault, Faults, FaultyFileIO, FaultyOperations, When
 
 _Make = Callable[[CommitTable], Action]
@@ -185,7 +185,7 @@ def test_a_conflict_with_itself_is_success(table: CommitTable) -> None:
 
 
 def test_a_conflict_with_itself_at_the_last_try_is_success(table: CommitTable) -> None:
-    table.set(commit__retry__num_retries=0)
+    table.set_properties(commit__retry__num_retries=0)
     faults = Faults([Fault(0, When.AFTER, CommitConflictError("409"))], counted=("commit",))
     commit_snapshot(FaultyOperations(table.operations, faults), Append((table.file([9], 1),)))
     assert table.ids() == [1, 2, 9]
@@ -214,7 +214,7 @@ def test_a_commit_is_made_again_on_what_others_left(table: CommitTable, name: st
 
 
 def test_manifests_are_written_once_for_all_attempts(table: CommitTable) -> None:
-    table.set(commit__manifest_merge__enabled=False)
+    table.set_properties(commit__manifest_merge__enabled=False)
     faults = Faults(counted=("write",))
     io = FaultyFileIO(FileIO(), faults)
     operations = InterleavedOperations(
@@ -226,7 +226,7 @@ def test_manifests_are_written_once_for_all_attempts(table: CommitTable) -> None
 
 
 def test_retries_end_where_the_table_says(table: CommitTable) -> None:
-    table.set(commit__retry__num_retries=2)
+    table.set_properties(commit__retry__num_retries=2)
     operations = InterleavedOperations(table.operations, _others(table, 9))
     with pytest.raises(CommitConflictError):
         commit_snapshot(operations, Append((table.file([9], 1),)))
@@ -236,7 +236,7 @@ def test_retries_end_where_the_table_says(table: CommitTable) -> None:
 
 
 def test_retries_end_when_their_time_is_over(table: CommitTable) -> None:
-    table.set(commit__retry__total_timeout_ms=0)
+    table.set_properties(commit__retry__total_timeout_ms=0)
     operations = InterleavedOperations(table.operations, _others(table, 9))
     with pytest.raises(CommitConflictError):
         commit_snapshot(operations, Append((table.file([9], 1),)))

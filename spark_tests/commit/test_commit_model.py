@@ -10,7 +10,6 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 import pytest
-from commit_tables import CommitTable, create_table
 from effort import examples
 from hypothesis import given
 from hypothesis import strategies as st
@@ -32,6 +31,7 @@ from icebergds.spec.updates.table_updates import (
     SetDefaultSpec,
     UpgradeFormatVersion,
 )
+from icebergds.testing.commit_tables import CommitTable, create_table
 
 _T = TypeVar("_T")
 _DAYS = (None, 1, 2, 3)

@@ -7,7 +7,6 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from commit_tables import BY_DAY, SCHEMA, CommitTable, create_table, open_table
 
 from icebergds.commit.append import Append, FastAppend
 from icebergds.commit.delete import Delete, can_delete_by_metadata
@@ -22,6 +21,7 @@ from icebergds.spec.partition import PartitionField, PartitionSpec
 from icebergds.spec.schema import Schema
 from icebergds.spec.transforms import IdentityTransform
 from icebergds.spec.types import DOUBLE, LONG, NestedField
+from icebergds.testing.commit_tables import BY_DAY, SCHEMA, CommitTable, create_table, open_table
 from icebergds.testing.files import write_parquet_file
 from icebergds.testing.tables import TableBuilder
 
@@ -254,7 +254,7 @@ def test_only_the_older_deletes_of_a_manifest_are_dropped(builder: TableBuilder)
     positions = builder.position_deletes({data.file_path: [0]}, partition=(2,))
     builder.commit(data, positions, operation="overwrite")
     table = open_table(builder.location)
-    table.set(commit__manifest__min_count_to_merge=2)
+    table.set_properties(commit__manifest__min_count_to_merge=2)
     table.commit(Append(()))
     (deletes,) = [m for m in table.manifests() if m.content is ManifestContent.DELETES]
     assert deletes.existing_files_count == 2

@@ -10,7 +10,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from commit_tables import CommitTable, create_table
 from hypothesis import given
 from hypothesis import strategies as st
 from interleaving import InterleavedOperations
@@ -35,6 +34,7 @@ from icebergds.spec.types import (
 from icebergds.spec.updates.requirements import AssertRefSnapshotId, AssertTableUuid
 from icebergds.spec.updates.table_updates import AddSnapshot, SetSnapshotRef, UpgradeFormatVersion
 from icebergds.spec.values.binary import from_bytes
+from icebergds.testing.commit_tables import CommitTable, create_table
 
 
 @pytest.fixture
@@ -101,7 +101,7 @@ def test_a_catalog_that_shows_an_older_state_does_not_undo_the_commit(table: Com
 
 
 def test_waits_grow_from_the_least_to_the_greatest(table: CommitTable) -> None:
-    table.set(commit__retry__min_wait_ms=20, commit__retry__max_wait_ms=40)
+    table.set_properties(commit__retry__min_wait_ms=20, commit__retry__max_wait_ms=40)
     others = [lambda: table.commit(FastAppend(()))] * 3
     calls: list[float] = []
 
@@ -166,7 +166,7 @@ def test_row_ids_that_another_commit_assigned_are_kept_by_the_next_attempt(tmp_p
         table.commit(FastAppend((table.file([10 * first, 10 * first + 1], None),)))
     longest = max(manifest.manifest_length for manifest in table.manifests())
     table.change(UpgradeFormatVersion(3))
-    table.set(commit__manifest__target_size_bytes=int(2.2 * longest))
+    table.set_properties(commit__manifest__target_size_bytes=int(2.2 * longest))
     other = FastAppend((table.file([100], None),))
     mine = Append((table.file([200], None),))
     assigned: dict[str, int | None] = {}

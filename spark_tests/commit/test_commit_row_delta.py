@@ -9,7 +9,6 @@ from typing import Any
 
 import pytest
 from commit_races import Race
-from commit_tables import CommitTable
 
 from icebergds.commit.append import Append
 from icebergds.commit.options import IsolationLevel
@@ -26,6 +25,7 @@ from icebergds.spec.updates.table_updates import (
     SetDefaultSpec,
     UpgradeFormatVersion,
 )
+from icebergds.testing.commit_tables import CommitTable
 
 _SNAPSHOT, _SERIALIZABLE = IsolationLevel.SNAPSHOT, IsolationLevel.SERIALIZABLE
 

@@ -11,9 +11,9 @@ from typing import Any
 
 import pytest
 from effort import examples
-from expr_strategies import values_of
 from hypothesis import given
 from hypothesis import strategies as st
+from strategies.expressions import values_of
 
 from icebergds.errors import InvalidFilterError
 from icebergds.expr.bind import bind, field_ids

@@ -6,9 +6,9 @@ import math
 from typing import Any
 
 import pytest
-from expr_strategies import SCALAR_TYPES, literals_of, operations_of, values_of
 from hypothesis import given
 from hypothesis import strategies as st
+from strategies.expressions import SCALAR_TYPES, literals_of, operations_of, values_of
 
 from icebergds.expr.evaluate import holds, matches
 from icebergds.expr.nodes import (

@@ -8,9 +8,9 @@ from typing import Any
 
 import pytest
 from effort import examples
-from expr_strategies import SCALAR_TYPES, filters, predicates, rows, value_of
 from hypothesis import given
 from hypothesis import strategies as st
+from strategies.expressions import SCALAR_TYPES, filters, predicates, rows, value_of
 
 from icebergds.expr.evaluate import holds, matches
 from icebergds.expr.metrics import might_match, must_match

@@ -7,9 +7,9 @@ from typing import Any
 
 import pytest
 from effort import examples
-from expr_strategies import DAY, Row, filters, predicates, rows, value_of
 from hypothesis import given
 from hypothesis import strategies as st
+from strategies.expressions import DAY, Row, filters, predicates, rows, value_of
 
 from icebergds.expr.evaluate import matches
 from icebergds.expr.nodes import (

@@ -8,9 +8,9 @@ from typing import Any
 import pyarrow as pa
 import pytest
 from effort import examples
-from expr.expr_strategies import SCALAR_TYPES, filters, rows, value_of
 from hypothesis import given
 from hypothesis import strategies as st
+from strategies.expressions import SCALAR_TYPES, filters, rows, value_of
 
 from icebergds.expr.evaluate import matches
 from icebergds.expr.nodes import FALSE, TRUE, BoundPredicate, Expr, Operation, Predicate, and_, or_

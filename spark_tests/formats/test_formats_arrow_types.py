@@ -6,7 +6,6 @@ from decimal import Decimal
 
 import pyarrow as pa
 import pytest
-from file_builders import optional, required, with_id
 
 from icebergds.formats.arrow.types import (
     default_value,
@@ -42,6 +41,8 @@ from icebergds.spec.types import (
     MapType,
     StructType,
 )
+from icebergds.testing.data_files import with_id
+from icebergds.testing.schemas import optional, required
 
 NESTED = StructType(
     (

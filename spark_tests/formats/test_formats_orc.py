@@ -16,8 +16,6 @@ import pyarrow.orc as orc
 import pytest
 from corpus import corpus_dir
 from effort import examples
-from file_builders import open_file, optional, read_batches, required, rows_of
-from file_builders import read_rows as read_any
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -54,6 +52,9 @@ from icebergds.spec.types import (
     MapType,
     StructType,
 )
+from icebergds.testing.data_files import open_file, read_batches, rows_of
+from icebergds.testing.data_files import read_rows as read_any
+from icebergds.testing.schemas import optional, required
 
 
 def attributed(name: str, stored: pa.DataType, field_id: int, **attributes: str) -> pa.Field:

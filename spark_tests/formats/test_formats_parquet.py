@@ -13,15 +13,6 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 from corpus import corpus_dir
-from file_builders import (
-    open_file,
-    optional,
-    read_batches,
-    read_rows,
-    required,
-    with_id,
-    write_parquet,
-)
 
 from icebergds.errors import (
     CorruptFileError,
@@ -62,6 +53,8 @@ from icebergds.spec.types import (
     MapType,
     StructType,
 )
+from icebergds.testing.data_files import open_file, read_batches, read_rows, with_id, write_parquet
+from icebergds.testing.schemas import optional, required
 
 A_B = [with_id("a", pa.int32(), 1), with_id("b", pa.string(), 2)]
 A_B_STRUCT = pa.struct([with_id("a", pa.int32(), 5), with_id("b", pa.string(), 6)])

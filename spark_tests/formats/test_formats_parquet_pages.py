@@ -13,7 +13,6 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 from effort import examples
-from file_builders import optional, read_batches, rows_of, with_id, write_parquet
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -35,6 +34,8 @@ from icebergds.spec.types import (
     ListType,
     StructType,
 )
+from icebergds.testing.data_files import read_batches, rows_of, with_id, write_parquet
+from icebergds.testing.schemas import optional
 
 NUMBERS = Schema((optional(1, "n", LONG),))
 PAGED = {"write_page_index": True, "max_rows_per_page": 10, "write_batch_size": 5}

@@ -7,7 +7,6 @@ from decimal import Decimal
 
 import pyarrow as pa
 import pytest
-from file_builders import optional, required, with_id
 
 from icebergds.errors import CorruptFileError, InvalidDataError, UnsupportedFeatureError
 from icebergds.formats.arrow.types import schema_to_arrow
@@ -36,6 +35,8 @@ from icebergds.spec.types import (
     MapType,
     StructType,
 )
+from icebergds.testing.data_files import with_id
+from icebergds.testing.schemas import optional, required
 
 POINT = pa.struct([with_id("x", pa.int32(), 11), with_id("y", pa.string(), 12)])
 

@@ -13,7 +13,6 @@ import pyarrow.orc as orc
 import pyarrow.parquet as pq
 import pytest
 from effort import examples
-from file_builders import read_batches
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -34,6 +33,7 @@ from icebergds.spec.types import (
     NestedField,
     StructType,
 )
+from icebergds.testing.data_files import read_batches
 
 SMALL = DecimalType(4, 1)
 SCALARS: dict[IcebergType, st.SearchStrategy[Any]] = {

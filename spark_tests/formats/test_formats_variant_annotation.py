@@ -6,8 +6,6 @@ import duckdb
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from file_builders import optional, read_rows, required
-from writer_cases import batch_of, write_file
 
 from icebergds.formats.data_file.write_properties import WriteProperties
 from icebergds.formats.data_writer import open_data_writer
@@ -17,6 +15,9 @@ from icebergds.spec.manifest import FileFormat
 from icebergds.spec.schema import Schema
 from icebergds.spec.sort import SortOrder
 from icebergds.spec.types import INT, LONG, STRING, VARIANT, StructType
+from icebergds.testing.data_files import read_rows, write_file
+from icebergds.testing.rows import record_batch
+from icebergds.testing.schemas import optional, required
 
 SCHEMA = Schema((required(1, "id", LONG), optional(2, "v", VARIANT), optional(3, "s", STRING)))
 
@@ -43,7 +44,7 @@ ROWS = [(i, None if i % 7 == 0 else int8(i), f"s{i}") for i in range(100)]
 )
 def test_others_read_variants_whatever_else_is_in_the_file(properties, tmp_path):
     path = tmp_path / "f.parquet"
-    batches = [batch_of(SCHEMA, ROWS[:40]), batch_of(SCHEMA, ROWS[40:])]
+    batches = [record_batch(SCHEMA, ROWS[:40]), record_batch(SCHEMA, ROWS[40:])]
     written = write_file(path, SCHEMA, batches, properties)
     assert written.file_size_in_bytes == path.stat().st_size
     read = duckdb.sql(f"SELECT id, typeof(v), v::INT, s FROM '{path}' ORDER BY id").fetchall()
@@ -62,7 +63,7 @@ def test_a_struct_with_the_fields_of_a_variant_stays_a_struct(tmp_path):
     parts = StructType((optional(2, "metadata", INT), optional(3, "value", INT)))
     schema = Schema((optional(1, "struct", parts), optional(4, "v", VARIANT)))
     path = tmp_path / "f.parquet"
-    write_file(path, schema, [batch_of(schema, [((5, 6), int8(1))])])
+    write_file(path, schema, [record_batch(schema, [((5, 6), int8(1))])])
     types = duckdb.sql(f"SELECT typeof(struct.metadata), typeof(v) FROM '{path}'").fetchall()
     assert types == [("INTEGER", "VARIANT")]
     assert read_rows(str(path), schema) == [({"metadata": 5, "value": 6}, int8(1))]
@@ -72,7 +73,7 @@ def test_an_aborted_file_of_variants_is_gone(tmp_path):
     settings = WriteProperties.of({}, SCHEMA, SortOrder())
     path = str(tmp_path / "f")
     writer = open_data_writer(FileIO(), path, FileFormat.PARQUET, SCHEMA, settings)
-    writer.write(batch_of(SCHEMA, ROWS))
+    writer.write(record_batch(SCHEMA, ROWS))
     writer.abort()
     assert list(tmp_path.iterdir()) == []
 

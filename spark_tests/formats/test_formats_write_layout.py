@@ -6,8 +6,6 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from file_builders import optional, read_rows, required
-from writer_cases import batch_of, write_file
 
 from icebergds.formats.arrow.types import schema_to_arrow
 from icebergds.formats.data_file.row_buffer import RowBuffer
@@ -20,6 +18,9 @@ from icebergds.spec.manifest import FileFormat
 from icebergds.spec.schema import Schema
 from icebergds.spec.sort import SortOrder
 from icebergds.spec.types import BOOLEAN, LONG, STRING
+from icebergds.testing.data_files import read_rows, write_file
+from icebergds.testing.rows import record_batch
+from icebergds.testing.schemas import optional, required
 
 LONGS = Schema((required(1, "id", LONG), optional(2, "name", STRING)))
 ROW_GROUP_SIZE = "write.parquet.row-group-size-bytes"
@@ -158,7 +159,7 @@ def test_bloom_filters_are_written_where_asked_for(tmp_path):
     sizes = {}
     for name, asked in (("without", {}), ("with", {f"{prefix}id": "true", f"{prefix}b": "true"})):
         path = tmp_path / name
-        write_file(path, schema, [batch_of(schema, rows)], asked)
+        write_file(path, schema, [record_batch(schema, rows)], asked)
         sizes[name] = path.stat().st_size
         assert len(read_rows(str(path), schema)) == 1_000
     # 1,000 values at a share of 1 % false positives want 1.2 KB, rounded to a power of two.

@@ -10,10 +10,9 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 from effort import examples
-from file_builders import optional, read_rows, required
 from hypothesis import HealthCheck, example, given
 from hypothesis import strategies as st
-from writer_cases import EVERY_TYPE, SCALARS, batch_of, rows_of_schema, rows_that_fit, write_file
+from strategies.every_type import EVERY_TYPE, SCALARS, rows_of_schema, rows_that_fit
 
 from icebergds.formats.data_file.bounds import Range, serialized_bounds
 from icebergds.formats.data_file.metrics_modes import FULL, truncate
@@ -36,6 +35,9 @@ from icebergds.spec.types import (
     StructType,
 )
 from icebergds.spec.values.binary import from_bytes, to_bytes
+from icebergds.testing.data_files import read_rows, write_file
+from icebergds.testing.rows import record_batch
+from icebergds.testing.schemas import optional, required
 
 FORMATS = [FileFormat.PARQUET, FileFormat.ORC, FileFormat.AVRO]
 MODES = ["none", "counts", "truncate(1)", "truncate(16)", "full"]
@@ -88,7 +90,7 @@ def test_counts_are_exact_and_bounds_hold_every_value(
     written = write_file(
         tmp_path / "f",
         SCALAR_COLUMNS,
-        [batch_of(SCALAR_COLUMNS, batch) for batch in batches],
+        [record_batch(SCALAR_COLUMNS, batch) for batch in batches],
         {DEFAULT: mode, **properties},
         file_format=file_format,
     )
@@ -113,7 +115,9 @@ def test_fields_of_structs_are_measured_with_nulls_where_the_struct_is(file_form
     inner = StructType((required(2, "x", DOUBLE), optional(3, "y", STRING)))
     schema = Schema((optional(1, "s", inner),))
     rows = [((1.5, "b"),), (None,), ((math.nan, None),), ((-0.5, "a"),)]
-    written = write_file(tmp_path / "f", schema, [batch_of(schema, rows)], file_format=file_format)
+    written = write_file(
+        tmp_path / "f", schema, [record_batch(schema, rows)], file_format=file_format
+    )
     assert written.value_counts == {2: 4, 3: 4}
     assert written.null_value_counts == {2: 1, 3: 2}
     assert written.nan_value_counts == {2: 1}
@@ -125,7 +129,7 @@ def test_fields_of_structs_are_measured_with_nulls_where_the_struct_is(file_form
 def test_what_is_inside_lists_and_maps_has_neither_counts_nor_bounds(file_format, tmp_path):
     schema = Schema((optional(1, "l", ListType(2, INT)), optional(3, "m", MapType(4, INT, 5, INT))))
     written = write_file(
-        tmp_path / "f", schema, [batch_of(schema, [([1], [(2, 3)])])], file_format=file_format
+        tmp_path / "f", schema, [record_batch(schema, [([1], [(2, 3)])])], file_format=file_format
     )
     assert not written.value_counts
     assert not written.null_value_counts
@@ -137,7 +141,7 @@ def test_what_is_inside_lists_and_maps_has_neither_counts_nor_bounds(file_format
 def test_bounds_of_zeros_hold_both_of_them(file_format, tmp_path):
     schema = Schema((required(1, "c", DOUBLE),))
     for zeros in ([0.0], [-0.0], [0.0, -0.0], [-0.0, 0.0]):
-        batch = batch_of(schema, [(zero,) for zero in zeros])
+        batch = record_batch(schema, [(zero,) for zero in zeros])
         written = write_file(tmp_path / "f", schema, [batch], file_format=file_format)
         assert written.lower_bounds == {1: struct.pack("<d", -0.0)}
         assert written.upper_bounds == {1: struct.pack("<d", 0.0)}
@@ -146,7 +150,7 @@ def test_bounds_of_zeros_hold_both_of_them(file_format, tmp_path):
 @every_format
 def test_a_batch_of_nans_does_not_hide_the_bounds_of_others(file_format, tmp_path):
     schema = Schema((optional(1, "c", FLOAT),))
-    batches = [batch_of(schema, [(v,) for v in vs]) for vs in ([math.nan], [2.0, None], [None])]
+    batches = [record_batch(schema, [(v,) for v in vs]) for vs in ([math.nan], [2.0, None], [None])]
     written = write_file(tmp_path / "f", schema, batches, SMALL_GROUPS, file_format=file_format)
     assert written.lower_bounds == written.upper_bounds == {1: struct.pack("<f", 2.0)}
     assert written.nan_value_counts == {1: 1}
@@ -156,7 +160,7 @@ def test_a_batch_of_nans_does_not_hide_the_bounds_of_others(file_format, tmp_pat
 def test_long_values_have_bounds_too(file_format, tmp_path):
     schema = Schema((optional(1, "c", STRING),))
     rows = [("b" * 10_000,), (None,), ("a",), ("c" * 10_000,)]
-    batches = [batch_of(schema, [row]) for row in rows]
+    batches = [record_batch(schema, [row]) for row in rows]
     written = write_file(tmp_path / "f", schema, batches, SMALL_GROUPS, file_format=file_format)
     assert written.lower_bounds == {1: b"a"}
     assert written.upper_bounds == {1: b"c" * 15 + b"d"}
@@ -164,7 +168,7 @@ def test_long_values_have_bounds_too(file_format, tmp_path):
 
 def test_a_file_of_many_row_groups_has_the_metrics_of_all(tmp_path):
     schema = Schema((required(1, "c", LONG),))
-    batches = [batch_of(schema, [(value,)]) for value in (5, -3, 9)]
+    batches = [record_batch(schema, [(value,)]) for value in (5, -3, 9)]
     written = write_file(tmp_path / "f", schema, batches, SMALL_GROUPS)
     footer = pq.read_metadata(tmp_path / "f")
     assert footer.num_row_groups == 3
@@ -179,7 +183,7 @@ def test_columns_without_statistics_have_sizes_alone(tmp_path):
     written = write_file(
         tmp_path / "f",
         schema,
-        [batch_of(schema, [(1.0, 2)])],
+        [record_batch(schema, [(1.0, 2)])],
         {"write.parquet.stats-enabled.column.a": "false"},
     )
     assert set(written.column_sizes) == {1, 2}
@@ -193,7 +197,7 @@ def test_the_columns_of_position_deletes_have_exact_bounds_whatever_the_mode(tmp
     written = write_file(
         tmp_path / "f",
         schema,
-        [batch_of(schema, [(path, 3), (path, 8)])],
+        [record_batch(schema, [(path, 3), (path, 8)])],
         {DEFAULT: "none"},
         content=FileContent.POSITION_DELETES,
     )
@@ -205,7 +209,7 @@ def test_the_columns_of_position_deletes_have_exact_bounds_whatever_the_mode(tmp
 def test_variants_are_counted_and_have_no_bounds(file_format, tmp_path):
     schema = Schema((optional(1, "s", StructType((optional(2, "v", VARIANT),))),))
     one = {"metadata": b"\x01\x00\x00", "value": b"\x0c\x01"}
-    batch = batch_of(schema, [((one,),), ((None,),), (None,)])
+    batch = record_batch(schema, [((one,),), ((None,),), (None,)])
     written = write_file(tmp_path / "f", schema, [batch], file_format=file_format)
     assert (written.value_counts, written.null_value_counts) == ({2: 3}, {2: 2})
     assert (written.lower_bounds, written.upper_bounds) == ({}, {})
@@ -214,7 +218,7 @@ def test_variants_are_counted_and_have_no_bounds(file_format, tmp_path):
 def test_the_size_of_a_variant_is_that_of_both_its_parts(tmp_path):
     schema = Schema((optional(1, "v", VARIANT),))
     rows = [({"metadata": bytes([at]), "value": b"v" * at},) for at in range(100)]
-    written = write_file(tmp_path / "f", schema, [batch_of(schema, rows)])
+    written = write_file(tmp_path / "f", schema, [record_batch(schema, rows)])
     group = pq.read_metadata(tmp_path / "f").row_group(0)
     assert written.column_sizes == {
         1: sum(group.column(part).total_compressed_size for part in (0, 1))
@@ -224,14 +228,14 @@ def test_the_size_of_a_variant_is_that_of_both_its_parts(tmp_path):
 def test_a_variant_without_statistics_has_no_counts(tmp_path):
     schema = Schema((optional(1, "v", VARIANT), optional(2, "i", INT)))
     off = {"write.parquet.stats-enabled.column.v": "false"}
-    written = write_file(tmp_path / "f", schema, [batch_of(schema, [(None, 1)])], off)
+    written = write_file(tmp_path / "f", schema, [record_batch(schema, [(None, 1)])], off)
     assert written.value_counts == {2: 1}
 
 
 def test_geometries_are_counted_and_have_no_bounds(tmp_path):
     schema = EVERY_TYPE.select({71})
     point = b"\x01\x01\x00\x00\x00" + bytes(16)
-    written = write_file(tmp_path / "f", schema, [batch_of(schema, [(point,), (None,)])])
+    written = write_file(tmp_path / "f", schema, [record_batch(schema, [(point,), (None,)])])
     assert (written.value_counts, written.null_value_counts) == ({71: 2}, {71: 1})
     assert not written.lower_bounds
     assert read_rows(str(tmp_path / "f"), schema) == [(point,), (None,)]
@@ -303,10 +307,10 @@ def test_uuids_that_begin_with_the_time_have_bounds():
 
 def test_a_row_group_whose_range_cannot_be_known_leaves_no_bounds(tmp_path):
     schema = Schema((optional(1, "c", STRING),))
-    arrow_schema = batch_of(schema, []).schema
+    arrow_schema = record_batch(schema, []).schema
     no_text = pa.array([b"\xff"]).view(pa.string())
     batches = [
-        batch_of(schema, [("m",)]),
+        record_batch(schema, [("m",)]),
         pa.RecordBatch.from_arrays([no_text], schema=arrow_schema),
     ]
     written = write_file(tmp_path / "f", schema, batches, SMALL_GROUPS)

@@ -8,10 +8,9 @@ from typing import Any
 import pyarrow as pa
 import pytest
 from effort import examples
-from file_builders import optional, read_rows, required
 from hypothesis import HealthCheck, given
 from hypothesis import strategies as st
-from writer_cases import batch_of, values_of, write_file
+from strategies.every_type import values_of
 
 from icebergds.formats.arrow.types import schema_to_arrow
 from icebergds.spec.manifest import FileFormat
@@ -26,6 +25,9 @@ from icebergds.spec.types import (
     NestedField,
     StructType,
 )
+from icebergds.testing.data_files import read_rows, write_file
+from icebergds.testing.rows import record_batch
+from icebergds.testing.schemas import optional, required
 
 FORMATS = [FileFormat.PARQUET, FileFormat.ORC, FileFormat.AVRO]
 
@@ -99,7 +101,7 @@ def test_nulls_at_any_depth_are_read_as_they_were_written(file_format, data, tmp
     field = NestedField(1, "c", field_type, is_required)
     schema = Schema((field, required(next(ids), "row", INT)))
     values = data.draw(st.lists(values_of(field_type, is_required), min_size=1, max_size=6))
-    plain = batch_of(schema, list(zip(values, range(len(values)), strict=True)))
+    plain = record_batch(schema, list(zip(values, range(len(values)), strict=True)))
     column = plain.column(0) if is_required else _masked(data, plain.column(0))
     batch = pa.RecordBatch.from_arrays([column, plain.column(1)], schema=schema_to_arrow(schema))
     batch.validate(full=True)
@@ -114,7 +116,7 @@ def test_null_structs_inside_of_structs_move_no_values(file_format, tmp_path):
     inner = StructType((optional(3, "x", INT), required(4, "y", STRING)))
     schema = Schema((optional(1, "s", StructType((optional(2, "inner", inner),))),))
     rows = [((None,),), (((1, "a"),),), ((None,),), (((None, "b"),),)]
-    write_file(tmp_path / "f", schema, [batch_of(schema, rows)], file_format=file_format)
+    write_file(tmp_path / "f", schema, [record_batch(schema, rows)], file_format=file_format)
     read = read_rows(str(tmp_path / "f"), schema, file_format=file_format)
     assert [row["inner"] for (row,) in read] == [
         None,

@@ -5,7 +5,6 @@ from __future__ import annotations
 import pickle
 
 import pytest
-from file_builders import optional, required
 
 from icebergds.errors import InvalidOptionError
 from icebergds.formats.data_file.metrics_modes import COUNTS, FULL, NONE, truncate
@@ -21,6 +20,7 @@ from icebergds.spec.schema import Schema
 from icebergds.spec.sort import NullOrder, SortDirection, SortField, SortOrder
 from icebergds.spec.transforms import BucketTransform, IdentityTransform, Transform
 from icebergds.spec.types import INT, LONG, STRING, ListType, StructType
+from icebergds.testing.schemas import optional, required
 
 SCHEMA = Schema(
     (

@@ -13,10 +13,9 @@ import pyarrow.orc as orc
 import pyarrow.parquet as pq
 import pytest
 from effort import examples
-from file_builders import open_file, optional, read_rows, required
 from hypothesis import HealthCheck, given
 from pyiceberg.io.pyarrow import pyarrow_to_schema
-from writer_cases import EVERY_TYPE, batch_of, rows_of_schema, rows_that_fit, write_file
+from strategies.every_type import EVERY_TYPE, rows_of_schema, rows_that_fit
 
 from icebergds.errors import (
     InvalidDataError,
@@ -47,6 +46,9 @@ from icebergds.spec.types import (
     StructType,
     walk,
 )
+from icebergds.testing.data_files import open_file, read_rows, write_file
+from icebergds.testing.rows import record_batch
+from icebergds.testing.schemas import optional, required
 
 FORMATS = [FileFormat.PARQUET, FileFormat.ORC, FileFormat.AVRO]
 A_B = Schema((required(1, "a", LONG), optional(2, "b", STRING)))
@@ -58,7 +60,7 @@ every_format = pytest.mark.parametrize("file_format", FORMATS)
 @examples(15, suppress_health_check=list(HealthCheck))
 @given(rows=rows_of_schema(EVERY_TYPE, max_size=5))
 def test_rows_of_every_type_are_read_as_they_were_written(file_format, rows, tmp_path):
-    batch = batch_of(EVERY_TYPE, rows_that_fit(file_format, EVERY_TYPE, rows))
+    batch = record_batch(EVERY_TYPE, rows_that_fit(file_format, EVERY_TYPE, rows))
     batches = [batch, batch.slice(1), batch.slice(1, 2)]
     path = tmp_path / "f"
     written = write_file(path, EVERY_TYPE, batches, file_format=file_format)
@@ -71,7 +73,7 @@ def test_rows_of_every_type_are_read_as_they_were_written(file_format, rows, tmp
 @every_format
 def test_field_ids_and_types_are_in_the_file_at_every_level(file_format, tmp_path):
     path = tmp_path / "f"
-    write_file(path, EVERY_TYPE, [batch_of(EVERY_TYPE, [])], file_format=file_format)
+    write_file(path, EVERY_TYPE, [record_batch(EVERY_TYPE, [])], file_format=file_format)
     with open_file(str(path), file_format) as reader:
         found = {field.field_id: field for field in walk(reader.file_schema.fields)}
     for field in walk(EVERY_TYPE.fields):
@@ -92,7 +94,7 @@ def test_a_file_says_where_it_is_and_how_long(file_format, tmp_path):
     written = write_file(
         path,
         A_B,
-        [batch_of(A_B, [(1, "x")])],
+        [record_batch(A_B, [(1, "x")])],
         file_format=file_format,
         content=FileContent.EQUALITY_DELETES,
     )
@@ -116,7 +118,7 @@ def test_a_file_without_rows_has_its_schema(file_format, tmp_path):
 def test_an_aborted_file_is_gone(file_format, tmp_path):
     settings = WriteProperties.of({}, A_B, SortOrder())
     writer = open_data_writer(FileIO(), str(tmp_path / "f"), file_format, A_B, settings)
-    writer.write(batch_of(A_B, [(1, "x")]))
+    writer.write(record_batch(A_B, [(1, "x")]))
     writer.abort()
     with pytest.raises(MissingFileError):
         FileIO().size(str(tmp_path / "f"))
@@ -125,7 +127,7 @@ def test_an_aborted_file_is_gone(file_format, tmp_path):
 @every_format
 def test_nulls_in_a_required_column_are_refused(file_format, tmp_path):
     with pytest.raises(InvalidDataError, match="required column 'a' has 1 nulls"):
-        write_file(tmp_path / "f", A_B, [batch_of(A_B, [(None, "x")])], file_format=file_format)
+        write_file(tmp_path / "f", A_B, [record_batch(A_B, [(None, "x")])], file_format=file_format)
 
 
 @every_format
@@ -141,7 +143,9 @@ def test_nulls_in_a_required_column_are_refused(file_format, tmp_path):
 def test_nulls_in_a_required_nested_field_are_refused(file_format, field_type, value, tmp_path):
     schema = Schema((optional(1, "c", field_type),))
     with pytest.raises(InvalidDataError, match="required column 'c"):
-        write_file(tmp_path / "f", schema, [batch_of(schema, [(value,)])], file_format=file_format)
+        write_file(
+            tmp_path / "f", schema, [record_batch(schema, [(value,)])], file_format=file_format
+        )
 
 
 @every_format
@@ -149,7 +153,7 @@ def test_required_fields_of_null_structs_are_no_nulls(file_format, tmp_path):
     inner = StructType((required(2, "x", INT), required(3, "y", ListType(4, INT, True))))
     schema = Schema((optional(1, "c", inner),))
     rows = [((1, [2]),), (None,), ((3, []),)]
-    write_file(tmp_path / "f", schema, [batch_of(schema, rows)], file_format=file_format)
+    write_file(tmp_path / "f", schema, [record_batch(schema, rows)], file_format=file_format)
     read = read_rows(str(tmp_path / "f"), schema, file_format=file_format)
     assert read == [({"x": 1, "y": [2]},), (None,), ({"x": 3, "y": []},)]
 
@@ -158,13 +162,13 @@ def test_required_fields_of_null_structs_are_no_nulls(file_format, tmp_path):
 def test_rows_of_another_schema_are_refused(file_format, tmp_path):
     other = Schema((required(1, "a", INT), optional(2, "b", STRING)))
     with pytest.raises(InvalidDataError, match="expected a: int64 not null"):
-        write_file(tmp_path / "f", A_B, [batch_of(other, [(1, "x")])], file_format=file_format)
+        write_file(tmp_path / "f", A_B, [record_batch(other, [(1, "x")])], file_format=file_format)
 
 
 @every_format
 def test_a_variant_without_a_value_is_refused(file_format, tmp_path):
     schema = Schema((optional(1, "v", VARIANT),))
-    broken = batch_of(schema, [({"metadata": b"\x01\x00\x00", "value": None},)])
+    broken = record_batch(schema, [({"metadata": b"\x01\x00\x00", "value": None},)])
     with pytest.raises(InvalidDataError, match=r"'v\.value' has 1 nulls"):
         write_file(tmp_path / "f", schema, [broken], file_format=file_format)
 
@@ -333,7 +337,7 @@ def test_duckdb_reads_the_same_ids_and_types_from_parquet(tmp_path):
 def test_duckdb_reads_the_same_rows_from_parquet(tmp_path):
     schema = Schema((required(1, "a", LONG), optional(2, "m", MapType(3, STRING, 4, DATE))))
     path = tmp_path / "f.parquet"
-    write_file(path, schema, [batch_of(schema, [(1, [("x", 2)]), (2, None), (3, [])])])
+    write_file(path, schema, [record_batch(schema, [(1, [("x", 2)]), (2, None), (3, [])])])
     assert duckdb.connect().execute(f"FROM '{path}'").fetchall() == [
         (1, {"x": dt.date(1970, 1, 3)}),
         (2, None),
@@ -364,7 +368,7 @@ def test_orc_types_have_the_attributes_of_the_specification(tmp_path):
 
 def test_timestamps_that_orc_would_not_give_back_are_refused(tmp_path):
     schema = Schema((optional(1, "ts", ListType(2, TIMESTAMP)),))
-    batch = batch_of(schema, [([253_402_300_799_999_999],)])
+    batch = record_batch(schema, [([253_402_300_799_999_999],)])
     with pytest.raises(UnsupportedFeatureError, match=r"column 'ts'.*1677 to 2262"):
         write_file(tmp_path / "f", schema, [batch], file_format=FileFormat.ORC)
 
@@ -377,8 +381,8 @@ def test_fractions_of_seconds_before_1970_are_refused_in_orc(tmp_path, kind, ear
     schema = Schema((optional(1, "ts", MapType(2, kind, 3, kind)),))
     whole = early // 10**9 * 10**9
     late = [([(whole, whole)],), ([(-early, None)],), (None,)]
-    write_file(tmp_path / "g", schema, [batch_of(schema, late)], file_format=FileFormat.ORC)
-    batch = batch_of(schema, [([(0, early)],)])
+    write_file(tmp_path / "g", schema, [record_batch(schema, late)], file_format=FileFormat.ORC)
+    batch = record_batch(schema, [([(0, early)],)])
     with pytest.raises(UnsupportedFeatureError, match=r"column 'ts'.*before 1970"):
         write_file(tmp_path / "f", schema, [batch], file_format=FileFormat.ORC)
 
@@ -387,7 +391,7 @@ def test_other_readers_decode_avro_by_its_logical_types(tmp_path):
     write_file(
         tmp_path / "f",
         EVERY_TYPE,
-        [batch_of(EVERY_TYPE, [tuple(None if f.optional else 7 for f in EVERY_TYPE.fields)])],
+        [record_batch(EVERY_TYPE, [tuple(None if f.optional else 7 for f in EVERY_TYPE.fields)])],
         file_format=FileFormat.AVRO,
     )
     with (tmp_path / "f").open("rb") as file:
@@ -412,7 +416,7 @@ def test_other_readers_decode_avro_by_its_logical_types(tmp_path):
 def test_names_that_avro_forbids_are_altered_and_kept_beside(tmp_path):
     schema = Schema((optional(1, "a b", StructType((optional(2, "1é", INT),))),))
     path = Path(tmp_path / "f")
-    write_file(path, schema, [batch_of(schema, [((5,),)])], file_format=FileFormat.AVRO)
+    write_file(path, schema, [record_batch(schema, [((5,),)])], file_format=FileFormat.AVRO)
     assert read_rows(str(path), schema, file_format=FileFormat.AVRO) == [({"1é": 5},)]
     with path.open("rb") as file:
         (field,) = fastavro.reader(file).writer_schema["fields"]

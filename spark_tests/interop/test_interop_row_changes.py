@@ -9,10 +9,10 @@ import pytest
 from java_process import JavaProcess
 from oracles.canon import canonical_rows
 from oracles.comparison import difference
+from oracles.duckdb_reader import DuckDBReader
 from our_tables import OurTable, Writer
 from pyiceberg.table import StaticTable
 from pyspark.sql import SparkSession
-from scan.duckdb_reader import DuckDBReader
 
 pytestmark = [pytest.mark.interop, pytest.mark.spark]
 

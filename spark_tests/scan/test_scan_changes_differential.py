@@ -13,9 +13,9 @@ import pyarrow as pa
 from effort import examples
 from hypothesis import HealthCheck, given
 from hypothesis import strategies as st
-from scan_model import ModelState, scan
-from scan_tables import RandomTable
-from scan_values import filters
+from strategies.random_tables import RandomTable
+from strategies.small_values import filters
+from strategies.table_model import ModelState, scan
 
 from icebergds.api.load import load_table
 from icebergds.api.table import Table

@@ -8,10 +8,10 @@ from dataclasses import replace
 from typing import Any
 
 import pytest
-from expr.expr_strategies import SCALAR_TYPES, values_of
 from hypothesis import given
 from hypothesis import strategies as st
-from scan_model import comparable
+from strategies.expressions import SCALAR_TYPES, values_of
+from strategies.table_model import comparable
 
 from icebergds.errors import InvalidMetadataError
 from icebergds.scan.plan.delete_index import AppliedDeletes, DeleteIndex, key_types

@@ -11,13 +11,13 @@ from uuid import UUID
 
 import pyarrow as pa
 import pytest
-from duckdb_reader import DuckDBReader
 from effort import examples
 from hypothesis import HealthCheck, Phase, given
 from hypothesis import strategies as st
-from scan_model import ModelState, scan
-from scan_tables import RandomTable
-from scan_values import filters, projections
+from oracles.duckdb_reader import DuckDBReader
+from strategies.random_tables import RandomTable
+from strategies.small_values import filters, projections
+from strategies.table_model import ModelState, scan
 
 from icebergds.api.load import load_table
 from icebergds.api.table import Table

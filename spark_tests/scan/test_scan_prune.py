@@ -9,9 +9,9 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 import pytest
-from expr.expr_strategies import SCALAR_TYPES, filters, literals_of, rows, value_of, values_of
 from hypothesis import given
 from hypothesis import strategies as st
+from strategies.expressions import SCALAR_TYPES, filters, literals_of, rows, value_of, values_of
 
 from icebergds.expr.evaluate import matches
 from icebergds.expr.metrics import might_match

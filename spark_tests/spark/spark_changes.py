@@ -9,13 +9,15 @@ from typing import Any, TypeAlias
 import pyarrow as pa
 from pyspark.sql import DataFrame
 
-from icebergds import Schema, Table, load_catalog, load_table
+from icebergds import Schema, Table, load_table
 from icebergds.catalog.address import TableAddress
 from icebergds.commit.retry import Change, commit_change
 from icebergds.formats.arrow.types import schema_to_arrow
 from icebergds.spec.snapshot import Snapshot
 from icebergds.spec.types import INT, LONG, STRING, NestedField
 from icebergds.spec.updates.table_updates import SetProperties
+from icebergds.testing.api_tables import new_table
+from icebergds.testing.contents import files_besides_metadata
 
 MERGE_ON_READ = "merge-on-read"
 COPY_ON_WRITE = "copy-on-write"
@@ -39,14 +41,11 @@ def people(
     properties: Mapping[str, str] | None = None,
 ) -> Table:
     """Ids below `count` in two commits; `part` is their remainder by 3, in files of their own."""
-    given = {
-        "format-version": str(version),
-        **{f"write.{verb}.mode": mode for verb in ("delete", "update", "merge")},
-        **(properties or {}),
-    }
-    catalog = load_catalog("lake", warehouse=str(directory))
-    created = catalog.create_table("db.t", schema, partition_spec=partition_by, properties=given)
-    table = load_table(created.location())
+    modes = {f"write.{verb}.mode": mode for verb in ("delete", "update", "merge")}
+    given = {**modes, **(properties or {})}
+    table = new_table(
+        directory, schema, partition_by=partition_by, version=version, properties=given
+    )
     for ids in (range(count // 2), range(count // 2, count)):
         if ids:
             table.append(arrow([person(i) for i in ids], schema))
@@ -124,19 +123,10 @@ def set_property(table: Table, name: str, value: str) -> None:
 def leaves_as_it_was(table: Table, action: Callable[[], Any], error: type[Exception]) -> str:
     """What an action says that fails and changes neither the table nor its files."""
     location = Path(table.location())
-    before = files_in(location), load_table(location).metadata_location
+    before = files_besides_metadata(location), load_table(location).metadata_location
     try:
         action()
     except error as raised:
-        assert (files_in(location), load_table(location).metadata_location) == before
+        assert (files_besides_metadata(location), load_table(location).metadata_location) == before
         return str(raised)
     raise AssertionError("no error")
-
-
-def files_in(location: Path) -> set[Path]:
-    """The files of a table other than those of its metadata."""
-    return {
-        file
-        for file in location.rglob("*")
-        if file.is_file() and file.relative_to(location).parts[0] != "metadata"
-    }

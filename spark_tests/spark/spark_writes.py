@@ -11,11 +11,9 @@ from pyspark.sql.types import StructType
 from spark_reads import message_of
 
 from icebergds import load_table
-from icebergds.formats.manifests.manifest import read_manifest
-from icebergds.formats.manifests.manifest_list import read_snapshot_manifests
 from icebergds.spark.datasource import IcebergDataSource
 from icebergds.spark.writer import IcebergWriter
-from icebergds.spec.manifest import DataFile
+from icebergds.testing.contents import files_besides_metadata, live_files
 
 
 def save(df: DataFrame, path: Path | str, mode: str = "append", **options: Any) -> None:
@@ -38,36 +36,11 @@ def planned_write(
     return IcebergDataSource({**options, "path": str(path)}).writer(schema, overwrite)
 
 
-def files_on_disk(path: Path) -> set[str]:
-    """The files of a table other than those of its metadata, by their paths inside of it."""
-    return {
-        str(file.relative_to(path))
-        for file in path.rglob("*")
-        if file.is_file() and file.relative_to(path).parts[0] != "metadata"
-    }
-
-
-def live_files(path: Path, branch: str = "main") -> list[DataFile]:
-    """The data files of the newest snapshot of a branch."""
-    table = load_table(path)
-    snapshot = table.metadata.snapshot_by_ref(branch)
-    if snapshot is None:
-        return []
-    metadata = table.metadata
-    return [
-        entry.data_file
-        for manifest in read_snapshot_manifests(table.io, snapshot)
-        for entry in read_manifest(
-            table.io, manifest, metadata.specs_by_id, metadata.schema(), live_only=True
-        )
-    ]
-
-
 def refused(df: DataFrame, path: Path, mode: str = "append", **options: Any) -> str:
     """What Spark says of a save that fails and leaves the table and its files as they were."""
-    before = files_on_disk(path), load_table(path).metadata_location
+    before = files_besides_metadata(path), load_table(path).metadata_location
     message = message_of(lambda: save(df, path, mode, **options))
-    assert (files_on_disk(path), load_table(path).metadata_location) == before
+    assert (files_besides_metadata(path), load_table(path).metadata_location) == before
     return message
 
 

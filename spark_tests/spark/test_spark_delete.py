@@ -14,7 +14,6 @@ from spark_changes import (
     WAYS,
     arrow,
     expected,
-    files_in,
     head,
     ids_of,
     leaves_as_it_was,
@@ -35,6 +34,7 @@ from icebergds.errors import (
 )
 from icebergds.operations.write.row_counts import RowCounts
 from icebergds.spec.types import LONG, TIMESTAMPTZ
+from icebergds.testing.contents import files_besides_metadata
 
 pytestmark = pytest.mark.spark
 
@@ -61,9 +61,9 @@ def test_deletes_follow_one_another(
 
 def test_merge_on_read_keeps_data_files(spark: SparkSession, tmp_path: Path) -> None:
     table = people(tmp_path, 3)
-    before = files_in(tmp_path)
+    before = files_besides_metadata(tmp_path)
     table.delete("id = 4")
-    assert before < files_in(tmp_path)
+    assert before < files_besides_metadata(tmp_path)
     assert (head(table).operation, head(table).summary["added-dvs"]) == ("delete", "1")
 
 
@@ -143,10 +143,10 @@ def test_nothing_is_committed_where_nothing_matches(
     spark: SparkSession, tmp_path: Path, mode: str
 ) -> None:
     table = people(tmp_path, 2, mode)
-    before = table.metadata_location, files_in(tmp_path)
+    before = table.metadata_location, files_besides_metadata(tmp_path)
     assert table.delete("id + 0 = 99") == RowCounts()
     assert table.delete("part = 99") == RowCounts()
-    assert (table.refresh().metadata_location, files_in(tmp_path)) == before
+    assert (table.refresh().metadata_location, files_besides_metadata(tmp_path)) == before
 
 
 def test_table_without_rows(spark: SparkSession, tmp_path: Path) -> None:

@@ -14,10 +14,11 @@ from pyspark.sql import SparkSession
 from pyspark.sql import functions as f
 from spark_changes import people
 from spark_reads import ids, load
-from spark_writes import create, files_on_disk
+from spark_writes import create
 
 from icebergds import load_table
 from icebergds.errors import InvalidDataError
+from icebergds.testing.contents import files_besides_metadata
 
 pytestmark = pytest.mark.spark
 
@@ -60,10 +61,10 @@ def test_files_of_finished_tasks_go_when_another_one_fails(
     spark: SparkSession, tmp_path: Path
 ) -> None:
     path = create(spark.range(3), tmp_path / "t")
-    before = files_on_disk(path)
+    before = files_besides_metadata(path)
     with pytest.raises(PySparkException, match="halted"):
         append_halting(spark, path)
-    assert files_on_disk(path) == before
+    assert files_besides_metadata(path) == before
     assert ids(load(spark, path)) == [0, 1, 2]
 
 
@@ -71,20 +72,20 @@ def test_an_error_of_ours_in_a_task_is_raised_as_what_it_is(
     spark: SparkSession, tmp_path: Path
 ) -> None:
     path = create(spark.range(3), tmp_path / "t")
-    before = files_on_disk(path)
+    before = files_besides_metadata(path)
     error = "from icebergds.errors import InvalidDataError; raise InvalidDataError('no such row')"
     with pytest.raises(InvalidDataError, match="no such row"):
         append_halting(spark, path, error=error)
-    assert files_on_disk(path) == before
+    assert files_besides_metadata(path) == before
 
 
 def test_a_statement_that_fails_leaves_no_file(spark: SparkSession, tmp_path: Path) -> None:
     table = people(tmp_path)
-    before = files_on_disk(Path(table.location()))
+    before = files_besides_metadata(Path(table.location()))
     inverse = f.udf(lambda part: 1 // part, "int")
     with pytest.raises(PySparkException, match="ZeroDivisionError"):
         table.update({"part": inverse("part")}, f.col("id") >= 0, spark=spark)
-    assert files_on_disk(Path(table.location())) == before
+    assert files_besides_metadata(Path(table.location())) == before
 
 
 def test_names_with_dots_get_through(spark: SparkSession, tmp_path: Path) -> None:

@@ -10,7 +10,7 @@ import pytest
 from pyspark.sql import SparkSession
 from spark_changes import expected, rows_of
 from spark_feeds import Feed
-from spark_writes import create, live_files
+from spark_writes import create
 
 from icebergds import Table, load_table
 from icebergds.catalog.address import TableAddress
@@ -20,6 +20,7 @@ from icebergds.errors import ValidationError
 from icebergds.operations.write.append_overwrite import prepare_write
 from icebergds.operations.write.options import parse_write_options
 from icebergds.spec.manifest import FileContent
+from icebergds.testing.contents import live_files
 from icebergds.write.task import write_batches
 
 pytestmark = pytest.mark.spark

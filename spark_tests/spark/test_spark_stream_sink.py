@@ -9,7 +9,7 @@ import pytest
 from pyspark.sql import SparkSession
 from pyspark.sql import functions as f
 from pyspark.sql.streaming import StreamingQueryException
-from spark_changes import files_in, ids_of, rows_of
+from spark_changes import ids_of, rows_of
 from spark_feeds import Feed
 from spark_writes import create
 
@@ -17,6 +17,7 @@ from icebergds import Table
 from icebergds.catalog.address import TableAddress
 from icebergds.commit.retry import Change, commit_change
 from icebergds.spec.updates.table_updates import RemoveSnapshots
+from icebergds.testing.contents import files_besides_metadata
 
 pytestmark = pytest.mark.spark
 
@@ -52,10 +53,10 @@ def test_batch_that_is_replayed_is_committed_once(feed: Feed) -> None:
     feed.add((1, "a"))
     feed.add((2, "b"))
     feed.run()
-    before = feed.loaded().metadata_location, files_in(feed.table)
+    before = feed.loaded().metadata_location, files_besides_metadata(feed.table)
     feed.forget_last_commit()
     feed.run()
-    assert (feed.loaded().metadata_location, files_in(feed.table)) == before
+    assert (feed.loaded().metadata_location, files_besides_metadata(feed.table)) == before
 
 
 def test_replayed_batch_is_known_when_its_snapshot_has_expired(feed: Feed) -> None:
@@ -158,10 +159,10 @@ def test_added_column_flows_in_after_a_restart(spark: SparkSession, feed: Feed) 
 )
 def test_options_that_no_query_can_have(feed: Feed, options: dict[str, str], said: str) -> None:
     feed.add((1, "a"))
-    before = feed.loaded().metadata_location, files_in(feed.table)
+    before = feed.loaded().metadata_location, files_besides_metadata(feed.table)
     with pytest.raises(StreamingQueryException, match=said):
         feed.run(**options)
-    assert (feed.loaded().metadata_location, files_in(feed.table)) == before
+    assert (feed.loaded().metadata_location, files_besides_metadata(feed.table)) == before
 
 
 def test_checkpoint_of_another_table_is_refused(spark: SparkSession, feed: Feed) -> None:
@@ -171,7 +172,7 @@ def test_checkpoint_of_another_table_is_refused(spark: SparkSession, feed: Feed)
     feed.add((2, "b"))
     with pytest.raises(StreamingQueryException, match="has no batch before 1 of the streaming"):
         feed.run()
-    assert (ids_of(feed.loaded()), files_in(feed.table)) == ([], set())
+    assert (ids_of(feed.loaded()), files_besides_metadata(feed.table)) == ([], set())
     feed.run(on_missing_batches="continue")
     assert ids_of(feed.loaded()) == [2]
 
@@ -208,7 +209,7 @@ def test_continuous_trigger_writes_nothing(spark: SparkSession, feed: Feed) -> N
         query.awaitTermination(8)
     finally:
         query.stop()
-    assert (ids_of(feed.loaded()), files_in(feed.table)) == ([], set())
+    assert (ids_of(feed.loaded()), files_besides_metadata(feed.table)) == ([], set())
 
 
 def _expire_all_but_the_head(table: Table) -> None:

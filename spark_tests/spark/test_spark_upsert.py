@@ -19,7 +19,7 @@ from spark_changes import (
     rows_of,
 )
 from spark_reads import ids, load
-from spark_writes import live_files, planned_write, save
+from spark_writes import planned_write, save
 
 from icebergds import Schema
 from icebergds.errors import (
@@ -30,6 +30,7 @@ from icebergds.errors import (
 from icebergds.operations.write.row_counts import RowCounts
 from icebergds.spec.manifest import FileContent
 from icebergds.spec.types import DOUBLE, LONG, STRING, MapType, NestedField
+from icebergds.testing.contents import live_files
 
 pytestmark = pytest.mark.spark
 

@@ -7,11 +7,12 @@ from pathlib import Path
 import pytest
 from pyspark.sql import DataFrame, SparkSession
 from spark_reads import ids, ids_of_each, load, message_of
-from spark_writes import create, files_on_disk, live_files, planned_write, refused, save
+from spark_writes import create, planned_write, refused, save
 
 from icebergds import load_table
 from icebergds.errors import NoSuchTableError
 from icebergds.operations.write.append_overwrite import WRITE_ID
+from icebergds.testing.contents import files_besides_metadata, live_files
 
 pytestmark = pytest.mark.spark
 
@@ -129,7 +130,7 @@ def test_no_rows_append_nothing_and_overwrite_everything(
 def test_table_created_without_rows_is_there(spark: SparkSession, tmp_path: Path) -> None:
     path = create(spark.createDataFrame([], "id long, name string"), tmp_path / "t")
     assert load(spark, path).schema.simpleString() == "struct<id:bigint,name:string>"
-    assert files_on_disk(path) == set()
+    assert files_besides_metadata(path) == set()
 
 
 def test_branch_gets_the_rows_alone(spark: SparkSession, tmp_path: Path) -> None:

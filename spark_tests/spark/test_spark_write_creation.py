@@ -8,12 +8,13 @@ from pathlib import Path
 import pytest
 from pyspark.sql import SparkSession
 from spark_reads import ids, load
-from spark_writes import create, files_on_disk, planned_write, refused, save
+from spark_writes import create, planned_write, refused, save
 
 from icebergds import load_catalog, load_table
 from icebergds.errors import InvalidDataError, InvalidOptionError
 from icebergds.spec.sort import NullOrder, SortDirection
 from icebergds.spec.types import children
+from icebergds.testing.contents import files_besides_metadata
 
 pytestmark = pytest.mark.spark
 
@@ -38,7 +39,7 @@ def test_layout_and_properties_are_those_of_the_options(
         (SortDirection.ASC, NullOrder.NULLS_FIRST),
     ]
     assert metadata.properties["write.target-file-size-bytes"] == "1000"
-    (file,) = files_on_disk(path)
+    (file,) = files_besides_metadata(path)
     assert file.startswith("data/ts_day=2026-03-01/shard=")
     assert ids(load(spark, path)) == [1]
 
@@ -69,7 +70,7 @@ def test_location_is_the_option_s_in_a_catalog(spark: SparkSession, tmp_path: Pa
     options = {"catalog": "c", "catalog.uri": uri, "catalog.warehouse": str(tmp_path / "w")}
     load_catalog("c", uri=uri, warehouse=str(tmp_path / "w")).create_namespace("db")
     save(spark.range(2), "db.t", create="true", location=str(where), **options)
-    assert len(files_on_disk(where)) == 2
+    assert len(files_besides_metadata(where)) == 2
     assert ids(load(spark, "db.t", **options)) == [0, 1]
 
 

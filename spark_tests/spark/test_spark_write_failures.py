@@ -15,13 +15,14 @@ import pyarrow as pa
 import pytest
 from pyspark.sql import SparkSession
 from spark_reads import ids, load
-from spark_writes import create, files_on_disk, planned_write, refused, save
+from spark_writes import create, planned_write, refused, save
 
 import icebergds
 from icebergds import load_table
 from icebergds.errors import InvalidDataError, InvalidOptionError
 from icebergds.spark import writer as writer_module
 from icebergds.spark.writer import IcebergWriter, TaskDone
+from icebergds.testing.contents import files_besides_metadata
 
 pytestmark = pytest.mark.spark
 
@@ -54,16 +55,16 @@ def stored_ids(path: Path) -> list[int]:
 def test_files_of_finished_tasks_go_when_the_job_fails(table: Path, run_task: Task) -> None:
     writer = planned_write("id long", table)
     messages = [run_task(writer, 1), None, run_task(writer, 2)]
-    assert len(files_on_disk(table)) == 2
+    assert len(files_besides_metadata(table)) == 2
     pickle.loads(pickle.dumps(writer)).abort(messages)
-    assert files_on_disk(table) == set()
+    assert files_besides_metadata(table) == set()
 
 
 def test_files_of_a_commit_that_nobody_knows_of_stay(table: Path, run_task: Task) -> None:
     """All tasks were done, so the commit had begun, and its process may have died."""
     writer = planned_write("id long", table)
     writer.abort([run_task(writer, 1)])
-    assert len(files_on_disk(table)) == 1
+    assert len(files_besides_metadata(table)) == 1
 
 
 def test_files_that_were_committed_stay(table: Path, run_task: Task) -> None:
@@ -80,13 +81,13 @@ def test_abort_never_raises_and_deletes_nothing_in_doubt(table: Path, run_task: 
     for file in (table / "metadata").glob("*.metadata.json"):
         file.write_text("{")
     writer.abort([message, None])
-    assert len(files_on_disk(table)) == 1
+    assert len(files_besides_metadata(table)) == 1
 
 
 def test_files_of_a_table_that_never_came_to_be_go(tmp_path: Path, run_task: Task) -> None:
     writer = planned_write("id long", tmp_path / "t", create="true")
     writer.abort([run_task(writer, 1), None])
-    assert files_on_disk(tmp_path / "t") == set()
+    assert files_besides_metadata(tmp_path / "t") == set()
 
 
 def test_commit_that_fails_for_certain_deletes_its_files(

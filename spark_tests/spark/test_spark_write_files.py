@@ -14,13 +14,13 @@ from spark_reads import ids, load
 from spark_writes import (
     create,
     ids_in_files,
-    live_files,
     planned_write,
     save,
 )
 
 from icebergds import load_table
 from icebergds.errors import InvalidOptionError
+from icebergds.testing.contents import live_files
 
 pytestmark = pytest.mark.spark
 

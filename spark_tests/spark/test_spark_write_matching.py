@@ -7,12 +7,13 @@ from pathlib import Path
 import pytest
 from pyspark.sql import SparkSession
 from spark_reads import load
-from spark_writes import create, files_on_disk, planned_write, refused, save
+from spark_writes import create, planned_write, refused, save
 
 from icebergds import load_table
 from icebergds.errors import InvalidDataError
 from icebergds.spec.schema import Schema
 from icebergds.spec.types import INT, LONG, STRING, ListType, NestedField, StructType
+from icebergds.testing.contents import files_besides_metadata
 from icebergds.testing.tables import TableBuilder
 
 pytestmark = pytest.mark.spark
@@ -109,7 +110,7 @@ def test_null_in_a_required_column_leaves_no_file(spark: SparkSession, table: Pa
     message = refused(rows, table, **{"target-file-size-bytes": "1000"})
     assert "column 'id' of table" in message
     assert "1 of the incoming values are null" in message
-    assert files_on_disk(table) == set()
+    assert files_besides_metadata(table) == set()
 
 
 def test_merge_schema_adds_columns_and_widens_types(spark: SparkSession, tmp_path: Path) -> None:

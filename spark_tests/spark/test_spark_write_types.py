@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from pyspark.sql import DataFrame, SparkSession
 from spark_reads import load, message_of, session_conf
-from spark_writes import create, files_on_disk, live_files, planned_write, save
+from spark_writes import create, planned_write, save
 
 from icebergds import load_table
 from icebergds.errors import InvalidMetadataError, UnsupportedFeatureError
@@ -23,6 +23,7 @@ from icebergds.spec.types import (
     IcebergType,
     NestedField,
 )
+from icebergds.testing.contents import files_besides_metadata, live_files
 from icebergds.testing.tables import TableBuilder
 
 pytestmark = pytest.mark.spark
@@ -54,7 +55,7 @@ def test_every_type_comes_back_as_it_was(
         written = load(spark, path)
         assert rows_of(written) == rows_of(rows)
     assert written.schema["tiny"].dataType.simpleString() == "int"
-    assert all(file.endswith(file_format) for file in files_on_disk(path))
+    assert all(file.endswith(file_format) for file in files_besides_metadata(path))
 
 
 def test_instants_do_not_depend_on_the_session_s_zone(spark: SparkSession, tmp_path: Path) -> None:
@@ -62,7 +63,7 @@ def test_instants_do_not_depend_on_the_session_s_zone(spark: SparkSession, tmp_p
     with session_conf(spark, "spark.sql.session.timeZone", "America/New_York"):
         path = create(spark.sql(query), tmp_path / "t", **{"partition-by": "days(ts)"})
     # Days of partitions are those of UTC.
-    (file,) = files_on_disk(path)
+    (file,) = files_besides_metadata(path)
     assert "ts_day=2026-03-02" in file
     found = load_table(path).scan().to_arrow()["ts"].to_pylist()
     assert [value.isoformat() for value in found] == ["2026-03-02T04:30:00+00:00"]
@@ -155,4 +156,4 @@ def test_value_that_does_not_fit_is_refused(spark: SparkSession, tmp_path: Path)
     TableBuilder(tmp_path / "t", Schema((NestedField(1, "x", UUID),))).commit()
     message = message_of(lambda: save(spark.sql("SELECT 'no' AS x"), tmp_path / "t"))
     assert "'no' is not a UUID" in message
-    assert files_on_disk(tmp_path / "t") == set()
+    assert files_besides_metadata(tmp_path / "t") == set()

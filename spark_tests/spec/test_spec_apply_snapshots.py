@@ -8,16 +8,6 @@ from typing import Any
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from spec_tables import (
-    START_MS,
-    branch,
-    changed,
-    commit,
-    new_table,
-    snapshot,
-    table_with,
-    tag,
-)
 
 from icebergds.errors import CommitConflictError, InvalidMetadataError
 from icebergds.spec.json.metadata import parse_metadata, serialise_metadata
@@ -33,6 +23,16 @@ from icebergds.spec.updates.table_updates import (
     SetProperties,
     SetSnapshotRef,
     SetStatistics,
+)
+from icebergds.testing.metadata import (
+    START_MS,
+    branch,
+    changed,
+    commit,
+    new_table,
+    snapshot,
+    table_with,
+    tag,
 )
 
 

@@ -9,18 +9,6 @@ from typing import Any
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from spec_tables import (
-    SCHEMA,
-    UUID,
-    changed,
-    commit,
-    new_table,
-    part,
-    snapshot,
-    sort_by,
-    spec,
-    table_with,
-)
 
 from icebergds.errors import InvalidMetadataError, InvalidOptionError, UnsupportedFeatureError
 from icebergds.spec.encryption import EncryptedKey
@@ -52,6 +40,18 @@ from icebergds.spec.updates.table_updates import (
     SetProperties,
     TableUpdate,
     UpgradeFormatVersion,
+)
+from icebergds.testing.metadata import (
+    SCHEMA,
+    UUID,
+    changed,
+    commit,
+    new_table,
+    part,
+    snapshot,
+    sort_by,
+    spec,
+    table_with,
 )
 
 WITH_EXTRA = replace(SCHEMA, fields=(*SCHEMA.fields, NestedField(20, "extra", INT)))

@@ -7,7 +7,7 @@ from datetime import date, timedelta
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from spec_strategies import INT32, INT64
+from strategies.spec_values import INT32, INT64
 
 from icebergds.spec.values.dates import (
     civil_from_days,

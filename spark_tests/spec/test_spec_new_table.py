@@ -7,8 +7,7 @@ from dataclasses import replace
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from spec_strategies import all_types
-from spec_tables import SCHEMA, START_MS, UUID, new_table, part, sort_by, spec
+from strategies.spec_values import all_types
 
 from icebergds.errors import InvalidMetadataError, InvalidOptionError, UnsupportedFeatureError
 from icebergds.spec.evolution.fresh_ids import with_fresh_ids
@@ -18,6 +17,7 @@ from icebergds.spec.types import INT, STRING, TIMESTAMP_NS, NestedField, walk
 from icebergds.spec.updates.apply_updates import apply_updates
 from icebergds.spec.updates.new_table import new_table_updates
 from icebergds.spec.updates.table_updates import AssignUuid, SetLocation
+from icebergds.testing.metadata import SCHEMA, START_MS, UUID, new_table, part, sort_by, spec
 
 
 def test_a_new_table_has_all_it_was_asked_for() -> None:

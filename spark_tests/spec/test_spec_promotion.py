@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 from hypothesis import given
-from spec_strategies import all_types
+from strategies.spec_values import all_types
 
 from icebergds.spec.evolution.promotion import can_promote
 from icebergds.spec.types import (

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 from hypothesis import given
-from spec_strategies import all_types
+from strategies.spec_values import all_types
 
 from icebergds.errors import InvalidMetadataError, UnsupportedFeatureError
 from icebergds.spec.json.types import parse_scalar, type_from_json, type_to_json

@@ -11,7 +11,6 @@ from hypothesis import strategies as st
 from pydantic import TypeAdapter
 from pyiceberg.table.update import TableRequirement as PyRequirement
 from pyiceberg.table.update import TableUpdate as PyUpdate
-from spec_tables import SCHEMA, UUID, branch, new_table, part, snapshot, sort_by, spec, tag
 
 from icebergds.errors import InvalidMetadataError, UnsupportedFeatureError
 from icebergds.spec.encryption import EncryptedKey
@@ -58,6 +57,17 @@ from icebergds.spec.updates.table_updates import (
     SetStatistics,
     TableUpdate,
     UpgradeFormatVersion,
+)
+from icebergds.testing.metadata import (
+    SCHEMA,
+    UUID,
+    branch,
+    new_table,
+    part,
+    snapshot,
+    sort_by,
+    spec,
+    tag,
 )
 
 BLOB = BlobMetadata("apache-datasketches-theta-v1", 1, 1, (1,), {"ndv": "3"})

@@ -14,7 +14,6 @@ from pydantic import TypeAdapter
 from pyiceberg.table.metadata import TableMetadataUtil
 from pyiceberg.table.update import TableUpdate as PyUpdate
 from pyiceberg.table.update import update_table_metadata
-from spec_tables import SCHEMA, branch, changed, new_table, part, snapshot, sort_by, spec, tag
 
 from icebergds.spec.json.metadata import metadata_from_json, metadata_to_json
 from icebergds.spec.json.updates import update_to_json
@@ -42,6 +41,17 @@ from icebergds.spec.updates.table_updates import (
     SetStatistics,
     TableUpdate,
     UpgradeFormatVersion,
+)
+from icebergds.testing.metadata import (
+    SCHEMA,
+    branch,
+    changed,
+    new_table,
+    part,
+    snapshot,
+    sort_by,
+    spec,
+    tag,
 )
 
 COLUMNS = [NestedField(number, f"c{number}", INT) for number in range(9, 12)]

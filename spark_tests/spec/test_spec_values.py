@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from spec_strategies import INT32, decimal_types, scalar_types, typed_values
 from spec_vectors import case_id, cases, value_of
+from strategies.spec_values import INT32, decimal_types, scalar_types, typed_values
 
 from icebergds.errors import CorruptFileError, InvalidDataError, UnsupportedFeatureError
 from icebergds.spec.json.types import parse_scalar

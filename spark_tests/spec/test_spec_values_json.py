@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 from hypothesis import given
-from spec_strategies import scalar_types, typed_values
 from spec_vectors import case_id, cases
+from strategies.spec_values import scalar_types, typed_values
 
 from icebergds.errors import InvalidMetadataError, UnsupportedFeatureError
 from icebergds.spec.json.types import type_from_json

@@ -10,11 +10,9 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from delta_tables import BY_DATA, BY_ID, UNPARTITIONED, DeltaTable
 from effort import examples
 from hypothesis import given
 from hypothesis import strategies as st
-from write_tables import files_under
 
 from icebergds.errors import InvalidDataError, InvalidOptionError, UnsupportedFeatureError
 from icebergds.formats.arrow.types import schema_to_arrow
@@ -45,6 +43,8 @@ from icebergds.spec.types import (
     StructType,
 )
 from icebergds.spec.updates.table_updates import AddPartitionSpec
+from icebergds.testing.delta_tables import BY_DATA, BY_ID, UNPARTITIONED, DeltaTable
+from icebergds.testing.write_plans import files_under
 from icebergds.write.changes import key_log
 from icebergds.write.changes.keyed_delta import plan_keyed_delta
 from icebergds.write.rows.fanout import FanoutSettings

@@ -8,7 +8,6 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from pyiceberg.table.locations import load_location_provider
-from write_tables import spec_of
 
 from icebergds.errors import InvalidOptionError, UnsupportedFeatureError
 from icebergds.spec.manifest import FileFormat
@@ -16,6 +15,7 @@ from icebergds.spec.partition import PartitionSpec
 from icebergds.spec.schema import Schema
 from icebergds.spec.transforms import IdentityTransform, VoidTransform
 from icebergds.spec.types import STRING, NestedField
+from icebergds.testing.schemas import spec_of
 from icebergds.write.locations import FileNames, LocationProvider
 
 SCHEMA = Schema((NestedField(1, "c", STRING),))

@@ -12,7 +12,6 @@ import pytest
 from effort import examples
 from hypothesis import given
 from hypothesis import strategies as st
-from write_tables import batch_of, spec_of
 
 from icebergds.errors import InvalidMetadataError, UnsupportedFeatureError
 from icebergds.formats.arrow.types import schema_to_arrow, to_arrow
@@ -52,6 +51,8 @@ from icebergds.spec.types import (
     StructType,
 )
 from icebergds.spec.values.decimals import from_unscaled
+from icebergds.testing.rows import record_batch
+from icebergds.testing.schemas import spec_of
 from icebergds.write.rows.partitioning import PartitionRows, plan_partitioning
 
 NAN_WITH_PAYLOAD = struct.unpack("<d", struct.pack("<Q", 0xFFF8000000000001))[0]
@@ -111,7 +112,7 @@ def test_every_row_is_in_its_partition_once_and_in_order(table, cut, is_sorted):
     schema, spec, rows = table
     if is_sorted:
         rows = sorted(rows, key=lambda row: repr(row[1:]))
-    batch = batch_of(schema, rows).slice(cut)
+    batch = record_batch(schema, rows).slice(cut)
     split = plan_partitioning(spec, schema, table="db.t").split(batch)
     seen: list[int] = []
     for part in split:
@@ -136,7 +137,7 @@ LONGS = Schema((NestedField(1, "row", LONG), NestedField(2, "k", LONG)))
 
 def split_longs(keys: list[Any], *transforms: Transform) -> list[PartitionRows]:
     spec = spec_of(*((2, transform) for transform in transforms))
-    batch = batch_of(LONGS, list(enumerate(keys)))
+    batch = record_batch(LONGS, list(enumerate(keys)))
     return plan_partitioning(spec, LONGS, table="db.t").split(batch)
 
 
@@ -153,7 +154,7 @@ def test_partitions_come_in_the_order_of_their_first_rows() -> None:
 
 @pytest.mark.parametrize("keys", [[7, 7, 7], [1, 1, 2, 3, 3]])
 def test_rows_that_are_together_already_are_not_copied(keys: list[int]) -> None:
-    batch = batch_of(LONGS, list(enumerate(keys)))
+    batch = record_batch(LONGS, list(enumerate(keys)))
     spec = spec_of((2, IdentityTransform()))
     for part in plan_partitioning(spec, LONGS, table="db.t").split(batch):
         assert part.batch.column(0).buffers()[1].address == batch.column(0).buffers()[1].address
@@ -188,7 +189,7 @@ def test_floating_point_partitions_are_told_apart_by_bits_with_one_nan() -> None
     schema = Schema((NestedField(1, "d", DOUBLE),))
     rows = [(0.0,), (-0.0,), (math.nan,), (NAN_WITH_PAYLOAD,)]
     split = plan_partitioning(spec_of((1, IdentityTransform())), schema, table="t").split(
-        batch_of(schema, rows)
+        record_batch(schema, rows)
     )
     assert [repr(part.partition[0]) for part in split] == ["0.0", "-0.0", "nan"]
     again = {values_key((float(text),)) for text in ("0.0", "-0.0", "nan", "nan")}
@@ -226,7 +227,7 @@ def test_specs_that_cannot_be_followed_are_refused_by_name_when_planned() -> Non
 
 
 def test_batches_of_slices_keep_other_rows_out() -> None:
-    batch = batch_of(LONGS, [(0, 9), (1, 1), (2, 2), (3, 1), (4, 9)]).slice(1, 3)
+    batch = record_batch(LONGS, [(0, 9), (1, 1), (2, 2), (3, 1), (4, 9)]).slice(1, 3)
     split = plan_partitioning(spec_of((2, IdentityTransform())), LONGS, table="t").split(batch)
     assert [(p.partition, p.batch.column(0).to_pylist()) for p in split] == [
         ((1,), [1, 3]),

@@ -11,11 +11,9 @@ import pyarrow as pa
 import pyarrow.orc as orc
 import pyarrow.parquet as pq
 import pytest
-from delta_tables import BY_DATA, BY_ID, UNPARTITIONED, DeltaTable
 from effort import examples
 from hypothesis import given
 from hypothesis import strategies as st
-from write_tables import files_under
 
 from icebergds.errors import CorruptFileError, InvalidDataError
 from icebergds.formats.puffin import read_puffin_footer
@@ -27,6 +25,8 @@ from icebergds.spec.updates.table_updates import (
     SetDefaultSpec,
     UpgradeFormatVersion,
 )
+from icebergds.testing.delta_tables import BY_DATA, BY_ID, UNPARTITIONED, DeltaTable
+from icebergds.testing.write_plans import files_under
 
 _PATH_ID, _POS_ID = 2147483546, 2147483545
 _ROWS = [(i, "ab"[i % 2]) for i in range(10)]

@@ -12,7 +12,6 @@ import pytest
 from effort import examples
 from hypothesis import given
 from hypothesis import strategies as st
-from write_tables import batch_of, plan_of, rows_of, write
 
 from icebergds.errors import UnsupportedFeatureError
 from icebergds.spec.schema import Schema
@@ -38,6 +37,8 @@ from icebergds.spec.types import (
     IcebergType,
     NestedField,
 )
+from icebergds.testing.rows import record_batch
+from icebergds.testing.write_plans import plan_of, rows_of, write
 from icebergds.write.rows.fanout import FanoutSettings
 from icebergds.write.rows.sorting import OrderCheck, plan_order
 
@@ -106,8 +107,8 @@ def test_sorted_rows_are_in_order_and_equal_ones_keep_theirs(table) -> None:  # 
     planned = plan_order(order, schema, table="t")
     assert planned is not None
     expected = sorted(rows, key=cmp_to_key(lambda a, b: compare(schema, order, a, b)))
-    found = planned.sort(batch_of(schema, rows))
-    assert repr(found.to_pylist()) == repr(batch_of(schema, expected).to_pylist())
+    found = planned.sort(record_batch(schema, rows))
+    assert repr(found.to_pylist()) == repr(record_batch(schema, expected).to_pylist())
 
 
 @examples(300)
@@ -119,7 +120,7 @@ def test_the_check_sees_whether_all_rows_of_all_batches_are_in_order(table, size
     planned = plan_order(order, schema, table="t")
     assert planned is not None
     check = OrderCheck(planned)
-    batch = batch_of(schema, rows)
+    batch = record_batch(schema, rows)
     for start in range(0, len(rows), size):
         check.add(batch.slice(start, size))
     pairs = pairwise(rows)
@@ -131,7 +132,7 @@ BY_A = SortOrder(7, (asc(1),))
 
 
 def batch(*values: int | None) -> Any:
-    return batch_of(SCHEMA, [(value,) for value in values])
+    return record_batch(SCHEMA, [(value,) for value in values])
 
 
 def test_a_file_of_sorted_rows_has_the_id_of_the_order(tmp_path: Path) -> None:

@@ -16,13 +16,15 @@ import pytest
 from effort import examples
 from hypothesis import given
 from hypothesis import strategies as st
-from write_tables import OPERATION, batch_of, files_under, plan_of, rows_of, spec_of, write
 
 from icebergds.errors import InvalidDataError
 from icebergds.spec.manifest import FileFormat
 from icebergds.spec.schema import Schema
 from icebergds.spec.transforms import IdentityTransform, TruncateTransform
 from icebergds.spec.types import DOUBLE, INT, LONG, STRING, NestedField
+from icebergds.testing.rows import record_batch
+from icebergds.testing.schemas import spec_of
+from icebergds.testing.write_plans import OPERATION, files_under, plan_of, rows_of, write
 from icebergds.write.rows.fanout import FanoutSettings, FanoutWriter
 from icebergds.write.task import WritePlan, write_batches
 
@@ -34,7 +36,7 @@ CLUSTERED = FanoutSettings(enabled=False)
 
 
 def batch(rows: list[tuple[Any, ...]]) -> pa.RecordBatch:
-    return batch_of(SCHEMA, rows)
+    return record_batch(SCHEMA, rows)
 
 
 def keyed(keys: list[Any], first: int = 0) -> pa.RecordBatch:
@@ -300,7 +302,7 @@ def test_zeros_of_both_signs_and_nan_have_partitions_of_their_own(tmp_path: Path
     schema = Schema((NestedField(1, "d", DOUBLE),))
     plan = plan_of(tmp_path, schema, spec=spec_of((1, IdentityTransform())))
     values = [(0.0,), (-0.0,), (math.nan,), (0.0,), (math.nan,)]
-    files = write(plan, *(batch_of(schema, [value]) for value in values))
+    files = write(plan, *(record_batch(schema, [value]) for value in values))
     counts = {repr(file.partition[0]): file.record_count for file in files}
     assert counts == {"0.0": 2, "-0.0": 1, "nan": 2}
     assert len(files) == 3

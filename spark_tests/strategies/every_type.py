@@ -1,23 +1,15 @@
-"""Schemas and rows of every type for the tests of the writers, and how they are written."""
+"""A schema with every type, and its rows."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from decimal import Decimal
-from pathlib import Path
 from typing import Any
 
-import pyarrow as pa
-from file_builders import optional, required
 from hypothesis import strategies as st
 
-from icebergds.formats.arrow.types import schema_to_arrow, to_array
-from icebergds.formats.data_file.write_properties import WriteProperties
-from icebergds.formats.data_writer import open_data_writer
-from icebergds.io.fileio import FileIO
-from icebergds.spec.manifest import DataFile, FileContent, FileFormat
+from icebergds.spec.manifest import FileFormat
 from icebergds.spec.schema import Schema
-from icebergds.spec.sort import SortOrder
 from icebergds.spec.types import (
     BINARY,
     BOOLEAN,
@@ -44,6 +36,7 @@ from icebergds.spec.types import (
     MapType,
     StructType,
 )
+from icebergds.testing.schemas import optional, required
 
 _NANOS = st.integers(-(2**63) + 1, 2**63 - 1)
 # The years 1678 to 2262, which every format can hold.
@@ -193,30 +186,3 @@ def _with_whole_seconds(field_type: IcebergType, value: Any) -> Any:
     if field_type in (TIMESTAMP_NS, TIMESTAMPTZ_NS) and value < 0:
         return -(-value // 10**9 * 10**9)
     return value
-
-
-def batch_of(schema: Schema, rows: Sequence[Sequence[Any]]) -> pa.RecordBatch:
-    """A batch of rows of in-memory values."""
-    columns = [
-        to_array(field.field_type, [row[at] for row in rows])
-        for at, field in enumerate(schema.fields)
-    ]
-    return pa.RecordBatch.from_arrays(columns, schema=schema_to_arrow(schema))
-
-
-def write_file(
-    path: Path,
-    schema: Schema,
-    batches: Sequence[pa.RecordBatch],
-    properties: Mapping[str, str] | None = None,
-    *,
-    file_format: FileFormat = FileFormat.PARQUET,
-    sort_order: SortOrder = SortOrder(),  # noqa: B008
-    content: FileContent = FileContent.DATA,
-) -> DataFile:
-    """Writes batches to one file."""
-    settings = WriteProperties.of(properties or {}, schema, sort_order)
-    writer = open_data_writer(FileIO(), str(path), file_format, schema, settings, content=content)
-    for batch in batches:
-        writer.write(batch)
-    return writer.close()

@@ -1,4 +1,4 @@
-"""Builds small files with field ids for the tests of the readers."""
+"""Writes and reads single data files, of every format."""
 
 from __future__ import annotations
 
@@ -10,17 +10,19 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from icebergds.formats.data_file.write_properties import WriteProperties
 from icebergds.formats.data_reader import (
     DataFileReader,
     PositionedBatch,
     ReadRequest,
     open_data_file,
 )
+from icebergds.formats.data_writer import open_data_writer
 from icebergds.io.fileio import FileIO
-from icebergds.spec.manifest import FileFormat
+from icebergds.spec.manifest import DataFile, FileContent, FileFormat
 from icebergds.spec.name_mapping import NameMapping
 from icebergds.spec.schema import Schema
-from icebergds.spec.types import IcebergType, NestedField
+from icebergds.spec.sort import SortOrder
 
 
 def with_id(
@@ -41,14 +43,6 @@ def write_parquet(
     ]
     pq.write_table(pa.table(arrays, schema=pa.schema(fields)), path, **options)
     return str(path)
-
-
-def optional(field_id: int, name: str, field_type: IcebergType, **more: Any) -> NestedField:
-    return NestedField(field_id, name, field_type, **more)
-
-
-def required(field_id: int, name: str, field_type: IcebergType, **more: Any) -> NestedField:
-    return NestedField(field_id, name, field_type, True, **more)
 
 
 def open_file(
@@ -74,7 +68,7 @@ def read_batches(
     file_format: FileFormat = FileFormat.PARQUET,
     name_mapping: NameMapping | None = None,
     constants: Mapping[int, Any] | None = None,
-    split: tuple[int, int] = (None, None),  # type: ignore[assignment]
+    split: tuple[int | None, int | None] = (None, None),
     **request: Any,
 ) -> list[PositionedBatch]:
     with open_file(location, file_format, table_schema=schema, name_mapping=name_mapping) as reader:
@@ -90,3 +84,21 @@ def read_rows(location: str, schema: Schema, **options: Any) -> list[tuple[Any, 
 def rows_of(read: PositionedBatch) -> list[tuple[Any, ...]]:
     columns = [column.to_pylist() for column in read.batch.columns]
     return list(zip(*columns, strict=True)) if columns else [()] * read.num_rows
+
+
+def write_file(
+    path: Path,
+    schema: Schema,
+    batches: Sequence[pa.RecordBatch],
+    properties: Mapping[str, str] | None = None,
+    *,
+    file_format: FileFormat = FileFormat.PARQUET,
+    sort_order: SortOrder | None = None,
+    content: FileContent = FileContent.DATA,
+) -> DataFile:
+    """Writes batches to one file as write tasks do."""
+    settings = WriteProperties.of(properties or {}, schema, sort_order or SortOrder())
+    writer = open_data_writer(FileIO(), str(path), file_format, schema, settings, content=content)
+    for batch in batches:
+        writer.write(batch)
+    return writer.close()

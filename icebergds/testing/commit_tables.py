@@ -1,4 +1,4 @@
-"""Small real tables that are committed to, and what their snapshots hold."""
+"""Builds small tables by committing given files, and says what their snapshots hold."""
 
 from __future__ import annotations
 
@@ -14,7 +14,6 @@ from icebergds.catalog.filesystem.commits import create_at_location, location_op
 from icebergds.commit.operations import TableOperations, TableState
 from icebergds.commit.options import CommitOptions
 from icebergds.commit.snapshot_commit import Action, Committed, commit_snapshot
-from icebergds.formats.manifests.manifest import read_manifest
 from icebergds.formats.manifests.manifest_list import read_snapshot_manifests
 from icebergds.io.fileio import FileIO
 from icebergds.scan.plan.files import PlannedFile, plan_files
@@ -27,17 +26,21 @@ from icebergds.spec.transforms import IdentityTransform
 from icebergds.spec.types import INT, LONG, NestedField
 from icebergds.spec.updates.new_table import new_table_updates
 from icebergds.spec.updates.table_updates import SetProperties, TableUpdate
+from icebergds.testing.contents import snapshot_entries
 from icebergds.testing.files import write_parquet_file
 
 SCHEMA = Schema((NestedField(1, "id", LONG), NestedField(2, "day", INT)))
 BY_DAY = PartitionSpec(0, (PartitionField((2,), 1000, IdentityTransform(), "day"),))
-FAST = {
+"""Days are partitions."""
+
+IMPATIENT = {
     "commit.retry.min-wait-ms": "1",
     "commit.retry.max-wait-ms": "20",
     "commit.retry.num-retries": "100",
     "commit.status-check.min-wait-ms": "1",
     "commit.status-check.num-retries": "1",
 }
+"""Properties of a table whose commits hardly wait for others."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,7 +72,7 @@ class CommitTable:
         """Changes metadata other than snapshots."""
         self.operations.commit(self.state, [], list(updates))
 
-    def set(self, **properties: Any) -> None:
+    def set_properties(self, **properties: Any) -> None:
         """Sets table properties; `__` stands for a dot and `_` for a hyphen."""
         named = {k.replace("__", ".").replace("_", "-"): str(v) for k, v in properties.items()}
         self.change(SetProperties(named))
@@ -83,12 +86,7 @@ class CommitTable:
 
     def entries(self, snapshot: Snapshot | None = None) -> list[ManifestEntry]:
         """All entries of a snapshot's manifests, removed files too."""
-        metadata = self.metadata
-        return [
-            entry
-            for manifest in self.manifests(snapshot)
-            for entry in read_manifest(FileIO(), manifest, metadata.specs_by_id, metadata.schema())
-        ]
+        return snapshot_entries(FileIO(), self.metadata, snapshot or self.head)
 
     def files(self, snapshot: Snapshot | None = None) -> list[PlannedFile]:
         """What a scan of a snapshot reads."""
@@ -130,7 +128,7 @@ def create_table(
         location=str(location),
         spec=spec,
         format_version=format_version,
-        properties={**FAST, **(properties or {})},
+        properties={**IMPATIENT, **(properties or {})},
     )
     create_at_location(io, str(location), updates, "db.t")
     (location / "data").mkdir(exist_ok=True)

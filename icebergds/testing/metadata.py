@@ -81,11 +81,11 @@ def snapshot(metadata: TableMetadata, snapshot_id: int, **members: Any) -> Snaps
     return Snapshot(snapshot_id, **{**defaults, **members})
 
 
-def branch(snapshot_id: int, **retention: int) -> SnapshotRef:
+def branch(snapshot_id: int, **retention: Any) -> SnapshotRef:
     return SnapshotRef(snapshot_id, RefType.BRANCH, **retention)
 
 
-def tag(snapshot_id: int, **retention: int) -> SnapshotRef:
+def tag(snapshot_id: int, **retention: Any) -> SnapshotRef:
     return SnapshotRef(snapshot_id, RefType.TAG, **retention)
 
 

@@ -1,4 +1,4 @@
-"""Real tables on the local disk whose rows are changed by tasks' deltas, and what they hold."""
+"""Builds small tables by row-level changes of write tasks, and says what rows they hold."""
 
 from __future__ import annotations
 
@@ -8,7 +8,6 @@ from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
-from commit.commit_tables import CommitTable, create_table
 
 from icebergds.commit.append import Append
 from icebergds.commit.options import IsolationLevel
@@ -30,6 +29,8 @@ from icebergds.spec.snapshot import Snapshot
 from icebergds.spec.sort import SortOrder
 from icebergds.spec.transforms import BucketTransform, IdentityTransform
 from icebergds.spec.types import LONG, STRING, NestedField
+from icebergds.testing.commit_tables import CommitTable, create_table
+from icebergds.testing.rows import arrays
 from icebergds.write.changes.deltas import DeltaFiles, merge_deltas
 from icebergds.write.changes.key_hashes import refuse_shared_keys
 from icebergds.write.changes.keyed_delta import plan_keyed_delta, write_keyed_delta
@@ -107,10 +108,7 @@ class DeltaTable:
 
     def batch(self, *rows: Sequence[Any], extra: Mapping[str, Any] | None = None) -> pa.RecordBatch:
         """A batch of in-memory values, a tuple a row; `extra` columns come first."""
-        columns = [
-            to_array(field.field_type, [row[at] for row in rows])
-            for at, field in enumerate(self.schema.fields)
-        ]
+        columns = arrays(self.schema, rows)
         names = [field.name for field in self.schema.fields]
         first = {name: pa.array(values) for name, values in (extra or {}).items()}
         return pa.RecordBatch.from_arrays([*first.values(), *columns], names=[*first, *names])
@@ -150,8 +148,8 @@ class DeltaTable:
             write_keyed_delta(plan, task, partition_id=at, attempt_id=at)
             for at, task in enumerate(tasks)
         ]
-        keys = [delta.keys for delta in results if delta.keys is not None]
-        refuse_shared_keys(keys, "db.t")
+        written = [delta.keys for delta in results if delta.keys is not None]
+        refuse_shared_keys(written, "db.t")
         return self.commit(merge_deltas(results))
 
     def change(

@@ -9,7 +9,8 @@ from typing import Any, TypeVar
 
 import fastavro
 from hypothesis import strategies as st
-from scan_model import (
+from strategies.small_values import POOLS, TYPES, WIDE, scalar_fields, values_of_field
+from strategies.table_model import (
     ModelDelete,
     ModelFile,
     ModelState,
@@ -21,7 +22,6 @@ from scan_model import (
     partition_key,
     rows_of,
 )
-from scan_values import POOLS, TYPES, WIDE, scalar_fields, values_of_field
 
 from icebergds.spec.evolution.promotion import can_promote
 from icebergds.spec.manifest import DataFile
