@@ -212,7 +212,7 @@ def test_granularity_of_delete_files(spark: SparkSession, tmp_path: Path, granul
         ("id", "BIGINT"),
         ("rand() > 0.5", "not deterministic"),
         ("max(id) > 5", "max"),
-        ("hash(*) = 0", "name the columns"),
+        ("hash(*) = 0", "list the columns"),
     ],
 )
 def test_condition_that_does_not_fit(

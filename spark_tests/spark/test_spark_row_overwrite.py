@@ -61,9 +61,9 @@ def test_filter_may_be_a_column(spark: SparkSession, tmp_path: Path) -> None:
     assert ids_of(table) == [i for i in range(12) if i != 7] + [100]
     table.overwrite(new, f.col("part") == 1)
     assert ids_of(table) == [0, 2, 3, 5, 6, 8, 9, 11, 100]
-    with pytest.raises(InvalidOptionError, match="rows must be a DataFrame of Spark"):
+    with pytest.raises(InvalidOptionError, match="needs the rows as a Spark DataFrame"):
         table.overwrite(arrow([person(1)]), f.col("id") == 1)
-    with pytest.raises(InvalidOptionError, match="expected SQL as text, or a Column"):
+    with pytest.raises(InvalidOptionError, match="expected SQL text or a Column"):
         table.overwrite(new, 5)  # type: ignore[arg-type]
 
 
@@ -126,7 +126,7 @@ def test_rows_that_others_added_meanwhile_are_a_conflict(
         ("id long, nme string", "id = 1", InvalidDataError, "nme"),
         ("id long, _file string", "id = 1", InvalidDataError, "no column _file"),
         ("id long, _row_id long", "id = 1", InvalidDataError, "no column _row_id"),
-        ("id long, ID long", "id = 1", InvalidDataError, "two columns of one name"),
+        ("id long, ID long", "id = 1", InvalidDataError, "two columns with the same name"),
         ("id string", "id = 1", InvalidDataError, "'id'"),
         (NEW, "idd = 1", InvalidFilterError, "idd"),
         (NEW, "rand() < 0.5", InvalidFilterError, "deterministic"),

@@ -115,7 +115,7 @@ def test_fields_of_structs(spark: SparkSession, tmp_path: Path) -> None:
     whole = leaves_as_it_was(
         table, lambda: table.update({"v": "NULL", "v.a": "1"}), InvalidDataError
     )
-    assert "both whole and in parts" in whole
+    assert "both as a whole and by field" in whole
 
 
 @pytest.mark.parametrize("mode", [MERGE_ON_READ, COPY_ON_WRITE])

@@ -1,1 +1,1 @@
-"""Changes of single rows by DataFrames: delete, update, merge and upsert."""
+"""Runs row-level statements as Spark jobs: delete, update, merge and upsert."""

@@ -1,7 +1,7 @@
-"""Values of columns as statements write them: `{"price": "price * 2"}` (SQL's store assignment).
+"""Plans assignments such as `{"price": "price * 2"}`, by SQL's store assignment rules.
 
-A value goes into a column if numbers stay numbers, dates and timestamps stay such, or the column
-is text. What is too large or too long for the column is an error when the row is written.
+A number can be assigned to a numeric column, a date or timestamp to either, and any plain value to
+a string column. A value too large or too long for its column is an error when the row is written.
 """
 
 from __future__ import annotations
@@ -32,21 +32,21 @@ def plan_assignments(
     statement: str,
     qualify: Callable[[tuple[str, ...]], str] = quote_name,
 ) -> dict[str, Column]:
-    """New values by the names of the table's columns, each of its column's type.
+    """The new values, by the names of the table's columns, cast to the columns' types.
 
     Args:
-        values: by columns, also dotted for fields of structs.
-        frame: what the values are computed of.
+        values: by column name, dotted for struct fields.
+        frame: the rows that the values are computed from.
         statement: for messages, such as `update`.
-        qualify: how a column of the table is named in `frame`.
+        qualify: returns the name in `frame` of a column of the table.
 
     Raises:
-        InvalidOptionError: no value at all, or one that is neither SQL nor a column.
-        InvalidDataError: a column is unknown or given twice, or a value does not fit it.
+        InvalidOptionError: there are no values, or one is neither SQL nor a column.
+        InvalidDataError: a column is unknown or given twice, or a value does not fit its type.
     """
     if not isinstance(values, Mapping) or not values:
         raise InvalidOptionError(
-            f'{statement}: expected columns and their values, such as {{"price": "price * 2"}}'
+            f'{statement}: expected values by column, such as {{"price": "price * 2"}}'
         )
     schema = target.schema
     planned: dict[str, Column] = {}
@@ -61,7 +61,9 @@ def plan_assignments(
         new = fitting(frame, as_column(value, what), field, f"{what} of table {target.state.name}")
         top, *inner = schema.paths_by_id[field.field_id]
         if top in whole or (not inner and top in planned):
-            raise InvalidDataError(f"{what}: {top} is set both whole and in parts; set it once")
+            raise InvalidDataError(
+                f"{what}: {top} is set both as a whole and by field; set it only once"
+            )
         if not inner:
             whole.add(top)
             planned[top] = new
@@ -73,7 +75,7 @@ def plan_assignments(
 
 
 def _with_field(struct: Column, around: IcebergType, path: Sequence[str], new: Column) -> Column:
-    """A struct with another value of a field; where it was null its other fields are."""
+    """A struct with a new value for one field; if it was null, its other fields are null."""
     if not path:
         return new
     assert isinstance(around, StructType), "paths lead through structs"
@@ -90,18 +92,18 @@ def _with_field(struct: Column, around: IcebergType, path: Sequence[str], new: C
 
 
 def fitting(frame: DataFrame, value: Column, field: NestedField, what: str) -> Column:
-    """A value as one of a column's type.
+    """Casts a value to the type of its column.
 
     Args:
-        frame: what the value is computed of.
+        frame: the rows that the value is computed from.
         what: the column, for messages.
 
     Raises:
-        InvalidDataError: its type does not fit, or it does not resolve.
+        InvalidDataError: its type does not fit, or it cannot be resolved.
     """
     wanted = spark_type(field.field_type)
     try:
-        # Beside the rows, so that aggregates do not resolve.
+        # Selected together with the rows, so that aggregates are errors.
         found = frame.select("*", value.alias("value")).schema[-1].dataType
     except AnalysisException as error:
         raise InvalidDataError(f"{what}: {first_line(error)}") from None
@@ -109,12 +111,12 @@ def fitting(frame: DataFrame, value: Column, field: NestedField, what: str) -> C
         return value
     if not _assignable(found, wanted, nested=False):
         raise InvalidDataError(
-            f"{what} is of type {field.field_type}, and its value of type "
+            f"{what} is of type {field.field_type}, but its value is of type "
             f"{found.simpleString()}; cast the value"
         )
     if isinstance(found, spark.NullType) or not isinstance(wanted, spark.NumericType):
         return value.cast(wanted)
-    # Whatever the session says of overflows, no other number is written.
+    # Never write a wrapped number, whatever the session's ANSI setting.
     cast = value.try_cast(wanted)
     message = f.concat(
         f.lit(f"{what} is of type {field.field_type}, which does not hold the value "),
@@ -127,7 +129,7 @@ def fitting(frame: DataFrame, value: Column, field: NestedField, what: str) -> C
 def _field(target: Target, name: Any, statement: str) -> NestedField:
     if not isinstance(name, str):
         raise InvalidOptionError(
-            f"{statement}: column {name!r} is a {type(name).__name__}, expected its name as text"
+            f"{statement}: column {name!r} is a {type(name).__name__}; expected its name as text"
         )
     try:
         return resolve(name, target.schema, case_sensitive=False)
@@ -157,7 +159,7 @@ def _assignable(found: spark.DataType, wanted: spark.DataType, *, nested: bool) 
         case _, spark.StringType():
             return isinstance(found, _PLAIN)
         case spark.NumericType(), spark.NumericType():
-            # Inside of others no overflow could be noticed.
+            # Inside nested values an overflow cannot be detected.
             return not nested or _holds(wanted, found)
         case _:
             return isinstance(found, _TIMES) and isinstance(wanted, _TIMES)

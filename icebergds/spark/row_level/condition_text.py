@@ -1,7 +1,6 @@
-"""Conditions of SQL taken apart as text: into conjuncts, and from the names that aliases qualify.
+"""Splits SQL conditions into conjuncts, and removes table aliases from column names.
 
-What a part means is Spark's and the filter's to say; here only names, signs and literals are told
-apart.
+It only separates names, signs and literals; the filter parser and Spark interpret the parts.
 """
 
 from __future__ import annotations
@@ -29,7 +28,7 @@ _NAMES = ("name", "word")
 
 @dataclass(frozen=True, slots=True)
 class Token:
-    """A piece of text, and what it is: `literal`, `name`, `number`, `word`, `space` or `sign`."""
+    """A piece of SQL text; `kind`: `literal`, `name`, `number`, `word`, `space` or `sign`."""
 
     kind: str
     text: str
@@ -39,7 +38,11 @@ class Token:
 
 
 def conjuncts_of(text: str) -> list[tuple[Token, ...]]:
-    """The conditions that a condition joins by AND; only itself where that is in doubt."""
+    """Splits a condition at its top-level ANDs.
+
+    Returns only the condition itself if it has a top-level OR, and nothing if it has comments or
+    unclosed quotes.
+    """
     tokens = _tokens(text)
     if tokens is None:
         return []
@@ -66,7 +69,7 @@ def conjuncts_of(text: str) -> list[tuple[Token, ...]]:
 
 
 def without_alias(tokens: tuple[Token, ...], alias: str) -> str:
-    """The text with names that an alias qualifies by themselves."""
+    """The text, without an alias in front of column names."""
     kept: list[str] = []
     at = 0
     while at < len(tokens):
@@ -79,12 +82,12 @@ def without_alias(tokens: tuple[Token, ...], alias: str) -> str:
 
 
 def has_alias(tokens: tuple[Token, ...], alias: str) -> bool:
-    """Whether names are qualified by an alias."""
+    """Whether any name is qualified by an alias."""
     return any(_is_qualifier(tokens, at, alias) for at in range(len(tokens)))
 
 
 def equal_names(tokens: tuple[Token, ...]) -> tuple[tuple[str, ...], tuple[str, ...]] | None:
-    """The parts of the two names that `a.b = c.d` says are equal; None for other conditions."""
+    """The parts of both names in a condition such as `a.b = c.d`; None for other conditions."""
     text = "".join(token.text for token in _unwrapped(tokens) if token.kind != "space")
     if any(token.kind in ("literal", "number") for token in tokens):
         return None
@@ -101,7 +104,7 @@ def _tokens(text: str) -> tuple[Token, ...] | None:
     tokens = []
     for match in _TOKEN.finditer(text):
         kind = match.lastgroup
-        # Comments, and quotes that are not closed.
+        # Comments and unclosed quotes.
         if kind in (None, "comment") or (kind == "sign" and match.group() in "'\"`"):
             return None
         tokens.append(Token(str(kind), match.group()))

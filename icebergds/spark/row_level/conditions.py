@@ -1,4 +1,4 @@
-"""Conditions and values that users write, as SQL or as columns of Spark: checked, looked into."""
+"""Checks conditions and values given as SQL or Spark columns, and finds the columns they name."""
 
 from __future__ import annotations
 
@@ -17,15 +17,15 @@ _AMBIGUOUS = "AMBIGUOUS_REFERENCE"
 _PLACE = re.compile(r"\s*SQLSTATE:.*")
 _QUOTED = re.compile(r"""'(?:[^'\\]|\\.)*'|"(?:[^"\\]|\\.)*\"""", re.DOTALL)
 _STAR = re.compile(r"[(,.]\s*\*|unresolvedstar", re.IGNORECASE)
-# How Spark shows columns of many parts.
+# How Spark abbreviates the text of long columns.
 _SHORTENED = re.compile(r"more fields|\.\.\.")
 
 
 def as_column(value: Any, what: str) -> Column:
-    """SQL text or a column, as a column.
+    """Converts SQL text to a column; returns a column as it is.
 
     Raises:
-        InvalidOptionError: it is neither, or no SQL.
+        InvalidOptionError: it is neither, or the SQL cannot be parsed.
     """
     if isinstance(value, str):
         try:
@@ -36,20 +36,20 @@ def as_column(value: Any, what: str) -> Column:
         column: Column = value
         return column
     raise InvalidOptionError(
-        f"{what} {value!r} is a {type(value).__name__}, expected SQL as text, or a Column"
+        f"{what} {value!r} is a {type(value).__name__}; expected SQL text or a Column"
     )
 
 
 def described(what: str, value: Any) -> str:
-    """How messages name a condition or value: with its text, where it is text."""
+    """Describes a condition or value for messages; includes it if it is text."""
     return f"{what} {value!r}" if isinstance(value, str) else what
 
 
 def check_condition(frame: DataFrame, condition: Column, what: str) -> None:
-    """Refuses what is no condition on the rows of a frame, or is not the same each time.
+    """Checks that a condition is a deterministic boolean over the rows of a DataFrame.
 
     Raises:
-        InvalidFilterError: it names unknown columns, is no boolean, aggregates, or is not
+        InvalidFilterError: it names unknown columns, is not a boolean, aggregates, or is not
             deterministic.
     """
     try:
@@ -57,29 +57,29 @@ def check_condition(frame: DataFrame, condition: Column, what: str) -> None:
     except AnalysisException as error:
         raise InvalidFilterError(f"{what}: {first_line(error)}") from None
     try:
-        # Joins are where Spark itself refuses what is not deterministic.
+        # Spark itself refuses nondeterministic conditions of joins.
         _ = frame.join(frame.sparkSession.range(0).select(), condition, "left_semi").schema
     except AnalysisException as error:
-        # Filters take more than joins do, such as some subqueries.
+        # Filters support more than joins, such as some subqueries.
         if error.getCondition() == _NOT_DETERMINISTIC:
             raise InvalidFilterError(
-                f"{what} is not deterministic: it may be another each time a row is looked at; "
-                "add its value to the rows first"
+                f"{what} is not deterministic: its value may differ each time it is evaluated; "
+                "add the value to the rows first"
             ) from None
 
 
 def named_columns(values: Iterable[str | Column], available: Iterable[str]) -> list[str]:
-    """Those of a table's columns that conditions or values may name; others they do not need.
+    """The columns of a table that conditions or values may need.
 
-    A name that stands in the text of one is taken for that of a column.
+    A column counts as needed if its name occurs anywhere in their text.
 
     Raises:
-        InvalidFilterError: there is a `*`, which would stand for other columns, too.
+        InvalidFilterError: there is a `*`, which would also include other columns.
     """
     texts = [value if isinstance(value, str) else str(value) for value in values]
     for text in texts:
         if _STAR.search(_QUOTED.sub("''", text)):
-            raise InvalidFilterError(f"{text}: name the columns that * stands for")
+            raise InvalidFilterError(f"{text}: * is not supported; list the columns instead")
     if any(_SHORTENED.search(text) for text in texts):
         return list(available)
     lowered = "\n".join(texts).lower()
@@ -91,13 +91,13 @@ def named_columns(values: Iterable[str | Column], available: Iterable[str]) -> l
 
 
 def first_line(error: PySparkException) -> str:
-    """What Spark says, without where it found it."""
+    """The first line of Spark's message, without the SQLSTATE."""
     text = _PLACE.sub("", str(error).strip().split("\n", 1)[0])
     if error.getCondition() == _AMBIGUOUS:
-        return f"{text} Say whose it is, as in source.id or target.id"
+        return f"{text} Qualify the column, as in source.id or target.id"
     return text
 
 
 def _is_column(value: Any) -> bool:
-    # Classic columns and those of Connect have no other base in all versions.
+    # Classic and Connect columns do not share a base class in all versions.
     return isinstance(value, Column) or type(value).__name__ == "Column"

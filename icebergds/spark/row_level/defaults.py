@@ -1,4 +1,4 @@
-"""Values of columns that an inserted row leaves out (spec: Default values)."""
+"""Fills in columns that an inserted row leaves out (spec: Default values)."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ def default_column(field: NestedField, what: str) -> Column:
 
     Raises:
         InvalidDataError: the column is required and has no default.
-        UnsupportedFeatureError: the default is that of a nested column.
+        UnsupportedFeatureError: a nested column has a default.
     """
     wanted = spark_type(field.field_type)
     if field.write_default is None:
@@ -29,7 +29,8 @@ def default_column(field: NestedField, what: str) -> Column:
         return f.lit(None).cast(wanted)
     if not is_scalar(field.field_type):
         raise UnsupportedFeatureError(
-            f"{what}: column {field.name!r} is nested and has a write default; give it a value"
+            f"{what}: write defaults of nested columns are not supported, and column "
+            f"{field.name!r} has one; give it a value"
         )
     array: pa.Array = repeat(field.field_type, field.write_default, 1)
     return f.lit(array[0].as_py()).cast(wanted)

@@ -1,4 +1,4 @@
-"""DELETE: rows of a condition, by delete files or by rewriting their files."""
+"""Deletes the rows that match a condition, with delete files or by rewriting their files."""
 
 from __future__ import annotations
 
@@ -21,15 +21,15 @@ from icebergds.spark.types import spark_schema
 def delete_rows(
     target: Target, condition: str | Column, row_filter: Expr | None
 ) -> Committed | None:
-    """Deletes the rows for which a condition is true.
+    """Deletes the rows that match a condition.
 
     Args:
-        row_filter: the condition as scans are planned with it; None if they cannot be.
+        row_filter: the condition to plan the scan with; None if it cannot be used for that.
 
     Raises:
         InvalidFilterError: the condition does not fit the table, or is not deterministic.
         InvalidOptionError: it is neither SQL nor a column.
-        PySparkException: the job failed for a reason of Spark's or of the query's.
+        PySparkException: the Spark job or the query failed for another reason.
     """
     target.mode()
     deleted, rows = rows_to_delete(target, condition, row_filter, "delete: condition")
@@ -39,10 +39,10 @@ def delete_rows(
 def rows_to_delete(
     target: Target, condition: str | Column, row_filter: Expr | None, what: str
 ) -> tuple[DataFrame, StatementRows]:
-    """The rows of a condition, as `write.changes.position_delta` has them, and where they are from.
+    """The deletes of the matching rows, for `write.changes.position_delta`, and the rows read.
 
     Args:
-        row_filter: the condition as scans are planned with it; None if they cannot be.
+        row_filter: the condition to plan the scan with; None if it cannot be used for that.
         what: the condition, for messages.
 
     Raises:

@@ -1,8 +1,8 @@
-"""What a merge looks at of the table, as far as it can be planned with.
+"""Derives a filter on the table from the condition of a merge, for planning and conflict checks.
 
-Only what the condition says of the table alone counts, and, where the table is partitioned by
-columns that equal columns of the source, which values those have. Scans then read, and conflicts
-are looked for, in these partitions only.
+It uses the parts of the condition that are about the table alone. If the table is partitioned by
+columns that must equal source columns, it also uses the values of these source columns, so that
+only their partitions are read and checked for conflicts.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ from icebergds.spark.row_level.target import Target
 from icebergds.spark.types import spark_schema
 from icebergds.spec.transforms import VoidTransform
 
-# As many values are named one by one.
+# Up to this many values are listed in an IN; more become a range.
 _FEW = 200
 _WHOLE_NUMBERS = (spark.ByteType, spark.ShortType, spark.IntegerType, spark.LongType)
 
@@ -39,8 +39,8 @@ class Sides:
     """The two sides of a merge.
 
     Attributes:
-        source: the rows that change others.
-        source_alias, target_alias: what the sides are called.
+        source: the source rows.
+        source_alias, target_alias: the names of the two sides.
     """
 
     target: Target
@@ -51,22 +51,23 @@ class Sides:
 
 @dataclass(frozen=True, slots=True)
 class _Pair:
-    """Columns that are equal in rows that match."""
+    """Two columns that are equal in matching rows."""
 
     of_target: str
     of_source: str
 
 
 def match_filter(sides: Sides, on: Any, by_source: Sequence[Any]) -> tuple[Expr | None, DataFrame]:
-    """A condition on the table alone that holds for all rows the merge looks at; None for all.
+    """Derives a condition on the table alone that is true for all rows that the merge may change.
 
     Args:
         on: SQL, a column, or names of columns.
-        by_source: the conditions of clauses for rows that no row of the source matches; None for
-            one without a condition.
+        by_source: the conditions of clauses for rows not matched by the source; None for a clause
+            without a condition.
 
     Returns:
-        The condition, and the source, whose rows are sure to match no others.
+        The condition (None for all rows), and the source with checks that its rows satisfy the
+        condition each time it is computed.
     """
     if sides.target.snapshot() is None:
         return None, sides.source
@@ -89,7 +90,7 @@ def match_filter(sides: Sides, on: Any, by_source: Sequence[Any]) -> tuple[Expr 
 
 
 def _parts(sides: Sides, on: Any) -> tuple[list[str], list[_Pair]]:
-    """What is asked of the table alone, and which columns are equal."""
+    """The conditions on the table alone, and the pairs of equal columns."""
     if isinstance(on, list | tuple):
         return [], [_Pair(name, name) for name in on]
     if not isinstance(on, str):
@@ -109,7 +110,7 @@ def _parts(sides: Sides, on: Any) -> tuple[list[str], list[_Pair]]:
 
 
 def _of_target_alone(sides: Sides, condition: Any) -> str | None:
-    """A condition that scans of the table are planned with, without the table's alias."""
+    """A condition that table scans can be planned with, without the table's alias; else None."""
     if not isinstance(condition, str):
         return None
     parts = conjuncts_of(condition)
@@ -134,7 +135,7 @@ def _pair(sides: Sides, one: tuple[str, ...], other: tuple[str, ...]) -> _Pair |
 
 
 def _own(name: tuple[str, ...], alias: str, columns: set[str]) -> str | None:
-    """A name of one side, without its alias; None for one of the other side."""
+    """A column name without the alias of its side; None if it is not a column of this side."""
     if len(name) > 1 and name[0].lower() == alias.lower():
         return quote_name(name[1:])
     return quote_name(name) if len(name) == 1 and name[0].lower() in columns else None
@@ -146,11 +147,12 @@ def _names(schema: spark.StructType) -> set[str]:
 
 @dataclass(frozen=True, slots=True)
 class _Bounds:
-    """What is known of a column of the source.
+    """Bounds on a column of the source.
 
     Attributes:
-        of_target: what matched rows of the table satisfy.
-        of_source: fails for rows of the source that do not, should it be computed otherwise later.
+        of_target: the condition that matched rows of the table satisfy.
+        of_source: fails on source rows that do not, in case a later computation of the source
+            gives other values.
     """
 
     of_target: str
@@ -158,7 +160,7 @@ class _Bounds:
 
 
 def _bounds(sides: Sides, pair: _Pair) -> _Bounds | None:
-    """The values that the source has of a column that partitions the table."""
+    """The source's values for a column that the table is partitioned by; None if not usable."""
     if not _is_partitioned_by(sides.target, pair.of_target):
         return None
     types = [
@@ -207,7 +209,7 @@ def _type_of(schema: spark.StructType, name: str) -> spark.DataType | None:
 
 
 def _are_comparable(types: Iterable[spark.DataType | None]) -> bool:
-    """Whether Spark compares values of these types as they are."""
+    """Whether Spark compares values of these types without a cast that changes them."""
     kinds = list(types)
     if all(isinstance(kind, _WHOLE_NUMBERS) for kind in kinds):
         return True
@@ -224,7 +226,7 @@ def _literal(value: Any) -> str:
 
 def _checked(holds: Column, pair: _Pair) -> Column:
     message = (
-        f"merge: the source has other values of {pair.of_source} each time it is computed; cache "
-        "it, or write it to a table first"
+        f"merge: the source has different values of {pair.of_source} each time it is computed; "
+        "cache it, or write it to a table first"
     )
     return f.when(holds, f.lit(True)).otherwise(f.raise_error(f.lit(message)).cast("boolean"))

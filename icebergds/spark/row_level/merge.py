@@ -1,4 +1,4 @@
-"""MERGE: rows of a table changed by those of a DataFrame that match them, in one job."""
+"""Merges a DataFrame into a table, in one Spark job (`MergeBuilder`)."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ from icebergds.spark.row_level.target import FILE, LAST_UPDATED, POS, ROW_ID, WR
 from icebergds.spark.types import spark_schema, spark_type
 
 Value: TypeAlias = str | Column
-"""SQL, or a column of Spark."""
+"""SQL text or a Spark column."""
 
 MATCHED = "when matched"
 NOT_MATCHED = "when not matched"
@@ -43,13 +43,14 @@ _ACTION = "__icebergds_action"
 
 @dataclass(frozen=True)
 class Clause:
-    """What is done with rows.
+    """One clause of a merge.
 
     Attributes:
         rows: `MATCHED`, `NOT_MATCHED` (rows of the source) or `BY_SOURCE` (rows of the table).
         action: `UPDATE`, `DELETE` or `INSERT`.
-        condition: which of them; None for all.
-        values: of columns; those of the source's columns of the same names if `is_all`.
+        condition: which of the rows; None for all.
+        values: new values by column; None with `is_all`.
+        is_all: take all columns from the source's columns of the same names.
     """
 
     rows: str
@@ -64,10 +65,10 @@ class Clause:
 
 @dataclass(frozen=True)
 class MergeBuilder:
-    """A merge in the making: clauses are added, then it is executed.
+    """Builds a merge: add clauses, then call `execute()`.
 
-    Of the clauses for a row, the first one whose condition holds is taken. Each method returns a
-    builder with the clause added.
+    For each row the first clause whose condition is true applies. Each method returns a new builder
+    with the clause added. Conditions and values are Spark SQL or Spark columns.
     """
 
     _execute: Callable[[Callable[[Target], Committed | None]], RowCounts]
@@ -80,46 +81,52 @@ class MergeBuilder:
     def when_matched_update(
         self, set: Mapping[str, Value], condition: Value | None = None
     ) -> MergeBuilder:
-        """Gives columns of a matched row new values, such as `{"name": "source.name"}`."""
+        """Updates columns of matched rows, such as `{"name": "source.name"}`."""
         return self._with(Clause(MATCHED, UPDATE, condition, set))
 
     def when_matched_update_all(self, condition: Value | None = None) -> MergeBuilder:
-        """Gives all columns of a matched row the values of the source's columns of their names."""
+        """Updates all columns of matched rows from the source columns of the same names."""
         return self._with(Clause(MATCHED, UPDATE, condition, is_all=True))
 
     def when_matched_delete(self, condition: Value | None = None) -> MergeBuilder:
-        """Deletes a matched row."""
+        """Deletes matched rows."""
         return self._with(Clause(MATCHED, DELETE, condition))
 
     def when_not_matched_insert(
         self, values: Mapping[str, Value], condition: Value | None = None
     ) -> MergeBuilder:
-        """Adds a row for a row of the source; columns that are not given have their default."""
+        """Inserts source rows that match no table row; other columns get their write default."""
         return self._with(Clause(NOT_MATCHED, INSERT, condition, values))
 
     def when_not_matched_insert_all(self, condition: Value | None = None) -> MergeBuilder:
-        """Adds a row of the source, by the names of its columns."""
+        """Inserts source rows that match no table row, matching all columns by name."""
         return self._with(Clause(NOT_MATCHED, INSERT, condition, is_all=True))
 
     def when_not_matched_by_source_update(
         self, set: Mapping[str, Value], condition: Value | None = None
     ) -> MergeBuilder:
-        """Gives columns of a row new values that no row of the source matches."""
+        """Updates columns of table rows that no source row matches."""
         return self._with(Clause(BY_SOURCE, UPDATE, condition, set))
 
     def when_not_matched_by_source_delete(self, condition: Value | None = None) -> MergeBuilder:
-        """Deletes a row that no row of the source matches."""
+        """Deletes table rows that no source row matches."""
         return self._with(Clause(BY_SOURCE, DELETE, condition))
 
     def execute(self) -> RowCounts:
-        """Changes the table, in one commit; nothing is committed where no row changes.
+        """Runs the merge, in one commit; if no row changes, nothing is committed.
+
+        Returns:
+            The numbers of inserted, updated and deleted rows.
 
         Raises:
             InvalidOptionError: there is no clause, or one is malformed.
-            InvalidFilterError: a condition does not fit, or is not deterministic.
-            InvalidDataError: a column is unknown or set twice, or a value does not fit it.
-            InvalidDataError: a row of the table is changed by more than one row of the source.
-            PySparkException: the job failed for a reason of Spark's or of the query's.
+            InvalidFilterError: a condition does not fit the two sides, or is not deterministic.
+            InvalidDataError: a column is unknown or set twice, a value does not fit its type, or
+                more than one source row changes the same table row.
+            ValidationError: concurrent commits changed the rows that were read
+                (`write.merge.isolation-level`).
+            CommitConflictError, CommitStateUnknownError: as for `Table.append`.
+            PySparkException: the Spark job or the query failed for another reason.
         """
         if not self._clauses:
             raise InvalidOptionError("merge: add a clause, such as when_matched_update_all()")
@@ -135,18 +142,18 @@ class MergeBuilder:
         for earlier in self._clauses:
             if earlier.rows == clause.rows and earlier.condition is None:
                 raise InvalidOptionError(
-                    f"merge: {clause} comes after {earlier}, which has no condition and so leaves "
-                    "it no row; put clauses without a condition last"
+                    f"merge: {clause} never applies, because {earlier} before it has no condition; "
+                    "put clauses without a condition last"
                 )
         return replace(self, _clauses=(*self._clauses, clause))
 
 
 @dataclass(frozen=True)
 class _Merge:
-    """A merge that is carried out.
+    """Runs a merge.
 
-    The table's rows and the source's are joined under their aliases; what is done with a pair is
-    the number of a clause; what nothing is done with is dropped.
+    Joins the rows of the table and the source under their aliases. Each pair gets the number of the
+    clause that applies to it; pairs without a clause are dropped.
     """
 
     target: Target
@@ -158,10 +165,10 @@ class _Merge:
     def run(self, on: Value | Sequence[str]) -> Committed | None:
         if self.source_alias.lower() == self.target_alias.lower():
             raise InvalidOptionError(
-                f"merge: both sides are named {self.source_alias!r}; give them two aliases"
+                f"merge: both sides are named {self.source_alias!r}; give them different aliases"
             )
         matching = self._matching(on)
-        # Every value is looked at before a row is read.
+        # All conditions and values are checked before any row is read.
         empty = self.target.spark.createDataFrame([], spark_schema(self.target.schema))
         checked = self._joined(empty, matching, "inner")
         for clause in self.clauses:
@@ -192,7 +199,9 @@ class _Merge:
         if not isinstance(on, list | tuple):
             return as_column(on, "merge: on")
         if not on or not all(isinstance(name, str) for name in on):
-            raise InvalidOptionError(f"merge: on = {on!r}: expected names of columns")
+            raise InvalidOptionError(
+                f"merge: on = {on!r}: expected a condition or a list of column names"
+            )
         matching = f.lit(True)
         for at, name in enumerate(on):
             equal = f.col(self._of_target(name)) == f.col(self._of_source(name))
@@ -208,7 +217,7 @@ class _Merge:
             raise InvalidFilterError(f"merge: on: {first_line(error)}") from None
 
     def _check_side(self, clause: Clause, empty: DataFrame) -> None:
-        """Refuses what names a row that the clause has none of: it would be null."""
+        """Refuses references to the side that has no row for the clause: they would be null."""
         if clause.rows == MATCHED:
             return
         lacking, side = "source", empty.alias(self.target_alias)
@@ -221,7 +230,8 @@ class _Merge:
                 _ = side.select(as_column(value, f"merge: {clause}:")).schema
             except AnalysisException as error:
                 raise InvalidFilterError(
-                    f"merge: {clause}: {first_line(error)} (such rows have none of the {lacking})"
+                    f"merge: {clause}: {first_line(error)} (there is no row of the {lacking} in "
+                    "this clause)"
                 ) from None
 
     def _condition(self, joined: DataFrame, clause: Clause) -> Column | None:
@@ -233,7 +243,7 @@ class _Merge:
         return condition
 
     def _written(self, joined: DataFrame) -> list[dict[str, Column]]:
-        """Of each clause, the values of columns by name; columns that stay are left out."""
+        """The new values of each clause, by column name, without unchanged columns."""
         return [
             {} if clause.action == DELETE else self._values(joined, clause)
             for clause in self.clauses
@@ -243,7 +253,9 @@ class _Merge:
         statement = f"merge: {clause}"
         given = self._of_same_names(clause) if clause.is_all else clause.values
         if given is None:
-            raise InvalidOptionError(f"{statement}: expected columns and their values")
+            raise InvalidOptionError(
+                f'{statement}: expected values by column, such as {{"name": "source.name"}}'
+            )
         planned = plan_assignments(
             self.target, given, joined, statement, lambda parts: self._of_target(*parts)
         )
@@ -260,8 +272,8 @@ class _Merge:
         names = [field.name for field in self.target.schema.fields]
         if missing := [name for name in names if name.lower() not in found]:
             raise InvalidDataError(
-                f"merge: {clause} all columns: the source has no {', '.join(missing)}; name the "
-                "columns and their values"
+                f"merge: {clause} all columns: the source has no {', '.join(missing)}; give the "
+                "values by column instead"
             )
         return {
             quote_name((name,)): f.col(self._of_source(quote_name((found[name.lower()],))))
@@ -269,14 +281,14 @@ class _Merge:
         }
 
     def _needed(self, on: Value | Sequence[str]) -> list[str]:
-        """The columns of the table that are read: of matched rows, often few."""
+        """The columns of the table that the merge needs to read."""
         names = [field.name for field in self.target.schema.fields]
         texts: list[str] = [*on] if isinstance(on, list | tuple) else [str(on)]
         needed = {name for name in names if self._stays(name)}
         for clause in self.clauses:
             texts += [str(value) for value in (clause.values or {}).values()]
             texts += [] if clause.condition is None else [str(clause.condition)]
-            # What is set in a struct leaves its other fields as they were.
+            # Setting a field of a struct keeps the other fields, so the struct is read.
             paths = map(split_name, clause.values or {})
             needed |= {self._own_name(path[0]) for path in paths if len(path) > 1}
         alias = re.escape(self.source_alias)
@@ -287,7 +299,7 @@ class _Merge:
         return [name for name in names if name in needed]
 
     def _stays(self, name: str) -> bool:
-        """Whether an updated row may keep the value of a column."""
+        """Whether a column may keep its value in an updated row."""
         return any(
             clause.action == UPDATE and not clause.is_all and name not in self._set_whole(clause)
             for clause in self.clauses
@@ -298,7 +310,7 @@ class _Merge:
         return {self._own_name(path[0]) for path in paths if len(path) == 1}
 
     def _own_name(self, name: str) -> str:
-        """The table's own name of a column."""
+        """The name of a column as the table spells it."""
         return resolve(quote_name((name,)), self.target.schema, case_sensitive=False).name
 
     def _join_type(self) -> str:
@@ -309,7 +321,7 @@ class _Merge:
         return "left_outer" if by_source else "inner"
 
     def _action(self, conditions: Sequence[Column | None]) -> Column:
-        """The number of the clause that a pair is for; null for none."""
+        """The number of the clause that applies to a pair; null if none does."""
         of_table = f.col(self._of_target(FILE)).isNotNull()
         of_source = f.col(_OF_SOURCE).isNotNull()
         pairs = {
@@ -326,7 +338,7 @@ class _Merge:
         return action
 
     def _chosen(self, written: Sequence[Mapping[str, Column]]) -> list[Column]:
-        """The columns of the rows to write, by what is done with them."""
+        """The columns of the rows to write, each chosen by the clause that applies."""
         return [
             self._choice(field.name, written).cast(spark_type(field.field_type)).alias(field.name)
             for field in self.target.schema.fields

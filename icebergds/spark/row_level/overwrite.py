@@ -1,4 +1,4 @@
-"""Overwrites of a condition's rows where these are only some rows of files."""
+"""Overwrites the rows that match a condition, if they are only some rows of their files."""
 
 from __future__ import annotations
 
@@ -17,31 +17,31 @@ _CONTROL_COLUMNS = {FILE, POS, WRITE, ROW_ID, LAST_UPDATED, TARGET_COLUMN}
 
 
 def overwrite_rows(target: Target, df: DataFrame, condition: str | Column) -> Committed | None:
-    """Deletes the rows for which a condition is true, and adds those of a DataFrame, in one commit.
+    """Deletes the rows that match a condition and adds those of a DataFrame, in one commit.
 
-    Rows go as the table's `write.delete.mode` says.
+    Rows are deleted as the table property `write.delete.mode` says.
 
     Raises:
         InvalidFilterError: the condition does not fit the table, or is not deterministic.
         InvalidDataError: the rows do not fit the table.
-        PySparkException: the job failed for a reason of Spark's or of the query's.
+        PySparkException: the Spark job or the query failed for another reason.
     """
     target.mode()
     names = [name.lower() for name in df.columns]
     if len(set(names)) < len(names):
         raise InvalidDataError(
-            f"table {target.state.name}: the rows to write have two columns of one name, of "
+            f"table {target.state.name}: the rows to write have two columns with the same name: "
             f"{', '.join(df.columns)}; drop or rename one"
         )
     if target.options.merge_schema:
         raise InvalidOptionError(
-            "option 'merge-schema' is not for an overwrite whose filter takes only some rows of "
-            "files; add the columns first, by an append without rows"
+            "an overwrite whose filter matches only some rows of a file does not support option "
+            "'merge-schema'; add the columns first, with an append of no rows"
         )
     if taken := sorted(_CONTROL_COLUMNS & set(names)):
         raise InvalidDataError(
             f"table {target.state.name} has no column {', '.join(taken)}: the rows were read with "
-            "columns that say where they are; drop these"
+            "metadata columns; drop these"
         )
     row_filter = plannable_condition(condition, target.schema, target.time_zone)
     deleted, rows = rows_to_delete(target, condition, row_filter, "overwrite_filter")

@@ -1,4 +1,4 @@
-"""Reads the rows that a statement may change, with where they are, from one plan."""
+"""Plans the read of the rows that a statement may change, with their file and position."""
 
 from __future__ import annotations
 
@@ -21,13 +21,13 @@ from icebergds.spec.snapshot import MAIN_BRANCH
 
 @dataclass(frozen=True, slots=True)
 class StatementRows:
-    """Rows that a statement may change.
+    """The rows that a statement may change.
 
     Attributes:
         frame: the rows.
         files: the data files that they are in, with the deletes that apply to them.
-        row_filter: what the statement looks at; rows that it rejects may come.
-        names: how `_file` names the files, by path.
+        row_filter: the rows that the statement reads; `frame` may include rows that it rejects.
+        names: the names of the files in `_file`, by path.
     """
 
     frame: DataFrame
@@ -47,8 +47,8 @@ def plan_rows_to_change(
 
     Args:
         branch: the branch that is changed; main is read if it does not exist.
-        columns: names, also of metadata columns.
-        row_filter: not bound.
+        columns: names, including metadata columns.
+        row_filter: not bound yet.
     """
     on_branch = branch != MAIN_BRANCH and branch in state.metadata.refs
     options = ReadOptions(

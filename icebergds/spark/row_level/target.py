@@ -1,4 +1,4 @@
-"""The table that a statement changes: what it reads of it, and how its changes are committed."""
+"""Reads the rows of the table that a statement changes, and saves the changes (`Target`)."""
 
 from __future__ import annotations
 
@@ -38,13 +38,13 @@ from icebergds.write.changes.target_rows import TARGET_COLUMN
 FILE, POS, WRITE = "_file", "_pos", "_write"
 ROW_ID, LAST_UPDATED = "_row_id", "_last_updated_sequence_number"
 
-# How many there are is not known beforehand, so that they are given some tasks.
+# The number of new rows is not known beforehand, so they get at least this many tasks.
 _TASKS_OF_NEW_ROWS = 16
 
 
 @dataclass(frozen=True, slots=True)
 class Target:
-    """A table whose rows a statement changes, as it was when the statement began.
+    """The table that a statement changes, as it was when the statement started.
 
     Attributes:
         verb: `delete`, `update`, `merge` or `overwrite`.
@@ -66,7 +66,7 @@ class Target:
 
     @property
     def has_lineage(self) -> bool:
-        """Whether rows have ids that they keep."""
+        """Whether the table has row lineage, so that rows keep their ids."""
         return self.table.metadata.format_version >= 3
 
     @property
@@ -74,17 +74,17 @@ class Target:
         return self.options.time_zone
 
     def snapshot(self) -> Snapshot | None:
-        """The snapshot that is changed."""
+        """The snapshot that the statement changes; None if the branch has none."""
         metadata = self.table.metadata
         return metadata.head_of(self.options.branch)
 
     def mode(self) -> RowChangeMode:
-        """How the table wants its rows changed.
+        """The table's mode for this statement: copy-on-write or merge-on-read.
 
         Raises:
-            InvalidOptionError: its property is neither of the two modes.
-            UnsupportedFeatureError: delete files, which its version does not support; or a column
-                has the name of one that says where a row is.
+            InvalidOptionError: the table property is neither of the two modes.
+            UnsupportedFeatureError: the mode needs delete files, which the format version does not
+                support; or a column has the name of a control column.
         """
         self._refuse_control_columns()
         name = f"write.{self._kind}.mode"
@@ -106,12 +106,12 @@ class Target:
         *,
         with_ids: bool = False,
     ) -> StatementRows:
-        """Rows of the table, with where they are: `_file` (a name of the file) and `_pos`.
+        """Plans the rows of the table, with their location: `_file` (a name for it) and `_pos`.
 
         Args:
-            names: of columns, as the table has them; None for all.
-            row_filter: a condition that scans are planned with; rows that it rejects need not come.
-            with_ids: with `_row_id`, if rows have ids.
+            names: column names as in the table; None for all.
+            row_filter: a condition to plan the scan with; the scan may skip rows that it rejects.
+            with_ids: include `_row_id`, if the table has row lineage.
         """
         chosen = [field.name for field in self.schema.fields] if names is None else names
         lineage = [ROW_ID] if with_ids and self.has_lineage else []
@@ -124,12 +124,12 @@ class Target:
         )
 
     def save(self, changes: DataFrame, rows: StatementRows) -> Committed | None:
-        """Changes rows, in one commit.
+        """Writes and commits changes of rows, in one commit.
 
         Args:
-            changes: `_file`, `_pos`, `_write` and columns of rows to write, as
-                `write.changes.position_delta` has them.
-            rows: what the statement looked at.
+            changes: `_file`, `_pos`, `_write` and the columns of rows to write, as defined in
+                `write.changes.position_delta`.
+            rows: the rows that the statement read.
         """
         snapshot = self.snapshot()
         change = PositionChange(
@@ -153,7 +153,7 @@ class Target:
 
     @property
     def _kind(self) -> str:
-        """How the table's properties call what removes rows."""
+        """The statement's name in table properties: an overwrite uses those of delete."""
         return "delete" if self.verb == "overwrite" else self.verb
 
     @property
@@ -163,7 +163,7 @@ class Target:
     def _with_targets(
         self, changes: DataFrame, rows: StatementRows, change: PositionChange
     ) -> DataFrame:
-        """Changes, and a row for each file that they may change, which goes to the same task."""
+        """Adds a row for each file that may change, which goes to the task of its changes."""
         packed = pack_targets(self.table, change)
         if not packed:
             return changes
@@ -176,9 +176,9 @@ class Target:
         return changes.unionByName(self.spark.createDataFrame(targets), allowMissingColumns=True)
 
     def _meeting(self, changes: DataFrame) -> KeyedRows:
-        """Changes with what is equal for rows that must meet in one task.
+        """Changes with shuffle keys, so that rows that belong together are in the same task.
 
-        These are the rows of one file. New rows, which have none, go by their partition.
+        These are the rows of one file. New rows are not in a file: their key is the partition.
         """
         if not self._adds_rows or set(changes.columns) <= {FILE, POS, WRITE, TARGET_COLUMN}:
             return KeyedRows(changes, (f.col(FILE),))
@@ -195,7 +195,7 @@ class Target:
         return replace(found, keys=(f.col(FILE), f.when(is_new, f.xxhash64(*parts))))
 
     def _tasks(self, files: int) -> int:
-        """How many tasks rewrite files: their rows do not tell how much there is to do."""
+        """How many tasks rewrite files, by their number: the changed rows do not show the work."""
         most = int(self.spark.conf.get("spark.sql.shuffle.partitions") or 200)
         least = _TASKS_OF_NEW_ROWS if self._adds_rows else 1
         return min(max(files, least), most)
@@ -205,8 +205,8 @@ class Target:
         for field in self.schema.fields:
             if field.name.lower() in taken:
                 raise UnsupportedFeatureError(
-                    f"table {self.state.name} has a column {field.name!r}, a name that says where "
-                    "a row is; rows of such a table are not changed one by one: rename the column"
+                    f"table {self.state.name} has a column {field.name!r}, a name that row-level "
+                    "changes reserve for metadata; rename the column"
                 )
 
     def _isolation_level(self) -> IsolationLevel:
@@ -221,7 +221,7 @@ class Target:
 def make_target(
     spark: SparkSession | None, table: LoadedTable, verb: str, options: WriteOptions
 ) -> Target:
-    """The target of a statement.
+    """Creates the target of a statement.
 
     Args:
         spark: the session; None for the active one.
@@ -235,7 +235,7 @@ def make_target(
 
 
 def session_zone(spark: SparkSession | None) -> str | None:
-    """The time zone of a session, or of the active one; None where there is none."""
+    """The time zone of a session, or of the active one; None if there is none."""
     try:
         return (spark or active_session()).conf.get("spark.sql.session.timeZone")
     except InvalidOptionError:
@@ -252,6 +252,6 @@ def active_session() -> SparkSession:
         return SparkSession.active()
     except Exception:
         raise InvalidOptionError(
-            "rows are changed by Spark, and no SparkSession is active; start one, or give it as "
+            "row-level changes need Spark, and no SparkSession is active; start one, or pass it as "
             "spark="
         ) from None

@@ -1,4 +1,4 @@
-"""UPDATE: rows of a condition with other values, by delete files or by rewriting their files."""
+"""Updates the rows that match a condition, with delete files or by rewriting their files."""
 
 from __future__ import annotations
 
@@ -19,17 +19,17 @@ from icebergds.spark.types import spark_schema
 def update_rows(
     target: Target, values: Mapping[str, str | Column], condition: str | Column | None
 ) -> Committed | None:
-    """Gives columns new values in the rows for which a condition is true.
+    """Updates columns of the rows that match a condition.
 
     Args:
-        values: by columns; those of all columns are computed from the row as it was.
+        values: by column; all are computed from the row before the update.
         condition: None for all rows.
 
     Raises:
         InvalidFilterError: the condition does not fit the table, or is not deterministic.
         InvalidOptionError: a value or the condition is neither SQL nor a column.
-        InvalidDataError: a column is unknown or given twice, or a value does not fit it.
-        PySparkException: the job failed for a reason of Spark's or of the query's.
+        InvalidDataError: a column is unknown or given twice, or a value does not fit its type.
+        PySparkException: the Spark job or the query failed for another reason.
     """
     target.mode()
     empty = target.spark.createDataFrame([], spark_schema(target.schema))

@@ -1,4 +1,4 @@
-"""Upserts and streams of changes: rows of a DataFrame arranged so that those of one key meet."""
+"""Upserts, deletes by key and applies changelogs, with the rows of a key shuffled to one task."""
 
 from __future__ import annotations
 
@@ -21,16 +21,16 @@ from icebergds.spark.write_jobs import plan_job
 
 
 def change_by_key(table: LoadedTable, df: DataFrame, options: WriteOptions) -> Committed | None:
-    """Changes the rows of a table that have the keys of a DataFrame's rows.
+    """Changes the rows of a table by the keys of a DataFrame's rows.
 
-    A stream of changes without an order is taken in the frame's own order, by one task.
+    A changelog without `order_by` is applied in the DataFrame's order, by one task.
 
     Args:
-        options: with a row change.
+        options: say which change (`row_change`).
 
     Raises:
-        InvalidOptionError: there are no keys, or columns are not there.
-        PySparkException: the job failed for a reason of Spark's or of the query's.
+        InvalidOptionError: there are no keys, or a column does not exist.
+        PySparkException: the Spark job or the query failed for another reason.
     """
     change = options.row_change
     assert change is not None, "the options say which change"
@@ -52,7 +52,8 @@ def change_by_key(table: LoadedTable, df: DataFrame, options: WriteOptions) -> C
 def _in_order(rows: DataFrame, order_by: str) -> DataFrame:
     if order_by.lower() not in {name.lower() for name in rows.columns}:
         raise InvalidOptionError(
-            f"order_by = {order_by!r}: the rows have no such column, only {', '.join(rows.columns)}"
+            f"order_by = {order_by!r}: the rows have no such column; they have "
+            f"{', '.join(rows.columns)}"
         )
     return rows.sortWithinPartitions(f.col(quote_name((order_by,))).asc_nulls_first())
 
@@ -60,7 +61,7 @@ def _in_order(rows: DataFrame, order_by: str) -> DataFrame:
 def _meeting(
     table: LoadedTable, df: DataFrame, key_ids: tuple[int, ...], options: WriteOptions
 ) -> KeyedRows:
-    """Rows with what is equal for those of one key: the partition, for few files, or the key."""
+    """Rows with shuffle keys: the partition if the key determines it (fewer files), or the key."""
     metadata = table.metadata
     schema, spec = metadata.schema(), metadata.spec()
     sources = spec.source_ids
