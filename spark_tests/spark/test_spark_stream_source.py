@@ -174,7 +174,7 @@ def test_malformed_options_are_refused_by_the_load(
 def test_options_of_streams_are_refused_elsewhere(spark: SparkSession, tmp_path: Path) -> None:
     table = people(tmp_path, count=2)
     df = load(spark, table.location(), **{"stream-from": "now"})
-    assert "is for readStream" in message_of(df.collect)
+    assert "needs readStream" in message_of(df.collect)
 
 
 def test_changes_of_properties_are_not_noticed(spark: SparkSession, tmp_path: Path) -> None:
