@@ -28,7 +28,10 @@ def parts(text: str) -> list[str]:
         ("CASE WHEN a AND b THEN c END AND d", ["CASE WHEN a AND b THEN c END", "d"]),
         ("a = ' AND ' AND `b AND c` = 1", ["a = ' AND '", "`b AND c` = 1"]),
         (r"a = 'it\'s AND ' AND b", [r"a = 'it\'s AND '", "b"]),
+        ("call = 1 AND show = 2", ["call = 1", "show = 2"]),
+        ("a BETWEEN .1 AND .5 AND b", ["a BETWEEN .1 AND .5", "b"]),
         ("a -- AND b", []),
+        ("a /* AND c */ AND b", []),
         ("a = 'open AND b", []),
     ],
 )

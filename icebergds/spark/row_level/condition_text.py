@@ -11,18 +11,6 @@ from dataclasses import dataclass
 from icebergds.errors import InvalidFilterError
 from icebergds.expr.names import split_name
 
-_TOKEN = re.compile(
-    r"""
-      (?P<comment>--|/\*)
-    | (?P<literal>\b[rRxX](?:'[^']*'|"[^"]*")|'(?:[^'\\]|\\.|'')*'|"(?:[^"\\]|\\.|"")*")
-    | (?P<name>`(?:[^`]|``)*`)
-    | (?P<number>\d+(?:\.\d*)?\w*|\.\d+\w*)
-    | (?P<word>\w+)
-    | (?P<space>\s+)
-    | (?P<sign>.)
-    """,
-    re.DOTALL | re.VERBOSE,
-)
 _NAMES = ("name", "word")
 
 
@@ -101,18 +89,55 @@ def equal_names(tokens: tuple[Token, ...]) -> tuple[tuple[str, ...], tuple[str, 
 
 
 def _tokens(text: str) -> tuple[Token, ...] | None:
-    tokens = []
-    for match in _TOKEN.finditer(text):
-        kind = match.lastgroup
-        # Comments and unclosed quotes.
-        if kind in (None, "comment") or (kind == "sign" and match.group() in "'\"`"):
+    """The tokens of a condition, and the space between them; None if it cannot be split safely."""
+    from sqlglot import tokenize
+    from sqlglot.errors import TokenError
+
+    # Inside parentheses: first in a statement, words such as `call` swallow the rest.
+    wrapped = f"({text})"
+    try:
+        found = tokenize(wrapped, read="spark")
+    except TokenError:
+        return None
+    if found[-1].end != len(wrapped) - 1:
+        return None
+    tokens: list[Token] = []
+    at = 0
+    for token in found:
+        if token.start < at:
+            # The suffix of a number such as 1L is several tokens in one place.
+            continue
+        space, piece = wrapped[at : token.start], wrapped[token.start : token.end + 1]
+        kind = _kind_of(piece)
+        # Comments are no tokens.
+        if kind is None or (space and not space.isspace()):
             return None
-        tokens.append(Token(str(kind), match.group()))
+        if space:
+            tokens.append(Token("space", space))
+        if kind == "number" and tokens and not space and tokens[-1].text == ".":
+            tokens[-1] = Token("number", f".{piece}")
+        else:
+            tokens.append(Token(kind, piece))
+        at = token.end + 1
+    tokens = tokens[1:-1]
     return tuple(
         token
         for at, token in enumerate(tokens)
         if token.kind != "space" or not _is_beside_dot(tokens, at)
     )
+
+
+def _kind_of(piece: str) -> str | None:
+    return next((kind for kind, pattern in _KINDS.items() if pattern.fullmatch(piece)), None)
+
+
+_KINDS = {
+    "literal": re.compile(r"""\w*(?:'.*'|".*")""", re.DOTALL),
+    "name": re.compile(r"`.*`", re.DOTALL),
+    "number": re.compile(r"\d+(?:\.\d*)?\w*(?:[+-]\d+\w*)?"),
+    "word": re.compile(r"\w+(?:\s+\w+)*"),
+    "sign": re.compile(r"[^\w\s'\"`{}]+"),
+}
 
 
 def _is_beside_dot(tokens: list[Token], at: int) -> bool:
