@@ -1,5 +1,8 @@
 """Holds a lock file, for exclusive creation on file systems without hard links.
 
+FAT and FUSE mounts of object stores have none. Creating the file itself with O_EXCL instead would
+show readers half of it, and a process that dies would leave half a metadata file as the newest one.
+
 A process that dies leaves its lock file behind. Another process takes it over only if the operating
 system shows that the holder is dead: the lock file names the boot and the mount that it was made
 under, and a live holder keeps it locked (flock). A lock file from another machine, boot or mount is
