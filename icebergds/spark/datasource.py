@@ -8,17 +8,15 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from contextlib import suppress
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from pyspark.sql.datasource import DataSource
 from pyspark.sql.types import StructType
 
-from icebergds.catalog.metadata_files import load_from_location
 from icebergds.errors import InvalidOptionError
 from icebergds.operations.read.options import (
-    ReadOptions,
     parse_load_options,
     refuse_stream_options,
 )
@@ -33,6 +31,7 @@ from icebergds.spec.types import NestedField
 if TYPE_CHECKING:
     from icebergds.catalog.address import TableAddress
     from icebergds.commit.operations import TableState
+    from icebergds.operations.read.options import ReadOptions
     from icebergds.scan.read_plan import ReadPlan
     from icebergds.spark.reader import IcebergReader
     from icebergds.spark.stream_reader import IcebergStreamReader
@@ -42,12 +41,19 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, slots=True)
-class _Pin:
-    """The state that a load reads, so that later calls in other processes read the same."""
+class _Pinned:
+    """What a load reads, so that later calls in other processes neither parse nor load it again.
 
-    metadata_location: str
-    snapshot_id: int | None
-    schema_id: int
+    Attributes:
+        state: without what the read does not need.
+        schema: the schema that is read.
+    """
+
+    address: TableAddress
+    options: ReadOptions
+    state: TableState
+    snapshot: Snapshot | None
+    schema: Schema
 
 
 class IcebergDataSource(DataSource):
@@ -58,9 +64,9 @@ class IcebergDataSource(DataSource):
 
     def __init__(self, options: Mapping[str, str]) -> None:
         spare_archives()
-        # Spark pickles this object after schema() and again with the reader: keep it small.
+        # Spark pickles this object after schema(), and again with the reader (`_release`).
         self.options = self._with_session_catalog(dict(options))
-        self._pin: _Pin | None = None
+        self._pinned: _Pinned | None = None
         # Spark does not call `schema()` if the user gave a schema.
         self._chose_columns = False
 
@@ -78,11 +84,10 @@ class IcebergDataSource(DataSource):
             plan, _ = planned
             return spark_schema(plan.columns)
         check_stream_options(self.options)
-        address, options = parse_load_options(self.options)
-        state, snapshot, schema = self._resolve(address, options)
+        load = self._pin()
         self._chose_columns = True
-        check_read(options, state, snapshot, schema)
-        return spark_schema(chosen_columns(options, state.metadata, schema))
+        check_read(load.options, load.state, load.snapshot, load.schema)
+        return spark_schema(chosen_columns(load.options, load.state.metadata, load.schema))
 
     def reader(self, schema: StructType) -> IcebergReader:
         """Creates the reader for these columns, chosen by `schema()` or by the user."""
@@ -94,27 +99,27 @@ class IcebergDataSource(DataSource):
         if (planned := planned_load(self.options)) is not None:
             return self._planned_reader(*planned)
         refuse_stream_options(self.options)
-        address, options = parse_load_options(self.options)
-        state, snapshot, table_schema = self._resolve(address, options)
-        columns = self._columns(schema, options, state, table_schema, options.is_feed)
-        plan = make_read_plan(options, state, table_schema, columns)
-        kind = PushdownReader if options.pushdown else IcebergReader
-        return kind(plan, partial(_packed_task_groups, options, state, snapshot))
+        load = self._pin()
+        columns = self._columns(schema, load, load.options.is_feed)
+        plan = make_read_plan(load.options, load.state, load.schema, columns)
+        kind = PushdownReader if load.options.pushdown else IcebergReader
+        self._release()
+        return kind(plan, partial(_packed_task_groups, load.options, load.state, load.snapshot))
 
     def streamReader(self, schema: StructType) -> IcebergStreamReader:
         """Creates the reader of a streaming query for these columns."""
         from icebergds.operations.read.snapshot_read import make_read_plan
-        from icebergds.operations.read.stream_options import split_stream_options
+        from icebergds.operations.read.stream_options import parse_stream_options
         from icebergds.operations.read.stream_read import load_stream
         from icebergds.spark.stream_reader import IcebergStreamReader
 
-        stream, others = split_stream_options(self.options)
-        address, options = parse_load_options(others)
-        state, _, table_schema = self._resolve(address, options)
-        columns = self._columns(schema, options, state, table_schema, stream.is_feed)
-        plan = make_read_plan(options, state, table_schema, columns)
-        load = partial(load_stream, address, options, stream, plan)
-        return IcebergStreamReader(plan, stream, load)
+        stream = parse_stream_options(self.options)
+        load = self._pin()
+        columns = self._columns(schema, load, stream.is_feed)
+        plan = make_read_plan(load.options, load.state, load.schema, columns)
+        self._release()
+        refresh = partial(load_stream, load.address, load.options, stream, plan)
+        return IcebergStreamReader(plan, stream, refresh)
 
     def writer(self, schema: StructType, overwrite: bool) -> IcebergWriter:
         """Creates the writer of a DataFrame, after checking that its rows fit the table."""
@@ -145,32 +150,28 @@ class IcebergDataSource(DataSource):
 
         if not self._chose_columns:
             raise InvalidOptionError("a planned scan has its columns; load it without a schema")
-        # Spark sends this object to every task with the reader: keep it small.
-        self.options = {}
+        self._release()
         return IcebergReader(plan, lambda _: task_groups)
 
-    def _columns(
-        self,
-        schema: StructType,
-        options: ReadOptions,
-        state: TableState,
-        table_schema: Schema,
-        of_feed: bool,
-    ) -> Schema:
-        if options.columns is not None and not self._chose_columns:
+    def _columns(self, schema: StructType, load: _Pinned, of_feed: bool) -> Schema:
+        if load.options.columns is not None and not self._chose_columns:
             raise InvalidOptionError(
                 "option 'columns' and the schema of the load both choose columns; give one"
             )
-        further = _unshadowed(state, table_schema, of_feed)
-        return project_user_schema(schema, (*table_schema.fields, *further), state.name)
+        further = _unshadowed(load.state, load.schema, of_feed)
+        return project_user_schema(schema, (*load.schema.fields, *further), load.state.name)
 
     def __getstate__(self) -> dict[str, Any]:
         # Spark pickles the source before it plans, and may plan a load more than once, so the
         # snapshot is pinned now, even if `schema()` was not called. The reader raises any errors.
-        if self._pin is None and not self._chose_columns:
+        if self._pinned is None and not self._chose_columns:
             with suppress(Exception):
-                self._resolve(*parse_load_options(self.options))
+                self._pin()
         return self.__dict__
+
+    def _release(self) -> None:
+        """Drops what tasks do not need: Spark sends this object to each task with the reader."""
+        self.options, self._pinned, self._chose_columns = {}, None, True
 
     def _with_session_catalog(self, options: dict[str, str]) -> dict[str, str]:
         known = self.session_catalogs.get(options.get("catalog", ""), {})
@@ -181,24 +182,18 @@ class IcebergDataSource(DataSource):
             if f"catalog.{name}".lower() not in given
         }
 
-    def _resolve(
-        self, address: TableAddress, options: ReadOptions
-    ) -> tuple[TableState, Snapshot | None, Schema]:
-        """Table, snapshot and schema: the pinned ones, or else the newest, which it pins."""
-        from icebergds.operations.read.snapshot_read import resolve_read
+    def _pin(self) -> _Pinned:
+        """What the load reads: pinned before, or else the newest snapshot, which it pins."""
+        from icebergds.operations.read.snapshot_read import resolve_read, without_other_snapshots
 
-        pin = self._pin
-        if pin is not None:
-            state = load_from_location(address.io(), pin.metadata_location)
-            metadata = state.metadata
-            named = replace(state, name=address.path)
-            snapshot = None if pin.snapshot_id is None else metadata.snapshot_by_id(pin.snapshot_id)
-            return named, snapshot, metadata.schema_by_id(pin.schema_id)
-        state = address.load()
-        snapshot, schema = resolve_read(options, state.metadata, state.name)
-        snapshot_id = None if snapshot is None else snapshot.snapshot_id
-        self._pin = _Pin(state.metadata_location, snapshot_id, schema.schema_id)
-        return state, snapshot, schema
+        if self._pinned is None:
+            address, options = parse_load_options(self.options)
+            state = address.load()
+            snapshot, schema = resolve_read(options, state.metadata, state.name)
+            if options.changes is None:
+                state = without_other_snapshots(state, snapshot)
+            self._pinned = _Pinned(address, options, state, snapshot, schema)
+        return self._pinned
 
 
 def _packed_task_groups(

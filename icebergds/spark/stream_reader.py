@@ -13,6 +13,7 @@ from typing import Any
 import pyarrow as pa
 from pyspark.sql.datasource import DataSourceStreamReader, InputPartition
 
+from icebergds.operations.read.stream_files import StreamFiles
 from icebergds.operations.read.stream_options import StreamOptions
 from icebergds.operations.read.stream_read import Limits, StreamOffset, TableStream
 from icebergds.scan.packing import pack_task_group
@@ -42,6 +43,10 @@ class IcebergStreamReader(DataSourceStreamReader):
         self._plan = plan
         self._options = options
         self._load: Callable[[], TableStream] | None = load
+        self._loaded: TableStream | None = None
+        # Whether the trigger that loaded it last has not used it to find its end yet.
+        self._is_new = False
+        self._known: StreamFiles | None = StreamFiles()
         self._first: StreamOffset | None = None
         self._reached: StreamOffset | None = None
         self._target: int | None = None
@@ -49,14 +54,15 @@ class IcebergStreamReader(DataSourceStreamReader):
     def initialOffset(self) -> dict[str, Any]:
         """The offset at which a query without a checkpoint starts."""
         if self._first is None:
-            self._first = self._stream().first()
+            self._first = self._newest().first()
         self._reached = self._first
         return self._first.to_json()
 
     def latestOffset(self, start: Any = None, limit: Any = None) -> dict[str, Any]:
         """The offset at which the next micro-batch ends."""
         reached = self._reached if start is None else StreamOffset.from_json(start)
-        stream = self._stream()
+        stream = self._newest()
+        self._is_new = False
         if reached is None:
             reached = stream.first()
         limits = Limits(self._options.max_files, self._options.max_rows)
@@ -76,7 +82,7 @@ class IcebergStreamReader(DataSourceStreamReader):
 
     def prepareForTriggerAvailableNow(self) -> None:
         """Pins the current snapshot as the end of a query with `trigger(availableNow=True)`."""
-        head = self._stream().head
+        head = self._newest().head
         self._target = None if head is None else head.snapshot_id
 
     def partitions(self, start: dict[str, Any], end: dict[str, Any]) -> Sequence[InputPartition]:
@@ -84,22 +90,36 @@ class IcebergStreamReader(DataSourceStreamReader):
         until = StreamOffset.from_json(end)
         # Before Spark 4.2 this is the only way to learn where a restarted query continues.
         self._reached = self._reached or until
-        task_groups = self._stream().task_groups(StreamOffset.from_json(start), until)
+        loaded = self._loaded
+        # A batch of an earlier run may end with a snapshot that was not in the loaded state.
+        if loaded is None or until != self._reached:
+            loaded = self._load_stream()
+        stream = self._until_target(loaded)
+        task_groups = stream.task_groups(StreamOffset.from_json(start), until)
         return [IcebergPartition(pack_task_group(task_group)) for task_group in task_groups]
 
     def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
         """The rows of a task, in the exact Arrow schema that Spark requires."""
         return read_partition(self._plan, partition)
 
-    def _stream(self) -> TableStream:
-        assert self._load is not None, "streams are planned where the reader was created"
-        stream = self._load()
+    def _newest(self) -> TableStream:
+        """The current state of the table, loaded once for the calls of one trigger."""
+        if self._loaded is None or not self._is_new:
+            self._loaded, self._is_new = self._load_stream(), True
+        return self._until_target(self._loaded)
+
+    def _until_target(self, stream: TableStream) -> TableStream:
         target = self._target
-        known = None if target is None else stream.state.metadata.snapshot_by_id(target)
-        return stream if known is None else replace(stream, head=known)
+        head = None if target is None else stream.state.metadata.snapshot_by_id(target)
+        return stream if head is None else replace(stream, head=head)
+
+    def _load_stream(self) -> TableStream:
+        assert self._load is not None, "streams are planned where the reader was created"
+        has_limits = self._options.max_files is not None or self._options.max_rows is not None
+        return replace(self._load(), known=self._known if has_limits else None)
 
     def __getstate__(self) -> dict[str, Any]:
-        return {**self.__dict__, "_load": None}
+        return {**self.__dict__, "_load": None, "_loaded": None, "_known": None}
 
 
 if admission is not None:

@@ -22,7 +22,8 @@ from icebergds.commit.retry import Change, commit_change
 from icebergds.errors import InvalidOptionError, NoSuchSnapshotError, ValidationError
 from icebergds.operations.read.options import parse_load_options
 from icebergds.operations.read.snapshot_read import chosen_columns, make_read_plan, resolve_read
-from icebergds.operations.read.stream_options import split_stream_options
+from icebergds.operations.read.stream_files import StreamFiles
+from icebergds.operations.read.stream_options import parse_stream_options
 from icebergds.operations.read.stream_read import Limits, StreamOffset, TableStream, load_stream
 from icebergds.scan.read.changes import read_task_group
 from icebergds.spec.snapshot import RefType, SnapshotRef
@@ -43,32 +44,34 @@ class Stream:
 
     def __init__(self, table: Table, **options: str) -> None:
         named = {name.replace("_", "-"): value for name, value in options.items()}
-        self._stream_options, rest = split_stream_options(named)
-        given = {**rest, "path": table.location()}
-        if self._stream_options.is_feed:
-            given["read-change-feed"] = "true"
+        self._stream_options = parse_stream_options(named)
+        given = {**named, "path": table.location()}
         self._address, self._options = parse_load_options(given)
         _, schema = resolve_read(self._options, table.metadata, "t")
         columns = chosen_columns(self._options, table.metadata, schema)
         self._plan = make_read_plan(self._options, table._state, schema, columns)
         self._limits = Limits(self._stream_options.max_files, self._stream_options.max_rows)
         self.offset = self.loaded().first()
+        self._known = StreamFiles()
 
     def loaded(self) -> TableStream:
         return load_stream(self._address, self._options, self._stream_options, self._plan)
 
     def batch(self) -> list[dict[str, Any]] | None:
         """The rows of the next micro-batch; None where there is nothing new."""
-        end = self.loaded().next(self.offset, self._limits)
+        loaded = replace(self.loaded(), known=self._known)
+        end = loaded.next(self.offset, self._limits)
         if end == self.offset:
             return None
-        found = self.between(self.offset, end)
+        found = self.between(self.offset, end, loaded)
         assert found == self.between(self.offset, end), "batches are repeated as they were"
         self.offset = StreamOffset.from_json(json.loads(json.dumps(end.to_json())))
         return found
 
-    def between(self, start: StreamOffset, end: StreamOffset) -> list[dict[str, Any]]:
-        task_groups = self.loaded().task_groups(start, end)
+    def between(
+        self, start: StreamOffset, end: StreamOffset, loaded: TableStream | None = None
+    ) -> list[dict[str, Any]]:
+        task_groups = (loaded or self.loaded()).task_groups(start, end)
         batches = [
             batch for task_group in task_groups for batch in read_task_group(self._plan, task_group)
         ]
@@ -322,7 +325,7 @@ def test_renamed_and_added_columns_do_not_end_the_stream(table: Table) -> None:
 )
 def test_options_that_no_stream_can_have(options: dict[str, str]) -> None:
     with pytest.raises(InvalidOptionError):
-        split_stream_options(options)
+        parse_stream_options(options)
 
 
 @given(st.data())

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from importlib.util import find_spec
 from typing import Any
 
 import pytest
@@ -10,7 +11,8 @@ from spark_reads import run_counted
 
 pytestmark = pytest.mark.spark
 
-CATALOGS = pytest.mark.parametrize("catalog", ["files", "sql"])
+NEEDS_SQL = pytest.mark.skipif(find_spec("sqlalchemy") is None, reason="SQLAlchemy is missing")
+CATALOGS = pytest.mark.parametrize("catalog", ["files", pytest.param("sql", marks=NEEDS_SQL)])
 
 
 @pytest.fixture(scope="module")
@@ -44,3 +46,77 @@ def test_a_change_feed_reads_each_manifest_once_and_no_metadata(
     found = reads[f"{catalog}: changes"]
     assert found.totals() == {"manifest_lists": 5, "manifests": 5}
     assert set(found.manifests.values()) == {1}
+
+
+@CATALOGS
+@pytest.mark.parametrize(
+    ("step", "rows"),
+    [
+        ("load", 39),
+        ("load with a schema", 39),
+        ("filtered load", 10),
+        ("load with pushdown", 10),
+        ("load once, read twice", [39, 5]),
+    ],
+)
+def test_a_load_reads_the_metadata_and_each_manifest_once(
+    counted: tuple[dict[str, Any], dict[str, Reads]], catalog: str, step: str, rows: Any
+) -> None:
+    seen, reads = counted
+    assert seen[catalog][step] == rows
+    found = reads[f"{catalog}: {step}"]
+    assert found.metadata == {seen[catalog]["metadata"]: 1}
+    assert found.manifest_lists.total() == 1
+    assert sorted(found.manifests.values()) == [1] * 5
+
+
+@CATALOGS
+def test_a_load_of_changes_reads_the_metadata_and_each_manifest_once(
+    counted: tuple[dict[str, Any], dict[str, Reads]], catalog: str
+) -> None:
+    seen, reads = counted
+    assert seen[catalog]["change feed"] == 41
+    found = reads[f"{catalog}: change feed"]
+    assert found.metadata == {seen[catalog]["metadata"]: 1}
+    assert set(found.manifest_lists.values()) == {1}
+    assert sorted(found.manifests.values()) == [1] * 5
+
+
+@NEEDS_SQL
+def test_a_load_asks_its_catalog_once(
+    counted: tuple[dict[str, Any], dict[str, Reads]],
+) -> None:
+    """As often as `load_table` does, whatever Spark's processes do with the load."""
+    _, reads = counted
+    once = reads["sql: load_table"].connections
+    assert reads["sql: load"].connections == once
+    assert reads["sql: load with a schema"].connections == once
+
+
+@CATALOGS
+def test_a_load_that_spark_plans_again_reads_its_metadata_once(
+    counted: tuple[dict[str, Any], dict[str, Reads]], catalog: str
+) -> None:
+    """With pushdown in the session, Spark plans a load anew for each query with filters."""
+    seen, reads = counted
+    assert seen[catalog]["load once, planned twice"] == [39, 5]
+    assert reads[f"{catalog}: load once, planned twice"].metadata.total() == 1
+
+
+@CATALOGS
+@pytest.mark.parametrize(
+    ("step", "rows"),
+    # Before Spark 4.2 this trigger takes one batch.
+    [("stream", ([39],)), ("limited stream", ([9, 10, 10, 10], [10]))],
+)
+def test_a_stream_reads_each_manifest_once_and_the_metadata_once_a_batch(
+    counted: tuple[dict[str, Any], dict[str, Reads]], catalog: str, step: str, rows: Any
+) -> None:
+    seen, reads = counted
+    batches = [batch for batch in seen[catalog][step] if batch]
+    assert sorted(batches) in rows
+    found = reads[f"{catalog}: {step}"]
+    # Once to make the query, and once to see that there is nothing more.
+    assert found.metadata.total() <= len(batches) + 2
+    assert found.manifest_lists.total() == 1
+    assert sorted(found.manifests.values()) == [1] * 5

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from icebergds.commit.operations import TableState
 from icebergds.expr.bind import bind
 from icebergds.expr.nodes import Expr
@@ -50,6 +52,26 @@ def resolve_read(
     if options.changes is None:
         return resolve_snapshot(metadata, options.time_travel, name)
     return resolve_end(metadata, options.changes, options.time_travel.branch, name)
+
+
+def without_other_snapshots(state: TableState, snapshot: Snapshot | None) -> TableState:
+    """The part of a table's state that a read of one snapshot needs, for another process.
+
+    Args:
+        snapshot: None for a table without rows.
+    """
+    metadata = replace(
+        state.metadata,
+        current_snapshot_id=None if snapshot is None else snapshot.snapshot_id,
+        snapshots=() if snapshot is None else (snapshot,),
+        snapshot_log=(),
+        metadata_log=(),
+        refs={},
+        statistics=(),
+        partition_statistics=(),
+        unknown={},
+    )
+    return replace(state, metadata=metadata)
 
 
 def chosen_columns(options: ReadOptions, metadata: TableMetadata, schema: Schema) -> Schema:

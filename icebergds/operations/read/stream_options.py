@@ -21,12 +21,6 @@ STREAM_OPTIONS = (
 """Options of streaming reads only, as documented."""
 
 _STARTS = ("stream-from", "stream-from-timestamp", "start-snapshot-id")
-_SHARED = (
-    "start-snapshot-id",
-    "read-change-feed",
-    "streaming-skip-overwrite-snapshots",
-    "streaming-skip-delete-snapshots",
-)
 _REFUSED = (
     *("snapshot-id", "as-of-timestamp", "tag", "versionasof", "timestampasof"),
     *("start-timestamp", "start-tag", "end-snapshot-id", "end-timestamp", "end-tag"),
@@ -64,14 +58,14 @@ def check_stream_options(options: Mapping[str, str]) -> None:
     """Checks streaming options, if there are any, before a query starts.
 
     Raises:
-        InvalidOptionError: as for `split_stream_options`.
+        InvalidOptionError: as for `parse_stream_options`.
     """
     if any(name.lower() in STREAM_OPTIONS for name in options):
-        split_stream_options(options)
+        parse_stream_options(options)
 
 
-def split_stream_options(options: Mapping[str, str]) -> tuple[StreamOptions, dict[str, str]]:
-    """Parses the options of the stream; returns them and the others (table, columns, rows).
+def parse_stream_options(options: Mapping[str, str]) -> StreamOptions:
+    """Parses the options that only streams have, from all options of a load.
 
     Args:
         options: names in any case.
@@ -93,7 +87,7 @@ def split_stream_options(options: Mapping[str, str]) -> tuple[StreamOptions, dic
             "of the stream; give one"
         )
     is_feed = parse(given, "read-change-feed", boolean, False)
-    stream = StreamOptions(
+    return StreamOptions(
         parse(given, "stream-from", one_of("snapshot", "now", "earliest"), "snapshot"),
         parse(given, "start-snapshot-id", integer, None),
         parse(given, "stream-from-timestamp", integer, None),
@@ -107,5 +101,3 @@ def split_stream_options(options: Mapping[str, str]) -> tuple[StreamOptions, dic
         parse(given, MAX_FILES, positive, None),
         parse(given, MAX_ROWS, positive, None),
     )
-    own = {*STREAM_OPTIONS, *_SHARED}
-    return stream, {name: value for name, value in given.items() if name not in own}

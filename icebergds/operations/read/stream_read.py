@@ -7,7 +7,7 @@ may be read in parts, file by file in manifest order; a change feed reads a snap
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from icebergds.catalog.address import TableAddress
@@ -15,6 +15,7 @@ from icebergds.commit.operations import TableState
 from icebergds.errors import InvalidOptionError, NoSuchSnapshotError, ValidationError
 from icebergds.expr.bind import field_ids
 from icebergds.operations.read.options import ReadOptions, split_options
+from icebergds.operations.read.stream_files import SnapshotPart, StreamFiles
 from icebergds.operations.read.stream_options import StreamOptions
 from icebergds.operations.read.time_travel import TimeTravel, resolve_snapshot
 from icebergds.scan.plan.change_tasks import change_task_groups
@@ -94,6 +95,10 @@ class _Step:
     first: int
     is_whole: bool
 
+    @property
+    def part(self) -> SnapshotPart:
+        return self.snapshot.snapshot_id, self.is_whole
+
 
 @dataclass(frozen=True, slots=True)
 class TableStream:
@@ -103,6 +108,7 @@ class TableStream:
         head: of the branch that the stream follows; None if it has no snapshot.
         plan: the stream's filter and schema.
         splits: how files are packed into task groups.
+        known: files that earlier calls in this process have planned; None plans them each time.
     """
 
     state: TableState
@@ -110,6 +116,7 @@ class TableStream:
     options: StreamOptions
     plan: ReadPlan
     splits: SplitOptions
+    known: StreamFiles | None = None
 
     def first(self) -> StreamOffset:
         """The offset at which a query without a checkpoint starts.
@@ -154,8 +161,24 @@ class TableStream:
         if limits == Limits():
             return self._done(head)
         planner = self._planner()
+        steps: list[_Step] = []
+        end = self._next(planner, start, head, limits, steps)
+        if self.known is not None:
+            self.known.keep_only([step.part for step in steps])
+        return end
+
+    def _next(
+        self,
+        planner: ChangePlanner,
+        start: StreamOffset,
+        head: Snapshot,
+        limits: Limits,
+        seen: list[_Step],
+    ) -> StreamOffset:
+        """As for `next`, with limits; adds the steps that it planned to `seen`."""
         files = rows = 0
         for step in self._steps(start, head):
+            seen.append(step)
             found = self._files(planner, step)
             if self.options.is_feed and not step.is_whole:
                 # All in one batch: rows of its files may cancel each other out.
@@ -192,7 +215,8 @@ class TableStream:
         for ordinal, step in enumerate(self._steps(start, last)):
             of_end = (step.snapshot.snapshot_id, step.is_whole) == (last.snapshot_id, end.is_whole)
             stop = end.position if of_end else None
-            changes.append(self._files(planner, step, ordinal)[step.first : stop])
+            found = self._files(planner, step)[step.first : stop]
+            changes.append([_with_ordinal(file, ordinal) for file in found])
         if self.options.is_feed:
             return change_task_groups(changes, metadata, schema, self.splits)
         files = [file for found in changes for file in found]
@@ -231,12 +255,17 @@ class TableStream:
                 "new checkpoint"
             ) from None
 
-    def _files(self, planner: ChangePlanner, step: _Step, ordinal: int = 0) -> list[PlannedFile]:
+    def _files(self, planner: ChangePlanner, step: _Step) -> list[PlannedFile]:
         """All files of a step's snapshot, including those before its first."""
+        if self.known is None:
+            return self._plan_files(planner, step)
+        return self.known.get(step.part, lambda: self._plan_files(planner, step))
+
+    def _plan_files(self, planner: ChangePlanner, step: _Step) -> list[PlannedFile]:
         metadata, snapshot = self.state.metadata, step.snapshot
         if step.is_whole:
             if self.options.is_feed:
-                return planner.changes(snapshot, None, ordinal)
+                return planner.changes(snapshot, None, 0)
             plan = self.plan
             return plan_files(self.state.io, metadata, snapshot, plan.table_schema, plan.row_filter)
         parent = parent_of(metadata, snapshot)
@@ -245,7 +274,7 @@ class TableStream:
         if snapshot.operation == "replace" and parent is not None:
             return []
         if self.options.is_feed:
-            return planner.changes(snapshot, parent, ordinal)
+            return planner.changes(snapshot, parent, 0)
         if snapshot.operation == "append":
             added = planner.added(snapshot, parent)
             return [
@@ -355,6 +384,12 @@ def _refuse_other_columns(state: TableState, plan: ReadPlan) -> None:
             f"stream reads, {change} since the query started; load the table again, and restart "
             "the query with its checkpoint"
         )
+
+
+def _with_ordinal(file: PlannedFile, ordinal: int) -> PlannedFile:
+    if file.change is None or file.change.ordinal == ordinal:
+        return file
+    return replace(file, change=replace(file.change, ordinal=ordinal))
 
 
 def _rows(files: list[PlannedFile]) -> int:
