@@ -5,17 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from icebergds.expr.nodes import (
-    AlwaysFalse,
-    AlwaysTrue,
-    And,
-    BoundPredicate,
-    Expr,
-    Operation,
-    Or,
-    bound_expected,
-    contains,
-)
+from icebergds.expr.nodes import BoundPredicate, Expr, Operation, contains, evaluate
 
 
 def matches(expr: Expr, value_of: Callable[[int], Any]) -> bool:
@@ -24,19 +14,7 @@ def matches(expr: Expr, value_of: Callable[[int], Any]) -> bool:
     `value_of` takes a field id and returns its in-memory value; None also if a struct around the
     field is null.
     """
-    match expr:
-        case AlwaysTrue():
-            return True
-        case AlwaysFalse():
-            return False
-        case And(left, right):
-            return matches(left, value_of) and matches(right, value_of)
-        case Or(left, right):
-            return matches(left, value_of) or matches(right, value_of)
-        case BoundPredicate():
-            return holds(expr, value_of(expr.field_id))
-        case _:
-            raise bound_expected(expr)
+    return evaluate(expr, lambda predicate: holds(predicate, value_of(predicate.field_id)))
 
 
 def holds(predicate: BoundPredicate, value: Any) -> bool:

@@ -7,16 +7,7 @@ from typing import Protocol
 
 from icebergds.expr.bounds import decode_bounds, is_floating, might_hold, must_hold
 from icebergds.expr.evaluate import TRUE_OF_NAN
-from icebergds.expr.nodes import (
-    AlwaysFalse,
-    AlwaysTrue,
-    And,
-    BoundPredicate,
-    Expr,
-    Operation,
-    Or,
-    bound_expected,
-)
+from icebergds.expr.nodes import BoundPredicate, Expr, Operation, evaluate
 from icebergds.spec.reserved import LAST_UPDATED_SEQUENCE_NUMBER, ROW_ID
 from icebergds.spec.types import is_scalar
 
@@ -51,47 +42,15 @@ def might_match(expr: Expr, metrics: ColumnMetrics) -> bool:
     if metrics.record_count <= 0:
         # Negative: unknown to the writer.
         return metrics.record_count < 0
-    return _might(expr, metrics)
+    return evaluate(expr, lambda predicate: _might(predicate, metrics))
 
 
 def must_match(expr: Expr, metrics: ColumnMetrics) -> bool:
     """Whether a bound filter selects every row of a file; True only if proven."""
-    return metrics.record_count == 0 or _must(expr, metrics)
+    return metrics.record_count == 0 or evaluate(expr, lambda predicate: _must(predicate, metrics))
 
 
-def _might(expr: Expr, metrics: ColumnMetrics) -> bool:
-    match expr:
-        case AlwaysTrue():
-            return True
-        case AlwaysFalse():
-            return False
-        case And(left, right):
-            return _might(left, metrics) and _might(right, metrics)
-        case Or(left, right):
-            return _might(left, metrics) or _might(right, metrics)
-        case BoundPredicate():
-            return _predicate_might(expr, metrics)
-        case _:
-            raise bound_expected(expr)
-
-
-def _must(expr: Expr, metrics: ColumnMetrics) -> bool:
-    match expr:
-        case AlwaysTrue():
-            return True
-        case AlwaysFalse():
-            return False
-        case And(left, right):
-            return _must(left, metrics) and _must(right, metrics)
-        case Or(left, right):
-            return _must(left, metrics) or _must(right, metrics)
-        case BoundPredicate():
-            return _predicate_must(expr, metrics)
-        case _:
-            raise bound_expected(expr)
-
-
-def _predicate_might(predicate: BoundPredicate, metrics: ColumnMetrics) -> bool:
+def _might(predicate: BoundPredicate, metrics: ColumnMetrics) -> bool:
     field_id, op = predicate.field_id, predicate.op
     if field_id in INHERITED:
         return True
@@ -119,7 +78,7 @@ def _predicate_might(predicate: BoundPredicate, metrics: ColumnMetrics) -> bool:
     return might_hold(predicate, bounds)
 
 
-def _predicate_must(predicate: BoundPredicate, metrics: ColumnMetrics) -> bool:
+def _must(predicate: BoundPredicate, metrics: ColumnMetrics) -> bool:
     field_id, op = predicate.field_id, predicate.op
     if field_id in INHERITED:
         return False

@@ -216,6 +216,23 @@ def map_leaves(expr: Expr, leaf: Callable[[BoundPredicate], Expr]) -> Expr:
             raise bound_expected(expr)
 
 
+def evaluate(expr: Expr, leaf: Callable[[BoundPredicate], bool]) -> bool:
+    """Evaluates a bound filter, given what each predicate evaluates to."""
+    match expr:
+        case AlwaysTrue():
+            return True
+        case AlwaysFalse():
+            return False
+        case And(left, right):
+            return evaluate(left, leaf) and evaluate(right, leaf)
+        case Or(left, right):
+            return evaluate(left, leaf) or evaluate(right, leaf)
+        case BoundPredicate():
+            return leaf(expr)
+        case _:
+            raise bound_expected(expr)
+
+
 def contains(values: Sequence[Any], value: Any) -> bool:
     """Whether the sorted values of an `in` contain a value that is neither null nor NaN."""
     at = bisect_left(values, value)

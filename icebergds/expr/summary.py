@@ -2,19 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 
 from icebergds.expr.bounds import decode_bounds, might_hold
-from icebergds.expr.nodes import (
-    AlwaysFalse,
-    AlwaysTrue,
-    And,
-    BoundPredicate,
-    Expr,
-    Operation,
-    Or,
-    bound_expected,
-)
+from icebergds.expr.nodes import BoundPredicate, Expr, Operation, evaluate
 from icebergds.spec.manifest import FieldSummary
 from icebergds.spec.types import StructType
 
@@ -31,27 +22,15 @@ def manifest_might_match(
         field.field_id: summary
         for field, summary in zip(partition_type.fields, summaries, strict=False)
     }
-    return _might(expr, by_id)
+
+    def might(predicate: BoundPredicate) -> bool:
+        summary = by_id.get(predicate.field_id)
+        return summary is None or _might(predicate, summary)
+
+    return evaluate(expr, might)
 
 
-def _might(expr: Expr, summaries: Mapping[int, FieldSummary]) -> bool:
-    match expr:
-        case AlwaysTrue():
-            return True
-        case AlwaysFalse():
-            return False
-        case And(left, right):
-            return _might(left, summaries) and _might(right, summaries)
-        case Or(left, right):
-            return _might(left, summaries) or _might(right, summaries)
-        case BoundPredicate():
-            summary = summaries.get(expr.field_id)
-            return summary is None or _predicate_might(expr, summary)
-        case _:
-            raise bound_expected(expr)
-
-
-def _predicate_might(predicate: BoundPredicate, summary: FieldSummary) -> bool:
+def _might(predicate: BoundPredicate, summary: FieldSummary) -> bool:
     match predicate.op:
         case Operation.IS_NULL:
             return summary.contains_null is not False
