@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import gzip
 import logging
 import re
 import uuid
+from collections.abc import Callable, Iterable
 
 from icebergds.catalog.metadata_files import own_version
 from icebergds.errors import IcebergError, InvalidOptionError
@@ -36,15 +36,10 @@ def write_next_metadata(
         InvalidOptionError: the table's compression codec is not allowed for metadata files.
         IcebergError: the file could not be written.
     """
-    codec = metadata.properties.get(METADATA_COMPRESSION, METADATA_COMPRESSION_DEFAULT).lower()
-    if codec not in ("none", "gzip"):
-        raise InvalidOptionError(
-            f"table {name}: the property {METADATA_COMPRESSION} is {codec!r}, expected none or gzip"
-        )
-    data = serialise_metadata(metadata)
-    suffix = ".metadata.json"
-    if codec == "gzip":
-        data, suffix = gzip.compress(data), ".gz.metadata.json"
+    check_compression(metadata, name)
+    compress = is_compressed(metadata)
+    data = serialise_metadata(metadata, compress)
+    suffix = ".gz.metadata.json" if compress else ".metadata.json"
     version = 0 if base_location is None else _version(base_location) + 1
     location = f"{metadata.metadata_directory}/{version:05d}-{uuid.uuid4()}{suffix}"
     try:
@@ -60,6 +55,20 @@ def write_next_metadata(
     return location
 
 
+def check_compression(metadata: TableMetadata, name: str) -> None:
+    """Raises InvalidOptionError if a table asks for a compression that metadata cannot have."""
+    if _codec(metadata).lower() not in ("none", "gzip"):
+        raise InvalidOptionError(
+            f"table {name}: the property {METADATA_COMPRESSION} is {_codec(metadata)!r}, expected "
+            "none or gzip"
+        )
+
+
+def is_compressed(metadata: TableMetadata) -> bool:
+    """Whether a table's metadata files are to be compressed."""
+    return _codec(metadata).lower() == "gzip"
+
+
 def delete_quietly(io: FileIO, location: str, name: str) -> None:
     """Deletes a metadata file that was not committed; failures are only logged."""
     try:
@@ -68,8 +77,18 @@ def delete_quietly(io: FileIO, location: str, name: str) -> None:
         _LOG.warning("table %s: %s was not deleted: %s", name, location, error)
 
 
-def delete_unlogged(io: FileIO, base: TableMetadata, metadata: TableMetadata, name: str) -> None:
-    """Deletes metadata files that dropped out of the log, if the table's properties say so."""
+def delete_unlogged(
+    io: FileIO,
+    base: TableMetadata,
+    metadata: TableMetadata,
+    name: str,
+    files_of: Callable[[str], Iterable[str]] = lambda unlogged: (unlogged,),
+) -> None:
+    """Deletes metadata files that dropped out of the log, if the table's properties say so.
+
+    Args:
+        files_of: the files to delete when one drops out of the log.
+    """
     kept = {entry.metadata_file for entry in metadata.metadata_log}
     removed = [e.metadata_file for e in base.metadata_log if e.metadata_file not in kept]
     try:
@@ -78,9 +97,13 @@ def delete_unlogged(io: FileIO, base: TableMetadata, metadata: TableMetadata, na
             METADATA_DELETE_AFTER_COMMIT_ENABLED,
             METADATA_DELETE_AFTER_COMMIT_ENABLED_DEFAULT,
         ):
-            io.delete_all(removed)
+            io.delete_all(file for unlogged in removed for file in files_of(unlogged))
     except Exception as error:
         _LOG.warning("table %s: old metadata files were not deleted: %s", name, error)
+
+
+def _codec(metadata: TableMetadata) -> str:
+    return metadata.properties.get(METADATA_COMPRESSION, METADATA_COMPRESSION_DEFAULT)
 
 
 _NUMBER = re.compile(r"([0-9]+)-")

@@ -7,7 +7,7 @@ snapshot is in the branch's history, expired or not; a write that was rolled bac
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from urllib.parse import quote
 
@@ -96,7 +96,7 @@ def newest_version(metadata: TableMetadata, branch: str, app_id: str) -> int | N
     Raises:
         InvalidMetadataError: a recorded version is not a number.
     """
-    history = tuple(_history(metadata, branch))
+    history = metadata.lineage(metadata.head_of(branch))
     found = [
         _number(snapshot.summary[version], f"summary of snapshot {snapshot.snapshot_id}")
         for snapshot in history
@@ -145,15 +145,6 @@ def _number(text: str, where: str) -> int:
         raise InvalidMetadataError(
             f"{where}: {text!r} is not a number; expected the version of an idempotent write"
         ) from None
-
-
-def _history(metadata: TableMetadata, branch: str) -> Iterator[Snapshot]:
-    """The snapshots of a branch from its head back to the first one that has expired."""
-    snapshot = metadata.head_of(branch)
-    while snapshot is not None:
-        yield snapshot
-        parent_id = snapshot.parent_snapshot_id
-        snapshot = None if parent_id is None else metadata.snapshot_by_id(parent_id)
 
 
 def _property_of(branch: str, app_id: str) -> str:

@@ -122,6 +122,15 @@ class TableMetadata:
         """
         return self.snapshot_by_ref(branch if branch in self.refs else MAIN_BRANCH)
 
+    def lineage(self, head: Snapshot | None) -> list[Snapshot]:
+        """A snapshot and its ancestors as far as they are known, newest first."""
+        found: list[Snapshot] = []
+        while head is not None:
+            found.append(head)
+            parent_id = head.parent_snapshot_id
+            head = None if parent_id is None else self.snapshot_by_id(parent_id)
+        return found
+
     def snapshot_as_of(self, timestamp_ms: int) -> Snapshot | None:
         """The snapshot that was current at a time, or None if the log does not reach back so far.
 

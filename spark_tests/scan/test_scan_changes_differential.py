@@ -23,7 +23,7 @@ from icebergds.expr.nodes import Expr
 from icebergds.formats.arrow.types import schema_to_arrow, to_array
 from icebergds.scan.plan.change_tasks import change_task_groups
 from icebergds.scan.plan.changes import ChangePlanner, plan_changes
-from icebergds.scan.plan.history import SnapshotRange, lineage, snapshots_between
+from icebergds.scan.plan.history import SnapshotRange, snapshots_between
 from icebergds.scan.plan.splits import SplitOptions
 from icebergds.scan.projection import CHANGE_COLUMNS
 from icebergds.scan.read.changes import read_task_group
@@ -86,7 +86,7 @@ def _range(data: st.DataObject, table: Table) -> SnapshotRange:
     heads = [table.metadata.snapshot_by_ref(name) for name in table.refs()]
     if not heads:
         return SnapshotRange(None, ())
-    known = lineage(table.metadata, data.draw(st.sampled_from(heads)))[::-1]
+    known = table.metadata.lineage(data.draw(st.sampled_from(heads)))[::-1]
     start = data.draw(st.sampled_from([None, *known]))
     following = known[0 if start is None else known.index(start) :]
     return snapshots_between(table.metadata, start, data.draw(st.sampled_from(following)), "t")

@@ -24,6 +24,7 @@ from icebergds.catalog.metadata_files import (
     load_from_location,
     own_version,
 )
+from icebergds.catalog.metadata_writing import check_compression, delete_unlogged, is_compressed
 from icebergds.catalog.next_metadata import next_metadata
 from icebergds.commit.operations import TableOperations, TableState
 from icebergds.errors import (
@@ -39,12 +40,7 @@ from icebergds.io.fileio import FileIO
 from icebergds.spec.json.metadata import parse_identity, serialise_metadata
 from icebergds.spec.metadata import TableMetadata, metadata_directory
 from icebergds.spec.table_properties import (
-    METADATA_COMPRESSION,
-    METADATA_COMPRESSION_DEFAULT,
-    METADATA_DELETE_AFTER_COMMIT_ENABLED,
-    METADATA_DELETE_AFTER_COMMIT_ENABLED_DEFAULT,
     METADATA_PATH,
-    bool_property,
 )
 from icebergds.spec.updates.requirements import TableRequirement, check_requirements
 from icebergds.spec.updates.table_updates import TableUpdate
@@ -170,13 +166,13 @@ class _LocationOperations:
         _check_supported(base.metadata, metadata, self.name)
         # Decided by the properties of the base, so that concurrent commits on it race for the same
         # file name.
-        suffix = ".gz.metadata.json" if _is_compressed(base.metadata) else ".metadata.json"
+        suffix = ".gz.metadata.json" if is_compressed(base.metadata) else ".metadata.json"
         new = NewVersion(
             self.location, version + 1, f"v{version + 1}{suffix}", file, base.metadata, metadata
         )
         self.io.require_create(metadata_directory(self.location) + "/")
         committed = _commit_version(self.io, new, self.name)
-        _delete_unlogged(self.io, base.metadata, metadata, self.name)
+        delete_unlogged(self.io, base.metadata, metadata, self.name, _deletable)
         return committed
 
     def _check_newest(self, base: TableState) -> tuple[int, str]:
@@ -328,16 +324,7 @@ def _check_supported(base: TableMetadata | None, metadata: TableMetadata, name: 
             f"table {name} is addressed by its location, where its metadata must be: the property "
             f"{METADATA_PATH} cannot be set"
         )
-    codec = metadata.properties.get(METADATA_COMPRESSION, METADATA_COMPRESSION_DEFAULT)
-    if codec.lower() not in ("none", "gzip"):
-        raise InvalidOptionError(
-            f"table {name}: the property {METADATA_COMPRESSION} is {codec!r}, expected none or gzip"
-        )
-
-
-def _is_compressed(metadata: TableMetadata) -> bool:
-    codec = metadata.properties.get(METADATA_COMPRESSION, METADATA_COMPRESSION_DEFAULT)
-    return codec.lower() == "gzip"
+    check_compression(metadata, name)
 
 
 def _encoded(metadata: TableMetadata, *, compress: bool) -> bytes:
@@ -351,27 +338,12 @@ def _encoded(metadata: TableMetadata, *, compress: bool) -> bytes:
     return gzip.compress(data, mtime=0) if compress else data
 
 
-def _delete_unlogged(io: FileIO, base: TableMetadata, metadata: TableMetadata, name: str) -> None:
-    """Deletes metadata files that dropped out of the log, if the table's properties say so.
+def _deletable(unlogged: str) -> list[str]:
+    """The files to delete when one drops out of the log: an older version, or a catalog's file.
 
-    They are deleted some commits later: a delayed commit on a very old version could otherwise
+    Versions are deleted some commits later: a delayed commit on a very old version could otherwise
     create a file whose name is free again.
     """
-    kept = {entry.metadata_file for entry in metadata.metadata_log}
-    removed = [e.metadata_file for e in base.metadata_log if e.metadata_file not in kept]
-    try:
-        if removed and bool_property(
-            metadata.properties,
-            METADATA_DELETE_AFTER_COMMIT_ENABLED,
-            METADATA_DELETE_AFTER_COMMIT_ENABLED_DEFAULT,
-        ):
-            io.delete_all(path for file in removed for path in _deletable(file))
-    except Exception as error:
-        _LOG.warning("table %s: old metadata files were not deleted: %s", name, error)
-
-
-def _deletable(unlogged: str) -> list[str]:
-    """The files to delete when one drops out of the log: an older version, or a catalog's file."""
     directory, _, file = unlogged.rpartition("/")
     version = own_version(file)
     if version is None:

@@ -13,6 +13,7 @@ import pyarrow.compute as pc
 
 from icebergds.errors import CorruptFileError, InvalidDataError
 from icebergds.formats.arrow.arrays import storage
+from icebergds.formats.arrow.types import is_binary, is_text
 from icebergds.spec.types import ScalarType, TypeId
 
 _PER_SECOND = {"s": 1, "ms": 10**3, "us": 10**6, "ns": 10**9}
@@ -73,29 +74,12 @@ def _is_readable(stored: pa.DataType, wanted: TypeId) -> bool:
         case TypeId.TIMESTAMPTZ | TypeId.TIMESTAMPTZ_NS:
             readable = pa.types.is_timestamp(stored)
         case TypeId.FIXED | TypeId.UUID:
-            readable = _is_binary(stored)
+            readable = is_binary(stored)
         case TypeId.STRING | TypeId.BINARY | TypeId.GEOMETRY | TypeId.GEOGRAPHY:
-            readable = _is_binary(stored) or _is_text(stored)
+            readable = is_binary(stored) or is_text(stored)
         case _:
             readable = False
     return readable
-
-
-def _is_text(stored: pa.DataType) -> bool:
-    return bool(
-        pa.types.is_string(stored)
-        or pa.types.is_large_string(stored)
-        or pa.types.is_string_view(stored)
-    )
-
-
-def _is_binary(stored: pa.DataType) -> bool:
-    return bool(
-        pa.types.is_binary(stored)
-        or pa.types.is_large_binary(stored)
-        or pa.types.is_binary_view(stored)
-        or pa.types.is_fixed_size_binary(stored)
-    )
 
 
 def _cast(array: pa.Array, target: pa.DataType) -> pa.Array:

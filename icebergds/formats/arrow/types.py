@@ -150,6 +150,25 @@ def field_id_of(field: pa.Field) -> int | None:
     return field_id if field_id >= 0 else None
 
 
+def is_text(arrow_type: pa.DataType) -> bool:
+    """Whether an Arrow type is a string, of any layout."""
+    return bool(
+        pa.types.is_string(arrow_type)
+        or pa.types.is_large_string(arrow_type)
+        or pa.types.is_string_view(arrow_type)
+    )
+
+
+def is_binary(arrow_type: pa.DataType) -> bool:
+    """Whether an Arrow type is binary, of any layout or a fixed size."""
+    return bool(
+        pa.types.is_binary(arrow_type)
+        or pa.types.is_large_binary(arrow_type)
+        or pa.types.is_binary_view(arrow_type)
+        or pa.types.is_fixed_size_binary(arrow_type)
+    )
+
+
 def _scalar_to_arrow(field_type: ScalarType) -> pa.DataType:
     match field_type:
         case DecimalType(precision=precision, scale=scale):

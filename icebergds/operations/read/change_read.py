@@ -12,7 +12,6 @@ from icebergds.scan.plan.changes import ChangePlanner, plan_appends, plan_change
 from icebergds.scan.plan.files import pack_files
 from icebergds.scan.plan.history import (
     SnapshotRange,
-    lineage,
     range_since,
     refuse_expired_history,
     snapshots_between,
@@ -43,7 +42,7 @@ def resolve_end(
     head, schema = resolve_snapshot(metadata, TimeTravel(branch=branch or MAIN_BRANCH), name)
     if changes.end is None:
         return head, schema
-    known = lineage(metadata, head)
+    known = metadata.lineage(head)
     if changes.end.timestamp_ms is not None:
         before = [s for s in known if s.timestamp_ms <= changes.end.timestamp_ms]
         if not before:

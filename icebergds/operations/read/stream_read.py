@@ -21,7 +21,7 @@ from icebergds.operations.read.time_travel import TimeTravel, resolve_snapshot
 from icebergds.scan.plan.change_tasks import change_task_groups
 from icebergds.scan.plan.changes import ChangePlanner, not_an_append, parent_of
 from icebergds.scan.plan.files import PlannedFile, pack_files, plan_files
-from icebergds.scan.plan.history import SnapshotRange, lineage, range_since, snapshots_between
+from icebergds.scan.plan.history import SnapshotRange, range_since, snapshots_between
 from icebergds.scan.plan.splits import SplitOptions
 from icebergds.scan.read_plan import ReadPlan
 from icebergds.scan.tasks import TaskGroup
@@ -143,7 +143,7 @@ class TableStream:
             return self._done(head)
         if options.start == "snapshot":
             return self._within(head, 0, is_whole=True)
-        oldest = lineage(state.metadata, head)[-1]
+        oldest = state.metadata.lineage(head)[-1]
         if oldest.parent_snapshot_id is None:
             return self._done(None)
         return self._within(oldest, 0, is_whole=True)
@@ -311,7 +311,7 @@ class TableStream:
         if not self.options.goes_on or start.snapshot_id is None:
             return False
         metadata = self.state.metadata
-        known = lineage(metadata, self.head)
+        known = metadata.lineage(self.head)
         if any(snapshot.snapshot_id == start.snapshot_id for snapshot in known):
             return False
         # If the snapshot exists and the branch's history is complete, it was rolled back.
@@ -337,7 +337,7 @@ class TableStream:
         )
 
     def _known(self) -> str:
-        known = lineage(self.state.metadata, self.head)
+        known = self.state.metadata.lineage(self.head)
         if not known:
             return "the branch has no snapshots"
         return f"the oldest known snapshot of the branch is {known[-1].snapshot_id}"

@@ -23,16 +23,6 @@ class SnapshotRange:
     snapshots: tuple[Snapshot, ...]
 
 
-def lineage(metadata: TableMetadata, head: Snapshot | None) -> list[Snapshot]:
-    """A snapshot and its known ancestors, newest first."""
-    found: list[Snapshot] = []
-    while head is not None:
-        found.append(head)
-        parent_id = head.parent_snapshot_id
-        head = None if parent_id is None else metadata.snapshot_by_id(parent_id)
-    return found
-
-
 def snapshots_between(
     metadata: TableMetadata, start: Snapshot | None, end: Snapshot | None, table: str
 ) -> SnapshotRange:
@@ -47,7 +37,7 @@ def snapshots_between(
         InvalidOptionError: `start` is not an ancestor of `end`.
         NoSuchSnapshotError: a snapshot between them has expired.
     """
-    known = lineage(metadata, end)
+    known = metadata.lineage(end)
     if start is None:
         return SnapshotRange(None, tuple(reversed(known)))
     for index, snapshot in enumerate(known):
@@ -58,7 +48,7 @@ def snapshots_between(
             f"table {table}: the changes start at snapshot {start.snapshot_id}, but there is no "
             "snapshot at their end: the end is before the first snapshot, or the branch has none"
         )
-    if end.snapshot_id in {snapshot.snapshot_id for snapshot in lineage(metadata, start)}:
+    if end.snapshot_id in {snapshot.snapshot_id for snapshot in metadata.lineage(start)}:
         raise InvalidOptionError(
             f"table {table}: snapshot {start.snapshot_id}, where the changes start, is later than "
             f"their end, {end.snapshot_id}; swap them"
@@ -90,7 +80,7 @@ def range_since(
     Raises:
         NoSuchSnapshotError: the snapshot that was current at that time has expired.
     """
-    known = lineage(metadata, end)
+    known = metadata.lineage(end)
     later = [snapshot for snapshot in known if snapshot.timestamp_ms > start_ms]
     # Writers' clocks differ: a snapshot that follows a later one counts as later.
     count = known.index(later[-1]) + 1 if later else 0

@@ -15,6 +15,7 @@ import pyarrow.compute as pc
 
 from icebergds.errors import InvalidDataError
 from icebergds.formats.arrow.arrays import validity
+from icebergds.formats.arrow.types import is_binary, is_text
 from icebergds.spec.types import DecimalType, FixedType, ScalarType, TypeId
 from icebergds.spec.values.dates import MICROS_PER_DAY
 
@@ -78,17 +79,17 @@ def fits(incoming: pa.DataType, wanted: ScalarType) -> bool:
                 is_type.is_timestamp(incoming) and (incoming.tz is not None) == has_zone
             )
         case TypeId.STRING:
-            answer = _is_text(incoming)
+            answer = is_text(incoming)
         case TypeId.UUID:
-            answer = _is_text(incoming) or incoming == pa.binary(16)
+            answer = is_text(incoming) or incoming == pa.binary(16)
         case TypeId.FIXED:
             assert isinstance(wanted, FixedType)
             if is_type.is_fixed_size_binary(incoming):
                 answer = incoming.byte_width == wanted.length
             else:
-                answer = _is_binary(incoming)
+                answer = is_binary(incoming)
         case TypeId.BINARY | TypeId.GEOMETRY | TypeId.GEOGRAPHY:
-            answer = _is_binary(incoming)
+            answer = is_binary(incoming)
         case _:
             answer = False
     return bool(answer)
@@ -140,23 +141,6 @@ _LONGS = (*_INTS, pa.int64(), pa.uint32())
 def _decimal_fits(incoming: pa.DataType, wanted: DecimalType) -> bool:
     more_scale = wanted.scale - incoming.scale
     return bool(more_scale >= 0 and wanted.precision - incoming.precision >= more_scale)
-
-
-def _is_text(incoming: pa.DataType) -> bool:
-    return bool(
-        pa.types.is_string(incoming)
-        or pa.types.is_large_string(incoming)
-        or pa.types.is_string_view(incoming)
-    )
-
-
-def _is_binary(incoming: pa.DataType) -> bool:
-    return bool(
-        pa.types.is_binary(incoming)
-        or pa.types.is_large_binary(incoming)
-        or pa.types.is_binary_view(incoming)
-        or pa.types.is_fixed_size_binary(incoming)
-    )
 
 
 def _of_length(array: pa.BinaryArray, target: pa.FixedSizeBinaryType, where: str) -> pa.Array:
