@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 from icebergds.commit.operations import TableState
-from icebergds.operations.read.options import ColumnNames, ReadOptions, split_options
+from icebergds.operations.read.options import ReadOptions, split_options
 from icebergds.operations.read.snapshot_read import plan_read
 from icebergds.scan.plan.files import PlannedFile, pack_files, plan_files
 from icebergds.scan.plan.native import NativeRule, identity_columns, native_rule
 from icebergds.scan.plan.splits import SplitOptions
-from icebergds.scan.projection import project_columns
 from icebergds.scan.read_plan import ReadPlan
 from icebergds.scan.tasks import ScanTaskGroup
 from icebergds.spec.snapshot import Snapshot
@@ -66,16 +65,6 @@ def plan_scan(
     return PlannedScan(
         state, snapshot, plan, tuple(files), split_options(options, metadata.properties)
     )
-
-
-def with_columns(scan: PlannedScan, names: ColumnNames) -> PlannedScan:
-    """The same scan with other columns.
-
-    Raises:
-        InvalidOptionError: a column does not exist.
-    """
-    columns = project_columns(scan.state.metadata, scan.plan.table_schema, names)
-    return replace(scan, plan=replace(scan.plan, columns=columns))
 
 
 def task_groups_of(
