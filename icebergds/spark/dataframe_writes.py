@@ -8,6 +8,7 @@ from pyspark.sql import DataFrame
 
 from icebergds.catalog.loaded_table import LoadedTable
 from icebergds.commit.snapshot_commit import Committed
+from icebergds.errors import InvalidDataError
 from icebergds.operations.write.distribution_mode import distribution_mode
 from icebergds.operations.write.options import WriteOptions
 from icebergds.spark.distribution import distribute, sort_within_tasks
@@ -27,6 +28,10 @@ def write_frame(
         IcebergError: the rows or the commit were refused, as by `plan_job` and `run_job`.
         PySparkException: the write failed for another reason.
     """
+    if not df.columns:
+        raise InvalidDataError(
+            f"table {table.name}: the DataFrame to write has no columns; select at least one"
+        )
     metadata = table.metadata
     mode = distribution_mode(options, metadata)
     # The rows are shuffled below, so the job itself needs no distribution.

@@ -28,7 +28,7 @@ def run_job(df: DataFrame, planned: PlannedJob) -> Committed | None:
     try:
         with own_errors():
             reports = plain.mapInArrow(task, "result binary").collect()
-    except Exception:
+    except BaseException:
         discard_unreported(planned)
         raise
     results = [pickle.loads(report.result) for report in reports]

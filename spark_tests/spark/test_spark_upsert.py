@@ -71,6 +71,22 @@ def test_rows_of_one_key_are_an_error_without_an_order(spark: SparkSession, tmp_
     assert "different keys (id)" in message
 
 
+def test_rows_of_one_key_meet_though_the_source_is_partitioned_by_it(
+    spark: SparkSession, tmp_path: Path
+) -> None:
+    table = people(tmp_path)
+    keys = spark.range(0, 12, 1, 2)
+    versions = spark.range(0, 120, 1, 2).selectExpr("id % 12 AS id", "id AS at")
+    rows = versions.join(keys.hint("shuffle_merge"), "id").selectExpr(
+        "id", "CAST(id AS int) AS part", "CAST(at AS string) AS name", "at"
+    )
+    assert table.upsert(rows, ["id"], order_by="at") == RowCounts(upserted=12)
+    names = {row["id"]: row["name"] for row in table.scan().to_arrow().to_pylist()}
+    assert names == {i: str(108 + i) for i in range(12)}
+    with pytest.raises(InvalidDataError, match="different keys"):
+        table.upsert(rows.drop("at"), ["id"])
+
+
 def test_null_is_a_key(spark: SparkSession, tmp_path: Path) -> None:
     table = people(tmp_path, count=1)
     for name in ("first", "second"):

@@ -51,7 +51,7 @@ def delete_files_of_write(io: FileIO, data_location: str, write_id: str) -> None
             for name in _names_in(io, directory):
                 if write_id in name:
                     found.append(f"{directory}/{name}")
-                elif not name.endswith(_FILE_ENDINGS):
+                elif "=" in name or not name.endswith(_FILE_ENDINGS):
                     waiting.append(f"{directory}/{name}")
         io.delete_all(found)
     except Exception as error:

@@ -40,13 +40,22 @@ def change_by_key(table: LoadedTable, df: DataFrame, options: WriteOptions) -> C
         change, rows = replace(change, keys_meet=True), df.coalesce(1)
     else:
         meeting = _meeting(table, df, key_ids, options)
-        rows = meeting.without_keys(meeting.rows.repartition(*meeting.keys))
+        rows = meeting.without_keys(_shuffled(meeting))
         meet = are_equal_as_stored(df, table.metadata.schema(), key_ids)
         change = replace(change, keys_meet=meet, is_ordered=change.order_by is not None)
         if change.order_by is not None:
             rows = _in_order(rows, change.order_by)
     planned = plan_job(replace(options, row_change=change), df.schema, overwrite=False, table=table)
     return run_job(rows, planned)
+
+
+def _shuffled(meeting: KeyedRows) -> DataFrame:
+    """The rows, those with equal keys in one partition.
+
+    Adaptive execution drops a shuffle by columns that the rows are partitioned by already, and may
+    then split that partitioning where it is skewed. No rows are partitioned by this hash.
+    """
+    return meeting.rows.repartition(f.hash(f.lit("icebergds"), *meeting.keys))
 
 
 def _in_order(rows: DataFrame, order_by: str) -> DataFrame:
