@@ -167,6 +167,6 @@ def _session_zone(spark: SparkSession | None) -> str | None:
     """The time zone of the Spark session, or None without a session."""
     if spark is None and "pyspark" not in sys.modules:
         return None
-    from icebergds.spark.row_level.target import session_zone
+    from icebergds.spark.session import session_zone
 
     return session_zone(spark)

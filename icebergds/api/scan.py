@@ -67,7 +67,8 @@ class TableScan:
             InvalidOptionError: a column does not exist, or options contradict each other.
             NoSuchSnapshotError: the snapshot, branch or tag does not exist.
         """
-        from icebergds.spark.scan import load_dataframe, read_dataframe, session_zone
+        from icebergds.spark.scan import load_dataframe, read_dataframe
+        from icebergds.spark.session import session_zone
 
         zone = session_zone(spark)
         options = self._read_options(zone)

@@ -88,8 +88,3 @@ def load_dataframe(spark: SparkSession, state: TableState, options: Mapping[str,
     """
     prepare_thread(spark)
     return spark.read.format("icebergpy").options(**options).load(state.metadata_location)
-
-
-def session_zone(spark: SparkSession) -> str | None:
-    """The time zone of a session."""
-    return spark.conf.get("spark.sql.session.timeZone") or None

@@ -30,6 +30,7 @@ from icebergds.spark.dataframe_schema import incoming_arrow_schema
 from icebergds.spark.distribution import KeyedRows, partition_keys
 from icebergds.spark.row_level.rows import StatementRows, plan_rows_to_change
 from icebergds.spark.save_job import run_job
+from icebergds.spark.session import active_session, session_zone
 from icebergds.spec.schema import Schema
 from icebergds.spec.snapshot import Snapshot
 from icebergds.spec.types import VARIANT, is_scalar
@@ -230,28 +231,5 @@ def make_target(
         InvalidOptionError: there is no session.
     """
     session = spark or active_session()
-    zoned = options.in_zone(session.conf.get("spark.sql.session.timeZone"))
+    zoned = options.in_zone(session_zone(session))
     return Target(session, table.keeping_reads(), verb, zoned)
-
-
-def session_zone(spark: SparkSession | None) -> str | None:
-    """The time zone of a session, or of the active one; None if there is none."""
-    try:
-        return (spark or active_session()).conf.get("spark.sql.session.timeZone")
-    except InvalidOptionError:
-        return None
-
-
-def active_session() -> SparkSession:
-    """The session of this thread, or the default one.
-
-    Raises:
-        InvalidOptionError: there is none.
-    """
-    try:
-        return SparkSession.active()
-    except Exception:
-        raise InvalidOptionError(
-            "row-level changes need Spark, and no SparkSession is active; start one, or pass it as "
-            "spark="
-        ) from None

@@ -1,0 +1,31 @@
+"""Finds the active Spark session, and the time zone of a session."""
+
+from __future__ import annotations
+
+from pyspark.sql import SparkSession
+
+from icebergds.errors import InvalidOptionError
+
+
+def active_session() -> SparkSession:
+    """The session of this thread, or the default one.
+
+    Raises:
+        InvalidOptionError: there is none.
+    """
+    try:
+        return SparkSession.active()
+    except Exception:
+        raise InvalidOptionError(
+            "row-level changes need Spark, and no SparkSession is active; start one, or pass it as "
+            "spark="
+        ) from None
+
+
+def session_zone(spark: SparkSession | None) -> str | None:
+    """The time zone of a session, or of the active one; None if there is none."""
+    try:
+        session = spark or active_session()
+    except InvalidOptionError:
+        return None
+    return session.conf.get("spark.sql.session.timeZone")
