@@ -54,7 +54,7 @@ def decode_entries(
     container: AvroContainer,
     layout: ManifestLayout,
     stats_ids: StatsIds,
-    few_entries: int = FEW_ENTRIES,
+    few_entries: int,
 ) -> StoredColumns[pa.Array]:
     """Decodes all entries of a manifest.
 

@@ -34,19 +34,12 @@ class PlannedScan:
     splits: SplitOptions
 
 
-def plan_scan(
-    state: TableState,
-    options: ReadOptions,
-    *,
-    for_native: bool = False,
-    stats_of: frozenset[int] = frozenset(),
-) -> PlannedScan:
+def plan_scan(state: TableState, options: ReadOptions, *, for_native: bool) -> PlannedScan:
     """Plans a scan of one snapshot; reads each manifest that may matter once.
 
     Args:
         options: of a read of a snapshot, not of changes.
         for_native: keep the statistics that tell which files Spark's own reader may read.
-        stats_of: ids of columns whose statistics to keep, in addition to those of the filter.
 
     Raises:
         InvalidFilterError: the filter cannot be bound or used.
@@ -57,8 +50,7 @@ def plan_scan(
     assert options.changes is None, "changes are planned by plan_task_groups"
     snapshot, plan = plan_read(state, options)
     metadata = state.metadata
-    if for_native:
-        stats_of |= identity_columns(plan.specs)
+    stats_of = identity_columns(plan.specs) if for_native else frozenset()
     files = plan_files(
         state.io, metadata, snapshot, plan.table_schema, plan.row_filter, stats_of=stats_of
     )
@@ -67,16 +59,13 @@ def plan_scan(
     )
 
 
-def task_groups_of(
-    scan: PlannedScan, files: Iterable[PlannedFile] | None = None
-) -> list[ScanTaskGroup]:
-    """Packs the files of a scan, or some of them, into task groups.
+def task_groups_of(scan: PlannedScan, files: Iterable[PlannedFile]) -> list[ScanTaskGroup]:
+    """Packs some or all files of a scan into task groups.
 
     Raises:
         UnsupportedFeatureError: a file is encrypted.
     """
-    chosen = scan.files if files is None else files
-    return pack_files(chosen, scan.state.metadata, scan.plan.table_schema, scan.splits)
+    return pack_files(files, scan.state.metadata, scan.plan.table_schema, scan.splits)
 
 
 def native_rule_of(scan: PlannedScan) -> NativeRule | None:
