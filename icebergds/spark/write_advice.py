@@ -1,4 +1,4 @@
-"""Warns about many small files if a partitioned table is written without a shuffle."""
+"""Warns about many small files when a partitioned table is written without a shuffle."""
 
 from __future__ import annotations
 
@@ -11,18 +11,17 @@ _LOG = logging.getLogger(__name__)
 
 
 def log_cost(write: PreparedJob) -> None:
-    """Logs a warning if a partitioned table asks for shuffled rows, and the rows are not."""
+    """Logs a warning if rows of a partitioned table should be shuffled and are not."""
     if not isinstance(write, PreparedWrite):
         return
     spec = write.plan.spec
     if write.distribution_mode == "none" or spec.is_unpartitioned:
         return
     _LOG.warning(
-        "table %s is partitioned by %s, and the rows to write are not shuffled: each task writes a "
-        "file for every partition that it has rows of, up to (tasks x partitions) files. To write "
-        "fewer files, use icebergds.load_table(...).append(df), which shuffles first, or "
-        "repartition df by the partition columns; to silence this warning, set "
-        "option('distribution-mode', 'none')",
+        "table %s is partitioned by %s, but this write does not shuffle its rows: each task writes "
+        "a file for each partition of its rows, up to (tasks x partitions) files. For fewer files, "
+        "write with icebergds.load_table(...).append(df), which shuffles, or repartition df by the "
+        "partition columns; to silence this warning, set option('distribution-mode', 'none')",
         write.address.path,
         ", ".join(field.name for field in spec.fields),
     )

@@ -158,9 +158,9 @@ def _delete_spec(
 ) -> PartitionSpec:
     """The spec of equality deletes; a new one if the table has none that fits.
 
-    Equality deletes in a partition apply to files of that partition only. So they are written to
-    partitions only if the keys determine the partition and all files are of the current spec;
-    otherwise they are global, with an unpartitioned spec (spec: Scan Planning).
+    Equality deletes in a partition apply only to files of that partition. So they are partitioned
+    only if the keys determine the partition and all data files have the current spec. Otherwise
+    they are global: they have an unpartitioned spec (spec: Scan Planning).
     """
     metadata = state.metadata
     spec = metadata.spec()
@@ -169,9 +169,10 @@ def _delete_spec(
     if spec.source_ids <= set(key_ids) and _is_only_spec(options, state, spec):
         return spec
     _LOG.warning(
-        "table %s: its equality deletes are global: readers compare them with the rows of every "
-        "partition. To limit them to partitions, the keys must include all partition source "
-        "columns (%s), and all data files must be of the current partition spec",
+        "table %s: this change writes global equality deletes, which readers compare with the rows "
+        "of every partition. To limit deletes to partitions, include the source columns of the "
+        "partition spec (%s) in the keys, if rows never change them, and rewrite data files of "
+        "older partition specs",
         state.name,
         ", ".join(sorted(str(metadata.schema().find_name(source)) for source in spec.source_ids)),
     )
