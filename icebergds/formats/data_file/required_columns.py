@@ -5,6 +5,7 @@ from __future__ import annotations
 import pyarrow as pa
 
 from icebergds.errors import InvalidDataError
+from icebergds.formats.arrow.arrays import as_list_of_entries
 from icebergds.formats.arrow.types import schema_to_arrow
 from icebergds.spec.schema import Schema
 
@@ -45,7 +46,7 @@ class RequiredColumns:
             inside = [array.field(at) for at in range(array.type.num_fields)]
             nested = list(zip(field.type, inside, strict=True))
         elif pa.types.is_map(field.type):
-            entries = _entries(array)
+            entries = as_list_of_entries(array).flatten()
             nested = [
                 (field.type.key_field, entries.field(0)),
                 (field.type.item_field, entries.field(1)),
@@ -67,12 +68,3 @@ def _has_required(arrow_type: pa.DataType) -> bool:
     else:
         return False
     return any(not field.nullable or _has_required(field.type) for field in fields)
-
-
-def _entries(array: pa.MapArray) -> pa.StructArray:
-    """The entries of non-null maps, without those outside the array's slice."""
-    if not len(array):
-        return array.values.slice(0, 0)
-    offsets = array.offsets
-    start, stop = offsets[0].as_py(), offsets[-1].as_py()
-    return array.values.slice(start, stop - start)
