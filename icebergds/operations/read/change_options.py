@@ -83,8 +83,8 @@ def parse_change_options(given: Mapping[str, str]) -> ChangeOptions | None:
     if not is_feed:
         _refuse(given, _OF_FEED, "needs read-change-feed=true")
     if not is_feed and start is None:
-        _refuse(given, _ENDS, "needs a start (start-snapshot-id, start-timestamp or start-tag)")
-        _refuse(given, _OF_APPENDS, "needs a start (start-snapshot-id, start-timestamp, start-tag)")
+        needs_start = "needs a start (start-snapshot-id, start-timestamp or start-tag)"
+        _refuse(given, (*_ENDS, *_OF_APPENDS), needs_start)
         return None
     _check_order(start, end)
     if not is_feed:
