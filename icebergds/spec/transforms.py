@@ -130,6 +130,9 @@ Transform = (
     | UnknownTransform
 )
 
+KNOWN_TRANSFORMS = "identity, bucket[N], truncate[W], year, month, day, hour or void"
+"""The transforms of the spec, as messages list them."""
+
 
 def parse_transform(text: str) -> Transform:
     """Parses the text of a transform in metadata; an `UnknownTransform` if it is not known."""

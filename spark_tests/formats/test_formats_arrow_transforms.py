@@ -211,7 +211,7 @@ def test_what_cannot_be_transformed_is_refused_by_name():
         apply_transform(HourTransform(), DATE, pa.array([1], pa.date32()))
     with pytest.raises(InvalidDataError, match="identity does not accept"):
         apply_transform(IdentityTransform(), StructType(()), pa.array([{}], pa.struct([])))
-    with pytest.raises(UnsupportedFeatureError, match="'zorder' is not known"):
+    with pytest.raises(UnsupportedFeatureError, match="'zorder' is unknown: expected identity"):
         apply_transform(UnknownTransform("zorder"), INT, pa.array([1], pa.int32()))
     with pytest.raises(UnsupportedFeatureError, match="31 bits"):
         apply_transform(TruncateTransform(2**31), LONG, pa.array([1]))

@@ -149,6 +149,21 @@ def test_nulls_in_a_required_nested_field_are_refused(file_format, field_type, v
 
 
 @every_format
+@pytest.mark.parametrize(
+    ("field_type", "hidden"),
+    [
+        (ListType(2, INT, element_required=True), [None]),
+        (MapType(2, INT, 3, INT, value_required=True), [(1, None)]),
+    ],
+)
+def test_nulls_outside_a_slice_are_not_written(file_format, field_type, hidden, tmp_path):
+    schema = Schema((optional(1, "c", field_type),))
+    rows = record_batch(schema, [(hidden,), ([],), (hidden,)]).slice(1, 1)
+    write_file(tmp_path / "f", schema, [rows], file_format=file_format)
+    assert read_rows(str(tmp_path / "f"), schema, file_format=file_format) == [([],)]
+
+
+@every_format
 def test_required_fields_of_null_structs_are_no_nulls(file_format, tmp_path):
     inner = StructType((required(2, "x", INT), required(3, "y", ListType(4, INT, True))))
     schema = Schema((optional(1, "c", inner),))

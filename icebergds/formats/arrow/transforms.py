@@ -17,6 +17,7 @@ from icebergds.formats.arrow.arrays import validity
 from icebergds.formats.arrow.murmur3 import hash_longs, hash_slices
 from icebergds.formats.arrow.types import to_arrow
 from icebergds.spec.transforms import (
+    KNOWN_TRANSFORMS,
     BucketTransform,
     DayTransform,
     HourTransform,
@@ -67,7 +68,8 @@ def apply_transform(transform: Transform, source_type: IcebergType, array: pa.Ar
     """
     if isinstance(transform, UnknownTransform):
         raise UnsupportedFeatureError(
-            f"partition transform {transform.text!r} is not known: its values cannot be computed"
+            f"transform {transform.text!r} is unknown: expected {KNOWN_TRANSFORMS}; replace it in "
+            "the table's partition spec or sort order"
         )
     if not can_transform(transform, source_type):
         raise InvalidDataError(f"transform {transform} does not accept type {source_type}")
@@ -95,7 +97,10 @@ def apply_transform(transform: Transform, source_type: IcebergType, array: pa.Ar
 
 def _checked_width(transform: Transform, width: int) -> int:
     if width > _MAX_WIDTH:
-        raise UnsupportedFeatureError(f"partition transform {transform}: the width exceeds 31 bits")
+        raise UnsupportedFeatureError(
+            f"transform {transform}: the width exceeds 31 bits; choose a smaller width in the "
+            "table's partition spec or sort order"
+        )
     return width
 
 

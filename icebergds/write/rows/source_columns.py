@@ -10,8 +10,15 @@ import pyarrow.compute as pc
 from icebergds.errors import InvalidMetadataError, UnsupportedFeatureError
 from icebergds.formats.arrow.transforms import apply_transform
 from icebergds.spec.schema import Schema
-from icebergds.spec.transforms import Transform, UnknownTransform, can_transform
+from icebergds.spec.transforms import (
+    KNOWN_TRANSFORMS,
+    Transform,
+    UnknownTransform,
+    can_transform,
+)
 from icebergds.spec.types import IcebergType, StructType
+
+_REPLACE = "replace the field in the table's partition spec or sort order"
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,18 +60,19 @@ def transformed_column(
     """
     if isinstance(transform, UnknownTransform) or len(source_ids) != 1:
         raise UnsupportedFeatureError(
-            f"{what}: the transform {transform} of columns {list(source_ids)} is not supported; "
-            "change the table's partition spec or sort order to write to it"
+            f"{what}: the transform {transform} of the columns with field ids {list(source_ids)} "
+            f"is not supported; expected {KNOWN_TRANSFORMS} of one column; {_REPLACE}"
         )
     field = schema.find_field(source_ids[0])
     if field is None:
         raise InvalidMetadataError(
-            f"{what}: its source column, field id {source_ids[0]}, is not in the table's schema"
+            f"{what}: its source column, field id {source_ids[0]}, is not in the table's schema; "
+            f"{_REPLACE}"
         )
     if not can_transform(transform, field.field_type):
         raise InvalidMetadataError(
             f"{what}: transform {transform} does not accept its source column {field.name!r} of "
-            f"type {field.field_type}"
+            f"type {field.field_type}; {_REPLACE}"
         )
     return TransformedColumn(column_path(schema, source_ids[0], what), field.field_type, transform)
 
@@ -85,7 +93,7 @@ def column_path(schema: Schema, field_id: int, what: str) -> tuple[int, ...]:
             if not isinstance(parent, StructType):
                 raise InvalidMetadataError(
                     f"{what}: its source column {schema.find_name(field_id)!r} is inside a list or "
-                    "map"
+                    "map; expected a column outside lists and maps"
                 )
             fields = parent.fields
     return tuple(path)
