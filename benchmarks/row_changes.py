@@ -1,9 +1,10 @@
 """Times row changes in a table of 10 M rows of 8 columns: icebergds and Java Iceberg.
 
 Both change the same table merge-on-read, in turns in one session, and roll it back after each
-run. Upserts with equality deletes are compared with Java's MERGE of the same rows, because Java
-Iceberg does not support such upserts in Spark. `next read` is the time of the next aggregation over
-one column, by icebergds.
+run. A change is of 1 % of as many rows as the table has, and one upsert of 10 %. Upserts with
+equality deletes are compared with Java's MERGE of the same rows, because Java Iceberg does not
+support such upserts in Spark. `next read` is the time of the next aggregation over one column, by
+icebergds.
 
     python benchmarks/row_changes.py DIRECTORY [--runs 3] [--rows 10000000] [--native-scans]
 
@@ -38,6 +39,8 @@ _TABLE = "java.db.changed"
 _WARM_UPS = 4
 # 1 % of the rows, scattered over all files.
 _SCATTERED = "pmod(quantity, 100) = 7"
+# Enough for every case to change some rows.
+_LEAST_ROWS = 1_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,7 +81,10 @@ def parse_arguments() -> argparse.Namespace:
     parser.add_argument("--format-version", type=int, default=2)
     parser.add_argument("--jvm-options", action="store_true")
     parser.add_argument("--native-scans", action="store_true")
-    return parser.parse_args()
+    arguments = parser.parse_args()
+    if arguments.rows < _LEAST_ROWS:
+        parser.error(f"--rows {arguments.rows}: expected {_LEAST_ROWS} or more")
+    return arguments
 
 
 def make_table(rows: DataFrame, location: Path, format_version: int) -> int:
@@ -98,7 +104,8 @@ _VERBS = ("delete", "update", "merge")
 
 
 def cases(spark: SparkSession, rows: int, directory: Path) -> list[Case]:
-    changes = {count: changed_rows(spark, rows, count, directory) for count in (100_000, 1_000_000)}
+    few, many = rows // 100, rows // 10
+    changes = {count: changed_rows(spark, rows, count, directory) for count in (few, many)}
 
     def merge(count: int) -> Case:
         return Case(
@@ -130,9 +137,9 @@ def cases(spark: SparkSession, rows: int, directory: Path) -> list[Case]:
             lambda table: table.update({"quantity": "quantity + 1"}, _SCATTERED),
             lambda: spark.sql(f"UPDATE {_TABLE} SET quantity = quantity + 1 WHERE {_SCATTERED}"),
         ),
-        merge(100_000),
-        upsert(100_000),
-        upsert(1_000_000),
+        merge(few),
+        upsert(few),
+        upsert(many),
     ]
 
 
