@@ -110,7 +110,6 @@ class _Agreement:
         assert problem is None, problem
         assert by_java["spark"] == by_java["generic"]
         by_duckdb = self._duckdb.read(ours.metadata_location)
-        assert by_duckdb is not None
         assert {row[0]: row[2] for row in by_duckdb} == rows
         assert len(by_duckdb) == len(rows)
         if not keyed:

@@ -15,6 +15,10 @@ import pytest
 _PACKAGES = ("duckdb", "duckdb_extension_avro", "duckdb_extension_iceberg")
 
 
+class DuckDBError(Exception):
+    """DuckDB failed to read a table."""
+
+
 class DuckDBReader:
     """Reads tables through the extension `iceberg`, as its packages bring it."""
 
@@ -25,24 +29,23 @@ class DuckDBReader:
             pytest.skip(f"pip install {packages}, all of one version")
         self._process: subprocess.Popen[bytes] | None = None
 
-    def read(self, metadata_location: str) -> list[tuple[Any, ...]] | None:
-        """The rows of a table, None where DuckDB fails to read it."""
+    def read(self, metadata_location: str) -> list[tuple[Any, ...]]:
+        """The rows of a table.
+
+        Raises:
+            DuckDBError: DuckDB fails to read it, or its process ended; with what the process said.
+        """
         if self._process is None:
             self._process = subprocess.Popen(
                 [sys.executable, __file__],
                 stdin=subprocess.PIPE,
                 stdout=subprocess.PIPE,
-                stderr=subprocess.DEVNULL,
+                stderr=subprocess.PIPE,
             )
-        assert self._process.stdin is not None
-        assert self._process.stdout is not None
-        self._process.stdin.write(metadata_location.encode() + b"\n")
-        self._process.stdin.flush()
-        line = self._process.stdout.readline()
+        line = _answer(self._process, metadata_location)
         if not line:
             # After an error the database is of no use, and the process ends too.
-            self._stop()
-            return None
+            raise DuckDBError(f"{metadata_location}: {self._last_words(self._process)}")
         rows: list[tuple[Any, ...]] = pickle.loads(bytes.fromhex(line.decode()))
         return rows
 
@@ -55,13 +58,27 @@ class DuckDBReader:
         error: BaseException | None,
         trace: TracebackType | None,
     ) -> None:
-        self._stop()
-
-    def _stop(self) -> None:
         if self._process is not None:
             self._process.kill()
             self._process.communicate()
-            self._process = None
+
+    def _last_words(self, process: subprocess.Popen[bytes]) -> str:
+        """What an ending process said; the next read starts another one."""
+        self._process = None
+        said = process.communicate()[1].decode(errors="replace").strip()
+        return f"DuckDB's process ended with exit code {process.returncode}: {said or 'no message'}"
+
+
+def _answer(process: subprocess.Popen[bytes], question: str) -> bytes:
+    """The line with which a process answers a line; empty if it has ended."""
+    assert process.stdin is not None
+    assert process.stdout is not None
+    try:
+        process.stdin.write(question.encode() + b"\n")
+        process.stdin.flush()
+    except BrokenPipeError:
+        return b""
+    return process.stdout.readline()
 
 
 def main() -> None:
