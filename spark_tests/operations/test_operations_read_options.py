@@ -1,0 +1,351 @@
+"""Options of a read: names, types and contradictions.
+
+Messages that a load shows are in `test_spark_options` and `test_spark_time_travel`.
+"""
+
+from __future__ import annotations
+
+from dataclasses import fields, replace
+from typing import Any
+
+import pytest
+
+from icebergds.catalog.address import TableAddress
+from icebergds.errors import InvalidFilterError, InvalidOptionError
+from icebergds.expr.sql import parse_filter
+from icebergds.operations.read import options as read_options
+from icebergds.operations.read.change_options import CHANGE_OPTIONS, ChangeOptions, Moment
+from icebergds.operations.read.options import (
+    ReadOptions,
+    parse_load_options,
+    parse_read_options,
+    refuse_stream_options,
+    split_options,
+)
+from icebergds.operations.read.stream_options import (
+    STREAM_OPTIONS,
+    StreamOptions,
+    check_stream_options,
+    parse_stream_options,
+)
+from icebergds.operations.read.time_travel import TimeTravel
+from icebergds.scan.plan.splits import SplitOptions
+
+NOON_MS = 1_769_860_800_000
+FEED = ChangeOptions(True)
+ZONED = {"time-zone": "Europe/Berlin"}
+
+
+def parse(**options: str) -> ReadOptions:
+    return parse_read_options(options)
+
+
+def test_without_options_the_current_snapshot_is_read_whole() -> None:
+    assert parse() == ReadOptions()
+
+
+READ: list[tuple[str, str, str, Any]] = [
+    ("snapshot-id", "-5", "time_travel", TimeTravel(snapshot_id=-5)),
+    ("as-of-timestamp", "7", "time_travel", TimeTravel(as_of_ms=7)),
+    ("branch", "Dev", "time_travel", TimeTravel(branch="Dev")),
+    ("tag", "First", "time_travel", TimeTravel(tag="First")),
+    ("versionAsOf", "Dev", "time_travel", TimeTravel(version="Dev")),
+    ("timestampAsOf", "2026-01-31T12:00:00Z", "time_travel", TimeTravel(as_of_ms=NOON_MS)),
+    ("timestampAsOf", " 1769860800 ", "time_travel", TimeTravel(as_of_ms=NOON_MS)),
+    ("columns", "Id, `a.b`, s.x", "columns", (("Id",), ("a.b",), ("s", "x"))),
+    ("filter", "Id > 5", "row_filter", parse_filter("Id > 5")),
+    ("split-size", "1", "split_size", 1),
+    ("lookback", "2", "lookback", 2),
+    ("file-open-cost", "0", "file_open_cost", 0),
+    ("batch-size", "3", "batch_size", 3),
+    ("delete-cache-bytes", "0", "delete_cache_bytes", 0),
+    ("pushdown", "True", "pushdown", True),
+]
+
+
+@pytest.mark.parametrize(("option", "text", "attribute", "value"), READ)
+def test_each_option_sets_one_value(option: str, text: str, attribute: str, value: Any) -> None:
+    parsed = parse(**{option: text})
+    assert parsed == replace(ReadOptions(), **{attribute: value})
+
+
+@pytest.mark.parametrize(("option", "text", "attribute", "value"), READ)
+def test_names_of_options_have_no_case(option: str, text: str, attribute: str, value: Any) -> None:
+    assert parse(**{option.upper(): text}) == parse(**{option: text})
+
+
+CHANGES: list[tuple[dict[str, str], ChangeOptions]] = [
+    ({"read-change-feed": "true"}, FEED),
+    ({"start-snapshot-id": "1"}, ChangeOptions(False, Moment(snapshot_id=1))),
+    ({"start-timestamp": "2"}, ChangeOptions(False, Moment(timestamp_ms=2))),
+    ({"start-tag": "T"}, ChangeOptions(False, Moment(tag="T"))),
+    (
+        {"read-change-feed": "true", "end-snapshot-id": "1"},
+        replace(FEED, end=Moment(snapshot_id=1)),
+    ),
+    (
+        {"read-change-feed": "true", "end-timestamp": "2"},
+        replace(FEED, end=Moment(timestamp_ms=2)),
+    ),
+    ({"read-change-feed": "true", "end-tag": "T"}, replace(FEED, end=Moment(tag="T"))),
+    ({"read-change-feed": "true", "net-changes": "true"}, replace(FEED, net=True)),
+    (
+        {"read-change-feed": "true", "compute-updates": "true"},
+        replace(FEED, computes_updates=True),
+    ),
+    (
+        {"read-change-feed": "true", "identifier-columns": "a, s.b"},
+        replace(FEED, computes_updates=True, identifier_columns=(("a",), ("s", "b"))),
+    ),
+    *(
+        (
+            {"start-tag": "T", f"{prefix}skip-{kind}-snapshots": "true"},
+            ChangeOptions(False, Moment(tag="T"), skipped=frozenset({kind})),
+        )
+        for prefix in ("", "streaming-")
+        for kind in ("overwrite", "delete")
+    ),
+]
+
+
+@pytest.mark.parametrize(("options", "changes"), CHANGES, ids=lambda value: str(value)[:60])
+def test_options_choose_which_changes_are_read(
+    options: dict[str, str], changes: ChangeOptions
+) -> None:
+    assert parse(**options) == ReadOptions(changes=changes)
+
+
+@pytest.mark.parametrize("options", [{"read-change-feed": "false"}, {"net-changes": "false"}])
+def test_options_that_are_false_leave_the_read_at_a_snapshot(options: dict[str, str]) -> None:
+    assert parse(**options) == ReadOptions()
+
+
+@pytest.mark.parametrize(
+    ("changes", "is_feed"), [(None, False), (ChangeOptions(False), False), (FEED, True)]
+)
+def test_only_a_change_feed_has_change_types(changes: ChangeOptions | None, is_feed: bool) -> None:
+    assert ReadOptions.of(changes=changes).is_feed is is_feed
+
+
+STREAMS: list[tuple[str, str, StreamOptions]] = [
+    ("stream-from", "Now", StreamOptions("now")),
+    ("stream-from-timestamp", "5", StreamOptions(start_ms=5)),
+    ("start-snapshot-id", "5", StreamOptions(start_snapshot_id=5)),
+    ("stream-on-expired", "latest", StreamOptions(goes_on=True)),
+    ("streaming-max-files-per-micro-batch", "5", StreamOptions(max_files=5)),
+    ("streaming-max-rows-per-micro-batch", "5", StreamOptions(max_rows=5)),
+    ("read-change-feed", "true", StreamOptions(is_feed=True)),
+    ("streaming-skip-delete-snapshots", "true", StreamOptions(skipped=frozenset({"delete"}))),
+]
+
+
+@pytest.mark.parametrize(("option", "text", "parsed"), STREAMS)
+def test_each_option_of_streams_sets_one_value(
+    option: str, text: str, parsed: StreamOptions
+) -> None:
+    assert parse_stream_options({option.upper(): text}) == parsed
+
+
+def test_every_known_option_has_a_test() -> None:
+    of_reads = {option for option, *_ in READ}
+    of_changes = {name for options, _ in CHANGES for name in options}
+    of_streams = {option for option, *_ in STREAMS} & set(STREAM_OPTIONS)
+    assert of_changes == set(CHANGE_OPTIONS)
+    elsewhere = {"path", "catalog", "location-map", "time-zone"}
+    assert of_reads | of_changes | of_streams | elsewhere == set(read_options._KNOWN)
+
+
+def test_every_attribute_has_a_test() -> None:
+    tested = {attribute for _, _, attribute, _ in READ}
+    # Set by statements, not by options.
+    assert tested | {"changes", "for_changes"} == {f.name for f in fields(ReadOptions)}
+
+
+def test_times_and_filters_without_an_offset_are_in_the_time_zone() -> None:
+    parsed = parse(timestampAsOf="2026-01-31 13:00:00", **ZONED)
+    assert parsed.time_travel == TimeTravel(as_of_ms=NOON_MS)
+    condition = "at > '2026-01-31 13:00:00'"
+    assert parse(filter=condition, **ZONED).row_filter == parse_filter(
+        condition, time_zone="Europe/Berlin"
+    )
+
+
+def test_the_time_zone_option_replaces_that_of_the_session() -> None:
+    given = {"timestampAsOf": "2026-01-31 13:00:00", **ZONED}
+    assert parse_read_options(given, time_zone="UTC").time_travel == TimeTravel(as_of_ms=NOON_MS)
+
+
+@pytest.mark.parametrize(
+    ("argument", "attribute", "value"),
+    [
+        ({"filter": "id > 5"}, "row_filter", parse_filter("id > 5")),
+        ({"columns": [("id",)]}, "columns", (("id",),)),
+        ({"snapshot_id": 5}, "time_travel", TimeTravel(snapshot_id=5)),
+        ({"branch": "dev"}, "time_travel", TimeTravel(branch="dev")),
+        ({"tag": "first"}, "time_travel", TimeTravel(tag="first")),
+    ],
+    ids=lambda value: str(value),
+)
+def test_arguments_of_a_scan_say_the_same_as_options(
+    argument: dict[str, Any], attribute: str, value: Any
+) -> None:
+    assert parse_read_options({}, **argument) == replace(ReadOptions(), **{attribute: value})
+
+
+@pytest.mark.parametrize(
+    ("argument", "option"),
+    [
+        ({"columns": [("id",)]}, {"Columns": "id"}),
+        ({"snapshot_id": 5}, {"snapshot-id": "5"}),
+        ({"branch": "dev"}, {"branch": "dev"}),
+        ({"tag": "first"}, {"tag": "first"}),
+    ],
+    ids=lambda value: str(value),
+)
+def test_what_an_argument_says_is_not_said_again(
+    argument: dict[str, Any], option: dict[str, str]
+) -> None:
+    (name,) = option
+    with pytest.raises(InvalidOptionError, match=f"^{name.lower()}: given as an argument"):
+        parse_read_options(option, **argument)
+
+
+@pytest.mark.parametrize(
+    ("option", "text", "message"),
+    [
+        ("delete-cache-bytes", "-1", "option 'delete-cache-bytes' = '-1': expected 0 or more"),
+        ("delete-cache-bytes", "1GB", "'delete-cache-bytes' = '1GB': expected a whole number"),
+        ("start-snapshot-id", "x", "option 'start-snapshot-id' = 'x': expected a whole number"),
+        ("start-timestamp", "x", "option 'start-timestamp' = 'x': expected a whole number"),
+        ("timestampAsOf", "253402300800", "beyond the year 9999; use 'as-of-timestamp'"),
+        ("timestampAsOf", "-253402300800", "beyond the year 9999"),
+    ],
+)
+def test_malformed_values_are_refused_by_name(option: str, text: str, message: str) -> None:
+    with pytest.raises(InvalidOptionError) as caught:
+        parse(**{option: text})
+    assert message in str(caught.value)
+
+
+def test_a_scan_of_no_columns_is_refused() -> None:
+    with pytest.raises(InvalidOptionError, match="name some, or leave columns out"):
+        ReadOptions.of(columns=[])
+
+
+def test_a_filter_that_is_not_a_condition_is_refused() -> None:
+    with pytest.raises(InvalidFilterError, match="is not a condition of Spark SQL"):
+        ReadOptions.of(filter="id >")
+
+
+@pytest.mark.parametrize(
+    ("travel", "name"),
+    [
+        ({"snapshot_id": 1}, "snapshot-id"),
+        ({"as_of_ms": 1}, "as-of-timestamp"),
+        ({"tag": "first"}, "tag"),
+        ({"version": "dev"}, "versionasof"),
+    ],
+    ids=lambda value: str(value),
+)
+def test_changes_are_not_read_at_a_snapshot(travel: dict[str, Any], name: str) -> None:
+    with pytest.raises(InvalidOptionError, match=f"option '{name}' chooses one snapshot"):
+        ReadOptions.of(changes=FEED, **travel)
+
+
+def test_changes_are_read_on_a_branch() -> None:
+    assert ReadOptions.of(changes=FEED, branch="dev").time_travel == TimeTravel(branch="dev")
+
+
+@pytest.mark.parametrize("option", STREAM_OPTIONS)
+def test_a_batch_read_refuses_options_of_streams(option: str) -> None:
+    with pytest.raises(InvalidOptionError, match=f"option '{option}' needs readStream"):
+        refuse_stream_options({option.upper(): "x"})
+
+
+@pytest.mark.parametrize(
+    "option", ["tag", "timestampAsOf", "start-tag", "end-tag", "compute-updates", "pushdown"]
+)
+def test_a_stream_refuses_options_of_batch_reads(option: str) -> None:
+    with pytest.raises(InvalidOptionError, match=f"not support option '{option.lower()}'"):
+        parse_stream_options({option: "x"})
+
+
+def test_a_stream_with_two_starts_is_refused() -> None:
+    starts = {"stream-from": "now", "stream-from-timestamp": "5"}
+    with pytest.raises(InvalidOptionError, match="'stream-from' and 'stream-from-timestamp' contr"):
+        parse_stream_options(starts)
+
+
+def test_options_of_streams_are_checked_only_if_there_are_some() -> None:
+    check_stream_options({"tag": "first"})
+    with pytest.raises(InvalidOptionError, match="not support option 'tag'"):
+        check_stream_options({"tag": "first", "Stream-From": "now"})
+
+
+def test_a_load_names_its_table_and_what_to_read_of_it() -> None:
+    given = {
+        "Path": "db.t",
+        "catalog": "lake",
+        "Catalog.Warehouse": "/w",
+        "s3.endpoint": "http://x",
+        "location-map": '{"s3://old/": "/new/"}',
+        "branch": "dev",
+    }
+    address, options = parse_load_options(given)
+    assert address == TableAddress(
+        "db.t", "lake", {"warehouse": "/w"}, {"s3.endpoint": "http://x"}, {"s3://old/": "/new/"}
+    )
+    assert options == ReadOptions(TimeTravel(branch="dev"))
+
+
+def test_a_load_of_several_tables_is_refused() -> None:
+    with pytest.raises(InvalidOptionError, match=r"load reads one table, not several .* union"):
+        parse_load_options({"paths": '["/a", "/b"]'})
+
+
+def test_a_load_of_a_table_of_the_session_catalog_is_refused() -> None:
+    with pytest.raises(InvalidOptionError, match="create a temporary view instead"):
+        parse_load_options({"path": "/w/t", "provider": "icebergpy", "owner": "me"})
+
+
+PROPERTIES = {
+    "read.split.target-size": "10",
+    "read.split.planning-lookback": "20",
+    "read.split.open-file-cost": "0",
+}
+
+
+def test_tasks_are_packed_by_the_properties_of_the_table() -> None:
+    assert split_options(ReadOptions(), PROPERTIES) == SplitOptions(10, 20, 0)
+
+
+def test_tasks_are_packed_by_defaults_without_properties() -> None:
+    assert split_options(ReadOptions(), {}) == SplitOptions()
+
+
+@pytest.mark.parametrize(
+    ("chosen", "packed"),
+    [
+        (ReadOptions(split_size=5), SplitOptions(5, 20, 0)),
+        (ReadOptions(lookback=5), SplitOptions(10, 5, 0)),
+        (ReadOptions(file_open_cost=5), SplitOptions(10, 20, 5)),
+    ],
+    ids=["split-size", "lookback", "file-open-cost"],
+)
+def test_options_precede_the_properties_of_the_table(
+    chosen: ReadOptions, packed: SplitOptions
+) -> None:
+    assert split_options(chosen, PROPERTIES) == packed
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "expected"),
+    [
+        ("read.split.target-size", "0", "above 0"),
+        ("read.split.planning-lookback", "0", "above 0"),
+        ("read.split.open-file-cost", "-1", "0 or more"),
+    ],
+)
+def test_properties_of_no_use_are_refused_by_name(name: str, text: str, expected: str) -> None:
+    with pytest.raises(InvalidOptionError, match=f"'{name}' = '{text}': expected .*{expected}"):
+        split_options(ReadOptions(), {name: text})
