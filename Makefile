@@ -9,7 +9,8 @@ SPARK_WORKERS ?= 2
 PYTEST := -m pytest --quiet
 PLAIN := --numprocesses auto --dist worksteal \
 	--ignore spark_tests/spark --ignore spark_tests/interop
-SPARK := --numprocesses $(SPARK_WORKERS) --dist loadfile
+# In the order of the tests, which begin with the longest.
+SPARK := --numprocesses $(SPARK_WORKERS) --dist loadfile --no-loadscope-reorder
 
 export PYSPARK_PYTHON = $(CURDIR)/$(BIN)/python
 export ICEBERGDS_JAVA_PYTHON = $(CURDIR)/$(SPARK41)/bin/python
@@ -36,18 +37,10 @@ test-spark: $(VENV)/.installed
 interop: $(VENV)/.installed $(SPARK41)/.installed
 	. .ci/java_oracle.sh && $(BIN)/python $(PYTEST) $(SPARK) spark_tests/interop
 
-# What takes long and holds or fails on every Spark alike is left out.
+# What holds or fails on every Spark alike is left out.
 test-spark41: $(SPARK41)/.installed
 	PYSPARK_PYTHON=$(CURDIR)/$(SPARK41)/bin/python \
-		$(SPARK41)/bin/python $(PYTEST) $(SPARK) spark_tests/spark \
-		--ignore spark_tests/spark/test_spark_row_changes.py \
-		--ignore spark_tests/spark/test_spark_row_overwrite.py \
-		--ignore spark_tests/spark/test_spark_races.py \
-		--ignore spark_tests/spark/test_spark_stream_kills.py \
-		--ignore spark_tests/spark/test_spark_stream_races.py \
-		--ignore spark_tests/spark/test_spark_row_change_programs.py \
-		--ignore spark_tests/spark/test_spark_write_programs.py \
-		--ignore spark_tests/spark/test_spark_corpus.py
+		$(SPARK41)/bin/python $(PYTEST) $(SPARK) -m "not every_spark" spark_tests/spark
 
 # Everything: all examples and rounds, from a new seed; every test of Spark on Spark 4.1 too.
 nightly: export ICEBERGDS_PROFILE = nightly

@@ -35,3 +35,8 @@ def pushdown_conf(spark: SparkSession, request: pytest.FixtureRequest) -> Iterat
 def pushdown_enabled(spark: SparkSession) -> Iterator[None]:
     with session_conf(spark, "spark.sql.python.filterPushdown.enabled", "true"):
         yield
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Modules that take long come first: no worker waits at the end for one that began last."""
+    items.sort(key=lambda item: item.get_closest_marker("long") is None)

@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-import fcntl
 import json
 import os
 import pickle
 import subprocess
 import sys
-import tempfile
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager, nullcontext
+from contextlib import contextmanager
 from functools import reduce
 from pathlib import Path
 from typing import Any
@@ -27,6 +25,7 @@ from icebergds.spark.datasource import IcebergDataSource
 from icebergds.spark.reader import IcebergReader
 
 _COUNTING = Path(read_log.__file__).parent
+_PROGRAMS = Path(__file__).parent / "programs"
 # The JVMs of tests are short-lived: optimising their code does not pay.
 QUICK_JVM = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"
 
@@ -85,33 +84,34 @@ def run_program(
 ) -> dict[str, Any]:
     """Runs a program of `programs` in a process of its own; what it printed, read as JSON.
 
-    The module by which Spark discovers the format is on the path, as where it is installed.
+    The module by which Spark discovers the format is on the path, as where it is installed, and so
+    are the modules of programs, which executors need as well.
 
     Args:
         log: what the program's processes open is noted here (`run_counted`).
     """
     package = Path(icebergds.__file__).parent
-    path = [str(package / "spark" / "discovery"), str(package.parent)]
+    path = [str(package / "spark" / "discovery"), str(package.parent), str(_PROGRAMS)]
     counting = {}
     if log is not None:
         path.insert(0, str(_COUNTING))
         counting = {read_log.LOG: str(log)}
-    with _connect_port() if name.startswith("connect_") else nullcontext():
-        finished = subprocess.run(
-            [sys.executable, str(Path(__file__).parent / "programs" / name), *arguments],
-            cwd=directory,
-            env={
-                **os.environ,
-                "PYSPARK_PYTHON": sys.executable,
-                "PYTHONPATH": os.pathsep.join(path),
-                "JAVA_TOOL_OPTIONS": QUICK_JVM,
-                **counting,
-            },
-            capture_output=True,
-            text=True,
-            timeout=300,
-            check=False,
-        )
+    finished = subprocess.run(
+        [sys.executable, str(_PROGRAMS / name), *arguments],
+        cwd=directory,
+        env={
+            **os.environ,
+            "PYSPARK_PYTHON": sys.executable,
+            "PYTHONPATH": os.pathsep.join(path),
+            "JAVA_TOOL_OPTIONS": QUICK_JVM,
+            **counting,
+        },
+        capture_output=True,
+        text=True,
+        # Many times what the slowest takes, for the machine may be busy.
+        timeout=600,
+        check=False,
+    )
     assert finished.returncode == 0, finished.stderr[-4000:]
     seen: dict[str, Any] = json.loads(finished.stdout.splitlines()[-1])
     return seen
@@ -127,11 +127,3 @@ def run_counted(
     log = directory / "reads.jsonl"
     seen = run_program(name, *arguments, directory=directory, log=log)
     return seen, read_log.reads_by_step(log.read_text().splitlines())
-
-
-@contextmanager
-def _connect_port() -> Iterator[None]:
-    """PySpark knows one port for a server of Spark Connect: other test processes wait for it."""
-    with Path(tempfile.gettempdir(), "icebergds-spark-connect.lock").open("w") as lock:
-        fcntl.flock(lock, fcntl.LOCK_EX)
-        yield

@@ -19,7 +19,7 @@ from pyspark.sql import SparkSession
 
 from icebergds.errors import MissingFileError
 
-pytestmark = pytest.mark.spark
+pytestmark = [pytest.mark.spark, pytest.mark.every_spark]
 
 
 @pytest.mark.parametrize("table", exact_tables(), ids=lambda table: table["id"])

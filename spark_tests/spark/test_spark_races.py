@@ -21,7 +21,7 @@ from spark_changes import COPY_ON_WRITE, MERGE_ON_READ, meanwhile_appended, peop
 from icebergds import Table, load_table
 from icebergds.errors import ValidationError
 
-pytestmark = pytest.mark.spark
+pytestmark = [pytest.mark.spark, pytest.mark.every_spark]
 
 # 20 take five minutes.
 ROUNDS = rounds("ICEBERGDS_ROUNDS", pull=1, nightly=20)

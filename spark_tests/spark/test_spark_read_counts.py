@@ -9,7 +9,7 @@ import pytest
 from counting.read_log import Reads
 from spark_reads import run_counted
 
-pytestmark = pytest.mark.spark
+pytestmark = [pytest.mark.spark, pytest.mark.long]
 
 NEEDS_SQL = pytest.mark.skipif(find_spec("sqlalchemy") is None, reason="SQLAlchemy is missing")
 CATALOGS = pytest.mark.parametrize("catalog", ["files", pytest.param("sql", marks=NEEDS_SQL)])

@@ -35,7 +35,7 @@ from icebergds.spec.metadata import TableMetadata
 from icebergds.spec.partition import PartitionSpec
 from icebergds.spec.updates.table_updates import LAST_ADDED, AddPartitionSpec, SetDefaultSpec
 
-pytestmark = pytest.mark.spark
+pytestmark = [pytest.mark.spark, pytest.mark.every_spark]
 
 Rows: TypeAlias = list[Row]
 Condition: TypeAlias = tuple[str, Callable[[Row], bool]]

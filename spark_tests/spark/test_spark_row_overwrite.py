@@ -30,7 +30,7 @@ from icebergds.errors import (
     ValidationError,
 )
 
-pytestmark = pytest.mark.spark
+pytestmark = [pytest.mark.spark, pytest.mark.every_spark]
 
 NEW = "id long, part int, name string"
 

@@ -8,7 +8,7 @@ import pytest
 from counting.read_log import Reads
 from spark_reads import run_counted
 
-pytestmark = pytest.mark.spark
+pytestmark = [pytest.mark.spark, pytest.mark.long, pytest.mark.every_spark]
 
 STATEMENTS = {
     "append of Arrow rows": [1, 2, 3],

@@ -22,7 +22,7 @@ import icebergds
 from icebergds import NestedField, Schema, Table, load_catalog, load_table
 from icebergds.spec.types import LONG
 
-pytestmark = pytest.mark.spark
+pytestmark = [pytest.mark.spark, pytest.mark.long, pytest.mark.every_spark]
 
 # 50 take ten minutes a test; a single kill leaves some tests out.
 KILLS = rounds("ICEBERGDS_KILLS", pull=1, nightly=10)

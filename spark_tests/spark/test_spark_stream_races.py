@@ -23,7 +23,7 @@ from icebergds.spec.manifest import FileContent
 from icebergds.testing.contents import live_files
 from icebergds.write.task import write_batches
 
-pytestmark = pytest.mark.spark
+pytestmark = [pytest.mark.spark, pytest.mark.every_spark]
 
 
 class Compactor(threading.Thread):

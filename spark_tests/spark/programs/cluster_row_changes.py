@@ -1,14 +1,8 @@
-"""Merges with executors in processes of their own, one of which dies; prints what it saw as JSON.
-
-Nothing is registered: Spark finds the format by itself.
-"""
+"""Merges with executors in processes of their own, one of which dies."""
 
 from __future__ import annotations
 
-import json
 import os
-import signal
-import sys
 import time
 from collections.abc import Iterator
 from dataclasses import astuple
@@ -16,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
+from executors import kill_executor
 from pyspark import TaskContext
 from pyspark.sql import DataFrame, SparkSession
 
@@ -27,18 +22,8 @@ ROWS = 3_000
 SCHEMA = Schema((NestedField(1, "id", LONG, required=True), NestedField(2, "name", STRING)))
 
 
-def main(directory: str) -> None:
-    spark = (
-        SparkSession.builder.master("local-cluster[2,1,1024]")
-        .config("spark.ui.enabled", "false")
-        .config("spark.log.level", "OFF")
-        .config("spark.executor.memory", "512m")
-        .config("spark.task.maxFailures", "2")
-        .config("spark.sql.shuffle.partitions", "2")
-        # Executors are started without the driver's environment.
-        .config("spark.executorEnv.PYTHONPATH", os.environ["PYTHONPATH"])
-        .getOrCreate()
-    )
+def see(spark: SparkSession, directory: str) -> dict[str, Any]:
+    """What each merge did, by its case and mode."""
     # The last 100 are new.
     source = spark.range(ROWS - 200, ROWS + 100, 1, 2).selectExpr("id", "'new' AS name")
     seen: dict[str, Any] = {}
@@ -52,8 +37,7 @@ def main(directory: str) -> None:
             if case == "failed":
                 rows = source.selectExpr("nullif(id, 3050) AS id", "name")
             seen[f"{case}, {mode}"] = merge(spark, rows, path, mode)
-    print(json.dumps(seen), flush=True)
-    spark.stop()
+    return seen
 
 
 def merge(spark: SparkSession, source: DataFrame, path: Path, mode: str) -> dict[str, Any]:
@@ -88,16 +72,10 @@ def losing_an_executor(rows: DataFrame, marker: str) -> DataFrame:
         if context.partitionId() == 1 and not os.path.exists(marker):
             Path(marker).touch()
             time.sleep(2)
-            stat = Path(f"/proc/{os.getppid()}/stat").read_text()
-            os.kill(int(stat.rpartition(")")[2].split()[1]), signal.SIGKILL)
-            time.sleep(5)
+            kill_executor()
 
     return rows.mapInArrow(rows_of, rows.schema)
 
 
 def files_in(path: Path) -> set[Path]:
     return {file for file in path.rglob("*.p*") if file.suffix in (".parquet", ".puffin")}
-
-
-if __name__ == "__main__":
-    main(*sys.argv[1:])

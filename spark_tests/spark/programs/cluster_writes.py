@@ -1,20 +1,15 @@
-"""Writes with executors in processes of their own, some of which die; prints what it saw as JSON.
-
-Nothing is registered: Spark finds the format by itself.
-"""
+"""Writes with executors in processes of their own, some of which die."""
 
 from __future__ import annotations
 
-import json
 import os
-import signal
-import sys
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any, TypeAlias
 
 import pyarrow as pa
+from executors import kill_executor, kill_workers
 from pyspark import TaskContext
 from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame, SparkSession
@@ -23,25 +18,18 @@ from icebergds import NestedField, Schema, load_table
 from icebergds.spec.types import LONG, STRING
 from icebergds.testing.tables import TableBuilder
 
-Strike: TypeAlias = Callable[[], list[pa.RecordBatch]]
+# Kills something, or returns the row that offends.
+Strike: TypeAlias = Callable[[], list[pa.RecordBatch] | None]
 # Rows of each of two tasks: so many bytes that a file has been begun before a task is struck.
 ROWS = 5_000
 SCHEMA = Schema((NestedField(1, "id", LONG, True), NestedField(2, "pad", STRING)))
 
 
-def main(directory: str) -> None:
-    spark = (
-        SparkSession.builder.master("local-cluster[2,1,1024]")
-        .config("spark.ui.enabled", "false")
-        .config("spark.log.level", "OFF")
-        .config("spark.executor.memory", "512m")
-        .config("spark.task.maxFailures", "2")
-        .config("spark.sql.execution.arrow.maxRecordsPerBatch", "500")
-        # Executors are started without the driver's environment.
-        .config("spark.executorEnv.PYTHONPATH", os.environ["PYTHONPATH"])
-        .getOrCreate()
-    )
-    seen: dict[str, Any] = {
+def see(spark: SparkSession, directory: str) -> dict[str, Any]:
+    """What each write left, by what struck its second task."""
+    Path(directory).mkdir()
+    spark.conf.set("spark.sql.execution.arrow.maxRecordsPerBatch", "500")
+    return {
         "undisturbed": write(spark, Path(directory, "undisturbed"), None),
         "retried": write(spark, Path(directory, "retried"), offend),
         "worker": write(spark, Path(directory, "worker"), kill_workers),
@@ -49,8 +37,6 @@ def main(directory: str) -> None:
         "stage": write(spark, Path(directory, "stage"), kill_executor, shuffled=True),
         "failed": write(spark, Path(directory, "failed"), offend, always=True),
     }
-    print(json.dumps(seen), flush=True)
-    spark.stop()
 
 
 def write(
@@ -119,7 +105,7 @@ def struck(rows: DataFrame, strike: Strike, marker: Path, *, always: bool) -> Da
         if context.partitionId() == 1 and (first(marker) or always):
             # By now the writer has its rows, and the first task is done.
             time.sleep(2)
-            yield from strike()
+            yield from strike() or ()
 
     return rows.mapInArrow(rows_of, "id long, pad string")
 
@@ -135,32 +121,3 @@ def first(marker: Path) -> bool:
 def offend() -> list[pa.RecordBatch]:
     """A row that the table does not take."""
     return [pa.record_batch({"id": pa.array([None], pa.int64()), "pad": ["x"]})]
-
-
-def kill_workers() -> list[pa.RecordBatch]:
-    """Kills the other Python workers of this executor: that of the writer is among them."""
-    executor = parent(os.getppid())
-    for entry in Path("/proc").iterdir():
-        pid = int(entry.name) if entry.name.isdigit() else os.getpid()
-        if pid != os.getpid() and parent(parent(pid)) == executor:
-            os.kill(pid, signal.SIGKILL)
-    time.sleep(5)
-    return []
-
-
-def kill_executor() -> list[pa.RecordBatch]:
-    """Kills the JVM that this process works for."""
-    os.kill(parent(os.getppid()), signal.SIGKILL)
-    time.sleep(5)
-    return []
-
-
-def parent(pid: int) -> int:
-    try:
-        return int(Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[1])
-    except (OSError, ValueError):
-        return 0
-
-
-if __name__ == "__main__":
-    main(*sys.argv[1:])

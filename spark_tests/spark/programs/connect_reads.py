@@ -1,12 +1,10 @@
-"""Reads a table through Spark Connect; prints what it saw as one line of JSON.
+"""Reads a table through Spark Connect.
 
 Nothing is registered for the loads: Spark finds the format by itself.
 """
 
 from __future__ import annotations
 
-import json
-import sys
 from functools import reduce
 from typing import Any
 
@@ -17,13 +15,8 @@ from pyspark.sql.functions import lit
 from icebergds import load_table, register
 
 
-def main(table: str, relative: str) -> None:
-    spark = (
-        SparkSession.builder.remote("local[2]")
-        .config("spark.ui.enabled", "false")
-        .config("spark.sql.session.timeZone", "UTC")
-        .getOrCreate()
-    )
+def see(spark: SparkSession, table: str, relative: str) -> dict[str, Any]:
+    """The ids that each read found, and what each failure said; the time zone is UTC."""
 
     def load(path: str = table, **options: str) -> DataFrame:
         return spark.read.format("icebergpy").options(**options).load(path)
@@ -31,7 +24,7 @@ def main(table: str, relative: str) -> None:
     spark.sql(f"CREATE TEMPORARY VIEW v USING icebergpy OPTIONS (path '{table}', filter 'id > 2')")
     spark.conf.set("spark.sql.python.filterPushdown.enabled", "true")
     once = load()
-    seen: dict[str, Any] = {
+    return {
         "session": type(spark).__module__,
         "union of filters": ids(once.where("id = 1").union(once.where("id = 5"))),
         **ids_of_each(
@@ -50,8 +43,6 @@ def main(table: str, relative: str) -> None:
         "missing column": message(lambda: load(columns="nmae").schema),
         "bad filter": message(lambda: load(filter="nmae > 1").collect()),
     }
-    print(json.dumps(seen), flush=True)
-    spark.stop()
 
 
 def native_scan(spark: SparkSession, table: str) -> dict[str, Any]:
@@ -82,7 +73,3 @@ def message(action: Any) -> str:
     except (AnalysisException, PythonException) as error:
         return str(error)
     return "no error"
-
-
-if __name__ == "__main__":
-    main(*sys.argv[1:])

@@ -1,10 +1,8 @@
-"""Changes rows through Spark Connect, by statements and a stream; prints what it saw as JSON."""
+"""Changes rows through Spark Connect, by statements and a stream."""
 
 from __future__ import annotations
 
-import json
 import os
-import sys
 from dataclasses import astuple
 from typing import Any
 
@@ -16,14 +14,8 @@ from icebergds import load_table
 from icebergds.errors import IcebergError
 
 
-def main(directory: str) -> None:
-    spark = (
-        SparkSession.builder.remote("local[2]")
-        .config("spark.ui.enabled", "false")
-        .config("spark.sql.shuffle.partitions", "2")
-        .config("spark.sql.session.timeZone", "America/New_York")
-        .getOrCreate()
-    )
+def see(spark: SparkSession, directory: str) -> dict[str, Any]:
+    """Rows and counts of the statements by mode, and rows of the table that a stream filled."""
     seen: dict[str, Any] = {"session": type(spark).__module__}
     for mode in ("merge-on-read", "copy-on-write"):
         # Relative to this process; the server runs in a directory of its own.
@@ -66,8 +58,7 @@ def main(directory: str) -> None:
             ),
         }
     seen["streamed"] = streamed(spark, os.path.abspath(os.path.join(directory, "streamed")))
-    print(json.dumps(seen), flush=True)
-    spark.stop()
+    return seen
 
 
 def streamed(spark: SparkSession, directory: str) -> list[list[Any]]:
@@ -105,7 +96,3 @@ def message(action: Any) -> str:
     except (PySparkException, IcebergError) as error:
         return f"{type(error).__name__}: {error}"
     return "no error"
-
-
-if __name__ == "__main__":
-    main(*sys.argv[1:])

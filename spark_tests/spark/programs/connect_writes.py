@@ -1,10 +1,8 @@
-"""Writes tables through Spark Connect; prints what it saw as one line of JSON."""
+"""Writes tables through Spark Connect."""
 
 from __future__ import annotations
 
-import json
 import os
-import sys
 import threading
 from typing import Any
 
@@ -14,13 +12,8 @@ from pyspark.sql import DataFrame, SparkSession
 from icebergds import load_catalog, load_table, register
 
 
-def main(directory: str, relative: str) -> None:
-    spark = (
-        SparkSession.builder.remote("local[2]")
-        .config("spark.ui.enabled", "false")
-        .config("spark.sql.session.timeZone", "America/New_York")
-        .getOrCreate()
-    )
+def see(spark: SparkSession, directory: str, relative: str) -> dict[str, Any]:
+    """The ids of the table after each write, and what each failure said."""
 
     def save(df: DataFrame, path: str, mode: str = "append", **options: str) -> None:
         df.write.format("icebergpy").mode(mode).options(**options).save(path)
@@ -57,8 +50,7 @@ def main(directory: str, relative: str) -> None:
     save(spark.range(2), "db.t", catalog="lake", create="true")
     seen["catalog"] = ids("db.t", catalog="lake")
     seen["batches"] = spark.conf.get("spark.sql.execution.arrow.maxBytesPerBatch")
-    print(json.dumps(seen), flush=True)
-    spark.stop()
+    return seen
 
 
 def message(action: Any) -> str:
@@ -67,7 +59,3 @@ def message(action: Any) -> str:
     except (AnalysisException, PythonException) as error:
         return str(error)
     return "no error"
-
-
-if __name__ == "__main__":
-    main(*sys.argv[1:])

@@ -1,0 +1,142 @@
+"""Reads, writes and changes of rows through Spark Connect; the format is found unregistered."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from spark_reads import run_program
+from spark_tables import ALL_PEOPLE, LIVE_PEOPLE, people
+
+pytestmark = [pytest.mark.spark, pytest.mark.long]
+
+Seen = dict[str, Any]
+MODES = pytest.mark.parametrize("mode", ["merge-on-read", "copy-on-write"])
+
+
+@pytest.fixture(scope="module")
+def seen(tmp_path_factory: pytest.TempPathFactory) -> Seen:
+    directory = tmp_path_factory.mktemp("connect")
+    people(directory / "people")
+    table = str(directory / "people")
+    return run_program("connect.py", str(directory), table, "people", directory=directory)
+
+
+@pytest.fixture
+def reads(seen: Seen) -> Seen:
+    part: Seen = seen["reads"]
+    return part
+
+
+@pytest.fixture
+def changes(seen: Seen) -> Seen:
+    part: Seen = seen["row changes"]
+    return part
+
+
+@pytest.fixture
+def writes(seen: Seen) -> Seen:
+    part: Seen = seen["writes"]
+    return part
+
+
+def test_connect_reads_a_table_with_deletes(reads: Seen) -> None:
+    assert reads["session"] == "pyspark.sql.connect.session"
+    assert reads["all"] == LIVE_PEOPLE
+
+
+def test_connect_travels_in_time(reads: Seen) -> None:
+    assert reads["first snapshot"] == ALL_PEOPLE
+
+
+def test_connect_filters_by_option(reads: Seen) -> None:
+    assert reads["option filter"] == [1, 5]
+
+
+def test_connect_keeps_the_filters_of_one_load_apart(reads: Seen) -> None:
+    """`all` is read from the same load, later."""
+    assert reads["union of filters"] == [1, 5]
+    assert reads["all"] == LIVE_PEOPLE
+
+
+def test_connect_reads_a_temporary_view(reads: Seen) -> None:
+    assert reads["view"] == [4, 5, 6, 7, 8, 9]
+
+
+def test_connect_scans_with_the_time_zone_of_the_session(reads: Seen) -> None:
+    assert reads["scan"] == [1, 2]
+
+
+def test_connect_scans_a_table_named_relative_to_the_client(reads: Seen) -> None:
+    assert reads["scan of a relative path"] == LIVE_PEOPLE
+
+
+def test_connect_leaves_files_without_deletes_to_spark(reads: Seen) -> None:
+    native = {"by spark": 2, "first snapshot": ALL_PEOPLE, "current": LIVE_PEOPLE}
+    assert reads["native scan"] == native
+
+
+@pytest.mark.parametrize(
+    ("case", "error", "detail"),
+    [
+        ("missing table", "icebergds.errors.NoSuchTableError", "/nowhere/metadata"),
+        ("missing column", "icebergds.errors.InvalidOptionError", "did you mean name"),
+        ("bad filter", "icebergds.errors.InvalidFilterError", "nmae"),
+    ],
+)
+def test_errors_of_reads_are_ours(reads: Seen, case: str, error: str, detail: str) -> None:
+    assert error in reads[case]
+    assert detail in reads[case]
+
+
+def test_connect_creates_and_appends(writes: Seen) -> None:
+    assert writes["session"] == "pyspark.sql.connect.session"
+    assert writes["appended"] == [0, 1, 2, 3, 4]
+
+
+def test_connect_appends_from_threads_and_through_tables(writes: Seen) -> None:
+    assert writes["appended again"] == [0, 1, 2, 3, 4, 5, 6]
+    assert writes["overwritten"] == [9]
+
+
+def test_errors_of_writes_are_ours(writes: Seen) -> None:
+    assert "icebergds.errors.InvalidDataError" in writes["unknown column"]
+    assert "cannot store every value" in writes["null"]
+
+
+def test_connect_hands_on_catalogs_of_the_session(writes: Seen) -> None:
+    assert writes["catalog"] == [0, 1]
+    assert writes["batches"] == "2147483647"
+
+
+@MODES
+def test_connect_changes_rows(changes: Seen, mode: str) -> None:
+    assert changes["session"] == "pyspark.sql.connect.session"
+    assert changes[mode]["rows"] == [
+        [1, None],
+        [3, "n3c"],
+        [6, "n6"],
+        [7, "N7"],
+        [8, "x"],
+        [50, "new"],
+    ]
+    assert changes[mode]["counts"] == [
+        [0, 0, 2, 0],
+        [0, 0, 1, 0],
+        [0, 2, 0, 0],
+        [0, 1, 0, 0],
+        [1, 1, 2, 0],
+        [0, 0, 0, 2],
+    ]
+
+
+def test_connect_applies_a_stream_of_changes_once(changes: Seen) -> None:
+    assert changes["streamed"] == [[1, "new"], [2, "n2"], [7, "added"]]
+
+
+@MODES
+def test_errors_of_statements_are_ours(changes: Seen, mode: str) -> None:
+    seen = changes[mode]
+    assert seen["unresolved"].startswith("InvalidFilterError: delete: condition")
+    assert "not deterministic" in seen["random"]
+    assert "row of the source" in seen["twice"]
