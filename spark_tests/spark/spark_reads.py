@@ -26,8 +26,6 @@ from icebergds.spark.reader import IcebergReader
 
 _COUNTING = Path(read_log.__file__).parent
 _PROGRAMS = Path(__file__).parent / "programs"
-# The JVMs of tests are short-lived: optimising their code does not pay.
-QUICK_JVM = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"
 
 
 def load(spark: SparkSession, path: Path | str, **options: Any) -> DataFrame:
@@ -103,7 +101,6 @@ def run_program(
             **os.environ,
             "PYSPARK_PYTHON": sys.executable,
             "PYTHONPATH": os.pathsep.join(path),
-            "JAVA_TOOL_OPTIONS": QUICK_JVM,
             **counting,
         },
         capture_output=True,
