@@ -26,7 +26,10 @@ Row = Mapping[str, Any]
 PartitionField = tuple[str, str] | tuple[str, str, str]
 
 # Settings for many tiny jobs: compiling for speed would take longer than the work itself.
-_SHORT_RUN = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC -Djdk.lang.Process.launchMechanism=VFORK"
+_SHORT_RUN = (
+    "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC -Djdk.lang.Process.launchMechanism=VFORK"
+    " -XX:+UnlockDiagnosticVMOptions -XX:-BytecodeVerificationRemote"
+)
 _SMALL_QUERIES = {
     "spark.sql.codegen.wholeStage": "false",
     "spark.sql.codegen.factoryMode": "NO_CODEGEN",

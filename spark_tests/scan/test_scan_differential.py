@@ -14,7 +14,7 @@ import pytest
 from effort import examples
 from hypothesis import HealthCheck, Phase, given
 from hypothesis import strategies as st
-from oracles.duckdb_reader import DuckDBReader
+from oracles.duckdb_reader import DuckDBError, DuckDBReader
 from strategies.random_tables import RandomTable
 from strategies.small_values import filters, projections
 from strategies.table_model import ModelState, scan
@@ -101,10 +101,15 @@ def duckdb_reader() -> Iterator[DuckDBReader]:
 def test_duckdb_reads_the_same_rows(duckdb_reader: DuckDBReader, data: st.DataObject) -> None:
     with tempfile.TemporaryDirectory() as directory:
         made = _plain_table(data, Path(directory))
-        theirs = duckdb_reader.read(made.builder.metadata_location)
-        if theirs is not None:
-            ours = load_table(str(made.builder.location)).scan().to_arrow()
-            assert _plain_rows(_values(ours)) == _plain_rows(theirs)
+        try:
+            theirs = duckdb_reader.read(made.builder.metadata_location)
+        except DuckDBError as error:
+            # Of tables that were once of version 1.
+            if "required field 'sequence_number' is NULL" in str(error):
+                return
+            raise
+        ours = load_table(str(made.builder.location)).scan().to_arrow()
+        assert _plain_rows(_values(ours)) == _plain_rows(theirs)
 
 
 def _plain_table(data: st.DataObject, directory: Path) -> RandomTable:

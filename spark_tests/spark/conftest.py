@@ -7,17 +7,14 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 import pytest
-from short_jvm import jvm_options
-from spark_reads import session_conf
+from spark_reads import QUICK_JVM, session_conf
 
 from icebergds import register
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-# Of this process, of workers that it starts, and of all that they start.
-if "JAVA_TOOL_OPTIONS" not in os.environ:
-    os.environ["JAVA_TOOL_OPTIONS"] = jvm_options()
+os.environ.setdefault("JAVA_TOOL_OPTIONS", QUICK_JVM)
 
 
 @pytest.fixture(scope="session", autouse=True)

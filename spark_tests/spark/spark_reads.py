@@ -26,6 +26,11 @@ from icebergds.spark.reader import IcebergReader
 
 _COUNTING = Path(read_log.__file__).parent
 _PROGRAMS = Path(__file__).parent / "programs"
+# The JVMs of tests are short-lived: optimising their code does not pay, nor verifying Spark's.
+QUICK_JVM = (
+    "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"
+    " -XX:+UnlockDiagnosticVMOptions -XX:-BytecodeVerificationRemote"
+)
 
 
 def load(spark: SparkSession, path: Path | str, **options: Any) -> DataFrame:
@@ -101,6 +106,7 @@ def run_program(
             **os.environ,
             "PYSPARK_PYTHON": sys.executable,
             "PYTHONPATH": os.pathsep.join(path),
+            "JAVA_TOOL_OPTIONS": QUICK_JVM,
             **counting,
         },
         capture_output=True,
