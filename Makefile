@@ -23,7 +23,10 @@ demo: $(VENV)/.installed
 cdc: $(VENV)/.installed
 	$(BIN)/python examples/cdc.py
 
-test: test-plain test-spark
+# Side by side: the one computes while the other waits.
+test: $(VENV)/.installed
+	@.ci/servers.sh || true
+	$(MAKE) --jobs 2 --output-sync=line test-plain test-spark
 
 # What starts no Spark session. Tests of servers that cannot be had are skipped.
 test-plain: $(VENV)/.installed

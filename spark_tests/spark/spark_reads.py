@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import fcntl
 import json
 import os
 import pickle
 import subprocess
 import sys
+import tempfile
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from functools import reduce
 from pathlib import Path
 from typing import Any
@@ -99,22 +101,23 @@ def run_program(
     if log is not None:
         path.insert(0, str(_COUNTING))
         counting = {read_log.LOG: str(log)}
-    finished = subprocess.run(
-        [sys.executable, str(_PROGRAMS / name), *arguments],
-        cwd=directory,
-        env={
-            **os.environ,
-            "PYSPARK_PYTHON": sys.executable,
-            "PYTHONPATH": os.pathsep.join(path),
-            "JAVA_TOOL_OPTIONS": QUICK_JVM,
-            **counting,
-        },
-        capture_output=True,
-        text=True,
-        # Many times what the slowest takes, for the machine may be busy.
-        timeout=600,
-        check=False,
-    )
+    with _connect_port() if name == "connect.py" else nullcontext():
+        finished = subprocess.run(
+            [sys.executable, str(_PROGRAMS / name), *arguments],
+            cwd=directory,
+            env={
+                **os.environ,
+                "PYSPARK_PYTHON": sys.executable,
+                "PYTHONPATH": os.pathsep.join(path),
+                "JAVA_TOOL_OPTIONS": QUICK_JVM,
+                **counting,
+            },
+            capture_output=True,
+            text=True,
+            # Many times what the slowest takes, for the machine may be busy.
+            timeout=600,
+            check=False,
+        )
     assert finished.returncode == 0, finished.stderr[-4000:]
     seen: dict[str, Any] = json.loads(finished.stdout.splitlines()[-1])
     return seen
@@ -130,3 +133,11 @@ def run_counted(
     log = directory / "reads.jsonl"
     seen = run_program(name, *arguments, directory=directory, log=log)
     return seen, read_log.reads_by_step(log.read_text().splitlines())
+
+
+@contextmanager
+def _connect_port() -> Iterator[None]:
+    """PySpark knows one port for a server of Spark Connect: other test runs wait for it."""
+    with Path(tempfile.gettempdir(), "icebergds-spark-connect.lock").open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        yield

@@ -40,8 +40,11 @@ def writes(seen: Seen) -> Seen:
     return part
 
 
+def test_the_session_is_one_of_connect(seen: Seen) -> None:
+    assert seen["session"] == "pyspark.sql.connect.session"
+
+
 def test_connect_reads_a_table_with_deletes(reads: Seen) -> None:
-    assert reads["session"] == "pyspark.sql.connect.session"
     assert reads["all"] == LIVE_PEOPLE
 
 
@@ -90,7 +93,6 @@ def test_errors_of_reads_are_ours(reads: Seen, case: str, error: str, detail: st
 
 
 def test_connect_creates_and_appends(writes: Seen) -> None:
-    assert writes["session"] == "pyspark.sql.connect.session"
     assert writes["appended"] == [0, 1, 2, 3, 4]
 
 
@@ -111,7 +113,6 @@ def test_connect_hands_on_catalogs_of_the_session(writes: Seen) -> None:
 
 @MODES
 def test_connect_changes_rows(changes: Seen, mode: str) -> None:
-    assert changes["session"] == "pyspark.sql.connect.session"
     assert changes[mode]["rows"] == [
         [1, None],
         [3, "n3c"],

@@ -25,7 +25,6 @@ def see(spark: SparkSession, table: str, relative: str) -> dict[str, Any]:
     spark.conf.set("spark.sql.python.filterPushdown.enabled", "true")
     once = load()
     return {
-        "session": type(spark).__module__,
         "union of filters": ids(once.where("id = 1").union(once.where("id = 5"))),
         **ids_of_each(
             {
@@ -50,11 +49,13 @@ def native_scan(spark: SparkSession, table: str) -> dict[str, Any]:
     register(spark, native_scans=True)
     loaded = load_table(table)
     df = loaded.scan(snapshot_id=1001).to_df(spark)
-    return {
+    seen = {
         "by spark": len(df.inputFiles()),
         "first snapshot": ids(df),
         "current": ids(loaded.scan().to_df(spark)),
     }
+    spark.conf.unset("spark.icebergpy.native-scans")
+    return seen
 
 
 def ids(df: DataFrame) -> list[int]:

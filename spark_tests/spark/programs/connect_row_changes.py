@@ -16,7 +16,7 @@ from icebergds.errors import IcebergError
 
 def see(spark: SparkSession, directory: str) -> dict[str, Any]:
     """Rows and counts of the statements by mode, and rows of the table that a stream filled."""
-    seen: dict[str, Any] = {"session": type(spark).__module__}
+    seen: dict[str, Any] = {}
     for mode in ("merge-on-read", "copy-on-write"):
         # Relative to this process; the server runs in a directory of its own.
         path = os.path.join(directory, mode)

@@ -26,13 +26,12 @@ def see(spark: SparkSession, directory: str, relative: str) -> dict[str, Any]:
     layout = {"create": "true", "partition-by": "bucket(2, id)"}
     save(spark.range(3), path, **layout)
     seen: dict[str, Any] = {
-        "session": type(spark).__module__,
         "unknown column": message(lambda: save(spark.range(1).selectExpr("id AS idd"), path)),
         "null": message(lambda: save(spark.sql("SELECT 'x' AS id"), path)),
     }
     save(spark.range(3, 4), path)
-    spark.sql(f"CREATE TEMPORARY VIEW v USING icebergpy OPTIONS (path '{path}')")
-    spark.sql("INSERT INTO v VALUES (4)")
+    spark.sql(f"CREATE TEMPORARY VIEW written USING icebergpy OPTIONS (path '{path}')")
+    spark.sql("INSERT INTO written VALUES (4)")
     seen["appended"] = ids(path)
     thread = threading.Thread(target=lambda: save(spark.range(5, 6), path))
     thread.start()
