@@ -26,7 +26,7 @@ cdc: $(VENV)/.installed
 # Side by side: the one computes while the other waits.
 test: $(VENV)/.installed
 	@.ci/servers.sh || true
-	$(MAKE) --jobs 2 --output-sync=line test-plain test-spark
+	$(MAKE) --jobs 2 test-plain test-spark
 
 # What starts no Spark session. Tests of servers that cannot be had are skipped.
 test-plain: $(VENV)/.installed

@@ -31,8 +31,7 @@ from icebergds.operations.write.options import WriteOptions
 from icebergds.operations.write.position_changes import (
     PositionChange,
     RowChangeMode,
-    pack_targets,
-    prepare_position_change,
+    plan_position_change,
 )
 from icebergds.scan.plan.files import plan_files
 from icebergds.testing.api_tables import ids_of, new_table, rows
@@ -112,10 +111,10 @@ def prepared(
         files,
         row_filter,
     )
-    plan, task = prepare_position_change(loaded, parsed, change, changes.schema)
+    planned = plan_position_change(loaded, parsed, change, changes.schema)
     # As on executors.
-    task = pickle.loads(pickle.dumps(task))
-    targets = pack_targets(loaded, change)
+    task = pickle.loads(pickle.dumps(planned.task))
+    targets = planned.targets
     described = pa.RecordBatch.from_pydict(
         {
             "_file": pa.array(list(targets), pa.string()),
@@ -129,7 +128,7 @@ def prepared(
     )
     done = task([described, *changes.to_batches()], partition_id=0, attempt_id=0)
     assert isinstance(done, DeltaFiles)
-    return Pending(plan, done)
+    return Pending(planned.delta, done)
 
 
 @WAYS

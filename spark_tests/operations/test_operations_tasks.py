@@ -17,8 +17,7 @@ from icebergds.operations.write.options import WriteOptions
 from icebergds.operations.write.position_changes import (
     PositionChange,
     RowChangeMode,
-    pack_targets,
-    prepare_position_change,
+    plan_position_change,
 )
 from icebergds.operations.write.row_change_options import RowChangeOptions, WriteOperation
 from icebergds.scan.plan.delete_index import AppliedDeletes
@@ -88,8 +87,8 @@ def test_a_task_that_changes_rows_does_not_grow_with_the_table(
     sizes = set()
     for files in ((), tuple(many_files())):
         change = PositionChange(mode, "delete", None, files)
-        _, task = prepare_position_change(table, WriteOptions(table.address), change, ROWS)
-        sizes.add(len(pickle.dumps(task)))
+        planned = plan_position_change(table, WriteOptions(table.address), change, ROWS)
+        sizes.add(len(pickle.dumps(planned.task)))
     assert len(sizes) == 1
     assert max(sizes) < 256 * KILOBYTE
 
@@ -99,9 +98,10 @@ def test_what_tasks_know_about_a_file_does_not_grow_with_the_table(
     tmp_path: Path, mode: RowChangeMode
 ) -> None:
     table = table_in(tmp_path, 3)
-    packed = pack_targets(table, PositionChange(mode, "delete", None, tuple(many_files())))
-    assert len(packed) == MANY
-    assert max(map(len, packed.values())) < 2 * KILOBYTE
+    change = PositionChange(mode, "delete", None, tuple(many_files()))
+    planned = plan_position_change(table, WriteOptions(table.address), change, ROWS)
+    assert len(planned.targets) == MANY
+    assert max(map(len, planned.targets.values())) < 2 * KILOBYTE
 
 
 def test_files_are_described_among_the_rows_that_change_them(tmp_path: Path) -> None:
@@ -109,8 +109,9 @@ def test_files_are_described_among_the_rows_that_change_them(tmp_path: Path) -> 
     planned = next(many_files())
     path = planned.entry.data_file.file_path
     change = PositionChange(RowChangeMode.MERGE_ON_READ, "delete", None, (planned,))
+    planned_change = plan_position_change(table, WriteOptions(table.address), change, ROWS)
     described = pa.RecordBatch.from_pydict(
-        {"_file": [path, path], TARGET_COLUMN: [pack_targets(table, change)[path], None]}
+        {"_file": [path, path], TARGET_COLUMN: [planned_change.targets[path], None]}
     )
     targets: dict[str, object] = {}
     (rows,) = take_targets([described], targets)

@@ -115,12 +115,11 @@ def write_manifest_list(
     sequence_number: int = 0,
     first_row_id: int | None = None,
     codec: str = "deflate",
-    level: int | None = None,
 ) -> bytes:
     """Encodes a manifest list of format version 1, 2 or 3; the manifests are listed as they are.
 
-    The snapshot's ids and sequence number go into the file's header. `codec` and `level` are those
-    of `write_manifest`.
+    The snapshot's ids and sequence number go into the file's header. `codec` is that of
+    `write_manifest`, at its default level.
 
     Raises:
         InvalidDataError: a manifest lacks a field that the version requires, or holds deletes in
@@ -136,7 +135,7 @@ def write_manifest_list(
     if format_version >= 3 and first_row_id is not None:
         metadata["first-row-id"] = str(first_row_id)
     records = [_record(manifest, format_version) for manifest in manifests]
-    return write_container(manifest_list_schema(format_version), records, metadata, codec, level)
+    return write_container(manifest_list_schema(format_version), records, metadata, codec, None)
 
 
 @dataclass(frozen=True, slots=True)

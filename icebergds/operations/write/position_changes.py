@@ -5,7 +5,7 @@ Changes of rows by key are in `operations.write.key_changes`.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 from functools import partial
@@ -78,12 +78,26 @@ class PositionChange:
     isolation_level: IsolationLevel = IsolationLevel.SERIALIZABLE
 
 
-def prepare_position_change(
-    table: LoadedTable, options: WriteOptions, change: PositionChange, incoming: pa.Schema
-) -> tuple[PreparedDelta, DeltaTask]:
-    """Checks a change of rows by position against its table, and plans its tasks.
+@dataclass(frozen=True, slots=True)
+class PlannedPositionChange:
+    """A checked change, ready to run.
 
-    Tasks get what they need to know about each file together with the rows (`pack_targets`).
+    Attributes:
+        delta: how to commit what the tasks write.
+        task: what each task does with its rows.
+        targets: what tasks need to know about each file that may change, by path. It travels with
+            the rows (`write.changes.target_rows`).
+    """
+
+    delta: PreparedDelta
+    task: DeltaTask
+    targets: Mapping[str, bytes]
+
+
+def plan_position_change(
+    table: LoadedTable, options: WriteOptions, change: PositionChange, incoming: pa.Schema
+) -> PlannedPositionChange:
+    """Checks a change of rows by position against its table, and plans its tasks.
 
     Args:
         incoming: the Arrow schema of the batches that will come (`write.changes.position_delta`).
@@ -103,11 +117,13 @@ def prepare_position_change(
     )
     write = plan_rows(options, state, matching)
     task: DeltaTask
+    targets: Iterable[tuple[str, Any]]
     if change.mode is RowChangeMode.COPY_ON_WRITE:
         group = _whole_files(table, change.files)
         read = _read_plan(table, schema)
         plan = RewritePlan(write, read, group.equality_deletes, group.key_schema)
         task = partial(write_rewritten, plan)
+        targets = rewrite_targets(group, (file.entry.data_file for file in change.files))
     else:
         require_delete_files(state)
         task = partial(
@@ -121,6 +137,7 @@ def prepare_position_change(
                 delete_file_size(metadata),
             ),
         )
+        targets = _delete_targets(change.files)
     prepared = PreparedDelta(
         options.address,
         options,
@@ -134,20 +151,12 @@ def prepare_position_change(
         statement=change.statement,
         rewrites=change.mode is RowChangeMode.COPY_ON_WRITE,
     )
-    return prepared, task
+    packed = {path: pack_target(path, target) for path, target in targets}
+    return PlannedPositionChange(prepared, task, packed)
 
 
-def pack_targets(table: LoadedTable, change: PositionChange) -> dict[str, bytes]:
-    """What tasks need to know about each file that may change, by path (`TARGET_COLUMN`)."""
-    return {path: pack_target(path, target) for path, target in _targets(table, change)}
-
-
-def _targets(table: LoadedTable, change: PositionChange) -> Iterator[tuple[str, Any]]:
-    if change.mode is RowChangeMode.COPY_ON_WRITE:
-        originals = (file.entry.data_file for file in change.files)
-        yield from rewrite_targets(_whole_files(table, change.files), originals)
-        return
-    for file in change.files:
+def _delete_targets(files: Iterable[PlannedFile]) -> Iterator[tuple[str, DeleteTarget]]:
+    for file in files:
         data_file = file.entry.data_file
         ref = DataFileRef(data_file.file_path, data_file.spec_id, data_file.partition)
         deletes = tuple(entry.data_file for entry in file.deletes.position_deletes)

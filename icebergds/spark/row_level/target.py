@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
 import pyarrow as pa
@@ -23,8 +23,7 @@ from icebergds.operations.write.options import WriteOptions
 from icebergds.operations.write.position_changes import (
     PositionChange,
     RowChangeMode,
-    pack_targets,
-    prepare_position_change,
+    plan_position_change,
 )
 from icebergds.spark.dataframe_schema import incoming_arrow_schema
 from icebergds.spark.distribution import KeyedRows, partition_keys
@@ -142,15 +141,15 @@ class Target:
             self._isolation_level(),
         )
         incoming = incoming_arrow_schema(changes.schema)
-        prepared, task = prepare_position_change(self.table, self.options, change, incoming)
-        with_targets = self._with_targets(changes, rows, change)
+        planned = plan_position_change(self.table, self.options, change, incoming)
+        with_targets = self._with_targets(changes, rows, planned.targets)
         meeting = self._meeting(with_targets)
         if change.mode is RowChangeMode.COPY_ON_WRITE:
             shuffled = meeting.rows.repartition(self._tasks(len(rows.files)), *meeting.keys)
         else:
             shuffled = meeting.rows.repartition(*meeting.keys)
-        planned = PlannedJob(prepared, task, self.table)
-        return run_job(meeting.without_keys(shuffled), planned)
+        job = PlannedJob(planned.delta, planned.task, self.table)
+        return run_job(meeting.without_keys(shuffled), job)
 
     @property
     def _kind(self) -> str:
@@ -162,19 +161,18 @@ class Target:
         return self.verb in ("merge", "overwrite")
 
     def _with_targets(
-        self, changes: DataFrame, rows: StatementRows, change: PositionChange
+        self, changes: DataFrame, rows: StatementRows, targets: Mapping[str, bytes]
     ) -> DataFrame:
         """Adds a row for each file that may change, which goes to the task of its changes."""
-        packed = pack_targets(self.table, change)
-        if not packed:
+        if not targets:
             return changes
-        targets = pa.table(
+        described = pa.table(
             {
-                FILE: pa.array([rows.names[path] for path in packed], pa.string()),
-                TARGET_COLUMN: pa.array(packed.values(), pa.binary()),
+                FILE: pa.array([rows.names[path] for path in targets], pa.string()),
+                TARGET_COLUMN: pa.array(targets.values(), pa.binary()),
             }
         )
-        return changes.unionByName(self.spark.createDataFrame(targets), allowMissingColumns=True)
+        return changes.unionByName(self.spark.createDataFrame(described), allowMissingColumns=True)
 
     def _meeting(self, changes: DataFrame) -> KeyedRows:
         """Changes with shuffle keys, so that rows that belong together are in the same task.

@@ -92,7 +92,7 @@ def column_path(schema: Schema, field_id: int, what: str) -> tuple[int, ...]:
             parent = fields[at].field_type
             if not isinstance(parent, StructType):
                 raise InvalidMetadataError(
-                    f"{what}: its source column {schema.find_name(field_id)!r} is inside a list or "
+                    f"{what}: column {schema.find_name(field_id)!r} is inside a list or "
                     "map; expected a column outside lists and maps"
                 )
             fields = parent.fields
