@@ -1,59 +1,33 @@
-"""Reads tables in steps, each of which `read_log` counts the reads of; prints their rows."""
+"""Reads a table in steps, each of which `read_log` counts the reads of."""
 
 from __future__ import annotations
 
-import json
-import sys
-from collections.abc import Callable
-from importlib.util import find_spec
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import pyarrow as pa
 from pyspark.sql import DataFrame, SparkSession
 from read_log import step
 
-from icebergds import load_catalog, load_table, register
+from icebergds import Catalog, load_table, register
 
 _SCHEMA = pa.schema([("id", pa.int64()), ("part", pa.int32())])
 
 
-def main(directory: str) -> None:
-    spark = (
-        SparkSession.builder.master("local[2]")
-        .config("spark.ui.enabled", "false")
-        .config("spark.sql.session.timeZone", "UTC")
-        .getOrCreate()
-    )
-    register(spark)
-    catalogs: dict[str, dict[str, str]] = {
-        "files": {"warehouse": f"{directory}/files"},
-        "sql": {
-            "type": "sql",
-            "uri": f"sqlite:///{directory}/catalog.db",
-            "warehouse": f"{directory}/sql",
-        },
-    }
-    if find_spec("sqlalchemy") is None:
-        del catalogs["sql"]
-    seen: dict[str, Any] = {}
-    for name, properties in catalogs.items():
-        catalog = load_catalog(name, **properties)
-        catalog.create_namespace("db")
-        catalog.create_table("db.t", _SCHEMA, properties={"write.delete.mode": "merge-on-read"})
-        options = {f"catalog.{key}": value for key, value in properties.items()}
-        seen[name] = count(spark, name, {"catalog": name, **options}, properties, directory)
-    print(json.dumps(seen), flush=True)
-    spark.stop()
-
-
-def count(
-    spark: SparkSession,
-    catalog: str,
-    options: dict[str, str],
-    properties: dict[str, str],
-    directory: str,
+def see(
+    spark: SparkSession, catalog: Catalog, properties: Mapping[str, str], directory: str
 ) -> dict[str, Any]:
-    loaded = load_table("db.t", catalog=catalog, properties=properties)
+    """How many rows each step read, and `metadata`, the file that describes the table.
+
+    Args:
+        properties: of the catalog.
+        directory: where checkpoints of streams are.
+    """
+    catalog.create_table("db.t", _SCHEMA, properties={"write.delete.mode": "merge-on-read"})
+    options = {"catalog": catalog.name} | {
+        f"catalog.{key}": value for key, value in properties.items()
+    }
+    loaded = load_table("db.t", catalog=catalog.name, properties=properties)
     # A manifest and a file a commit; the last one deletes a row of the second file.
     for part in range(4):
         rows = spark.range(part * 10, part * 10 + 10).selectExpr("id", f"{part} AS part")
@@ -65,7 +39,7 @@ def count(
         return spark.read.format("icebergpy").options(**options, **further).load("db.t")
 
     def counted(name: str, action: Callable[[], Any]) -> None:
-        with step(f"{catalog}: {name}"):
+        with step(f"{catalog.name}: {name}"):
             seen[name] = action()
 
     counted("load", lambda: load().count())
@@ -77,8 +51,8 @@ def count(
     spark.conf.set("spark.sql.python.filterPushdown.enabled", "false")
     counted("change feed", lambda: load(**{"read-change-feed": "true"}).count())
     counted("load once, read twice", lambda: twice(load()))
-    with step(f"{catalog}: load_table"):
-        table = load_table("db.t", catalog=catalog, properties=properties)
+    with step(f"{catalog.name}: load_table"):
+        table = load_table("db.t", catalog=catalog.name, properties=properties)
     counted("scan in Arrow", lambda: table.scan().to_arrow().num_rows)
     counted("scan", lambda: table.scan().to_df(spark).count())
     counted("filtered scan", lambda: table.scan("part = 2").to_df(spark).count())
@@ -90,7 +64,7 @@ def count(
         limits = {"streaming-max-files-per-micro-batch": "2"} if limited else {}
         df = spark.readStream.format("icebergpy").options(**options, **limits).load("db.t")
         name = "limited stream" if limited else "stream"
-        counted(name, lambda df=df, name=name: stream(df, f"{directory}/{catalog} {name}"))
+        counted(name, lambda df=df, name=name: stream(df, f"{directory}/{catalog.name} {name}"))
     return seen
 
 
@@ -113,6 +87,3 @@ def stream(df: DataFrame, checkpoint: str) -> list[int]:
     )
     query.awaitTermination()
     return [p["numInputRows"] for p in query.recentProgress]
-
-
-main(*sys.argv[1:])

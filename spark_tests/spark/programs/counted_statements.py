@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import json
-import sys
 from collections.abc import Callable
 from typing import Any
 
@@ -11,47 +9,29 @@ import pyarrow as pa
 from pyspark.sql import SparkSession
 from read_log import step
 
-from icebergds import Table, load_catalog, register
+from icebergds import Catalog, Table
 
 _SCHEMA = pa.schema([("id", pa.int64()), ("part", pa.int32())])
 _MODES = ("copy-on-write", "merge-on-read")
 
 
-def main(directory: str) -> None:
-    spark = (
-        SparkSession.builder.master("local[2]")
-        .config("spark.ui.enabled", "false")
-        .config("spark.sql.session.timeZone", "UTC")
-        .config("spark.sql.shuffle.partitions", "2")
-        .getOrCreate()
-    )
-    register(spark)
-    catalogs: dict[str, dict[str, str]] = {
-        "files": {"warehouse": f"{directory}/files"},
-        "sql": {
-            "type": "sql",
-            "uri": f"sqlite:///{directory}/catalog.db",
-            "warehouse": f"{directory}/sql",
-        },
-    }
-    seen: dict[str, Any] = {}
-    for name, properties in catalogs.items():
-        catalog = load_catalog(name, **properties)
-        catalog.create_namespace("db")
-        seen[name] = {}
-        for mode in _MODES:
-            table = catalog.create_table(
-                f"db.{mode.replace('-', '_')}",
-                _SCHEMA,
-                partition_spec="part",
-                properties={f"write.{verb}.mode": mode for verb in ("delete", "update", "merge")},
-            )
-            count(spark, table, name, mode, seen[name])
-    print(json.dumps(seen), flush=True)
-    spark.stop()
+def see(spark: SparkSession, catalog: Catalog) -> dict[str, list[int]]:
+    """The ids in a table after each statement, by statement and mode."""
+    seen: dict[str, list[int]] = {}
+    for mode in _MODES:
+        table = catalog.create_table(
+            f"db.{mode.replace('-', '_')}",
+            _SCHEMA,
+            partition_spec="part",
+            properties={f"write.{verb}.mode": mode for verb in ("delete", "update", "merge")},
+        )
+        _run(spark, table, catalog.name, mode, seen)
+    return seen
 
 
-def count(spark: SparkSession, table: Table, catalog: str, mode: str, seen: dict[str, Any]) -> None:
+def _run(
+    spark: SparkSession, table: Table, catalog: str, mode: str, seen: dict[str, list[int]]
+) -> None:
     def counted(name: str, action: Callable[[], Any]) -> None:
         named = f"{name}, {mode}"
         with step(f"{catalog}: {named}"):
@@ -78,6 +58,3 @@ def count(spark: SparkSession, table: Table, catalog: str, mode: str, seen: dict
     merge = merge.when_matched_delete().when_not_matched_insert_all()
     counted("merge", merge.execute)
     counted("overwrite of rows", lambda: table.overwrite(frame(30, part=3), "id < 12"))
-
-
-main(*sys.argv[1:])

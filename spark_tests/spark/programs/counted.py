@@ -1,0 +1,52 @@
+"""Changes and reads tables in steps, each of which `read_log` counts the reads of.
+
+    counted.py DIRECTORY
+
+It prints what each step returned as a line of JSON, by catalog.
+"""
+
+from __future__ import annotations
+
+import json
+import sys
+from importlib.util import find_spec
+
+import counted_reads
+import counted_statements
+from pyspark.sql import SparkSession
+
+from icebergds import load_catalog, register
+
+
+def main(directory: str) -> None:
+    spark = (
+        SparkSession.builder.master("local[2]")
+        .config("spark.ui.enabled", "false")
+        .config("spark.sql.session.timeZone", "UTC")
+        .config("spark.sql.shuffle.partitions", "2")
+        .getOrCreate()
+    )
+    register(spark)
+    catalogs: dict[str, dict[str, str]] = {
+        "files": {"warehouse": f"{directory}/files"},
+        "sql": {
+            "type": "sql",
+            "uri": f"sqlite:///{directory}/catalog.db",
+            "warehouse": f"{directory}/sql",
+        },
+    }
+    if find_spec("sqlalchemy") is None:
+        del catalogs["sql"]
+    seen = {}
+    for name, properties in catalogs.items():
+        catalog = load_catalog(name, **properties)
+        catalog.create_namespace("db")
+        seen[name] = {
+            "statements": counted_statements.see(spark, catalog),
+            "reads": counted_reads.see(spark, catalog, properties, directory),
+        }
+    print(json.dumps(seen), flush=True)
+    spark.stop()
+
+
+main(*sys.argv[1:])
