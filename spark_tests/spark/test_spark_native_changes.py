@@ -118,3 +118,23 @@ def test_filters_prune_files_that_spark_reads(spark: SparkSession, tmp_path: Pat
     assert len(rows_to_change(spark, table, "id > 6 AND part = 1").inputFiles()) == 1
     assert table.delete("id > 7 AND part = 1").deleted == 1
     assert ids_of(table) == [0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 11]
+
+
+@MODES
+@pytest.mark.parametrize("transform", ["bucket(3, id)", "truncate(10, id)", "id"])
+def test_merges_by_the_column_of_a_partition(
+    spark: SparkSession, tmp_path: Path, mode: str, transform: str
+) -> None:
+    """Files of the partitions that the source is in have other rows, too."""
+    catalog = load_catalog("lake", warehouse=str(tmp_path))
+    schema = pa.schema([("id", pa.int64()), ("s", pa.string())])
+    properties = {"write.merge.mode": mode}
+    table = catalog.create_table("db.t", schema, partition_spec=transform, properties=properties)
+    table.append(pa.table({"id": range(30), "s": ["old"] * 30}, schema=schema))
+    source = spark.createDataFrame([(1, "new"), (40, "new")], "id long, s string")
+    merge = table.merge(source, "target.id = source.id")
+    counts = merge.when_matched_update_all().when_not_matched_insert_all().execute()
+    assert (counts.updated, counts.inserted) == (1, 1)
+    found = table.scan().to_arrow()
+    rows = dict(zip(found["id"].to_pylist(), found["s"].to_pylist(), strict=True))
+    assert rows == {i: "new" if i in (1, 40) else "old" for i in (*range(30), 40)}
