@@ -22,7 +22,7 @@ def load_table(
 
     Args:
         path: a location or a metadata file; with `catalog`, an identifier such as `db.table`.
-        catalog: the name of a catalog, for messages.
+        catalog: the name of a catalog. Without it, `path` is a location, not an identifier.
         properties: of the catalog (`type`, `warehouse`) and the storage (`s3.endpoint`).
         location_map: maps prefixes of locations to their replacements.
 

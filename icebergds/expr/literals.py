@@ -113,6 +113,21 @@ def parse_timestamp(text: str) -> datetime:
         raise ValueError(f"{text!r} is outside the years 1 to 9999") from None
 
 
+def is_skipped(local: datetime, time_zone: str) -> bool:
+    """Whether a time zone has no such local time, because clocks are set forward.
+
+    Also true next to the years 1 and 9999, where this is unknown.
+
+    Raises ValueError for an unknown time zone.
+    """
+    zone = _time_zone(time_zone)
+    try:
+        instant = local.replace(tzinfo=zone).astimezone(UTC)
+        return instant.astimezone(zone).replace(tzinfo=None) != local
+    except OverflowError:
+        return True
+
+
 def to_single(number: float) -> float:
     """The single-precision value nearest to a number; the greatest or least if it overflows."""
     return _nearest(number, single=True)

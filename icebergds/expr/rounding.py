@@ -1,13 +1,23 @@
-"""Detects comparisons that are exact here but that Spark makes on rounded values."""
+"""Detects comparisons that are exact here but that Spark makes on other values."""
 
 from __future__ import annotations
 
+from datetime import datetime
 from decimal import Decimal
 
+from icebergds.expr.literals import is_skipped
 from icebergds.expr.names import resolve
 from icebergds.expr.nodes import And, Expr, Not, Or, Predicate, conjuncts, disjuncts
 from icebergds.spec.schema import Schema
-from icebergds.spec.types import DOUBLE, FLOAT, LONG, DecimalType, IcebergType
+from icebergds.spec.types import (
+    DOUBLE,
+    FLOAT,
+    LONG,
+    TIMESTAMP,
+    TIMESTAMP_NS,
+    DecimalType,
+    IcebergType,
+)
 
 # Integers up to these are exact as floats and doubles.
 _WHOLE_SINGLES = 2**24
@@ -22,7 +32,8 @@ def compares_exactly(expr: Expr, schema: Schema, *, case_sensitive: bool = True)
     """Whether Spark compares the columns and literals of a filter by their exact values, too.
 
     It rounds an integer or decimal to floating point if the other side is a floating-point number:
-    to Spark, the long 9007199254740993 equals `9007199254740992D`.
+    to Spark, the long 9007199254740993 equals `9007199254740992D`. A timestamp without a zone that
+    the session's time zone skips becomes a later one, unless it is written as `TIMESTAMP_NTZ`.
 
     Args:
         expr: a filter that binds to the schema.
@@ -37,8 +48,11 @@ def compares_exactly(expr: Expr, schema: Schema, *, case_sensitive: bool = True)
             field = resolve(expr.name, schema, case_sensitive=case_sensitive)
             # Spark casts all values of a list to one type before it compares them.
             kinds = {type(value) for value in expr.values if value is not None}
-            rounds = any(_rounds(field.field_type, value) for value in expr.values)
-            return len(kinds) <= 1 and not rounds
+            changes = any(
+                _rounds(field.field_type, value) or _moves(field.field_type, value, expr.time_zone)
+                for value in expr.values
+            )
+            return len(kinds) <= 1 and not changes
         case _:
             return True
 
@@ -59,6 +73,15 @@ def _rounds(field_type: IcebergType, literal: object) -> bool:
             return not _fit_together(field_type, Decimal(literal))
         case _:
             return False
+
+
+def _moves(field_type: IcebergType, literal: object, time_zone: str | None) -> bool:
+    return (
+        field_type in (TIMESTAMP, TIMESTAMP_NS)
+        and time_zone is not None
+        and isinstance(literal, datetime)
+        and is_skipped(literal, time_zone)
+    )
 
 
 def _fit_together(field_type: IcebergType, literal: Decimal) -> bool:

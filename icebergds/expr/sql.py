@@ -6,6 +6,7 @@ parses the rest.
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -263,7 +264,10 @@ class _Reader:
     def number(self, node: _Node) -> int | float | Decimal:
         text = str(node.this)
         if "e" in text.lower():
-            return float(text)
+            value = float(text)
+            if math.isinf(value):
+                raise InvalidFilterError(f"filter {self.text!r}: {text} does not fit a double")
+            return value
         return Decimal(text) if "." in text else int(text)
 
     def cast(self, node: _Node) -> Any:

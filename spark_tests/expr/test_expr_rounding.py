@@ -7,7 +7,17 @@ import pytest
 from icebergds.expr.rounding import compares_exactly
 from icebergds.expr.sql import parse_filter
 from icebergds.spec.schema import Schema
-from icebergds.spec.types import DOUBLE, FLOAT, INT, LONG, STRING, DecimalType, NestedField
+from icebergds.spec.types import (
+    DOUBLE,
+    FLOAT,
+    INT,
+    LONG,
+    STRING,
+    TIMESTAMP,
+    TIMESTAMPTZ,
+    DecimalType,
+    NestedField,
+)
 
 SCHEMA = Schema(
     (
@@ -18,6 +28,8 @@ SCHEMA = Schema(
         NestedField(5, "narrow", DecimalType(15, 2)),
         NestedField(6, "wide", DecimalType(20, 2)),
         NestedField(7, "s", STRING),
+        NestedField(8, "local", TIMESTAMP),
+        NestedField(9, "instant", TIMESTAMPTZ),
     )
 )
 
@@ -66,3 +78,24 @@ def test_rounded_comparisons(condition: str) -> None:
 
 def test_names_regardless_of_case() -> None:
     assert not compares_exactly(parse_filter("L = 1e16"), SCHEMA, case_sensitive=False)
+
+
+@pytest.mark.parametrize(
+    ("condition", "is_exact"),
+    [
+        ("local = timestamp'2024-03-10 01:59:59'", True),
+        ("local = timestamp'2024-03-10 02:00:00'", False),
+        ("local in (timestamp'2024-03-10 02:30:00')", False),
+        ("local = timestamp'2024-03-10 03:00:00'", True),
+        ("local = timestamp'2024-11-03 01:30:00'", True),
+        ("local = '2024-03-10 02:30:00'", True),
+        ("instant = timestamp'2024-03-10 02:30:00'", True),
+        ("local > timestamp'9999-12-31 23:59:59'", False),
+    ],
+)
+def test_local_times_that_the_zone_skips_are_others_to_spark(
+    condition: str, is_exact: bool
+) -> None:
+    parsed = parse_filter(condition, time_zone="America/New_York")
+    assert compares_exactly(parsed, SCHEMA) is is_exact
+    assert compares_exactly(parse_filter(condition), SCHEMA)

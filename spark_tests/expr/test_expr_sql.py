@@ -258,6 +258,8 @@ def test_names_keep_their_parts(text, name):
         ("a = CAST(1.5 AS STRING)", "CAST(1.5 AS STRING)"),
         ("a = CAST(300 AS TINYINT)", "TINYINT"),
         ("a = 99999999999999999999L", "BIGINT"),
+        ("a < 1e309", "1e309 does not fit a double"),
+        ("a < -1e309", "1e309 does not fit a double"),
         ("a = DATE '2020-02-30'", "'2020-02-30'"),
         ("a = DATE '2020-01-01 10:00:00'", "'2020-01-01 10:00:00'"),
         (

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import pyarrow as pa
 import pytest
 from pyspark.errors import PySparkException
 from pyspark.sql import SparkSession
@@ -106,6 +107,22 @@ def test_times_are_in_the_zone_of_the_session(spark: SparkSession, tmp_path: Pat
         assert "added-data-files" not in head(table).summary
         table.delete("at >= timestamp'2026-03-03 00:00:00' AND id % 2 = 0")
     assert ids_of(table) == [*range(3, 16), 17, 19, 21, 23]
+
+
+@pytest.mark.parametrize("days", ["", "day(local)"])
+def test_local_times_that_the_zone_of_the_session_skips(
+    spark: SparkSession, tmp_path: Path, days: str
+) -> None:
+    """To Spark a timestamp of half past two is half past three, where clocks are set forward."""
+    rows = "1 AS id, timestamp_ntz'2024-03-10 02:30:00' AS local"
+    rows = f"SELECT {rows} UNION SELECT 2, timestamp_ntz'2024-03-10 03:30:00'"
+    catalog = load_catalog("lake", warehouse=str(tmp_path))
+    schema = pa.schema([("id", pa.int32()), ("local", pa.timestamp("us"))])
+    table = catalog.create_table("db.t", schema, partition_spec=days)
+    table.append(spark.sql(rows))
+    with session_conf(spark, "spark.sql.session.timeZone", "America/New_York"):
+        table.delete("local = timestamp'2024-03-10 02:30:00'")
+    assert table.scan(columns="id").to_arrow()["id"].to_pylist() == [1]
 
 
 def test_condition_may_be_a_column(spark: SparkSession, tmp_path: Path) -> None:
