@@ -62,4 +62,4 @@ def rounds(variable: str, *, pull: int, nightly: int) -> int:
 
 def scaled(full: int) -> int:
     """A number of examples, by the profile."""
-    return full if IS_NIGHTLY else max(3, full // 4)
+    return full if IS_NIGHTLY else max(2, full // 4)

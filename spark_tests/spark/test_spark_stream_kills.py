@@ -28,7 +28,7 @@ pytestmark = [pytest.mark.spark, pytest.mark.long, pytest.mark.every_spark]
 KILLS = rounds("ICEBERGDS_KILLS", pull=1, nightly=10)
 OF_QUERIES = ["append", "upsert", "follow"] if KILLS > 1 else ["follow"]
 OF_EXECUTORS = ["append", "upsert"] if KILLS > 1 else ["upsert"]
-FILES = KILLS * 6
+FILES = KILLS * 6 if KILLS > 1 else 3
 ROWS = 40
 
 
