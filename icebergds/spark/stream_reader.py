@@ -88,12 +88,12 @@ class IcebergStreamReader(DataSourceStreamReader):
     def partitions(self, start: dict[str, Any], end: dict[str, Any]) -> Sequence[InputPartition]:
         """The task groups between two offsets."""
         until = StreamOffset.from_json(end)
-        # Before Spark 4.2 this is the only way to learn where a restarted query continues.
-        self._reached = self._reached or until
         loaded = self._loaded
         # A batch of an earlier run may end with a snapshot that was not in the loaded state.
         if loaded is None or until != self._reached:
             loaded = self._load_stream()
+        # Before Spark 4.2 this is the only way to learn where a restarted query continues.
+        self._reached = until
         stream = self._until_target(loaded)
         task_groups = stream.task_groups(StreamOffset.from_json(start), until)
         return [IcebergPartition(pack_task_group(task_group)) for task_group in task_groups]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import pytest
 from pyspark.sql import DataFrame, SparkSession
@@ -13,6 +13,8 @@ from spark_reads import load, message_of
 from spark_writes import create
 
 from icebergds import Table, load_table
+from icebergds.spark.datasource import IcebergDataSource
+from icebergds.spark.stream_reader import IcebergStreamReader
 
 pytestmark = pytest.mark.spark
 
@@ -68,6 +70,22 @@ def test_batches_are_limited(spark: SparkSession, tmp_path: Path) -> None:
         batches += found
     assert batches == [4, 4, 4]
     assert copy.rows() == expected([person(i) for i in range(12)])
+
+
+def test_reading_goes_on_behind_a_first_batch_that_is_repeated(tmp_path: Path) -> None:
+    """As Spark 4.1 calls the reader of a query that ended within its first batch."""
+    location = people(tmp_path).location()
+
+    def reader(limit: str) -> IcebergStreamReader:
+        source = IcebergDataSource({"path": location, LIMIT: limit})
+        return cast(IcebergStreamReader, source.streamReader(source.schema()))
+
+    ended = reader("4")
+    start, end = ended.initialOffset(), ended.latestOffset()
+    restarted = reader("1")
+    assert restarted.initialOffset() == start
+    restarted.partitions(start, end)
+    assert restarted.latestOffset() == reader("1").latestOffset(start=end)
 
 
 def test_filter_and_columns(spark: SparkSession, tmp_path: Path) -> None:
