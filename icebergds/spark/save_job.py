@@ -3,17 +3,31 @@
 from __future__ import annotations
 
 import pickle
+import time
+import uuid
+from collections.abc import Iterator
+from contextlib import contextmanager
 
-from pyspark.sql import DataFrame
+from pyspark import SparkContext, SparkStageInfo
+from pyspark.errors import AnalysisException
+from pyspark.sql import DataFrame, SparkSession
 
 from icebergds.commit.snapshot_commit import Committed
 from icebergds.operations.write.jobs import PlannedJob, commit_job, discard_unreported
 from icebergds.spark.errors import own_errors
 from icebergds.spark.writer import ReportingTask
 
+# Spark's default of spark.python.task.killTimeout: how long a killed task may go on.
+_SECONDS_TO_KILL = 2.0
+# How soon a Python worker notices that its task has ended.
+_SECONDS_TO_NOTICE = 1.0
+_MOST_SECONDS = 30.0
+
 
 def run_job(df: DataFrame, planned: PlannedJob) -> Committed | None:
     """Writes the rows of a DataFrame, one task per partition, and commits in this process.
+
+    Deletes the files of a job that fails, once its tasks have ended.
 
     Returns:
         None if there was nothing to commit.
@@ -25,11 +39,78 @@ def run_job(df: DataFrame, planned: PlannedJob) -> Committed | None:
     task = ReportingTask(planned.task, tuple(df.columns))
     # mapInArrow parses dots and backticks in column names.
     plain = df.toDF(*(f"c{at}" for at in range(len(df.columns))))
-    try:
-        with own_errors():
-            reports = plain.mapInArrow(task, "result binary").collect()
-    except BaseException:
-        discard_unreported(planned)
-        raise
-    results = [pickle.loads(report.result) for report in reports]
+    with _discarding(df, planned), own_errors():
+        reports = plain.mapInArrow(task, "result binary").collect()
+        results = [pickle.loads(report.result) for report in reports]
     return commit_job(planned.job, results, planned.table)
+
+
+@contextmanager
+def _discarding(df: DataFrame, planned: PlannedJob) -> Iterator[None]:
+    """Ends the job that runs in the block and deletes its files, if the block raises."""
+    tag = f"icebergds-{uuid.uuid4()}"
+    context = _tagged(df.sparkSession, tag)
+    try:
+        yield
+    except BaseException as error:
+        deadline = time.monotonic() + _MOST_SECONDS
+        # Nothing ran of a plan that was refused.
+        has_run = not isinstance(error, AnalysisException)
+        were_killed = has_run and _end_tasks(context, tag, deadline)
+        while discard_unreported(planned) and were_killed and time.monotonic() < deadline:
+            time.sleep(_SECONDS_TO_NOTICE)
+        raise
+    finally:
+        if context is not None:
+            context.removeJobTag(tag)
+
+
+def _tagged(spark: SparkSession, tag: str) -> SparkContext | None:
+    """The context of a session, with a tag for its next jobs; None if Python cannot reach it."""
+    try:
+        context = spark.sparkContext
+        context.addJobTag(tag)
+    except Exception:
+        # Spark Connect has none in this process; some platforms keep it from Python.
+        return None
+    return context
+
+
+def _end_tasks(context: SparkContext | None, tag: str, deadline: float) -> bool:
+    """Kills the tasks of a failed job that still run, and waits until they have ended.
+
+    Returns:
+        Whether tasks were killed, or may have been. Their Python workers take what has come of
+        the input for all of it, and end a little later.
+    """
+    try:
+        stages = None if context is None else _ended_stages(context, tag, deadline)
+    except Exception:
+        # The JVM has ended, too.
+        stages = None
+    if stages is None:
+        time.sleep(_SECONDS_TO_KILL)
+    elif all(done.numCompletedTasks + done.numFailedTasks == done.numTasks for done in stages):
+        return False
+    time.sleep(_SECONDS_TO_NOTICE)
+    return True
+
+
+def _ended_stages(context: SparkContext, tag: str, deadline: float) -> list[SparkStageInfo]:
+    """The stages of the jobs with a tag, once none of their tasks runs any more."""
+    # Spark has done so, except after Ctrl-C, where PySpark's own call fails.
+    context.cancelJobsWithTag(tag)
+    stages = _stages(context, tag)
+    while any(stage.numActiveTasks for stage in stages) and time.monotonic() < deadline:
+        time.sleep(0.05)
+        stages = _stages(context, tag)
+    return stages
+
+
+def _stages(context: SparkContext, tag: str) -> list[SparkStageInfo]:
+    """The stages of the jobs with a tag."""
+    tracker = context.statusTracker()
+    jobs = context._jsc.sc().statusTracker().getJobIdsForTag(tag)
+    infos = [tracker.getJobInfo(job) for job in jobs]
+    stages = [tracker.getStageInfo(id) for info in infos if info for id in info.stageIds]
+    return [stage for stage in stages if stage]

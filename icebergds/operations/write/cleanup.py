@@ -38,10 +38,13 @@ def delete_files(io: FileIO, files: Iterable[DataFile]) -> None:
         _LOG.warning("%d files of a failed write were left behind: %s", len(locations), error)
 
 
-def delete_files_of_write(io: FileIO, data_location: str, write_id: str) -> None:
+def delete_files_of_write(io: FileIO, data_location: str, write_id: str) -> int:
     """Deletes files of a write whose tasks did not report them. Never raises.
 
     Finds them by name below the data directory; if listing takes too long, some are left behind.
+
+    Returns:
+        How many were found.
     """
     deadline = time.monotonic() + _SECONDS_TO_LIST
     waiting, found = [data_location], list[str]()
@@ -56,11 +59,12 @@ def delete_files_of_write(io: FileIO, data_location: str, write_id: str) -> None
         io.delete_all(found)
     except Exception as error:
         _LOG.warning("files of the failed write %s were left behind: %s", write_id, error)
-        return
+        return len(found)
     if waiting:
         _LOG.warning(
             "files of the failed write %s may be left behind below %s", write_id, data_location
         )
+    return len(found)
 
 
 def _names_in(io: FileIO, directory: str) -> list[str]:

@@ -123,10 +123,14 @@ def _record_empty_batch(job: PreparedJob, batch: IdempotentWrite) -> None:
         commit_change(table.operations, produce, is_recorded, table.state)
 
 
-def discard_unreported(planned: PlannedJob) -> None:
-    """Deletes files of a job that failed before its tasks could report them. Never raises."""
+def discard_unreported(planned: PlannedJob) -> int:
+    """Deletes files of a job that failed before its tasks could report them. Never raises.
+
+    Returns:
+        How many were found.
+    """
     job = planned.job
-    delete_files_of_write(job.io, job.data_location, job.write_id)
+    return delete_files_of_write(job.io, job.data_location, job.write_id)
 
 
 def discard_job(job: PreparedJob, results: Sequence[Any]) -> None:
