@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from icebergds.catalog.loaded_table import LoadedTable
@@ -14,7 +14,7 @@ from icebergds.errors import InvalidOptionError
 from icebergds.operations.write.arrow_rows import Rows, change_rows
 from icebergds.operations.write.conditions import plannable_condition
 from icebergds.operations.write.metadata_delete import delete_by_metadata, is_metadata_delete
-from icebergds.operations.write.options import WriteOptions
+from icebergds.operations.write.options import WriteOptions, refuse_options_of_writes
 from icebergds.operations.write.row_counts import RowCounts, counts_of, counts_of_deleted_files
 
 if TYPE_CHECKING:
@@ -47,7 +47,7 @@ def write_frame(
         row_filter = plannable_condition(condition, table.metadata.schema(), options.time_zone)
         table = table.keeping_reads()
         if row_filter is None or not is_metadata_delete(table, row_filter, options):
-            return overwrite_rows(table, df, condition, options)
+            return overwrite_rows(table, df, condition, replace(options, overwrite_filter=None))
     return dataframe_writes.write_frame(df, table, options, overwrite=overwrite)
 
 
@@ -64,6 +64,7 @@ def overwrite_rows(
     from icebergds.spark.row_level.target import make_target
 
     _require_frame(df)
+    refuse_options_of_writes(options, "overwrite")
     target = make_target(df.sparkSession, table, "overwrite", options)
     return overwrite.overwrite_rows(target, df, condition)
 
@@ -75,6 +76,7 @@ def delete_rows(
     spark: SparkSession | None,
 ) -> Changed:
     """Implements `Table.delete`."""
+    refuse_options_of_writes(options, "delete")
     options = options.in_zone(_session_zone(spark))
     row_filter = plannable_condition(condition, table.metadata.schema(), options.time_zone)
     kept = table.keeping_reads()
@@ -99,6 +101,7 @@ def update_rows(
     from icebergds.spark.row_level import update
     from icebergds.spark.row_level.target import make_target
 
+    refuse_options_of_writes(options, "update")
     target = make_target(spark, table, "update", options)
     return _changed(table, update.update_rows(target, values, condition))
 
@@ -119,6 +122,7 @@ def begin_merge(
         aliases: of the source and of the table.
     """
     _require_frame(source, "merged")
+    refuse_options_of_writes(options, "merge")
     from icebergds.spark.row_level.merge import MergeBuilder
     from icebergds.spark.row_level.target import Target, make_target
 

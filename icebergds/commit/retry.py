@@ -17,6 +17,7 @@ from icebergds.errors import (
     CommitConflictError,
     CommitStateUnknownError,
     IcebergError,
+    MissingFileError,
     NotFoundError,
 )
 from icebergds.spec import table_properties as names
@@ -42,10 +43,10 @@ def commit_change(
     """Commits the change that `produce` returns; after a conflict, tries again.
 
     Args:
-        produce: called once per attempt, with fresh metadata; its errors end the commit.
+        produce: called once per attempt, with the metadata to build on; its errors end the commit.
         is_committed: whether a table loaded later has the change.
-        base: the table as loaded for this change, for the first attempt; if others have committed
-            since, that attempt is a conflict. Loaded by default.
+        base: the table as loaded for this change, for the first attempt; loaded by default. If
+            others have committed since, that attempt is repeated at once and is no retry.
 
     Returns:
         The table with the change.
@@ -57,15 +58,23 @@ def commit_change(
             mean that it was not.
     """
     state = operations.refresh() if base is None else base
+    may_be_old = base is not None
     waits = _retries(state.metadata.properties).waits()
     # Parsed before the commit: a malformed property must not hide the outcome.
     checks = _status_checks(state.metadata.properties)
     while True:
-        change = produce(state)
+        try:
+            change = produce(state)
+        except MissingFileError:
+            # Maintenance may have deleted manifests of the base since it was loaded.
+            if not may_be_old:
+                raise
+            state, may_be_old = operations.refresh(), False
+            continue
         try:
             return operations.commit(state, change.requirements, change.updates)
         except CommitConflictError:
-            wait = next(waits, None)
+            wait, may_be_old = 0.0 if may_be_old else next(waits, None), False
             time.sleep(wait or 0)
             # A catalog client that repeated a request may conflict with its own commit: check
             # the table before retrying.

@@ -16,10 +16,10 @@ from icebergds.spec.snapshot import Snapshot
 
 
 class Action(Protocol):
-    """A change of a table, applied to the table's current state at each attempt."""
+    """A change of a table, applied at each attempt to the table as last loaded."""
 
     def produce(self, work: Workspace, base: CommitBase) -> NewSnapshot:
-        """Validates against the table's current state and writes the new snapshot's manifests.
+        """Validates against the base and writes the new snapshot's manifests.
 
         Raises:
             ValidationError: a concurrent commit changed what the operation had read.

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import pickle
 import random
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -38,6 +38,7 @@ from icebergds.operations.write.cleanup import is_committed
 from icebergds.operations.write.options import parse_write_options
 from icebergds.spec.manifest import FileFormat
 from icebergds.spec.types import DOUBLE, INT, LONG, STRING, TIMESTAMPTZ, NestedField
+from icebergds.spec.updates.table_updates import RemoveSnapshots
 from icebergds.testing.api_tables import DAYS, faulty, ids_of, new_table, rows, write
 from icebergds.testing.contents import data_files, head, live_entries
 from icebergds.testing.faults import Fault, Faults, When
@@ -66,6 +67,72 @@ def test_an_append_adds_rows(tmp_path: Path) -> None:
     assert ids_of(table) == [1, 2, 3]
     assert [s.operation for s in table.snapshots()] == ["append", "append"]
     assert head(table).summary["total-records"] == "3"
+
+
+def _interrupted(given: pa.Table, between: Callable[[], object]) -> pa.RecordBatchReader:
+    """Rows of which others commit something before the last are there."""
+
+    def batches() -> Iterator[pa.RecordBatch]:
+        yield from given.slice(0, 1).to_batches()
+        between()
+        yield from given.slice(1).to_batches()
+
+    return pa.RecordBatchReader.from_batches(given.schema, batches())
+
+
+def test_a_commit_while_rows_are_written_is_no_retry(tmp_path: Path) -> None:
+    table = new_table(tmp_path, properties={"commit.retry.num-retries": "0"})
+    other = load_table(table.location())
+    table.append(_interrupted(rows(1, 2), lambda: other.append(rows(3))))
+    assert ids_of(table) == [1, 2, 3]
+
+
+def test_metadata_that_goes_while_rows_are_written_is_not_missed(tmp_path: Path) -> None:
+    table = new_table(tmp_path)
+    table.append(rows(0))
+    first = head(table)
+
+    def expire() -> None:
+        """As maintenance does, once a snapshot is neither the newest nor named."""
+        load_table(table.location()).overwrite(rows(3))
+        operations = TableAddress(table.location()).operations()
+        operations.commit(operations.refresh(), [], [RemoveSnapshots((first.snapshot_id,))])
+        assert first.manifest_list is not None
+        Path(first.manifest_list).unlink()
+
+    table.append(_interrupted(rows(1, 2), expire))
+    assert ids_of(table) == [1, 2, 3]
+
+
+def test_arrow_rows_are_not_appended_if_options_ask_for_a_change(tmp_path: Path) -> None:
+    table = new_table(tmp_path)
+    with pytest.raises(InvalidOptionError, match=r"'write-operation' = 'upsert'.*table\.upsert"):
+        table.append(rows(1), options={"write-operation": "upsert", "upsert-keys": "id"})
+    assert not table.snapshots()
+
+
+@pytest.mark.parametrize(
+    ("options", "refused"),
+    [
+        ({"create": "true"}, "create"),
+        ({"overwrite-mode": "dynamic"}, "overwrite-mode"),
+        ({"overwrite-filter": "id = 1"}, "overwrite-filter"),
+        ({"write-operation": "upsert", "upsert-keys": "id"}, "write-operation"),
+    ],
+)
+@pytest.mark.parametrize("verb", ["delete", "update"])
+def test_statements_refuse_options_of_writes(
+    tmp_path: Path, verb: str, options: dict[str, str], refused: str
+) -> None:
+    table = new_table(tmp_path)
+    table.append(rows(1))
+    statement = {
+        "delete": lambda: table.delete("id = 1", options=options),
+        "update": lambda: table.update({"name": "'x'"}, "id = 1", options=options),
+    }[verb]
+    with pytest.raises(InvalidOptionError, match=f"table.{verb} does not take option '{refused}'"):
+        statement()
+    assert ids_of(table) == [1]
 
 
 @pytest.mark.parametrize(

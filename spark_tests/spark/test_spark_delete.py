@@ -109,6 +109,16 @@ def test_times_are_in_the_zone_of_the_session(spark: SparkSession, tmp_path: Pat
     assert ids_of(table) == [*range(3, 16), 17, 19, 21, 23]
 
 
+def test_another_zone_than_that_of_the_session_is_refused(
+    spark: SparkSession, tmp_path: Path
+) -> None:
+    """Files would be chosen by the one, and their rows by the other."""
+    table = people(tmp_path)
+    with pytest.raises(InvalidOptionError, match=r"table\.delete .* time zone 'UTC'"):
+        table.delete("id % 2 = 0", options={"time-zone": "Asia/Tokyo"})
+    assert table.delete("id % 2 = 0", options={"time-zone": "UTC"}).deleted == 6
+
+
 @pytest.mark.parametrize("days", ["", "day(local)"])
 def test_local_times_that_the_zone_of_the_session_skips(
     spark: SparkSession, tmp_path: Path, days: str

@@ -10,6 +10,7 @@ import pyarrow as pa
 
 from icebergds.catalog.loaded_table import LoadedTable
 from icebergds.commit.snapshot_commit import Committed
+from icebergds.errors import InvalidOptionError
 from icebergds.formats.data_file.file_schema import schema_from_arrow
 from icebergds.operations.write.append_overwrite import commit_write, prepare_write
 from icebergds.operations.write.delta_commit import commit_delta
@@ -30,8 +31,16 @@ def write_rows(
         overwrite: replace rows, rather than append.
         table: the table that the options name; loaded, or created, by default.
 
-    Errors are those of `prepare_write`, `write_batches` and `commit_write`.
+    Raises:
+        InvalidOptionError: the options ask for a change by key; or as for `prepare_write`.
+
+    Other errors are those of `prepare_write`, `write_batches` and `commit_write`.
     """
+    if options.row_change is not None:
+        raise InvalidOptionError(
+            f"option 'write-operation' = {str(options.row_change.operation)!r} changes rows by "
+            "key; use table.upsert, table.delta or table.delete_keys with Arrow rows"
+        )
     columns = schema_from_arrow(rows.schema)
     write, table = prepare_write(options, rows.schema, columns, overwrite=overwrite, table=table)
     files = write_batches(write.plan, _batches(rows), partition_id=0, attempt_id=0)

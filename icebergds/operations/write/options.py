@@ -206,6 +206,29 @@ def parse_write_options(
     )
 
 
+def refuse_options_of_writes(options: WriteOptions, verb: str) -> None:
+    """Refuses options of appends and overwrites for a statement that changes rows by a condition.
+
+    Args:
+        verb: the method of `Table`.
+
+    Raises:
+        InvalidOptionError: the statement does not take one of the options.
+    """
+    given = {
+        "create": options.creation is not None,
+        "overwrite-filter": options.overwrite_filter is not None,
+        "overwrite-mode": options.overwrite_mode == "dynamic",
+        "write-operation": options.row_change is not None,
+    }
+    for name, is_given in given.items():
+        if is_given:
+            raise InvalidOptionError(
+                f"table.{verb} does not take option {name!r}: it changes the rows that match its "
+                "condition; leave the option out"
+            )
+
+
 def _refuse_contradictions(given: Mapping[str, str]) -> None:
     pairs = [("branch", "wap.branch"), ("wap.id", "wap.branch"), ("merge-schema", "mergeschema")]
     for one, other in pairs:

@@ -209,6 +209,8 @@ class Target:
                 )
 
     def _isolation_level(self) -> IsolationLevel:
+        if self.options.isolation_level is not None:
+            return IsolationLevel(self.options.isolation_level)
         name = f"write.{self._kind}.isolation-level"
         text = self.table.metadata.properties.get(name, IsolationLevel.SERIALIZABLE)
         try:
@@ -226,8 +228,15 @@ def make_target(
         spark: the session; None for the active one.
 
     Raises:
-        InvalidOptionError: there is no session.
+        InvalidOptionError: there is no session, or it has another time zone than the options.
     """
     session = spark or active_session()
-    zoned = options.in_zone(session_zone(session))
+    zone = session_zone(session)
+    zoned = options.in_zone(zone)
+    if zoned.time_zone != zone:
+        raise InvalidOptionError(
+            f"option 'time-zone' = {zoned.time_zone!r}: table.{verb} has Spark evaluate its "
+            f"condition, in the session's time zone {zone!r}; leave the option out, or set "
+            "spark.sql.session.timeZone"
+        )
     return Target(session, table.keeping_reads(), verb, zoned)
