@@ -38,7 +38,7 @@ class LoadedTable:
         return self.state.io
 
     def keeping_reads(self) -> LoadedTable:
-        """The table with a storage that reads each manifest at most once."""
+        """The table with a storage that remembers the manifests that it read."""
         return self.at(replace(self.state, io=self.io.keeping_reads()))
 
     def at(self, state: TableState) -> LoadedTable:

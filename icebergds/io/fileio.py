@@ -83,7 +83,7 @@ class FileIO:
         return _absolute(location, self.working_directory)
 
     def keeping_reads(self) -> FileIO:
-        """The same storage, which reads each file at most once as `read_bytes`.
+        """The same storage, which remembers what `read_bytes` read.
 
         For manifests and their lists, which never change, and while one statement runs: the files
         that were read stay in memory. Copies in other processes keep nothing.

@@ -34,12 +34,13 @@ def write_frame(
         )
     metadata = table.metadata
     mode = distribution_mode(options, metadata)
-    # The rows are shuffled below, so the job itself needs no distribution.
-    planned = plan_job(
-        replace(options, distribution_mode="none"), df.schema, overwrite=overwrite, table=table
-    )
     schema, spec, order = metadata.schema(), metadata.spec(), metadata.sort_order()
+    incoming = df.schema
     df = distribute(df, schema, spec, order, mode)
     if options.use_table_distribution:
         df = sort_within_tasks(df, schema, spec, order)
+    # The rows are shuffled already, so the job itself needs no distribution.
+    planned = plan_job(
+        replace(options, distribution_mode="none"), incoming, overwrite=overwrite, table=table
+    )
     return run_job(df, planned)

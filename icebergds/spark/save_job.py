@@ -6,7 +6,7 @@ import pickle
 import time
 import uuid
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 
 from pyspark import SparkContext, SparkStageInfo
 from pyspark.errors import AnalysisException
@@ -53,16 +53,18 @@ def _discarding(df: DataFrame, planned: PlannedJob) -> Iterator[None]:
     try:
         yield
     except BaseException as error:
-        deadline = time.monotonic() + _MOST_SECONDS
         # Nothing ran of a plan that was refused.
-        has_run = not isinstance(error, AnalysisException)
-        were_killed = has_run and _end_tasks(context, tag, deadline)
-        while discard_unreported(planned) and were_killed and time.monotonic() < deadline:
-            time.sleep(_SECONDS_TO_NOTICE)
+        if not isinstance(error, AnalysisException):
+            deadline = time.monotonic() + _MOST_SECONDS
+            were_killed = _end_tasks(context, tag, deadline)
+            while discard_unreported(planned) and were_killed and time.monotonic() < deadline:
+                time.sleep(_SECONDS_TO_NOTICE)
         raise
     finally:
         if context is not None:
-            context.removeJobTag(tag)
+            # Another error must not hide that of the job if the JVM has ended.
+            with suppress(Exception):
+                context.removeJobTag(tag)
 
 
 def _tagged(spark: SparkSession, tag: str) -> SparkContext | None:

@@ -36,7 +36,6 @@ NOT_MATCHED = "when not matched"
 BY_SOURCE = "when not matched by source"
 UPDATE, DELETE, INSERT = "update", "delete", "insert"
 
-_ALL: Mapping[str, Value] = {"*": "*"}
 _OF_SOURCE = "__icebergds_of_source"
 _ACTION = "__icebergds_action"
 

@@ -19,7 +19,7 @@ class DataFileNames:
     """Finds the paths of data files by path, by file token, or by Spark's `file_path`.
 
     Args:
-        paths: of all data files of the operation, as in manifests.
+        paths: of the data files that this task changes, as in manifests.
         table: the table, for messages.
     """
 
@@ -41,11 +41,11 @@ class DataFileNames:
             raise InvalidDataError(
                 f"table {self._table}: rows of {name} are to be changed, but the name matches "
                 + ("more than one" if found else "none")
-                + " of the data files that this operation read"
+                + " of the data files that came to this task with them"
             )
         return next(iter(found))
 
-    # Built when first used: a table may have many files, and a task may need none of them.
+    # Built when first used: a task may have no rows of files to change.
 
     @cached_property
     def _by_token(self) -> Mapping[str, set[str]]:
