@@ -6,6 +6,7 @@ BIN := $(VENV)/bin
 SPARK41 := .venv-spark41
 # Each of them has a Spark session of its own: about 3 GB.
 SPARK_WORKERS ?= 2
+SERVERS ?= .ci/servers.sh
 PYTEST := -m pytest --quiet
 PLAIN := --numprocesses auto --dist worksteal \
 	--ignore spark_tests/spark --ignore spark_tests/interop
@@ -26,15 +27,15 @@ cdc: $(VENV)/.installed
 # Side by side: the one computes while the other waits.
 test: $(VENV)/.installed
 	@.ci/servers.sh || true
-	$(MAKE) --jobs 2 test-plain test-spark
+	$(MAKE) --jobs 2 SERVERS=true test-plain test-spark
 
 # What starts no Spark session. Tests of servers that cannot be had are skipped.
 test-plain: $(VENV)/.installed
-	@.ci/servers.sh || true
+	@$(SERVERS) || true
 	$(BIN)/python $(PYTEST) $(PLAIN)
 
 test-spark: $(VENV)/.installed
-	@.ci/servers.sh || true
+	@$(SERVERS) || true
 	$(BIN)/python $(PYTEST) $(SPARK) spark_tests/spark
 
 interop: $(VENV)/.installed $(SPARK41)/.installed
@@ -48,7 +49,7 @@ test-spark41: $(SPARK41)/.installed
 # Everything: all examples and rounds, from a new seed; every test of Spark on Spark 4.1 too.
 nightly: export ICEBERGDS_PROFILE = nightly
 nightly: $(SPARK41)/.installed
-	$(MAKE) test interop
+	$(MAKE) check test interop
 	PYSPARK_PYTHON=$(CURDIR)/$(SPARK41)/bin/python \
 		$(SPARK41)/bin/python $(PYTEST) $(SPARK) spark_tests/spark
 

@@ -51,16 +51,16 @@ def head(table: Table) -> Snapshot:
     return snapshot
 
 
-def live_entries(table: Table, snapshot: Snapshot | None = None) -> list[ManifestEntry]:
-    """The entries of a snapshot's live files; by default of the newest snapshot."""
+def live_entries(table: Table) -> list[ManifestEntry]:
+    """The entries of the live files of the newest snapshot."""
     metadata = table.refresh().metadata
-    return snapshot_entries(table.io, metadata, snapshot or head(table), live_only=True)
+    return snapshot_entries(table.io, metadata, head(table), live_only=True)
 
 
-def live_files(location: Path | str, branch: str = "main") -> list[DataFile]:
-    """The data and delete files of a branch's newest snapshot; none if it has no snapshot."""
+def live_files(location: Path | str) -> list[DataFile]:
+    """The data and delete files of the current snapshot; none if there is no snapshot."""
     table = load_table(location)
-    snapshot = table.metadata.snapshot_by_ref(branch)
+    snapshot = table.metadata.current_snapshot()
     if snapshot is None:
         return []
     entries = snapshot_entries(table.io, table.metadata, snapshot, live_only=True)

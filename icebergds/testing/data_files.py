@@ -93,11 +93,10 @@ def write_file(
     properties: Mapping[str, str] | None = None,
     *,
     file_format: FileFormat = FileFormat.PARQUET,
-    sort_order: SortOrder | None = None,
     content: FileContent = FileContent.DATA,
 ) -> DataFile:
     """Writes batches to one file as write tasks do."""
-    settings = WriteProperties.of(properties or {}, schema, sort_order or SortOrder())
+    settings = WriteProperties.of(properties or {}, schema, SortOrder())
     writer = open_data_writer(FileIO(), str(path), file_format, schema, settings, content=content)
     for batch in batches:
         writer.write(batch)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
@@ -27,7 +27,6 @@ def plan_of(
     location: Path,
     schema: Schema,
     *,
-    properties: Mapping[str, str] | None = None,
     spec: PartitionSpec | None = None,
     sort_order: SortOrder | None = None,
     target_file_size: int = 512 * 1024 * 1024,
@@ -37,11 +36,11 @@ def plan_of(
     return plan_write(
         plan_matching(schema_to_arrow(schema), schema, table="db.t"),
         io=FileIO(),
-        locations=LocationProvider.of(str(location), properties or {}),
+        locations=LocationProvider.of(str(location), {}),
         spec=spec or PartitionSpec(),
         sort_order=order,
         target_file_size=target_file_size,
-        properties=WriteProperties.of(properties or {}, schema, order),
+        properties=WriteProperties.of({}, schema, order),
         operation_id=OPERATION,
         **more,
     )

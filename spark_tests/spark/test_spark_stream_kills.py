@@ -62,6 +62,15 @@ def kill(process: subprocess.Popen[str]) -> None:
     process.wait()
 
 
+def wait(process: subprocess.Popen[str], table: Table, seconds: float) -> None:
+    """A while; a single kill waits for the first batch, so that it strikes a query that writes."""
+    if KILLS > 1:
+        time.sleep(seconds)
+        return
+    while process.poll() is None and not load_table(table.location()).snapshots():
+        time.sleep(0.05)
+
+
 def kill_executor(process: subprocess.Popen[str], rng: random.Random) -> None:
     """One of the executors that a query has at the moment, if there is one."""
     command = ["pgrep", "--session", str(process.pid), "--full", "CoarseGrainedExecutorBackend"]
@@ -96,11 +105,12 @@ def test_killed_query_goes_on_exactly_where_it_was(
     kills = 0
     while kills < KILLS:
         process = start(tmp_path, operation)
-        time.sleep(rng.uniform(0, 5))
+        wait(process, table, rng.uniform(0, 5))
         if process.poll() is not None:
             break  # All is written.
         kill(process)
         kills += 1
+    assert kills
     process = start(tmp_path, operation)
     assert process.wait(300) == 0
     assert rows_of(table.location()) == expected(operation)
@@ -112,7 +122,7 @@ def test_killed_executors_lose_and_double_nothing(
 ) -> None:
     process = start(tmp_path, operation, "local-cluster[2,1,1024]")
     for _ in range(KILLS):
-        time.sleep(rng.uniform(0, 4))
+        wait(process, table, rng.uniform(0, 4))
         kill_executor(process, rng)
     assert process.wait(300 + 20 * KILLS) == 0
     assert rows_of(table.location()) == expected(operation)

@@ -13,7 +13,6 @@ from icebergds.scan.plan.native import NativeRule, identity_columns, native_rule
 from icebergds.scan.plan.splits import SplitOptions
 from icebergds.scan.read_plan import ReadPlan
 from icebergds.scan.tasks import ScanTaskGroup
-from icebergds.spec.snapshot import Snapshot
 
 
 @dataclass(frozen=True, slots=True)
@@ -21,14 +20,12 @@ class PlannedScan:
     """A planned scan of one snapshot.
 
     Attributes:
-        snapshot: None if the table has none.
         plan: what all tasks share; its filter chose the files.
         files: the files that may have rows of the scan, with the deletes that apply to them.
         splits: how files are packed into task groups.
     """
 
     state: TableState
-    snapshot: Snapshot | None
     plan: ReadPlan
     files: tuple[PlannedFile, ...]
     splits: SplitOptions
@@ -54,9 +51,7 @@ def plan_scan(state: TableState, options: ReadOptions, *, for_native: bool) -> P
     files = plan_files(
         state.io, metadata, snapshot, plan.table_schema, plan.row_filter, stats_of=stats_of
     )
-    return PlannedScan(
-        state, snapshot, plan, tuple(files), split_options(options, metadata.properties)
-    )
+    return PlannedScan(state, plan, tuple(files), split_options(options, metadata.properties))
 
 
 def task_groups_of(scan: PlannedScan, files: Iterable[PlannedFile]) -> list[ScanTaskGroup]:
