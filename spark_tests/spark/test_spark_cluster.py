@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
+from effort import IS_NIGHTLY
 from spark_reads import run_program
 from spark_tables import DELETED_PEOPLE, LIVE_PEOPLE, people
 
@@ -12,14 +13,16 @@ pytestmark = [pytest.mark.spark, pytest.mark.long, pytest.mark.every_spark]
 
 Seen = dict[str, Any]
 MODES = pytest.mark.parametrize("mode", ["merge-on-read", "copy-on-write"])
+KILLED = ["worker", "executor", "stage"] if IS_NIGHTLY else ["executor"]
+LOSING = ["merge-on-read", "copy-on-write"] if IS_NIGHTLY else ["copy-on-write"]
 
 
 @pytest.fixture(scope="module")
 def seen(tmp_path_factory: pytest.TempPathFactory) -> Seen:
     directory = tmp_path_factory.mktemp("cluster")
     people(directory / "people")
-    table = str(directory / "people")
-    return run_program("cluster.py", str(directory), table, directory=directory)
+    table, kills = str(directory / "people"), "all" if IS_NIGHTLY else "few"
+    return run_program("cluster.py", str(directory), table, kills, directory=directory)
 
 
 @pytest.fixture
@@ -51,7 +54,7 @@ def test_executors_in_other_processes_apply_deletes(reads: Seen) -> None:
     assert reads["deleted"] == DELETED_PEOPLE
 
 
-@pytest.mark.parametrize("case", ["undisturbed", "retried", "worker", "executor", "stage"])
+@pytest.mark.parametrize("case", ["undisturbed", "retried", *KILLED])
 def test_rows_are_complete_and_not_doubled(writes: Seen, case: str) -> None:
     """A task that fails, and one whose Python worker or executor is killed, is tried again."""
     assert writes[case]["complete"]
@@ -63,12 +66,13 @@ def test_no_file_is_left_behind(writes: Seen, case: str) -> None:
     assert writes[case]["files"] == writes[case]["live files"] == 2
 
 
-@pytest.mark.parametrize("case", ["worker", "executor"])
+@pytest.mark.parametrize("case", KILLED[:2])
 def test_files_of_what_was_killed_are_not_in_the_table(writes: Seen, case: str) -> None:
     assert writes[case]["files"] == 3
     assert writes[case]["live files"] == 2
 
 
+@pytest.mark.skipif(not IS_NIGHTLY, reason="kills that are left to the nightly profile")
 def test_a_stage_is_tried_again_when_its_input_is_lost(writes: Seen) -> None:
     assert writes["stage"]["shuffling tasks"] > 2
     assert writes["stage"]["live files"] == 2
@@ -80,8 +84,13 @@ def test_failed_job_leaves_no_files_of_tasks_that_were_done(writes: Seen) -> Non
     assert writes["failed"]["files"] == 0
 
 
-@MODES
-@pytest.mark.parametrize("case", ["undisturbed", "executor lost"])
+@pytest.mark.parametrize(
+    ("case", "mode"),
+    [
+        *[("undisturbed", mode) for mode in ("merge-on-read", "copy-on-write")],
+        *[("executor lost", mode) for mode in LOSING],
+    ],
+)
 def test_executors_change_rows_once(changes: Seen, case: str, mode: str) -> None:
     seen = changes[f"{case}, {mode}"]
     assert seen["complete"]

@@ -3,9 +3,9 @@
 Executors are processes of their own, of which some die. Nothing is registered: Spark finds the
 format by itself. What a part returns is a value by its name.
 
-    cluster.py DIRECTORY TABLE
+    cluster.py DIRECTORY TABLE all|few
 
-`TABLE` is read, others are written in `DIRECTORY`.
+`TABLE` is read, others are written in `DIRECTORY`. The last says how much is killed.
 """
 
 from __future__ import annotations
@@ -20,7 +20,8 @@ import cluster_writes
 from pyspark.sql import SparkSession
 
 
-def main(directory: str, table: str) -> None:
+def main(directory: str, table: str, kills: str) -> None:
+    kills_all = kills == "all"
     spark = (
         SparkSession.builder.master("local-cluster[2,1,1024]")
         .config("spark.ui.enabled", "false")
@@ -34,8 +35,12 @@ def main(directory: str, table: str) -> None:
     )
     seen = {
         "reads": cluster_reads.see(spark, table),
-        "row changes": cluster_row_changes.see(spark, os.path.join(directory, "changed")),
-        "writes": cluster_writes.see(spark, os.path.join(directory, "written")),
+        "row changes": cluster_row_changes.see(
+            spark, os.path.join(directory, "changed"), kills_all=kills_all
+        ),
+        "writes": cluster_writes.see(
+            spark, os.path.join(directory, "written"), kills_all=kills_all
+        ),
     }
     print(json.dumps(seen), flush=True)
     spark.stop()

@@ -22,13 +22,18 @@ ROWS = 3_000
 SCHEMA = Schema((NestedField(1, "id", LONG, required=True), NestedField(2, "name", STRING)))
 
 
-def see(spark: SparkSession, directory: str) -> dict[str, Any]:
-    """What each merge did, by its case and mode."""
+def see(spark: SparkSession, directory: str, *, kills_all: bool) -> dict[str, Any]:
+    """What each merge did, by its case and mode.
+
+    Args:
+        kills_all: an executor is lost in each mode, not only in copy-on-write.
+    """
     # The last 100 are new.
     source = spark.range(ROWS - 200, ROWS + 100, 1, 2).selectExpr("id", "'new' AS name")
     seen: dict[str, Any] = {}
     for mode in ("merge-on-read", "copy-on-write"):
-        for case in ("undisturbed", "executor lost", "failed"):
+        loses_one = kills_all or mode == "copy-on-write"
+        for case in ("undisturbed", *(["executor lost"] if loses_one else []), "failed"):
             path = Path(directory, mode, case.replace(" ", "-"))
             rows = source
             if case == "executor lost":

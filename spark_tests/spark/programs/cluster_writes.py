@@ -25,18 +25,24 @@ ROWS = 5_000
 SCHEMA = Schema((NestedField(1, "id", LONG, True), NestedField(2, "pad", STRING)))
 
 
-def see(spark: SparkSession, directory: str) -> dict[str, Any]:
-    """What each write left, by what struck its second task."""
+def see(spark: SparkSession, directory: str, *, kills_all: bool) -> dict[str, Any]:
+    """What each write left, by what struck its second task.
+
+    Args:
+        kills_all: not only an executor is killed.
+    """
     Path(directory).mkdir()
     spark.conf.set("spark.sql.execution.arrow.maxRecordsPerBatch", "500")
-    return {
+    seen = {
         "undisturbed": write(spark, Path(directory, "undisturbed"), None),
         "retried": write(spark, Path(directory, "retried"), offend),
-        "worker": write(spark, Path(directory, "worker"), kill_workers),
         "executor": write(spark, Path(directory, "executor"), kill_executor),
-        "stage": write(spark, Path(directory, "stage"), kill_executor, shuffled=True),
         "failed": write(spark, Path(directory, "failed"), offend, always=True),
     }
+    if kills_all:
+        seen["worker"] = write(spark, Path(directory, "worker"), kill_workers)
+        seen["stage"] = write(spark, Path(directory, "stage"), kill_executor, shuffled=True)
+    return seen
 
 
 def write(
