@@ -25,7 +25,6 @@ _FURTHER = {
     *(("datetime", name) for name in ("date", "datetime", "time", "timedelta", "timezone")),
     ("decimal", "Decimal"),
     ("uuid", "UUID"),
-    ("uuid", "SafeUUID"),
 }
 
 

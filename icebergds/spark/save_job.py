@@ -21,7 +21,8 @@ from icebergds.spark.writer import ReportingTask
 _SECONDS_TO_KILL = 2.0
 # How soon a Python worker notices that its task has ended.
 _SECONDS_TO_NOTICE = 1.0
-_MOST_SECONDS = 30.0
+# How long a caller waits for its error, at most, until the files of a failed job are deleted.
+_SECONDS_TO_CLEAN_UP = 30.0
 
 
 def run_job(df: DataFrame, planned: PlannedJob) -> Committed | None:
@@ -55,7 +56,7 @@ def _discarding(df: DataFrame, planned: PlannedJob) -> Iterator[None]:
     except BaseException as error:
         # Nothing ran of a plan that was refused.
         if not isinstance(error, AnalysisException):
-            deadline = time.monotonic() + _MOST_SECONDS
+            deadline = time.monotonic() + _SECONDS_TO_CLEAN_UP
             were_killed = _end_tasks(context, tag, deadline)
             while discard_unreported(planned) and were_killed and time.monotonic() < deadline:
                 time.sleep(_SECONDS_TO_NOTICE)

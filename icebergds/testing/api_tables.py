@@ -17,15 +17,19 @@ from icebergds.api.load import load_table
 from icebergds.api.table import Table
 from icebergds.catalog.address import TableAddress
 from icebergds.commit.snapshot_commit import Committed
+from icebergds.formats.data_file.file_schema import schema_from_arrow
 from icebergds.io.fileio import FileIO
+from icebergds.operations.write.append_overwrite import PreparedWrite, prepare_write
 from icebergds.operations.write.arrow_rows import write_rows
 from icebergds.operations.write.options import parse_write_options
+from icebergds.spec.manifest import DataFile
 from icebergds.spec.schema import Schema
 from icebergds.spec.types import INT, LONG, STRING
 from icebergds.testing.commit_tables import IMPATIENT
 from icebergds.testing.faults import Faults, FaultyFileIO
 from icebergds.testing.rows import arrow_table
 from icebergds.testing.schemas import optional
+from icebergds.write.task import write_batches
 
 Properties: TypeAlias = Mapping[str, str]
 """Properties of a catalog."""
@@ -116,6 +120,22 @@ def write(
         address = TableAddress(str(address))
     parsed = parse_write_options({**named(options), "path": address.path}, address)
     return write_rows(parsed, given, overwrite=overwrite)
+
+
+def prepare(
+    address: TableAddress | str, given: pa.Table, *, overwrite: bool = False, **options: str
+) -> PreparedWrite:
+    """Prepares a write of rows like `given`, of which nothing is written yet."""
+    if not isinstance(address, TableAddress):
+        address = TableAddress(address)
+    parsed = parse_write_options({**options, "path": address.path}, address)
+    columns = schema_from_arrow(given.schema)
+    return prepare_write(parsed, given.schema, columns, overwrite=overwrite)[0]
+
+
+def written(write: PreparedWrite, given: pa.Table) -> list[DataFile]:
+    """Writes the data files of a prepared write, which are not committed."""
+    return write_batches(write.plan, given.to_batches(), partition_id=0, attempt_id=0)
 
 
 def named(options: Mapping[str, str]) -> dict[str, str]:

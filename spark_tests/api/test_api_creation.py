@@ -25,16 +25,21 @@ from icebergds.errors import (
 )
 from icebergds.formats.data_file.file_schema import schema_from_arrow
 from icebergds.io.fileio import FileIO
-from icebergds.operations.write.append_overwrite import PreparedWrite, commit_write, prepare_write
+from icebergds.operations.write.append_overwrite import commit_write
 from icebergds.operations.write.cleanup import is_committed
-from icebergds.operations.write.options import parse_write_options
 from icebergds.spec.transforms import BucketTransform, IdentityTransform
 from icebergds.spec.types import INT, LONG, STRING, NestedField
 from icebergds.spec.updates.new_table import new_table_updates
-from icebergds.testing.api_tables import faulty, ids_of, rows, write
+from icebergds.testing.api_tables import (
+    faulty,
+    ids_of,
+    prepare,
+    rows,
+    write,
+    written,
+)
 from icebergds.testing.contents import data_files, head, live_entries, metadata_files
 from icebergds.testing.faults import Fault, Faults, When
-from icebergds.write.task import write_batches
 
 
 def _address(tmp_path: Path, kind: str) -> TableAddress:
@@ -46,17 +51,6 @@ def _address(tmp_path: Path, kind: str) -> TableAddress:
         properties["uri"] = f"sqlite:///{tmp_path}/catalog.db"
     load_catalog("lake", **properties).create_namespace("db")
     return TableAddress("db.t", "lake", properties)
-
-
-def _prepare(address: TableAddress, given: pa.Table, **options: str) -> PreparedWrite:
-    parsed = parse_write_options({"path": address.path, "create": "true", **options}, address)
-    columns = schema_from_arrow(given.schema)
-    write, _ = prepare_write(parsed, given.schema, columns, overwrite=False)
-    return write
-
-
-def _files(write: PreparedWrite, given: pa.Table) -> Any:
-    return write_batches(write.plan, given.to_batches(), partition_id=0, attempt_id=0)
 
 
 @pytest.mark.parametrize("kind", ["location", "filesystem", "sql"])
@@ -132,8 +126,8 @@ def test_the_first_rows_may_go_to_a_branch(tmp_path: Path) -> None:
 @pytest.mark.parametrize("kind", ["location", "sql"])
 def test_of_two_that_create_a_table_one_wins(tmp_path: Path, kind: str) -> None:
     address = _address(tmp_path, kind)
-    one, other = (_prepare(address, rows(i)) for i in (1, 2))
-    files, others = _files(one, rows(1)), _files(other, rows(2))
+    one, other = (prepare(address, rows(i), create="true") for i in (1, 2))
+    files, others = written(one, rows(1)), written(other, rows(2))
     commit_write(one, files)
     with pytest.raises(AlreadyExistsError):
         commit_write(other, others)
@@ -166,8 +160,8 @@ def test_writers_that_create_a_table_at_once_lose_no_rows(tmp_path: Path, kind: 
 
 def test_one_that_creates_a_table_at_the_last_moment_wins(tmp_path: Path) -> None:
     location = tmp_path / "t"
-    prepared = _prepare(TableAddress(str(location)), rows(1))
-    files = _files(prepared, rows(1))
+    prepared = prepare(TableAddress(str(location)), rows(1), create="true")
+    files = written(prepared, rows(1))
     other = new_table_updates(schema_from_arrow(rows().schema), location=str(location))
 
     class Overtaken(TableAddress):
@@ -247,7 +241,7 @@ def test_a_namespace_that_is_missing_is_said_before_rows_are_written(
     address = _address(tmp_path, "sql")
     nowhere = TableAddress("nowhere.t", "lake", address.catalog_properties)
     with pytest.raises(NoSuchNamespaceError, match="nowhere"):
-        _prepare(nowhere, rows(1), **options)
+        prepare(nowhere, rows(1), create="true", **options)
 
 
 def test_a_place_that_a_catalog_has_no_tables_in_is_said_before_rows_are_written(
@@ -255,7 +249,7 @@ def test_a_place_that_a_catalog_has_no_tables_in_is_said_before_rows_are_written
 ) -> None:
     address = _address(tmp_path, "filesystem")
     with pytest.raises(InvalidOptionError, match=f"created at {tmp_path}/db/t"):
-        _prepare(address, rows(1), location=str(tmp_path / "elsewhere"))
+        prepare(address, rows(1), create="true", location=str(tmp_path / "elsewhere"))
 
 
 def test_types_of_a_later_version_are_refused_by_an_earlier(tmp_path: Path) -> None:
@@ -267,9 +261,9 @@ def test_types_of_a_later_version_are_refused_by_an_earlier(tmp_path: Path) -> N
 
 
 def test_a_new_table_is_the_one_the_files_were_written_for(tmp_path: Path) -> None:
-    prepared = _prepare(TableAddress(str(tmp_path / "t")), rows(1))
+    prepared = prepare(TableAddress(str(tmp_path / "t")), rows(1), create="true")
     assert prepared.new_table is not None
     planned = prepared.new_table.planned().metadata
-    committed = commit_write(prepared, _files(prepared, rows(1)))
+    committed = commit_write(prepared, written(prepared, rows(1)))
     assert committed.state.metadata.table_uuid == planned.table_uuid == prepared.table_uuid
     assert CommitOptions(table_uuid=prepared.table_uuid).table_uuid is not None

@@ -12,9 +12,9 @@ from spark_tables import DELETED_PEOPLE, LIVE_PEOPLE, people
 pytestmark = [pytest.mark.spark, pytest.mark.long, pytest.mark.every_spark]
 
 Seen = dict[str, Any]
-MODES = pytest.mark.parametrize("mode", ["merge-on-read", "copy-on-write"])
+MODES = ["merge-on-read", "copy-on-write"]
 KILLED = ["worker", "executor", "stage"] if IS_NIGHTLY else ["executor"]
-LOSING = ["merge-on-read", "copy-on-write"] if IS_NIGHTLY else ["copy-on-write"]
+LOSING = MODES if IS_NIGHTLY else ["copy-on-write"]
 
 
 @pytest.fixture(scope="module")
@@ -87,7 +87,7 @@ def test_failed_job_leaves_no_files_of_tasks_that_were_done(writes: Seen) -> Non
 @pytest.mark.parametrize(
     ("case", "mode"),
     [
-        *[("undisturbed", mode) for mode in ("merge-on-read", "copy-on-write")],
+        *[("undisturbed", mode) for mode in MODES],
         *[("executor lost", mode) for mode in LOSING],
     ],
 )
@@ -98,7 +98,7 @@ def test_executors_change_rows_once(changes: Seen, case: str, mode: str) -> None
     assert seen["snapshots"] == 2
 
 
-@MODES
+@pytest.mark.parametrize("mode", MODES)
 def test_failed_job_leaves_nothing(changes: Seen, mode: str) -> None:
     seen = changes[f"failed, {mode}"]
     assert "is required" in seen["error"]

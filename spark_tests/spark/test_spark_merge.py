@@ -365,6 +365,12 @@ def test_clause_that_names_a_row_it_has_none_of(
     assert said in leaves_as_it_was(table, merge.execute, InvalidFilterError)
 
 
+def test_option_of_a_write_is_refused(spark: SparkSession, tmp_path: Path) -> None:
+    table = people(tmp_path, count=3)
+    with pytest.raises(InvalidOptionError, match=r"table\.merge does not take option 'create'"):
+        table.merge(changes(spark, (2, 2, "m")), ["id"], options={"create": "true"})
+
+
 def test_source_that_is_no_frame_is_refused(tmp_path: Path) -> None:
     table = people(tmp_path, count=3)
     with pytest.raises(InvalidOptionError, match="cannot be merged: expected a Spark DataFrame"):

@@ -67,6 +67,16 @@ def test_filter_may_be_a_column(spark: SparkSession, tmp_path: Path) -> None:
         table.overwrite(new, 5)  # type: ignore[arg-type]
 
 
+def test_option_of_another_write_is_refused(spark: SparkSession, tmp_path: Path) -> None:
+    table = people(tmp_path)
+    new = spark.createDataFrame([(100, 1, "x")], NEW)
+    with pytest.raises(InvalidOptionError, match="does not take option 'write-operation'"):
+        table.overwrite(
+            new, f.col("id") > 2, options={"write-operation": "upsert", "upsert-keys": "id"}
+        )
+    assert ids_of(table) == list(range(12))
+
+
 def test_filter_of_a_table_without_rows(spark: SparkSession, tmp_path: Path) -> None:
     table = people(tmp_path, count=0)
     table.overwrite(spark.createDataFrame([(100, 1, "x")], NEW), f.col("id") == 1)

@@ -8,7 +8,6 @@ from icebergds.commit.snapshot_commit import Committed, commit_snapshot
 from icebergds.errors import AlreadyCommittedError
 from icebergds.expr.bind import bind
 from icebergds.expr.nodes import Expr
-from icebergds.expr.rounding import compares_exactly
 from icebergds.operations.write.commit_options import commit_options
 from icebergds.operations.write.options import WriteOptions
 from icebergds.scan.plan.files import plan_files
@@ -17,12 +16,15 @@ from icebergds.scan.plan.files import plan_files
 def is_metadata_delete(table: LoadedTable, row_filter: Expr, options: WriteOptions) -> bool:
     """Whether metadata shows that each file matches a filter with all of its rows or with none.
 
+    Args:
+        row_filter: a condition from `plannable_condition`.
+
     Raises:
         InvalidFilterError: the filter does not fit the table's schema.
     """
     return can_delete_by_metadata(
         table.state, row_filter, branch=options.branch, case_sensitive=False
-    ) and compares_exactly(row_filter, table.metadata.schema(), case_sensitive=False)
+    )
 
 
 def delete_by_metadata(
