@@ -81,13 +81,8 @@ def test_pyiceberg_reads_the_same_rows(data: st.DataObject) -> None:
     pytest.importorskip("pyiceberg.table")
     with tempfile.TemporaryDirectory() as directory:
         made = _plain_table(data, Path(directory))
-        scan = _pyiceberg_scan(made)
-        try:
-            theirs = scan.to_arrow()
-        except Exception:
-            return  # What it cannot read is no difference.
-        ours = load_table(str(made.builder.location)).scan().to_arrow()
-        assert _plain_rows(_values(ours)) == _plain_rows(_values(theirs))
+        theirs = _read_by_pyiceberg(made)
+        assert theirs is None or _read_by_us(made) == theirs
 
 
 @pytest.fixture(scope="module")
@@ -103,22 +98,29 @@ def test_duckdb_reads_the_same_rows(duckdb_reader: DuckDBReader, data: st.DataOb
     with tempfile.TemporaryDirectory() as directory:
         made = _plain_table(data, Path(directory))
         try:
-            theirs = duckdb_reader.read(made.builder.metadata_location)
-        except DuckDBError as error:
-            # Of tables that were once of version 1.
-            if "required field 'sequence_number' is NULL" in str(error):
-                return
-            raise
-        ours = _plain_rows(_values(load_table(str(made.builder.location)).scan().to_arrow()))
+            theirs = _plain_rows(duckdb_reader.read(made.builder.metadata_location))
+        except DuckDBError:
+            # Some tables that were once of version 1, or whose structs were evolved.
+            theirs = None
         # DuckDB 1.5.5 drops rows next to files whose rows are all deleted by vectors.
-        if ours != _plain_rows(theirs):
-            assert ours == _plain_rows(_values(_pyiceberg_scan(made).to_arrow()))
+        if theirs != _read_by_us(made):
+            decides = _read_by_pyiceberg(made)
+            assert (theirs is None and decides is None) or decides == _read_by_us(made)
 
 
-def _pyiceberg_scan(made: RandomTable) -> Any:
+def _read_by_us(made: RandomTable) -> list[str]:
+    return _plain_rows(_values(load_table(str(made.builder.location)).scan().to_arrow()))
+
+
+def _read_by_pyiceberg(made: RandomTable) -> list[str] | None:
+    """The rows that PyIceberg reads; None if it cannot read the table, which is no difference."""
     from pyiceberg.table import StaticTable
 
-    return StaticTable.from_metadata(made.builder.metadata_location).scan()
+    scan = StaticTable.from_metadata(made.builder.metadata_location).scan()
+    try:
+        return _plain_rows(_values(scan.to_arrow()))
+    except Exception:
+        return None
 
 
 def _plain_table(data: st.DataObject, directory: Path) -> RandomTable:
