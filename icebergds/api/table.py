@@ -549,7 +549,7 @@ class Table:
                 f"table {state.name} was dropped and re-created since it was loaded: its UUID is "
                 f"{found}, expected {known}; load it again"
             )
-        return LoadedTable(self._address, self._operations, state)
+        return LoadedTable(self._address, self._operations, state, self.metadata)
 
     def _options(
         self,

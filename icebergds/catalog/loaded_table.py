@@ -18,11 +18,14 @@ class LoadedTable:
         address: leads other processes to the table.
         operations: loads and commits in this process, by one catalog object.
         state: the base of the first attempt to commit.
+        seen: the table as the caller last saw it, for writes of rows that may have been computed
+            from it; None if that is `state`.
     """
 
     address: TableAddress
     operations: TableOperations
     state: TableState
+    seen: TableMetadata | None = None
 
     @property
     def name(self) -> str:

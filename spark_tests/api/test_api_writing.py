@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shutil
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -147,18 +148,6 @@ def test_a_delete_removes_whole_files(tmp_path: Path) -> None:
     assert (head(table).operation, head(table).summary["why"]) == ("delete", "asked")
 
 
-def test_a_delete_spares_another_table_of_the_same_name(tmp_path: Path) -> None:
-    table = new_table(tmp_path)
-    table.append(rows(1))
-    for file in Path(table.location(), "metadata").iterdir():
-        file.unlink()
-    other = new_table(tmp_path)
-    other.append(rows(2))
-    with pytest.raises(ValidationError, match="dropped and re-created"):
-        table.delete("true")
-    assert ids_of(other.refresh()) == [2]
-
-
 def test_an_append_without_rows_commits_a_snapshot_without_files(tmp_path: Path) -> None:
     table = new_table(tmp_path)
     table.append(rows())
@@ -237,14 +226,80 @@ def test_summaries_have_what_the_write_says(tmp_path: Path) -> None:
 # Isolation.
 
 
-def test_overwrites_check_nothing_by_default(tmp_path: Path) -> None:
+@pytest.mark.parametrize("options", [{}, {"overwrite-mode": "dynamic"}], ids=str)
+def test_overwrites_without_a_filter_check_nothing_by_default(
+    tmp_path: Path, options: dict[str, str]
+) -> None:
     table = new_table(tmp_path, partition_by="day")
     table.append(rows(1, day=1))
-    prepared = prepare(table.location(), rows(2, day=1), overwrite=True)
+    prepared = prepare(table.location(), rows(2, day=1), overwrite=True, **options)
     files = written(prepared, rows(2, day=1))
     table.append(rows(3, day=1))
     commit_write(prepared, files)
     assert ids_of(table.refresh()) == [2]
+
+
+def test_overwrites_with_a_filter_are_isolated_as_deletes_are(tmp_path: Path) -> None:
+    level = "write.delete.isolation-level"
+    table = new_table(tmp_path, partition_by="day", properties={level: "snapshot"})
+    serializable = new_table(tmp_path / "serializable", partition_by="day")
+    for each in (table, serializable):
+        each.append(rows(1, day=1))
+        load_table(each.location()).append(rows(3, day=1))
+    table.overwrite(rows(2, day=1), "day = 1")
+    assert ids_of(table) == [2]
+    with pytest.raises(ValidationError, match="added rows that may match"):
+        serializable.overwrite(rows(2, day=1), "day = 1")
+    serializable.overwrite(rows(2, day=1), "day = 1", options={"isolation-level": "none"})
+    assert ids_of(serializable) == [2]
+
+
+@pytest.mark.parametrize("dynamic", [False, True], ids=["static", "dynamic"])
+def test_overwrites_are_checked_from_what_the_table_object_has_seen(
+    tmp_path: Path, dynamic: bool
+) -> None:
+    table = new_table(tmp_path, partition_by="day")
+    table.append(rows(1, day=1))
+    load_table(table.location()).append(rows(2, day=1))
+    overwrite = table.dynamic_partition_overwrite if dynamic else table.overwrite
+    options = {"isolation-level": "serializable"}
+    with pytest.raises(ValidationError, match="added rows that may match"):
+        overwrite(rows(3, day=1), options=options)
+    assert ids_of(table.refresh()) == [1, 2]
+    overwrite(rows(3, day=1), options=options)
+    assert ids_of(table) == [3]
+
+
+def test_commits_to_other_rows_do_not_disturb_an_overwrite(tmp_path: Path) -> None:
+    table = new_table(tmp_path, partition_by="day")
+    table.append(rows(1, day=1))
+    load_table(table.location()).append(rows(2, day=2))
+    table.overwrite(rows(3, day=1), "day = 1")
+    assert ids_of(table) == [2, 3]
+
+
+@pytest.mark.parametrize(
+    "write",
+    [
+        lambda table: table.append(rows(2)),
+        lambda table: table.overwrite(rows(2)),
+        lambda table: table.overwrite(rows(2), "day = 0"),
+        lambda table: table.dynamic_partition_overwrite(rows(2)),
+        lambda table: table.delete("true"),
+        lambda table: table.upsert(rows(2), ["id"]),
+        lambda table: table.delete_keys(rows(2).select(["id"]), ["id"]),
+        lambda table: table.upgrade(3),
+    ],
+    ids=["append", "overwrite", "filter", "dynamic", "delete", "upsert", "keys", "upgrade"],
+)
+def test_no_write_reaches_another_table_of_the_same_name(tmp_path: Path, write: Any) -> None:
+    table = new_table(tmp_path)
+    shutil.rmtree(table.location())
+    other = new_table(tmp_path)
+    other.append(rows(1))
+    with pytest.raises(ValidationError, match="dropped and re-created"):
+        write(table)
+    assert len(other.refresh().snapshots()) == 1
 
 
 @pytest.mark.parametrize(

@@ -23,6 +23,7 @@ from spark_changes import (
     rows_of,
 )
 
+from icebergds import load_table
 from icebergds.errors import (
     InvalidDataError,
     InvalidFilterError,
@@ -128,6 +129,28 @@ def test_rows_that_others_added_meanwhile_are_a_conflict(
     with pytest.raises(ValidationError, match="added"):
         table.overwrite(df, "id > 3 AND id < 9")
     assert ids_of(table) == sorted([*range(12), 4])
+
+
+@pytest.mark.parametrize("condition", ["part = 1", "id < 5 AND part = 1", "id + 0 = 4"])
+def test_rows_that_others_added_since_the_table_was_loaded_are_a_conflict(
+    spark: SparkSession, tmp_path: Path, condition: str
+) -> None:
+    """Whether the condition takes whole files, some rows of them, or only Spark can tell."""
+    table = people(tmp_path)
+    load_table(table.location()).append(arrow([(4, 1, "late")]))
+    new = spark.createDataFrame([(100, 1, "x")], NEW)
+    with pytest.raises(ValidationError, match="added"):
+        table.overwrite(new, condition)
+    assert ids_of(table.refresh()) == sorted([*range(12), 4])
+    table.overwrite(new, condition)
+    assert 100 in ids_of(table)
+
+
+def test_commits_to_other_rows_do_not_disturb(spark: SparkSession, tmp_path: Path) -> None:
+    table = people(tmp_path)
+    load_table(table.location()).append(arrow([(50, 2, "late")]))
+    table.overwrite(spark.createDataFrame([(100, 1, "x")], NEW), "id < 5 AND part = 1")
+    assert ids_of(table) == [0, 2, 3, *range(5, 12), 50, 100]
 
 
 @pytest.mark.parametrize(

@@ -13,7 +13,6 @@ from icebergds.catalog.loaded_table import LoadedTable, load_for_write
 from icebergds.commit.append import Append, FastAppend
 from icebergds.commit.base import check_branch
 from icebergds.commit.operations import TableOperations, TableState
-from icebergds.commit.options import IsolationLevel
 from icebergds.commit.overwrite import Overwrite
 from icebergds.commit.replace_partitions import ReplacePartitions
 from icebergds.commit.retry import Change, commit_change
@@ -35,6 +34,7 @@ from icebergds.operations.write.cleanup import WRITE_ID, delete_files
 from icebergds.operations.write.commit_options import commit_options
 from icebergds.operations.write.create import NewTable, plan_new_table
 from icebergds.operations.write.distribution_mode import distribution_mode
+from icebergds.operations.write.isolation import overwrite_isolation
 from icebergds.operations.write.options import WriteOptions
 from icebergds.spec.evolution.union_by_name import merge_schema
 from icebergds.spec.manifest import DataFile, FileFormat
@@ -64,9 +64,9 @@ class PreparedWrite:
     Attributes:
         new_table: the table to create with the first snapshot; None if it exists.
         table_uuid: of the table that was checked.
-        from_snapshot_id: the head of the branch when the write was prepared.
         distribution_mode: how its rows should have been shuffled: `none`, `hash` or `range`.
         row_filter: the rows that an overwrite replaces.
+        isolation: which concurrent commits make an overwrite fail.
     """
 
     address: TableAddress
@@ -75,9 +75,9 @@ class PreparedWrite:
     plan: WritePlan
     new_table: NewTable | None
     table_uuid: str | None
-    from_snapshot_id: int | None
     distribution_mode: str
     row_filter: Expr
+    isolation: Isolation
 
     @property
     def write_id(self) -> str:
@@ -139,7 +139,6 @@ def prepare_write(
     row_filter = _overwrite_filter(options)
     # Raises errors in the filter before rows are written.
     bind(row_filter, metadata.schema(), case_sensitive=False)
-    head = metadata.head_of(options.branch)
     matching = plan_matching(incoming, metadata.schema(), table=state.name)
     plan = plan_rows(options, state, matching)
     prepared = PreparedWrite(
@@ -149,9 +148,9 @@ def prepare_write(
         plan,
         new_table,
         metadata.table_uuid,
-        None if head is None else head.snapshot_id,
         distribution_mode(options, metadata),
         row_filter,
+        overwrite_isolation(options, table),
     )
     return prepared, table
 
@@ -276,14 +275,9 @@ def _action(write: PreparedWrite, files: tuple[DataFile, ...]) -> Action:
     options = write.options
     if not write.overwrite:
         return FastAppend(files) if options.fast_append else Append(files)
-    start = options.validate_from_snapshot_id
-    isolation = Isolation(
-        IsolationLevel(options.isolation_level or IsolationLevel.NONE),
-        write.from_snapshot_id if start is None else start,
-    )
     if options.overwrite_mode == "dynamic":
-        return ReplacePartitions(files, isolation)
-    return Overwrite(files, write.row_filter, case_sensitive=False, isolation=isolation)
+        return ReplacePartitions(files, write.isolation)
+    return Overwrite(files, write.row_filter, case_sensitive=False, isolation=write.isolation)
 
 
 def _overwrite_filter(options: WriteOptions) -> Expr:

@@ -8,7 +8,9 @@ from pyspark.sql import functions as f
 from icebergds.commit.snapshot_commit import Committed
 from icebergds.errors import InvalidDataError, InvalidOptionError
 from icebergds.expr.names import quote_name
+from icebergds.expr.nodes import TRUE
 from icebergds.operations.write.conditions import plannable_condition
+from icebergds.operations.write.isolation import check_rows_since_read
 from icebergds.spark.row_level.delete import rows_to_delete
 from icebergds.spark.row_level.target import FILE, LAST_UPDATED, POS, ROW_ID, WRITE, Target
 from icebergds.write.changes.target_rows import TARGET_COLUMN
@@ -24,6 +26,7 @@ def overwrite_rows(target: Target, df: DataFrame, condition: str | Column) -> Co
     Raises:
         InvalidFilterError: the condition does not fit the table, or is not deterministic.
         InvalidDataError: the rows do not fit the table.
+        ValidationError: the rows to replace were changed since the caller saw the table.
         PySparkException: the Spark job or the query failed for another reason.
     """
     target.mode()
@@ -44,6 +47,8 @@ def overwrite_rows(target: Target, df: DataFrame, condition: str | Column) -> Co
             "metadata columns; drop these"
         )
     row_filter = plannable_condition(condition, target.schema, target.time_zone)
+    overwritten = TRUE if row_filter is None else row_filter
+    check_rows_since_read(target.options, target.table, target.isolation_level(), overwritten)
     deleted, rows = rows_to_delete(target, condition, row_filter, "overwrite_filter")
     columns = [f.col(quote_name((name,))) for name in df.columns]
     added = df.select(

@@ -16,8 +16,8 @@ from icebergds.commit.snapshot_commit import Committed
 from icebergds.errors import InvalidOptionError, UnsupportedFeatureError
 from icebergds.expr.names import quote_name
 from icebergds.expr.nodes import TRUE, Expr
-from icebergds.operations.options.values import one_of
 from icebergds.operations.write.delete_file_settings import require_delete_files
+from icebergds.operations.write.isolation import isolation_level
 from icebergds.operations.write.jobs import PlannedJob
 from icebergds.operations.write.options import WriteOptions
 from icebergds.operations.write.position_changes import (
@@ -99,6 +99,14 @@ class Target:
             require_delete_files(self.state)
         return found
 
+    def isolation_level(self) -> IsolationLevel:
+        """Which concurrent commits make the statement fail.
+
+        Raises:
+            InvalidOptionError: a table property is malformed.
+        """
+        return isolation_level(self.options, self.table, self._kind)
+
     def rows(
         self,
         names: Sequence[str] | None,
@@ -138,7 +146,7 @@ class Target:
             None if snapshot is None else snapshot.snapshot_id,
             rows.files,
             rows.row_filter,
-            self._isolation_level(),
+            self.isolation_level(),
         )
         incoming = incoming_arrow_schema(changes.schema)
         planned = plan_position_change(self.table, self.options, change, incoming)
@@ -207,16 +215,6 @@ class Target:
                     f"table {self.state.name} has a column {field.name!r}, a name that row-level "
                     "changes reserve for metadata; rename the column"
                 )
-
-    def _isolation_level(self) -> IsolationLevel:
-        if self.options.isolation_level is not None:
-            return IsolationLevel(self.options.isolation_level)
-        name = f"write.{self._kind}.isolation-level"
-        text = self.table.metadata.properties.get(name, IsolationLevel.SERIALIZABLE)
-        try:
-            return IsolationLevel(one_of(*IsolationLevel)(text))
-        except ValueError as error:
-            raise InvalidOptionError(f"table property {name} = {text!r}: {error}") from None
 
 
 def make_target(

@@ -1,0 +1,73 @@
+"""Chooses which concurrent commits make an overwrite or a change of rows fail."""
+
+from __future__ import annotations
+
+from icebergds.catalog.loaded_table import LoadedTable
+from icebergds.commit.base import commit_base
+from icebergds.commit.options import IsolationLevel
+from icebergds.commit.row_selection import rows_matching
+from icebergds.commit.validation import Isolation, check_isolation
+from icebergds.errors import InvalidOptionError
+from icebergds.expr.nodes import Expr
+from icebergds.operations.options.values import one_of
+from icebergds.operations.write.options import WriteOptions
+
+
+def isolation_level(options: WriteOptions, table: LoadedTable, kind: str) -> IsolationLevel:
+    """The level of a statement: the option, or else the property `write.<kind>.isolation-level`.
+
+    Args:
+        kind: `delete`, `update` or `merge`.
+
+    Raises:
+        InvalidOptionError: the property is malformed.
+    """
+    if options.isolation_level is not None:
+        return IsolationLevel(options.isolation_level)
+    name = f"write.{kind}.isolation-level"
+    text = table.metadata.properties.get(name, IsolationLevel.SERIALIZABLE)
+    try:
+        return IsolationLevel(one_of(*IsolationLevel)(text))
+    except ValueError as error:
+        raise InvalidOptionError(f"table property {name} = {text!r}: {error}") from None
+
+
+def overwrite_isolation(options: WriteOptions, table: LoadedTable) -> Isolation:
+    """The isolation of an overwrite, from what its rows may have been computed from.
+
+    With a filter it is that of a delete. Without one it is none, unless an option says otherwise:
+    it replaces whatever is there when it commits.
+
+    Raises:
+        InvalidOptionError: a table property is malformed.
+    """
+    level = IsolationLevel(options.isolation_level or IsolationLevel.NONE)
+    if options.overwrite_filter is not None:
+        level = isolation_level(options, table, "delete")
+    return Isolation(level, _read_snapshot_id(options, table))
+
+
+def check_rows_since_read(
+    options: WriteOptions, table: LoadedTable, level: IsolationLevel, row_filter: Expr
+) -> None:
+    """Checks that the rows to overwrite are still those that new rows may have been computed from.
+
+    Args:
+        row_filter: the rows to overwrite.
+
+    Raises:
+        ValidationError: a commit between the caller's reads and the table's state changed some.
+    """
+    isolation = Isolation(level, _read_snapshot_id(options, table))
+    head = table.metadata.head_of(options.branch)
+    if head is None or head.snapshot_id == isolation.from_snapshot_id:
+        return
+    base = commit_base(table.state, options.branch)
+    check_isolation(base, isolation, rows_matching(base, row_filter, case_sensitive=False))
+
+
+def _read_snapshot_id(options: WriteOptions, table: LoadedTable) -> int | None:
+    if options.validate_from_snapshot_id is not None:
+        return options.validate_from_snapshot_id
+    head = (table.seen or table.metadata).head_of(options.branch)
+    return None if head is None else head.snapshot_id
