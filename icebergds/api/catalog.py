@@ -14,6 +14,7 @@ from icebergds.catalog import base, loading
 from icebergds.catalog.address import TableAddress, identifier_of
 from icebergds.catalog.base import Identifier
 from icebergds.catalog.config import catalog_properties, default_catalog_name
+from icebergds.catalog.next_metadata import next_metadata
 from icebergds.commit.operations import TableState
 from icebergds.errors import (
     AlreadyExistsError,
@@ -27,6 +28,7 @@ from icebergds.operations.maintenance.purge import purge
 from icebergds.operations.options.arguments import mapping_argument
 from icebergds.operations.options.partition_text import parse_partition_by, parse_sort_by
 from icebergds.operations.options.values import storage_properties_of
+from icebergds.operations.write.property_checks import check_properties
 from icebergds.spec.partition import PartitionSpec
 from icebergds.spec.schema import Schema
 from icebergds.spec.sort import SortOrder
@@ -126,6 +128,7 @@ class Catalog:
                 `days(ts), bucket(16, id)`.
             sort_order: refers to the column ids of `schema`; or text such as `ts desc, id`.
             properties: table properties; `format-version` sets the format version, 2 by default.
+                Names that this package does not know are stored as they are.
 
         Raises:
             AlreadyExistsError: the table already exists.
@@ -151,6 +154,7 @@ class Catalog:
             sort_order=sort_order,
             properties=mapping_argument("properties", properties),
         )
+        check_properties(next_metadata(None, None, updates))
         return self._table(parts, self._catalog.create(parts, updates))
 
     def create_table_if_not_exists(

@@ -8,7 +8,7 @@ import uuid
 from collections.abc import Callable, Iterable
 
 from icebergds.catalog.metadata_files import own_version
-from icebergds.errors import IcebergError, InvalidOptionError
+from icebergds.errors import IcebergError
 from icebergds.io.fileio import FileIO
 from icebergds.spec.json.metadata import serialise_metadata
 from icebergds.spec.metadata import TableMetadata
@@ -18,6 +18,7 @@ from icebergds.spec.table_properties import (
     METADATA_DELETE_AFTER_COMMIT_ENABLED,
     METADATA_DELETE_AFTER_COMMIT_ENABLED_DEFAULT,
     bool_property,
+    choice_property,
 )
 
 _LOG = logging.getLogger(__name__)
@@ -36,7 +37,7 @@ def write_next_metadata(
         InvalidOptionError: the table's compression codec is not allowed for metadata files.
         IcebergError: the file could not be written.
     """
-    check_compression(metadata, name)
+    check_compression(metadata)
     compress = is_compressed(metadata)
     data = serialise_metadata(metadata, compress)
     suffix = ".gz.metadata.json" if compress else ".metadata.json"
@@ -55,18 +56,14 @@ def write_next_metadata(
     return location
 
 
-def check_compression(metadata: TableMetadata, name: str) -> None:
+def check_compression(metadata: TableMetadata) -> None:
     """Raises InvalidOptionError if a table asks for a compression that metadata cannot have."""
-    if _codec(metadata).lower() not in ("none", "gzip"):
-        raise InvalidOptionError(
-            f"table {name}: the property {METADATA_COMPRESSION} is {_codec(metadata)!r}, expected "
-            "none or gzip"
-        )
+    choice_property(metadata.properties, METADATA_COMPRESSION, "", ("none", "gzip"))
 
 
 def is_compressed(metadata: TableMetadata) -> bool:
     """Whether a table's metadata files are to be compressed."""
-    return _codec(metadata).lower() == "gzip"
+    return _codec(metadata).strip().lower() == "gzip"
 
 
 def delete_quietly(io: FileIO, location: str, name: str) -> None:

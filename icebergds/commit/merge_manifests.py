@@ -33,7 +33,7 @@ def merge_manifests(
     merged: list[ManifestFile] = []
     for spec_id in sorted({m.partition_spec_id for m in manifests}, reverse=True):
         group = [m for m in manifests if m.partition_spec_id == spec_id]
-        for packed in _packed_from_end(group, target_manifest_size(base)):
+        for packed in _packed_from_end(group, target_manifest_size(properties)):
             # The bin with the newest manifest is merged only once it holds enough manifests.
             waits = packed[0] is manifests[0] and len(packed) < least
             merged += packed if waits or len(packed) == 1 else [_merged(work, base, packed)]

@@ -6,14 +6,15 @@ All attempts share them: entries inherit sequence numbers and row ids, and the `
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from math import ceil
 from typing import Any
 
 from icebergds.commit.base import CommitBase
 from icebergds.commit.partition_summaries import partition_summaries
 from icebergds.commit.workspace import Workspace
-from icebergds.errors import InvalidDataError
+from icebergds.errors import InvalidDataError, InvalidOptionError
+from icebergds.formats.avro.container_writer import CODECS, check_codec
 from icebergds.formats.manifests.manifest import INHERITED, write_manifest
 from icebergds.spec import table_properties as names
 from icebergds.spec.manifest import (
@@ -24,7 +25,7 @@ from icebergds.spec.manifest import (
     ManifestEntryStatus,
     ManifestFile,
 )
-from icebergds.spec.table_properties import int_property
+from icebergds.spec.table_properties import choice_property, int_property
 
 UNASSIGNED = -1
 """Placeholder for the sequence number of the new snapshot."""
@@ -66,14 +67,44 @@ def write_entries(
     return _write(work, base, entries, spec_id, content, _encode(base, entries, spec_id, content))
 
 
-def target_manifest_size(base: CommitBase) -> int:
+def target_manifest_size(properties: Mapping[str, str]) -> int:
     """Target size of a manifest in bytes (`commit.manifest.target-size-bytes`)."""
     return int_property(
-        base.metadata.properties,
+        properties,
         names.MANIFEST_TARGET_SIZE_BYTES,
         names.MANIFEST_TARGET_SIZE_BYTES_DEFAULT,
         minimum=1,
     )
+
+
+def manifest_codec(properties: Mapping[str, str]) -> str:
+    """The codec of manifests and manifest lists (`write.manifest.compression-codec`).
+
+    Raises:
+        InvalidOptionError: Avro files do not support the codec.
+    """
+    return choice_property(
+        properties, names.MANIFEST_COMPRESSION, names.MANIFEST_COMPRESSION_DEFAULT, CODECS
+    )
+
+
+def manifest_compression(properties: Mapping[str, str]) -> tuple[str, int | None]:
+    """Codec and level of manifests (`write.manifest.compression-*`); None for the default level.
+
+    Raises:
+        InvalidOptionError: Avro files do not support the codec, or the codec the level.
+    """
+    codec = manifest_codec(properties)
+    if names.MANIFEST_COMPRESSION_LEVEL not in properties:
+        return codec, None
+    level = int_property(properties, names.MANIFEST_COMPRESSION_LEVEL, 0)
+    try:
+        check_codec(codec, level)
+    except InvalidOptionError as error:
+        raise InvalidOptionError(
+            f"property {names.MANIFEST_COMPRESSION_LEVEL} is {level}: {error}"
+        ) from None
+    return codec, level
 
 
 def _write_added(
@@ -115,7 +146,7 @@ def _write_split(
     """Writes as many manifests as keep each near the target size."""
     sample = entries[:_SAMPLE]
     data = _encode(base, sample, spec_id, content)
-    target = target_manifest_size(base)
+    target = target_manifest_size(base.metadata.properties)
     if len(entries) == len(sample) and len(data) <= target:
         yield _write(work, base, entries, spec_id, content, data)
         return
@@ -129,7 +160,7 @@ def _encode(
     base: CommitBase, entries: Sequence[ManifestEntry], spec_id: int, content: ManifestContent
 ) -> bytes:
     metadata = base.metadata
-    level = "write.manifest.compression-level"
+    codec, level = manifest_compression(metadata.properties)
     return write_manifest(
         entries,
         base.spec(spec_id),
@@ -138,10 +169,8 @@ def _encode(
         content=content,
         inherit=_inherited(entries),
         history=base.metadata.schema_history,
-        codec=metadata.properties.get(
-            names.MANIFEST_COMPRESSION, names.MANIFEST_COMPRESSION_DEFAULT
-        ).lower(),
-        level=int_property(metadata.properties, level, 0) if level in metadata.properties else None,
+        codec=codec,
+        level=level,
     )
 
 

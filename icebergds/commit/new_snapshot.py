@@ -6,13 +6,12 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from icebergds.commit.base import CommitBase
-from icebergds.commit.new_manifests import UNASSIGNED
+from icebergds.commit.new_manifests import UNASSIGNED, manifest_codec
 from icebergds.commit.options import CommitOptions
 from icebergds.commit.retry import Change
 from icebergds.commit.summary import complete_summary
 from icebergds.commit.workspace import Workspace
 from icebergds.formats.manifests.manifest_list import write_manifest_list
-from icebergds.spec import table_properties as names
 from icebergds.spec.manifest import ManifestContent, ManifestFile
 from icebergds.spec.snapshot import RefType, Snapshot, SnapshotRef
 from icebergds.spec.updates.requirements import (
@@ -64,9 +63,7 @@ def snapshot_change(
         parent_snapshot_id=parent_id,
         sequence_number=base.sequence_number,
         first_row_id=first_row_id,
-        codec=metadata.properties.get(
-            names.MANIFEST_COMPRESSION, names.MANIFEST_COMPRESSION_DEFAULT
-        ).lower(),
+        codec=manifest_codec(metadata.properties),
     )
     paths = [manifest.manifest_path for manifest in manifests]
     properties = dict(options.snapshot_properties)

@@ -6,9 +6,10 @@ Names and defaults are Java Iceberg's. A property of `X` has its default in `X_D
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 
 from icebergds.errors import InvalidOptionError
+from icebergds.suggestions import did_you_mean
 
 FORMAT_VERSION = "format-version"
 FORMAT_VERSION_DEFAULT = 2
@@ -54,6 +55,7 @@ MANIFEST_MERGE_ENABLED = "commit.manifest-merge.enabled"
 MANIFEST_MERGE_ENABLED_DEFAULT = True
 MANIFEST_COMPRESSION = "write.manifest.compression-codec"
 MANIFEST_COMPRESSION_DEFAULT = "gzip"
+MANIFEST_COMPRESSION_LEVEL = "write.manifest.compression-level"
 
 DEFAULT_FILE_FORMAT = "write.format.default"
 DEFAULT_FILE_FORMAT_DEFAULT = "parquet"
@@ -136,6 +138,25 @@ def bool_property(properties: Mapping[str, str], name: str, default: bool) -> bo
     value = _BOOLEANS.get(text.strip().lower())
     if value is None:
         raise _invalid(name, text, "true or false")
+    return value
+
+
+def choice_property(
+    properties: Mapping[str, str], name: str, default: str, choices: Iterable[str]
+) -> str:
+    """A property that is one of some lower-case words, or its default if it is not set.
+
+    Raises InvalidOptionError for other words, suggesting the nearest choice.
+    """
+    text = properties.get(name)
+    if text is None:
+        return default
+    value = text.strip().lower()
+    allowed = list(choices)
+    if value not in allowed:
+        near = did_you_mean(value, allowed)
+        expected = f"one of {', '.join(allowed)}"
+        raise _invalid(name, text, f"{expected}; {near}" if near else expected)
     return value
 
 

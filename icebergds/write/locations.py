@@ -24,7 +24,7 @@ from icebergds.spec.table_properties import (
 # Deprecated names, which Java still reads.
 _FOLDER_PATH = "write.folder-storage.path"
 _OBJECT_PATH = "write.object-storage.path"
-_IMPLEMENTATIONS = ("write.location-provider.impl", "write.py-location-provider.impl")
+IMPLEMENTATIONS = ("write.location-provider.impl", "write.py-location-provider.impl")
 # The hash of a name in binary digits: three directories of 4 digits and one of 8.
 _HASH_BITS = 20
 _HASH_DIRECTORIES = (slice(0, 4), slice(4, 8), slice(8, 12), slice(12, 20))
@@ -58,7 +58,7 @@ class LocationProvider:
             UnsupportedFeatureError: the table has a custom location provider.
             InvalidOptionError: a property is not a boolean, or not an absolute location.
         """
-        for name in _IMPLEMENTATIONS:
+        for name in IMPLEMENTATIONS:
             if name in properties:
                 raise UnsupportedFeatureError(
                     f"table property {name} = {properties[name]!r}: custom location providers are "

@@ -131,6 +131,19 @@ def test_properties_may_be_numbers_and_truth_values(catalog: Catalog) -> None:
         catalog.create_table("db.s", _SCHEMA, properties=none)
 
 
+def test_properties_that_cannot_be_read_create_nothing(catalog: Catalog, tmp_path: Path) -> None:
+    before = _files(tmp_path)
+    properties = {"write.delete.mode": "merge_on_read"}
+    with pytest.raises(InvalidOptionError) as raised:
+        catalog.create_table("db.t", _SCHEMA, properties=properties)
+    assert str(raised.value) == (
+        "property write.delete.mode is 'merge_on_read', expected one of copy-on-write, "
+        "merge-on-read; did you mean merge-on-read?"
+    )
+    assert not catalog.table_exists("db.t")
+    assert _files(tmp_path) == before
+
+
 def test_a_table_is_created_once(catalog: Catalog) -> None:
     first = catalog.create_table_if_not_exists("db.t", _SCHEMA)
     with pytest.raises(AlreadyExistsError, match=r"lake\.db\.t"):

@@ -211,6 +211,7 @@ def test_a_creation_whose_answer_is_lost_has_succeeded(tmp_path: Path) -> None:
         ({"sort_by": "weeks(id)"}, InvalidOptionError, "not a transform"),
         ({"location": "/elsewhere"}, InvalidOptionError, "leave the option out"),
         ({"partition_by": "bucket(4, id) as name"}, InvalidMetadataError, "name"),
+        ({"table_property.write.merge.mode": "mor"}, InvalidOptionError, r"merge\.mode is 'mor'"),
     ],
     ids=str,
 )

@@ -10,12 +10,14 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
+from icebergds.catalog.address import TableAddress
 from icebergds.errors import (
     InvalidDataError,
     InvalidOptionError,
 )
 from icebergds.spec.manifest import FileFormat
 from icebergds.spec.types import DOUBLE, LONG, STRING
+from icebergds.spec.updates.table_updates import SetProperties
 from icebergds.testing.api_tables import (
     DAYS,
     ids_of,
@@ -48,9 +50,11 @@ def test_an_option_wins_over_the_tables_format(tmp_path: Path) -> None:
 
 
 def test_a_format_that_files_do_not_have_is_refused(tmp_path: Path) -> None:
-    table = new_table(tmp_path, properties={"write.format.default": "csv"})
-    with pytest.raises(InvalidOptionError, match=r"write\.format\.default = 'csv'"):
-        table.append(rows(1))
+    table = new_table(tmp_path)
+    operations = TableAddress(table.location()).operations()
+    operations.commit(operations.refresh(), [], [SetProperties({"write.format.default": "csv"})])
+    with pytest.raises(InvalidOptionError, match=r"write\.format\.default is 'csv', expected"):
+        table.refresh().append(rows(1))
 
 
 @pytest.mark.parametrize(("codec", "stored"), [("gzip", "GZIP"), ("uncompressed", "UNCOMPRESSED")])

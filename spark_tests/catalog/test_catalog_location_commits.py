@@ -148,7 +148,7 @@ def test_tables_of_another_catalog_are_not_changed(tmp_path: Path) -> None:
         (
             [SetProperties({"write.metadata.compression-codec": "zstd"})],
             InvalidOptionError,
-            "'zstd', expected none or gzip",
+            "'zstd', expected one of none, gzip",
         ),
     ],
 )

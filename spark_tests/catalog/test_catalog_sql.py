@@ -176,7 +176,7 @@ def test_metadata_is_compressed_where_the_table_says_so(catalog: SqlCatalog) -> 
 
 
 def test_an_unknown_compression_is_refused(catalog: SqlCatalog) -> None:
-    with pytest.raises(InvalidOptionError, match="'zstd', expected none or gzip"):
+    with pytest.raises(InvalidOptionError, match="'zstd', expected one of none, gzip"):
         create_table(catalog, {"write.metadata.compression-codec": "zstd"})
 
 

@@ -261,8 +261,9 @@ def test_condition_that_is_none(spark: SparkSession, tmp_path: Path) -> None:
 
 
 def test_options_and_properties_are_checked(spark: SparkSession, tmp_path: Path) -> None:
-    table = people(tmp_path, count=2, mode="sometimes")
-    with pytest.raises(InvalidOptionError, match="copy-on-write or merge-on-read"):
+    table = people(tmp_path, count=2)
+    set_property(table, "write.delete.mode", "sometimes")
+    with pytest.raises(InvalidOptionError, match="expected one of copy-on-write, merge-on-read"):
         table.delete("id % 2 = 0")
     with pytest.raises(InvalidOptionError, match="isolation-level"):
         table.delete("id = 0", options={"isolation-levels": "none"})

@@ -324,7 +324,7 @@ def _check_supported(base: TableMetadata | None, metadata: TableMetadata, name: 
             f"table {name} is addressed by its location, where its metadata must be: the property "
             f"{METADATA_PATH} cannot be set"
         )
-    check_compression(metadata, name)
+    check_compression(metadata)
 
 
 def _encoded(metadata: TableMetadata, *, compress: bool) -> bytes:

@@ -14,6 +14,7 @@ from icebergds.spec.sort import SortOrder
 from icebergds.spec.table_properties import int_property
 from icebergds.spec.transforms import preserves_order
 from icebergds.spec.types import IcebergType, children, is_scalar
+from icebergds.suggestions import did_you_mean
 
 _DEFAULT_MODE = "write.metadata.metrics.default"
 _COLUMN_MODE = "write.metadata.metrics.column."
@@ -104,6 +105,24 @@ def metrics_modes(
     return MetricsModes(default, by_id)
 
 
+def check_metrics_columns(properties: Mapping[str, str], schema: Schema) -> None:
+    """Checks that the columns of `write.metadata.metrics.column.*` are in the schema.
+
+    For new tables only, like Java Iceberg: a column may be dropped later.
+
+    Raises:
+        InvalidOptionError: a column is not in the schema; suggests the nearest one.
+    """
+    for name in properties:
+        column = name.removeprefix(_COLUMN_MODE)
+        if name.startswith(_COLUMN_MODE) and schema.find_id(column) is None:
+            near = did_you_mean(column, schema.ids_by_name)
+            raise InvalidOptionError(
+                f"property {name} is {properties[name]!r}, but the table has no column {column!r}"
+                + (f"; {near}" if near else "")
+            )
+
+
 _TRUNCATE = re.compile(r"truncate\((\d+)\)")
 _PLAIN = {"none": NONE, "counts": COUNTS, "full": FULL}
 
@@ -115,9 +134,10 @@ def _parse_mode(properties: Mapping[str, str], name: str) -> MetricsMode:
     if found is not None and int(found[1]) > 0:
         mode = truncate(int(found[1]))
     if mode is None:
+        near = did_you_mean(text, (*_PLAIN, "truncate(16)"))
         raise InvalidOptionError(
             f"property {name} is {properties[name]!r}, expected none, counts, full or "
-            "truncate(n) with n of at least 1"
+            "truncate(n) with n of at least 1" + (f"; {near}" if near else "")
         )
     return mode
 

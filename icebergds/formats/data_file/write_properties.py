@@ -17,7 +17,12 @@ from icebergds.formats.data_file.metrics_modes import MetricsModes, metrics_mode
 from icebergds.spec.manifest import FileContent
 from icebergds.spec.schema import Schema
 from icebergds.spec.sort import SortOrder
-from icebergds.spec.table_properties import bool_property, float_property, int_property
+from icebergds.spec.table_properties import (
+    bool_property,
+    choice_property,
+    float_property,
+    int_property,
+)
 
 PARQUET_CODECS = {
     "zstd": "ZSTD",
@@ -187,7 +192,7 @@ class _Source:
         return int_property(self.properties, self.name(suffix), default, minimum=1)
 
     def choice(self, suffix: str, default: str, choices: tuple[str, ...]) -> str:
-        return _choice(self.properties, self.name(suffix), default, choices)
+        return choice_property(self.properties, self.name(suffix), default, choices)
 
     def codec(self, suffix: str, default: str, codecs: Mapping[str, str]) -> str:
         option = self.properties.get(_CODEC_OPTION)
@@ -267,7 +272,7 @@ def _orc(source: _Source) -> OrcProperties:
     ids = (source.schema.find_id(name.strip()) for name in names)
     return OrcProperties(
         codec=source.codec("orc.compression-codec", unset.codec, ORC_CODECS),
-        strategy=_choice(source.properties, _STRATEGY_OPTION, strategy, _STRATEGIES),
+        strategy=choice_property(source.properties, _STRATEGY_OPTION, strategy, _STRATEGIES),
         stripe_size=source.positive("orc.stripe-size-bytes", unset.stripe_size),
         bloom_columns=frozenset(field_id for field_id in ids if field_id is not None),
         bloom_fpp=_probability(
@@ -283,23 +288,12 @@ def _avro(source: _Source) -> AvroProperties:
 
 def _check_option_codec(properties: Mapping[str, str]) -> None:
     """Rejects a codec that no format supports; a file's own format is checked when it is opened."""
-    _choice(
+    choice_property(
         properties,
         _CODEC_OPTION,
         "zstd",
         tuple(dict.fromkeys([*PARQUET_CODECS, *ORC_CODECS, *AVRO_CODECS])),
     )
-
-
-def _choice(
-    properties: Mapping[str, str], name: str, default: str, choices: tuple[str, ...]
-) -> str:
-    value = properties.get(name, default).strip().lower()
-    if value not in choices:
-        raise InvalidOptionError(
-            f"property {name} is {properties[name]!r}, expected one of {', '.join(choices)}"
-        )
-    return value
 
 
 def _probability(properties: Mapping[str, str], name: str, default: float) -> float:

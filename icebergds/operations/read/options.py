@@ -277,19 +277,7 @@ def parse_read_options(
 
 def split_options(options: ReadOptions, properties: Mapping[str, str]) -> SplitOptions:
     """How to pack tasks: by the option, else the table property, else the default."""
-    default = SplitOptions()
-
-    def choose(option: int | None, name: str, fallback: int, least: int = 1) -> int:
-        if option is not None:
-            return option
-        convert = positive if least else not_negative
-        return int(parse(properties, name, convert, fallback))
-
-    return SplitOptions(
-        choose(options.split_size, "read.split.target-size", default.split_size),
-        choose(options.lookback, "read.split.planning-lookback", default.lookback),
-        choose(options.file_open_cost, "read.split.open-file-cost", default.file_open_cost, 0),
-    )
+    return SplitOptions.of(properties, options.split_size, options.lookback, options.file_open_cost)
 
 
 def _refuse_second_snapshot(named: Sequence[str]) -> None:

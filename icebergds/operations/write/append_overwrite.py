@@ -33,6 +33,11 @@ from icebergds.io.fileio import FileIO
 from icebergds.operations.write.cleanup import WRITE_ID, delete_files
 from icebergds.operations.write.commit_options import commit_options
 from icebergds.operations.write.create import NewTable, plan_new_table
+from icebergds.operations.write.data_file_settings import (
+    data_file_format,
+    data_file_size,
+    uses_fanout,
+)
 from icebergds.operations.write.distribution_mode import distribution_mode
 from icebergds.operations.write.isolation import overwrite_isolation
 from icebergds.operations.write.options import WriteOptions
@@ -40,15 +45,6 @@ from icebergds.spec.evolution.union_by_name import merge_schema
 from icebergds.spec.manifest import DataFile, FileFormat
 from icebergds.spec.metadata import TableMetadata
 from icebergds.spec.schema import Schema
-from icebergds.spec.table_properties import (
-    DEFAULT_FILE_FORMAT,
-    DEFAULT_FILE_FORMAT_DEFAULT,
-    FANOUT_ENABLED,
-    TARGET_FILE_SIZE_BYTES,
-    TARGET_FILE_SIZE_BYTES_DEFAULT,
-    bool_property,
-    int_property,
-)
 from icebergds.spec.updates.requirements import AssertCurrentSchemaId, AssertLastAssignedFieldId
 from icebergds.spec.updates.table_updates import LAST_ADDED, AddSchema, SetCurrentSchema
 from icebergds.write.locations import LocationProvider
@@ -174,29 +170,12 @@ def plan_rows(options: WriteOptions, state: TableState, matching: Matching) -> W
         spec=metadata.spec(),
         sort_order=sort_order,
         file_format=file_format,
-        target_file_size=options.target_file_size
-        or int_property(
-            metadata.properties, TARGET_FILE_SIZE_BYTES, TARGET_FILE_SIZE_BYTES_DEFAULT
-        ),
+        target_file_size=options.target_file_size or data_file_size(metadata.properties),
         properties=write_properties,
         operation_id=str(uuid.uuid4()),
         fanout=FanoutSettings(enabled=_fanout(options, metadata.properties)),
         sort=sort_order.is_sorted and options.use_table_distribution,
     )
-
-
-def file_format_property(name: str, text: str) -> FileFormat:
-    """Parses a table property that names a file format.
-
-    Raises:
-        InvalidOptionError: it is not a file format.
-    """
-    try:
-        return FileFormat(text.lower())
-    except ValueError:
-        raise InvalidOptionError(
-            f"table property {name} = {text!r}: expected parquet, orc or avro"
-        ) from None
 
 
 def commit_write(
@@ -295,14 +274,8 @@ def _file_properties(options: WriteOptions, properties: Mapping[str, str]) -> di
 
 
 def _file_format(options: WriteOptions, properties: Mapping[str, str]) -> FileFormat:
-    if options.write_format is not None:
-        return options.write_format
-    text = properties.get(DEFAULT_FILE_FORMAT, DEFAULT_FILE_FORMAT_DEFAULT)
-    return file_format_property(DEFAULT_FILE_FORMAT, text)
+    return options.write_format or data_file_format(properties)
 
 
 def _fanout(options: WriteOptions, properties: Mapping[str, str]) -> bool:
-    if options.fanout is not None:
-        return options.fanout
-    # On by default: rows are not clustered by partition unless they were sorted first.
-    return bool_property(properties, FANOUT_ENABLED, True)
+    return uses_fanout(properties) if options.fanout is None else options.fanout

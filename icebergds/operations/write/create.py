@@ -12,6 +12,7 @@ from icebergds.errors import AlreadyExistsError, NoSuchTableError
 from icebergds.io.fileio import FileIO
 from icebergds.operations.options.partition_text import parse_partition_by, parse_sort_by
 from icebergds.operations.write.options import Creation
+from icebergds.operations.write.property_checks import check_properties
 from icebergds.spec.schema import Schema
 from icebergds.spec.updates.new_table import new_table_updates
 from icebergds.spec.updates.requirements import TableRequirement
@@ -76,7 +77,7 @@ def plan_new_table(address: TableAddress, creation: Creation, schema: Schema) ->
     """Plans a table for rows of a schema.
 
     Raises:
-        InvalidOptionError: `partition-by`, `sort-by` or `location` do not fit.
+        InvalidOptionError: `partition-by`, `sort-by`, `location` or properties do not fit.
         InvalidMetadataError, InvalidDataError: the definition is invalid.
     """
     updates = new_table_updates(
@@ -87,4 +88,6 @@ def plan_new_table(address: TableAddress, creation: Creation, schema: Schema) ->
         properties=creation.properties,
         format_version=creation.format_version,
     )
-    return NewTable(address, address.io(), tuple(updates))
+    new_table = NewTable(address, address.io(), tuple(updates))
+    check_properties(new_table.planned().metadata)
+    return new_table

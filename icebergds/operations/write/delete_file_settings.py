@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 from icebergds.commit.operations import TableState
-from icebergds.errors import InvalidOptionError, UnsupportedFeatureError
-from icebergds.operations.write.append_overwrite import file_format_property
+from icebergds.errors import UnsupportedFeatureError
+from icebergds.operations.write.data_file_settings import file_format_property
 from icebergds.spec.manifest import FileFormat
 from icebergds.spec.metadata import TableMetadata
 from icebergds.spec.table_properties import (
     DEFAULT_FILE_FORMAT,
     DELETE_TARGET_FILE_SIZE_BYTES,
     DELETE_TARGET_FILE_SIZE_BYTES_DEFAULT,
+    choice_property,
     int_property,
 )
 
@@ -49,7 +50,7 @@ def delete_file_format(metadata: TableMetadata, data_format: FileFormat) -> File
     """
     for name in (DELETE_FILE_FORMAT, DEFAULT_FILE_FORMAT):
         if name in metadata.properties:
-            return file_format_property(name, metadata.properties[name])
+            return file_format_property(metadata.properties, name, data_format)
     return data_format
 
 
@@ -66,9 +67,6 @@ def delete_granularity(metadata: TableMetadata) -> str:
     Raises:
         InvalidOptionError: the table property is neither.
     """
-    text = metadata.properties.get(DELETE_GRANULARITY, "partition")
-    if text.lower() not in ("file", "partition"):
-        raise InvalidOptionError(
-            f"table property {DELETE_GRANULARITY} = {text!r}: expected file or partition"
-        )
-    return text.lower()
+    return choice_property(
+        metadata.properties, DELETE_GRANULARITY, "partition", ("file", "partition")
+    )

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from icebergds.errors import InvalidOptionError
+from collections.abc import Mapping
+
 from icebergds.operations.write.options import WriteOptions
 from icebergds.spec.metadata import TableMetadata
+from icebergds.spec.table_properties import choice_property
 
 DISTRIBUTION_MODE = "write.distribution-mode"
 _MODES = ("none", "hash", "range")
@@ -20,14 +22,18 @@ def distribution_mode(options: WriteOptions, metadata: TableMetadata) -> str:
         return "none"
     if options.distribution_mode is not None:
         return options.distribution_mode
-    text = metadata.properties.get(DISTRIBUTION_MODE)
-    if text is None:
-        return _default(metadata)
-    if text.lower() not in _MODES:
-        raise InvalidOptionError(
-            f"table property {DISTRIBUTION_MODE} = {text!r}: expected one of {', '.join(_MODES)}"
-        )
-    return text.lower()
+    return distribution_property(metadata.properties) or _default(metadata)
+
+
+def distribution_property(properties: Mapping[str, str]) -> str | None:
+    """The table property `write.distribution-mode`; None if it is not set.
+
+    Raises:
+        InvalidOptionError: it is not `none`, `hash` or `range`.
+    """
+    if DISTRIBUTION_MODE not in properties:
+        return None
+    return choice_property(properties, DISTRIBUTION_MODE, "", _MODES)
 
 
 def _default(metadata: TableMetadata) -> str:

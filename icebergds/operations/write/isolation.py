@@ -7,29 +7,23 @@ from icebergds.commit.base import commit_base
 from icebergds.commit.options import IsolationLevel
 from icebergds.commit.row_selection import rows_matching
 from icebergds.commit.validation import Isolation, check_isolation
-from icebergds.errors import InvalidOptionError
 from icebergds.expr.nodes import Expr
-from icebergds.operations.options.values import one_of
 from icebergds.operations.write.options import WriteOptions
+from icebergds.operations.write.row_change_settings import isolation_level
 
 
-def isolation_level(options: WriteOptions, table: LoadedTable, kind: str) -> IsolationLevel:
-    """The level of a statement: the option, or else the property `write.<kind>.isolation-level`.
+def isolation_of(options: WriteOptions, table: LoadedTable, statement: str) -> IsolationLevel:
+    """The level of a statement: the option, or else the property `write.<statement>.isolation-level`.
 
     Args:
-        kind: `delete`, `update` or `merge`.
+        statement: `delete`, `update` or `merge`.
 
     Raises:
         InvalidOptionError: the property is malformed.
     """
     if options.isolation_level is not None:
         return IsolationLevel(options.isolation_level)
-    name = f"write.{kind}.isolation-level"
-    text = table.metadata.properties.get(name, IsolationLevel.SERIALIZABLE)
-    try:
-        return IsolationLevel(one_of(*IsolationLevel)(text))
-    except ValueError as error:
-        raise InvalidOptionError(f"table property {name} = {text!r}: {error}") from None
+    return isolation_level(table.metadata.properties, statement)
 
 
 def overwrite_isolation(options: WriteOptions, table: LoadedTable) -> Isolation:
@@ -43,7 +37,7 @@ def overwrite_isolation(options: WriteOptions, table: LoadedTable) -> Isolation:
     """
     level = IsolationLevel(options.isolation_level or IsolationLevel.NONE)
     if options.overwrite_filter is not None:
-        level = isolation_level(options, table, "delete")
+        level = isolation_of(options, table, "delete")
     return Isolation(level, _read_snapshot_id(options, table))
 
 

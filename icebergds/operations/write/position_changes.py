@@ -7,7 +7,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from enum import StrEnum
 from functools import partial
 from typing import Any
 
@@ -28,6 +27,7 @@ from icebergds.operations.write.delete_file_settings import (
 )
 from icebergds.operations.write.delta_commit import DeltaTask, PreparedDelta
 from icebergds.operations.write.options import WriteOptions
+from icebergds.operations.write.row_change_settings import RowChangeMode
 from icebergds.scan.plan.files import PlannedFile, pack_files
 from icebergds.scan.plan.splits import SplitOptions
 from icebergds.scan.read_plan import ReadPlan
@@ -49,13 +49,6 @@ from icebergds.write.rows.matching import plan_matching
 _LINEAGE = (ROW_ID, LAST_UPDATED_SEQUENCE_NUMBER)
 # A rewrite reads each file whole.
 _UNSPLIT = SplitOptions(split_size=2**62)
-
-
-class RowChangeMode(StrEnum):
-    """How rows change: a value of `write.delete.mode`, `write.update.mode`, `write.merge.mode`."""
-
-    COPY_ON_WRITE = "copy-on-write"
-    MERGE_ON_READ = "merge-on-read"
 
 
 @dataclass(frozen=True, slots=True)

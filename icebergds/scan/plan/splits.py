@@ -13,6 +13,7 @@ from itertools import pairwise
 from typing import Generic, TypeVar
 
 from icebergds.spec.manifest import DataFile, FileFormat
+from icebergds.spec.table_properties import int_property
 
 _Item = TypeVar("_Item")
 _SPLITTABLE = frozenset({FileFormat.PARQUET, FileFormat.ORC, FileFormat.AVRO})
@@ -31,6 +32,32 @@ class SplitOptions:
     split_size: int = 128 * 1024 * 1024
     lookback: int = 10
     file_open_cost: int = 4 * 1024 * 1024
+
+    @classmethod
+    def of(
+        cls,
+        properties: Mapping[str, str],
+        split_size: int | None = None,
+        lookback: int | None = None,
+        file_open_cost: int | None = None,
+    ) -> SplitOptions:
+        """The arguments that are given, else the table's properties, else the defaults.
+
+        Raises:
+            InvalidOptionError: a property that is used is malformed.
+        """
+
+        def choose(given: int | None, name: str, default: int, minimum: int) -> int:
+            if given is not None:
+                return given
+            return int_property(properties, name, default, minimum=minimum)
+
+        unset = cls()
+        return cls(
+            choose(split_size, "read.split.target-size", unset.split_size, 1),
+            choose(lookback, "read.split.planning-lookback", unset.lookback, 1),
+            choose(file_open_cost, "read.split.open-file-cost", unset.file_open_cost, 0),
+        )
 
 
 def split_file(data_file: DataFile, split_size: int) -> list[tuple[int, int]]:

@@ -17,13 +17,13 @@ from icebergds.errors import InvalidOptionError, UnsupportedFeatureError
 from icebergds.expr.names import quote_name
 from icebergds.expr.nodes import TRUE, Expr
 from icebergds.operations.write.delete_file_settings import require_delete_files
-from icebergds.operations.write.isolation import isolation_level
+from icebergds.operations.write.isolation import isolation_of
 from icebergds.operations.write.jobs import PlannedJob
 from icebergds.operations.write.options import WriteOptions
-from icebergds.operations.write.position_changes import (
-    PositionChange,
+from icebergds.operations.write.position_changes import PositionChange, plan_position_change
+from icebergds.operations.write.row_change_settings import (
     RowChangeMode,
-    plan_position_change,
+    row_change_mode,
 )
 from icebergds.spark.dataframe_schema import incoming_arrow_schema
 from icebergds.spark.distribution import KeyedRows, partition_keys
@@ -87,14 +87,7 @@ class Target:
                 support; or a column has the name of a control column.
         """
         self._refuse_control_columns()
-        name = f"write.{self._kind}.mode"
-        text = self.table.metadata.properties.get(name, RowChangeMode.COPY_ON_WRITE)
-        try:
-            found = RowChangeMode(text.lower())
-        except ValueError:
-            raise InvalidOptionError(
-                f"table property {name} = {text!r}: expected {' or '.join(RowChangeMode)}"
-            ) from None
+        found = row_change_mode(self.table.metadata.properties, self._kind)
         if found is RowChangeMode.MERGE_ON_READ:
             require_delete_files(self.state)
         return found
@@ -105,7 +98,7 @@ class Target:
         Raises:
             InvalidOptionError: a table property is malformed.
         """
-        return isolation_level(self.options, self.table, self._kind)
+        return isolation_of(self.options, self.table, self._kind)
 
     def rows(
         self,
