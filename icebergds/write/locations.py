@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import hashlib
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -28,11 +30,18 @@ IMPLEMENTATIONS = ("write.location-provider.impl", "write.py-location-provider.i
 # The hash of a name in binary digits: three directories of 4 digits and one of 8.
 _HASH_BITS = 20
 _HASH_DIRECTORIES = (slice(0, 4), slice(4, 8), slice(8, 12), slice(12, 20))
+# Most file systems limit names to this many bytes; names of partitions are ASCII.
+_LONGEST_NAME = 255
+_DIGEST_BYTES = 16
+# A character of UTF-8 in URL encoding.
+_CHARACTER = re.compile(r"[^%]|%[0-7C-F][0-9A-F](?:%[89AB][0-9A-F])*")
 
 
 @dataclass(frozen=True, slots=True)
 class LocationProvider:
     """Chooses locations of a table's new data files, with Java Iceberg's layout.
+
+    Unlike in Java, names of directories that are too long for a file system are shortened.
 
     Attributes:
         data_location: the directory of all data files, without a trailing slash.
@@ -96,7 +105,8 @@ class LocationProvider:
             partition: the file's partition tuple.
         """
         if self.partitioned and not spec.is_unpartitioned:
-            name = f"{partition_path(spec, schema, partition)}/{name}"
+            parts = partition_path(spec, schema, partition).split("/")
+            name = "/".join([*map(_shortened, parts), name])
         if not self.hashed:
             return f"{self.data_location}/{name}"
         directories = _hash_directories(name)
@@ -128,6 +138,20 @@ class FileNames:
             f"{self.partition_id:05d}-{self.attempt_id}-{self.operation_id}-{count:05d}"
             f"{suffix}.{file_format}"
         )
+
+
+def _shortened(directory: str) -> str:
+    """A partition's directory; a name too long for a file system ends in a hash of the whole name.
+
+    Readers take partition values from metadata, never from paths.
+    """
+    if len(directory) <= _LONGEST_NAME:
+        return directory
+    digest = hashlib.blake2b(directory.encode(), digest_size=_DIGEST_BYTES).hexdigest()
+    most = _LONGEST_NAME - len(digest) - 1
+    # A few more characters than fit, so that the last one that fits is seen whole.
+    ends = (found.end() for found in _CHARACTER.finditer(directory, 0, most + 12))
+    return f"{directory[: max(end for end in ends if end <= most)]}-{digest}"
 
 
 def _last_directories(location: str) -> str:

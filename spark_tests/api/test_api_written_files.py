@@ -10,6 +10,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
+from icebergds import load_catalog
 from icebergds.catalog.address import TableAddress
 from icebergds.errors import (
     InvalidDataError,
@@ -28,6 +29,17 @@ from icebergds.testing.contents import data_files, head, live_entries
 from icebergds.testing.rows import arrow_table
 
 # How files are written.
+
+
+def test_partitions_of_long_values_are_written_and_read(tmp_path: Path) -> None:
+    columns = pa.schema([("name", pa.string())])
+    catalog = load_catalog("lake", warehouse=str(tmp_path))
+    table = catalog.create_table("t", columns, partition_spec="name")
+    values = ["漢" * 300 + end for end in "ab"]
+    table.append(pa.table({"name": values}))
+    assert len({file.parent for file in data_files(table.location())}) == 2
+    for value in values:
+        assert table.scan(filter=f"name = '{value}'").to_arrow()["name"].to_pylist() == [value]
 
 
 @pytest.mark.parametrize("file_format", ["parquet", "avro", "orc"])

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from urllib.parse import unquote_plus
 
 import pytest
 from hypothesis import given
@@ -42,6 +43,37 @@ def test_partitions_are_directories_with_escaped_values() -> None:
     provider = LocationProvider.of("/t", {})
     assert provider.location("f", BY_C, SCHEMA, ("a/b c",)) == "/t/data/p0=a%2Fb+c/f"
     assert provider.location("f", BY_C, SCHEMA, (None,)) == "/t/data/p0=null/f"
+
+
+def _directory(value: str) -> str:
+    location = LocationProvider.of("/t", {}).location("f", BY_C, SCHEMA, (value,))
+    return location.removeprefix("/t/data/").removesuffix("/f")
+
+
+def test_directories_that_are_no_longer_than_file_names_are_left_alone() -> None:
+    assert _directory("a" * 252) == "p0=" + "a" * 252
+
+
+def test_longer_directories_keep_their_beginning_and_end_in_a_hash() -> None:
+    long = _directory("a" * 253)
+    assert len(long) == 255
+    assert re.fullmatch("p0=a{219}-[0-9a-f]{32}", long)
+    assert long != _directory("a" * 254)
+
+
+@pytest.mark.parametrize("character", ["/", "é", "漢", "😀"])
+@pytest.mark.parametrize("before", range(12))
+def test_directories_are_not_cut_within_a_character(character: str, before: int) -> None:
+    value = "a" * before + character * 300
+    directory = _directory(value)
+    assert 240 < len(directory) <= 255
+    beginning = unquote_plus(directory.rpartition("-")[0], errors="strict")
+    assert f"p0={value}".startswith(beginning)
+
+
+@given(st.text(st.characters(exclude_categories=["Cs"]), min_size=50, max_size=400))
+def test_every_value_has_a_directory_that_is_a_file_name(value: str) -> None:
+    assert len(_directory(value).encode()) <= 255
 
 
 def test_a_spec_of_dropped_fields_has_no_directories() -> None:
