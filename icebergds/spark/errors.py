@@ -13,7 +13,20 @@ from pyspark.sql import SparkSession
 from icebergds import errors
 
 # An exception as printed by Python, which is all that Spark passes on from another process.
-_PRINTED = re.compile(r"^icebergds\.errors\.(\w+): (.*)", re.MULTILINE)
+_PRINTED = re.compile(r"^icebergds\.errors\.(\w+): ", re.MULTILINE)
+# What may follow its message: frames of Java, other exceptions, Spark's error state.
+_AFTER = re.compile(
+    r"""
+    ^\s*at\ [^\s(]+\(([^()]+:\d+|Native\ Method|Unknown\ Source)\)$
+    | ^\s*\.\.\.\ \d+\ more$
+    | ^(Caused\ by|\s*Suppressed):\ [\w.$]+
+    | ^(Driver|JVM)\ stacktrace:
+    | ^Traceback\ \(most\ recent\ call\ last\):$
+    | ^(The\ above\ exception\ was\ the|During\ handling\ of\ the\ above\ exception)\b
+    | \s*SQLSTATE:\ \w{5}$
+    """,
+    re.MULTILINE | re.VERBOSE,
+)
 
 
 @contextmanager
@@ -25,10 +38,27 @@ def own_errors() -> Iterator[None]:
     try:
         yield
     except PySparkException as wrapped:
-        found = _own(str(wrapped))
+        found = printed_error(str(wrapped))
         if found is None:
             raise
         raise found from wrapped
+
+
+def printed_error(text: str) -> errors.IcebergError | None:
+    """The last icebergds error in a text of Spark, with all lines of its message; None without one.
+
+    Args:
+        text: the string of a PySparkException: tracebacks of Python, and maybe frames of Java.
+    """
+    printed = list(_PRINTED.finditer(text))
+    if not printed:
+        return None
+    kind = getattr(errors, printed[-1][1], None)
+    if not (isinstance(kind, type) and issubclass(kind, errors.IcebergError)):
+        return None
+    start = printed[-1].end()
+    after = _AFTER.search(text, start)
+    return kind(text[start : after.start() if after else None].rstrip())
 
 
 def prepare_thread(spark: SparkSession) -> None:
@@ -38,14 +68,3 @@ def prepare_thread(spark: SparkSession) -> None:
     """
     if threading.current_thread() is not threading.main_thread():
         spark.createDataFrame([], "a int")
-
-
-def _own(message: str) -> errors.IcebergError | None:
-    printed = _PRINTED.findall(message)
-    if not printed:
-        return None
-    name, text = printed[-1]
-    kind = getattr(errors, name, None)
-    if not (isinstance(kind, type) and issubclass(kind, errors.IcebergError)):
-        return None
-    return kind(text)

@@ -7,7 +7,7 @@ import pickle
 import subprocess
 import sys
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -195,3 +195,18 @@ def test_what_a_table_refuses_of_a_frame_is_our_error(spark: SparkSession, tmp_p
         table.append(spark.range(2), options={"brunch": "x"})
     with pytest.raises(InvalidOptionError, match="isolation-level"):
         table.append(spark.range(2), options={"isolation-level": "x"})
+
+
+@pytest.mark.parametrize("message", ["only line", "first line\n  second: x\n\n\tlast"])
+def test_an_error_of_a_task_has_all_its_lines_and_no_others(
+    spark: SparkSession, tmp_path: Path, message: str
+) -> None:
+    def fail(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        yield from ()
+        raise InvalidDataError(message)
+
+    save(spark.range(2), tmp_path / "t", create="true")
+    rows = spark.range(1).mapInArrow(fail, "id long")
+    with pytest.raises(InvalidDataError) as refused:
+        load_table(str(tmp_path / "t")).append(rows)
+    assert str(refused.value) == message
