@@ -13,14 +13,20 @@ in the first `.pyiceberg.yaml` in the directories that PyIceberg searches.
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field
 from importlib import import_module
 from pathlib import Path
 from typing import Any
 
 from icebergds.errors import InvalidOptionError
 
-__all__ = ["catalog_properties", "default_catalog_name", "set_session_catalogs"]
+__all__ = [
+    "SessionCatalogs",
+    "catalog_properties",
+    "default_catalog_name",
+    "set_session_catalogs",
+]
 
 
 def catalog_properties(name: str, given: Mapping[str, str]) -> dict[str, str]:
@@ -32,22 +38,60 @@ def catalog_properties(name: str, given: Mapping[str, str]) -> dict[str, str]:
             overrides the file; empty values do not override.
 
     Raises:
-        InvalidOptionError: the configuration file cannot be read or is malformed.
+        InvalidOptionError: the configuration file cannot be read or is malformed, or sessions
+            define the catalog differently and none of these is active.
     """
-    found = _from_file(name) | _from_environment(name) | _session_catalogs.get(name, {})
+    found = _from_file(name) | _from_environment(name) | _session_catalogs.properties(name, given)
     for key, value in given.items():
         found[key] = value or found.get(key, value)
     return found
 
 
-def set_session_catalogs(catalogs: Mapping[str, Mapping[str, str]]) -> None:
-    """Sets the catalogs from the configuration of this process's Spark session.
+@dataclass(frozen=True, slots=True)
+class SessionCatalogs:
+    """The catalogs from the configurations of this process's Spark sessions.
 
-    Args:
-        catalogs: properties by the catalog's name; they replace all earlier ones.
+    Attributes:
+        by_session: properties by the session's id and the catalog's name.
+        active: returns the id of the active session; None if there is none, or it has no id.
     """
-    _session_catalogs.clear()
-    _session_catalogs.update({name: dict(found) for name, found in catalogs.items()})
+
+    by_session: Mapping[str, Mapping[str, Mapping[str, str]]] = field(default_factory=dict)
+    active: Callable[[], str | None] = lambda: None
+
+    def properties(self, name: str, given: Mapping[str, str]) -> dict[str, str]:
+        """The properties of a catalog; empty if no session defines it.
+
+        If sessions define it differently, the definition that `given` contains counts, or else the
+        active session's. Definitions are never mixed.
+
+        Raises:
+            InvalidOptionError: the active session has no definition, and `given` is not complete.
+        """
+        found = {key: dict(every[name]) for key, every in self.by_session.items() if name in every}
+        chosen = next(iter(found.values()), {})
+        if all(one == chosen for one in found.values()):
+            return chosen
+        named = {key: value for key, value in given.items() if value}
+        if all(one.keys() <= named.keys() for one in found.values()):
+            return {}
+        for one in found.values():
+            if one.items() <= named.items():
+                return one
+        active = self.active()
+        if active is None or active not in found:
+            raise InvalidOptionError(
+                f"catalog {name}: {len(found)} Spark sessions define it, and not all alike, but "
+                "the active session does not; pass the properties of the catalog that you mean, "
+                "or make its session the active one"
+            )
+        return found[active]
+
+
+def set_session_catalogs(catalogs: SessionCatalogs) -> None:
+    """Sets the catalogs of this process's Spark sessions; they replace all earlier ones."""
+    global _session_catalogs
+    _session_catalogs = catalogs
 
 
 def default_catalog_name() -> str:
@@ -63,7 +107,7 @@ def default_catalog_name() -> str:
     return _text(file, _DEFAULT, configured.get(_DEFAULT, "")) or "default"
 
 
-_session_catalogs: dict[str, dict[str, str]] = {}
+_session_catalogs = SessionCatalogs()
 _FILE = ".pyiceberg.yaml"
 _PREFIX = "pyiceberg_"
 _CATALOG = "catalog"

@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
+import uuid
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from icebergds.catalog.config import set_session_catalogs
+from icebergds.catalog.config import SessionCatalogs, set_session_catalogs
 from icebergds.spark.datasource import IcebergDataSource
 from icebergds.spark.native import enable_native_scans
+from icebergds.spark.session import active_session
 
 _CATALOG_PREFIX = "spark.icebergpy.catalog."
+# Identifies a session, also where PySpark returns another object for it.
+_SESSION_ID = "spark.icebergpy.session-id"
 _MAX_BYTES_PER_BATCH = "spark.sql.execution.arrow.maxBytesPerBatch"
 _UNBOUNDED = "2147483647"
 
@@ -25,7 +30,9 @@ def register(spark: SparkSession, *, fast_writes: bool = False, native_scans: bo
     The call also takes over catalogs from the session's configuration, as it is now:
     `spark.icebergpy.catalog.<name>.<key>` is the property `<key>` of the catalog `<name>`. It
     applies to reads and writes with `option("catalog", "<name>")` and, in this process, to
-    `load_catalog` and `load_table`; their own options and arguments take precedence.
+    `load_catalog` and `load_table`; their own options and arguments take precedence. Python sees
+    the catalogs of all registered sessions; of those that define a catalog differently, the active
+    one counts.
 
     Args:
         spark: the session.
@@ -46,7 +53,7 @@ def register(spark: SparkSession, *, fast_writes: bool = False, native_scans: bo
         if key.startswith(_CATALOG_PREFIX):
             name, _, rest = key.removeprefix(_CATALOG_PREFIX).partition(".")
             catalogs.setdefault(name, {})[rest] = value
-    set_session_catalogs(catalogs)
+    _add_catalogs(spark, catalogs)
     if not catalogs:
         spark.dataSource.register(IcebergDataSource)
         return
@@ -56,3 +63,49 @@ def register(spark: SparkSession, *, fast_writes: bool = False, native_scans: bo
         session_catalogs = catalogs
 
     spark.dataSource.register(SessionDataSource)
+
+
+@dataclass(frozen=True, slots=True)
+class _Registered:
+    """A session's catalogs; `application` is None if the session runs in another process."""
+
+    application: str | None
+    catalogs: dict[str, dict[str, str]]
+
+
+_registered: dict[str, _Registered] = {}
+
+
+def _add_catalogs(spark: SparkSession, catalogs: dict[str, dict[str, str]]) -> None:
+    """Replaces the session's catalogs; forgets those of sessions that have ended with Spark."""
+    application = _application(spark)
+    for other, registered in list(_registered.items()):
+        if application is not None and registered.application not in (None, application):
+            del _registered[other]
+    session = _session_id(spark)
+    if session is None:
+        session = str(uuid.uuid4())
+        spark.conf.set(_SESSION_ID, session)
+    _registered[session] = _Registered(application, catalogs)
+    by_session = {key: registered.catalogs for key, registered in _registered.items()}
+    set_session_catalogs(SessionCatalogs(by_session, _active_session_id))
+
+
+def _application(spark: SparkSession) -> str | None:
+    """The id of the application that runs in this process; None for Spark Connect."""
+    try:
+        return spark.sparkContext.applicationId
+    except Exception:
+        return None
+
+
+def _session_id(spark: SparkSession) -> str | None:
+    return spark.conf.get(_SESSION_ID, None)
+
+
+def _active_session_id() -> str | None:
+    try:
+        return _session_id(active_session())
+    except Exception:
+        # There is none, or it has ended.
+        return None

@@ -10,7 +10,11 @@ from pathlib import Path
 import pytest
 from pyiceberg.utils.config import Config
 
-from icebergds.catalog.config import catalog_properties, default_catalog_name
+from icebergds.catalog.config import (
+    SessionCatalogs,
+    catalog_properties,
+    default_catalog_name,
+)
 from icebergds.errors import InvalidOptionError
 
 _FILE = """
@@ -178,3 +182,53 @@ def test_the_default_catalog_is_configured(
     assert default_catalog_name() == "lake" == Config().get_default_catalog_name()
     monkeypatch.setenv("PYICEBERG_DEFAULT_CATALOG", "mine")
     assert default_catalog_name() == "mine" == Config().get_default_catalog_name()
+
+
+# Spark sessions.
+
+_OURS, _THEIRS = {"warehouse": "/ours"}, {"warehouse": "/theirs", "uri": "sqlite://"}
+
+
+def _sessions(active: str | None = None) -> SessionCatalogs:
+    """Sessions `a` and `b`, each with a catalog of its own and one that both define differently."""
+    by_session = {
+        "a": {"lake": _OURS, "one": {"warehouse": "/1"}},
+        "b": {"lake": _THEIRS, "two": {"warehouse": "/2"}},
+    }
+    return SessionCatalogs(by_session, lambda: active)
+
+
+@pytest.mark.parametrize("active", ["a", "b", "of nobody", None])
+def test_catalogs_of_every_session_are_known(active: str | None) -> None:
+    sessions = _sessions(active)
+    assert sessions.properties("one", {}) == {"warehouse": "/1"}
+    assert sessions.properties("two", {}) == {"warehouse": "/2"}
+    assert sessions.properties("three", {}) == {}
+
+
+def test_of_different_definitions_the_active_sessions_counts() -> None:
+    assert _sessions("a").properties("lake", {}) == _OURS
+    assert _sessions("b").properties("lake", {"warehouse": "/mine"}) == _THEIRS
+
+
+def test_a_catalog_that_was_loaded_stays_the_same_one() -> None:
+    given = {**_OURS, "s3.region": "eu"}
+    assert _sessions("b").properties("lake", given) == _OURS
+
+
+@pytest.mark.parametrize("active", ["of nobody", None])
+def test_different_definitions_of_sessions_that_are_not_active_are_refused(
+    active: str | None,
+) -> None:
+    with pytest.raises(InvalidOptionError, match="catalog lake: 2 Spark sessions define it"):
+        _sessions(active).properties("lake", {"warehouse": "/mine"})
+
+
+def test_given_properties_that_leave_nothing_open_need_no_session() -> None:
+    given = {"warehouse": "/mine", "uri": "postgresql://db"}
+    assert _sessions().properties("lake", given) == {}
+
+
+def test_sessions_may_define_a_catalog_alike() -> None:
+    sessions = SessionCatalogs({"a": {"lake": _OURS}, "b": {"lake": dict(_OURS)}})
+    assert sessions.properties("lake", {}) == _OURS

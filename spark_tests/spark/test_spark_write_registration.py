@@ -63,6 +63,50 @@ def test_catalogs_of_the_session_are_known_to_python(
     assert load_catalog(name).list_tables("db") == [("db", "t")]
 
 
+@pytest.fixture
+def other(spark: SparkSession) -> Iterator[SparkSession]:
+    """Another session of the same Spark, which is not active."""
+    session = spark.newSession()
+    yield session
+    for key in session.conf.getAll:
+        if key.startswith("spark.icebergpy.catalog."):
+            session.conf.unset(key)
+    register(session)
+
+
+def test_sessions_add_their_catalogs(
+    other: SparkSession, catalogs: dict[str, dict[str, str]], tmp_path: Path
+) -> None:
+    other.conf.set("spark.icebergpy.catalog.sea.warehouse", str(tmp_path / "sea"))
+    register(other)
+    assert load_catalog("sea").properties == {"warehouse": str(tmp_path / "sea")}
+    assert load_catalog("lake").properties == catalogs["lake"]
+
+
+def test_each_session_has_its_own_catalog_of_a_name(
+    spark: SparkSession, other: SparkSession, catalogs: dict[str, dict[str, str]], tmp_path: Path
+) -> None:
+    other.conf.set("spark.icebergpy.catalog.lake.warehouse", str(tmp_path / "other"))
+    register(other)
+    for session, directory in ((spark, "lake"), (other, "other")):
+        load_catalog("lake", warehouse=str(tmp_path / directory)).create_namespace("db")
+        save(session.range(1), "db.t", create="true", catalog="lake")
+        assert (tmp_path / directory / "db" / "t").exists()
+    spark.createDataFrame([], "a int")  # Makes the session the active one.
+    assert load_catalog("lake").properties == catalogs["lake"]
+    other.createDataFrame([], "a int")
+    assert load_catalog("lake").properties == {"warehouse": str(tmp_path / "other")}
+    spark.createDataFrame([], "a int")
+
+
+def test_a_session_that_is_registered_again_has_its_catalogs_of_now(
+    spark: SparkSession, catalogs: dict[str, dict[str, str]], tmp_path: Path
+) -> None:
+    spark.conf.set("spark.icebergpy.catalog.lake.warehouse", str(tmp_path / "moved"))
+    register(spark)
+    assert load_catalog("lake").properties == {"warehouse": str(tmp_path / "moved")}
+
+
 def test_arguments_win_over_the_session(
     catalogs: dict[str, dict[str, str]], tmp_path: Path
 ) -> None:
