@@ -76,11 +76,12 @@ class LocationProvider:
         table = location.rstrip("/")
         hashed = bool_property(properties, OBJECT_STORAGE_ENABLED, OBJECT_STORAGE_ENABLED_DEFAULT)
         names = (DATA_PATH, _OBJECT_PATH, _FOLDER_PATH) if hashed else (DATA_PATH, _FOLDER_PATH)
-        chosen = next((properties[name] for name in names if name in properties), f"{table}/data")
+        name = next((name for name in names if name in properties), DATA_PATH)
+        chosen = properties.get(name, f"{table}/data")
         data_location = chosen.rstrip("/")
         if "://" not in data_location and not data_location.startswith(("/", "file:")):
             raise InvalidOptionError(
-                f"table property {DATA_PATH} = {chosen!r}: expected an absolute location, such as "
+                f"property {name} is {chosen!r}, expected an absolute location, such as "
                 f"{table}/data"
             )
         if not hashed:

@@ -104,9 +104,9 @@ def test_levels_are_those_of_the_codec() -> None:
         check_properties(new_table(properties=properties))
 
 
-def test_files_go_to_absolute_locations() -> None:
-    with pytest.raises(InvalidOptionError, match=r"write\.data\.path .* absolute location"):
-        check_properties(new_table(properties={"write.data.path": "data"}))
+@pytest.mark.parametrize("name", ["write.data.path", "write.folder-storage.path"])
+def test_files_go_to_absolute_locations(name: str) -> None:
+    assert "an absolute location, such as s3://b/t/data" in _refusal(name, "data")
 
 
 def test_a_name_mapping_is_well_formed() -> None:
