@@ -2,7 +2,9 @@ from __future__ import annotations
 
 import hashlib
 import struct
+import tracemalloc
 import zlib
+from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
@@ -175,6 +177,67 @@ def test_a_cardinality_other_than_the_manifests_is_refused() -> None:
     assert len(decode_deletion_vector(blob, "f", 3)) == 3
     with pytest.raises(CorruptFileError, match="3 positions, the manifest's record_count is 4"):
         decode_deletion_vector(blob, "f", 4)
+
+
+_MANY = 10_000_000
+
+
+def _peak_memory(action: Callable[[], object]) -> int:
+    """The most memory of arrays that an action needs, in bytes."""
+    tracemalloc.start()
+    try:
+        action()
+        return tracemalloc.get_traced_memory()[1]
+    finally:
+        tracemalloc.stop()
+
+
+def test_a_wrong_cardinality_is_refused_before_runs_are_expanded() -> None:
+    blob = _frame(pyroaring.BitMap64(range(_MANY)).serialize())
+
+    def read() -> None:
+        with pytest.raises(CorruptFileError, match=f"{_MANY} positions"):
+            decode_deletion_vector(blob, "f", 5)
+
+    assert _peak_memory(read) < 1_000_000
+
+
+def test_positions_beyond_63_bits_are_refused_before_runs_are_expanded() -> None:
+    blob = _frame(pyroaring.BitMap64(range(2**63, 2**63 + _MANY)).serialize())
+
+    def read() -> None:
+        with pytest.raises(CorruptFileError, match="2\\^63"):
+            decode_deletion_vector(blob, "f")
+
+    assert _peak_memory(read) < 1_000_000
+
+
+def test_runs_are_applied_to_batches_without_being_expanded() -> None:
+    blob = _frame(pyroaring.BitMap64(range(5, _MANY)).serialize())
+
+    def read() -> None:
+        deleted = decode_deletion_vector(blob, "f", _MANY - 5)
+        first = deleted.mask(0, 10_000)
+        assert first is not None
+        assert np.flatnonzero(~first).tolist() == [0, 1, 2, 3, 4]
+        inner = deleted.mask(5_000_000, 10_000)
+        assert inner is not None
+        assert inner.all()
+        assert deleted.mask(_MANY, 10_000) is None
+
+    assert _peak_memory(read) < 1_000_000
+
+
+def test_runs_are_merged_and_written_without_being_expanded() -> None:
+    blob = _frame(pyroaring.BitMap64(range(_MANY)).serialize())
+
+    def merge() -> None:
+        earlier = decode_deletion_vector(blob, "f")
+        merged = PositionSet.union([earlier, PositionSet.of([_MANY + 3])])
+        assert len(encode_deletion_vector(merged)) < 20_000
+        assert earlier.issubset(merged)
+
+    assert _peak_memory(merge) < 1_000_000
 
 
 def test_a_vector_is_read_from_where_the_manifest_points(tmp_path: Path) -> None:

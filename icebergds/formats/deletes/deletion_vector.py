@@ -48,7 +48,7 @@ def read_deletion_vector(
 
 
 def decode_deletion_vector(blob: bytes, source: str, cardinality: int | None = None) -> PositionSet:
-    """Decodes the deleted positions of a `deletion-vector-v1` blob.
+    """Decodes the deleted positions of a `deletion-vector-v1` blob, without expanding runs.
 
     Args:
         blob: the whole blob and nothing else.

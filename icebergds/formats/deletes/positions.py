@@ -2,37 +2,38 @@
 
 from __future__ import annotations
 
+from array import array
 from collections.abc import Iterable, Iterator
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
+from pyroaring import BitMap64
 
 Positions = npt.NDArray[np.int64]
 RowMask = npt.NDArray[np.bool_]
 
-_POSITION_BYTES = 8
 # Collected positions are packed at this number, so that memory stays close to that of the result.
 _PACKED_AT = 1 << 20
+_POSITION_BYTES = 8
+# A bitmap has a container for each 2^16 rows with a position; about what it takes besides values.
+_CONTAINER_BITS = 16
+_CONTAINER_BYTES = 64
 
 
 class PositionSet:
     """An immutable set of row positions (from 0) of one data file.
 
-    Stored as a sorted array, or as a bitmap over its range if that is smaller, so it takes at most
-    8 bytes a position and at most an eighth of a byte a row.
+    Stored as a sorted array, or as a Roaring bitmap if that is smaller, so it takes at most 8 bytes
+    a position, about an eighth of a byte a row, and a few bytes for a run of consecutive positions.
+    Positions of a bitmap are expanded by `positions` alone.
     """
 
-    __slots__ = ("_base", "_bits", "_count", "_positions")
+    __slots__ = ("_stored",)
 
-    def __init__(
-        self, positions: Positions, bits: npt.NDArray[np.uint8] | None = None, base: int = 0
-    ) -> None:
-        """Wraps sorted positions or a bitmap; use `of`, `of_bits` and `union` instead."""
-        self._positions = positions
-        self._bits = bits
-        self._base = base
-        self._count = len(positions) if bits is None else count_bits(bits)
+    def __init__(self, stored: Positions | BitMap64) -> None:
+        """Wraps sorted positions or a bitmap; use `of`, `of_bitmap` and `union` instead."""
+        self._stored = stored
 
     @classmethod
     def of(cls, positions: npt.ArrayLike) -> PositionSet:
@@ -41,26 +42,18 @@ class PositionSet:
         Raises:
             ValueError: a position is negative.
         """
-        array = np.array(positions, dtype=np.int64).reshape(-1)
-        if array.size and not (array[1:] > array[:-1]).all():
-            array.sort()
-            array = array[np.concatenate(([True], array[1:] != array[:-1]))]
-        if array.size and array[0] < 0:
-            raise ValueError(f"position {array[0]} is negative")
-        if not array.size or not bitmap_is_smaller(int(array[0]), int(array[-1]), array.size):
-            return cls(array)
-        base = int(array[0]) & ~7
-        flags = np.zeros(int(array[-1]) - base + 1, dtype=np.bool_)
-        flags[array - base] = True
-        return cls(_NO_POSITIONS, np.packbits(flags, bitorder="little"), base)
+        found = np.array(positions, dtype=np.int64).reshape(-1)
+        if found.size and not (found[1:] > found[:-1]).all():
+            found.sort()
+            found = found[np.concatenate(([True], found[1:] != found[:-1]))]
+        if found.size and found[0] < 0:
+            raise ValueError(f"position {found[0]} is negative")
+        return cls(found if _is_sparse(found) else _bitmap_of(found))
 
     @classmethod
-    def of_bits(cls, bits: npt.NDArray[np.uint8], base: int) -> PositionSet:
-        """The positions `base + i` for every set bit i, lowest bit of the first byte first.
-
-        `base` is a multiple of 8; the array is not copied.
-        """
-        return cls(_NO_POSITIONS, bits, base)
+    def of_bitmap(cls, bitmap: BitMap64) -> PositionSet:
+        """The positions of a bitmap, below 2^63. The bitmap must not change afterwards."""
+        return cls(_expanded(bitmap) if _expanded_is_smaller(bitmap) else bitmap)
 
     @classmethod
     def union(cls, sets: Iterable[PositionSet]) -> PositionSet:
@@ -68,90 +61,71 @@ class PositionSet:
         parts = [part for part in sets if part]
         if len(parts) < 2:
             return parts[0] if parts else cls(_NO_POSITIONS)
-        first = min(part.first for part in parts) & ~7
-        last = max(part.last for part in parts)
-        if not bitmap_is_smaller(first, last, max(len(part) for part in parts)):
-            return cls.of(np.concatenate([part.positions() for part in parts]))
-        bits = np.zeros((last - first) // 8 + 1, dtype=np.uint8)
-        for part in parts:
-            if part._bits is None:
-                flags = np.zeros(part.last - first + 1, dtype=np.bool_)
-                flags[part._positions - first] = True
-                packed = np.packbits(flags, bitorder="little")
-                bits[: len(packed)] |= packed
-            else:
-                used = part._bits[: (part.last - part._base) // 8 + 1]
-                start = (part._base - first) // 8
-                bits[start : start + len(used)] |= used
-        return cls(_NO_POSITIONS, bits, first)
+        arrays = [part._stored for part in parts if not isinstance(part._stored, BitMap64)]
+        if len(arrays) == len(parts):
+            return cls.of(np.concatenate(arrays))
+        bitmap = BitMap64().union(*(part.bitmap() for part in parts))
+        bitmap.run_optimize()
+        return cls.of_bitmap(bitmap)
 
     def mask(self, first: int, count: int) -> RowMask | None:
         """Which of the rows `first` to `first + count - 1` are in the set; None if none is."""
-        if self._bits is None:
-            low, high = self._positions.searchsorted((first, first + count))
+        if isinstance(self._stored, BitMap64):
+            common = self._stored & BitMap64(range(first, first + count))
+            if not common:
+                return None
+            if len(common) == count:
+                return np.ones(count, dtype=np.bool_)
+            found = _expanded(common)
+        else:
+            low, high = self._stored.searchsorted((first, first + count))
             if low == high:
                 return None
-            mask = np.zeros(count, dtype=np.bool_)
-            mask[self._positions[low:high] - first] = True
-            return mask
-        start = max(first, self._base)
-        end = min(first + count, self._base + 8 * len(self._bits))
-        if start >= end:
-            return None
-        offset = start - self._base
-        used = self._bits[offset >> 3 : (end - self._base + 7) >> 3]
-        found = np.unpackbits(used, bitorder="little")[offset & 7 :][: end - start].view(np.bool_)
-        if not found.any():
-            return None
-        if len(found) == count:
-            return found
+            found = self._stored[low:high]
         mask = np.zeros(count, dtype=np.bool_)
-        mask[start - first : end - first] = found
+        mask[found - first] = True
         return mask
 
     def contains(self, positions: Positions) -> RowMask:
         """Which of some positions, in any order, are in the set."""
-        if self._bits is None:
-            at = self._positions.searchsorted(positions)
-            found: RowMask = np.append(self._positions, -1)[at] == positions
-            return found
-        offsets = positions - self._base
-        inside = (offsets >= 0) & (offsets < 8 * len(self._bits))
-        offsets[~inside] = 0
-        found = (self._bits[offsets >> 3] >> (offsets & 7).astype(np.uint8) & 1).view(np.bool_)
-        return found & inside
+        if isinstance(self._stored, BitMap64):
+            known = _expanded(self._stored & _bitmap_of(np.sort(positions)))
+        else:
+            known = self._stored
+        found: RowMask = np.append(known, -1)[known.searchsorted(positions)] == positions
+        return found
+
+    def issubset(self, other: PositionSet) -> bool:
+        """Whether all positions are in the other set."""
+        return bool(self.bitmap().issubset(other.bitmap()))
 
     def positions(self) -> Positions:
-        """All positions, ascending."""
-        if self._bits is None:
-            return self._positions
-        return np.flatnonzero(np.unpackbits(self._bits, bitorder="little")) + self._base
+        """All positions, ascending: 8 bytes each, so use `parts` for sets of any size."""
+        return _expanded(self._stored) if isinstance(self._stored, BitMap64) else self._stored
 
-    def split(self, size: int) -> Iterator[tuple[int, Positions]]:
-        """Splits the set into ranges of `size` rows: start and positions of each non-empty one."""
-        if self._bits is None:
-            ranges = self._positions // size
-            cuts = np.flatnonzero(ranges[1:] != ranges[:-1]) + 1
-            for part in np.split(self._positions, cuts) if self else ():
-                yield int(part[0]) // size * size, part
-            return
-        for start in range(self._base // size * size, self._base + 8 * len(self._bits), size):
-            mask = self.mask(start, size)
-            if mask is not None:
-                yield start, np.flatnonzero(mask) + start
+    def parts(self, size: int) -> Iterator[Positions]:
+        """The positions, ascending, in arrays of `size`; the last one may be smaller."""
+        for start in range(0, len(self), size):
+            part = self._stored[start : start + size]
+            yield _expanded(part) if isinstance(part, BitMap64) else part
+
+    def bitmap(self) -> BitMap64:
+        """The positions as a bitmap, which must not be changed."""
+        return self._stored if isinstance(self._stored, BitMap64) else _bitmap_of(self._stored)
 
     @property
     def nbytes(self) -> int:
-        """Memory held, in bytes."""
-        return self._positions.nbytes if self._bits is None else self._bits.nbytes
+        """Memory held, in bytes; of a bitmap, approximately."""
+        stored = self._stored
+        return _bitmap_bytes(stored) if isinstance(stored, BitMap64) else stored.nbytes
 
     def __len__(self) -> int:
-        return self._count
+        return len(self._stored)
 
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, PositionSet):
             return NotImplemented
-        return len(self) == len(other) and np.array_equal(self.positions(), other.positions())
+        return len(self) == len(other) and bool(self.bitmap() == other.bitmap())
 
     __hash__ = None  # type: ignore[assignment]
 
@@ -159,22 +133,13 @@ class PositionSet:
         return f"PositionSet({len(self)} positions)"
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return (PositionSet, (self._positions, self._bits, self._base))
-
-    @property
-    def first(self) -> int:
-        if self._bits is None:
-            return int(self._positions[0])
-        byte = int((self._bits != 0).argmax())
-        value = int(self._bits[byte])
-        return self._base + 8 * byte + (value & -value).bit_length() - 1
+        return (PositionSet, (self._stored,))
 
     @property
     def last(self) -> int:
-        if self._bits is None:
-            return int(self._positions[-1])
-        byte = len(self._bits) - 1 - int((self._bits[::-1] != 0).argmax())
-        return self._base + 8 * byte + int(self._bits[byte]).bit_length() - 1
+        """The greatest position of a set that is not empty."""
+        stored = self._stored
+        return int(stored.max() if isinstance(stored, BitMap64) else stored[-1])
 
 
 class PositionCollector:
@@ -211,17 +176,40 @@ class PositionCollector:
                 self._packed[-2:] = [PositionSet.union(self._packed[-2:])]
 
 
-def bitmap_is_smaller(first: int, last: int, count: int) -> bool:
-    """Whether a bitmap from position `first` to `last` takes less memory than `count` positions."""
-    return (last - first) // 8 + 1 < _POSITION_BYTES * count
+def _is_sparse(positions: Positions) -> bool:
+    """Whether sorted positions take less memory as an array, as far as their range shows."""
+    if not positions.size:
+        return True
+    containers = (
+        (int(positions[-1]) >> _CONTAINER_BITS) - (int(positions[0]) >> _CONTAINER_BITS) + 1
+    )
+    return positions.nbytes <= containers * _CONTAINER_BYTES
 
 
-def count_bits(data: npt.NDArray[np.uint8]) -> int:
-    """How many bits are set in an array of bytes."""
-    return int(_BITS_OF_BYTE[data].sum(dtype=np.int64))
+def _expanded_is_smaller(bitmap: BitMap64) -> bool:
+    return len(bitmap) * _POSITION_BYTES <= _bitmap_bytes(bitmap)
 
 
-_BITS_OF_BYTE = np.unpackbits(np.arange(256, dtype=np.uint8)[:, None], axis=1).sum(
-    axis=1, dtype=np.uint8
-)
+def _bitmap_bytes(bitmap: BitMap64) -> int:
+    stored = bitmap.get_statistics()
+    return int(
+        stored["n_bytes_array_containers"]
+        + stored["n_bytes_run_containers"]
+        + stored["n_bytes_bitset_containers"]
+        + stored["n_containers"] * _CONTAINER_BYTES
+    )
+
+
+def _bitmap_of(positions: Positions) -> BitMap64:
+    """The bitmap of sorted positions."""
+    if positions.size and positions[-1] - positions[0] == positions.size - 1:
+        return BitMap64(range(int(positions[0]), int(positions[-1]) + 1))
+    # A bitmap is built from an array of the standard library faster than from one of numpy.
+    return BitMap64(array("Q", positions.tobytes()))
+
+
+def _expanded(bitmap: BitMap64) -> Positions:
+    return np.frombuffer(bitmap.to_array(), dtype=np.int64)
+
+
 _NO_POSITIONS: Positions = np.empty(0, dtype=np.int64)

@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-import array
-
-import numpy as np
 from pyroaring import BitMap64
 
 from icebergds.errors import CorruptFileError
@@ -12,7 +9,7 @@ from icebergds.formats.deletes.positions import PositionSet
 
 
 def decode_roaring64(data: bytes, source: str) -> PositionSet:
-    """The positions of a serialised bitmap.
+    """The positions of a serialised bitmap, which stays as small as it is stored.
 
     Args:
         data: the serialised bitmap.
@@ -25,14 +22,13 @@ def decode_roaring64(data: bytes, source: str) -> PositionSet:
         bitmap = BitMap64.deserialize(data)
     except (ValueError, IndexError) as error:
         raise CorruptFileError(f"{source}: the bitmap is damaged ({error})") from error
-    positions = np.frombuffer(bitmap.to_array(), dtype=np.int64)
-    if positions.size and positions[-1] < 0:
+    if bitmap and bitmap.max() >= 1 << 63:
         raise CorruptFileError(f"{source}: the bitmap holds positions of 2^63 and more")
-    return PositionSet.of(positions)
+    return PositionSet.of_bitmap(bitmap)
 
 
 def encode_roaring64(positions: PositionSet) -> bytes:
     """The serialised bitmap of a set of positions, with runs if they are smaller."""
-    bitmap = BitMap64(array.array("Q", positions.positions().tobytes()))
+    bitmap = positions.bitmap().copy()
     bitmap.run_optimize()
     return bytes(bitmap.serialize())

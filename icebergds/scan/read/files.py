@@ -86,7 +86,7 @@ class _Deletes:
         if self.positions is None:
             return True
         known = before.positions
-        return known is not None and bool(known.contains(self.positions.positions()).all())
+        return known is not None and self.positions.issubset(known)
 
 
 def _read_task(

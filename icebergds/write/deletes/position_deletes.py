@@ -83,8 +83,6 @@ def _write_group(
 
 
 def _batches(path: str, positions: PositionSet) -> Iterator[pa.RecordBatch]:
-    found = positions.positions()
-    for start in range(0, len(found), _ROWS_AT_ONCE):
-        some = found[start : start + _ROWS_AT_ONCE]
+    for some in positions.parts(_ROWS_AT_ONCE):
         columns = [pa.repeat(pa.scalar(path, pa.string()), len(some)), pa.array(some, pa.int64())]
         yield pa.RecordBatch.from_arrays(columns, schema=_ARROW_SCHEMA)
