@@ -66,6 +66,25 @@ def _write(path: Path, rows: Rows, file_format: FileFormat, *, ids: bool = True)
     return str(path)
 
 
+def _write_nullable(
+    path: Path, rows: Sequence[tuple[str | None, int | None]], file_format: FileFormat
+) -> str:
+    """Writes the columns as optional ones."""
+    if file_format is FileFormat.AVRO:
+        fields = [("file_path", ["null", "string"], _PATH_ID), ("pos", ["null", "long"], _POS_ID)]
+        records = [{"file_path": name, "pos": pos} for name, pos in rows]
+        with path.open("wb") as out:
+            fastavro.writer(out, _record("file_position_delete", fields), records)
+        return str(path)
+    schema = pa.schema([field.with_nullable(True) for field in _table([]).schema])
+    table = pa.table([[name for name, _ in rows], [pos for _, pos in rows]], schema=schema)
+    if file_format is FileFormat.PARQUET:
+        pq.write_table(table, path)
+    else:
+        orc.write_table(table, path)
+    return str(path)
+
+
 def _record(name: str, fields: Sequence[tuple[str, Any, int]], *, ids: bool = True) -> Any:
     members = [{"name": n, "type": t, **({"field-id": i} if ids else {})} for n, t, i in fields]
     return {"type": "record", "name": name, "fields": members}
@@ -271,18 +290,29 @@ def test_a_negative_position_is_our_error(tmp_path: Path) -> None:
 @pytest.mark.parametrize("missing", ["file_path", "pos"])
 def test_a_missing_column_is_our_error(tmp_path: Path, missing: str) -> None:
     pq.write_table(_table([("a", 1)]).drop_columns([missing]), tmp_path / "d.parquet")
-    with pytest.raises(CorruptFileError, match=r"d\.parquet"):
+    with pytest.raises(CorruptFileError, match=rf"d\.parquet.*no column '{missing}'"):
         read_position_deletes(FileIO(), str(tmp_path / "d.parquet"), FileFormat.PARQUET)
 
 
-@pytest.mark.parametrize("values", [([None], [1]), (["a"], [None])])
-def test_a_null_is_our_error(
-    tmp_path: Path, values: tuple[list[str | None], list[int | None]]
-) -> None:
-    schema = pa.schema([field.with_nullable(True) for field in _table([]).schema])
-    pq.write_table(pa.table(list(values), schema=schema), tmp_path / "d.parquet")
-    with pytest.raises(CorruptFileError, match=r"d\.parquet"):
-        read_position_deletes(FileIO(), str(tmp_path / "d.parquet"), FileFormat.PARQUET)
+@pytest.mark.parametrize("file_format", [FileFormat.PARQUET, FileFormat.ORC, FileFormat.AVRO])
+def test_rows_with_a_null_delete_nothing(tmp_path: Path, file_format: FileFormat) -> None:
+    rows = [("a", 1), (None, 2), ("a", None), ("b", None), (None, -1), (None, None), ("a", 7)]
+    location = _write_nullable(tmp_path / "d", rows, file_format)
+    assert _plain(read_position_deletes(FileIO(), location, file_format)) == {"a": [1, 7]}
+    assert read_position_deletes(FileIO(), location, file_format, paths=["b"]) == {}
+
+
+def test_a_file_of_nulls_deletes_nothing(tmp_path: Path) -> None:
+    location = _write_nullable(tmp_path / "d", [(None, None)] * 3, FileFormat.PARQUET)
+    assert read_position_deletes(FileIO(), location, FileFormat.PARQUET) == {}
+    assert read_position_deletes(FileIO(), location, FileFormat.PARQUET, paths=["a"]) == {}
+
+
+def test_a_negative_position_is_our_error_beside_nulls(tmp_path: Path) -> None:
+    rows = [("a", None), ("a", -1)]
+    location = _write_nullable(tmp_path / "d.parquet", rows, FileFormat.PARQUET)
+    with pytest.raises(CorruptFileError, match=r"d\.parquet.* -1"):
+        read_position_deletes(FileIO(), location, FileFormat.PARQUET)
 
 
 def test_a_truncated_file_is_our_error(tmp_path: Path) -> None:

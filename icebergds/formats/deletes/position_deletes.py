@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Mapping
 from contextlib import suppress
+from dataclasses import replace
 
 import numpy as np
 import pyarrow as pa
@@ -18,7 +19,8 @@ from icebergds.spec.name_mapping import MappedField, NameMapping
 from icebergds.spec.reserved import DELETE_FILE_PATH, DELETE_POS
 from icebergds.spec.schema import Schema
 
-_SCHEMA = Schema((DELETE_FILE_PATH, DELETE_POS))
+# Both are required, but some writers declare them optional and may store nulls.
+_SCHEMA = Schema((replace(DELETE_FILE_PATH, required=False), replace(DELETE_POS, required=False)))
 # Some writers name the columns but store no field ids.
 _NAMES = NameMapping(tuple(MappedField((field.name,), field.field_id) for field in _SCHEMA.fields))
 # Filters with more paths exclude hardly any row group.
@@ -34,7 +36,8 @@ def read_position_deletes(
 ) -> Mapping[str, PositionSet]:
     """Reads the positions in a delete file, by data file location.
 
-    Memory grows with the result, not with the size of the file. Rows need not be sorted.
+    Memory grows with the result, not with the size of the file. Rows need not be sorted. A row with
+    a null path or position deletes nothing.
 
     Args:
         location: of the delete file.
@@ -45,8 +48,8 @@ def read_position_deletes(
         An entry for each data file with at least one position.
 
     Raises:
-        CorruptFileError: the file is damaged, lacks a column, or holds a null, a negative position
-            or a path that is not UTF-8.
+        CorruptFileError: the file is damaged, lacks a column, or holds a negative position or a
+            path that is not UTF-8.
         MissingFileError: the file does not exist.
     """
     collected: dict[str, PositionCollector] = {}
@@ -55,6 +58,7 @@ def read_position_deletes(
         with open_data_file(
             io, location, file_format, table_schema=_SCHEMA, name_mapping=_NAMES
         ) as reader:
+            _check_columns(reader.file_schema, location)
             for read in reader.batches(request):
                 for path, positions in _by_path(read.batch, paths, location):
                     collected.setdefault(path, PositionCollector()).add(positions)
@@ -103,6 +107,16 @@ def only_data_path(delete_file: DataFile) -> str | None:
     return None
 
 
+def _check_columns(stored: Schema, location: str) -> None:
+    found = {field.field_id for field in stored.fields}
+    for field in _SCHEMA.fields:
+        if field.field_id not in found:
+            raise CorruptFileError(
+                f"{location} is not a position delete file: it has no column {field.name!r} "
+                f"(field id {field.field_id})"
+            )
+
+
 def _filter(paths: Collection[str] | None) -> Expr:
     if paths is None or len(paths) > _MOST_FILTERED_PATHS:
         return TRUE
@@ -115,6 +129,8 @@ def _by_path(
     batch: pa.RecordBatch, paths: Collection[str] | None, location: str
 ) -> Iterator[tuple[str, Positions]]:
     """The positions of a batch for each wanted data file."""
+    if any(column.null_count for column in batch.columns):
+        batch = batch.drop_null()
     if not batch.num_rows:
         return
     positions = batch.column(1).to_numpy()
