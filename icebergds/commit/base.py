@@ -91,7 +91,7 @@ def check_branch(state: TableState, branch: str) -> None:
         InvalidOptionError: the name is a tag's.
         UnsupportedFeatureError: the table is encrypted.
     """
-    if _ENCRYPTION_KEY in state.metadata.properties:
+    if _ENCRYPTION_KEY in state.metadata.properties or state.metadata.encryption_keys:
         raise _encrypted(state)
     ref = state.metadata.refs.get(branch)
     if ref is not None and ref.ref_type is not RefType.BRANCH:

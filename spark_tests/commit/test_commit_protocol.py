@@ -19,6 +19,7 @@ from icebergds.commit.options import CommitOptions
 from icebergds.commit.partition_summaries import partition_summaries
 from icebergds.commit.snapshot_commit import commit_snapshot
 from icebergds.errors import InvalidOptionError, UnsupportedFeatureError, ValidationError
+from icebergds.spec.encryption import EncryptedKey
 from icebergds.spec.partition import PartitionSpec
 from icebergds.spec.snapshot import RefType, SnapshotRef
 from icebergds.spec.types import (
@@ -32,7 +33,12 @@ from icebergds.spec.types import (
     StructType,
 )
 from icebergds.spec.updates.requirements import AssertRefSnapshotId, AssertTableUuid
-from icebergds.spec.updates.table_updates import AddSnapshot, SetSnapshotRef, UpgradeFormatVersion
+from icebergds.spec.updates.table_updates import (
+    AddEncryptionKey,
+    AddSnapshot,
+    SetSnapshotRef,
+    UpgradeFormatVersion,
+)
 from icebergds.spec.values.binary import from_bytes
 from icebergds.testing.commit_tables import CommitTable, create_table
 
@@ -127,6 +133,13 @@ def test_properties_that_are_no_numbers_are_refused_before_anything_happens(
 
 def test_encrypted_tables_are_not_written(tmp_path: Path) -> None:
     table = create_table(tmp_path / "t", properties={"encryption.key-id": "k"})
+    with pytest.raises(UnsupportedFeatureError, match="encrypted"):
+        table.commit(Append(()))
+
+
+def test_tables_with_encryption_keys_are_not_written(tmp_path: Path) -> None:
+    table = create_table(tmp_path / "t", format_version=3)
+    table.change(AddEncryptionKey(EncryptedKey("k", b"secret")))
     with pytest.raises(UnsupportedFeatureError, match="encrypted"):
         table.commit(Append(()))
 
