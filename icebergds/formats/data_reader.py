@@ -7,6 +7,7 @@ from contextlib import contextmanager
 from importlib import import_module
 
 from icebergds.errors import UnsupportedFeatureError
+from icebergds.formats.data_file.encryption import telling_encrypted
 from icebergds.formats.data_file.read_request import DataFileReader, PositionedBatch, ReadRequest
 from icebergds.io.fileio import FileIO
 from icebergds.spec.manifest import FileFormat
@@ -44,8 +45,8 @@ def open_data_file(
     Raises:
         MissingFileError: the file does not exist.
         CorruptFileError: the file is damaged or of another format.
-        UnsupportedFeatureError: data files cannot have this format, or the file uses a feature that
-            is not supported.
+        UnsupportedFeatureError: data files cannot have this format, or the file is encrypted or
+            uses a feature that is not supported.
     """
     if file_format not in _READERS:
         raise UnsupportedFeatureError(
@@ -55,4 +56,6 @@ def open_data_file(
     module, name = _READERS[file_format]
     kind = getattr(import_module(module), name)
     with io.open(location) as handle:
-        yield kind(handle, location, table_schema=table_schema, name_mapping=name_mapping)
+        with telling_encrypted(handle, location):
+            reader = kind(handle, location, table_schema=table_schema, name_mapping=name_mapping)
+        yield reader

@@ -18,6 +18,7 @@ from pyspark.sql import functions as f
 from pyspark.sql import types as spark_types
 
 from icebergds.formats.arrow.types import FIELD_ID
+from icebergds.formats.parquet.footer import read_footer
 from icebergds.formats.parquet.open import open_parquet
 from icebergds.io.fileio import FileIO
 from icebergds.scan.plan.native import NATIVE_PREFIX
@@ -101,8 +102,10 @@ def _probe(
 
     One without nulls if possible, so that the first row shows it.
     """
-    with io.open(location) as handle, open_parquet(handle) as file:
-        stored, footer = file.schema_arrow, file.metadata
+    with io.open(location) as handle:
+        footer = read_footer(handle, location)
+        with open_parquet(handle, footer) as file:
+            stored = file.schema_arrow
     nulls = _null_counts(footer)
     candidates = []
     for column in stored:

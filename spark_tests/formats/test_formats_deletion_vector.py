@@ -15,7 +15,12 @@ from effort import examples
 from hypothesis import given
 from hypothesis import strategies as st
 
-from icebergds.errors import CorruptFileError, IcebergError, MissingFileError
+from icebergds.errors import (
+    CorruptFileError,
+    IcebergError,
+    MissingFileError,
+    UnsupportedFeatureError,
+)
 from icebergds.formats.deletes.deletion_vector import (
     MAX_POSITION,
     decode_deletion_vector,
@@ -254,6 +259,14 @@ def test_a_wrong_pointer_into_a_file_is_our_error(tmp_path: Path, offset: int, l
     path.write_bytes(b"PFA1" + encode_deletion_vector(PositionSet.of([])) + b"rest")
     with pytest.raises(CorruptFileError, match=r"a\.puffin"):
         read_deletion_vector(FileIO(), str(path), offset, length)
+
+
+@pytest.mark.parametrize("offset", [4, 400])
+def test_an_encrypted_puffin_file_is_refused_by_name(tmp_path: Path, offset: int) -> None:
+    path = tmp_path / "a.puffin"
+    path.write_bytes(b"AGS1" + struct.pack("<i", 1 << 20) + bytes(100))
+    with pytest.raises(UnsupportedFeatureError, match=r"a\.puffin is encrypted"):
+        read_deletion_vector(FileIO(), str(path), offset, 50)
 
 
 def test_a_missing_puffin_file_is_named(tmp_path: Path) -> None:

@@ -510,3 +510,35 @@ def test_javas_promoted_columns_are_read():
     ((row),) = read_rows(str(path), schema)
     assert row[1] == -5
     assert isinstance(row[2], float)
+
+
+def encrypt_nominally(path: Path) -> None:
+    """Adds an encryption field to the footer of an uncompressed file."""
+    content = path.read_bytes()
+    script = content[-1 - content[-1] : -1]
+    assert script[0] == 0x08, "the first field is the length of the footer"
+    length = (script[1] & 0x7F) | (script[2] & 0x7F) << 7
+    assert script[1] >= 0x80 > script[2], "a length of two bytes"
+    # Footer: field 10, a message of two bytes. Encryption: field 4 (the key provider) is 1.
+    added = b"\x52\x02\x20\x01"
+    length += len(added)
+    script = bytes([0x08, length & 0x7F | 0x80, length >> 7]) + script[3:]
+    path.write_bytes(content[: -1 - content[-1]] + added + script + content[-1:])
+
+
+def test_a_file_with_encrypted_columns_is_refused(tmp_path):
+    path = tmp_path / "some.orc"
+    fields = [attributed(name, pa.int64(), at) for at, name in enumerate("abc", 1)]
+    write_orc(path, fields, [[1, 2]] * 3, compression="uncompressed")
+    schema = Schema((optional(1, "a", LONG),))
+    assert read_rows(str(path), schema) == [(1,), (2,)]
+    encrypt_nominally(path)
+    with pytest.raises(UnsupportedFeatureError, match=r"some\.orc is encrypted"):
+        read_rows(str(path), schema)
+
+
+def test_a_file_of_encrypted_blocks_is_refused(tmp_path):
+    path = tmp_path / "stream.orc"
+    path.write_bytes(b"AGS1" + bytes(100))
+    with pytest.raises(UnsupportedFeatureError, match=r"stream\.orc is encrypted"):
+        read_rows(str(path), Schema((optional(1, "a", LONG),)))

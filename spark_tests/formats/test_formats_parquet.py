@@ -13,6 +13,12 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 from corpus import corpus_dir
+from pyarrow.parquet.encryption import (
+    CryptoFactory,
+    EncryptionConfiguration,
+    KmsClient,
+    KmsConnectionConfig,
+)
 
 from icebergds.errors import (
     CorruptFileError,
@@ -424,6 +430,52 @@ def test_an_encrypted_file_is_refused(tmp_path):
     opened = open_file(str(path))
     with pytest.raises(UnsupportedFeatureError, match=r"secret\.parquet is encrypted"), opened:
         pass
+
+
+class _OpenKeys(KmsClient):
+    """Keeps keys as they are."""
+
+    def wrap_key(self, key_bytes, master_key_identifier):
+        return base64.b64encode(key_bytes)
+
+    def unwrap_key(self, wrapped_key, master_key_identifier):
+        return base64.b64decode(wrapped_key)
+
+
+def write_encrypted(path: Path, *, plaintext_footer: bool) -> str:
+    """Writes columns a and b, of which b is encrypted."""
+    configuration = EncryptionConfiguration(
+        footer_key="f", column_keys={"c": ["b"]}, plaintext_footer=plaintext_footer
+    )
+    factory = CryptoFactory(lambda _: _OpenKeys())
+    properties = factory.file_encryption_properties(KmsConnectionConfig(), configuration)
+    table = pa.table([[1, 2], ["x", "y"]], schema=pa.schema(A_B))
+    with pq.ParquetWriter(path, table.schema, encryption_properties=properties) as writer:
+        writer.write_table(table)
+    return str(path)
+
+
+@pytest.mark.parametrize("plaintext_footer", [False, True])
+def test_a_file_with_encrypted_columns_is_refused(tmp_path, plaintext_footer):
+    location = write_encrypted(tmp_path / "some.parquet", plaintext_footer=plaintext_footer)
+    with pytest.raises(UnsupportedFeatureError, match=r"some\.parquet is encrypted"):
+        read_rows(location, Schema((optional(1, "a", LONG),)))
+
+
+def test_a_file_of_encrypted_blocks_is_refused(tmp_path):
+    path = tmp_path / "stream.parquet"
+    path.write_bytes(b"AGS1" + bytes(100))
+    with pytest.raises(UnsupportedFeatureError, match=r"stream\.parquet is encrypted"):
+        read_rows(str(path), Schema((optional(1, "a", LONG),)))
+
+
+@pytest.mark.parametrize("length", [100, 2_000_000])
+def test_footers_of_any_length_are_read(tmp_path, length):
+    fields = [with_id("a", pa.int64(), 1)]
+    schema = pa.schema(fields, metadata={"k": "v" * length})
+    pq.write_table(pa.table([[1, 2]], schema=schema), tmp_path / "f.parquet")
+    rows = read_rows(str(tmp_path / "f.parquet"), Schema((optional(1, "a", LONG),)))
+    assert rows == [(1,), (2,)]
 
 
 def test_column_names_that_are_no_text_are_damage(tmp_path):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import struct
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import replace
@@ -357,20 +358,49 @@ def test_an_encrypted_manifest_is_refused(by_day: TableBuilder) -> None:
         _plan(by_day)
 
 
-@pytest.mark.parametrize("kind", ["data", "positions", "keys"])
-def test_an_encrypted_file_is_refused_where_it_is_needed(tmp_path: Path, kind: str) -> None:
-    table = TableBuilder(tmp_path / "t", _SCHEMA, spec=_BY_DAY)
-    data_file = _day_file(table, 1)
+_KINDS = ("data", "positions", "keys", "vector")
+
+
+def _with_key_metadata(tmp_path: Path, kind: str) -> tuple[TableBuilder, Path]:
+    """A table of days 1 and 2; the entry of one file of day 1 has key metadata.
+
+    Of the ids 10, 11 and 12 of day 1, positions or a vector delete 10, and keys delete 11.
+    """
+    version = 3 if kind == "vector" else 2
+    table = TableBuilder(tmp_path / "t", _SCHEMA, spec=_BY_DAY, format_version=version)
+    data_file = table.data_file([(number, "x", 1) for number in (10, 11, 12)], partition=(1,))
+    if kind == "vector":
+        (positions,) = table.deletion_vectors([(data_file, [0])])
+    else:
+        positions = table.position_deletes({data_file.file_path: [0]}, partition=(1,))
     files = {
         "data": data_file,
-        "positions": table.position_deletes({data_file.file_path: [0]}, partition=(1,)),
-        "keys": table.equality_deletes(["id"], [(1,)], partition=(1,)),
+        "positions": positions,
+        "vector": positions,
+        "keys": table.equality_deletes(["id"], [(11,)], partition=(1,)),
     }
-    files[kind] = replace(files[kind], key_metadata=b"key")
-    table.commit(files["data"], _day_file(table, 2))
-    table.commit(files["positions"], files["keys"])
-    with pytest.raises(UnsupportedFeatureError, match=f"{Path(files[kind].file_path).name}.*encr"):
-        _task_groups(table, SplitOptions())
+    marked = files[kind]
+    keyed = {
+        name: replace(file, key_metadata=b"key") if file is marked else file
+        for name, file in files.items()
+    }
+    table.commit(keyed["data"], _day_file(table, 2))
+    table.commit(keyed["positions"], keyed["keys"])
+    return table, Path(marked.file_path)
+
+
+@pytest.mark.parametrize("kind", _KINDS)
+def test_files_with_key_metadata_that_are_not_encrypted_are_read(tmp_path: Path, kind: str) -> None:
+    table, _ = _with_key_metadata(tmp_path, kind)
+    assert _rows(table) == [2, 12]
+
+
+@pytest.mark.parametrize("kind", _KINDS)
+def test_an_encrypted_file_is_refused_where_it_is_needed(tmp_path: Path, kind: str) -> None:
+    table, path = _with_key_metadata(tmp_path, kind)
+    path.write_bytes(b"AGS1" + struct.pack("<i", 1 << 20) + bytes(path.stat().st_size + 20))
+    with pytest.raises(UnsupportedFeatureError, match=f"{path.name} is encrypted"):
+        _rows(table)
     assert _rows(table, filter="day = 2") == [2]
 
 

@@ -19,7 +19,7 @@ def decoding(location: str, file_format: str) -> Iterator[None]:
 
     Raises:
         CorruptFileError: the file is damaged or of another format.
-        UnsupportedFeatureError: the file is encrypted, or uses a feature Arrow does not support.
+        UnsupportedFeatureError: the file uses a feature Arrow does not support.
     """
     try:
         yield
@@ -30,10 +30,6 @@ def decoding(location: str, file_format: str) -> Iterator[None]:
     except (pa.ArrowException, UnicodeError, OSError) as error:
         if isinstance(error, OSError) and error.errno is not None:
             raise
-        if "encrypted metadata" in str(error):
-            raise UnsupportedFeatureError(
-                f"{location} is encrypted; encrypted files are not supported"
-            ) from error
         raise CorruptFileError(
             f"{location} cannot be decoded as {file_format}; it may be damaged: {error}"
         ) from error

@@ -14,11 +14,10 @@ from dataclasses import dataclass
 import pyarrow as pa
 
 from icebergds.errors import CorruptFileError, UnsupportedFeatureError
+from icebergds.formats.data_file.encryption import ENCRYPTED_MAGIC, encrypted
 
 SYNC_SIZE = 16
 MAGIC = b"Obj\x01"
-
-_ENCRYPTED_MAGIC = b"AGS1"
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,8 +104,8 @@ def parse_header(data: bytes, what: str) -> tuple[dict[str, bytes], bytes, int]:
         UnsupportedFeatureError: the file is encrypted.
         IndexError, ValueError: the header is damaged, or the data ends inside it.
     """
-    if data[:4] == _ENCRYPTED_MAGIC:
-        raise UnsupportedFeatureError(f"{what} is encrypted; encrypted files are not supported")
+    if data[:4] == ENCRYPTED_MAGIC:
+        raise encrypted(what)
     if data[:4] != MAGIC:
         raise CorruptFileError(f"{what} is not an Avro file: it begins with {data[:4]!r}")
     metadata, at = _parse_metadata(data, 4)

@@ -10,6 +10,7 @@ import struct
 import zlib
 
 from icebergds.errors import CorruptFileError
+from icebergds.formats.data_file.encryption import telling_encrypted
 from icebergds.formats.deletes.positions import PositionSet
 from icebergds.formats.deletes.roaring import decode_roaring64, encode_roaring64
 from icebergds.io.fileio import FileIO
@@ -35,16 +36,16 @@ def read_deletion_vector(
     Raises:
         CorruptFileError: the blob is damaged, or its cardinality is another one.
         MissingFileError: the file does not exist.
+        UnsupportedFeatureError: the file is encrypted.
     """
     source = f"{location} (deletion vector of {length} bytes at offset {offset})"
     if offset < 0 or length < 0:
         raise CorruptFileError(f"{source}: offset and length in the manifest cannot be negative")
-    with io.open(location) as file:
+    with io.open(location) as file, telling_encrypted(file, location):
         size = file.size()
         if offset + length > size:
             raise CorruptFileError(f"{source}: the file ends at byte {size}")
-        blob = file.read_at(length, offset)
-    return decode_deletion_vector(blob, source, cardinality)
+        return decode_deletion_vector(file.read_at(length, offset), source, cardinality)
 
 
 def decode_deletion_vector(blob: bytes, source: str, cardinality: int | None = None) -> PositionSet:

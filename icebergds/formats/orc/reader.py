@@ -17,6 +17,7 @@ import pyarrow.orc as orc
 from icebergds.errors import CorruptFileError, UnsupportedFeatureError
 from icebergds.formats.arrow.errors import decoding
 from icebergds.formats.arrow.types import FIELD_ID
+from icebergds.formats.data_file.encryption import encrypted
 from icebergds.formats.data_file.file_schema import (
     ColumnKind,
     FileColumn,
@@ -28,7 +29,7 @@ from icebergds.formats.data_file.file_schema import (
 )
 from icebergds.formats.data_file.projection import needed_leaves, plan_projection
 from icebergds.formats.data_file.read_request import PositionedBatch, ReadRequest
-from icebergds.formats.orc.tail import Stripe, check_types, stripes_of
+from icebergds.formats.orc.tail import Stripe, check_types, is_encrypted, stripes_of
 from icebergds.spec.name_mapping import NameMapping
 from icebergds.spec.schema import Schema
 from icebergds.spec.types import TypeId
@@ -49,6 +50,7 @@ class OrcReader:
 
     Raises:
         CorruptFileError: the file is damaged or not an ORC file.
+        UnsupportedFeatureError: columns are encrypted.
     """
 
     def __init__(
@@ -64,6 +66,8 @@ class OrcReader:
             self._file = orc.ORCFile(handle)
             tail = self._file.reader.serialized_file_tail()
             self._stripes = self._read_stripes(tail)
+            if is_encrypted(tail):
+                raise encrypted(location)
             columns = self._read_columns(tail)
         self._columns = with_ids(columns, table_schema, name_mapping)
 

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 _FOOTER_OF_TAIL = 2
 _STRIPES_OF_FOOTER = 3
 _TYPES_OF_FOOTER = 4
+_ENCRYPTION_OF_FOOTER = 10
 _OFFSET_OF_STRIPE = 1
 _ROWS_OF_STRIPE = 5
 _PRECISION_OF_TYPE = 5
@@ -41,6 +42,16 @@ def stripes_of(tail: bytes) -> list[Stripe]:
                 raise ValueError("the offset or row count of a stripe is not a number")
             stripes.append(Stripe(offset, num_rows))
     return stripes
+
+
+def is_encrypted(tail: bytes) -> bool:
+    """Whether columns of a file are encrypted; without their keys, ORC readers get masked values.
+
+    Raises:
+        ValueError: the bytes are not a file tail.
+    """
+    footers = _messages(tail, _FOOTER_OF_TAIL)
+    return any(number == _ENCRYPTION_OF_FOOTER for f in footers for number, _ in _fields(f))
 
 
 def check_types(tail: bytes) -> None:

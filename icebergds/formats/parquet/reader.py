@@ -31,6 +31,7 @@ from icebergds.formats.data_file.file_schema import (
 )
 from icebergds.formats.data_file.projection import Projection, needed_leaves, plan_projection
 from icebergds.formats.data_file.read_request import PositionedBatch, ReadRequest
+from icebergds.formats.parquet.footer import read_footer
 from icebergds.formats.parquet.open import open_parquet
 from icebergds.formats.parquet.page_pruning import PagePruner, PageSelection
 from icebergds.formats.parquet.page_reader import read_pages
@@ -71,7 +72,7 @@ class ParquetReader:
         self._handle = handle
         self._is_remote = isinstance(handle, pa.PythonFile)
         with decoding(location, "Parquet"):
-            self._file = open_parquet(handle)
+            self._file = open_parquet(handle, read_footer(handle, location))
             columns = columns_of(self._file.schema_arrow)
         if sum(len(column.leaves) for column in columns) != self._file.metadata.num_columns:
             raise UnsupportedFeatureError(

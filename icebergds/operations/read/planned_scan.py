@@ -55,11 +55,7 @@ def plan_scan(state: TableState, options: ReadOptions, *, for_native: bool) -> P
 
 
 def task_groups_of(scan: PlannedScan, files: Iterable[PlannedFile]) -> list[ScanTaskGroup]:
-    """Packs some or all files of a scan into task groups.
-
-    Raises:
-        UnsupportedFeatureError: a file is encrypted.
-    """
+    """Packs some or all files of a scan into task groups."""
     return pack_files(files, scan.state.metadata, scan.plan.table_schema, scan.splits)
 
 

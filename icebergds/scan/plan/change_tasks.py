@@ -35,7 +35,6 @@ def change_task_groups(
         identifier_ids: columns that identify updated rows; empty if updates are not computed.
 
     Raises:
-        UnsupportedFeatureError: a file is encrypted.
         InvalidMetadataError: a column of an equality key is in no schema.
     """
     one_sided: list[PlannedFile] = []

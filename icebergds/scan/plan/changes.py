@@ -154,7 +154,7 @@ class ChangePlanner:
             MissingFileError: a manifest list or manifest does not exist.
             CorruptFileError: a manifest list or manifest is damaged.
             InvalidMetadataError: a data file has two deletion vectors, or a spec is unknown.
-            UnsupportedFeatureError: files are encrypted.
+            UnsupportedFeatureError: the manifest list or manifests are encrypted.
         """
         before, after = self._state(parent), self._state(snapshot)
         stats_ids = before.equality_ids | after.equality_ids

@@ -31,7 +31,7 @@ from icebergds.scan.tasks import (
     TaskChange,
     delete_file_ref,
 )
-from icebergds.spec.manifest import DataFile, ManifestContent, ManifestEntry, ManifestFile
+from icebergds.spec.manifest import ManifestContent, ManifestEntry, ManifestFile
 from icebergds.spec.metadata import TableMetadata
 from icebergds.spec.partition_keys import PartitionKey, partition_of
 from icebergds.spec.schema import Schema
@@ -87,7 +87,7 @@ def plan_scan(
         MissingFileError: a manifest list or manifest does not exist.
         CorruptFileError: a manifest list or manifest is damaged.
         InvalidMetadataError: a data file has two deletion vectors, or a spec is unknown.
-        UnsupportedFeatureError: files are encrypted.
+        UnsupportedFeatureError: the manifest list or manifests are encrypted.
     """
     files = plan_files(io, metadata, snapshot, schema, row_filter)
     return pack_files(files, metadata, schema, splits)
@@ -288,8 +288,6 @@ class _DeleteTable:
         # Many files share one tuple of deletes, which is added once.
         indices = self._indices.get((version, id(deletes)))
         if indices is None:
-            for entry in deletes:
-                _refuse_encrypted(entry.data_file)
             indices = tuple(dict.fromkeys(map(index_of, deletes)))
             self._indices[version, id(deletes)] = indices
         return indices
@@ -311,7 +309,6 @@ def _task_group(group: Sequence[_Split], schemas: Sequence[Schema]) -> ScanTaskG
     for split in group:
         file = split.file
         data_file = file.entry.data_file
-        _refuse_encrypted(data_file)
         tasks.append(
             FileScanTask(
                 file_path=data_file.file_path,
@@ -347,10 +344,3 @@ def _task_change(change: FileChange, table: _DeleteTable) -> TaskChange:
         table.add_positions(deletes.position_deletes),
         table.add_equality(deletes.equality_deletes, (change.snapshot_id, change.change_type)),
     )
-
-
-def _refuse_encrypted(data_file: DataFile) -> None:
-    if data_file.key_metadata is not None:
-        raise UnsupportedFeatureError(
-            f"file {data_file.file_path} is encrypted; reading encrypted tables is not supported"
-        )
