@@ -13,7 +13,7 @@ from icebergds.operations.write.row_change_settings import isolation_level
 
 
 def isolation_of(options: WriteOptions, table: LoadedTable, statement: str) -> IsolationLevel:
-    """The level of a statement: the option, or else the property `write.<statement>.isolation-level`.
+    """The level of a statement: the option, or else that of the table property.
 
     Args:
         statement: `delete`, `update` or `merge`.
