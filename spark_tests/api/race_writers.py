@@ -64,7 +64,8 @@ def append_to_branch(catalog: Properties, writer: int, commits: int) -> None:
     """Adds a row at a time to the branch `work`."""
     table = open_table(catalog)
     for number in range(commits):
-        table.append(rows(id_of(writer, number), day=writer), branch="work")
+        row = rows(id_of(writer, number), day=writer)
+        table.append(row, branch="work", options={"create-branch": "true"})
 
 
 def add_columns(catalog: Properties, writer: int, commits: int) -> None:

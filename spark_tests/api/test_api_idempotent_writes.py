@@ -23,6 +23,8 @@ from icebergds.spec.updates.table_updates import (
 from icebergds.testing.api_tables import ids_of, new_table, rows
 from icebergds.testing.contents import data_files
 
+CREATE_BRANCH = {"create-branch": "true"}
+
 
 def once(version: int, app_id: str = "job", **options: str) -> dict[str, str]:
     return {"txn-app-id": app_id, "txn-version": str(version), **options}
@@ -146,9 +148,9 @@ def test_branch_has_what_its_expired_ancestors_wrote(tmp_path: Path) -> None:
     marked = table.current_snapshot()
     table.append(rows(50))
     expire(table, marked)
-    table.append(rows(0), branch="audit", options=once(0))
+    table.append(rows(0), branch="audit", options=once(0, **CREATE_BRANCH))
     assert "audit" not in table.refs()
-    table.append(rows(1), branch="audit", options=once(1))
+    table.append(rows(1), branch="audit", options=once(1, **CREATE_BRANCH))
     audited = table.refs()["audit"]
     change(table, SetSnapshotRef("main", audited))
     table.append(rows(1), options=once(1))
@@ -158,11 +160,11 @@ def test_branch_has_what_its_expired_ancestors_wrote(tmp_path: Path) -> None:
 def test_branch_that_was_dropped_and_made_anew_lacks_what_the_old_one_had(tmp_path: Path) -> None:
     table = new_table(tmp_path)
     table.append(rows(0))
-    table.append(rows(1), branch="dev", options=once(0))
+    table.append(rows(1), branch="dev", options=once(0, **CREATE_BRANCH))
     old = table.metadata.snapshot_by_ref("dev")
     change(table, RemoveSnapshotRef("dev"))
     expire(table, old)
-    table.append(rows(2), branch="dev", options=once(0))
+    table.append(rows(2), branch="dev", options=once(0, **CREATE_BRANCH))
     assert sorted(table.scan(branch="dev").to_arrow()["id"].to_pylist()) == [0, 2]
 
 
@@ -171,7 +173,7 @@ def test_names_with_dots_are_told_apart(tmp_path: Path) -> None:
     table.append(rows(0))
     before = table.current_snapshot()
     table.append(rows(1), options=once(0, "a.b"))
-    table.append(rows(2), branch="main.a", options=once(0, "b"))
+    table.append(rows(2), branch="main.a", options=once(0, "b", **CREATE_BRANCH))
     roll_back(table, before)
     assert sorted(table.scan(branch="main.a").to_arrow()["id"].to_pylist()) == [0, 1, 2]
     names = {name for name in table.properties if name.startswith("icebergds.txn.")}
@@ -181,7 +183,7 @@ def test_names_with_dots_are_told_apart(tmp_path: Path) -> None:
 def test_branches_count_for_themselves(tmp_path: Path) -> None:
     table = new_table(tmp_path)
     table.append(rows(1))
-    table.append(rows(2), branch="audit", options=once(0))
+    table.append(rows(2), branch="audit", options=once(0, **CREATE_BRANCH))
     table.append(rows(3), branch="audit", options=once(0))
     table.append(rows(4), options=once(0))
     assert ids_of(table) == [1, 4]
@@ -191,7 +193,7 @@ def test_branches_count_for_themselves(tmp_path: Path) -> None:
 def test_new_branch_has_what_main_has(tmp_path: Path) -> None:
     table = new_table(tmp_path)
     table.append(rows(1), options=once(0))
-    table.append(rows(2), branch="audit", options=once(0))
+    table.append(rows(2), branch="audit", options=once(0, **CREATE_BRANCH))
     assert "audit" not in table.refs()
 
 

@@ -158,7 +158,7 @@ def test_limits_of_files_and_rows(tmp_path: Path) -> None:
 
 
 def test_branch_is_followed(table: Table) -> None:
-    table.append(rows(4), branch="audit")
+    table.append(rows(4), branch="audit", options={"create-branch": "true"})
     stream = Stream(table, branch="audit", stream_from="now")
     table.append(rows(5))
     table.append(rows(6), branch="audit")

@@ -132,7 +132,7 @@ def test_ids_of_rows_are_never_used_again(tmp_path: Path) -> None:
 def test_rows_of_branches_and_staged_snapshots_have_ids_of_their_own(tmp_path: Path) -> None:
     table = new_table(tmp_path, version=3)
     table.append(rows(1))
-    table.append(rows(2), branch="b")
+    table.append(rows(2), branch="b", options={"create-branch": "true"})
     table.append(rows(3), options={"wap.id": "x"})
     table.append(rows(4))
     given = [(s.first_row_id, s.added_rows) for s in table.snapshots()]

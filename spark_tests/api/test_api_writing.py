@@ -172,12 +172,12 @@ def test_an_overwrite_without_rows_empties_the_table(tmp_path: Path) -> None:
 def test_a_branch_is_written_alone(tmp_path: Path) -> None:
     table = new_table(tmp_path)
     table.append(rows(1))
-    table.append(rows(2), branch="audit")
+    table.append(rows(2), branch="audit", options={"create-branch": "true"})
     table.append(rows(3), options={"wap.branch": "audit"})
     assert ids_of(table) == [1]
     assert ids_of(table, branch="audit") == [1, 2, 3]
     table.overwrite(rows(4), branch="audit")
-    table.delete("true", branch="other")
+    table.delete("true", branch="other", options={"create-branch": "true"})
     assert (ids_of(table), ids_of(table, branch="audit")) == ([1], [4])
     assert ids_of(table, branch="other") == []
 
@@ -191,6 +191,27 @@ def test_a_staged_write_moves_nothing(tmp_path: Path) -> None:
     assert set(table.refs()) == {"main"}
     assert ids_of(table) == [1]
     assert ids_of(table, snapshot_id=staged.snapshot_id) == [1, 2]
+
+
+@pytest.mark.parametrize(
+    "write",
+    [
+        lambda table, branch: table.append(rows(2), branch=branch),
+        lambda table, branch: table.overwrite(rows(2), branch=branch),
+        lambda table, branch: table.delete("true", branch=branch),
+        lambda table, branch: table.upsert(rows(2), ["id"], branch=branch),
+    ],
+    ids=["append", "overwrite", "delete", "upsert"],
+)
+def test_a_branch_is_not_made_by_accident(tmp_path: Path, write: Any) -> None:
+    table = new_table(tmp_path)
+    table.append(rows(1))
+    table.append(rows(2), options={"wap.branch": "audit"})
+    before = data_files(table.location())
+    with pytest.raises(InvalidOptionError, match=r"no branch 'audti', .*did you mean audit\?"):
+        write(table, "audti")
+    assert data_files(table.location()) == before
+    assert set(table.refresh().refs()) == {"main", "audit"}
 
 
 def test_a_tag_is_not_written(tmp_path: Path) -> None:

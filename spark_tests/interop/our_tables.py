@@ -80,6 +80,7 @@ class OurTable:
         return pa.Table.from_pylist([dict(row) for row in rows], arrow_schema(self.schema))
 
     def append(self, rows: Sequence[Row], branch: str = "main", **options: str) -> OurTable:
+        options["create_branch"] = "true"
         self.table.append(self.arrow(rows), branch=branch, options=_named(options))
         self._branch(branch).extend(rows)
         return self._record("append", branch)

@@ -182,7 +182,7 @@ def test_table_without_rows(spark: SparkSession, tmp_path: Path) -> None:
 
 def test_branch_is_changed_alone(spark: SparkSession, tmp_path: Path) -> None:
     table = people(tmp_path)
-    table.delete("id = 1", branch="audit")
+    table.delete("id = 1", branch="audit", options={"create-branch": "true"})
     table.delete("id = 2", branch="audit", snapshot_properties={"why": "asked"})
     table.delete("id = 3", options={"wap.branch": "audit"})
     assert ids_of(table) == list(range(12))

@@ -242,7 +242,8 @@ def test_left_out_columns_have_their_defaults(spark: SparkSession, tmp_path: Pat
 
 def test_branch_is_merged_alone(spark: SparkSession, tmp_path: Path) -> None:
     table = people(tmp_path)
-    table.merge(spark.range(5), ["id"], branch="b").when_matched_delete().execute()
+    created = table.merge(spark.range(5), ["id"], branch="b", options={"create-branch": "true"})
+    created.when_matched_delete().execute()
     table.merge(spark.range(7), ["id"], branch="b").when_matched_delete().execute()
     assert ids_of(table) == list(range(12))
     assert ids_of(table, branch="b") == [7, 8, 9, 10, 11]

@@ -80,9 +80,9 @@ def test_batches_of_another_query_are_other_batches(feed: Feed) -> None:
 
 def test_branch_has_markers_of_its_own(feed: Feed) -> None:
     feed.add((1, "a"))
-    feed.run(branch="audit")
+    feed.run(branch="audit", create_branch="true")
     feed.forget_last_commit()
-    feed.run(branch="audit")
+    feed.run(branch="audit", create_branch="true")
     assert ids_of(feed.loaded(), branch="audit") == [1]
     assert ids_of(feed.loaded()) == []
 

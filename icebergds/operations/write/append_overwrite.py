@@ -11,7 +11,6 @@ import pyarrow as pa
 from icebergds.catalog.address import TableAddress
 from icebergds.catalog.loaded_table import LoadedTable, load_for_write
 from icebergds.commit.append import Append, FastAppend
-from icebergds.commit.base import check_branch
 from icebergds.commit.operations import TableOperations, TableState
 from icebergds.commit.overwrite import Overwrite
 from icebergds.commit.replace_partitions import ReplacePartitions
@@ -41,6 +40,7 @@ from icebergds.operations.write.data_file_settings import (
 from icebergds.operations.write.distribution_mode import distribution_mode
 from icebergds.operations.write.isolation import overwrite_isolation
 from icebergds.operations.write.options import WriteOptions
+from icebergds.operations.write.target_branch import check_target_branch
 from icebergds.spec.evolution.union_by_name import merge_schema
 from icebergds.spec.manifest import DataFile, FileFormat
 from icebergds.spec.metadata import TableMetadata
@@ -128,7 +128,8 @@ def prepare_write(
         )
     table = table or _table(options, columns)
     new_table = table.operations if isinstance(table.operations, NewTable) else None
-    check_branch(table.state, options.branch)
+    if new_table is None:
+        check_target_branch(table.state, options)
     if options.merge_schema and new_table is None:
         table = with_merged_schema(table, columns)
     state, metadata = table.state, table.metadata

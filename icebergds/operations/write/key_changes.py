@@ -8,7 +8,6 @@ from functools import partial
 import pyarrow as pa
 
 from icebergds.catalog.loaded_table import LoadedTable
-from icebergds.commit.base import check_branch
 from icebergds.commit.operations import TableState
 from icebergds.commit.options import IsolationLevel
 from icebergds.errors import InvalidFilterError, InvalidOptionError
@@ -25,6 +24,7 @@ from icebergds.operations.write.delta_commit import DeltaTask, PreparedDelta
 from icebergds.operations.write.key_tasks import write_distinct, write_ordered
 from icebergds.operations.write.options import WriteOptions
 from icebergds.operations.write.row_change_options import RowChangeOptions, WriteOperation
+from icebergds.operations.write.target_branch import check_target_branch
 from icebergds.scan.projection import parse_column_list
 from icebergds.spec.manifest import ManifestContent
 from icebergds.spec.partition import PartitionSpec
@@ -55,7 +55,7 @@ def prepare_key_change(
             has a feature that cannot be written.
     """
     state = table.state
-    check_branch(state, options.branch)
+    check_target_branch(state, options)
     require_delete_files(state, by_key=True)
     ordered = _order_column(change, incoming)
     kinds = (change.row_kind_column or "").lower()

@@ -10,6 +10,7 @@ from icebergds.expr.bind import bind
 from icebergds.expr.nodes import Expr
 from icebergds.operations.write.commit_options import commit_options
 from icebergds.operations.write.options import WriteOptions
+from icebergds.operations.write.target_branch import check_target_branch
 from icebergds.scan.plan.files import plan_files
 
 
@@ -21,7 +22,9 @@ def is_metadata_delete(table: LoadedTable, row_filter: Expr, options: WriteOptio
 
     Raises:
         InvalidFilterError: the filter does not fit the table's schema.
+        InvalidOptionError: the branch does not exist.
     """
+    check_target_branch(table.state, options)
     return can_delete_by_metadata(
         table.state, row_filter, branch=options.branch, case_sensitive=False
     )

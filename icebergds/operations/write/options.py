@@ -40,6 +40,7 @@ _KNOWN = (
     "path",
     "catalog",
     "branch",
+    "create-branch",
     "wap.id",
     "wap.branch",
     "txn-app-id",
@@ -87,6 +88,7 @@ class WriteOptions:
 
     Attributes:
         branch: the branch to commit to.
+        create_branch: whether the branch is created if it does not exist.
         wap_id: stage the snapshot under this id instead of moving the branch.
         overwrite_mode: `static` or `dynamic`.
         overwrite_filter: the rows to replace, as a Spark SQL condition.
@@ -99,6 +101,7 @@ class WriteOptions:
 
     address: TableAddress
     branch: str = MAIN_BRANCH
+    create_branch: bool = False
     wap_id: str | None = None
     overwrite_mode: str = "static"
     overwrite_filter: str | None = None
@@ -181,6 +184,7 @@ def parse_write_options(
     return WriteOptions(
         address=address or address_of(given, path),
         branch=given.get("branch") or given.get("wap.branch") or MAIN_BRANCH,
+        create_branch="wap.branch" in given or parse(given, "create-branch", boolean, False),
         wap_id=given.get("wap.id"),
         overwrite_mode=parse(given, "overwrite-mode", one_of("static", "dynamic"), "static"),
         overwrite_filter=given.get("overwrite-filter"),

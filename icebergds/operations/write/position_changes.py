@@ -13,7 +13,6 @@ from typing import Any
 import pyarrow as pa
 
 from icebergds.catalog.loaded_table import LoadedTable
-from icebergds.commit.base import check_branch
 from icebergds.commit.options import IsolationLevel
 from icebergds.expr.nodes import TRUE, Expr
 from icebergds.formats.arrow.types import schema_to_arrow
@@ -28,6 +27,7 @@ from icebergds.operations.write.delete_file_settings import (
 from icebergds.operations.write.delta_commit import DeltaTask, PreparedDelta
 from icebergds.operations.write.options import WriteOptions
 from icebergds.operations.write.row_change_settings import RowChangeMode
+from icebergds.operations.write.target_branch import check_target_branch
 from icebergds.scan.plan.files import PlannedFile, pack_files
 from icebergds.scan.plan.splits import SplitOptions
 from icebergds.scan.read_plan import ReadPlan
@@ -102,7 +102,7 @@ def plan_position_change(
             has a feature that cannot be written.
     """
     state, metadata = table.state, table.metadata
-    check_branch(state, options.branch)
+    check_target_branch(state, options)
     schema = _written_schema(metadata)
     columns = without_control_columns(incoming)
     matching = plan_matching(

@@ -25,6 +25,7 @@ from icebergds.operations.write.row_change_settings import (
     RowChangeMode,
     row_change_mode,
 )
+from icebergds.operations.write.target_branch import check_target_branch
 from icebergds.spark.dataframe_schema import incoming_arrow_schema
 from icebergds.spark.distribution import KeyedRows, partition_keys
 from icebergds.spark.row_level.rows import StatementRows, plan_rows_to_change
@@ -219,7 +220,8 @@ def make_target(
         spark: the session; None for the active one.
 
     Raises:
-        InvalidOptionError: there is no session, or it has another time zone than the options.
+        InvalidOptionError: there is no session, it has another time zone than the options, or the
+            branch does not exist.
     """
     session = spark or active_session()
     zone = session_zone(session)
@@ -230,4 +232,5 @@ def make_target(
             f"condition, in the session's time zone {zone!r}; leave the option out, or set "
             "spark.sql.session.timeZone"
         )
+    check_target_branch(table.state, options)
     return Target(session, table.keeping_reads(), verb, zoned)
