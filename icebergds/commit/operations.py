@@ -18,13 +18,20 @@ class TableState:
 
     Attributes:
         name: the table's name in messages.
-        metadata_location: location of the metadata file, as the catalog gives it.
+        metadata_location: location of the metadata file, as the catalog gives it; empty if the
+            table does not exist yet.
+        io: storage that reaches files outside of the table only by locations without `..`.
     """
 
     name: str
     metadata_location: str
     metadata: TableMetadata
     io: FileIO
+
+    def __post_init__(self) -> None:
+        # The metadata of a table that exists does not say where it may lead.
+        directory = self.metadata_location.rpartition("/")[0] or self.metadata.location
+        object.__setattr__(self, "io", self.io.of_table(directory.removesuffix("/metadata")))
 
 
 class TableOperations(Protocol):

@@ -32,6 +32,7 @@ from icebergds.io.directory_markers import make_marker, remove_marker
 from icebergds.io.exclusive import create_local, create_remote, require_exclusive
 from icebergds.io.fsspec_options import EXTRAS, fsspec_options, fsspec_protocol
 from icebergds.io.kept_reads import KeptReads
+from icebergds.io.location_checks import leaves_by_dots, leaving_error
 
 _T = TypeVar("_T")
 _SCHEME = re.compile(r"([A-Za-z][A-Za-z0-9+.\-]*):(?=/)")
@@ -53,11 +54,14 @@ class FileIO:
             every relative path.
         working_directory: the base of relative paths that are not mapped; if empty, the process's
             working directory.
+        table_root: the root directory of the one table whose files are accessed; a location with a
+            `..` segment must then be inside of it. If empty, such locations are not checked.
     """
 
     properties: Mapping[str, str] = field(default_factory=dict, repr=False)
     location_map: Mapping[str, str] = field(default_factory=dict)
     working_directory: str = ""
+    table_root: str = ""
     _kept: KeptReads | None = field(default=None, init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
@@ -71,16 +75,39 @@ class FileIO:
         object.__setattr__(self, "properties", dict(self.properties))
 
     def resolve(self, location: str) -> str:
-        """Maps a location to an absolute local path, or to a location with its scheme."""
+        """Maps a location to an absolute local path, or to a location with its scheme.
+
+        Raises:
+            InvalidMetadataError: it leaves the table's root directory by a `..` segment.
+        """
+        path, rest = self._mapped(location)
+        if self.table_root and ".." in rest and ".." in rest.split("/"):
+            root, _ = self._mapped(self.table_root)
+            if leaves_by_dots(path, root):
+                raise leaving_error(location, self.table_root)
+        return path
+
+    def _mapped(self, location: str) -> tuple[str, str]:
+        """The resolved location, and the part of the location that the map did not replace."""
         for prefix, target in self.location_map.items():
             if not prefix:
                 if not _is_absolute(location):
-                    return f"{target.rstrip('/')}/{_without_dot(location)}"
+                    return f"{target.rstrip('/')}/{_without_dot(location)}", location
             elif location.startswith(prefix):
                 rest = location[len(prefix) :]
                 if not rest or rest[0] == "/" or prefix[-1] in "/:":
-                    return _absolute(_joined(prefix, target, rest), self.working_directory)
-        return _absolute(location, self.working_directory)
+                    joined = _joined(prefix, target, rest)
+                    return _absolute(joined, self.working_directory), rest
+        return _absolute(location, self.working_directory), location
+
+    def of_table(self, root: str) -> FileIO:
+        """The same storage for the files of one table; see the argument `table_root`."""
+        if self.table_root == root:
+            return self
+        bound = copy.copy(self)
+        object.__setattr__(bound, "table_root", root)
+        object.__setattr__(bound, "_kept", self._kept)
+        return bound
 
     def keeping_reads(self) -> FileIO:
         """The same storage, which remembers what `read_bytes` read.

@@ -12,7 +12,7 @@ import fsspec
 import pytest
 from fsspec.implementations.memory import MemoryFileSystem
 
-from icebergds.errors import InvalidOptionError, MissingFileError
+from icebergds.errors import InvalidMetadataError, InvalidOptionError, MissingFileError
 from icebergds.io.fileio import FileIO
 
 ODD_NAMES = [
@@ -87,6 +87,53 @@ def test_the_empty_prefix_stands_for_relative_paths_only() -> None:
     assert io.resolve("data/x") == "/elsewhere/x"
     assert io.resolve("/data/x") == "/data/x"
     assert io.resolve("s3://b/x") == "s3://b/x"
+
+
+@pytest.mark.parametrize(
+    ("root", "location"),
+    [
+        ("/w/t", "/w/t/../u/x"),
+        ("/w/t", "/w/t/.."),
+        ("/w/t", "file:///w/t/data/../../../etc/passwd"),
+        ("/w/t", "../../etc/passwd"),
+        ("/w/../v/t", "/v/t/../../etc/passwd"),
+        ("s3://b/t", "s3://b/t/../u/x"),
+        ("s3://b/t", "s3://b/../c/t/x"),
+        ("s3://b/t", "/w/../etc/passwd"),
+    ],
+)
+def test_a_location_does_not_leave_the_table_by_two_dots(root: str, location: str) -> None:
+    io = FileIO(working_directory="/w/t").of_table(root)
+    for use in (io.resolve, io.read_bytes, io.open, io.size, io.exists, io.delete):
+        with pytest.raises(InvalidMetadataError, match=r"table at .* leaves") as caught:
+            use(location)
+        assert repr(location) in str(caught.value)
+    with pytest.raises(InvalidMetadataError):
+        io.write(location, b"")
+
+
+@pytest.mark.parametrize(
+    ("root", "location"),
+    [
+        ("/w/t", "/elsewhere/x"),
+        ("/w/t", "/w/t/data/../data/x"),
+        ("/w/t", "/w/u/../t/x"),
+        ("/w/u/../t", "/w/u/../t/x"),
+        ("/w/t", "/elsewhere/..x/a..b/x.."),
+        ("/", "/data/../data/x"),
+        ("s3://b/t", "s3://b/t/a/../x"),
+        ("", "/w/../x"),
+    ],
+)
+def test_two_dots_may_lead_back_into_the_table(root: str, location: str) -> None:
+    assert FileIO().of_table(root).resolve(location) == location
+
+
+def test_the_map_of_locations_allows_two_dots_but_not_behind_its_prefixes() -> None:
+    io = FileIO(location_map={"s3://b/t/../u": "/w/../u", "s3://b": "/w"}).of_table("/w/t")
+    assert io.resolve("s3://b/t/../u/x") == "/w/../u/x"
+    with pytest.raises(InvalidMetadataError, match="leaves"):
+        io.resolve("s3://b/../etc/passwd")
 
 
 def test_locations_may_be_mapped_to_relative_and_file_targets(

@@ -5,6 +5,7 @@ from __future__ import annotations
 import gzip
 import json
 import pickle
+import time
 import zlib
 from dataclasses import replace
 from typing import Any
@@ -230,6 +231,49 @@ def test_the_document_is_an_object(members: Any) -> None:
 def test_what_contradicts_itself_is_refused(members: dict[str, Any], message: str) -> None:
     with pytest.raises(InvalidMetadataError, match=message):
         parse(V2, **members)
+
+
+@pytest.mark.parametrize(
+    ("parents", "loop"),
+    [
+        ({1: 1}, "1 -> 1"),
+        ({1: 2, 2: 1}, "1 -> 2 -> 1"),
+        ({1: None, 2: 4, 3: 2, 4: 3, 5: 4}, "2 -> 4 -> 3 -> 2"),
+    ],
+)
+def test_a_snapshot_is_not_its_own_ancestor(parents: dict[int, int | None], loop: str) -> None:
+    given = [snapshot(i, parent_snapshot_id=parent) for i, parent in parents.items()]
+    with pytest.raises(InvalidMetadataError, match=rf"{SOURCE}: the table at s3://b/t .*: {loop};"):
+        parse(V2, snapshots=given)
+
+
+def test_parents_may_have_expired_or_be_shared() -> None:
+    given = [snapshot(i, parent_snapshot_id=p) for i, p in [(3, 2), (4, 3), (5, 3), (6, 1)]]
+    assert len(parse(V2, snapshots=given).snapshots) == 4
+
+
+def test_a_long_history_is_checked_once_for_each_snapshot() -> None:
+    given = [snapshot(i, parent_snapshot_id=i - 1) for i in range(20_000, 0, -1)]
+    started = time.process_time()
+    metadata = parse(V2, snapshots=given)
+    assert time.process_time() - started < 5
+    assert len(metadata.lineage(metadata.snapshot_by_id(20_000))) == 20_000
+
+
+@pytest.mark.parametrize(
+    "field",
+    [
+        {**COLUMN, "id": -1},
+        {
+            **COLUMN,
+            "type": {"type": "list", "element-id": -7, "element": "int", "element-required": True},
+        },
+    ],
+    ids=["column", "element"],
+)
+def test_ids_of_fields_are_not_negative(field: dict[str, Any]) -> None:
+    with pytest.raises(InvalidMetadataError, match=rf"{SOURCE}: schema 0 gives id -\d to '\w+'"):
+        parse(V2, schemas=[{**SCHEMA, "fields": [field]}])
 
 
 @pytest.mark.parametrize(

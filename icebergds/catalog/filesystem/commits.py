@@ -172,7 +172,7 @@ class _LocationOperations:
         )
         self.io.require_create(metadata_directory(self.location) + "/")
         committed = _commit_version(self.io, new, self.name)
-        delete_unlogged(self.io, base.metadata, metadata, self.name, _deletable)
+        delete_unlogged(base.io, base.metadata, metadata, self.name, _deletable)
         return committed
 
     def _check_newest(self, base: TableState) -> tuple[int, str]:

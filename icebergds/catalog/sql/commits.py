@@ -87,7 +87,7 @@ class SqlTableOperations:
         if write.rows != 1 and not self._was_applied(write, base.metadata_location, new):
             delete_quietly(self.io, new, self.name)
             raise self._failure(write, base)
-        delete_unlogged(self.io, base.metadata, metadata, self.name)
+        delete_unlogged(base.io, base.metadata, metadata, self.name)
         return TableState(self.name, new, metadata, self.io)
 
     def create(self, updates: Sequence[TableUpdate]) -> TableState:

@@ -27,6 +27,9 @@ def purge(catalog: Catalog, identifier: Identifier) -> None:
     before = catalog.load(identifier)
     _require_garbage_collection(before)
     files = set(reachable_files(before))
+    for file in files:
+        # What the storage refuses is refused while the table is still there.
+        before.io.resolve(file)
     last = catalog.drop(identifier)
     if last is None:
         last = before

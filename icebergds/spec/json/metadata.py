@@ -348,6 +348,7 @@ def _check_references(metadata: TableMetadata) -> None:
         _check_listed("current-snapshot-id", metadata.current_snapshot_id, metadata.snapshots_by_id)
     for name, ref in metadata.refs.items():
         _check_listed(f"snapshot of ref {name!r}", ref.snapshot_id, metadata.snapshots_by_id)
+    _check_ancestors(metadata)
     main = metadata.refs.get(MAIN_BRANCH)
     if main is not None and main.snapshot_id != metadata.current_snapshot_id:
         raise InvalidMetadataError(
@@ -360,6 +361,32 @@ def _check_references(metadata: TableMetadata) -> None:
             f"a snapshot has sequence number {newest}, above 'last-sequence-number' "
             f"{metadata.last_sequence_number}"
         )
+
+
+def _check_ancestors(metadata: TableMetadata) -> None:
+    """Checks that no snapshot is its own ancestor, so that walks over parents come to an end.
+
+    A parent that has expired is not listed. Every snapshot is visited once.
+    """
+    checked: set[int] = set()
+    for snapshot in metadata.snapshots:
+        walked: dict[int, None] = {}
+        at: Snapshot | None = snapshot
+        while at is not None and at.snapshot_id not in checked:
+            if at.snapshot_id in walked:
+                loop = list(walked)[list(walked).index(at.snapshot_id) :]
+                shown = " -> ".join(map(str, (*loop[:_SHOWN_LOOP], loop[0])))
+                raise InvalidMetadataError(
+                    f"the table at {metadata.location} has snapshots that are their own ancestors "
+                    f"by 'parent-snapshot-id': {shown}; restore an earlier metadata file"
+                )
+            walked[at.snapshot_id] = None
+            parent_id = at.parent_snapshot_id
+            at = None if parent_id is None else metadata.snapshot_by_id(parent_id)
+        checked.update(walked)
+
+
+_SHOWN_LOOP = 10
 
 
 def _check_unique(name: str, ids: Iterable[int]) -> None:

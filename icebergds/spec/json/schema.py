@@ -16,7 +16,7 @@ from icebergds.spec.types import walk
 def schema_from_json(obj: Mapping[str, Any]) -> Schema:
     """Parses a schema from its JSON object; `schema-id` is 0 if an old writer left it out.
 
-    Raises InvalidMetadataError if it is malformed or two fields share an id,
+    Raises InvalidMetadataError if it is malformed, an id is negative or two fields share one,
     UnsupportedFeatureError for types that format versions 1 to 3 do not define.
     """
     schema_id = optional(obj, "schema-id", int, "a schema") or 0
@@ -65,6 +65,10 @@ _MEMBERS = frozenset({"type", "schema-id", "identifier-field-ids", "fields"})
 def _check_ids(schema: Schema, where: str) -> None:
     seen: dict[int, str] = {}
     for field in walk(schema.fields):
+        if field.field_id < 0:
+            raise InvalidMetadataError(
+                f"{where} gives id {field.field_id} to {field.name!r}; ids must not be negative"
+            )
         if field.field_id in seen:
             raise InvalidMetadataError(
                 f"{where} gives id {field.field_id} to both {seen[field.field_id]!r} and "
