@@ -32,7 +32,13 @@ from icebergds.io.directory_markers import make_marker, remove_marker
 from icebergds.io.exclusive import create_local, create_remote, require_exclusive
 from icebergds.io.fsspec_options import EXTRAS, fsspec_options, fsspec_protocol
 from icebergds.io.kept_reads import KeptReads
-from icebergds.io.location_checks import leaves_by_dots, leaving_error
+from icebergds.io.location_checks import (
+    leaves_by_dots,
+    leaving_error,
+    refuse_chains,
+    refuse_other_schemes,
+)
+from icebergds.io.storage_options import further_schemes
 
 _T = TypeVar("_T")
 _SCHEME = re.compile(r"([A-Za-z][A-Za-z0-9+.\-]*):(?=/)")
@@ -48,7 +54,8 @@ class FileIO:
 
     Args:
         properties: storage properties under Iceberg's names (`s3.endpoint`, `s3.access-key-id`,
-            `gcs.oauth2.token`, `adls.account-key`, ...); others are ignored.
+            `gcs.oauth2.token`, `adls.account-key`, ...), and the options of
+            `io.storage_options`; others are ignored.
         location_map: maps prefixes of locations to their replacements, for tables that were
             moved. The longest prefix that ends at a path segment wins; the empty prefix matches
             every relative path.
@@ -56,6 +63,9 @@ class FileIO:
             working directory.
         table_root: the root directory of the one table whose files are accessed; a location with a
             `..` segment must then be inside of it. If empty, such locations are not checked.
+
+    Raises:
+        InvalidOptionError: an option among the properties is malformed.
     """
 
     properties: Mapping[str, str] = field(default_factory=dict, repr=False)
@@ -73,14 +83,21 @@ class FileIO:
         object.__setattr__(self, "working_directory", directory)
         object.__setattr__(self, "location_map", mapping)
         object.__setattr__(self, "properties", dict(self.properties))
+        # A malformed option is an error before it matters.
+        further_schemes(self.properties)
 
     def resolve(self, location: str) -> str:
         """Maps a location to an absolute local path, or to a location with its scheme.
 
         Raises:
             InvalidMetadataError: it leaves the table's root directory by a `..` segment.
+            InvalidOptionError: its scheme is neither known nor allowed, or it has several.
         """
         path, rest = self._mapped(location)
+        if not _is_local(path):
+            refuse_other_schemes(location, _split(path)[0], self.properties)
+        elif "::" in location:
+            refuse_chains(location)
         if self.table_root and ".." in rest and ".." in rest.split("/"):
             root, _ = self._mapped(self.table_root)
             if leaves_by_dots(path, root):
@@ -344,8 +361,7 @@ class FileIO:
             raise InvalidOptionError(_missing_package(path, protocol)) from error
         except ValueError as error:
             raise InvalidOptionError(
-                f"location {path!r}: the scheme {scheme!r} is not supported; use a local path, "
-                "file:, s3:, gs:, abfs:, hdfs: or another protocol of fsspec"
+                f"location {path!r}: fsspec has no protocol for the scheme {scheme!r}"
             ) from error
         # fsspec keeps one instance for equal options, so this is cheap.
         fs = file_system(**fsspec_options(protocol, authority, self.properties))

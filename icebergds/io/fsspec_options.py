@@ -22,6 +22,9 @@ _PROTOCOLS = {
     "adl": "abfs",
 }
 
+KNOWN_SCHEMES = ("file", "s3", "gs", "abfs", "hdfs", "viewfs", "memory", *_PROTOCOLS)
+"""Schemes of locations that are opened without being allowed by the user."""
+
 # Each option with the properties that may hold it; the first one that is set wins.
 _S3 = {
     "endpoint_url": ("s3.endpoint",),

@@ -3,8 +3,49 @@
 from __future__ import annotations
 
 import posixpath
+import re
+from collections.abc import Mapping
 
-from icebergds.errors import InvalidMetadataError
+from icebergds.errors import InvalidMetadataError, InvalidOptionError
+from icebergds.io.fsspec_options import KNOWN_SCHEMES
+from icebergds.io.storage_options import STORAGE_SCHEMES, further_schemes
+
+# fsspec's chains, such as zip::s3://bucket/archive.
+_CHAIN = re.compile(r"([A-Za-z][A-Za-z0-9+.\-]*)::.*://")
+
+
+def refuse_other_schemes(location: str, scheme: str, properties: Mapping[str, str]) -> None:
+    """Refuses a remote location unless its scheme is known or the user allows it.
+
+    fsspec would also request web addresses and unpack archives for whoever wrote the metadata.
+
+    Args:
+        scheme: in lower case.
+        properties: of the storage; `storage-schemes` allows further schemes.
+
+    Raises:
+        InvalidOptionError: the scheme is neither known nor allowed.
+    """
+    if scheme in KNOWN_SCHEMES or scheme in further_schemes(properties):
+        return
+    raise InvalidOptionError(
+        f"location {location!r}: the scheme {scheme!r} is not one of those that are opened, "
+        f"{', '.join(sorted(KNOWN_SCHEMES))}; if you trust who wrote the table's metadata, allow "
+        f"it with option({STORAGE_SCHEMES!r}, {scheme!r})"
+    )
+
+
+def refuse_chains(location: str) -> None:
+    """Refuses locations of several file systems in one, which would be taken for relative paths.
+
+    Raises:
+        InvalidOptionError: it is one.
+    """
+    if (match := _CHAIN.match(location)) is not None:
+        raise InvalidOptionError(
+            f"location {location!r} chains {match[1]} to another file system, which is not "
+            "supported; use the location of the file itself"
+        )
 
 
 def leaves_by_dots(path: str, root: str) -> bool:

@@ -12,7 +12,7 @@ import pytest
 
 import icebergds
 from icebergds import Table
-from icebergds.errors import IcebergError, InvalidMetadataError
+from icebergds.errors import IcebergError, InvalidMetadataError, InvalidOptionError
 from icebergds.spec.manifest import DataFile
 from icebergds.testing.api_tables import DAYS, ids_of, new_table, rows
 from icebergds.testing.tables import TableBuilder
@@ -33,6 +33,26 @@ def test_a_data_file_that_leaves_the_table_by_two_dots_is_not_read(tmp_path: Pat
     with pytest.raises(InvalidMetadataError, match=r"leaves the table's directory by '\.\.'"):
         ids_of(table)
     assert ids_of(_table_with(tmp_path / "u", outside, "/../other/data/", moved=True)) == [1]
+
+
+def test_a_data_file_of_another_scheme_is_read_only_if_the_user_allows_it(tmp_path: Path) -> None:
+    builder = TableBuilder(tmp_path / "db" / "t", DAYS)
+    file = builder.data_file([(1, 0, "a")])
+    builder.commit(replace(file, file_path=f"local://{file.file_path}"))
+    location, allowed = str(builder.location), {"storage-schemes": "local"}
+    with pytest.raises(InvalidOptionError, match="'storage-schemes', 'local'"):
+        ids_of(icebergds.load_table(location))
+    assert ids_of(icebergds.load_table(location, properties=allowed)) == [1]
+    lake = icebergds.load_catalog("lake", warehouse=str(tmp_path), **allowed)
+    assert ids_of(lake.load_table("db.t")) == [1]
+
+
+def test_a_table_may_not_allow_a_scheme_itself(tmp_path: Path) -> None:
+    builder = TableBuilder(tmp_path / "t", DAYS, properties={"storage-schemes": "local"})
+    file = builder.data_file([(1, 0, "a")])
+    builder.commit(replace(file, file_path=f"local://{file.file_path}"))
+    with pytest.raises(InvalidOptionError, match="'storage-schemes', 'local'"):
+        ids_of(icebergds.load_table(str(builder.location)))
 
 
 @pytest.mark.parametrize("member", ["manifest-list", "metadata-file"])

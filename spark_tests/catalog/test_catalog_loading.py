@@ -39,12 +39,22 @@ def test_an_unknown_type_is_refused_with_the_nearest(kind: str, hint: str) -> No
 def test_storage_properties_and_mapped_locations_reach_the_files(tmp_path: Path) -> None:
     catalog = load_catalog(
         "local",
-        {"warehouse": "/w", "s3.endpoint": "http://localhost:1"},
+        {"warehouse": "/w", "s3.endpoint": "http://localhost:1", "storage-schemes": "oss"},
         location_map={"s3://b/": str(tmp_path)},
     )
     assert isinstance(catalog, FileSystemCatalog)
-    assert catalog.io.properties["s3.endpoint"] == "http://localhost:1"
+    assert catalog.io.properties == {
+        "s3.endpoint": "http://localhost:1",
+        "storage-schemes": "oss",
+    }
     assert dict(catalog.io.location_map) == {"s3://b/": str(tmp_path)}
+
+
+def test_options_of_the_storage_are_no_properties_of_an_sql_catalog(tmp_path: Path) -> None:
+    given = {"uri": f"sqlite:///{tmp_path}/c.db", "storage-schemes": "oss"}
+    catalog = load_catalog("lake", given)
+    assert isinstance(catalog, SqlCatalog)
+    assert catalog.io.properties == {"storage-schemes": "oss"}
 
 
 @pytest.mark.parametrize("kind", ["sql", "SQL", "jdbc", None])

@@ -197,9 +197,78 @@ def test_a_missing_package_is_named_with_its_extra(monkeypatch: pytest.MonkeyPat
             FileIO().read_bytes(location)
 
 
-def test_an_unknown_scheme_is_named() -> None:
-    with pytest.raises(InvalidOptionError, match="'nosuch'"):
-        FileIO().read_bytes("nosuch://b/x")
+@pytest.mark.parametrize(
+    "location",
+    [
+        "http://169.254.169.254/latest/meta-data",
+        "HTTPS://example.org/x",
+        "ftp://example.org/x",
+        "github://org:repo@main/x",
+        "zip://x::s3://b/archive.zip",
+        "reference://x",
+        "data://x",
+        "nosuch:/x",
+    ],
+)
+def test_other_schemes_are_refused_before_they_are_opened(
+    location: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(fsspec, "get_filesystem_class", pytest.fail)
+    scheme = location.partition(":")[0].lower()
+    io = FileIO()
+    for use in (io.resolve, io.read_bytes, io.open, io.size, io.exists, io.list, io.delete):
+        with pytest.raises(InvalidOptionError, match=f"'storage-schemes', '{scheme}'") as caught:
+            use(location)
+        assert repr(location) in str(caught.value)
+        assert "abfs, abfss" in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    "scheme",
+    [
+        *("s3", "s3a", "s3n", "S3", "gs", "gcs"),
+        *("abfs", "abfss", "wasb", "wasbs", "az", "adl"),
+        *("hdfs", "viewfs", "memory"),
+    ],
+)
+def test_storage_for_tables_is_opened_without_being_allowed(scheme: str) -> None:
+    assert FileIO().resolve(f"{scheme}://b/x") == f"{scheme}://b/x"
+
+
+def test_the_user_may_allow_further_schemes() -> None:
+    io = FileIO({"storage-schemes": "OSS, cos"})
+    assert io.resolve("oss://b/x") == "oss://b/x"
+    assert io.resolve("cos://b/x") == "cos://b/x"
+    with pytest.raises(InvalidOptionError, match="'obs'"):
+        io.resolve("obs://b/x")
+
+
+@pytest.mark.parametrize("schemes", ["oss://", "*", "oss,,cos", "a b"])
+def test_what_is_no_scheme_cannot_be_allowed(schemes: str) -> None:
+    with pytest.raises(InvalidOptionError, match=r"'storage-schemes' = .* joined by commas"):
+        FileIO({"storage-schemes": schemes})
+
+
+def test_a_location_that_is_mapped_has_the_scheme_that_it_is_mapped_to() -> None:
+    assert FileIO(location_map={"oss://b": "s3://c"}).resolve("oss://b/x") == "s3://c/x"
+    with pytest.raises(InvalidOptionError, match="'ftp'"):
+        FileIO(location_map={"s3://c": "ftp://b"}).resolve("s3://c/x")
+
+
+@pytest.mark.parametrize("location", ["zip::s3://b/x", "simplecache::http://h/x"])
+def test_chains_of_file_systems_are_refused(location: str) -> None:
+    with pytest.raises(InvalidOptionError, match="chains"):
+        FileIO().read_bytes(location)
+
+
+def test_names_with_colons_are_no_chains() -> None:
+    assert FileIO(working_directory="/w").resolve("a::b/c") == "/w/a::b/c"
+    assert FileIO().resolve("/w/a::b://c") == "/w/a::b://c"
+
+
+def test_an_allowed_scheme_that_fsspec_lacks_is_named() -> None:
+    with pytest.raises(InvalidOptionError, match="no protocol for the scheme 'nosuch'"):
+        FileIO({"storage-schemes": "nosuch"}).read_bytes("nosuch://b/x")
 
 
 class _Recorder(MemoryFileSystem):

@@ -13,6 +13,7 @@ import pytest
 from icebergds.catalog.address import TableAddress
 from icebergds.errors import InvalidFilterError, InvalidOptionError
 from icebergds.expr.sql import parse_filter
+from icebergds.io.storage_options import STORAGE_OPTIONS
 from icebergds.operations.read import options as read_options
 from icebergds.operations.read.change_options import CHANGE_OPTIONS, ChangeOptions, Moment
 from icebergds.operations.read.options import (
@@ -151,7 +152,7 @@ def test_every_known_option_has_a_test() -> None:
     of_changes = {name for options, _ in CHANGES for name in options}
     of_streams = {option for option, *_ in STREAMS} & set(STREAM_OPTIONS)
     assert of_changes == set(CHANGE_OPTIONS)
-    elsewhere = {"path", "catalog", "location-map", "time-zone"}
+    elsewhere = {"path", "catalog", "location-map", "time-zone", *STORAGE_OPTIONS}
     assert of_reads | of_changes | of_streams | elsewhere == set(read_options._KNOWN)
 
 
@@ -288,12 +289,17 @@ def test_a_load_names_its_table_and_what_to_read_of_it() -> None:
         "catalog": "lake",
         "Catalog.Warehouse": "/w",
         "s3.endpoint": "http://x",
+        "Storage-Schemes": "oss",
         "location-map": '{"s3://old/": "/new/"}',
         "branch": "dev",
     }
     address, options = parse_load_options(given)
     assert address == TableAddress(
-        "db.t", "lake", {"warehouse": "/w"}, {"s3.endpoint": "http://x"}, {"s3://old/": "/new/"}
+        "db.t",
+        "lake",
+        {"warehouse": "/w"},
+        {"s3.endpoint": "http://x", "storage-schemes": "oss"},
+        {"s3://old/": "/new/"},
     )
     assert options == ReadOptions(TimeTravel(branch="dev"))
 

@@ -10,6 +10,7 @@ import pytest
 from icebergds.catalog.address import TableAddress
 from icebergds.commit.idempotent_writes import IdempotentWrite
 from icebergds.errors import InvalidOptionError
+from icebergds.io.storage_options import STORAGE_OPTIONS
 from icebergds.operations.options.values import (
     boolean,
     integer,
@@ -72,6 +73,7 @@ def test_every_known_option_has_a_test() -> None:
     tested = {case[0] for case in test_what_each_option_says.pytestmark[0].args[1]}
     elsewhere = {
         *("path", "catalog", "location-map", "create"),
+        *STORAGE_OPTIONS,
         *("partition-by", "sort-by", "location", "format-version"),
         *("txn-app-id", "txn-version"),
         *ROW_CHANGE_OPTIONS,
@@ -91,6 +93,7 @@ def test_options_name_the_table() -> None:
         "catalog": "lake",
         "catalog.warehouse": "/w",
         "S3.Endpoint": "http://x",
+        "Storage-Schemes": "oss",
         "location-map": '{"s3://old/": "/new/"}',
     }
     address = parse_write_options({"Path": "db.t", **given}).address
@@ -98,7 +101,7 @@ def test_options_name_the_table() -> None:
         "db.t",
         "lake",
         {"warehouse": "/w"},
-        {"s3.endpoint": "http://x"},
+        {"s3.endpoint": "http://x", "storage-schemes": "oss"},
         {"s3://old/": "/new/"},
     )
 
@@ -108,7 +111,9 @@ def test_an_address_that_is_known_wins() -> None:
     assert parse_write_options({"path": "db.t"}, address).address is address
 
 
-@pytest.mark.parametrize("option", ["catalog", "Catalog.uri", "s3.endpoint", "location-map"])
+@pytest.mark.parametrize(
+    "option", ["catalog", "Catalog.uri", "s3.endpoint", "location-map", "storage-schemes"]
+)
 def test_a_loaded_table_is_not_named_again(option: str) -> None:
     with pytest.raises(InvalidOptionError, match=f"{option.lower()}: .* cannot be set"):
         parse_write_options({"path": "/w/t", option: "{}"}, TableAddress("/w/t"))

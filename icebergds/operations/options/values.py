@@ -10,6 +10,7 @@ from typing import Any, TypeVar
 from icebergds.catalog.address import TableAddress
 from icebergds.errors import InvalidOptionError
 from icebergds.expr.literals import round_literal
+from icebergds.io.storage_options import STORAGE_OPTIONS
 from icebergds.spec.types import TIMESTAMPTZ
 from icebergds.suggestions import did_you_mean
 
@@ -89,8 +90,8 @@ def address_of(given: Mapping[str, str], path: str) -> TableAddress:
 
 
 def storage_properties_of(properties: Mapping[str, str]) -> dict[str, str]:
-    """The storage properties among `properties`, such as `s3.endpoint`."""
-    return {name: value for name, value in properties.items() if name.startswith(STORAGE_PREFIXES)}
+    """The storage properties among `properties`, such as `s3.endpoint` and `storage-schemes`."""
+    return {name: value for name, value in properties.items() if _is_of_storage(name)}
 
 
 def without_prefix(given: Mapping[str, str], prefix: str) -> dict[str, str]:
@@ -102,8 +103,12 @@ def without_prefix(given: Mapping[str, str], prefix: str) -> dict[str, str]:
 
 def is_of_address(name: str) -> bool:
     """Whether an option (its name in lower case) names the table, its catalog or its storage."""
-    of_table = name in ("path", "catalog", "location-map")
-    return of_table or name.startswith((CATALOG_PREFIX, *STORAGE_PREFIXES))
+    of_table = name in ("path", "catalog", "location-map") or name.startswith(CATALOG_PREFIX)
+    return of_table or _is_of_storage(name)
+
+
+def _is_of_storage(name: str) -> bool:
+    return name in STORAGE_OPTIONS or name.startswith(STORAGE_PREFIXES)
 
 
 def one_of(*values: str) -> Callable[[str], str]:

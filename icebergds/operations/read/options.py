@@ -11,6 +11,7 @@ from icebergds.errors import InvalidOptionError
 from icebergds.expr.literals import parse_timestamp, round_literal
 from icebergds.expr.nodes import TRUE, Expr
 from icebergds.expr.sql import parse_filter
+from icebergds.io.storage_options import STORAGE_OPTIONS
 from icebergds.operations.options.values import (
     CATALOG_PREFIX,
     STORAGE_PREFIXES,
@@ -50,6 +51,7 @@ _KNOWN = (
     "filter",
     "time-zone",
     "location-map",
+    *STORAGE_OPTIONS,
     "split-size",
     "lookback",
     "file-open-cost",

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field, replace
 from icebergds.catalog.address import TableAddress
 from icebergds.commit.idempotent_writes import IdempotentWrite
 from icebergds.errors import InvalidOptionError
+from icebergds.io.storage_options import STORAGE_OPTIONS
 from icebergds.operations.options.arguments import write_arguments
 from icebergds.operations.options.values import (
     CATALOG_PREFIX,
@@ -62,6 +63,7 @@ _KNOWN = (
     "create",
     *_CREATION,
     "location-map",
+    *STORAGE_OPTIONS,
     *ROW_CHANGE_OPTIONS,
 )
 
