@@ -109,7 +109,8 @@ def _load(io: FileIO, metadata_location: str, name: str) -> TableState:
         data = io.read_bytes(metadata_location)
     except MissingFileError as error:
         raise NoSuchTableError(f"table {name}: {error}") from None
-    return TableState(name, metadata_location, parse_metadata(data, metadata_location), io)
+    metadata = parse_metadata(data, metadata_location, io.max_metadata_bytes)
+    return TableState(name, metadata_location, metadata, io)
 
 
 def _hinted(io: FileIO, directory: str, candidates: list[str]) -> list[str]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import contextmanager
 from importlib import import_module
+from typing import Any
 
 from icebergds.errors import UnsupportedFeatureError
 from icebergds.formats.data_file.encryption import telling_encrypted
@@ -55,7 +56,10 @@ def open_data_file(
         )
     module, name = _READERS[file_format]
     kind = getattr(import_module(module), name)
+    options: dict[str, Any] = {"table_schema": table_schema, "name_mapping": name_mapping}
+    if file_format is FileFormat.AVRO:
+        options["max_block_bytes"] = io.max_block_bytes
     with io.open(location) as handle:
         with telling_encrypted(handle, location):
-            reader = kind(handle, location, table_schema=table_schema, name_mapping=name_mapping)
+            reader = kind(handle, location, **options)
         yield reader

@@ -11,6 +11,7 @@ from typing import Any, TypeVar
 import pyarrow as pa
 
 from icebergds.errors import CorruptFileError, UnsupportedFeatureError
+from icebergds.formats.arrow.decompress import MAX_BLOCK_BYTES, TooLargeError, decompress_stream
 from icebergds.io.fileio import FileIO
 
 _T = TypeVar("_T")
@@ -88,7 +89,7 @@ def read_puffin_footer(io: FileIO, location: str) -> PuffinFooter:
     _check_magic(footer[:4], location, "start of the footer")
     payload = footer[len(_MAGIC) : -_TAIL.size]
     if _is_compressed(flags, location):
-        payload = _decompress("lz4", payload, f"{location}: the footer")
+        payload = _decompress("lz4", payload, io, f"{location}: the footer")
     return _parse_footer(payload, location, start)
 
 
@@ -110,7 +111,7 @@ def read_puffin_blob(io: FileIO, location: str, blob: PuffinBlob) -> bytes:
         data = _read(file, location, blob.offset, blob.offset + blob.length)
     if codec is None:
         return data
-    return _decompress(codec, data, f"{location}: blob {blob.type} at offset {blob.offset}")
+    return _decompress(codec, data, io, f"{location}: blob {blob.type} at offset {blob.offset}")
 
 
 def encode_puffin(
@@ -167,13 +168,11 @@ def _is_compressed(flags: bytes, location: str) -> bool:
     return bool(value & _COMPRESSED_FOOTER)
 
 
-def _decompress(codec: str, data: bytes, what: str) -> bytes:
+def _decompress(codec: str, data: bytes, io: FileIO, what: str) -> bytes:
     try:
-        with pa.CompressedInputStream(pa.BufferReader(data), codec) as stream:
-            out: bytes = stream.read()
-    except (OSError, pa.ArrowException) as error:
+        return decompress_stream(codec, data, io.max_block_bytes or MAX_BLOCK_BYTES)
+    except (OSError, pa.ArrowException, TooLargeError) as error:
         raise CorruptFileError(f"Puffin file {what} cannot be decompressed: {error}") from error
-    return out
 
 
 def _parse_footer(payload: bytes, location: str, footer_start: int) -> PuffinFooter:

@@ -38,7 +38,12 @@ from icebergds.io.location_checks import (
     refuse_chains,
     refuse_other_schemes,
 )
-from icebergds.io.storage_options import further_schemes
+from icebergds.io.storage_options import (
+    MAX_BLOCK_BYTES,
+    MAX_METADATA_BYTES,
+    check_storage_options,
+    size_limit,
+)
 
 _T = TypeVar("_T")
 _SCHEME = re.compile(r"([A-Za-z][A-Za-z0-9+.\-]*):(?=/)")
@@ -84,7 +89,17 @@ class FileIO:
         object.__setattr__(self, "location_map", mapping)
         object.__setattr__(self, "properties", dict(self.properties))
         # A malformed option is an error before it matters.
-        further_schemes(self.properties)
+        check_storage_options(self.properties)
+
+    @property
+    def max_metadata_bytes(self) -> int | None:
+        """The user's limit for decompressed metadata files; None for the default."""
+        return size_limit(self.properties, MAX_METADATA_BYTES)
+
+    @property
+    def max_block_bytes(self) -> int | None:
+        """The user's limit for decompressed Avro blocks and Puffin blobs; None for the default."""
+        return size_limit(self.properties, MAX_BLOCK_BYTES)
 
     def resolve(self, location: str) -> str:
         """Maps a location to an absolute local path, or to a location with its scheme.

@@ -1,4 +1,7 @@
-"""Parses the storage options that no file system has: which schemes of locations are opened."""
+"""Parses the storage options that no file system has: which locations are opened, how much is read.
+
+They travel with the storage properties, so every process that reads a file obeys them.
+"""
 
 from __future__ import annotations
 
@@ -9,10 +12,34 @@ from icebergds.errors import InvalidOptionError
 
 STORAGE_SCHEMES = "storage-schemes"
 
-STORAGE_OPTIONS = (STORAGE_SCHEMES,)
-"""Options that travel with the storage properties."""
+MAX_METADATA_BYTES = "max-metadata-bytes"
+MAX_BLOCK_BYTES = "max-block-bytes"
+
+STORAGE_OPTIONS = (STORAGE_SCHEMES, MAX_METADATA_BYTES, MAX_BLOCK_BYTES)
+"""The names of all of them."""
 
 _SCHEME = re.compile(r"[a-z][a-z0-9+.\-]*")
+
+
+def check_storage_options(properties: Mapping[str, str]) -> None:
+    """Raises InvalidOptionError if one of the options among the properties is malformed."""
+    further_schemes(properties)
+    size_limit(properties, MAX_METADATA_BYTES)
+    size_limit(properties, MAX_BLOCK_BYTES)
+
+
+def size_limit(properties: Mapping[str, str], name: str) -> int | None:
+    """A limit in bytes; None if it is not given.
+
+    Raises:
+        InvalidOptionError: it is not a number above 0.
+    """
+    given = properties.get(name)
+    if given is None:
+        return None
+    if not given.strip().isdecimal() or int(given) == 0:
+        raise InvalidOptionError(f"option {name!r} = {given!r}: expected a number of bytes above 0")
+    return int(given)
 
 
 def further_schemes(properties: Mapping[str, str]) -> frozenset[str]:

@@ -12,7 +12,12 @@ import pytest
 
 import icebergds
 from icebergds import Table
-from icebergds.errors import IcebergError, InvalidMetadataError, InvalidOptionError
+from icebergds.errors import (
+    CorruptFileError,
+    IcebergError,
+    InvalidMetadataError,
+    InvalidOptionError,
+)
 from icebergds.spec.manifest import DataFile
 from icebergds.testing.api_tables import DAYS, ids_of, new_table, rows
 from icebergds.testing.tables import TableBuilder
@@ -91,6 +96,26 @@ def test_a_table_made_by_a_location_with_two_dots_is_read_by_every_location(
         assert 1 in ids_of(table.refresh())
     monkeypatch.chdir("/")
     assert ids_of(icebergds.load_table(str(tmp_path / "lake" / "db" / "t"))) == [1, 2, 2, 2]
+
+
+def test_compressed_metadata_is_limited_by_an_option(tmp_path: Path) -> None:
+    table = new_table(tmp_path, properties={"write.metadata.compression-codec": "gzip"})
+    table.append(rows(1))
+    table.append(rows(2))
+    with pytest.raises(
+        InvalidMetadataError, match=r"v3\.gz\.metadata\.json has more than 1000 bytes"
+    ):
+        icebergds.load_table(table.location(), properties={"max-metadata-bytes": "1000"})
+    allowed = icebergds.load_table(table.location(), properties={"max-metadata-bytes": "100000"})
+    assert ids_of(allowed) == [1, 2]
+
+
+def test_manifests_are_limited_by_an_option(tmp_path: Path) -> None:
+    table = new_table(tmp_path)
+    table.append(rows(1))
+    small = icebergds.load_table(table.location(), properties={"max-block-bytes": "100"})
+    with pytest.raises(CorruptFileError, match=r"snap-.*\.avro.* more than 100 bytes"):
+        ids_of(small)
 
 
 def _table_with(root: Path, file: DataFile, via: str, *, moved: bool = False) -> Table:

@@ -143,6 +143,27 @@ def test_a_blob_that_does_not_decompress_is_corrupt(save: Save, codec: str) -> N
         read_puffin_blob(FileIO(), location, blob)
 
 
+@pytest.mark.parametrize("codec", ["lz4", "zstd"])
+def test_a_blob_is_decompressed_up_to_a_limit(save: Save, codec: str) -> None:
+    stored = pa.Codec(codec).compress(bytes(500_000), asbytes=True)
+    entry = _blob(length=len(stored), **{"compression-codec": codec})
+    location = save(_puffin(json.dumps({"blobs": [entry]}).encode(), blobs=stored))
+    (blob,) = read_puffin_footer(FileIO(), location).blobs
+    io = FileIO({"max-block-bytes": "499999"})
+    with pytest.raises(
+        CorruptFileError, match=r"blob t .* more than 499999 bytes.*max-block-bytes"
+    ):
+        read_puffin_blob(io, location, blob)
+    assert read_puffin_blob(FileIO(), location, blob) == bytes(500_000)
+
+
+def test_a_footer_is_decompressed_up_to_a_limit(save: Save) -> None:
+    payload = json.dumps({"blobs": [], "properties": {"a": "b" * 5000}}).encode()
+    location = save(_puffin(pa.Codec("lz4").compress(payload, asbytes=True), b"\x01\0\0\0"))
+    with pytest.raises(CorruptFileError, match=r"the footer cannot .* more than 5000 bytes"):
+        read_puffin_footer(FileIO({"max-block-bytes": "5000"}), location)
+
+
 def test_an_unknown_codec_is_refused_by_name(save: Save) -> None:
     location = save(_with_blob(**{"compression-codec": "snappy"}))
     (blob,) = read_puffin_footer(FileIO(), location).blobs

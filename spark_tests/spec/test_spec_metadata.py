@@ -6,7 +6,9 @@ import gzip
 import json
 import pickle
 import time
+import tracemalloc
 import zlib
+from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
@@ -284,6 +286,30 @@ def test_ids_of_fields_are_not_negative(field: dict[str, Any]) -> None:
 def test_damaged_files_are_named(data: bytes) -> None:
     with pytest.raises(InvalidMetadataError, match=f"table metadata {SOURCE} is damaged"):
         parse_metadata(data, SOURCE)
+
+
+@pytest.mark.parametrize("read", [parse_metadata, parse_identity])
+def test_compressed_metadata_is_read_up_to_a_limit(read: Callable[..., Any]) -> None:
+    plain = serialise_metadata(parse(V2, properties={"x": "y" * 1_000_000}))
+    data = gzip.compress(plain)
+    read(data, SOURCE)
+    read(data, SOURCE, len(plain))
+    with pytest.raises(
+        InvalidMetadataError,
+        match=rf"{SOURCE} has more than {len(plain) - 1} bytes .*'max-metadata-bytes'",
+    ):
+        read(data, SOURCE, len(plain) - 1)
+
+
+def test_a_bomb_of_metadata_takes_little_memory() -> None:
+    bomb = gzip.compress(bytes(64 << 20))
+    tracemalloc.start()
+    try:
+        with pytest.raises(InvalidMetadataError, match="more than 1000000 bytes"):
+            parse_metadata(bomb, SOURCE, 1_000_000)
+        assert tracemalloc.get_traced_memory()[1] < 8 << 20
+    finally:
+        tracemalloc.stop()
 
 
 def test_other_compressions_are_refused_by_name() -> None:

@@ -106,7 +106,8 @@ class FileSystemCatalog:
             UnsupportedFeatureError: the table is at another location.
         """
         location, name = self._directory(identifier), self._named(identifier)
-        metadata = parse_metadata(self.io.read_bytes(metadata_location), metadata_location)
+        data = self.io.read_bytes(metadata_location)
+        metadata = parse_metadata(data, metadata_location, self.io.max_metadata_bytes)
         if self.io.resolve(metadata.location).rstrip("/") != self.io.resolve(location):
             raise UnsupportedFeatureError(
                 f"table {name} must be at {location}, but {metadata_location} describes a table at "

@@ -306,7 +306,7 @@ def _is_newest(io: FileIO, base: TableState, newest: str) -> bool:
     if io.resolve(base.metadata_location) != io.resolve(newest):
         return False
     try:
-        found = parse_identity(io.read_bytes(newest), newest)
+        found = parse_identity(io.read_bytes(newest), newest, io.max_metadata_bytes)
     except MissingFileError:
         return False
     return found == (base.metadata.table_uuid, base.metadata.last_updated_ms)

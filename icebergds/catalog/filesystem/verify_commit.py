@@ -97,9 +97,11 @@ def _verify(io: FileIO, new: NewVersion, versions: dict[int, list[str]]) -> Comm
 
 def _read(io: FileIO, new: NewVersion, file: str | None) -> TableMetadata | None:
     """The metadata of another version; None if it does not exist (any more)."""
+    if file is None:
+        return None
     path = f"{metadata_directory(new.location)}/{file}"
     try:
-        return None if file is None else parse_metadata(io.read_bytes(path), path)
+        return parse_metadata(io.read_bytes(path), path, io.max_metadata_bytes)
     except MissingFileError:
         return None
 

@@ -190,7 +190,8 @@ class SqlTableOperations:
         return row
 
     def _read(self, metadata_location: str) -> TableMetadata:
-        return parse_metadata(self.io.read_bytes(metadata_location), metadata_location)
+        data = self.io.read_bytes(metadata_location)
+        return parse_metadata(data, metadata_location, self.io.max_metadata_bytes)
 
     def _conflict(self, base: TableState) -> CommitConflictError:
         return CommitConflictError(

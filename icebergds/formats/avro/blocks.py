@@ -10,6 +10,7 @@ from typing import BinaryIO
 import pyarrow as pa
 
 from icebergds.errors import CorruptFileError
+from icebergds.formats.arrow.decompress import MAX_BLOCK_BYTES
 from icebergds.formats.avro.container import SYNC_SIZE, AvroContainer, parse_header, read_varint
 
 _HEADER = 64 * 1024
@@ -34,7 +35,7 @@ class AvroBlock:
         """Reads and decompresses the bytes of the records.
 
         Raises:
-            CorruptFileError: the block cannot be decompressed.
+            CorruptFileError: the block cannot be decompressed, or is too large.
             UnsupportedFeatureError: the codec is not supported.
         """
         return self._file.plain(self._begin, self._size, self.count)
@@ -46,14 +47,18 @@ class AvroBlocks:
     Args:
         handle: the file; it is read through a buffer, forward only.
         location: of the file, for errors.
+        max_block_bytes: limits the decompressed size of a block; None for the default.
 
     Raises:
         CorruptFileError: the file does not begin with the header of an Avro file.
         UnsupportedFeatureError: the file is encrypted.
     """
 
-    def __init__(self, handle: pa.NativeFile, location: str) -> None:
+    def __init__(
+        self, handle: pa.NativeFile, location: str, max_block_bytes: int | None = None
+    ) -> None:
         self._location = location
+        self._max_block_bytes = max_block_bytes or MAX_BLOCK_BYTES
         self._size = handle.size()
         self._stream: BinaryIO = io.BufferedReader(handle, _BUFFER)
         self.metadata, self._sync, self._first_offset = self._read_header()
@@ -84,7 +89,8 @@ class AvroBlocks:
         """The decompressed bytes of a block."""
         self._stream.seek(begin)
         stored = memoryview(self._exactly(size))
-        block = AvroContainer(self._location, self.metadata, ((count, stored),))
+        blocks = ((count, stored),)
+        block = AvroContainer(self._location, self.metadata, blocks, self._max_block_bytes)
         _, plain = next(block.decompressed())
         return plain
 

@@ -5,19 +5,20 @@ The records inside the blocks are decoded elsewhere. Errors name the file.
 
 from __future__ import annotations
 
-import bz2
-import lzma
-import zlib
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-import pyarrow as pa
-
 from icebergds.errors import CorruptFileError, UnsupportedFeatureError
+from icebergds.formats.arrow.decompress import MAX_BLOCK_BYTES
+from icebergds.formats.avro.codecs import DECOMPRESSION_ERRORS, decompress
 from icebergds.formats.data_file.encryption import ENCRYPTED_MAGIC, encrypted
 
 SYNC_SIZE = 16
 MAGIC = b"Obj\x01"
+
+# Beyond the limit of one block, the blocks of a file may be this many times as large as stored.
+# Blocks of 64 kB whose entries differ only in a number in the path are 20 to 180 times as large.
+_MAX_RATIO = 200
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,12 +26,14 @@ class AvroContainer:
     """A container file with its blocks still compressed.
 
     `metadata` is the header's key-value metadata with `avro.schema` and `avro.codec`; `blocks` hold
-    the record counts and the stored bytes. `what` names the file in errors.
+    the record counts and the stored bytes. `what` names the file in errors. `max_block_bytes`
+    limits the decompressed size of a block.
     """
 
     what: str
     metadata: dict[str, bytes]
     blocks: tuple[tuple[int, memoryview], ...]
+    max_block_bytes: int = MAX_BLOCK_BYTES
 
     @property
     def schema_json(self) -> str:
@@ -56,15 +59,16 @@ class AvroContainer:
         """The record count and the decompressed bytes of every block.
 
         Raises:
-            CorruptFileError: a block cannot be decompressed.
+            CorruptFileError: a block cannot be decompressed, or is too large.
             UnsupportedFeatureError: the codec is not supported.
         """
         codec = self.codec
-        expected = 0
+        left = self.max_block_bytes
         for number, (count, stored) in enumerate(self.blocks):
             try:
-                plain = _decompress(codec, stored, expected)
-            except (zlib.error, lzma.LZMAError, ValueError, OSError, EOFError) as error:
+                left += _MAX_RATIO * len(stored)
+                plain = decompress(codec, stored, min(left, self.max_block_bytes))
+            except DECOMPRESSION_ERRORS as error:
                 raise CorruptFileError(
                     f"{self.what}: block {number} cannot be decompressed with {codec}: {error}"
                 ) from error
@@ -73,16 +77,17 @@ class AvroContainer:
                     f"{self.what}: Avro codec {codec!r} is not supported; "
                     "null, deflate, snappy, zstandard, bzip2 and xz are"
                 )
-            expected = len(plain)
+            left -= len(plain)
             yield count, plain
 
 
-def parse_container(data: bytes, what: str) -> AvroContainer:
+def parse_container(data: bytes, what: str, max_block_bytes: int | None = None) -> AvroContainer:
     """Splits a container file into header and blocks, without decompressing.
 
     Args:
         data: the whole file.
         what: names the file in errors, such as `manifest 's3://...'`.
+        max_block_bytes: limits the decompressed size of a block; None for the default.
 
     Raises:
         CorruptFileError: the bytes are not a complete container file.
@@ -93,7 +98,7 @@ def parse_container(data: bytes, what: str) -> AvroContainer:
         blocks = tuple(_parse_blocks(data, sync, at))
     except (IndexError, ValueError) as error:
         raise CorruptFileError(f"{what} is truncated or damaged: {error}") from error
-    return AvroContainer(what, metadata, blocks)
+    return AvroContainer(what, metadata, blocks, max_block_bytes or MAX_BLOCK_BYTES)
 
 
 def parse_header(data: bytes, what: str) -> tuple[dict[str, bytes], bytes, int]:
@@ -172,41 +177,3 @@ def _parse_blocks(data: bytes, sync: bytes, at: int) -> Iterator[tuple[int, memo
             raise ValueError(f"the block at {at} does not end in the file's sync marker")
         yield count, view[at:end]
         at = end + SYNC_SIZE
-
-
-def _decompress(codec: str, stored: memoryview, expected: int) -> bytes | memoryview | None:
-    """The decompressed bytes, about `expected` in number; None for an unknown codec."""
-    match codec:
-        case "null":
-            return stored
-        case "deflate":
-            # A buffer large enough for the block need not grow.
-            return zlib.decompress(stored, -15, expected + 4096 if expected else 4 * len(stored))
-        case "snappy":
-            return _decompress_snappy(stored)
-        case "zstandard":
-            plain: bytes = pa.CompressedInputStream(pa.BufferReader(stored), "zstd").read()
-            return plain
-        case "bzip2":
-            return bz2.decompress(stored)
-        case "xz":
-            return lzma.decompress(stored)
-        case _:
-            return None
-
-
-def _decompress_snappy(stored: memoryview) -> bytes:
-    """Decompresses raw snappy followed by the big-endian CRC-32 of the decompressed bytes."""
-    body, checksum = stored[:-4], stored[-4:]
-    size = shift = 0
-    for byte in body[:5]:
-        size |= (byte & 0x7F) << shift
-        shift += 7
-        if byte < 0x80:
-            break
-    if size > 255 * len(body):
-        raise ValueError("the stated size is impossible")
-    plain: bytes = pa.Codec("snappy").decompress(body, size, asbytes=True)
-    if zlib.crc32(plain) != int.from_bytes(checksum, "big"):
-        raise ValueError("the checksum differs")
-    return plain

@@ -45,6 +45,7 @@ class AvroReader:
         location: of the file, for errors.
         table_schema: gives columns their field ids by name if the file has none.
         name_mapping: used for that instead of the table's schema, if given.
+        max_block_bytes: limits the decompressed size of a block; None for the default.
 
     Raises:
         CorruptFileError: the file is damaged or not an Avro file of records.
@@ -58,9 +59,10 @@ class AvroReader:
         *,
         table_schema: Schema,
         name_mapping: NameMapping | None,
+        max_block_bytes: int | None = None,
     ) -> None:
         self._location = location
-        self._blocks = AvroBlocks(handle, location)
+        self._blocks = AvroBlocks(handle, location, max_block_bytes)
         self._columns = with_ids(self._read_schema(), table_schema, name_mapping)
 
     @property

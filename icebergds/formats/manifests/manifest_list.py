@@ -84,7 +84,7 @@ def read_manifest_list(io: FileIO, location: str) -> tuple[ManifestFile, ...]:
     `read_snapshot_manifests`.
     """
     what = f"manifest list {location!r}"
-    container = parse_container(io.read_bytes(location), what)
+    container = parse_container(io.read_bytes(location), what, io.max_block_bytes)
     try:
         layout = _layout(container.schema_json)
     except ValueError as error:

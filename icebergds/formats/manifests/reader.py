@@ -87,7 +87,8 @@ def read_manifest_columns(
         UnsupportedFeatureError: it is encrypted, or lists files of an unknown format.
     """
     what = f"manifest {manifest.manifest_path!r}"
-    container = parse_container(io.read_bytes(manifest.manifest_path), what)
+    data = io.read_bytes(manifest.manifest_path)
+    container = parse_container(data, what, io.max_block_bytes)
     layout = _layout(container.schema_json, what)
     spec = _spec_of(container, manifest, specs or {}, layout)
     wanted = _partition_type(container, spec, schema, history)

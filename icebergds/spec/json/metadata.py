@@ -52,25 +52,31 @@ from icebergds.spec.sort import SortOrder
 
 T = TypeVar("T")
 
+MAX_BYTES = 1024**3
+"""How large metadata may be decompressed, unless the user says otherwise."""
 
-def parse_metadata(data: bytes, source: str) -> TableMetadata:
+
+def parse_metadata(data: bytes, source: str, max_bytes: int | None = None) -> TableMetadata:
     """Parses the bytes of a metadata file, plain or compressed with gzip.
 
-    `source` names the file in errors. Raises InvalidMetadataError if the bytes are not valid
-    metadata, UnsupportedFeatureError for format versions above 3, for types that versions 1 to 3 do
-    not define, and for other compressions.
+    `source` names the file in errors. `max_bytes` limits its decompressed size, by default to
+    `MAX_BYTES`. Raises InvalidMetadataError if it is larger or the bytes are not valid metadata,
+    UnsupportedFeatureError for format versions above 3, for types that versions 1 to 3 do not
+    define, and for other compressions.
     """
-    return metadata_from_json(_document(data, source), source)
+    return metadata_from_json(_document(data, source, max_bytes), source)
 
 
-def parse_identity(data: bytes, source: str) -> tuple[str | None, int | None]:
+def parse_identity(
+    data: bytes, source: str, max_bytes: int | None = None
+) -> tuple[str | None, int | None]:
     """Parses only the table's UUID and the time of its last update from a metadata file.
 
     They tell whether two files with the same name hold the same state of the same table, much
-    cheaper than a full parse. Raises InvalidMetadataError if the bytes are not a JSON object or one
-    of the two is of another type.
+    cheaper than a full parse. `max_bytes` is that of `parse_metadata`. Raises InvalidMetadataError
+    if the file is larger, the bytes are not a JSON object or one of the two is of another type.
     """
-    obj = _document(data, source)
+    obj = _document(data, source, max_bytes)
     try:
         obj = typed(obj, dict, "the document")
         return optional(obj, "table-uuid", str, _TOP), optional(obj, "last-updated-ms", int, _TOP)
@@ -176,18 +182,27 @@ _MEMBERS = frozenset(
 )
 
 
-def _document(data: bytes, source: str) -> Any:
+def _document(data: bytes, source: str, max_bytes: int | None) -> Any:
     try:
-        return json.loads(_decompressed(data, source))
+        return json.loads(_decompressed(data, source, max_bytes or MAX_BYTES))
     except (zlib.error, ValueError, RecursionError) as error:
         raise InvalidMetadataError(
             f"table metadata {source} is damaged: {error}; expected a JSON object, plain or gzip"
         ) from error
 
 
-def _decompressed(data: bytes, source: str) -> bytes:
+def _decompressed(data: bytes, source: str, max_bytes: int) -> bytes:
     if data.startswith(b"\x1f\x8b"):
-        return zlib.decompress(data, wbits=_GZIP)
+        stream = zlib.decompressobj(_GZIP)
+        plain = stream.decompress(data, max_bytes + 1)
+        if len(plain) > max_bytes:
+            raise InvalidMetadataError(
+                f"table metadata {source} has more than {max_bytes} bytes once it is decompressed; "
+                "if it is to be trusted, set a higher limit with the option 'max-metadata-bytes'"
+            )
+        if not stream.eof:
+            raise ValueError("the compressed data ends early")
+        return plain
     if data.startswith(b"\x28\xb5\x2f\xfd"):
         raise UnsupportedFeatureError(
             f"table metadata {source} is compressed with zstd; the specification allows only gzip"
