@@ -36,7 +36,7 @@ def test_nothing_said_leaves_everything_to_the_table() -> None:
     ("option", "text", "attribute", "value"),
     [
         ("branch", "audit", "branch", "audit"),
-        ("wap.branch", "audit", "branch", "audit"),
+        ("create-branch", "true", "create_branch", True),
         ("wap.id", "x", "wap_id", "x"),
         ("overwrite-mode", "DYNAMIC", "overwrite_mode", "dynamic"),
         ("overwrite-mode", "static", "overwrite_mode", "static"),
@@ -69,10 +69,15 @@ def test_what_each_option_says(option: str, text: str, attribute: str, value: An
     assert _parse(**{option.upper(): text}) == parsed
 
 
+def test_a_wap_branch_is_created() -> None:
+    parsed = _parse(**{"wap.branch": "audit"})
+    assert (parsed.branch, parsed.create_branch) == ("audit", True)
+
+
 def test_every_known_option_has_a_test() -> None:
     tested = {case[0] for case in test_what_each_option_says.pytestmark[0].args[1]}
     elsewhere = {
-        *("path", "catalog", "location-map", "create"),
+        *("path", "catalog", "location-map", "create", "wap.branch"),
         *STORAGE_OPTIONS,
         *("partition-by", "sort-by", "location", "format-version"),
         *("txn-app-id", "txn-version"),
