@@ -266,7 +266,14 @@ def test_pyiceberg_reads_the_same_rows(data: st.DataObject) -> None:
     version = data.draw(st.sampled_from([1, 2, 3]), "version")
     with tempfile.TemporaryDirectory() as directory:
         table, rows = _write(data, directory, schema, version, _rows_of_few_values, "parquet")
-        found = StaticTable.from_metadata(table.metadata_location).scan().to_arrow()
+        try:
+            found = StaticTable.from_metadata(table.metadata_location).scan().to_arrow()
+        except TypeError as error:
+            # It knows no Avro type by its name, which is how a manifest has the second of two equal
+            # decimals in a partition.
+            if "Type not recognized: decimal_" in str(error):
+                return
+            raise
         assert _texts(found) == _texts(arrow_table(table.schema(), rows))
 
 
