@@ -164,7 +164,7 @@ def test_whether_a_write_is_committed_is_told(tmp_path: Path) -> None:
 
 def test_a_staged_write_and_one_of_a_branch_count_as_committed(tmp_path: Path) -> None:
     table = new_table(tmp_path)
-    for options in ({"wap.id": "x"}, {"branch": "b"}):
+    for options in ({"wap.id": "x"}, {"branch": "b", "create-branch": "true"}):
         prepared = prepare(table.location(), rows(1), **options)
         commit_write(prepared, written(prepared, rows(1)))
         assert is_committed(prepared.address, prepared.write_id)
