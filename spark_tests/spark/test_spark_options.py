@@ -188,7 +188,7 @@ REFUSED: list[tuple[dict[str, str], type[IcebergError], str]] = [
     ({"snapshotid": "1"}, InvalidOptionError, "unknown option 'snapshotid'; did you mean 'snapsh"),
     ({"colums": "id"}, InvalidOptionError, "did you mean 'columns'?"),
     ({"versionOf": "1"}, InvalidOptionError, "did you mean 'versionAsOf'?"),
-    ({"mergeSchema": "true"}, InvalidOptionError, "unknown option 'mergeschema'. Known options"),
+    ({"mergeSchema": "true"}, InvalidOptionError, "unknown option 'mergeschema'"),
     ({"split-size": "0"}, InvalidOptionError, "'split-size' = '0': expected a number above 0"),
     ({"split-size": "128m"}, InvalidOptionError, "expected a whole number"),
     ({"lookback": "-1"}, InvalidOptionError, "expected a number above 0"),

@@ -135,7 +135,7 @@ def test_table_created_without_rows_is_there(spark: SparkSession, tmp_path: Path
 
 def test_branch_gets_the_rows_alone(spark: SparkSession, tmp_path: Path) -> None:
     path = create(spark.range(1), tmp_path / "t")
-    save(spark.range(1, 2), path, branch="b", create_branch="true")
+    save(spark.range(1, 2), path, branch="b", **{"create-branch": "true"})
     save(spark.range(2, 3), path, **{"wap.branch": "audit"})
     frames = {
         "main": load(spark, path),
@@ -174,7 +174,7 @@ def test_sql_inserts_through_a_temporary_view(spark: SparkSession, tmp_path: Pat
 
 def test_options_of_a_view_hold_for_its_inserts(spark: SparkSession, tmp_path: Path) -> None:
     path = create(spark.range(1), tmp_path / "t")
-    save(spark.range(1, 2), path, branch="b", create_branch="true")
+    save(spark.range(1, 2), path, branch="b", **{"create-branch": "true"})
     spark.sql(
         f"CREATE OR REPLACE TEMPORARY VIEW w USING icebergpy OPTIONS (path '{path}', branch 'b')"
     )
