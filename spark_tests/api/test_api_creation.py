@@ -65,6 +65,14 @@ def test_a_table_and_its_first_snapshot_are_one_version(tmp_path: Path, kind: st
     assert ids_of(load_table(state.metadata_location)) == [1, 2]
 
 
+def test_properties_of_columns_find_them_in_any_case(tmp_path: Path) -> None:
+    """The options of a DataFrame arrive in lower case."""
+    given = pa.table({"UserId": [1]})
+    mode = "write.metadata.metrics.column"
+    write(tmp_path / "t", given, create="true", **{f"table-property.{mode}.userid": "none"})
+    assert load_table(tmp_path / "t").properties[f"{mode}.UserId"] == "none"
+
+
 def test_a_table_has_the_rows_columns_and_the_layout_asked_for(tmp_path: Path) -> None:
     options = {
         "partition_by": "day, bucket(4, ID) as b",

@@ -78,12 +78,44 @@ def test_every_known_option_has_a_test() -> None:
     tested = {case[0] for case in test_what_each_option_says.pytestmark[0].args[1]}
     elsewhere = {
         *("path", "catalog", "location-map", "create", "wap.branch"),
+        *("snapshot-properties", "table-properties"),
         *STORAGE_OPTIONS,
         *("partition-by", "sort-by", "location", "format-version"),
         *("txn-app-id", "txn-version"),
         *ROW_CHANGE_OPTIONS,
     }
     assert tested | elsewhere == set(write_options._KNOWN)
+
+
+def test_objects_of_properties_keep_the_case_of_names() -> None:
+    parsed = _parse(
+        **{
+            "create": "true",
+            "snapshot-properties": '{"JobId": "7"}',
+            "snapshot-property.by": "me",
+            "Table-Properties": '{"Owner": "us"}',
+        }
+    )
+    assert parsed.snapshot_properties == {"JobId": "7", "by": "me"}
+    assert parsed.creation is not None
+    assert parsed.creation.properties == {"Owner": "us"}
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"snapshot-properties": "JobId=7"}, "expected a JSON object such as"),
+        ({"snapshot-properties": '{"JobId": 7}'}, "expected a JSON object such as"),
+        (
+            {"snapshot-properties": '{"JobId": "7"}', "snapshot-property.jobid": "8"},
+            "jobid: given both in option 'snapshot-properties' and as 'snapshot-property.jobid'",
+        ),
+        ({"table-properties": '{"a": "b"}'}, r"add option\('create', 'true'\)"),
+    ],
+)
+def test_objects_of_properties_that_do_not_fit(options: dict[str, str], message: str) -> None:
+    with pytest.raises(InvalidOptionError, match=message):
+        _parse(**options)
 
 
 def test_a_write_that_names_itself() -> None:

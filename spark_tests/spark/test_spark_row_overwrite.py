@@ -146,6 +146,17 @@ def test_rows_that_others_added_since_the_table_was_loaded_are_a_conflict(
     assert 100 in ids_of(table)
 
 
+def test_repeated_overwrite_does_not_conflict_with_itself(
+    spark: SparkSession, tmp_path: Path
+) -> None:
+    """As after a commit whose answer was lost."""
+    table = people(tmp_path)
+    new, once = spark.createDataFrame([(4, 1, "x")], NEW), {"txn-app-id": "job", "txn-version": "1"}
+    load_table(table.location()).overwrite(new, "id + 0 = 4", options=once)
+    table.overwrite(new, "id + 0 = 4", options=once)
+    assert ids_of(table) == list(range(12))
+
+
 def test_commits_to_other_rows_do_not_disturb(spark: SparkSession, tmp_path: Path) -> None:
     table = people(tmp_path)
     load_table(table.location()).append(arrow([(50, 2, "late")]))

@@ -6,9 +6,15 @@ import sys
 from typing import Any
 
 import pytest
+from effort import IS_NIGHTLY
 from spark_reads import run_program
 
-pytestmark = [pytest.mark.spark, pytest.mark.long, pytest.mark.every_spark]
+pytestmark = [
+    pytest.mark.spark,
+    pytest.mark.long,
+    pytest.mark.every_spark,
+    pytest.mark.skipif(not IS_NIGHTLY, reason="races that are left to the nightly profile"),
+]
 
 Seen = dict[str, Any]
 CASES = pytest.mark.parametrize("case", ["first is killed", "second is late", "both end"])

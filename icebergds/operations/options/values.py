@@ -168,14 +168,24 @@ def known_zone(text: str) -> str:
     return text
 
 
-def location_map(text: str) -> dict[str, str]:
-    """A JSON object that maps location prefixes to their replacements."""
-    try:
-        parsed = json.loads(text)
-    except (json.JSONDecodeError, RecursionError) as error:
-        raise ValueError(
-            f'expected a JSON object such as {{"s3://old/prefix/": "file:///new/"}} ({error})'
-        ) from None
-    if not isinstance(parsed, dict) or not all(isinstance(v, str) for v in parsed.values()):
-        raise ValueError('expected a JSON object such as {"s3://old/prefix/": "file:///new/"}')
-    return parsed
+def json_object(example: str) -> Callable[[str], dict[str, str]]:
+    """A converter of a JSON object of texts.
+
+    Args:
+        example: of such an object, for errors.
+    """
+
+    def convert(text: str) -> dict[str, str]:
+        try:
+            parsed = json.loads(text)
+        except (json.JSONDecodeError, RecursionError) as error:
+            raise ValueError(f"expected a JSON object such as {example} ({error})") from None
+        if not isinstance(parsed, dict) or not all(isinstance(v, str) for v in parsed.values()):
+            raise ValueError(f"expected a JSON object such as {example}")
+        return parsed
+
+    return convert
+
+
+location_map = json_object('{"s3://old/prefix/": "file:///new/"}')
+"""Converts a JSON object that maps location prefixes to their replacements."""

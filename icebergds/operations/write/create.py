@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from icebergds.catalog.address import TableAddress
@@ -17,6 +17,9 @@ from icebergds.spec.schema import Schema
 from icebergds.spec.updates.new_table import new_table_updates
 from icebergds.spec.updates.requirements import TableRequirement
 from icebergds.spec.updates.table_updates import TableUpdate
+
+# As in write.metadata.metrics.column.<name>.
+_OF_COLUMN = ".column."
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,9 +88,21 @@ def plan_new_table(address: TableAddress, creation: Creation, schema: Schema) ->
         location=address.new_location(creation.location),
         spec=parse_partition_by(creation.partition_by, schema),
         sort_order=parse_sort_by(creation.sort_by, schema),
-        properties=creation.properties,
+        properties=_naming_columns(creation.properties, schema),
         format_version=creation.format_version,
     )
     new_table = NewTable(address, address.io(), tuple(updates))
     check_properties(new_table.planned().metadata)
     return new_table
+
+
+def _naming_columns(properties: Mapping[str, str], schema: Schema) -> dict[str, str]:
+    """Properties of columns by the columns' names, whose case the options of a DataFrame lose."""
+    named = {}
+    for name, value in properties.items():
+        kind, separator, column = name.partition(_OF_COLUMN)
+        found = [known for known in schema.ids_by_name if known.lower() == column.lower()]
+        if separator and column not in found and len(found) == 1:
+            name = f"{kind}{separator}{found[0]}"
+        named[name] = value
+    return named

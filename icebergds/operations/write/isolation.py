@@ -46,6 +46,8 @@ def check_rows_since_read(
 ) -> None:
     """Checks that the rows to overwrite are still those that new rows may have been computed from.
 
+    An idempotent write that the table has already passes: its commit does nothing.
+
     Args:
         row_filter: the rows to overwrite.
 
@@ -53,8 +55,10 @@ def check_rows_since_read(
         ValidationError: a commit between the caller's reads and the table's state changed some.
     """
     isolation = Isolation(level, _read_snapshot_id(options, table))
-    head = table.metadata.head_of(options.branch)
+    head, repeated = table.metadata.head_of(options.branch), options.idempotent_write
     if head is None or head.snapshot_id == isolation.from_snapshot_id:
+        return
+    if repeated is not None and repeated.is_committed(table.metadata, options.branch):
         return
     base = commit_base(table.state, options.branch)
     check_isolation(base, isolation, rows_matching(base, row_filter, case_sensitive=False))

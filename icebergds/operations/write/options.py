@@ -17,6 +17,7 @@ from icebergds.operations.options.values import (
     boolean,
     integer,
     is_of_address,
+    json_object,
     known_zone,
     not_negative,
     one_of,
@@ -35,6 +36,8 @@ from icebergds.spec.snapshot import MAIN_BRANCH
 
 _SNAPSHOT_PROPERTY = "snapshot-property."
 _TABLE_PROPERTY = "table-property."
+_SNAPSHOT_PROPERTIES = "snapshot-properties"
+_TABLE_PROPERTIES = "table-properties"
 _PREFIXES = (*STORAGE_PREFIXES, CATALOG_PREFIX, _SNAPSHOT_PROPERTY, _TABLE_PROPERTY)
 _CREATION = ("partition-by", "sort-by", "location", "format-version")
 _KNOWN = (
@@ -62,6 +65,8 @@ _KNOWN = (
     "use-table-distribution-and-ordering",
     "create",
     *_CREATION,
+    _SNAPSHOT_PROPERTIES,
+    _TABLE_PROPERTIES,
     "location-map",
     *STORAGE_OPTIONS,
     *ROW_CHANGE_OPTIONS,
@@ -205,7 +210,7 @@ def parse_write_options(
         fanout=parse(given, "fanout-enabled", boolean, None),
         distribution_mode=parse(given, "distribution-mode", one_of("none", "hash", "range"), None),
         use_table_distribution=parse(given, "use-table-distribution-and-ordering", boolean, True),
-        snapshot_properties=_with_case(options, _SNAPSHOT_PROPERTY),
+        snapshot_properties=_properties(options, _SNAPSHOT_PROPERTY, _SNAPSHOT_PROPERTIES),
         creation=_creation(given, options) if parse(given, "create", boolean, False) else None,
         row_change=parse_row_change(given),
         idempotent_write=_idempotent_write(given),
@@ -249,7 +254,7 @@ def _refuse_contradictions(given: Mapping[str, str]) -> None:
         )
     if given.get("create", "false").lower() != "true":
         for name in given:
-            if name in _CREATION or name.startswith(_TABLE_PROPERTY):
+            if name in (*_CREATION, _TABLE_PROPERTIES) or name.startswith(_TABLE_PROPERTY):
                 raise InvalidOptionError(
                     f"option {name!r} is only used to create a table; add option('create', 'true')"
                 )
@@ -277,17 +282,28 @@ def _creation(given: Mapping[str, str], options: Mapping[str, str]) -> Creation:
         given.get("sort-by", ""),
         given.get("location"),
         parse(given, "format-version", _format_version, 2),
-        _with_case(options, _TABLE_PROPERTY),
+        _properties(options, _TABLE_PROPERTY, _TABLE_PROPERTIES),
     )
 
 
-def _with_case(options: Mapping[str, str], prefix: str) -> dict[str, str]:
-    """Options with a prefix, by the rest of their names, whose case is kept."""
-    return {
+def _properties(options: Mapping[str, str], prefix: str, option: str) -> dict[str, str]:
+    """Properties from options with a prefix, and from a JSON object.
+
+    The options of a DataFrame arrive in lower case; only the object keeps the case of names.
+    """
+    named = {
         name[len(prefix) :]: value
         for name, value in options.items()
         if name.lower().startswith(prefix)
     }
+    given = {name.lower(): value for name, value in options.items()}
+    listed = parse(given, option, json_object('{"Owner": "data team"}'), {})
+    if both := sorted({name.lower() for name in named} & {name.lower() for name in listed}):
+        raise InvalidOptionError(
+            f"{', '.join(both)}: given both in option {option!r} and as {prefix + both[0]!r}; give "
+            "it once"
+        )
+    return named | listed
 
 
 def _file_format(text: str) -> FileFormat:
