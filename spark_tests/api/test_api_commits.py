@@ -13,14 +13,9 @@ import pytest
 
 from icebergds import Table, load_table
 from icebergds.catalog.address import TableAddress
-from icebergds.errors import (
-    CommitStateUnknownError,
-    IcebergError,
-)
+from icebergds.errors import CommitStateUnknownError, IcebergError
 from icebergds.io.fileio import FileIO
-from icebergds.operations.write.append_overwrite import (
-    commit_write,
-)
+from icebergds.operations.write.append_overwrite import commit_write
 from icebergds.operations.write.cleanup import is_committed
 from icebergds.spec.updates.table_updates import RemoveSnapshots
 from icebergds.testing.api_tables import (

@@ -20,7 +20,11 @@ class DuckDBError(Exception):
 
 
 class DuckDBReader:
-    """Reads tables through the extension `iceberg`, as its packages bring it."""
+    """Reads tables through the extension `iceberg`, as its packages bring it.
+
+    Attributes:
+        failed, succeeded: how many tables it could not read, and could.
+    """
 
     def __init__(self) -> None:
         missing = [name for name in _PACKAGES if find_spec(name) is None]
@@ -28,6 +32,7 @@ class DuckDBReader:
             packages = " ".join(name.replace("_", "-") for name in missing)
             pytest.skip(f"pip install {packages}, all of one version")
         self._process: subprocess.Popen[bytes] | None = None
+        self.failed = self.succeeded = 0
 
     def read(self, metadata_location: str) -> list[tuple[Any, ...]]:
         """The rows of a table.
@@ -45,7 +50,9 @@ class DuckDBReader:
         line = _answer(self._process, metadata_location)
         if not line:
             # After an error the database is of no use, and the process ends too.
+            self.failed += 1
             raise DuckDBError(f"{metadata_location}: {self._last_words(self._process)}")
+        self.succeeded += 1
         rows: list[tuple[Any, ...]] = pickle.loads(bytes.fromhex(line.decode()))
         return rows
 
