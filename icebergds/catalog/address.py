@@ -48,6 +48,11 @@ class TableAddress:
                 "is given: set option('catalog', '<name>') or catalog='<name>'"
             )
 
+    @property
+    def is_metadata_file(self) -> bool:
+        """Whether this is one state of a table, which never changes."""
+        return self.catalog is None and is_metadata_file(self.path)
+
     def load(self) -> TableState:
         """The table's current state.
 
@@ -68,7 +73,7 @@ class TableAddress:
         if self.catalog is not None:
             catalog, identifier = self._load_catalog(), self._identifier()
             return catalog.load(identifier), catalog.operations(identifier)
-        return self.load(), None if is_metadata_file(self.path) else self.operations()
+        return self.load(), None if self.is_metadata_file else self.operations()
 
     def operations(self) -> TableOperations:
         """The operations that load and commit the table; it is not checked yet whether it exists.

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import TYPE_CHECKING, Any, ClassVar
 
@@ -21,7 +21,9 @@ from icebergds.operations.read.options import (
     refuse_stream_options,
 )
 from icebergds.scan.projection import metadata_columns
+from icebergds.spark.errors import without_frames
 from icebergds.spark.planned_load import planned_load
+from icebergds.spark.read_mark import marked_schema, read_marks
 from icebergds.spark.types import spark_schema
 from icebergds.spark.user_schema import project_user_schema
 from icebergds.spark.worker import spare_archives
@@ -74,6 +76,7 @@ class IcebergDataSource(DataSource):
     def name(cls) -> str:
         return "icebergpy"
 
+    @without_frames()
     def schema(self) -> StructType:
         """The columns of the load; pins its snapshot."""
         from icebergds.operations.read.snapshot_read import check_read, chosen_columns
@@ -87,8 +90,13 @@ class IcebergDataSource(DataSource):
         load = self._pin()
         self._chose_columns = True
         check_read(load.options, load.state, load.snapshot, load.schema)
-        return spark_schema(chosen_columns(load.options, load.state.metadata, load.schema))
+        columns = chosen_columns(load.options, load.state.metadata, load.schema)
+        branch = load.options.newest_of
+        if branch is None or load.address.is_metadata_file:
+            return spark_schema(columns)
+        return marked_schema(spark_schema(columns), load.state.metadata, branch, load.snapshot)
 
+    @without_frames()
     def reader(self, schema: StructType) -> IcebergReader:
         """Creates the reader for these columns, chosen by `schema()` or by the user."""
         from icebergds.operations.read.snapshot_read import make_read_plan
@@ -106,6 +114,7 @@ class IcebergDataSource(DataSource):
         self._release()
         return kind(plan, partial(_packed_task_groups, load.options, load.state, load.snapshot))
 
+    @without_frames()
     def streamReader(self, schema: StructType) -> IcebergStreamReader:
         """Creates the reader of a streaming query for these columns."""
         from icebergds.operations.read.snapshot_read import make_read_plan
@@ -121,6 +130,7 @@ class IcebergDataSource(DataSource):
         refresh = partial(load_stream, load.address, load.options, stream, plan)
         return IcebergStreamReader(plan, stream, refresh)
 
+    @without_frames()
     def writer(self, schema: StructType, overwrite: bool) -> IcebergWriter:
         """Creates the writer of a DataFrame, after checking that its rows fit the table."""
         from icebergds.operations.write.options import parse_write_options
@@ -129,10 +139,12 @@ class IcebergDataSource(DataSource):
         from icebergds.spark.writer import IcebergWriter
 
         spare_archives()
-        planned = plan_job(parse_write_options(self.options), schema, overwrite=overwrite)
+        options = replace(parse_write_options(self.options), read_marks=read_marks(schema))
+        planned = plan_job(options, schema, overwrite=overwrite)
         log_cost(planned.job)
         return IcebergWriter(planned.job, planned.task)
 
+    @without_frames()
     def streamWriter(self, schema: StructType, overwrite: bool) -> IcebergStreamWriter:
         """Creates the writer of a micro-batch; `overwrite` is true in output mode `complete`."""
         from icebergds.operations.write.options import parse_write_options

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from inspect import unwrap
 from pathlib import Path
 
 import pytest
@@ -95,9 +96,11 @@ def test_save_mode_that_is_not_named_is_refused_by_spark(
 
 
 def test_save_as_table_points_to_save_and_views(spark: SparkSession) -> None:
+    """Also in a session that is not registered, whose own method this is."""
     writer = spark.range(1).write.format("icebergpy").mode("append")
+    save_as_table = unwrap(type(writer).saveAsTable)
     try:
-        message = message_of(lambda: writer.saveAsTable("written_by_icebergds"))
+        message = message_of(lambda: save_as_table(writer, "written_by_icebergds"))
     finally:
         spark.sql("DROP TABLE IF EXISTS written_by_icebergds")
     assert "icebergds.errors.InvalidOptionError" in message
@@ -168,6 +171,7 @@ def test_sql_inserts_through_a_temporary_view(spark: SparkSession, tmp_path: Pat
     spark.sql("SELECT 5L AS id, 'e' AS name").writeTo("w").append()
     expected = [(1, "a"), (2, "b"), (3, "c"), (4, "d"), (5, "e")]
     assert sorted(map(tuple, load(spark, path).collect())) == expected
+    spark.sql(f"CREATE OR REPLACE TEMPORARY VIEW w USING icebergpy OPTIONS (path '{path}')")
     spark.sql("INSERT OVERWRITE w SELECT 9, 'z'")
     assert [tuple(row) for row in load(spark, path).collect()] == [(9, "z")]
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from icebergds.catalog.address import TableAddress
 from icebergds.errors import InvalidOptionError
@@ -36,6 +36,7 @@ from icebergds.operations.read.time_travel import TimeTravel
 from icebergds.scan.plan.splits import SplitOptions
 from icebergds.scan.projection import parse_column_list
 from icebergds.scan.read_plan import DEFAULT_BATCH_SIZE, DEFAULT_DELETE_CACHE_BYTES
+from icebergds.spec.snapshot import MAIN_BRANCH
 from icebergds.spec.types import TIMESTAMPTZ
 
 _KNOWN = (
@@ -58,6 +59,8 @@ _KNOWN = (
     "batch-size",
     "delete-cache-bytes",
     "pushdown",
+    # Of writes through a temporary view, whose options both sides get.
+    "isolation-level",
     *CHANGE_OPTIONS,
     *STREAM_OPTIONS,
 )
@@ -168,6 +171,13 @@ class ReadOptions:
     def is_feed(self) -> bool:
         """Whether this reads the change feed, with the change type of each row."""
         return self.changes is not None and self.changes.is_feed
+
+    @property
+    def newest_of(self) -> str | None:
+        """The branch whose newest snapshot is read; None for another snapshot, or for changes."""
+        branch = self.time_travel.branch or MAIN_BRANCH
+        is_newest = replace(self.time_travel, branch=None) == TimeTravel()
+        return branch if is_newest and self.changes is None else None
 
 
 def refuse_stream_options(options: Mapping[str, str]) -> None:

@@ -38,7 +38,7 @@ from icebergds.operations.write.data_file_settings import (
     uses_fanout,
 )
 from icebergds.operations.write.distribution_mode import distribution_mode
-from icebergds.operations.write.isolation import overwrite_isolation
+from icebergds.operations.write.isolation import check_marked_rows, overwrite_isolation
 from icebergds.operations.write.options import WriteOptions
 from icebergds.operations.write.target_branch import check_target_branch
 from icebergds.spec.evolution.union_by_name import merge_schema
@@ -132,6 +132,9 @@ def prepare_write(
         check_target_branch(table.state, options)
     if options.merge_schema and new_table is None:
         table = with_merged_schema(table, columns)
+    isolation = overwrite_isolation(options, table)
+    if overwrite:
+        check_marked_rows(options, table, isolation)
     state, metadata = table.state, table.metadata
     row_filter = _overwrite_filter(options)
     # Raises errors in the filter before rows are written.
@@ -147,7 +150,7 @@ def prepare_write(
         metadata.table_uuid,
         distribution_mode(options, metadata),
         row_filter,
-        overwrite_isolation(options, table),
+        isolation,
     )
     return prepared, table
 

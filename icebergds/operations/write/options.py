@@ -26,6 +26,7 @@ from icebergds.operations.options.values import (
     refuse_session_tables,
     refuse_unknown,
 )
+from icebergds.operations.write.read_marks import ReadMark
 from icebergds.operations.write.row_change_options import (
     ROW_CHANGE_OPTIONS,
     RowChangeOptions,
@@ -104,6 +105,7 @@ class WriteOptions:
         row_change: the change by key; None for an append or an overwrite.
         idempotent_write: commits the write once, however often it is repeated.
         fast_append: append without merging manifests.
+        read_marks: reads that the rows come from, as far as they are known.
     """
 
     address: TableAddress
@@ -128,6 +130,7 @@ class WriteOptions:
     row_change: RowChangeOptions | None = None
     idempotent_write: IdempotentWrite | None = None
     fast_append: bool = False
+    read_marks: tuple[ReadMark, ...] = ()
 
     @classmethod
     def of(
