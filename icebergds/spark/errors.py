@@ -1,8 +1,10 @@
-"""Unwraps icebergds errors from PySparkException, and prepares threads for data sources."""
+"""Carries icebergds errors through Spark, and prepares threads for data sources."""
 
 from __future__ import annotations
 
+import os
 import re
+import sys
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -13,7 +15,7 @@ from pyspark.sql import SparkSession
 from icebergds import errors
 
 # An exception as printed by Python, which is all that Spark passes on from another process.
-_PRINTED = re.compile(r"^icebergds\.errors\.(\w+): ", re.MULTILINE)
+_PRINTED = re.compile(r"(?:^|: )icebergds\.errors\.(\w+): ", re.MULTILINE)
 # What may follow its message: frames of Java, other exceptions, Spark's error state.
 _AFTER = re.compile(
     r"""
@@ -33,7 +35,8 @@ _AFTER = re.compile(
 def own_errors() -> Iterator[None]:
     """Re-raises icebergds errors of other processes as what they were, not as a PySparkException.
 
-    The PySparkException, with its traceback, is the cause.
+    The PySparkException is left out of what Python prints: it says the same between frames of Java.
+    It is still the `__context__`.
     """
     try:
         yield
@@ -41,7 +44,22 @@ def own_errors() -> Iterator[None]:
         found = printed_error(str(wrapped))
         if found is None:
             raise
-        raise found from wrapped
+        raise found from None
+
+
+@contextmanager
+def without_frames() -> Iterator[None]:
+    """Makes Spark show an icebergds error by its message alone, where this process is Spark's.
+
+    Spark's message begins with ours then, not with the frames of a traceback.
+    """
+    try:
+        yield
+    except errors.IcebergError:
+        # The process ends with the error, so that nothing else is printed by this setting.
+        if _is_of_spark():
+            os.environ["SPARK_HIDE_TRACEBACK"] = "1"
+        raise
 
 
 def printed_error(text: str) -> errors.IcebergError | None:
@@ -68,3 +86,9 @@ def prepare_thread(spark: SparkSession) -> None:
     """
     if threading.current_thread() is not threading.main_thread():
         spark.createDataFrame([], "a int")
+
+
+def _is_of_spark() -> bool:
+    """Whether Spark started this process, for the calls of data sources and functions."""
+    spec = getattr(sys.modules.get("__main__"), "__spec__", None)
+    return spec is not None and spec.name.startswith("pyspark.")

@@ -14,6 +14,7 @@ from icebergds.scan.read.changes import read_task_group
 from icebergds.scan.read_plan import ReadPlan
 from icebergds.scan.tasks import ScanTaskGroup
 from icebergds.spark.arrow_output import shaper
+from icebergds.spark.errors import without_frames
 from icebergds.spark.worker import settle_worker
 
 
@@ -38,6 +39,7 @@ class IcebergReader(DataSourceReader):
         self._plan = plan
         self._task_groups: Callable[[ReadPlan], list[bytes]] | None = task_groups
 
+    @without_frames()
     def partitions(self) -> list[InputPartition]:
         """The planned task groups, at least one."""
         assert self._task_groups is not None, "partitions are planned where the reader was created"
@@ -57,4 +59,6 @@ def read_partition(plan: ReadPlan, partition: InputPartition) -> Iterator[pa.Rec
     """The rows of a task, in the exact Arrow schema that Spark requires."""
     assert isinstance(partition, IcebergPartition)
     settle_worker()
-    yield from map(shaper(plan.columns), read_task_group(plan, unpack_task_group(partition.packed)))
+    with without_frames():
+        task_group = unpack_task_group(partition.packed)
+        yield from map(shaper(plan.columns), read_task_group(plan, task_group))

@@ -20,7 +20,7 @@ from icebergds.scan.packing import pack_scan
 from icebergds.scan.plan.files import PlannedFile
 from icebergds.scan.read_plan import ReadPlan
 from icebergds.scan.tasks import TaskGroup
-from icebergds.spark.errors import prepare_thread
+from icebergds.spark.errors import own_errors, prepare_thread
 from icebergds.spark.native import has_native_scans, native_frame
 from icebergds.spark.planned_load import PLANNED_SCAN
 
@@ -85,6 +85,10 @@ def load_dataframe(spark: SparkSession, state: TableState, options: Mapping[str,
 
     Args:
         options: of the load (`scan_options`).
+
+    Raises:
+        IcebergError: the options do not fit the table.
     """
     prepare_thread(spark)
-    return spark.read.format("icebergpy").options(**options).load(state.metadata_location)
+    with own_errors():
+        return spark.read.format("icebergpy").options(**options).load(state.metadata_location)

@@ -18,6 +18,7 @@ from icebergds.operations.read.stream_options import StreamOptions
 from icebergds.operations.read.stream_read import Limits, StreamOffset, TableStream
 from icebergds.scan.packing import pack_task_group
 from icebergds.scan.read_plan import ReadPlan
+from icebergds.spark.errors import without_frames
 from icebergds.spark.reader import IcebergPartition, read_partition
 
 try:
@@ -51,6 +52,7 @@ class IcebergStreamReader(DataSourceStreamReader):
         self._reached: StreamOffset | None = None
         self._target: int | None = None
 
+    @without_frames()
     def initialOffset(self) -> dict[str, Any]:
         """The offset at which a query without a checkpoint starts."""
         if self._first is None:
@@ -58,6 +60,7 @@ class IcebergStreamReader(DataSourceStreamReader):
         self._reached = self._first
         return self._first.to_json()
 
+    @without_frames()
     def latestOffset(self, start: Any = None, limit: Any = None) -> dict[str, Any]:
         """The offset at which the next micro-batch ends."""
         reached = self._reached if start is None else StreamOffset.from_json(start)
@@ -80,11 +83,13 @@ class IcebergStreamReader(DataSourceStreamReader):
             return admission.ReadMaxRows(options.max_rows)
         return admission.ReadAllAvailable()
 
+    @without_frames()
     def prepareForTriggerAvailableNow(self) -> None:
         """Pins the current snapshot as the end of a query with `trigger(availableNow=True)`."""
         head = self._newest().head
         self._target = None if head is None else head.snapshot_id
 
+    @without_frames()
     def partitions(self, start: dict[str, Any], end: dict[str, Any]) -> Sequence[InputPartition]:
         """The task groups between two offsets."""
         until = StreamOffset.from_json(end)

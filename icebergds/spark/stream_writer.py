@@ -16,6 +16,7 @@ from pyspark import TaskContext
 from pyspark.sql.datasource import DataSourceStreamArrowWriter, WriterCommitMessage
 
 from icebergds.errors import InvalidOptionError
+from icebergds.spark.errors import without_frames
 from icebergds.spark.worker import spare_archives
 from icebergds.spark.writer import discard_results, run_task
 
@@ -49,6 +50,7 @@ class IcebergStreamWriter(DataSourceStreamArrowWriter):
         # Pickled, so that tasks need not import the commit code.
         self._job = pickle.dumps(job)
 
+    @without_frames()
     def write(self, iterator: Iterator[pa.RecordBatch]) -> BatchTaskDone:
         """Writes the rows of a task; deletes its files if that fails."""
         context = TaskContext.get()
@@ -63,6 +65,7 @@ class IcebergStreamWriter(DataSourceStreamArrowWriter):
         job = self._job if context.partitionId() == 0 else None
         return BatchTaskDone(run_task(self._task, iterator), query_id, job)
 
+    @without_frames()
     def commit(self, messages: Sequence[WriterCommitMessage | None], batchId: int) -> None:  # noqa: N803
         """Commits a micro-batch, or deletes its files if the table already has it."""
         from icebergds.operations.write.jobs import commit_batch

@@ -16,6 +16,7 @@ import pyarrow as pa
 from pyspark import TaskContext
 from pyspark.sql.datasource import DataSourceArrowWriter, WriterCommitMessage
 
+from icebergds.spark.errors import without_frames
 from icebergds.spark.worker import settle_worker, spare_archives
 
 if TYPE_CHECKING:
@@ -44,6 +45,7 @@ class IcebergWriter(DataSourceArrowWriter):
         """Writes the rows of a task; deletes its files if that fails."""
         return TaskDone(run_task(self._task, iterator))
 
+    @without_frames()
     def commit(self, messages: Sequence[WriterCommitMessage | None]) -> None:
         """Commits the files of all tasks."""
         from icebergds.operations.write.jobs import commit_job
@@ -80,6 +82,7 @@ class ReportingTask:
         yield pa.RecordBatch.from_pydict({"result": pa.array([result], pa.binary())})
 
 
+@without_frames()
 def run_task(task: Task, batches: Iterator[pa.RecordBatch]) -> TaskResult:
     """Runs a task on the rows of the current Spark task."""
     settle_worker()

@@ -32,6 +32,8 @@ TEXTS = {
     "frames": f"An exception was thrown from the Python worker.\n{TRACEBACK}{FRAMES}",
     "driver": f"{ABORTED}\nDriver stacktrace:",
     "jvm": f"{TRACEBACK}\n\nJVM stacktrace:\norg.apache.spark.SparkException: Job aborted",
+    "no frames": "[PYTHON_DATA_SOURCE_ERROR] Failed to create Python data source instance: "
+    f"icebergds.errors.InvalidDataError: {LINES}\n SQLSTATE: 38000",
     "cause": f"{ABORTED}\nDriver stacktrace:{FRAMES}Caused by: "
     f"org.apache.spark.api.python.PythonException: {TRACEBACK}{FRAMES}\t... 1 more\n",
     "state": f"[PYTHON_DATA_SOURCE_ERROR] Failed to plan: {TRACEBACK} SQLSTATE: 38000",
