@@ -10,6 +10,7 @@ from icebergds.catalog.config import SessionCatalogs, set_session_catalogs
 from icebergds.spark.datasource import IcebergDataSource
 from icebergds.spark.native import enable_native_scans
 from icebergds.spark.session import active_session
+from icebergds.spark.session_tables import guard_session_tables
 
 _CATALOG_PREFIX = "spark.icebergpy.catalog."
 # Identifies a session, also where PySpark returns another object for it.
@@ -34,6 +35,9 @@ def register(spark: SparkSession, *, fast_writes: bool = False, native_scans: bo
     the catalogs of all registered sessions; of those that define a catalog differently, the active
     one counts.
 
+    Tables of this format in Spark's own catalog, which could not be read again, are refused from
+    then on: CREATE TABLE, `saveAsTable`, `catalog.createTable`.
+
     Args:
         spark: the session.
         fast_writes: make writes about 1.7 times as fast, by limiting the batches that Spark sends
@@ -44,6 +48,7 @@ def register(spark: SparkSession, *, fast_writes: bool = False, native_scans: bo
             `table.scan(...).to_df(spark)`. Spark must be able to access the table's storage. From
             then on, Spark reads Parquet by field id in this session, if a schema has ids.
     """
+    guard_session_tables(spark)
     if native_scans:
         enable_native_scans(spark)
     if fast_writes:

@@ -99,9 +99,9 @@ def test_a_view_of_a_dataframe_joins_with_itself(
 def test_tables_of_the_session_catalog_are_refused_with_advice(
     spark: SparkSession, table: Path
 ) -> None:
-    message = message_of(
-        lambda: spark.sql(f"CREATE TABLE stored USING icebergpy OPTIONS (path '{table}')")
-    )
+    """Also in a session that is not registered, whose own method this is."""
+    statement = f"CREATE TABLE stored USING icebergpy OPTIONS (path '{table}')"
+    message = message_of(lambda: type(spark).sql(spark, statement))
     assert "InvalidOptionError" in message
     assert "CREATE TEMPORARY VIEW" in message
 
