@@ -3,18 +3,21 @@
 The snapshot's summary records the write. A table property, set by the same commit, lists the newest
 versions of each application and outlives expired snapshots. A branch has a write if the write's
 snapshot is in the branch's history, expired or not; a write that was rolled back does not count.
+Properties of streaming queries that have not written for long are removed by other queries.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from urllib.parse import quote
 
 from icebergds.errors import AlreadyCommittedError, InvalidMetadataError, ValidationError
 from icebergds.spec.metadata import TableMetadata
 from icebergds.spec.snapshot import Snapshot
-from icebergds.spec.updates.table_updates import SetProperties, TableUpdate
+from icebergds.spec.table_properties import TXN_MAX_AGE_MS, TXN_MAX_AGE_MS_DEFAULT, int_property
+from icebergds.spec.updates.table_updates import RemoveProperties, SetProperties, TableUpdate
+from icebergds.spec.values.dates import now_ms
 
 STREAMING_QUERY_ID = "spark.sql.streaming.queryId"
 STREAMING_EPOCH_ID = "spark.sql.streaming.epochId"
@@ -27,6 +30,8 @@ _PROPERTY = "icebergds.txn."
 # The property lists several versions, so that an earlier one is still known if the newest ones are
 # rolled back and their snapshots expire.
 _KEPT_VERSIONS = 10
+# Begins the last part of a record that may be removed; its time in milliseconds follows.
+_TIME = "t"
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,20 +42,23 @@ class IdempotentWrite:
         app_id: the application that writes, such as the id of a streaming query.
         version: ascending number of the application's write, such as the id of a micro-batch.
         follows: whether the branch must have an earlier write of the application.
+        is_batch: whether this is a batch of a streaming query, which notices a missing record: it
+            refuses to go on. So the record is kept for a time only.
     """
 
     app_id: str
     version: int
     follows: bool = False
+    is_batch: bool = False
 
     def summary(self) -> dict[str, str]:
         """The entries that record the write in the snapshot's summary."""
         return {_APP_ID: self.app_id, _VERSION: str(self.version)}
 
-    def property_update(
+    def property_updates(
         self, metadata: TableMetadata, branch: str, snapshot: Snapshot | None
-    ) -> TableUpdate:
-        """Records the write in the table property.
+    ) -> list[TableUpdate]:
+        """Records the write in the table property; removes those of queries that ended long ago.
 
         Args:
             snapshot: the snapshot that the write committed; None if it committed none.
@@ -59,8 +67,15 @@ class IdempotentWrite:
         record = f"{self.version}"
         if snapshot is not None:
             record += f"@{snapshot.snapshot_id}@{snapshot.sequence_number}"
+        if self.is_batch:
+            record += f"@{_TIME}{now_ms()}"
         kept = metadata.properties.get(name, "").split(",")[: _KEPT_VERSIONS - 1]
-        return SetProperties({name: ",".join([record, *filter(None, kept)])})
+        updates: list[TableUpdate] = [
+            SetProperties({name: ",".join([record, *filter(None, kept)])})
+        ]
+        if self.is_batch and (old := tuple(_outdated(metadata, now_ms()))):
+            updates.append(RemoveProperties(tuple(other for other in old if other != name)))
+        return updates
 
     def is_committed(self, metadata: TableMetadata, branch: str) -> bool:
         """Whether a branch has this write, or a later one of the same application."""
@@ -112,11 +127,28 @@ def newest_version(metadata: TableMetadata, branch: str, app_id: str) -> int | N
         of_branch = name == _property_of(branch, app_id)
         for record in text.split(","):
             version, *snapshot_key = (
-                _number(part, f"table property {name}") for part in record.split("@")
+                _number(part, f"table property {name}")
+                for part in record.split("@")
+                if not part.startswith(_TIME)
             )
             if _is_in(metadata, history, *snapshot_key) if snapshot_key else of_branch:
                 found.append(version)
     return max(found, default=None)
+
+
+def _outdated(metadata: TableMetadata, now_ms: int) -> Iterator[str]:
+    """The properties of streaming queries whose newest record is too old to be kept.
+
+    Raises:
+        InvalidOptionError: the property that says how old is malformed.
+    """
+    max_age = int_property(metadata.properties, TXN_MAX_AGE_MS, TXN_MAX_AGE_MS_DEFAULT, minimum=0)
+    for name, text in metadata.properties.items():
+        newest = text.split(",")[0].split("@")[-1]
+        if not (name.startswith(_PROPERTY) and newest.startswith(_TIME)):
+            continue
+        if _number(newest[1:], f"table property {name}") < now_ms - max_age:
+            yield name
 
 
 def _is_in(

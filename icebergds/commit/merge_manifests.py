@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 
 from icebergds.commit.base import CommitBase
@@ -22,22 +22,36 @@ def merge_manifests(
     Args:
         manifests: of one kind of content, newest first.
     """
-    properties = base.metadata.properties
+    return [
+        packed[0] if len(packed) == 1 else _merged(work, base, packed)
+        for packed in _bins(base.metadata.properties, manifests)
+    ]
+
+
+def can_merge(properties: Mapping[str, str], manifests: Sequence[ManifestFile]) -> bool:
+    """Whether manifests of one kind of content, newest first, would be merged."""
+    return any(len(packed) > 1 for packed in _bins(properties, manifests))
+
+
+def _bins(
+    properties: Mapping[str, str], manifests: Sequence[ManifestFile]
+) -> list[list[ManifestFile]]:
+    """The manifests to merge into one, those that stay as they are by themselves; in order."""
     if not manifests or not bool_property(
         properties, names.MANIFEST_MERGE_ENABLED, names.MANIFEST_MERGE_ENABLED_DEFAULT
     ):
-        return list(manifests)
+        return [[manifest] for manifest in manifests]
     least = int_property(
         properties, names.MANIFEST_MIN_MERGE_COUNT, names.MANIFEST_MIN_MERGE_COUNT_DEFAULT
     )
-    merged: list[ManifestFile] = []
+    bins: list[list[ManifestFile]] = []
     for spec_id in sorted({m.partition_spec_id for m in manifests}, reverse=True):
         group = [m for m in manifests if m.partition_spec_id == spec_id]
         for packed in _packed_from_end(group, target_manifest_size(properties)):
             # The bin with the newest manifest is merged only once it holds enough manifests.
             waits = packed[0] is manifests[0] and len(packed) < least
-            merged += packed if waits or len(packed) == 1 else [_merged(work, base, packed)]
-    return merged
+            bins += [[manifest] for manifest in packed] if waits else [packed]
+    return bins
 
 
 def _packed_from_end(manifests: Sequence[ManifestFile], target: int) -> list[list[ManifestFile]]:

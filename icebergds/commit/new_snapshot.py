@@ -92,7 +92,7 @@ def snapshot_change(
     if options.wap_id is None:
         updates.append(SetSnapshotRef(base.branch, _branch_at(base, snapshot.snapshot_id)))
     if options.idempotent_write is not None:
-        updates.append(options.idempotent_write.property_update(metadata, base.branch, snapshot))
+        updates += options.idempotent_write.property_updates(metadata, base.branch, snapshot)
     return Change(_requirements(base), updates), snapshot
 
 

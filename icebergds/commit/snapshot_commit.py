@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
@@ -12,6 +13,7 @@ from icebergds.commit.options import CommitOptions
 from icebergds.commit.retry import Change, commit_change
 from icebergds.commit.workspace import Workspace
 from icebergds.errors import CommitStateUnknownError, ValidationError
+from icebergds.spec.manifest import ManifestFile
 from icebergds.spec.snapshot import Snapshot
 
 
@@ -29,10 +31,15 @@ class Action(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Committed:
-    """A committed snapshot, and the table's state with it."""
+    """A committed snapshot, and the table's state with it.
+
+    Attributes:
+        manifests: of the snapshot.
+    """
 
     state: TableState
     snapshot: Snapshot
+    manifests: Sequence[ManifestFile]
 
 
 def commit_snapshot(
@@ -73,9 +80,9 @@ def commit_snapshot(
     found = state.metadata.snapshot_by_id(attempts.work.snapshot_id)
     if found is None:
         # The catalog returned a newer or older state, which does not tell which files are used.
-        return Committed(state, attempts.snapshot)
+        return Committed(state, attempts.snapshot, attempts.manifests)
     attempts.work.delete_unused(found.manifest_list)
-    return Committed(state, found)
+    return Committed(state, found, attempts.manifests)
 
 
 class _Attempts:
@@ -87,6 +94,7 @@ class _Attempts:
         self._table_uuid = options.table_uuid
         self.work: Workspace | None = None
         self.snapshot: Snapshot | None = None
+        self.manifests: Sequence[ManifestFile] = ()
 
     def produce(self, state: TableState) -> Change:
         """The change that the next attempt commits."""
@@ -99,6 +107,7 @@ class _Attempts:
         base = commit_base(state, branch)
         new = self._action.produce(self.work, base)
         change, self.snapshot = snapshot_change(self.work, base, new, self._options)
+        self.manifests = new.manifests
         return change
 
     def is_in(self, state: TableState) -> bool:

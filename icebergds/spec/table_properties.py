@@ -29,6 +29,10 @@ RESERVED_PROPERTIES = frozenset(
 )
 """Names for fields of the metadata itself; never stored as properties."""
 
+TXN_MAX_AGE_MS = "icebergds.txn-max-age-ms"
+TXN_MAX_AGE_MS_DEFAULT = 90 * 24 * 60 * 60 * 1000
+"""Of icebergds itself: how long the table remembers a streaming query that writes no more."""
+
 COMMIT_NUM_RETRIES = "commit.retry.num-retries"
 COMMIT_NUM_RETRIES_DEFAULT = 4
 COMMIT_MIN_RETRY_WAIT_MS = "commit.retry.min-wait-ms"

@@ -22,6 +22,7 @@ from icebergds.operations.write.cleanup import (
     is_committed,
 )
 from icebergds.operations.write.delta_commit import PreparedDelta, commit_delta
+from icebergds.operations.write.manifest_merging import merge_manifests_after
 from icebergds.spec.manifest import DataFile
 from icebergds.write.changes.deltas import DeltaFiles
 
@@ -76,6 +77,9 @@ def commit_batch(
 ) -> Committed | None:
     """Commits a micro-batch of a streaming query.
 
+    Appends keep the manifests of the table; enough small ones are merged in a commit after that of
+    the batch.
+
     Returns:
         None if the table already has the batch, or the batch has no rows.
 
@@ -88,7 +92,8 @@ def commit_batch(
     Other errors are those of `commit_job`.
     """
     options = job.options
-    batch = IdempotentWrite(query_id, batch_id, follows=batch_id > 0 and not may_miss_batches)
+    follows = batch_id > 0 and not may_miss_batches
+    batch = IdempotentWrite(query_id, batch_id, follows, is_batch=True)
     if not _files(results) and not (isinstance(job, PreparedWrite) and _is_needed(job)):
         if batch_id == 0:
             _record_empty_batch(job, batch)
@@ -100,7 +105,10 @@ def commit_batch(
         fast_append=True,
         snapshot_properties={**options.snapshot_properties, **named},
     )
-    return commit_job(replace(job, options=once), results)
+    committed = commit_job(replace(job, options=once), results)
+    if committed is not None:
+        merge_manifests_after(committed, job.address, options.branch)
+    return committed
 
 
 def _is_needed(job: PreparedWrite) -> bool:
@@ -116,7 +124,7 @@ def _record_empty_batch(job: PreparedJob, batch: IdempotentWrite) -> None:
         return batch.is_committed(state.metadata, branch)
 
     def produce(state: TableState) -> Change:
-        return Change([], [batch.property_update(state.metadata, branch, None)])
+        return Change([], batch.property_updates(state.metadata, branch, None))
 
     table = load_for_write(job.address)
     if not is_recorded(table.state):

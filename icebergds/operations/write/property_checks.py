@@ -67,6 +67,7 @@ def _plain(table: TableMetadata) -> None:
         names.SUMMARY_PARTITION_LIMIT,
     ):
         int_property(table.properties, name, 0)
+    int_property(table.properties, names.TXN_MAX_AGE_MS, 0, minimum=0)
     for name in (
         names.GC_ENABLED,
         names.MANIFEST_MERGE_ENABLED,
