@@ -125,7 +125,7 @@ def write_table(folder: Path, schema: Schema, manifests: int, per_manifest: int)
                 added_files_count=per_manifest,
                 existing_files_count=0,
                 deleted_files_count=0,
-                added_rows_count=per_manifest,
+                added_rows_count=per_manifest * 1_000_000,
                 existing_rows_count=0,
                 deleted_rows_count=0,
             )

@@ -7,8 +7,10 @@ from dataclasses import dataclass, replace
 
 from icebergds.commit.operations import TableState
 from icebergds.errors import InvalidDataError, InvalidOptionError, UnsupportedFeatureError
+from icebergds.formats.manifests.counts import check_totals
 from icebergds.formats.manifests.manifest_list import read_snapshot_manifests
 from icebergds.formats.manifests.reader import read_manifest_columns
+from icebergds.formats.wrong_counts import WrongCounts
 from icebergds.io.fileio import FileIO
 from icebergds.spec.manifest import ManifestContent, ManifestEntryStatus, ManifestFile
 from icebergds.spec.metadata import TableMetadata
@@ -27,6 +29,7 @@ class CommitBase:
         parent: the parent of the new snapshot; main's head if the branch is new.
         manifests: the parent's manifests in order, with all file and row counts.
         sequence_number: of the new snapshot; 0 in version 1.
+        wrong_counts: what to do if a manifest has not the files that the manifest list counts.
     """
 
     state: TableState
@@ -35,6 +38,7 @@ class CommitBase:
     parent: Snapshot | None
     manifests: tuple[ManifestFile, ...]
     sequence_number: int
+    wrong_counts: WrongCounts
 
     @property
     def name(self) -> str:
@@ -79,9 +83,11 @@ def commit_base(state: TableState, branch: str) -> CommitBase:
     metadata = state.metadata
     head = metadata.snapshot_by_ref(branch)
     parent = metadata.head_of(branch)
-    manifests = () if parent is None else _manifests(state, parent)
+    manifests, wrong_counts = (
+        ((), WrongCounts.FAIL) if parent is None else _manifests(state, parent)
+    )
     number = metadata.last_sequence_number + 1 if metadata.format_version > 1 else 0
-    return CommitBase(state, branch, head, parent, manifests, number)
+    return CommitBase(state, branch, head, parent, manifests, number, wrong_counts)
 
 
 def check_branch(state: TableState, branch: str) -> None:
@@ -101,10 +107,14 @@ def check_branch(state: TableState, branch: str) -> None:
         )
 
 
-def _manifests(state: TableState, snapshot: Snapshot) -> tuple[ManifestFile, ...]:
+def _manifests(
+    state: TableState, snapshot: Snapshot
+) -> tuple[tuple[ManifestFile, ...], WrongCounts]:
     if snapshot.key_id is not None:
         raise _encrypted(state)
-    return tuple(_complete(state, read_snapshot_manifests(state.io, snapshot)))
+    manifests = read_snapshot_manifests(state.io, snapshot)
+    wrong_counts = check_totals(snapshot, manifests, WrongCounts.FAIL)
+    return tuple(_complete(state, manifests)), wrong_counts
 
 
 def _complete(state: TableState, manifests: Iterable[ManifestFile]) -> Iterable[ManifestFile]:

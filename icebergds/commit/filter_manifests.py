@@ -97,6 +97,7 @@ def _filter(
         metadata.schema(),
         history=base.metadata.schema_history,
         live_only=True,
+        wrong_counts=base.wrong_counts,
     )
     removed = []
     for index, selected in enumerate(is_removed.tolist()):

@@ -87,6 +87,7 @@ def _entries(work: Workspace, base: CommitBase, manifest: ManifestFile) -> Itera
         base.metadata.specs_by_id,
         base.metadata.schema(),
         history=base.metadata.schema_history,
+        wrong_counts=base.wrong_counts,
     )
     for entry in entries:
         is_own = entry.snapshot_id == work.snapshot_id

@@ -69,4 +69,5 @@ def read_columns(
         history=base.metadata.schema_history,
         stats_ids=frozenset(stats_ids),
         live_only=live_only,
+        wrong_counts=base.wrong_counts,
     )

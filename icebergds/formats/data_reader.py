@@ -10,6 +10,7 @@ from typing import Any
 from icebergds.errors import UnsupportedFeatureError
 from icebergds.formats.data_file.encryption import telling_encrypted
 from icebergds.formats.data_file.read_request import DataFileReader, PositionedBatch, ReadRequest
+from icebergds.formats.wrong_counts import Recorded
 from icebergds.io.fileio import FileIO
 from icebergds.spec.manifest import FileFormat
 from icebergds.spec.name_mapping import NameMapping
@@ -34,6 +35,7 @@ def open_data_file(
     *,
     table_schema: Schema,
     name_mapping: NameMapping | None = None,
+    recorded: Recorded | None = None,
 ) -> Iterator[DataFileReader]:
     """Opens a file to read its columns by field id (spec: Column Projection).
 
@@ -42,10 +44,12 @@ def open_data_file(
         table_schema: used for files without field ids if there is no name mapping: Parquet columns
             are then matched by position, ORC and Avro columns by name.
         name_mapping: the table's `schema.name-mapping.default`, for files without field ids.
+        recorded: what the file's manifest says of it. It is compared once the number of rows is
+            known, which for Avro files is after their last row was read.
 
     Raises:
         MissingFileError: the file does not exist.
-        CorruptFileError: the file is damaged or of another format.
+        CorruptFileError: the file is damaged, of another format, or has other rows than recorded.
         UnsupportedFeatureError: data files cannot have this format, or the file is encrypted or
             uses a feature that is not supported.
     """
@@ -62,4 +66,12 @@ def open_data_file(
     with io.open(location) as handle:
         with telling_encrypted(handle, location):
             reader = kind(handle, location, **options)
+        if recorded is None:
+            yield reader
+            return
+        known = reader.num_rows
+        if known is not None:
+            recorded.check(location, known, handle.size())
         yield reader
+        if known is None and reader.num_rows is not None:
+            recorded.check(location, reader.num_rows, handle.size())

@@ -22,6 +22,7 @@ _LEVEL = 1
 _OWN = ("icebergds.scan.tasks", "icebergds.scan.read_plan", "icebergds.spec.", "icebergds.expr.")
 _FURTHER = {
     ("icebergds.io.fileio", "FileIO"),
+    ("icebergds.formats.wrong_counts", "WrongCounts"),
     *(("datetime", name) for name in ("date", "datetime", "time", "timedelta", "timezone")),
     ("decimal", "Decimal"),
     ("uuid", "UUID"),

@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 
 from icebergds.errors import InvalidMetadataError
 from icebergds.expr.nodes import TRUE, Expr
+from icebergds.formats.wrong_counts import WrongCounts
 from icebergds.io.fileio import FileIO
 from icebergds.spec.name_mapping import NameMapping
 from icebergds.spec.partition import PartitionSpec
@@ -28,6 +29,7 @@ class ReadPlan:
         delete_cache_bytes: limit for cached deletes in a worker process, in bytes.
         for_changes: the scan feeds a row-level operation: `_file` may be a `file_token` or Spark's
             name of the file, and rows that do not match the filter may be returned.
+        wrong_counts: what to do if a file has not the rows that its manifest counts.
     """
 
     io: FileIO
@@ -39,6 +41,7 @@ class ReadPlan:
     batch_size: int = DEFAULT_BATCH_SIZE
     delete_cache_bytes: int = DEFAULT_DELETE_CACHE_BYTES
     for_changes: bool = False
+    wrong_counts: WrongCounts = WrongCounts.FAIL
 
 
 def key_schema(schemas: Iterable[Schema], equality_ids: Iterable[int]) -> Schema:

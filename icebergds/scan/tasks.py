@@ -76,6 +76,7 @@ class FileScanTask:
     file_path: str
     file_format: FileFormat
     file_size_in_bytes: int
+    record_count: int
     start: int
     length: int
     spec_id: int

@@ -19,7 +19,12 @@ from hypothesis import strategies as st
 from icebergds import Schema, Table
 from icebergds.catalog.address import TableAddress
 from icebergds.commit.retry import Change, commit_change
-from icebergds.errors import InvalidOptionError, NoSuchSnapshotError, ValidationError
+from icebergds.errors import (
+    CorruptFileError,
+    InvalidOptionError,
+    NoSuchSnapshotError,
+    ValidationError,
+)
 from icebergds.operations.read.options import parse_load_options
 from icebergds.operations.read.snapshot_read import chosen_columns, make_read_plan, resolve_read
 from icebergds.operations.read.stream_files import StreamFiles
@@ -37,6 +42,7 @@ from icebergds.spec.updates.table_updates import (
     TableUpdate,
 )
 from icebergds.testing.api_tables import DAYS, ids_of, new_table, rows
+from icebergds.testing.damage import drop_block
 
 
 class Stream:
@@ -101,6 +107,18 @@ def table(tmp_path: Path) -> Table:
     made.append(rows(1, 2))
     made.append(rows(3))
     return made
+
+
+@pytest.mark.parametrize("start", ["snapshot", "earliest"])
+def test_files_with_other_counts_end_a_stream_unless_it_only_warns(
+    table: Table, start: str
+) -> None:
+    newest = max(Path(table.location()).glob("metadata/*-m0.avro"), key=lambda p: p.stat().st_mtime)
+    drop_block(newest)
+    with pytest.raises(CorruptFileError, match="says 1 added file, 1 added row"):
+        Stream(table, stream_from=start).ids()
+    lenient = Stream(table, stream_from=start, wrong_counts="warn")
+    assert lenient.ids() == [[1, 2]]
 
 
 def test_rows_that_are_there_come_first_and_then_what_is_appended(table: Table) -> None:

@@ -44,6 +44,7 @@ from icebergds.formats.manifests.reader import (
     EntryColumns,
     read_manifest_columns,
 )
+from icebergds.formats.wrong_counts import WrongCounts
 from icebergds.io.fileio import FileIO
 from icebergds.spec.json.metadata import parse_metadata
 from icebergds.spec.manifest import (
@@ -393,6 +394,7 @@ def test_manifests_of_other_writers_read_alike_by_both_ways(entry: dict[str, Any
                         stats_ids=stats_ids,
                         live_only=False,
                         few_entries=few,
+                        wrong_counts=WrongCounts.WARN,
                     )
                     for few in (SIDE_BY_SIDE, ONE_BY_ONE)
                 )

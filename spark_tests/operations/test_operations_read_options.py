@@ -13,6 +13,7 @@ import pytest
 from icebergds.catalog.address import TableAddress
 from icebergds.errors import InvalidFilterError, InvalidOptionError
 from icebergds.expr.sql import parse_filter
+from icebergds.formats.wrong_counts import WrongCounts
 from icebergds.io.storage_options import STORAGE_OPTIONS
 from icebergds.operations.read import options as read_options
 from icebergds.operations.read.change_options import CHANGE_OPTIONS, ChangeOptions, Moment
@@ -60,6 +61,7 @@ READ: list[tuple[str, str, str, Any]] = [
     ("file-open-cost", "0", "file_open_cost", 0),
     ("batch-size", "3", "batch_size", 3),
     ("delete-cache-bytes", "0", "delete_cache_bytes", 0),
+    ("wrong-counts", "Warn", "wrong_counts", WrongCounts.WARN),
     ("pushdown", "True", "pushdown", True),
 ]
 
@@ -216,6 +218,7 @@ def test_what_an_argument_says_is_not_said_again(
     [
         ("delete-cache-bytes", "-1", "option 'delete-cache-bytes' = '-1': expected 0 or more"),
         ("delete-cache-bytes", "1GB", "'delete-cache-bytes' = '1GB': expected a whole number"),
+        ("wrong-counts", "ignore", "option 'wrong-counts' = 'ignore': expected one of fail, warn"),
         ("start-snapshot-id", "x", "option 'start-snapshot-id' = 'x': expected a whole number"),
         ("start-timestamp", "x", "option 'start-timestamp' = 'x': expected a whole number"),
         ("timestampAsOf", "253402300800", "beyond the year 9999; use 'as-of-timestamp'"),

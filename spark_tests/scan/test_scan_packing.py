@@ -41,7 +41,7 @@ _VALUES = (True, 1, 1.5, "ü", b"\x00\xff", Decimal("1.10"), UUID(int=7), None, 
 
 
 def test_task_groups_come_back_as_they_were() -> None:
-    task = FileScanTask("s3://b/ü.parquet", FileFormat.PARQUET, 9, 0, 9, 1, _VALUES, 3, None)
+    task = FileScanTask("s3://b/ü.parquet", FileFormat.PARQUET, 9, 4, 0, 9, 1, _VALUES, 3, None)
     group = ScanTaskGroup((task,))
     assert unpack_task_group(pack_task_group(group)) == group
 

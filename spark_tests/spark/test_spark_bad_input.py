@@ -7,12 +7,14 @@ from dataclasses import replace
 from pathlib import Path
 from typing import NamedTuple
 
+import pyarrow.parquet as pq
 import pytest
 from pyspark.sql import DataFrame, SparkSession
 from spark_reads import load, message_of
-from spark_tables import PEOPLE, people
+from spark_tables import LIVE_PEOPLE, PEOPLE, people
 
 from icebergds.spec.manifest import DataFile
+from icebergds.testing.damage import drop_block
 from icebergds.testing.tables import TableBuilder
 
 pytestmark = pytest.mark.spark
@@ -65,6 +67,10 @@ def _truncate(path: Path) -> None:
     path.write_bytes(path.read_bytes()[:-40])
 
 
+def _empty(path: Path) -> None:
+    pq.write_table(pq.read_table(path).slice(0, 0), path)
+
+
 def _scramble(path: Path) -> None:
     data = bytearray(path.read_bytes())
     data[4 : len(data) // 2] = b"\xa5" * (len(data) // 2 - 4)
@@ -113,6 +119,11 @@ AT_PLANNING = {
     ),
     "missing manifest": Damage(_file("metadata/*-m0.avro", Path.unlink), "MissingFileError", "-m0"),
     "scrambled manifest": Damage(_file("metadata/*-m0.avro", _scramble), "CorruptFileError", "-m0"),
+    "manifest without its files": Damage(
+        _file("metadata/*-m0.avro", drop_block),
+        "CorruptFileError",
+        "option('wrong-counts', 'warn')",
+    ),
 }
 IN_TASKS = {
     "missing data file": Damage(
@@ -123,6 +134,9 @@ IN_TASKS = {
     ),
     "scrambled data file": Damage(
         _file("data/data-*.parquet", _scramble), "CorruptFileError", "data-"
+    ),
+    "data file with other rows": Damage(
+        _file("data/data-*.parquet", _empty), "CorruptFileError", "option('wrong-counts', 'warn')"
     ),
     "missing position deletes": Damage(
         _file("data/deletes-*", Path.unlink), "MissingFileError", "deletes-"
@@ -173,6 +187,13 @@ def test_errors_of_tasks(spark: SparkSession, tmp_path: Path, case: str) -> None
     damage = IN_TASKS[case]
     df = load(spark, damage.make(tmp_path / "t").location)
     _assert_shows(message_of(df.collect), damage)
+
+
+def test_files_with_other_counts_are_read_if_the_load_only_warns(
+    spark: SparkSession, tmp_path: Path
+) -> None:
+    location = IN_TASKS["data file with other rows"].make(tmp_path / "t").location
+    assert len(load(spark, location, **{"wrong-counts": "warn"}).collect()) < len(LIVE_PEOPLE)
 
 
 @pytest.mark.parametrize(

@@ -63,12 +63,18 @@ class AvroReader:
     ) -> None:
         self._location = location
         self._blocks = AvroBlocks(handle, location, max_block_bytes)
+        self._num_rows: int | None = None
         self._columns = with_ids(self._read_schema(), table_schema, name_mapping)
 
     @property
     def file_schema(self) -> Schema:
         """The file's columns that have ids."""
         return to_schema(self._columns)
+
+    @property
+    def num_rows(self) -> int | None:
+        """The number of rows; None until the file was read to its end."""
+        return self._num_rows
 
     def batches(
         self, request: ReadRequest, start: int | None = None, length: int | None = None
@@ -104,11 +110,14 @@ class AvroReader:
     ) -> Iterator[_Chunk]:
         """The rows of the blocks that begin in a byte range, a part of a block at a time."""
         end = None if start is None or length is None else start + length
+        num_rows = 0
         for block in self._blocks:
             if end is not None and block.offset >= end:
                 return
             if start is None or block.offset >= start:
                 yield from self._decode(block, columns, min(batch_size, _CHUNK))
+            num_rows += block.count
+        self._num_rows = num_rows
 
     def _decode(
         self, block: AvroBlock, columns: Sequence[FileColumn], chunk_size: int

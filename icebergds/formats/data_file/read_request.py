@@ -53,11 +53,15 @@ class DataFileReader(Protocol):
     """An open data or delete file.
 
     `file_schema` holds the file's columns with field ids, stored in the file or assigned by name or
-    position.
+    position. `num_rows` is the number of rows of the whole file; None if it is not known yet: Avro
+    files do not store it, so it is known when the last row was read.
     """
 
     @property
     def file_schema(self) -> Schema: ...
+
+    @property
+    def num_rows(self) -> int | None: ...
 
     def batches(
         self, request: ReadRequest, start: int | None = None, length: int | None = None

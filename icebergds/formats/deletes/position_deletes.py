@@ -13,6 +13,7 @@ from icebergds.errors import CorruptFileError, InvalidDataError
 from icebergds.expr.nodes import TRUE, BoundPredicate, Expr, Operation
 from icebergds.formats.data_reader import ReadRequest, open_data_file
 from icebergds.formats.deletes.positions import PositionCollector, Positions, PositionSet
+from icebergds.formats.wrong_counts import Recorded
 from icebergds.io.fileio import FileIO
 from icebergds.spec.manifest import DataFile, FileFormat
 from icebergds.spec.name_mapping import MappedField, NameMapping
@@ -33,6 +34,7 @@ def read_position_deletes(
     file_format: FileFormat,
     *,
     paths: Collection[str] | None = None,
+    recorded: Recorded | None = None,
 ) -> Mapping[str, PositionSet]:
     """Reads the positions in a delete file, by data file location.
 
@@ -43,20 +45,26 @@ def read_position_deletes(
         location: of the delete file.
         paths: locations of the data files to return, exactly as in manifests; None for all. Parts
             of the file whose statistics exclude them are skipped.
+        recorded: what the file's manifest says of it, to be compared.
 
     Returns:
         An entry for each data file with at least one position.
 
     Raises:
-        CorruptFileError: the file is damaged, lacks a column, or holds a negative position or a
-            path that is not UTF-8.
+        CorruptFileError: the file is damaged, lacks a column, has other rows than recorded, or
+            holds a negative position or a path that is not UTF-8.
         MissingFileError: the file does not exist.
     """
     collected: dict[str, PositionCollector] = {}
     request = ReadRequest(_SCHEMA, row_filter=_filter(paths))
     try:
         with open_data_file(
-            io, location, file_format, table_schema=_SCHEMA, name_mapping=_NAMES
+            io,
+            location,
+            file_format,
+            table_schema=_SCHEMA,
+            name_mapping=_NAMES,
+            recorded=recorded,
         ) as reader:
             _check_columns(reader.file_schema, location)
             for read in reader.batches(request):

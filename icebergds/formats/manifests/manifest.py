@@ -8,6 +8,7 @@ from itertools import islice
 from icebergds.formats.manifests.columns_of_entries import entry_columns
 from icebergds.formats.manifests.reader import read_manifest_columns
 from icebergds.formats.manifests.writer import INHERITED, write_manifest_columns
+from icebergds.formats.wrong_counts import WrongCounts
 from icebergds.io.fileio import FileIO
 from icebergds.spec.manifest import ManifestContent, ManifestEntry, ManifestFile
 from icebergds.spec.partition import PartitionSpec, partition_type
@@ -26,13 +27,20 @@ def read_manifest(
     *,
     history: Iterable[Schema] = (),
     live_only: bool = False,
+    wrong_counts: WrongCounts = WrongCounts.FAIL,
 ) -> list[ManifestEntry]:
     """Reads every entry of a manifest, with all statistics; for many entries, read columns instead.
 
     Arguments and errors are those of `read_manifest_columns`.
     """
     return read_manifest_columns(
-        io, manifest, specs, schema, history=history, live_only=live_only
+        io,
+        manifest,
+        specs,
+        schema,
+        history=history,
+        live_only=live_only,
+        wrong_counts=wrong_counts,
     ).entries()
 
 

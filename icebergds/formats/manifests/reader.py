@@ -16,6 +16,7 @@ from icebergds.errors import CorruptFileError, InvalidMetadataError, Unsupported
 from icebergds.formats.avro.container import AvroContainer, parse_container
 from icebergds.formats.manifests import layout as ids
 from icebergds.formats.manifests.columns import STATISTICS, ColumnStats, EntryColumns
+from icebergds.formats.manifests.counts import check_manifest
 from icebergds.formats.manifests.decoder import FEW_ENTRIES, decode_entries
 from icebergds.formats.manifests.header import header_schema, header_spec
 from icebergds.formats.manifests.inheritance import (
@@ -29,6 +30,7 @@ from icebergds.formats.manifests.java_fixed import with_fixed_as_bytes
 from icebergds.formats.manifests.layout import ManifestLayout, manifest_layout
 from icebergds.formats.manifests.partitions import partition_columns
 from icebergds.formats.manifests.stored_columns import StatsIds, StoredColumns
+from icebergds.formats.wrong_counts import WrongCounts
 from icebergds.io.fileio import FileIO
 from icebergds.spec.manifest import FileContent, FileFormat, ManifestEntryStatus, ManifestFile
 from icebergds.spec.partition import PartitionSpec, partition_type
@@ -65,6 +67,7 @@ def read_manifest_columns(
     stats_ids: frozenset[int] | None = None,
     live_only: bool = True,
     few_entries: int = FEW_ENTRIES,
+    wrong_counts: WrongCounts = WrongCounts.FAIL,
 ) -> EntryColumns:
     """Reads the entries of a manifest as columns.
 
@@ -79,10 +82,12 @@ def read_manifest_columns(
             `DataFile.column_sizes`.
         live_only: leave out deleted files.
         few_entries: manifests with fewer entries are decoded one by one.
+        wrong_counts: what to do if the manifest list says other numbers of files or rows.
 
     Raises:
         MissingFileError: the manifest does not exist.
-        CorruptFileError: it is damaged, or an entry lacks a required value.
+        CorruptFileError: it is damaged, an entry lacks a required value, or it differs from the
+            manifest list.
         InvalidMetadataError: its partition spec is unknown.
         UnsupportedFeatureError: it is encrypted, or lists files of an unknown format.
     """
@@ -101,6 +106,7 @@ def read_manifest_columns(
         layout = _layout(schema_json, what)
         decoded = decode_entries(container, layout, stats_ids, few_entries)
     columns = _entry_columns(decoded, layout, manifest, wanted, stats_ids, what)
+    check_manifest(manifest, len(data), columns.status, columns.record_count, wrong_counts)
     if not live_only:
         return columns
     return columns.filter(columns.status != ManifestEntryStatus.DELETED.value)

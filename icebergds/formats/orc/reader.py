@@ -76,6 +76,11 @@ class OrcReader:
         """The file's columns that have ids."""
         return to_schema(self._columns)
 
+    @property
+    def num_rows(self) -> int:
+        """The number of rows that the file's tail states."""
+        return int(self._file.nrows)
+
     def batches(
         self, request: ReadRequest, start: int | None = None, length: int | None = None
     ) -> Iterator[PositionedBatch]:

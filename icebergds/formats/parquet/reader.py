@@ -91,6 +91,11 @@ class ParquetReader:
         """The file's columns that have ids."""
         return to_schema(self._columns)
 
+    @property
+    def num_rows(self) -> int:
+        """The number of rows that the footer states."""
+        return int(self._file.metadata.num_rows)
+
     def batches(
         self, request: ReadRequest, start: int | None = None, length: int | None = None
     ) -> Iterator[PositionedBatch]:

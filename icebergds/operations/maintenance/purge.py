@@ -10,6 +10,7 @@ from icebergds.commit.operations import TableState
 from icebergds.errors import IcebergError, UnsupportedFeatureError, ValidationError
 from icebergds.formats.manifests.manifest_list import read_snapshot_manifests
 from icebergds.formats.manifests.reader import read_manifest_columns
+from icebergds.formats.wrong_counts import WrongCounts
 from icebergds.io.fileio import FileIO
 from icebergds.spec.table_properties import GC_ENABLED, GC_ENABLED_DEFAULT, bool_property
 
@@ -76,6 +77,8 @@ def reachable_files(state: TableState) -> Iterator[str]:
             history=metadata.schema_history,
             stats_ids=frozenset(),
             live_only=False,
+            # What a damaged manifest still lists goes, too.
+            wrong_counts=WrongCounts.WARN,
         )
         yield from columns.file_path.to_pylist()
 

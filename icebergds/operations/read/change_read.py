@@ -115,7 +115,7 @@ def plan_change_task_groups(
     metadata, schema = state.metadata, plan.table_schema
     identifiers = identifier_ids(changes, schema, state.name)
     history = resolve_range(metadata, changes, end, state.name)
-    planner = ChangePlanner(state.io, metadata, schema, plan.row_filter)
+    planner = ChangePlanner(state.io, metadata, schema, plan.row_filter, plan.wrong_counts)
     if not changes.is_feed:
         files = plan_appends(planner, metadata, history, skipped=changes.skipped, table=state.name)
         return list(pack_files(files, metadata, schema, splits))

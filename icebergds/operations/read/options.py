@@ -11,6 +11,7 @@ from icebergds.errors import InvalidOptionError
 from icebergds.expr.literals import parse_timestamp, round_literal
 from icebergds.expr.nodes import TRUE, Expr
 from icebergds.expr.sql import parse_filter
+from icebergds.formats.wrong_counts import WrongCounts
 from icebergds.io.storage_options import STORAGE_OPTIONS
 from icebergds.operations.options.values import (
     CATALOG_PREFIX,
@@ -21,6 +22,7 @@ from icebergds.operations.options.values import (
     is_of_address,
     known_zone,
     not_negative,
+    one_of,
     parse,
     positive,
     refuse_session_tables,
@@ -58,6 +60,7 @@ _KNOWN = (
     "file-open-cost",
     "batch-size",
     "delete-cache-bytes",
+    "wrong-counts",
     "pushdown",
     # Of writes through a temporary view, whose options both sides get.
     "isolation-level",
@@ -93,6 +96,7 @@ class ReadOptions:
         pushdown: whether Spark's filters are pushed down.
         for_changes: as in `ReadPlan`.
         changes: which changes to read; None to read a snapshot.
+        wrong_counts: what to do if metadata counts other rows or files than there are.
     """
 
     time_travel: TimeTravel = field(default_factory=TimeTravel)
@@ -106,6 +110,7 @@ class ReadOptions:
     pushdown: bool = False
     for_changes: bool = False
     changes: ChangeOptions | None = None
+    wrong_counts: WrongCounts = WrongCounts.FAIL
 
     @staticmethod
     def of(
@@ -126,6 +131,7 @@ class ReadOptions:
         pushdown: bool = False,
         for_changes: bool = False,
         changes: ChangeOptions | None = None,
+        wrong_counts: WrongCounts = WrongCounts.FAIL,
     ) -> ReadOptions:
         """Checks the options of a read.
 
@@ -165,6 +171,7 @@ class ReadOptions:
             pushdown,
             for_changes,
             changes,
+            wrong_counts,
         )
 
     @property
@@ -284,6 +291,9 @@ def parse_read_options(
         ),
         pushdown=parse(given, "pushdown", boolean, False),
         changes=parse_change_options(given),
+        wrong_counts=WrongCounts(
+            parse(given, "wrong-counts", one_of(*WrongCounts), WrongCounts.FAIL)
+        ),
     )
 
 

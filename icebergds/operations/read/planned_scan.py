@@ -49,7 +49,13 @@ def plan_scan(state: TableState, options: ReadOptions, *, for_native: bool) -> P
     metadata = state.metadata
     stats_of = identity_columns(plan.specs) if for_native else frozenset()
     files = plan_files(
-        state.io, metadata, snapshot, plan.table_schema, plan.row_filter, stats_of=stats_of
+        state.io,
+        metadata,
+        snapshot,
+        plan.table_schema,
+        plan.row_filter,
+        stats_of=stats_of,
+        wrong_counts=plan.wrong_counts,
     )
     return PlannedScan(state, plan, tuple(files), split_options(options, metadata.properties))
 

@@ -125,6 +125,7 @@ def make_read_plan(
         batch_size=options.batch_size,
         delete_cache_bytes=options.delete_cache_bytes,
         for_changes=options.for_changes,
+        wrong_counts=options.wrong_counts,
     )
 
 
@@ -136,7 +137,13 @@ def plan_task_groups(
     if options.changes is not None:
         return plan_change_task_groups(options.changes, state, snapshot, plan, splits)
     groups = plan_scan(
-        state.io, state.metadata, snapshot, plan.table_schema, plan.row_filter, splits
+        state.io,
+        state.metadata,
+        snapshot,
+        plan.table_schema,
+        plan.row_filter,
+        splits,
+        plan.wrong_counts,
     )
     return list(groups)
 

@@ -267,7 +267,14 @@ class TableStream:
             if self.options.is_feed:
                 return planner.changes(snapshot, None, 0)
             plan = self.plan
-            return plan_files(self.state.io, metadata, snapshot, plan.table_schema, plan.row_filter)
+            return plan_files(
+                self.state.io,
+                metadata,
+                snapshot,
+                plan.table_schema,
+                plan.row_filter,
+                wrong_counts=plan.wrong_counts,
+            )
         parent = parent_of(metadata, snapshot)
         if parent is None and snapshot.parent_snapshot_id is not None:
             raise self._expired(self._done(snapshot))
@@ -287,7 +294,13 @@ class TableStream:
 
     def _planner(self) -> ChangePlanner:
         plan = self.plan
-        return ChangePlanner(self.state.io, self.state.metadata, plan.table_schema, plan.row_filter)
+        return ChangePlanner(
+            self.state.io,
+            self.state.metadata,
+            plan.table_schema,
+            plan.row_filter,
+            plan.wrong_counts,
+        )
 
     def _done(self, snapshot: Snapshot | None) -> StreamOffset:
         snapshot_id = None if snapshot is None else snapshot.snapshot_id

@@ -16,6 +16,7 @@ from icebergds.errors import InvalidOptionError
 from icebergds.expr.bind import field_ids
 from icebergds.expr.nodes import TRUE, Expr
 from icebergds.formats.manifests.reader import MANIFEST_READERS, read_manifest_columns
+from icebergds.formats.wrong_counts import WrongCounts
 from icebergds.io.fileio import FileIO
 from icebergds.scan.plan.delete_index import AppliedDeletes, DeleteIndex, key_types
 from icebergds.scan.plan.files import (
@@ -128,15 +129,22 @@ class ChangePlanner:
     Args:
         schema: the schema that is read.
         row_filter: bound to `schema`.
+        wrong_counts: what to do if a manifest has not the files that the manifest list counts.
     """
 
     def __init__(
-        self, io: FileIO, metadata: TableMetadata, schema: Schema, row_filter: Expr
+        self,
+        io: FileIO,
+        metadata: TableMetadata,
+        schema: Schema,
+        row_filter: Expr,
+        wrong_counts: WrongCounts = WrongCounts.FAIL,
     ) -> None:
         self._io = io
         self._metadata = metadata
         self._schema = schema
         self._row_filter = row_filter
+        self._wrong_counts = wrong_counts
         self._filters = PartitionFilters(metadata.specs_by_id, schema, row_filter)
         self._states: dict[int, _State] = {}
         self._read: dict[tuple[ManifestFile, frozenset[int]], list[ManifestEntry]] = {}
@@ -217,7 +225,9 @@ class ChangePlanner:
             return _State(0, [], [], frozenset(), self._index(()))
         state = self._states.get(snapshot.snapshot_id)
         if state is None:
-            manifests = matching_manifests(self._io, snapshot, self._filters)
+            manifests, self._wrong_counts = matching_manifests(
+                self._io, snapshot, self._filters, self._wrong_counts
+            )
             data = [m for m in manifests if m.content is ManifestContent.DATA]
             deletes = [m for m in manifests if m.content is ManifestContent.DELETES]
             same_deletes = (s for s in self._states.values() if s.deletes == deletes)
@@ -262,6 +272,7 @@ class ChangePlanner:
             history=self._metadata.schema_history,
             # All metrics of delete files are read, to match them with data files.
             stats_ids=field_ids(self._row_filter) | stats_ids if is_data else None,
+            wrong_counts=self._wrong_counts,
         )
         if not is_data:
             return matching_entries(columns, self._filters.of(manifest), TRUE)

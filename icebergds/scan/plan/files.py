@@ -14,8 +14,10 @@ from dataclasses import dataclass
 from icebergds.errors import UnsupportedFeatureError
 from icebergds.expr.bind import field_ids
 from icebergds.expr.nodes import FALSE, TRUE, Expr
+from icebergds.formats.manifests.counts import check_totals
 from icebergds.formats.manifests.manifest_list import read_snapshot_manifests
 from icebergds.formats.manifests.reader import MANIFEST_READERS, read_manifest_columns
+from icebergds.formats.wrong_counts import WrongCounts
 from icebergds.io.fileio import FileIO
 from icebergds.scan.plan.delete_index import AppliedDeletes, DeleteIndex, key_types
 from icebergds.scan.plan.partition_filters import PartitionFilters
@@ -75,6 +77,7 @@ def plan_scan(
     schema: Schema,
     row_filter: Expr,
     splits: SplitOptions,
+    wrong_counts: WrongCounts = WrongCounts.FAIL,
 ) -> list[ScanTaskGroup]:
     """Plans the task groups of a scan; none if no file can have matching rows.
 
@@ -82,6 +85,7 @@ def plan_scan(
         snapshot: the snapshot to read; None reads nothing.
         schema: the schema that is read.
         row_filter: bound to `schema`.
+        wrong_counts: what to do if a manifest has not the files that the manifest list counts.
 
     Raises:
         MissingFileError: a manifest list or manifest does not exist.
@@ -89,7 +93,7 @@ def plan_scan(
         InvalidMetadataError: a data file has two deletion vectors, or a spec is unknown.
         UnsupportedFeatureError: the manifest list or manifests are encrypted.
     """
-    files = plan_files(io, metadata, snapshot, schema, row_filter)
+    files = plan_files(io, metadata, snapshot, schema, row_filter, wrong_counts=wrong_counts)
     return pack_files(files, metadata, schema, splits)
 
 
@@ -141,6 +145,7 @@ def plan_files(
     row_filter: Expr = TRUE,
     *,
     stats_of: frozenset[int] = frozenset(),
+    wrong_counts: WrongCounts = WrongCounts.FAIL,
 ) -> list[PlannedFile]:
     """Finds a scan's data files and their deletes; arguments and errors as for `plan_scan`.
 
@@ -150,14 +155,19 @@ def plan_files(
     if snapshot is None or row_filter == FALSE:
         return []
     filters = PartitionFilters(metadata.specs_by_id, schema, row_filter)
-    manifests = matching_manifests(io, snapshot, filters)
+    manifests, wrong_counts = matching_manifests(io, snapshot, filters, wrong_counts)
     deletes = [m for m in manifests if m.content is ManifestContent.DELETES]
     data = [m for m in manifests if m.content is ManifestContent.DATA]
     with ThreadPoolExecutor(MANIFEST_READERS) as pool:
 
         def read_deletes(manifest: ManifestFile) -> list[ManifestEntry]:
             columns = read_manifest_columns(
-                io, manifest, metadata.specs_by_id, schema, history=metadata.schema_history
+                io,
+                manifest,
+                metadata.specs_by_id,
+                schema,
+                history=metadata.schema_history,
+                wrong_counts=wrong_counts,
             )
             return matching_entries(columns, filters.of(manifest), TRUE)
 
@@ -178,6 +188,7 @@ def plan_files(
                 schema,
                 history=metadata.schema_history,
                 stats_ids=stats_ids,
+                wrong_counts=wrong_counts,
             )
             # Files without rows may not exist: some writers list them and never create them.
             columns = columns.filter(columns.record_count != 0)
@@ -188,15 +199,20 @@ def plan_files(
 
 
 def matching_manifests(
-    io: FileIO, snapshot: Snapshot, filters: PartitionFilters
-) -> list[ManifestFile]:
-    """The manifests of a snapshot that may list matching files; errors as for `plan_scan`."""
+    io: FileIO, snapshot: Snapshot, filters: PartitionFilters, wrong_counts: WrongCounts
+) -> tuple[list[ManifestFile], WrongCounts]:
+    """The manifests of a snapshot that may list matching files, and how strictly to check them.
+
+    Errors are those of `plan_scan`.
+    """
     if snapshot.key_id is not None:
         raise UnsupportedFeatureError(
             f"snapshot {snapshot.snapshot_id}: its manifest list is encrypted; reading encrypted "
             "tables is not supported"
         )
-    return [m for m in read_snapshot_manifests(io, snapshot) if filters.might_match(m)]
+    manifests = read_snapshot_manifests(io, snapshot)
+    wrong_counts = check_totals(snapshot, manifests, wrong_counts)
+    return [m for m in manifests if filters.might_match(m)], wrong_counts
 
 
 @dataclass(frozen=True, slots=True)
@@ -314,6 +330,7 @@ def _task_group(group: Sequence[_Split], schemas: Sequence[Schema]) -> ScanTaskG
                 file_path=data_file.file_path,
                 file_format=data_file.file_format,
                 file_size_in_bytes=data_file.file_size_in_bytes,
+                record_count=data_file.record_count,
                 start=split.start,
                 length=split.length,
                 spec_id=data_file.spec_id,

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Mapping, Sequence
 
 from icebergds.formats.data_reader import ReadRequest, open_data_file
 from icebergds.formats.deletes.deletion_vector import read_deletion_vector
 from icebergds.formats.deletes.position_deletes import positions_nbytes, read_position_deletes
 from icebergds.formats.deletes.positions import PositionSet
+from icebergds.formats.wrong_counts import Recorded, WrongCounts
 from icebergds.scan.column_paths import column_at, locate
 from icebergds.scan.read.delete_cache import DELETES
 from icebergds.scan.read.key_set import EqualityKeySet, EqualityKeySetBuilder
@@ -16,6 +18,7 @@ from icebergds.scan.tasks import DeleteFileRef, EqualityDeleteGroup, FileScanTas
 from icebergds.spec.schema import Schema
 from icebergds.spec.types import NestedField, StructType
 
+_LOG = logging.getLogger(__name__)
 _POSITION_BYTES = 8
 
 
@@ -31,11 +34,12 @@ def load_positions(
         CorruptFileError: a delete file or deletion vector is damaged.
         MissingFileError: a delete file does not exist.
     """
-    found = [
-        positions
-        for index in indices
-        if (positions := _positions_in(plan, task_group, index, task.file_path)) is not None
-    ]
+    found = []
+    for index in indices:
+        positions = _positions_in(plan, task_group, index, task.file_path)
+        if positions:
+            _warn_of_last(task_group.position_deletes[index], positions.last, task)
+            found.append(positions)
     return PositionSet.union(found) if found else None
 
 
@@ -81,11 +85,29 @@ def _positions_in(
         paths = frozenset(task.file_path for task in task_group.tasks if task.uses_positions(index))
     by_path: Mapping[str, PositionSet] = DELETES.get_or_load(
         (_identity(plan, ref), paths),
-        lambda: read_position_deletes(plan.io, ref.file_path, ref.file_format, paths=paths),
+        lambda: read_position_deletes(
+            plan.io, ref.file_path, ref.file_format, paths=paths, recorded=_recorded(plan, ref)
+        ),
         positions_nbytes,
         plan.delete_cache_bytes,
     )
     return by_path.get(data_path)
+
+
+def _warn_of_last(ref: DeleteFileRef, last: int, task: FileScanTask) -> None:
+    """Warns if deletes are of rows that the data file does not have; they delete nothing.
+
+    As in Java Iceberg, this is not an error: the rows that are there are certain.
+    """
+    if 0 <= task.record_count <= last:
+        _LOG.warning(
+            "%s deletes the row at position %d of %s, whose manifest says %d rows; one of the two "
+            "files may have been replaced",
+            ref.file_path,
+            last,
+            task.file_path,
+            task.record_count,
+        )
 
 
 def _read_key_set(
@@ -101,6 +123,7 @@ def _read_key_set(
             ref.file_format,
             table_schema=plan.table_schema,
             name_mapping=plan.name_mapping,
+            recorded=_recorded(plan, ref),
         ) as reader:
             for read in reader.batches(request):
                 columns = [column_at(read.batch, path) for path in paths]
@@ -108,8 +131,13 @@ def _read_key_set(
     return builder.build()
 
 
-def _identity(plan: ReadPlan, ref: DeleteFileRef) -> tuple[str, int]:
-    return plan.io.resolve(ref.file_path), ref.file_size_in_bytes
+def _recorded(plan: ReadPlan, ref: DeleteFileRef) -> Recorded:
+    return Recorded(ref.record_count, ref.file_size_in_bytes, plan.wrong_counts)
+
+
+def _identity(plan: ReadPlan, ref: DeleteFileRef) -> tuple[str, int, WrongCounts]:
+    # What a lenient read has read may be an error for others.
+    return plan.io.resolve(ref.file_path), ref.file_size_in_bytes, plan.wrong_counts
 
 
 def _path(fields: tuple[NestedField, ...], field_id: int) -> tuple[int, ...]:

@@ -19,6 +19,7 @@ from icebergds.expr.residual import residual
 from icebergds.formats.arrow.filter import filter_mask
 from icebergds.formats.data_reader import PositionedBatch, ReadRequest, open_data_file
 from icebergds.formats.deletes.positions import PositionSet
+from icebergds.formats.wrong_counts import Recorded
 from icebergds.scan.column_paths import column_at, locate
 from icebergds.scan.read.deletes import load_key_set, load_positions
 from icebergds.scan.read.key_set import EqualityKeySet
@@ -138,6 +139,7 @@ def _read_task(
         task.file_format,
         table_schema=plan.table_schema,
         name_mapping=plan.name_mapping,
+        recorded=Recorded(task.record_count, task.file_size_in_bytes, plan.wrong_counts),
     ) as reader:
         for read in reader.batches(request, task.start, _length(task)):
             changed = None if changing is None else changing.mask(read)

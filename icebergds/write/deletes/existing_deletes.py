@@ -8,6 +8,7 @@ from icebergds.errors import InvalidMetadataError
 from icebergds.formats.deletes.deletion_vector import read_deletion_vector
 from icebergds.formats.deletes.position_deletes import read_position_deletes
 from icebergds.formats.deletes.positions import PositionSet
+from icebergds.formats.wrong_counts import Recorded
 from icebergds.io.fileio import FileIO
 from icebergds.spec.manifest import DataFile
 
@@ -34,7 +35,10 @@ def read_existing_deletes(
             else:
                 shared.setdefault(file.file_path, (file, set()))[1].add(path)
     for file, paths in shared.values():
-        by_path = read_position_deletes(io, file.file_path, file.file_format, paths=paths)
+        recorded = Recorded(file.record_count, file.file_size_in_bytes)
+        by_path = read_position_deletes(
+            io, file.file_path, file.file_format, paths=paths, recorded=recorded
+        )
         for path, positions in by_path.items():
             found.setdefault(path, []).append(positions)
     return {path: PositionSet.union(sets) for path, sets in found.items()}
