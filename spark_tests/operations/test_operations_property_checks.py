@@ -9,6 +9,7 @@ from icebergds.operations.write.property_checks import check_properties
 from icebergds.testing.metadata import new_table
 
 _NUMBERS = (
+    "icebergds.txn-max-age-ms",
     "commit.manifest.min-count-to-merge",
     "commit.manifest.target-size-bytes",
     "commit.retry.num-retries",
@@ -96,6 +97,13 @@ def test_the_nearest_word_is_suggested(name: str) -> None:
 @pytest.mark.parametrize("name", [name for name in _NUMBERS if name.startswith("commit.retry")])
 def test_numbers_of_retries_and_waits_are_not_negative(name: str) -> None:
     assert "an integer of at least 0" in _refusal(name, "-1")
+
+
+@pytest.mark.parametrize(
+    "name", [name for name in _NUMBERS if name.endswith("target-file-size-bytes")]
+)
+def test_files_have_a_size(name: str) -> None:
+    assert "an integer of at least 1" in _refusal(name, "0")
 
 
 def test_levels_are_those_of_the_codec() -> None:

@@ -68,6 +68,8 @@ def _plain(table: TableMetadata) -> None:
     ):
         int_property(table.properties, name, 0)
     int_property(table.properties, names.TXN_MAX_AGE_MS, 0, minimum=0)
+    for name in (names.TARGET_FILE_SIZE_BYTES, names.DELETE_TARGET_FILE_SIZE_BYTES):
+        int_property(table.properties, name, 1, minimum=1)
     for name in (
         names.GC_ENABLED,
         names.MANIFEST_MERGE_ENABLED,
