@@ -30,6 +30,8 @@ from icebergds.errors import (
 from icebergds.formats.arrow.types import schema_to_arrow
 from icebergds.formats.avro.data_types import decimals_from_bytes
 from icebergds.formats.avro.schema import physical_schema
+from icebergds.formats.manifests.manifest_list import read_manifest_list
+from icebergds.io.fileio import FileIO
 from icebergds.spec.manifest import FileFormat
 from icebergds.spec.name_mapping import MappedField, NameMapping
 from icebergds.spec.schema import Schema
@@ -618,3 +620,14 @@ def test_hives_files_are_read():
     folder = corpus_dir() / "impala-hist/testdata/data/iceberg_test/hadoop_catalog/ice"
     (path,) = (folder / "iceberg_avro_only/data").glob("*.avro")
     assert len(read_rows(str(path), Schema((optional(1, "i", LONG),)))) > 0
+
+
+def test_bytes_of_another_file_are_not_quoted(tmp_path):
+    other = tmp_path / "passwords"
+    other.write_bytes(b"root:x:0:0:root:/root:/bin/sh\n")
+    with pytest.raises(CorruptFileError, match="is not an Avro file") as raised:
+        read_manifest_list(FileIO(), str(other))
+    with pytest.raises(CorruptFileError, match="is not an Avro file") as of_rows:
+        read_rows(str(other), Schema((optional(1, "id", LONG),)))
+    assert "root" not in str(raised.value).replace(str(other), "")
+    assert "root" not in str(of_rows.value).replace(str(other), "")

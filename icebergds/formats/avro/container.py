@@ -112,7 +112,7 @@ def parse_header(data: bytes, what: str) -> tuple[dict[str, bytes], bytes, int]:
     if data[:4] == ENCRYPTED_MAGIC:
         raise encrypted(what)
     if data[:4] != MAGIC:
-        raise CorruptFileError(f"{what} is not an Avro file: it begins with {data[:4]!r}")
+        raise CorruptFileError(f"{what} is not an Avro file: its first bytes are not those of one")
     metadata, at = _parse_metadata(data, 4)
     sync = data[at : at + SYNC_SIZE]
     if len(sync) < SYNC_SIZE:
