@@ -463,6 +463,20 @@ def test_unshredded_variants_are_read(tmp_path):
     ]
 
 
+def test_shredded_variants_are_refused_only_where_they_are_read(tmp_path):
+    """The specification has them in Parquet alone."""
+    parts = [field("metadata", "bytes"), field("value", ["null", "bytes"])]
+    variant = record("v", *parts, field("typed_value", ["null", "long"]))
+    location = write_avro(
+        tmp_path / "f.avro",
+        record("t", field("v", variant, 1), field("a", "int", 2)),
+        [{"v": {"metadata": b"\x01\x00\x00", "value": None, "typed_value": 1}, "a": 5}],
+    )
+    assert read_rows(location, Schema((optional(2, "a", INT),))) == [(5,)]
+    with pytest.raises(UnsupportedFeatureError, match=r"'v' of .*f\.avro: only Parquet"):
+        read_rows(location, Schema((optional(1, "v", VARIANT),)))
+
+
 def test_nulls_and_absence_of_required_columns_are_errors(tmp_path):
     avro = record("t", field("a", ["null", "int"], 1))
     location = write_avro(tmp_path / "f.avro", avro, [{"a": 1}, {"a": None}])

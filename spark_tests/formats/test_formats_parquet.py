@@ -531,13 +531,6 @@ def test_unshredded_variants_of_trino_are_read_at_every_depth():
     assert schema.fields[2].field_type == VARIANT
 
 
-def test_shredded_variants_are_refused_by_name():
-    file = corpus_dir() / "iceberg-go/table/testdata/shredded_variant/case-001.parquet"
-    assert read_rows(str(file), Schema((required(1, "id", INT),))) == [(1,)]
-    with pytest.raises(UnsupportedFeatureError, match=r"'v' of .*case-001\.parquet"):
-        read_rows(str(file), Schema((optional(2, "v", VARIANT),)))
-
-
 def test_dremios_files_without_ids_are_read_like_java_reads_them():
     folder = corpus_dir() / (
         "dremio/sabot/kernel/src/test/resources/iceberg/internal_metadata_inconsistent_partitions"

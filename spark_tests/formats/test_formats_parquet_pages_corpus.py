@@ -81,7 +81,7 @@ def filters(schema: Schema, reads: Sequence[PositionedBatch]) -> list[Expr]:
 
 
 def is_flat(field_type: IcebergType) -> bool:
-    """Whether pages of rows are pages of values; shredded variants are not read at all."""
+    """Whether pages of rows are pages of values; shredded variants may hold arrays."""
     if isinstance(field_type, StructType):
         return all(is_flat(field.field_type) for field in field_type.fields)
     return is_scalar(field_type) and field_type != VARIANT

@@ -8,7 +8,7 @@ from decimal import Decimal
 import pyarrow as pa
 import pytest
 
-from icebergds.errors import CorruptFileError, InvalidDataError, UnsupportedFeatureError
+from icebergds.errors import CorruptFileError, InvalidDataError
 from icebergds.formats.arrow.types import schema_to_arrow
 from icebergds.formats.data_file.file_schema import columns_of, restrict, to_schema
 from icebergds.formats.data_file.projection import needed_leaves, plan_projection
@@ -507,17 +507,6 @@ def test_variants_are_read_by_the_names_of_their_parts():
         {"metadata": b"m", "value": b"v"},
         None,
     ]
-
-
-def test_a_shredded_variant_is_refused_only_where_it_is_read():
-    shredded = pa.struct(
-        [("metadata", pa.binary()), ("value", pa.binary()), ("typed_value", pa.int64())]
-    )
-    fields = [with_id("v", shredded, 1), with_id("a", pa.int32(), 2)]
-    arrays = [pa.nulls(1, shredded), pa.array([1], pa.int32())]
-    assert project(fields, arrays, (optional(2, "a", INT),)).to_pydict() == {"a": [1]}
-    with pytest.raises(UnsupportedFeatureError, match=r"'v' of f: shredded variants"):
-        project(fields, arrays, (optional(1, "v", VARIANT),))
 
 
 def test_two_columns_with_the_id_that_is_read_are_an_error():

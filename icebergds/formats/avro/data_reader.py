@@ -22,6 +22,7 @@ from icebergds.formats.avro.records import DECODING_ERRORS, record_schema
 from icebergds.formats.data_file.file_schema import FileColumn, restrict, to_schema, with_ids
 from icebergds.formats.data_file.projection import needed_leaves, plan_projection
 from icebergds.formats.data_file.read_request import PositionedBatch, ReadRequest
+from icebergds.formats.data_file.shredded_variants import refuse_shredded
 from icebergds.spec.name_mapping import NameMapping
 from icebergds.spec.schema import Schema
 
@@ -84,6 +85,7 @@ class AvroReader:
         See `DataFileReader.batches`.
         """
         leaves = needed_leaves(self._columns, request.schema, self._location)
+        refuse_shredded(self._columns, leaves, self._location)
         columns = restrict(self._columns, leaves)
         projection = plan_projection(columns, request.schema, request.constants, self._location)
         chunks = self._chunks(columns, request.batch_size, start, length)

@@ -13,7 +13,7 @@ from typing import Any
 
 import pyarrow as pa
 
-from icebergds.errors import CorruptFileError, InvalidDataError, UnsupportedFeatureError
+from icebergds.errors import CorruptFileError, InvalidDataError
 from icebergds.formats.arrow.arrays import storage
 from icebergds.formats.arrow.cast import cast_stored
 from icebergds.formats.arrow.converters import (
@@ -27,6 +27,13 @@ from icebergds.formats.arrow.converters import (
 )
 from icebergds.formats.arrow.types import default_value, schema_to_arrow, to_arrow
 from icebergds.formats.data_file.file_schema import ColumnKind, FileColumn, find_child
+from icebergds.formats.data_file.shredded_variants import (
+    METADATA,
+    TYPED_VALUE,
+    VALUE,
+    is_shredded,
+    plan_shredded_value,
+)
 from icebergds.spec.schema import Schema
 from icebergds.spec.types import (
     BINARY,
@@ -72,7 +79,6 @@ def needed_leaves(columns: Sequence[FileColumn], schema: Schema, source: str) ->
 
     Raises:
         CorruptFileError: a column's type is incompatible with the table's, or two have one id.
-        UnsupportedFeatureError: a column is a shredded variant.
     """
     leaves: set[int] = set()
     for field in schema.fields:
@@ -162,12 +168,9 @@ def _check_shape(column: FileColumn, wanted: IcebergType, place: _Place) -> None
             fits = column.kind is ColumnKind.MAP
         case _ if wanted == VARIANT:
             names = {child.name for child in column.children}
-            if column.kind is ColumnKind.STRUCT and "typed_value" in names:
-                raise UnsupportedFeatureError(
-                    f"{place}: shredded variants are not supported; leave the column out or "
-                    "rewrite the file without shredding"
-                )
-            fits = column.kind is ColumnKind.STRUCT and names == {"metadata", "value"}
+            fits = column.kind is ColumnKind.STRUCT and (
+                {METADATA} < names <= {METADATA, VALUE, TYPED_VALUE}
+            )
         case _:
             fits = column.kind is ColumnKind.LEAF
     if not fits:
@@ -293,11 +296,15 @@ def _plan_type(
 
 
 def _variant_parts(column: FileColumn, place: _Place) -> tuple[FieldSource, ...]:
-    indexes = {child.name: index for index, child in enumerate(column.children)}
-    return tuple(
-        FromColumn(indexes[name], _Scalars(BINARY, pa.binary(), place / name), place / name)
-        for name in _VARIANT_PARTS
-    )
+    metadata = _variant_part(column, METADATA, place)
+    if is_shredded(column):
+        return metadata, plan_shredded_value(column, place)
+    return metadata, _variant_part(column, VALUE, place)
+
+
+def _variant_part(column: FileColumn, name: str, place: _Place) -> FieldSource:
+    index = next(at for at, part in enumerate(column.children) if part.name == name)
+    return FromColumn(index, _Scalars(BINARY, pa.binary(), place / name), place / name)
 
 
 def _in_same_order(column: FileColumn, wanted: IcebergType) -> bool:
@@ -316,9 +323,6 @@ def _in_same_order(column: FileColumn, wanted: IcebergType) -> bool:
             key, value = column.children
             return _in_same_order(key, key_type) and _in_same_order(value, value_type)
         case _ if wanted == VARIANT:
-            return tuple(child.name for child in column.children) == _VARIANT_PARTS
+            return tuple(child.name for child in column.children) == (METADATA, VALUE)
         case _:
             return True
-
-
-_VARIANT_PARTS = ("metadata", "value")

@@ -29,6 +29,7 @@ from icebergds.formats.data_file.file_schema import (
 )
 from icebergds.formats.data_file.projection import needed_leaves, plan_projection
 from icebergds.formats.data_file.read_request import PositionedBatch, ReadRequest
+from icebergds.formats.data_file.shredded_variants import refuse_shredded
 from icebergds.formats.orc.tail import Stripe, check_types, is_encrypted, stripes_of
 from icebergds.spec.name_mapping import NameMapping
 from icebergds.spec.schema import Schema
@@ -94,6 +95,7 @@ class OrcReader:
                 for timestamps.
         """
         leaves = needed_leaves(self._columns, request.schema, self._location)
+        refuse_shredded(self._columns, leaves, self._location)
         self._check_timestamps(leaves, request.schema)
         selection = _select(self._columns, leaves)
         projection = plan_projection(

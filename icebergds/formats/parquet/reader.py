@@ -31,6 +31,7 @@ from icebergds.formats.data_file.file_schema import (
 )
 from icebergds.formats.data_file.projection import Projection, needed_leaves, plan_projection
 from icebergds.formats.data_file.read_request import PositionedBatch, ReadRequest
+from icebergds.formats.data_file.shredded_variants import shredded_variants
 from icebergds.formats.parquet.footer import read_footer
 from icebergds.formats.parquet.open import open_parquet
 from icebergds.formats.parquet.page_pruning import PagePruner, PageSelection
@@ -108,6 +109,7 @@ class ParquetReader:
             # An id may be that of a partition column, which files read by position do not store.
             columns = tuple(c for c in columns if c.field_id not in request.constants)
         leaves = needed_leaves(columns, request.schema, self._location)
+        self._check_shredded(leaves)
         projection = plan_projection(
             restrict(columns, leaves), request.schema, request.constants, self._location
         )
@@ -117,6 +119,17 @@ class ParquetReader:
                 yield from self._read(run, leaves, projection, request.batch_size)
             else:
                 yield from self._read_pages(run[0], run[0].pages, projection, request.batch_size)
+
+    def _check_shredded(self, leaves: AbstractSet[int]) -> None:
+        """Refuses times whose meaning Arrow does not tell: of one type, they would be another."""
+        for variant in shredded_variants(self._columns, leaves):
+            for leaf in variant.leaves:
+                column = self._file.metadata.schema.column(leaf)
+                if column.physical_type == "INT96":
+                    raise UnsupportedFeatureError(
+                        f"column {column.path!r} of {self._location}: variants cannot be shredded "
+                        "as INT96"
+                    )
 
     def _select_groups(
         self,

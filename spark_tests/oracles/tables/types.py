@@ -270,7 +270,7 @@ def variants(iceberg: Iceberg, name: str) -> IcebergTable:
     return written.sql(f"INSERT INTO {{t}} VALUES {rows}, (99, NULL)")
 
 
-@table("types", "v3", "variant", refused="shredded")
+@table("types", "v3", "variant")
 def shredded_variants(iceberg: Iceberg, name: str) -> IcebergTable:
     properties = {"write.parquet.shred-variants": "true"}
     columns = [("id!", "int"), ("v", "variant")]

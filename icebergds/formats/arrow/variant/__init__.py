@@ -1,0 +1,1 @@
+"""Rebuilds variant values from shredded columns (Parquet's variant encoding and shredding)."""

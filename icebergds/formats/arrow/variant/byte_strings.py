@@ -1,0 +1,104 @@
+"""Builds and takes apart columns of byte strings, and the little-endian integers in them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+
+Bytes = npt.NDArray[np.uint8]
+Integers = npt.NDArray[np.integer[Any]]
+Mask = npt.NDArray[np.bool_]
+
+_MAX_BYTES = 2**31 - 1
+
+
+@dataclass(frozen=True, slots=True)
+class ByteStrings:
+    """The byte strings of a column: the i-th is `data[offsets[i] : offsets[i + 1]]`."""
+
+    offsets: Integers
+    data: Bytes
+
+    @staticmethod
+    def of(array: pa.BinaryArray) -> ByteStrings:
+        """The values of a column; those of nulls are arbitrary."""
+        _, offsets, data = array.buffers()
+        if not len(array):
+            return ByteStrings(np.zeros(1, np.int32), np.empty(0, np.uint8))
+        return ByteStrings(
+            np.frombuffer(offsets, np.int32)[array.offset : array.offset + len(array) + 1],
+            np.frombuffer(b"" if data is None else data, np.uint8),
+        )
+
+    @property
+    def starts(self) -> Integers:
+        return self.offsets[:-1]
+
+    @property
+    def lengths(self) -> Integers:
+        return np.diff(self.offsets)
+
+    def array(self) -> pa.BinaryArray:
+        """The column, without nulls.
+
+        Raises:
+            pa.ArrowCapacityError: it has more than 2 GiB.
+        """
+        if self.offsets[-1] > _MAX_BYTES:
+            raise pa.ArrowCapacityError(f"{self.offsets[-1]} bytes do not fit in a column")
+        buffers = [
+            None,
+            pa.py_buffer(self.offsets.astype(np.int32)),
+            pa.py_buffer(np.ascontiguousarray(self.data)),
+        ]
+        return pa.Array.from_buffers(pa.binary(), len(self.offsets) - 1, buffers)
+
+
+def of_lengths(lengths: Integers, data: Bytes) -> pa.BinaryArray:
+    """A column without nulls of consecutive byte strings.
+
+    Raises:
+        pa.ArrowCapacityError: it has more than 2 GiB.
+    """
+    return ByteStrings(np.concatenate(([0], np.cumsum(lengths, dtype=np.int64))), data).array()
+
+
+def without_heads(array: pa.BinaryArray, heads: Integers) -> pa.BinaryArray:
+    """A column without the first bytes of each string; it has no nulls."""
+    strings = ByteStrings.of(array)
+    cuts = np.empty(2 * len(array) + 1, np.int32)
+    cuts[::2] = strings.offsets
+    cuts[1::2] = strings.starts + heads
+    tails = pa.array(np.arange(1, len(cuts), 2))
+    return ByteStrings(cuts, strings.data).array().take(tails)
+
+
+def ordinals(counts: Integers) -> Integers:
+    """0 to count - 1 for every count, one after the other."""
+    ends = np.cumsum(counts, dtype=np.int64)
+    return np.arange(ends[-1] if len(ends) else 0) - np.repeat(ends - counts, counts)
+
+
+def width_of(numbers: Integers) -> Integers:
+    """How many bytes hold unsigned numbers, 1 to 4."""
+    return 1 + (numbers > 0xFF).astype(np.int64) + (numbers > 0xFFFF) + (numbers > 0xFFFFFF)
+
+
+def packed(numbers: npt.NDArray[np.uint32], widths: Integers) -> Bytes:
+    """The bytes of little-endian numbers of different widths, one after the other."""
+    size = int(widths.max(initial=0))
+    octets = numbers.astype("<u4", copy=False).view(np.uint8).reshape(-1, 4)[:, :size]
+    return octets[np.arange(size) < widths[:, np.newaxis]]
+
+
+def little_endian(data: Bytes, starts: Integers, widths: Integers) -> Integers:
+    """The unsigned numbers at some places, with their numbers of bytes."""
+    total = np.zeros(len(starts), np.int64)
+    for place in range(int(widths.max(initial=0))):
+        octets = data[np.minimum(starts + place, len(data) - 1)].astype(np.int64)
+        total |= np.where(place < widths, octets << (8 * place), 0)
+    return total

@@ -1,0 +1,137 @@
+"""Any variants, shredded in any way, are read as they were."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+from effort import examples
+from hypothesis import given
+from hypothesis import strategies as st
+from variant_reference import (
+    PRECISIONS,
+    Shape,
+    Variant,
+    decode,
+    decode_metadata,
+    names_of,
+    shredded_column,
+)
+
+from icebergds.spec.schema import Schema
+from icebergds.spec.types import VARIANT
+from icebergds.testing.data_files import read_rows, with_id
+from icebergds.testing.schemas import optional
+
+SCHEMA = Schema((optional(1, "v", VARIANT),))
+
+_NAMES = st.sampled_from(["a", "b", "aa", "B", "", "ü", "\ue000", "\U0001f600", "value", "x" * 300])
+_LONGS = st.integers(-(2**63), 2**63 - 1)
+_SCALES = st.sampled_from([0, 2])
+
+
+def _decimals(name: str) -> st.SearchStrategy[Variant]:
+    largest = 10 ** PRECISIONS[name] - 1
+    return st.tuples(st.just(name), st.tuples(st.integers(-largest, largest), _SCALES))
+
+
+def _of(name: str, values: st.SearchStrategy[Any]) -> st.SearchStrategy[Variant]:
+    return st.tuples(st.just(name), values)
+
+
+_SCALARS = st.one_of(
+    _of("null", st.none()),
+    _of("boolean", st.booleans()),
+    _of("int8", st.integers(-128, 127)),
+    _of("int16", st.integers(-(2**15), 2**15 - 1)),
+    _of("int32", st.integers(-(2**31), 2**31 - 1)),
+    _of("int64", _LONGS),
+    _of("float", st.floats(width=32, allow_nan=False)),
+    _of("double", st.floats(allow_nan=False)),
+    *map(_decimals, PRECISIONS),
+    _of("date", st.integers(-(2**31), 2**31 - 1)),
+    _of("time", st.integers(0, 86_400_000_000 - 1)),
+    *(_of(name, _LONGS) for name in ("timestamp", "timestamptz", "timestamp_ns", "timestamptz_ns")),
+    _of("string", st.text(max_size=5) | st.integers(60, 70).map("x".__mul__)),
+    _of("binary", st.binary(max_size=5)),
+    _of("uuid", st.binary(min_size=16, max_size=16)),
+)
+
+
+def _containers(inner: st.SearchStrategy[Variant]) -> st.SearchStrategy[Variant]:
+    arrays = _of("array", st.lists(inner, max_size=4))
+    return arrays | _of("object", st.dictionaries(_NAMES, inner, max_size=5))
+
+
+_VARIANTS = st.recursive(_SCALARS, _containers, max_leaves=12)
+_CONTAINERS = _containers(_VARIANTS)
+
+
+def _shapes_of(variant: Variant, other: st.SearchStrategy[Variant]) -> st.SearchStrategy[Shape]:
+    """Shapes that hold all, some or nothing of a variant."""
+
+    def below(inner: Variant) -> st.SearchStrategy[Shape]:
+        return st.deferred(lambda: _shapes_of(inner, other))
+
+    match variant:
+        case ("null", _):
+            shape = st.just(Shape())
+        case ("array", elements):
+            element = st.sampled_from(elements) if elements else other
+            shape = element.flatmap(below).map(lambda e: Shape("array", {"element": e}))
+        case ("object", fields):
+            some = st.dictionaries(_NAMES, other.flatmap(below), max_size=2)
+            own = [st.none() | below(inner) for inner in fields.values()]
+            shape = st.tuples(some, st.tuples(*own)).map(
+                lambda parts: _object_shape(
+                    parts[0]
+                    | {n: s for n, s in zip(fields, parts[1], strict=True) if s is not None}
+                )
+            )
+        case (name, value):
+            shape = st.just(Shape(name, scale=value[1] if name in PRECISIONS else 0))
+    return st.just(Shape()) | shape | shape | shape
+
+
+def _object_shape(fields: dict[str, Shape]) -> Shape:
+    return Shape("object", fields) if fields else Shape()
+
+
+@st.composite
+def _columns(draw: st.DrawFn) -> tuple[list[Variant | None], list[list[str]], pa.StructArray]:
+    """Variants, the names of each one's dictionary, and the shredded column."""
+    first = draw(_CONTAINERS)
+    shape = draw(_shapes_of(first, _SCALARS))
+    rows = [first, *draw(st.lists(st.none() | st.just(first) | _VARIANTS, max_size=6))]
+    rows = draw(st.permutations(rows))
+    unused = draw(st.lists(_NAMES, max_size=3))
+    # Names may be in any order, and some in no variant.
+    dictionaries = [draw(st.permutations(sorted(names_of(v) | set(unused)))) for v in rows]
+    how = {"width": draw(st.integers(2, 4)), "wide": draw(st.booleans())}
+    return rows, dictionaries, shredded_column(rows, dictionaries, shape, **how)
+
+
+@pytest.fixture(scope="module")
+def path(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return tmp_path_factory.mktemp("variants") / "f.parquet"
+
+
+@examples(1000)
+@given(_columns(), st.integers(1, 8))
+def test_variants_are_read_however_they_are_shredded(
+    path: Path,
+    columns: tuple[list[Variant | None], list[list[str]], pa.StructArray],
+    batch_size: int,
+) -> None:
+    variants, dictionaries, column = columns
+    field = with_id("v", column.type, 1)
+    pq.write_table(pa.table([column], pa.schema([field])), path, store_schema=False)
+    rows = [row for (row,) in read_rows(str(path), SCHEMA, batch_size=batch_size)]
+    assert [row is None for row in rows] == [variant is None for variant in variants]
+    for row, variant, names in zip(rows, variants, dictionaries, strict=True):
+        if row is not None:
+            assert decode_metadata(row["metadata"]) == names
+            assert decode(row["value"], names) == variant
