@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -10,6 +11,9 @@ import pyarrow.orc as orc
 import pyarrow.parquet as pq
 import pytest
 from corpus import corpus_dir
+from effort import examples
+from hypothesis import given
+from hypothesis import strategies as st
 from variant_reference import (
     Shape,
     Variant,
@@ -24,7 +28,7 @@ from variant_reference import (
 from icebergds.errors import CorruptFileError, IcebergError, UnsupportedFeatureError
 from icebergds.expr.bind import bind
 from icebergds.expr.nodes import Operation, Predicate
-from icebergds.formats.arrow.variant import shredded
+from icebergds.formats.arrow.variant import byte_strings, shredded
 from icebergds.formats.data_file.file_schema import columns_of
 from icebergds.formats.data_file.projection import plan_projection
 from icebergds.formats.parquet import page_pruning
@@ -219,6 +223,15 @@ def test_what_is_missing_but_required_is_null(tmp_path: Path) -> None:
     ]
 
 
+def test_a_null_group_is_refused(tmp_path: Path) -> None:
+    """What is missing is null in `value` and `typed_value`; groups are required."""
+    element = pa.StructArray.from_arrays([binaries(None)], names=["value"], mask=pa.array([True]))
+    lists = pa.ListArray.from_arrays(pa.array([0, 1], pa.int32()), element)
+    location = write(tmp_path / "f.parquet", group([A], typed_value=lists))
+    with pytest.raises(CorruptFileError, match=r"'v\.typed_value\.element' .* group .* is null"):
+        read_rows(location, SCHEMA)
+
+
 def test_missing_fields_are_not_in_the_object(tmp_path: Path) -> None:
     typed = field_a(pa.array([1, None, None], pa.int64()), binaries(None, None, b"\x00"))
     assert read(tmp_path / "f.parquet", group([A] * 3, typed_value=typed)) == [
@@ -323,6 +336,19 @@ def test_a_batch_is_rebuilt_in_parts(tmp_path: Path, monkeypatch: pytest.MonkeyP
     variants = [None if i % 7 == 0 else obj(a=number(i), b=text(str(i))) for i in range(100)]
     column = shredded_column(variants, [("b", "a")] * 100, shape)
     assert read(tmp_path / "f.parquet", column) == variants
+
+
+@pytest.mark.parametrize("cells", [1, 1 << 20], ids=["in-parts", "at-once"])
+def test_values_too_large_for_one_batch_are_read_in_smaller_ones(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, cells: int
+) -> None:
+    monkeypatch.setattr(byte_strings, "_MAX_BYTES", 100)
+    monkeypatch.setattr(shredded, "_MAX_CELLS", cells)
+    variants = [number(i) for i in range(20)]
+    column = shredded_column(variants, [()] * 20, Shape("int64"))
+    with pytest.raises(UnsupportedFeatureError, match=r"20 values .* \(option batch-size\)"):
+        read(tmp_path / "f.parquet", column)
+    assert read(tmp_path / "f.parquet", column, batch_size=2) == variants
 
 
 def test_single_pages_are_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -465,3 +491,26 @@ def test_only_parquet_files_have_shredded_variants(tmp_path: Path) -> None:
     assert read_rows(str(path), Schema((optional(2, "i", INT),)), file_format=FileFormat.ORC) == [
         (7,)
     ]
+
+
+@examples(400)
+@given(st.data())
+def test_damaged_bytes_raise_our_error_or_are_other_bytes(
+    data: st.DataObject,
+) -> None:
+    fields = obj(a=number(1), b=text("x"), c=obj(d=NULL))
+    parts = {
+        "metadata": bytearray(encode_metadata(["a", "b", "c", "d"], data.draw(st.integers(1, 4)))),
+        "value": bytearray(encode(obj(b=fields[1]["b"], c=fields[1]["c"]), ["a", "b", "c", "d"])),
+    }
+    for _ in range(data.draw(st.integers(1, 3))):
+        part = parts[data.draw(st.sampled_from(sorted(parts)))]
+        part[data.draw(st.integers(0, len(part) - 1))] = data.draw(st.integers(0, 255))
+    column = group(
+        [bytes(parts["metadata"])] * 2,
+        value=binaries(bytes(parts["value"]), None),
+        typed_value=field_a(pa.array([1, 2])),
+    )
+    columns = columns_of([with_id("v", column.type, 1)])
+    with suppress(IcebergError):
+        plan_projection(columns, SCHEMA, {}, "f").apply([column], 2)

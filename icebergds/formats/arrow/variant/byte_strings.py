@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -48,8 +49,7 @@ class ByteStrings:
         Raises:
             pa.ArrowCapacityError: it has more than 2 GiB.
         """
-        if self.offsets[-1] > _MAX_BYTES:
-            raise pa.ArrowCapacityError(f"{self.offsets[-1]} bytes do not fit in a column")
+        _check_capacity(int(self.offsets[-1]))
         buffers = [
             None,
             pa.py_buffer(self.offsets.astype(np.int32)),
@@ -65,6 +65,18 @@ def of_lengths(lengths: Integers, data: Bytes) -> pa.BinaryArray:
         pa.ArrowCapacityError: it has more than 2 GiB.
     """
     return ByteStrings(np.concatenate(([0], np.cumsum(lengths, dtype=np.int64))), data).array()
+
+
+def concatenated(columns: Sequence[pa.BinaryArray]) -> pa.BinaryArray:
+    """Columns, one after the other.
+
+    Raises:
+        pa.ArrowCapacityError: they have more than 2 GiB.
+    """
+    if len(columns) == 1:
+        return columns[0]
+    _check_capacity(sum(int(ByteStrings.of(column).lengths.sum()) for column in columns))
+    return pa.concat_arrays(columns)
 
 
 def without_heads(array: pa.BinaryArray, heads: Integers) -> pa.BinaryArray:
@@ -102,3 +114,8 @@ def little_endian(data: Bytes, starts: Integers, widths: Integers) -> Integers:
         octets = data[np.minimum(starts + place, len(data) - 1)].astype(np.int64)
         total |= np.where(place < widths, octets << (8 * place), 0)
     return total
+
+
+def _check_capacity(size: int) -> None:
+    if size > _MAX_BYTES:
+        raise pa.ArrowCapacityError(f"{size} bytes do not fit in a column")

@@ -19,6 +19,7 @@ from icebergds.formats.arrow.arrays import compacted, storage
 from icebergds.formats.arrow.variant.byte_strings import (
     ByteStrings,
     Integers,
+    concatenated,
     without_heads,
 )
 from icebergds.formats.arrow.variant.containers import array_heads, object_fields, object_heads
@@ -235,9 +236,11 @@ class ShreddedValue:
         """
         step = max(1, _MAX_CELLS // self.num_columns)
         try:
-            return pa.concat_arrays(
-                self._take([array.slice(first, step) for array in arrays])
-                for first in range(0, max(num_rows, 1), step)
+            return concatenated(
+                [
+                    self._take([array.slice(first, step) for array in arrays])
+                    for first in range(0, max(num_rows, 1), step)
+                ]
             )
         except pa.ArrowCapacityError as error:
             raise UnsupportedFeatureError(
