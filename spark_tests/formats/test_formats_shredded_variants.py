@@ -338,7 +338,7 @@ def test_a_batch_is_rebuilt_in_parts(tmp_path: Path, monkeypatch: pytest.MonkeyP
     assert read(tmp_path / "f.parquet", column) == variants
 
 
-@pytest.mark.parametrize("cells", [1, 1 << 20], ids=["in-parts", "at-once"])
+@pytest.mark.parametrize("cells", [1, 1 << 21], ids=["in-parts", "at-once"])
 def test_values_too_large_for_one_batch_are_read_in_smaller_ones(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, cells: int
 ) -> None:

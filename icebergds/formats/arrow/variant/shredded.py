@@ -28,8 +28,8 @@ from icebergds.formats.arrow.variant.scalars import Encoder
 
 _NULL = pa.scalar(b"\x00", pa.binary())
 _EMPTY = pa.scalar(b"", pa.binary())
-# Rows times columns that are worked on at once; some 100 bytes of memory each.
-_MAX_CELLS = 1 << 20
+# Rows times columns that are worked on at once; some tens of bytes of memory each.
+_MAX_CELLS = 1 << 21
 
 
 class TypedValues(Protocol):
