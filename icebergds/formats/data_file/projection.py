@@ -104,7 +104,9 @@ def plan_projection(
         source: the file, for errors.
 
     Raises:
+        CorruptFileError: the columns of a shredded variant are not those of the specification.
         InvalidDataError: the file lacks a required field that has no constant and no default.
+        UnsupportedFeatureError: a variant is shredded into a type that variants do not have.
     """
     top = _Place((), source)
     fields = tuple(_plan_field(columns, field, top, constants) for field in schema.fields)
