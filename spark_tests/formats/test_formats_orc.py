@@ -184,30 +184,6 @@ def test_nanosecond_timestamps_keep_their_nanoseconds_and_micros_are_rounded_dow
         assert reader.file_schema == schema
 
 
-@pytest.mark.parametrize("year", [1, 9999])
-def test_timestamps_beyond_what_can_be_read_are_refused_and_do_not_wrap(tmp_path, year):
-    location = write_orc(
-        tmp_path / "f.orc",
-        [attributed("t", pa.timestamp("us"), 1), attributed("a", pa.int32(), 2)],
-        [[dt.datetime(year, 1, 1), None], [1, 2]],
-    )
-    with pytest.raises(UnsupportedFeatureError, match=r"f\.orc.*1677"):
-        read_rows(location, Schema((optional(1, "t", TIMESTAMP),)))
-    assert read_rows(location, Schema((optional(2, "a", INT),))) == [(1,), (2,)]
-
-
-def test_timestamps_are_refused_where_pyarrow_would_wrap_them(tmp_path, monkeypatch):
-    location = write_orc(
-        tmp_path / "f.orc",
-        [attributed("t", pa.timestamp("us"), 1), attributed("a", pa.int32(), 2)],
-        [[0], [1]],
-    )
-    monkeypatch.setattr(pa, "__version__", "24.0.0")
-    with pytest.raises(UnsupportedFeatureError, match=r"'t' of .*f\.orc.* needs pyarrow 25"):
-        read_rows(location, Schema((optional(1, "t", TIMESTAMP),)))
-    assert read_rows(location, Schema((optional(2, "a", INT),))) == [(1,)]
-
-
 @pytest.mark.parametrize(
     ("stored", "wanted"),
     [(pa.timestamp("us"), TIMESTAMPTZ), (pa.timestamp("us", "UTC"), TIMESTAMP)],

@@ -6,10 +6,11 @@ that writers record. Stripes are decoded whole.
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+import zlib
+from collections.abc import Iterator, Mapping
 from collections.abc import Set as AbstractSet
-from dataclasses import dataclass
+from contextlib import contextmanager
+from zoneinfo import ZoneInfoNotFoundError
 
 import pyarrow as pa
 import pyarrow.orc as orc
@@ -19,7 +20,6 @@ from icebergds.formats.arrow.errors import decoding
 from icebergds.formats.arrow.types import FIELD_ID
 from icebergds.formats.data_file.encryption import encrypted
 from icebergds.formats.data_file.file_schema import (
-    ColumnKind,
     FileColumn,
     columns_of,
     restrict,
@@ -30,14 +30,22 @@ from icebergds.formats.data_file.file_schema import (
 from icebergds.formats.data_file.projection import needed_leaves, plan_projection
 from icebergds.formats.data_file.read_request import PositionedBatch, ReadRequest
 from icebergds.formats.data_file.shredded_variants import refuse_shredded
-from icebergds.formats.orc.tail import Stripe, check_types, is_encrypted, stripes_of
+from icebergds.formats.orc.selection import Selection, select
+from icebergds.formats.orc.stripe_copy import is_in_utc
+from icebergds.formats.orc.tail import (
+    Stripe,
+    check_types,
+    is_encrypted,
+    stripes_of,
+)
+from icebergds.formats.orc.timestamps import has_early_local_times, read_stripe
 from icebergds.spec.name_mapping import NameMapping
 from icebergds.spec.schema import Schema
 from icebergds.spec.types import TypeId
 
 _INSTANTS = frozenset({TypeId.TIMESTAMPTZ, TypeId.TIMESTAMPTZ_NS})
-# Earlier versions silently wrap timestamps that do not fit nanoseconds.
-_FIRST_PYARROW_FOR_TIMESTAMPS = 25
+# Earlier versions of pyarrow silently wrap timestamps that do not fit nanoseconds.
+_FIRST_WITHOUT_WRAPPING = 25
 
 
 class OrcReader:
@@ -62,14 +70,15 @@ class OrcReader:
         table_schema: Schema,
         name_mapping: NameMapping | None,
     ) -> None:
+        self._handle = handle
         self._location = location
         with decoding(location, "ORC"):
             self._file = orc.ORCFile(handle)
-            tail = self._file.reader.serialized_file_tail()
-            self._stripes = self._read_stripes(tail)
-            if is_encrypted(tail):
+            self._tail = self._file.reader.serialized_file_tail()
+            self._stripes = self._read_stripes(self._tail)
+            if is_encrypted(self._tail):
                 raise encrypted(location)
-            columns = self._read_columns(tail)
+            columns = self._read_columns(self._tail)
         self._columns = with_ids(columns, table_schema, name_mapping)
 
     @property
@@ -90,14 +99,13 @@ class OrcReader:
         See `DataFileReader.batches`.
 
         Raises:
-            UnsupportedFeatureError: a timestamp is outside the years 1677 to 2262, a column is
-                stored with a time zone and read without one or the reverse, or pyarrow is too old
-                for timestamps.
+            UnsupportedFeatureError: a column is stored with a time zone and read without one or the
+                reverse, or the time zone of a file's writer is not known here.
         """
         leaves = needed_leaves(self._columns, request.schema, self._location)
         refuse_shredded(self._columns, leaves, self._location)
         self._check_timestamps(leaves, request.schema)
-        selection = _select(self._columns, leaves)
+        selection = select(self._columns, leaves)
         projection = plan_projection(
             restrict(self._columns, selection.leaves),
             request.schema,
@@ -135,27 +143,65 @@ class OrcReader:
             )
         return stripes
 
-    def _read(self, stripe: int, selection: _Selection) -> list[pa.Array]:
+    def _read(self, stripe: int, selection: Selection) -> list[pa.Array]:
         """The selected columns of a stripe, in the file's order."""
         if not selection.leaves:
             return []
+        columns = self._decode(stripe, selection)
+        counts = {len(column) for column in columns}
+        if counts - {self._stripes[stripe].num_rows}:
+            raise CorruptFileError(
+                f"{self._location}: stripe {stripe} has {max(counts)} rows, the file's tail "
+                f"says {self._stripes[stripe].num_rows}"
+            )
+        return columns
+
+    def _decode(self, stripe: int, selection: Selection) -> list[pa.Array]:
+        columns = self._decode_with_nanoseconds(stripe, selection)
+        if columns is None:
+            with self._decoding_parts(stripe):
+                columns = read_stripe(
+                    self._handle, self._tail, self._stripes[stripe], self._columns, selection
+                )
+        return columns
+
+    def _decode_with_nanoseconds(self, stripe: int, selection: Selection) -> list[pa.Array] | None:
+        """The columns as pyarrow reads them, or None if it does not read its timestamps right."""
+        selected = restrict(self._columns, selection.leaves)
+        if _wraps_timestamps() and any(map(_is_timestamp, walk_columns(selected))):
+            return None
         try:
             with decoding(self._location, "ORC"):
-                batch = self._file.read_stripe(stripe, selection.names)
+                columns: list[pa.Array] = self._file.read_stripe(stripe, selection.names).columns
         except CorruptFileError as error:
             if "out of range for nanosecond" not in str(error):
                 raise
-            raise UnsupportedFeatureError(
-                f"{self._location}: stripe {stripe} holds timestamps outside of the years 1677 to "
-                f"2262, which cannot be read from ORC ({error.__cause__})"
-            ) from error
-        if batch.num_rows != self._stripes[stripe].num_rows:
-            raise CorruptFileError(
-                f"{self._location}: stripe {stripe} has {batch.num_rows} rows, the file's tail "
-                f"says {self._stripes[stripe].num_rows}"
-            )
-        columns: list[pa.Array] = batch.columns
+            return None
+        if has_early_local_times(selected, columns):
+            with self._decoding_parts(stripe):
+                if not is_in_utc(self._handle, self._tail, self._stripes[stripe]):
+                    return None
         return columns
+
+    @contextmanager
+    def _decoding_parts(self, stripe: int) -> Iterator[None]:
+        """Translates the errors of decoding timestamps by their parts."""
+        try:
+            with decoding(self._location, "ORC"):
+                yield
+        except ZoneInfoNotFoundError as error:
+            raise UnsupportedFeatureError(
+                f"{self._location}: stripe {stripe} stores timestamps in its writer's time zone: "
+                f"{error.args[0]}; install the package tzdata"
+            ) from error
+        except NotImplementedError as error:
+            raise UnsupportedFeatureError(
+                f"{self._location}: stripe {stripe} has timestamps that cannot be read: {error}"
+            ) from error
+        except (ValueError, zlib.error) as error:
+            raise CorruptFileError(
+                f"{self._location}: stripe {stripe} cannot be decoded; it may be damaged: {error}"
+            ) from error
 
     def _check_timestamps(self, leaves: AbstractSet[int], schema: Schema) -> None:
         """Rejects timestamps that would be read wrongly.
@@ -164,14 +210,8 @@ class OrcReader:
         stored.
         """
         for column in walk_columns(self._columns):
-            if not pa.types.is_timestamp(column.arrow_type) or column.leaves[0] not in leaves:
+            if not _is_timestamp(column) or column.leaves[0] not in leaves:
                 continue
-            if int(pa.__version__.partition(".")[0]) < _FIRST_PYARROW_FOR_TIMESTAMPS:
-                raise UnsupportedFeatureError(
-                    f"column {column.name!r} of {self._location}: reading timestamps from ORC "
-                    f"needs pyarrow {_FIRST_PYARROW_FOR_TIMESTAMPS} or later, found "
-                    f"{pa.__version__}"
-                )
             field = schema.find_field(-1 if column.field_id is None else column.field_id)
             if field is None:
                 continue
@@ -182,67 +222,6 @@ class OrcReader:
                     f"column {field.name!r} of {self._location}: the file stores {stored}, which "
                     f"cannot be read as {field.field_type}"
                 )
-
-
-@dataclass(frozen=True, slots=True)
-class _Selection:
-    """The columns to read with pyarrow: their `names` (None for all) and their `leaves`."""
-
-    names: list[str] | None
-    leaves: frozenset[int]
-
-
-def _select(columns: Sequence[FileColumn], leaves: frozenset[int]) -> _Selection:
-    """The narrowest selection by name that contains the leaves.
-
-    Names are paths through structs, joined with dots; lists add nothing to a path and maps can
-    only be read whole. If a path is ambiguous, all columns are read.
-    """
-    paths = Counter(_paths(columns, ""))
-    names: list[str] = []
-    selected: set[int] = set()
-    for path, column in _parts(columns, "", leaves):
-        names.append(path)
-        selected.update(column.leaves)
-    if any(paths[name] > 1 for name in names):
-        return _Selection(None, frozenset(leaf for column in columns for leaf in column.leaves))
-    return _Selection(names, frozenset(selected))
-
-
-def _paths(columns: Sequence[FileColumn], prefix: str) -> Iterator[str]:
-    """The paths by which pyarrow finds columns."""
-    for column in columns:
-        yield prefix + column.name
-        yield from _paths(_named_below(column), f"{prefix}{column.name}.")
-
-
-def _parts(
-    columns: Sequence[FileColumn], prefix: str, leaves: frozenset[int]
-) -> Iterator[tuple[str, FileColumn]]:
-    """Disjoint columns that together contain the leaves, each with its path."""
-    for column in columns:
-        needed = leaves.intersection(column.leaves)
-        path = prefix + column.name
-        below = _named_below(column)
-        whole = len(needed) == len(column.leaves) or not below or _holds_map(column)
-        if needed and whole:
-            yield path, column
-        elif needed:
-            yield from _parts(below, f"{path}.", leaves)
-
-
-def _named_below(column: FileColumn) -> tuple[FileColumn, ...]:
-    """The nearest columns below that are fields of structs, and so have names."""
-    if column.kind is ColumnKind.STRUCT:
-        return column.children
-    return tuple(named for child in column.children for named in _named_below(child))
-
-
-def _holds_map(column: FileColumn) -> bool:
-    """Whether a map lies between the column and the nearest named columns below."""
-    if column.kind is ColumnKind.LIST:
-        return _holds_map(column.children[0])
-    return column.kind is ColumnKind.MAP
 
 
 def _declared(field: pa.Field) -> pa.Field:
@@ -279,6 +258,14 @@ def _declared_type(field: pa.Field, attributes: Mapping[str, str]) -> pa.DataTyp
             case "FIXED":
                 return pa.binary(_number(field, attributes, "iceberg.length"))
     return stored
+
+
+def _is_timestamp(column: FileColumn) -> bool:
+    return bool(pa.types.is_timestamp(column.arrow_type))
+
+
+def _wraps_timestamps() -> bool:
+    return int(pa.__version__.partition(".")[0]) < _FIRST_WITHOUT_WRAPPING
 
 
 def _number(field: pa.Field, attributes: Mapping[str, str], name: str) -> int:

@@ -5,26 +5,57 @@ The tail is a protocol buffer (`FileTail` in orc_proto.proto); only a few of its
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import dataclass
+from enum import IntEnum
 
+from icebergds.formats.orc.compression import Compression, CompressionKind
+from icebergds.formats.orc.protobuf import fields_of, messages, numbers_of, read_varint
+
+_POSTSCRIPT_OF_TAIL = 1
 _FOOTER_OF_TAIL = 2
+_COMPRESSION_OF_POSTSCRIPT = 2
+_CHUNK_SIZE_OF_POSTSCRIPT = 3
 _STRIPES_OF_FOOTER = 3
 _TYPES_OF_FOOTER = 4
 _ENCRYPTION_OF_FOOTER = 10
 _OFFSET_OF_STRIPE = 1
+_INDEX_LENGTH_OF_STRIPE = 2
+_DATA_LENGTH_OF_STRIPE = 3
+_FOOTER_LENGTH_OF_STRIPE = 4
 _ROWS_OF_STRIPE = 5
+_KIND_OF_TYPE = 1
+_SUBTYPES_OF_TYPE = 2
 _PRECISION_OF_TYPE = 5
 _SCALE_OF_TYPE = 6
 _MAX_PRECISION = 38
 
 
+class TypeKind(IntEnum):
+    """The kinds of columns that are told apart, by their number in the file."""
+
+    LONG = 4
+    TIMESTAMP = 9
+    TIMESTAMP_INSTANT = 18
+
+
 @dataclass(frozen=True, slots=True)
 class Stripe:
-    """A stripe: the offset of its first byte in the file, and its number of rows."""
+    """A stripe: the offset of its first byte in the file, its rows, the bytes of its parts."""
 
     offset: int
     num_rows: int
+    index_length: int
+    data_length: int
+    footer_length: int
+
+
+@dataclass(frozen=True, slots=True)
+class ColumnType:
+    """The type of a column; `children` are column ids, `message` is the type as it is stored."""
+
+    kind: int
+    children: tuple[int, ...]
+    message: bytes
 
 
 def stripes_of(tail: bytes) -> list[Stripe]:
@@ -34,14 +65,50 @@ def stripes_of(tail: bytes) -> list[Stripe]:
         ValueError: the bytes are not a file tail.
     """
     stripes = []
-    for footer in _messages(tail, _FOOTER_OF_TAIL):
-        for stripe in _messages(footer, _STRIPES_OF_FOOTER):
-            numbers = dict(_fields(stripe))
-            offset, num_rows = numbers.get(_OFFSET_OF_STRIPE, 0), numbers.get(_ROWS_OF_STRIPE, 0)
-            if isinstance(offset, bytes) or isinstance(num_rows, bytes):
-                raise ValueError("the offset or row count of a stripe is not a number")
-            stripes.append(Stripe(offset, num_rows))
+    for footer in messages(tail, _FOOTER_OF_TAIL):
+        for stripe in messages(footer, _STRIPES_OF_FOOTER):
+            numbers = dict(fields_of(stripe))
+            found = [numbers.get(number, 0) for number in _FIELDS_OF_STRIPE]
+            if any(isinstance(value, bytes) for value in found):
+                raise ValueError("the offset, length or row count of a stripe is not a number")
+            stripes.append(Stripe(*(int(value) for value in found)))
     return stripes
+
+
+_FIELDS_OF_STRIPE = (
+    _OFFSET_OF_STRIPE,
+    _ROWS_OF_STRIPE,
+    _INDEX_LENGTH_OF_STRIPE,
+    _DATA_LENGTH_OF_STRIPE,
+    _FOOTER_LENGTH_OF_STRIPE,
+)
+
+
+def types_of(tail: bytes) -> list[ColumnType]:
+    """The types of a file's columns by column id; the first is that of a row.
+
+    Raises:
+        ValueError: the bytes are not a file tail.
+    """
+    return [
+        ColumnType(numbers_of(stored).get(_KIND_OF_TYPE, 0), _subtypes(stored), stored)
+        for footer in messages(tail, _FOOTER_OF_TAIL)
+        for stored in messages(footer, _TYPES_OF_FOOTER)
+    ]
+
+
+def compression_of(tail: bytes) -> Compression:
+    """How the streams of a file are compressed.
+
+    Raises:
+        ValueError: the bytes are not a file tail, or name an unknown compression.
+    """
+    for postscript in messages(tail, _POSTSCRIPT_OF_TAIL):
+        numbers = numbers_of(postscript)
+        kind = CompressionKind(numbers.get(_COMPRESSION_OF_POSTSCRIPT, 0))
+        size = numbers.get(_CHUNK_SIZE_OF_POSTSCRIPT)
+        return Compression(kind, size) if size else Compression(kind)
+    raise ValueError("the file has no postscript")
 
 
 def is_encrypted(tail: bytes) -> bool:
@@ -50,8 +117,8 @@ def is_encrypted(tail: bytes) -> bool:
     Raises:
         ValueError: the bytes are not a file tail.
     """
-    footers = _messages(tail, _FOOTER_OF_TAIL)
-    return any(number == _ENCRYPTION_OF_FOOTER for f in footers for number, _ in _fields(f))
+    footers = messages(tail, _FOOTER_OF_TAIL)
+    return any(number == _ENCRYPTION_OF_FOOTER for f in footers for number, _ in fields_of(f))
 
 
 def check_types(tail: bytes) -> None:
@@ -60,9 +127,9 @@ def check_types(tail: bytes) -> None:
     Raises:
         ValueError: the bytes are not a file tail, or declare such a type.
     """
-    for footer in _messages(tail, _FOOTER_OF_TAIL):
-        for declared in _messages(footer, _TYPES_OF_FOOTER):
-            for number, value in _fields(declared):
+    for footer in messages(tail, _FOOTER_OF_TAIL):
+        for declared in messages(footer, _TYPES_OF_FOOTER):
+            for number, value in fields_of(declared):
                 if number in (_PRECISION_OF_TYPE, _SCALE_OF_TYPE) and (
                     isinstance(value, bytes) or value > _MAX_PRECISION
                 ):
@@ -72,45 +139,16 @@ def check_types(tail: bytes) -> None:
                     )
 
 
-def _messages(data: bytes, wanted: int) -> Iterator[bytes]:
-    for number, value in _fields(data):
-        if number == wanted and isinstance(value, bytes):
-            yield value
-
-
-def _fields(data: bytes) -> Iterator[tuple[int, int | bytes]]:
-    """The numbers and values of a message's fields: integers, or bytes for all other types."""
-    at = 0
-    while at < len(data):
-        key, at = _varint(data, at)
-        number, wire_type = key >> 3, key & 7
-        match wire_type:
-            case 0:
-                value, at = _varint(data, at)
-                yield number, value
-            case 1 | 5:
-                width = 8 if wire_type == 1 else 4
-                yield number, data[at : at + width]
-                at += width
-            case 2:
-                length, at = _varint(data, at)
-                yield number, data[at : at + length]
-                at += length
-            case _:
-                raise ValueError(f"field {number} has the unknown wire type {wire_type}")
-    if at > len(data):
-        raise ValueError("the last field is cut off")
-
-
-def _varint(data: bytes, at: int) -> tuple[int, int]:
-    """An unsigned variable-length integer and the offset after it."""
-    value = shift = 0
-    while True:
-        if at >= len(data) or shift > 63:
-            raise ValueError("an integer is cut off")
-        byte = data[at]
-        at += 1
-        value |= (byte & 0x7F) << shift
-        shift += 7
-        if byte < 0x80:
-            return value, at
+def _subtypes(stored: bytes) -> tuple[int, ...]:
+    found: list[int] = []
+    for number, value in fields_of(stored):
+        if number != _SUBTYPES_OF_TYPE:
+            continue
+        if isinstance(value, int):
+            found.append(value)
+            continue
+        at = 0
+        while at < len(value):
+            column, at = read_varint(value, at)
+            found.append(column)
+    return tuple(found)

@@ -30,7 +30,7 @@ PRIMITIVES = [
 ]
 
 
-def primitive_rows(last_year: int = 9999) -> list[dict[str, Any]]:
+def primitive_rows() -> list[dict[str, Any]]:
     """Ordinary values, the smallest, the greatest, empty ones, and nulls."""
     ordinary = {
         "a_boolean": True,
@@ -69,8 +69,8 @@ def primitive_rows(last_year: int = 9999) -> list[dict[str, Any]]:
         "a_double": 5e-324,
         "a_decimal": Decimal("9999999.99"),
         "a_date": dt.date(9999, 12, 31),
-        "a_timestamp": dt.datetime(last_year, 12, 31, 23, 59, 59, 999999),
-        "a_timestamptz": dt.datetime(last_year, 12, 31, 23, 59, 59, 999999, UTC),
+        "a_timestamp": dt.datetime(9999, 12, 31, 23, 59, 59, 999999),
+        "a_timestamptz": dt.datetime(9999, 12, 31, 23, 59, 59, 999999, UTC),
         "a_string": "\x00\t\n\"'\\\uffff",
         "a_uuid": b"\xff" * 16,
         "a_fixed": b"\xff" * 5,
@@ -80,28 +80,24 @@ def primitive_rows(last_year: int = 9999) -> list[dict[str, Any]]:
     return [{"id": index, **row} for index, row in enumerate(rows)]
 
 
-# Arrow reads timestamps of ORC as nanoseconds, in which 2262 is the last year.
-_LAST_YEARS = {"parquet": 9999, "orc": 2261, "avro": 9999}
-
-
 @table("types", "v1", formats=ALL_FORMATS)
 def primitives_v1(iceberg: Iceberg, name: str, file_format: str) -> IcebergTable:
     written = iceberg.create(name, PRIMITIVES, version=1)
-    written.append(primitive_rows(_LAST_YEARS[file_format]), file_format=file_format)
+    written.append(primitive_rows(), file_format=file_format)
     return written
 
 
 @table("types", "v2", formats=ALL_FORMATS)
 def primitives_v2(iceberg: Iceberg, name: str, file_format: str) -> IcebergTable:
     written = iceberg.create(name, PRIMITIVES)
-    written.append(primitive_rows(_LAST_YEARS[file_format]), file_format=file_format)
+    written.append(primitive_rows(), file_format=file_format)
     return written
 
 
 @table("types", "v3", formats=ALL_FORMATS)
 def primitives_v3(iceberg: Iceberg, name: str, file_format: str) -> IcebergTable:
     written = iceberg.create(name, PRIMITIVES, version=3)
-    written.append(primitive_rows(_LAST_YEARS[file_format]), file_format=file_format)
+    written.append(primitive_rows(), file_format=file_format)
     return written
 
 
@@ -152,7 +148,7 @@ def ancient_dates(iceberg: Iceberg, name: str, file_format: str) -> IcebergTable
     return written
 
 
-@table("types", "timestamps before the Gregorian calendar", formats=("parquet", "avro"))
+@table("types", "timestamps before the Gregorian calendar", formats=ALL_FORMATS)
 def ancient_timestamps(iceberg: Iceberg, name: str, file_format: str) -> IcebergTable:
     written = iceberg.create(name, [("id!", "int"), ("t", "timestamp"), ("z", "timestamptz")])
     moments = [dt.datetime.combine(day, dt.time(1, 2, 3, 4)) for day in _ANCIENT_DAYS]
@@ -161,9 +157,37 @@ def ancient_timestamps(iceberg: Iceberg, name: str, file_format: str) -> Iceberg
     return written
 
 
-@table("types", "orc", refused="outside of the years 1677 to 2262")
-def ancient_timestamps_orc(iceberg: Iceberg, name: str) -> IcebergTable:
-    return ancient_timestamps(iceberg, name, "orc")
+@table("types", "orc", "timestamps of every century", "codecs")
+def distant_timestamps_orc(iceberg: Iceberg, name: str) -> IcebergTable:
+    columns = [
+        ("id!", "int"),
+        ("t", "timestamp"),
+        ("zs", list_of("timestamptz")),
+        ("by_time", map_of("timestamp", struct(("z", "timestamptz"), ("n", "int")))),
+    ]
+    written = iceberg.create(name, columns)
+    for codec in ("zlib", "snappy", "lz4", "zstd", "none"):
+        written.set(write__orc__compression_codec=codec)
+        written.append([_distant_row(index) for index in range(700)], file_format="orc")
+    return written
+
+
+def _distant_row(index: int) -> dict[str, Any]:
+    """One of 700 rows: times in steps, then of all centuries, then all the same, with nulls."""
+    far = dt.datetime(9999, 12, 31, 23, 59, 59, 999_999)
+    steps = [
+        dt.datetime(1, 1, 1) + dt.timedelta(days=5200 * (index % 700)),
+        dt.datetime(1 + index * 7919 % 9998, 1 + index % 12, 28, index % 24, 0, 0, index * 997),
+        far,
+    ]
+    moment = steps[index // 240] if index % 11 else None
+    zoned = moment and moment.replace(tzinfo=UTC)
+    return {
+        "id": index,
+        "t": moment,
+        "zs": [zoned, None, far.replace(tzinfo=UTC)][: index % 4] if index % 7 else None,
+        "by_time": [(moment, {"z": zoned, "n": index})] if moment else [],
+    }
 
 
 @table("types", "decimals of every width", formats=ALL_FORMATS)
