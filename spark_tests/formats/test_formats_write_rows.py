@@ -46,7 +46,7 @@ from icebergds.spec.types import (
     StructType,
     walk,
 )
-from icebergds.testing.data_files import open_file, read_rows, write_file
+from icebergds.testing.data_files import open_file, read_batches, read_rows, write_file
 from icebergds.testing.rows import record_batch
 from icebergds.testing.schemas import optional, required
 
@@ -381,11 +381,14 @@ def test_orc_types_have_the_attributes_of_the_specification(tmp_path):
     assert attributes(schema.field("by_id").type.item_field)["id"] == "65"
 
 
-def test_timestamps_that_orc_would_not_give_back_are_refused(tmp_path):
-    schema = Schema((optional(1, "ts", ListType(2, TIMESTAMP)),))
-    batch = record_batch(schema, [([253_402_300_799_999_999],)])
-    with pytest.raises(UnsupportedFeatureError, match=r"column 'ts'.*1677 to 2262"):
-        write_file(tmp_path / "f", schema, [batch], file_format=FileFormat.ORC)
+def test_orc_stores_timestamps_of_every_year(tmp_path):
+    schema = Schema((optional(1, "ts", ListType(2, TIMESTAMP)), optional(3, "z", TIMESTAMPTZ)))
+    first, last = -62_135_596_800_000_000, 253_402_300_799_999_999
+    rows = [([first, last, None], last), (None, first), ([0], 2**63 - 1)]
+    batch = record_batch(schema, rows)
+    write_file(tmp_path / "f", schema, [batch], file_format=FileFormat.ORC)
+    (read,) = read_batches(str(tmp_path / "f"), schema, file_format=FileFormat.ORC)
+    assert read.batch == batch
 
 
 @pytest.mark.parametrize(

@@ -277,6 +277,23 @@ def _nested(writer: Writer, name: str, file_format: str, version: int) -> OurTab
 
 
 @table
+def distant_orc(writer: Writer, name: str) -> OurTable:
+    """Times that do not fit 64 bits in nanoseconds, which Arrow's reader of ORC has."""
+    columns = [("id!", "int"), ("t", "timestamp"), ("zs", list_of("timestamptz"))]
+    moments = [
+        dt.datetime(1, 1, 1),
+        dt.datetime(1582, 10, 4),
+        dt.datetime(1677, 9, 21),
+        None,
+        dt.datetime(2262, 4, 12),
+        dt.datetime(9999, 12, 31, 23, 59, 59, 999_999),
+    ]
+    zoned = [moment and moment.replace(tzinfo=dt.UTC) for moment in moments]
+    rows = [{"id": i, "t": t, "zs": zoned[i:]} for i, t in enumerate(moments)]
+    return writer.create(name, columns, write__format__default="orc").append(rows)
+
+
+@table
 def required_columns(writer: Writer, name: str) -> OurTable:
     columns = [
         ("id!", "int"),

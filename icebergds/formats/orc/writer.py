@@ -48,7 +48,6 @@ _DICTIONARY_THRESHOLD = 0.8
 # The assumed size of stripes relative to rows in memory, until the first stripe is written.
 _ENCODED_SHARE = 0.5
 _HEADER_BYTES = 3
-_MAX_MICROS = (2**63 - 1) // 1000
 
 
 class OrcDataWriter:
@@ -141,20 +140,14 @@ class OrcDataWriter:
         """Rejects timestamps that Arrow stores in ORC in a way that other readers misread."""
         for times in _timestamps(array):
             counts = times.view(pa.int64())
-            found = pc.min_max(counts).as_py()
-            if found["min"] is None:
+            earliest = pc.min(counts).as_py()
+            if earliest is None:
                 continue
-            in_micros = times.type.unit == "us"
-            # Arrow could not read these back.
-            if in_micros and max(-found["min"], found["max"]) > _MAX_MICROS:
-                raise UnsupportedFeatureError(
-                    f"{self.location}: column {name!r} holds timestamps outside of the years 1677 "
-                    "to 2262, which cannot be written to ORC; write another format"
-                )
+            per_second = 1_000_000 if times.type.unit == "us" else 1_000_000_000
             # Arrow rounds their seconds up and stores negative nanoseconds, which ORC does not
             # allow: Java reads them a second too early. No writer can store fractions of the last
             # second before 1970: in Java's encoding they are read a second too late.
-            if found["min"] < 0 and _has_early_fraction(counts, 1_000_000 if in_micros else 10**9):
+            if earliest < 0 and _has_early_fraction(counts, per_second):
                 raise UnsupportedFeatureError(
                     f"{self.location}: column {name!r} holds timestamps before 1970 with fractions "
                     "of a second, which cannot be written to ORC; write another format"
