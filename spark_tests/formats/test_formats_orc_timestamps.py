@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import base64
 import contextlib
 import datetime as dt
+import gzip
 import random
 from pathlib import Path
 from typing import Any
@@ -166,6 +168,7 @@ def test_times_of_nanoseconds_do_not_wrap(tmp_path):
 
 
 def test_pyarrow_reads_times_that_fit_its_nanoseconds(tmp_path, monkeypatch):
+    monkeypatch.setattr(pa, "__version__", "25.0.0")
     monkeypatch.delattr(orc_reader, "read_stripe")
     location = write_times(tmp_path / "f.orc", [dt.datetime(1800, 1, 1), dt.datetime(2200, 1, 1)])
     assert read_times(location) == [dt.datetime(1800, 1, 1), dt.datetime(2200, 1, 1)]
@@ -205,3 +208,26 @@ def test_unknown_time_zones_of_writers_are_named(tmp_path, monkeypatch):
     monkeypatch.setattr(pa, "__version__", "24.0.0")
     with pytest.raises(UnsupportedFeatureError, match=r"f\.orc.*XYZ.*tzdata"):
         read_times(str(path))
+
+
+# Written by Spark in the zone America/New_York.
+EARLY = (
+    "H4sIAAAAAAACA/MPcmZlYPj/xZyBoYKFKWfrrf+MG+ZJ/GdY6dlTDyS2rWW4f9NmriADgwMDA4O+H8O5VAYGLjYOBgFGCV"
+    "YgzQik5YA0K5DmFmLiYABiJikBx9zUoszkRH2/1PL4yPyibFWgJgEuFg6GAAYuDg4GLyAdocfLyMDBLJAmxQUkGST0FEw1"
+    "2JQ4OHiEGBmlGEuUNDg4rVS4xIsLEouy9YoLc/SSE0sScyqLS/RKKgtShThLMnNTi0sScwu0FLkk8ovS9RILEpMzUvUgGs"
+    "pSi4oz8/OEWE30jPUMDNiswHZbwe12YPBgiGBMYjUCSXN0MgqwSjQ0CCgxMfBoiBpwNn1hZvYPcpYAAH8kIDEdAQAA"
+)
+
+
+def test_early_local_times_are_those_of_the_writers_clock(tmp_path):
+    """Around 1970, the writer's clock and UTC are on different sides of the epoch."""
+    path = tmp_path / "f.orc"
+    path.write_bytes(gzip.decompress(base64.b64decode(EARLY)))
+    assert read_times(str(path)) == [
+        dt.datetime(1850, 1, 1),
+        dt.datetime(1899, 12, 31, 23, 59, 59, 500_000),
+        dt.datetime(1969, 12, 31, 20, 0, 0, 500_000),
+        dt.datetime(1969, 12, 31, 18, 30, 0, 500_000),
+        None,
+        dt.datetime(1955, 7, 1, 12, 0, 0, 250_000),
+    ]
