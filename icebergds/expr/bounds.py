@@ -7,13 +7,25 @@ that are neither null nor NaN, and need not be values themselves: bounds of stri
 from __future__ import annotations
 
 from bisect import bisect_left, bisect_right
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
 from icebergds.errors import FormatError
 from icebergds.expr.nodes import NEGATED, BoundPredicate, Operation, contains
-from icebergds.spec.types import DOUBLE, FLOAT, UUID, IcebergType
+from icebergds.spec.manifest import FileFormat
+from icebergds.spec.types import DATE, DOUBLE, FLOAT, TIMESTAMP, TIMESTAMPTZ, UUID, IcebergType
 from icebergds.spec.values.binary import from_bytes
+
+# 1582-10-15, from which on the Julian calendar is not in use.
+_FIRST_GREGORIAN_DAY = -141_427
+_MICROS_PER_DAY = 86_400_000_000
+FIRST_GREGORIAN: Mapping[IcebergType, int] = {
+    DATE: _FIRST_GREGORIAN_DAY,
+    TIMESTAMP: _FIRST_GREGORIAN_DAY * _MICROS_PER_DAY,
+    TIMESTAMPTZ: _FIRST_GREGORIAN_DAY * _MICROS_PER_DAY,
+}
+"""The first values that are the same in the hybrid calendar of imported ORC files."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,14 +41,23 @@ class Bounds:
 
 
 def decode_bounds(
-    field_type: IcebergType, lower: bytes | None, upper: bytes | None, nan_count_is_zero: bool
+    field_type: IcebergType,
+    lower: bytes | None,
+    upper: bytes | None,
+    nan_count_is_zero: bool,
+    file_format: FileFormat | None = None,
 ) -> Bounds:
     """Decodes serialised bounds of a type that has an order.
 
     Invalid bounds count as unknown: bytes that are not a value of the type, NaN (old writers
-    stored it if it was the first value), and a lower bound above the upper one.
+    stored it if it was the first value), and a lower bound above the upper one. So do bounds of
+    ORC files before 1582: those of imported files may be of the Julian calendar.
     """
     least, greatest = _decode(field_type, lower), _decode(field_type, upper)
+    if file_format is FileFormat.ORC and field_type in FIRST_GREGORIAN:
+        first = FIRST_GREGORIAN[field_type]
+        least = None if least is None or least < first else least
+        greatest = None if greatest is None or greatest < first else greatest
     if field_type == UUID:
         least, greatest = _uuid_range(least, greatest)
     broken = least != least or greatest != greatest

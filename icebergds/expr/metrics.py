@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Protocol
 
-from icebergds.expr.bounds import decode_bounds, is_floating, might_hold, must_hold
+from icebergds.expr.bounds import Bounds, decode_bounds, is_floating, might_hold, must_hold
 from icebergds.expr.evaluate import TRUE_OF_NAN
 from icebergds.expr.nodes import BoundPredicate, Expr, Operation, evaluate
+from icebergds.spec.manifest import DataFile
 from icebergds.spec.reserved import LAST_UPDATED_SEQUENCE_NUMBER, ROW_ID
 from icebergds.spec.types import is_scalar
 
@@ -69,13 +70,7 @@ def _might(predicate: BoundPredicate, metrics: ColumnMetrics) -> bool:
         return False
     if nans == rows:
         return op in TRUE_OF_NAN
-    bounds = decode_bounds(
-        predicate.field_type,
-        metrics.lower_bounds.get(field_id),
-        metrics.upper_bounds.get(field_id),
-        nans == 0,
-    )
-    return might_hold(predicate, bounds)
+    return might_hold(predicate, _bounds(predicate, metrics, nans))
 
 
 def _must(predicate: BoundPredicate, metrics: ColumnMetrics) -> bool:
@@ -95,13 +90,17 @@ def _must(predicate: BoundPredicate, metrics: ColumnMetrics) -> bool:
             return nans == 0 or nulls == rows
     if nulls != 0:
         return False
-    bounds = decode_bounds(
+    return must_hold(predicate, _bounds(predicate, metrics, nans))
+
+
+def _bounds(predicate: BoundPredicate, metrics: ColumnMetrics, nans: int | None) -> Bounds:
+    return decode_bounds(
         predicate.field_type,
-        metrics.lower_bounds.get(field_id),
-        metrics.upper_bounds.get(field_id),
+        metrics.lower_bounds.get(predicate.field_id),
+        metrics.upper_bounds.get(predicate.field_id),
         nans == 0,
+        metrics.file_format if isinstance(metrics, DataFile) else None,
     )
-    return must_hold(predicate, bounds)
 
 
 def _counts(predicate: BoundPredicate, metrics: ColumnMetrics) -> tuple[int | None, int | None]:

@@ -19,6 +19,7 @@ from icebergds.formats.orc import reader as orc_reader
 from icebergds.spec.manifest import FileFormat
 from icebergds.spec.schema import Schema
 from icebergds.spec.types import (
+    DATE,
     INT,
     TIMESTAMP,
     TIMESTAMP_NS,
@@ -29,6 +30,7 @@ from icebergds.spec.types import (
 )
 from icebergds.testing.data_files import read_batches
 from icebergds.testing.data_files import read_rows as read_any
+from icebergds.testing.orc_files import mark_hybrid_calendar
 from icebergds.testing.schemas import optional
 
 US = pa.timestamp("us")
@@ -210,7 +212,7 @@ def test_unknown_time_zones_of_writers_are_named(tmp_path, monkeypatch):
         read_times(str(path))
 
 
-# Written by Spark in the zone America/New_York.
+# Written by Spark in the zone America/New_York, as the next one is.
 EARLY = (
     "H4sIAAAAAAACA/MPcmZlYPj/xZyBoYKFKWfrrf+MG+ZJ/GdY6dlTDyS2rWW4f9NmriADgwMDA4O+H8O5VAYGLjYOBgFGCV"
     "YgzQik5YA0K5DmFmLiYABiJikBx9zUoszkRH2/1PL4yPyibFWgJgEuFg6GAAYuDg4GLyAdocfLyMDBLJAmxQUkGST0FEw1"
@@ -231,3 +233,45 @@ def test_early_local_times_are_those_of_the_writers_clock(tmp_path):
         None,
         dt.datetime(1955, 7, 1, 12, 0, 0, 250_000),
     ]
+
+
+HYBRID = (
+    "H4sIAAAAAAACA/MPcmZnYPj390MpA8MPrv/zTx6+ydxwdNMKcS7PWLH9DLNjgnoZGBidvjB+m2vLwFhhcLWBgeHdxAKr9B"
+    "kzGBgYPgZMAMoG1usyMPgxMzBwqTMw5IFoBjCoEvwFMdsdqIfr+5Pwb1tZ2M+WMJTeBGpirLVjlI1kYNiq4yvAwLAdqBxo"
+    "ERcbB4MAowQbkGYE0rZAmhVIS4LFmaDiTBJqQkwcDEDMBMJSAo65qUWZyYn6fqnl8ZH5RdmWQIOkuFg4GAIYuDg4GLyAdE"
+    "QMiGUFYumYMjJwMAtcYZTiBlIMEh2MCp4aPEo8HDxCTIxMUowlUowpShocnFYqXOLFBYlF2XrFhTl6yYkliTmVxSV6JZUF"
+    "qUKcJZm5qcUlibkFSkwc/FqKXBL5Rel6iQWJyRmpehBNZalFxZn5eUKsJnrGegYGPFZg91jB3WMFd48DgwdDBGMSqxFIIc"
+    "dcRgFWiYYGASUmBh4NeQPOpi/MzP5BzhIANeRF96kBAAA="
+)
+
+
+def test_dates_of_the_hybrid_calendar_are_read_as_they_were_written(tmp_path):
+    path = tmp_path / "f.orc"
+    path.write_bytes(gzip.decompress(base64.b64decode(HYBRID)))
+    times = [
+        dt.datetime(1, 1, 1),
+        dt.datetime(100, 3, 1, 12),
+        dt.datetime(1500, 2, 28, 23, 59, 59, 1),
+        dt.datetime(1582, 10, 4, 1, 2, 3, 400_000),
+        dt.datetime(1582, 10, 15),
+        dt.datetime(1850, 1, 1),
+        None,
+        dt.datetime(2050, 1, 1),
+        dt.datetime(2050, 7, 1, 0, 0, 0, 1),
+        dt.datetime(9999, 7, 1),
+        dt.datetime(9999, 12, 31),
+        FAR,
+    ]
+    schema = Schema((optional(1, "t", TIMESTAMP), optional(2, "d", DATE)))
+    assert read_rows(str(path), schema) == [(time, time and time.date()) for time in times]
+
+
+def test_dates_of_files_with_field_ids_are_gregorian(tmp_path):
+    """Java's writer marks Iceberg's files as hybrid, too, since it is not told otherwise."""
+    with_ids = write_times(tmp_path / "f.orc", [FIRST])
+    without_ids = str(tmp_path / "g.orc")
+    orc.write_table(pa.table({"t": pa.array([FIRST], US)}), without_ids)
+    for location in (with_ids, without_ids):
+        mark_hybrid_calendar(Path(location))
+    assert read_times(with_ids) == [FIRST]
+    assert read_times(without_ids) == [FIRST + dt.timedelta(days=2)]

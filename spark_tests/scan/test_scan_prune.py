@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import struct
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -14,7 +15,7 @@ from hypothesis import strategies as st
 from strategies.expressions import SCALAR_TYPES, filters, literals_of, rows, value_of, values_of
 
 from icebergds.expr.evaluate import matches
-from icebergds.expr.metrics import might_match
+from icebergds.expr.metrics import might_match, must_match
 from icebergds.expr.nodes import FALSE, TRUE, BoundPredicate, Expr, Operation, and_, or_
 from icebergds.formats.arrow.types import to_array
 from icebergds.formats.manifests.columns import ColumnStats, EntryColumns
@@ -128,6 +129,19 @@ def test_stored_row_ids_are_not_the_row_ids() -> None:
     assert _kept([stored], predicate, {ROW_ID.field_id: LONG}) == [stored]
 
 
+@pytest.mark.parametrize(("of", "per_day"), [(DATE, 1), (TIMESTAMP, 86_400_000_000)])
+def test_early_bounds_of_orc_files_prove_nothing(of: IcebergType, per_day: int) -> None:
+    """Those of imported files may be of the Julian calendar: 0001-01-01 is two days earlier."""
+    julian, gregorian, later = -719_164 * per_day, -719_162 * per_day, 100 * per_day
+    early, late = _exact_file("early", of, [julian]), _exact_file("late", of, [later])
+    files = [replace(file, file_format=FileFormat.ORC) for file in (early, late)]
+    wanted = BoundPredicate(Operation.EQ, 1, of, (gregorian,))
+    assert _kept(files, wanted, {1: of}) == files[:1]
+    assert _kept([early, late], wanted, {1: of}) == []
+    unwanted = BoundPredicate(Operation.LT, 1, of, (gregorian,))
+    assert [must_match(unwanted, file) for file in (files[0], early)] == [False, True]
+
+
 @pytest.mark.parametrize(
     "of", [ListType(9, INT), StructType((NestedField(9, "x", INT),))], ids=["list", "struct"]
 )
@@ -195,9 +209,10 @@ def _files(draw: st.DrawFn, types: Mapping[int, IcebergType]) -> DataFile:
             bound = draw(st.none() | _bound(field_type))
             if bound is not None:
                 bounds[field_id] = bound
-    return _file(
+    file = _file(
         draw(st.uuids()).hex, record_count, values, draw(counts), draw(counts), lower, upper
     )
+    return replace(file, file_format=draw(st.sampled_from([FileFormat.PARQUET, FileFormat.ORC])))
 
 
 def _bound(field_type: IcebergType) -> st.SearchStrategy[bytes]:
@@ -274,7 +289,7 @@ def _columns(
         file_sequence_number=zeros,
         content=zeros,
         file_path=pa.array([file.file_path for file in files], pa.string()),
-        file_format=pa.array(["parquet"] * count, pa.string()),
+        file_format=pa.array([file.file_format for file in files], pa.string()),
         partition=partition,
         record_count=np.array([file.record_count for file in files], np.int64),
         file_size_in_bytes=zeros,

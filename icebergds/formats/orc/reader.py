@@ -22,6 +22,7 @@ from icebergds.formats.data_file.encryption import encrypted
 from icebergds.formats.data_file.file_schema import (
     FileColumn,
     columns_of,
+    has_ids,
     restrict,
     to_schema,
     walk_columns,
@@ -30,11 +31,13 @@ from icebergds.formats.data_file.file_schema import (
 from icebergds.formats.data_file.projection import needed_leaves, plan_projection
 from icebergds.formats.data_file.read_request import PositionedBatch, ReadRequest
 from icebergds.formats.data_file.shredded_variants import refuse_shredded
+from icebergds.formats.orc.calendars import to_gregorian
 from icebergds.formats.orc.selection import Selection, select
 from icebergds.formats.orc.stripe_copy import is_in_utc
 from icebergds.formats.orc.tail import (
     Stripe,
     check_types,
+    has_hybrid_calendar,
     is_encrypted,
     stripes_of,
 )
@@ -79,6 +82,8 @@ class OrcReader:
             if is_encrypted(self._tail):
                 raise encrypted(location)
             columns = self._read_columns(self._tail)
+            # Iceberg writes Gregorian dates, but leaves the calendar at its default, hybrid.
+            self._is_hybrid = not has_ids(columns) and has_hybrid_calendar(self._tail)
         self._columns = with_ids(columns, table_schema, name_mapping)
 
     @property
@@ -154,6 +159,8 @@ class OrcReader:
                 f"{self._location}: stripe {stripe} has {max(counts)} rows, the file's tail "
                 f"says {self._stripes[stripe].num_rows}"
             )
+        if self._is_hybrid:
+            return to_gregorian(restrict(self._columns, selection.leaves), columns)
         return columns
 
     def _decode(self, stripe: int, selection: Selection) -> list[pa.Array]:

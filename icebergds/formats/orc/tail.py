@@ -18,6 +18,8 @@ _CHUNK_SIZE_OF_POSTSCRIPT = 3
 _STRIPES_OF_FOOTER = 3
 _TYPES_OF_FOOTER = 4
 _ENCRYPTION_OF_FOOTER = 10
+_CALENDAR_OF_FOOTER = 11
+_HYBRID_CALENDAR = 1
 _OFFSET_OF_STRIPE = 1
 _INDEX_LENGTH_OF_STRIPE = 2
 _DATA_LENGTH_OF_STRIPE = 3
@@ -119,6 +121,16 @@ def is_encrypted(tail: bytes) -> bool:
     """
     footers = messages(tail, _FOOTER_OF_TAIL)
     return any(number == _ENCRYPTION_OF_FOOTER for f in footers for number, _ in fields_of(f))
+
+
+def has_hybrid_calendar(tail: bytes) -> bool:
+    """Whether a file says that its dates before 1582-10-15 are Julian.
+
+    Raises:
+        ValueError: the bytes are not a file tail.
+    """
+    footers = messages(tail, _FOOTER_OF_TAIL)
+    return any(numbers_of(f).get(_CALENDAR_OF_FOOTER) == _HYBRID_CALENDAR for f in footers)
 
 
 def check_types(tail: bytes) -> None:

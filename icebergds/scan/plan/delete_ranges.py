@@ -144,6 +144,7 @@ def _bounds(key_type: IcebergType, field_id: int, data_file: DataFile) -> Bounds
         data_file.lower_bounds.get(field_id),
         data_file.upper_bounds.get(field_id),
         data_file.nan_value_counts.get(field_id) == 0,
+        data_file.file_format,
     )
     return replace(bounds, lower=_comparable(bounds.lower), upper=_comparable(bounds.upper))
 

@@ -14,7 +14,7 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from icebergds.expr.bounds import is_floating
+from icebergds.expr.bounds import FIRST_GREGORIAN, is_floating
 from icebergds.expr.metrics import INHERITED, might_match
 from icebergds.expr.nodes import (
     TRUE,
@@ -29,7 +29,7 @@ from icebergds.expr.nodes import (
 )
 from icebergds.formats.arrow.filter import filter_mask
 from icebergds.formats.manifests.reader import EntryColumns
-from icebergds.spec.manifest import ManifestEntry
+from icebergds.spec.manifest import FileFormat, ManifestEntry
 from icebergds.spec.types import TypeId, is_scalar
 
 _Mask = npt.NDArray[np.bool_]
@@ -172,11 +172,19 @@ class _MetricsMask:
             odd = _is_valid(stats.lower_bound) & ~has_lower
             odd |= _is_valid(stats.upper_bound) & ~has_upper
             self.is_exact &= not odd.any()
+            if predicate.field_type in FIRST_GREGORIAN:
+                # As in `decode_bounds`.
+                first = FIRST_GREGORIAN[predicate.field_type]
+                has_lower &= ~self._is_orc() | (lower >= first)
+                has_upper &= ~self._is_orc() | (upper >= first)
             return self._by_numbers(predicate, lower, has_lower, upper, has_upper) | odd
         if type_id is TypeId.STRING:
             return self._by_text(predicate, stats.lower_bound, stats.upper_bound)
         self.is_exact = False
         return np.ones(len(self.columns), np.bool_)
+
+    def _is_orc(self) -> _Mask:
+        return _mask(np.asarray(pc.equal(self.columns.file_format, FileFormat.ORC)))
 
     def _by_numbers(
         self,
