@@ -24,10 +24,10 @@ from icebergds.errors import (
 )
 from icebergds.expr.names import quote_name
 from icebergds.formats.data_file.file_schema import schema_from_arrow
+from icebergds.io.storage_options import storage_properties_of
 from icebergds.operations.maintenance.purge import purge
 from icebergds.operations.options.arguments import mapping_argument
 from icebergds.operations.options.partition_text import parse_partition_by, parse_sort_by
-from icebergds.operations.options.values import storage_properties_of
 from icebergds.operations.write.property_checks import check_properties
 from icebergds.spec.partition import PartitionSpec
 from icebergds.spec.schema import Schema

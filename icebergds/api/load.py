@@ -7,8 +7,8 @@ from collections.abc import Mapping
 
 from icebergds.api.table import Table
 from icebergds.catalog.address import TableAddress
+from icebergds.io.storage_options import storage_properties_of
 from icebergds.operations.options.arguments import mapping_argument, path_argument, text_argument
-from icebergds.operations.options.values import storage_properties_of
 
 
 def load_table(

@@ -10,7 +10,7 @@ from icebergds.catalog.config import catalog_properties
 from icebergds.catalog.filesystem.catalog import file_system_catalog
 from icebergds.errors import InvalidOptionError
 from icebergds.io.fileio import FileIO
-from icebergds.io.storage_options import STORAGE_OPTIONS
+from icebergds.io.storage_options import STORAGE_OPTIONS, storage_properties_of
 from icebergds.suggestions import did_you_mean
 
 
@@ -47,11 +47,7 @@ def load_catalog(
             f"{', '.join(sorted(_FACTORIES))}{hint}"
         )
     # FileIO is sent to executors, so it must not contain the catalog's uri and password.
-    storage = {
-        key: value
-        for key, value in properties.items()
-        if key in STORAGE_OPTIONS or ("." in key and not key.startswith("jdbc."))
-    }
+    storage = storage_properties_of(properties)
     own = {key: value for key, value in properties.items() if key not in STORAGE_OPTIONS}
     return factory(name, own, FileIO(storage, location_map or {}))
 

@@ -18,7 +18,20 @@ MAX_BLOCK_BYTES = "max-block-bytes"
 STORAGE_OPTIONS = (STORAGE_SCHEMES, MAX_METADATA_BYTES, MAX_BLOCK_BYTES)
 """The names of all of them."""
 
+STORAGE_PREFIXES = ("s3.", "gcs.", "adls.", "hdfs.", "client.", "fs.")
+"""Prefixes of storage properties."""
+
 _SCHEME = re.compile(r"[a-z][a-z0-9+.\-]*")
+
+
+def is_of_storage(name: str) -> bool:
+    """Whether a property is one of the storage; executors get no others."""
+    return name in STORAGE_OPTIONS or name.startswith(STORAGE_PREFIXES)
+
+
+def storage_properties_of(properties: Mapping[str, str]) -> dict[str, str]:
+    """The storage properties among `properties`, such as `s3.endpoint` and `storage-schemes`."""
+    return {name: value for name, value in properties.items() if is_of_storage(name)}
 
 
 def check_storage_options(properties: Mapping[str, str]) -> None:

@@ -184,6 +184,8 @@ class IcebergDataSource(DataSource):
     def _release(self) -> None:
         """Drops what tasks do not need: Spark sends this object to each task with the reader."""
         self.options, self._pinned, self._chose_columns = {}, None, True
+        # The class of a session is pickled with its catalogs and their passwords.
+        self.__class__ = IcebergDataSource
 
     def _with_session_catalog(self, options: dict[str, str]) -> dict[str, str]:
         known = self.session_catalogs.get(options.get("catalog", ""), {})

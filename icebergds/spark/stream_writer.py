@@ -6,10 +6,9 @@ running. Tasks know the query id, so they report it in their messages.
 
 from __future__ import annotations
 
-import pickle
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 from pyspark import TaskContext
@@ -18,7 +17,7 @@ from pyspark.sql.datasource import DataSourceStreamArrowWriter, WriterCommitMess
 from icebergds.errors import InvalidOptionError
 from icebergds.spark.errors import without_frames
 from icebergds.spark.worker import spare_archives
-from icebergds.spark.writer import discard_results, run_task
+from icebergds.spark.writer import discard_results, packed_job, run_task, unpacked_job
 
 if TYPE_CHECKING:
     from icebergds.operations.write.jobs import PreparedJob, Task, TaskResult
@@ -33,7 +32,7 @@ class BatchTaskDone(WriterCommitMessage):
 
     Attributes:
         query_id: of the query that writes.
-        job: the pickled job of the task; only the first task reports it.
+        job: the packed job of the task; only the first task reports it.
     """
 
     result: TaskResult
@@ -47,8 +46,7 @@ class IcebergStreamWriter(DataSourceStreamArrowWriter):
     def __init__(self, job: PreparedJob, task: Task, *, may_miss_batches: bool) -> None:
         self._task = task
         self._may_miss_batches = may_miss_batches
-        # Pickled, so that tasks need not import the commit code.
-        self._job = pickle.dumps(job)
+        self._job, self._catalog_properties = packed_job(job)
 
     @without_frames()
     def write(self, iterator: Iterator[pa.RecordBatch]) -> BatchTaskDone:
@@ -81,7 +79,7 @@ class IcebergStreamWriter(DataSourceStreamArrowWriter):
         job = next(message.job for message in done if message.job is not None)
         results = [message.result for message in done]
         commit_batch(
-            pickle.loads(job),
+            unpacked_job(job, self._catalog_properties),
             results,
             done[0].query_id,
             batchId,
@@ -92,4 +90,8 @@ class IcebergStreamWriter(DataSourceStreamArrowWriter):
         """Deletes the files of a micro-batch whose tasks failed. Never raises."""
         results = [message.result for message in messages if isinstance(message, BatchTaskDone)]
         if len(results) < len(messages):
-            discard_results(self._job, results)
+            discard_results(self._job, self._catalog_properties, results)
+
+    def __getstate__(self) -> dict[str, Any]:
+        # Spark pickles it for tasks alone, which must not learn the catalog's password.
+        return {**self.__dict__, "_catalog_properties": None}

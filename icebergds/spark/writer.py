@@ -8,14 +8,15 @@ from __future__ import annotations
 
 import logging
 import pickle
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 from pyspark import TaskContext
 from pyspark.sql.datasource import DataSourceArrowWriter, WriterCommitMessage
 
+from icebergds.errors import IcebergError
 from icebergds.spark.errors import without_frames
 from icebergds.spark.worker import settle_worker, spare_archives
 
@@ -37,9 +38,8 @@ class IcebergWriter(DataSourceArrowWriter):
 
     def __init__(self, job: PreparedJob, task: Task) -> None:
         self._task = task
-        # Pickled, so that tasks need not import the commit code, which is half of all imports:
-        # every Python worker would pay for it before its first row.
-        self._job = pickle.dumps(job)
+        self._job, self._catalog_properties = packed_job(job)
+        self._goes_to_tasks = True
 
     def write(self, iterator: Iterator[pa.RecordBatch]) -> TaskDone:
         """Writes the rows of a task; deletes its files if that fails."""
@@ -51,7 +51,7 @@ class IcebergWriter(DataSourceArrowWriter):
         from icebergds.operations.write.jobs import commit_job
 
         spare_archives()
-        commit_job(pickle.loads(self._job), _results(messages))
+        commit_job(unpacked_job(self._job, self._catalog_properties), _results(messages))
 
     def abort(self, messages: Sequence[WriterCommitMessage | None]) -> None:
         """Deletes the files of a failed job, if it is certain that it failed. Never raises.
@@ -61,7 +61,15 @@ class IcebergWriter(DataSourceArrowWriter):
         was committed, and otherwise the outcome is unknown.
         """
         if any(message is None for message in messages):
-            discard_results(self._job, _results(messages))
+            discard_results(self._job, self._catalog_properties, _results(messages))
+
+    def __getstate__(self) -> dict[str, Any]:
+        # Spark pickles a writer twice: first in the function of the tasks, which must not learn
+        # the catalog's password, and then by itself, to commit or abort.
+        goes_to_tasks, self._goes_to_tasks = self._goes_to_tasks, False
+        if goes_to_tasks and self._catalog_properties:
+            return {**self.__dict__, "_catalog_properties": None}
+        return self.__dict__
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,12 +99,43 @@ def run_task(task: Task, batches: Iterator[pa.RecordBatch]) -> TaskResult:
     return task(batches, partition_id=context.partitionId(), attempt_id=context.taskAttemptId())
 
 
-def discard_results(packed: bytes, results: Sequence[TaskResult]) -> None:
-    """Deletes the files of a pickled job's tasks, unless it was committed. Never raises."""
+def packed_job(job: PreparedJob) -> tuple[bytes, Mapping[str, str]]:
+    """A pickled job without the properties of its catalog, and these.
+
+    Pickled, so that tasks need not import the commit code, which is half of all imports: every
+    Python worker would pay for it before its first row.
+    """
+    from icebergds.operations.write.jobs import with_catalog_properties
+
+    return pickle.dumps(with_catalog_properties(job, {})), dict(job.address.catalog_properties)
+
+
+def unpacked_job(packed: bytes, catalog_properties: Mapping[str, str] | None) -> PreparedJob:
+    """A packed job with the properties of its catalog.
+
+    Raises:
+        IcebergError: there are none, since this writer is one for tasks.
+    """
+    from icebergds.operations.write.jobs import with_catalog_properties
+
+    if catalog_properties is None:
+        raise IcebergError(
+            "the properties of the catalog are kept from Spark's tasks, and Spark has committed "
+            "with what it sent to them; configure the catalog by environment variables or "
+            ".pyiceberg.yaml, or write with table.append or table.overwrite"
+        )
+    job: PreparedJob = pickle.loads(packed)
+    return with_catalog_properties(job, catalog_properties)
+
+
+def discard_results(
+    packed: bytes, catalog_properties: Mapping[str, str] | None, results: Sequence[TaskResult]
+) -> None:
+    """Deletes the files of a packed job's tasks, unless it was committed. Never raises."""
     try:
         from icebergds.operations.write.jobs import discard_job
 
-        discard_job(pickle.loads(packed), results)
+        discard_job(unpacked_job(packed, catalog_properties), results)
     except Exception as error:
         _LOG.warning("files of a failed write were left behind: %s", error)
 

@@ -209,7 +209,11 @@ def test_malformed_options_are_refused(
 
 
 def test_the_storage_does_not_learn_the_password(tmp_path: Path) -> None:
-    properties = {"jdbc.password": "secret", "s3.endpoint": "http://localhost:1"}
+    properties = {
+        "jdbc.password": "secret",
+        "header.authorization": "secret",
+        "s3.endpoint": "http://localhost:1",
+    }
     catalog = open_sql_catalog(f"sqlite:///{tmp_path}/c.db", tmp_path, **properties)
     assert catalog.io.properties == {"s3.endpoint": "http://localhost:1"}
 

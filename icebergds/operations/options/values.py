@@ -10,14 +10,11 @@ from typing import Any, TypeVar
 from icebergds.catalog.address import TableAddress
 from icebergds.errors import InvalidOptionError
 from icebergds.expr.literals import round_literal
-from icebergds.io.storage_options import STORAGE_OPTIONS
+from icebergds.io.storage_options import is_of_storage, storage_properties_of
 from icebergds.spec.types import TIMESTAMPTZ
 from icebergds.suggestions import did_you_mean
 
 _Value = TypeVar("_Value")
-
-STORAGE_PREFIXES = ("s3.", "gcs.", "adls.", "hdfs.", "client.", "fs.")
-"""Prefixes of storage properties."""
 
 CATALOG_PREFIX = "catalog."
 """Prefix of catalog properties."""
@@ -89,11 +86,6 @@ def address_of(given: Mapping[str, str], path: str) -> TableAddress:
     )
 
 
-def storage_properties_of(properties: Mapping[str, str]) -> dict[str, str]:
-    """The storage properties among `properties`, such as `s3.endpoint` and `storage-schemes`."""
-    return {name: value for name, value in properties.items() if _is_of_storage(name)}
-
-
 def without_prefix(given: Mapping[str, str], prefix: str) -> dict[str, str]:
     """The options whose names start with a prefix, with the prefix removed."""
     return {
@@ -104,11 +96,7 @@ def without_prefix(given: Mapping[str, str], prefix: str) -> dict[str, str]:
 def is_of_address(name: str) -> bool:
     """Whether an option (its name in lower case) names the table, its catalog or its storage."""
     of_table = name in ("path", "catalog", "location-map") or name.startswith(CATALOG_PREFIX)
-    return of_table or _is_of_storage(name)
-
-
-def _is_of_storage(name: str) -> bool:
-    return name in STORAGE_OPTIONS or name.startswith(STORAGE_PREFIXES)
+    return of_table or is_of_storage(name)
 
 
 def one_of(*values: str) -> Callable[[str], str]:

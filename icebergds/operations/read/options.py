@@ -12,10 +12,9 @@ from icebergds.expr.literals import parse_timestamp, round_literal
 from icebergds.expr.nodes import TRUE, Expr
 from icebergds.expr.sql import parse_filter
 from icebergds.formats.wrong_counts import WrongCounts
-from icebergds.io.storage_options import STORAGE_OPTIONS
+from icebergds.io.storage_options import STORAGE_OPTIONS, STORAGE_PREFIXES
 from icebergds.operations.options.values import (
     CATALOG_PREFIX,
-    STORAGE_PREFIXES,
     address_of,
     boolean,
     integer,

@@ -7,7 +7,8 @@ from collections.abc import Mapping
 
 from icebergds.errors import InvalidOptionError
 from icebergds.io.fileio import FileIO
-from icebergds.operations.options.values import is_of_address, storage_properties_of
+from icebergds.io.storage_options import storage_properties_of
+from icebergds.operations.options.values import is_of_address
 
 
 def scan_options(

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, TypeAlias
 
@@ -49,6 +49,15 @@ class PlannedJob:
     job: PreparedJob
     task: Task
     table: LoadedTable
+
+
+def with_catalog_properties(job: PreparedJob, properties: Mapping[str, str]) -> PreparedJob:
+    """The job with other properties of its catalog; empty ones for a job that tasks may see."""
+    address = replace(job.address, catalog_properties=properties)
+    options = replace(job.options, address=address)
+    if isinstance(job, PreparedWrite) and job.new_table is not None:
+        job = replace(job, new_table=replace(job.new_table, address=address))
+    return replace(job, address=address, options=options)
 
 
 def commit_job(

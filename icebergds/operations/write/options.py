@@ -8,11 +8,10 @@ from dataclasses import dataclass, field, replace
 from icebergds.catalog.address import TableAddress
 from icebergds.commit.idempotent_writes import IdempotentWrite
 from icebergds.errors import InvalidOptionError
-from icebergds.io.storage_options import STORAGE_OPTIONS
+from icebergds.io.storage_options import STORAGE_OPTIONS, STORAGE_PREFIXES
 from icebergds.operations.options.arguments import write_arguments
 from icebergds.operations.options.values import (
     CATALOG_PREFIX,
-    STORAGE_PREFIXES,
     address_of,
     boolean,
     integer,
