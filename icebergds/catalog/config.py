@@ -56,7 +56,9 @@ class SessionCatalogs:
         active: returns the id of the active session; None if there is none, or it has no id.
     """
 
-    by_session: Mapping[str, Mapping[str, Mapping[str, str]]] = field(default_factory=dict)
+    by_session: Mapping[str, Mapping[str, Mapping[str, str]]] = field(
+        default_factory=dict, repr=False
+    )
     active: Callable[[], str | None] = lambda: None
 
     def properties(self, name: str, given: Mapping[str, str]) -> dict[str, str]:
@@ -159,17 +161,25 @@ def _parsed(file: Path) -> Any:
     try:
         # BaseLoader keeps every scalar a string, as catalog properties are strings.
         return yaml.load(file.read_text(encoding="utf-8"), Loader=yaml.BaseLoader)
-    except (OSError, UnicodeDecodeError, yaml.YAMLError) as error:
+    except (OSError, UnicodeDecodeError) as error:
         raise InvalidOptionError(
             f"the configuration file {file} cannot be read: {error}"
         ) from error
+    except yaml.YAMLError as error:
+        # Its message is not shown, nor chained: it quotes the line, which may have a password.
+        mark = getattr(error, "problem_mark", None)
+        where = "" if mark is None else f", line {mark.line + 1}, column {mark.column + 1}"
+        raise InvalidOptionError(
+            f"the configuration file {file} cannot be read{where}: it is not valid YAML; quote "
+            "values with special characters"
+        ) from None
 
 
 def _mapping(file: Path, key: str, value: object) -> dict[str, Any]:
     """The mapping with its keys in lower case."""
     if not isinstance(value, dict):
         raise InvalidOptionError(
-            f"the configuration file {file} is malformed: {key} is {value!r}, expected "
+            f"the configuration file {file} is malformed: {key} is {_kind(value)}, expected "
             f"`{_CATALOG}:`, below it catalog names, and below these properties such as uri"
         )
     return {str(k).lower(): v for k, v in value.items()}
@@ -178,7 +188,14 @@ def _mapping(file: Path, key: str, value: object) -> dict[str, Any]:
 def _text(file: Path, key: str, value: object) -> str:
     if not isinstance(value, str):
         raise InvalidOptionError(
-            f"the configuration file {file} is malformed: {key} is {value!r}, expected a string; "
-            "write nested properties with dots, such as s3.endpoint"
+            f"the configuration file {file} is malformed: {key} is {_kind(value)}, expected a "
+            "string; write nested properties with dots, such as s3.endpoint"
         )
     return value
+
+
+def _kind(value: object) -> str:
+    """What a value is, for messages; not the value, which may be a password."""
+    if isinstance(value, str):
+        return "a string"
+    return "a mapping" if isinstance(value, dict) else "a list"

@@ -86,12 +86,19 @@ def _infer_type(name: str, properties: Mapping[str, str]) -> str:
     uri = properties.get("uri")
     if not uri:
         return "filesystem"
+    # The uri is not shown, nor its beginning if that is no scheme: it may contain a password.
+    if ":" not in uri:
+        raise InvalidOptionError(
+            f"catalog {name}: its uri has no scheme; expected one such as "
+            "postgresql+psycopg://host/database or sqlite:////path/to/catalog.db"
+        )
     # A scheme such as postgresql+psycopg: includes the driver.
     scheme = uri.partition(":")[0].partition("+")[0].lower()
     kind = _TYPES_BY_SCHEME.get(scheme)
     if kind is None:
+        shown = f" {scheme!r}" if "://" in uri else ""
         raise InvalidOptionError(
-            f"catalog {name}: its type cannot be inferred from the scheme {scheme!r} of its uri; "
+            f"catalog {name}: its type cannot be inferred from the scheme{shown} of its uri; "
             f"set option('catalog.type', ...) to one of {', '.join(sorted(_FACTORIES))}"
         )
     return kind

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import uuid
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from icebergds.catalog.config import SessionCatalogs, set_session_catalogs
@@ -75,7 +75,7 @@ class _Registered:
     """A session's catalogs; `application` is None if the session runs in another process."""
 
     application: str | None
-    catalogs: dict[str, dict[str, str]]
+    catalogs: dict[str, dict[str, str]] = field(repr=False)
 
 
 _registered: dict[str, _Registered] = {}

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
+import traceback
 from pathlib import Path
 
 import pytest
@@ -96,12 +97,15 @@ def test_an_empty_file_does_not_count(places: dict[str, Path]) -> None:
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        ("catalog: lake", "catalog is 'lake', expected"),
+        ("catalog: lake", "catalog is a string, expected"),
         ("- catalog", "the file is"),
-        ("catalog:\n  lake: sqlite", "catalog.lake is 'sqlite'"),
-        ("catalog:\n  lake:\n    s3:\n      endpoint: x", "catalog.lake.s3 is .* with dots"),
+        ("catalog:\n  lake: sqlite", "catalog.lake is a string"),
+        (
+            "catalog:\n  lake:\n    s3:\n      endpoint: x",
+            "catalog.lake.s3 is a mapping.* with dots",
+        ),
         ("catalog:\n  lake:\n    uri: [a]", "catalog.lake.uri is"),
-        ("catalog: {", "cannot be read"),
+        ("catalog: {", "cannot be read, line 1, column 11: it is not valid YAML"),
     ],
 )
 def test_a_malformed_file_is_named(places: dict[str, Path], text: str, message: str) -> None:
@@ -109,6 +113,26 @@ def test_a_malformed_file_is_named(places: dict[str, Path], text: str, message: 
     file = places["home"] / ".pyiceberg.yaml"
     with pytest.raises(InvalidOptionError, match=f"{file} .*{message}"):
         catalog_properties("lake", {})
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "catalog: postgresql://me:hunter2@host/db",
+        "catalog:\n  lake: postgresql://me:hunter2@host/db",
+        "catalog:\n  lake:\n    s3:\n      secret-access-key: hunter2",
+        "catalog:\n  lake:\n    uri: [hunter2]",
+        "catalog:\n  lake:\n    password: *hunter2",
+        "catalog:\n  lake:\n    password: {hunter2",
+        "catalog:\n  lake:\n    password: a: hunter2",
+        "catalog:\n  lake:\n    password: '@hunter2\n",
+    ],
+)
+def test_errors_of_a_file_do_not_show_its_values(places: dict[str, Path], text: str) -> None:
+    _write(places["home"], text)
+    with pytest.raises(InvalidOptionError) as raised:
+        catalog_properties("lake", {})
+    assert "hunter2" not in "".join(traceback.format_exception(raised.value))
 
 
 def test_a_file_cannot_make_objects(places: dict[str, Path]) -> None:
@@ -227,6 +251,10 @@ def test_different_definitions_of_sessions_that_are_not_active_are_refused(
 def test_given_properties_that_leave_nothing_open_need_no_session() -> None:
     given = {"warehouse": "/mine", "uri": "postgresql://db"}
     assert _sessions().properties("lake", given) == {}
+
+
+def test_catalogs_of_sessions_are_not_printed() -> None:
+    assert "/theirs" not in repr(_sessions())
 
 
 def test_sessions_may_define_a_catalog_alike() -> None:

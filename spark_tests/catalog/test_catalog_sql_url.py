@@ -5,6 +5,7 @@ from __future__ import annotations
 import subprocess
 import sys
 import time
+import traceback
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
@@ -13,14 +14,17 @@ from pathlib import Path
 import pytest
 from postgres_server import PostgresServer
 from sql_tables import TABLE, create_table, execute, open_sql_catalog
-from sqlalchemy import Engine, event
+from sqlalchemy import Engine, event, make_url
 from sqlalchemy.dialects import postgresql
 from sqlalchemy.schema import CreateTable
 
+from icebergds.catalog.address import TableAddress
 from icebergds.catalog.loading import load_catalog
+from icebergds.catalog.sql.secrets import without_secrets
 from icebergds.catalog.sql.tables import METADATA
 from icebergds.catalog.sql.url import database_url
-from icebergds.errors import InvalidOptionError
+from icebergds.errors import IcebergError, InvalidOptionError
+from icebergds.operations.write.options import WriteOptions
 
 
 def _url(directory: str = "/work", **properties: str) -> str:
@@ -96,6 +100,74 @@ def test_a_malformed_uri_is_not_repeated() -> None:
     with pytest.raises(InvalidOptionError) as raised:
         _url(uri="postgresql//me:secret@host/db")
     assert "secret" not in str(raised.value)
+
+
+@pytest.mark.parametrize(
+    "uri",
+    [
+        "postgresql://me:hunter2@127.0.0.1:1/db?password=hunter2",
+        "postgresql://127.0.0.1:1/db?sslpassword=hunter2&sslmode=hunter2",
+        "postgresql://me:hun@hunter2@127.0.0.1:1/db",
+        "postgresql://me:hun@hunter2/x@127.0.0.1:1/db",
+        "postgresql://me:x@127.0.0.1:hunter2/db",
+        "postgresql+hunter://me:hunter2@host/db?api_key=hunter2",
+        "sqlite:////nowhere/c.db?password=hunter2",
+        "sqlite:////nowhere/c.db?isolation_level=hunter2",
+        "jdbc:postgresql://127.0.0.1:1/db?user=me&password=hunter2",
+        "jdbc:sqlite:/c.db?password=hunter2",
+        "hunter2",
+        "hunter2:x",
+        "mongodb://me:hunter2@host/db",
+        "https://me:hunter2@host/db",
+    ],
+)
+@pytest.mark.filterwarnings("ignore:Query string argument")
+def test_errors_do_not_show_the_secrets_of_a_uri(uri: str, tmp_path: Path) -> None:
+    pytest.importorskip("psycopg")
+    with pytest.raises(IcebergError) as raised:
+        load_catalog("lake", {"uri": uri, "warehouse": str(tmp_path)})
+    assert "hunter2" not in "".join(traceback.format_exception(raised.value))
+
+
+def test_errors_name_the_database(tmp_path: Path) -> None:
+    uri = "sqlite:////nowhere/c.db?check_same_thread=true"
+    with pytest.raises(IcebergError, match=r"database sqlite:////nowhere/c\.db cannot be used"):
+        load_catalog("lake", {"uri": uri, "warehouse": str(tmp_path)})
+
+
+def test_a_parameter_that_the_driver_refuses_is_an_error_of_the_catalog() -> None:
+    with pytest.raises(InvalidOptionError, match=r"catalog lake: the driver of sqlite .*'soon'"):
+        load_catalog("lake", {"uri": "sqlite:////nowhere/c.db?timeout=soon", "warehouse": "/w"})
+
+
+def test_a_message_of_the_driver_does_not_show_secrets() -> None:
+    url = make_url("postgresql://me:hunter2@host/db?sslmode=require&sslpassword=key")
+    text = 'bad "key" for me, hunter2; sslmode "require", keys'
+    assert without_secrets(text, url) == 'bad "***" for me, ***; sslmode "require", keys'
+
+
+def test_statements_in_errors_have_no_values(tmp_path: Path) -> None:
+    """The properties of a namespace may be secret, too."""
+    uri = f"sqlite:///{tmp_path}/c.db"
+    catalog = open_sql_catalog(uri, tmp_path)
+    execute(uri, "DROP TABLE iceberg_namespace_properties")
+    with pytest.raises(IcebergError) as raised:
+        catalog.namespaces.database.require(
+            catalog.namespaces.insert(("db",), {"key": "hunter2"}), "create namespace db"
+        )
+    assert "hunter2" not in "".join(traceback.format_exception(raised.value))
+
+
+def test_a_catalog_that_is_printed_does_not_show_its_secrets(tmp_path: Path) -> None:
+    uri = f"sqlite:///{tmp_path}/c.db?timeout=3&detect_types=0"
+    properties = {"jdbc.password": "hunter2", "s3.secret-access-key": "hunter2"}
+    catalog = open_sql_catalog(uri, tmp_path, **properties)
+    state = create_table(catalog)
+    given = {"uri": uri, **properties}
+    address = TableAddress("db.t", "lake", given, properties)
+    shown = repr((catalog, catalog.operations(TABLE), state.io, address, WriteOptions(address)))
+    assert "hunter2" not in shown
+    assert "detect_types" not in shown
 
 
 def test_an_sql_catalog_needs_a_uri() -> None:

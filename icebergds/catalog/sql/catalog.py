@@ -8,13 +8,14 @@ from functools import lru_cache
 from typing import Literal
 
 from sqlalchemy import URL, Engine, create_engine
-from sqlalchemy.exc import SQLAlchemyError
+from sqlalchemy.exc import NoSuchModuleError, SQLAlchemyError
 from sqlalchemy.pool import NullPool
 
 from icebergds.catalog.base import Identifier, nearest_table
 from icebergds.catalog.sql.commits import SqlTableOperations
 from icebergds.catalog.sql.database import Database, Write
 from icebergds.catalog.sql.layout import prepare_tables
+from icebergds.catalog.sql.secrets import without_secrets
 from icebergds.catalog.sql.tables import EXISTS, NamespaceRows, TableRows
 from icebergds.catalog.sql.url import JDBC_PREFIX, database_url
 from icebergds.commit.operations import TableState
@@ -286,11 +287,17 @@ def sql_catalog(name: str, properties: Mapping[str, str], io: FileIO) -> SqlCata
     waits = url.get_backend_name() == "sqlite" and "timeout" not in url.query
     try:
         engine = _engine(url, _echo(name, options), 60 if waits else None)
-    except (ImportError, SQLAlchemyError) as error:
+    except (ImportError, NoSuchModuleError) as error:
         raise InvalidOptionError(
             f"catalog {name}: no driver for {url.drivername} databases ({error}); for PostgreSQL "
             "pip install 'icebergds[sql-postgres]'"
         ) from error
+    except (SQLAlchemyError, TypeError, ValueError) as error:
+        # Not chained: it may quote a parameter.
+        raise InvalidOptionError(
+            f"catalog {name}: the driver of {url.drivername} databases refuses the uri or its "
+            f"parameters: {without_secrets(str(error), url)}"
+        ) from None
     database = Database(name, engine)
     typed = prepare_tables(
         database,
@@ -306,7 +313,9 @@ def _engine(url: URL, echo: bool | Literal["debug"], timeout_seconds: int | None
     """A cached engine for a database; a new one would first query the server's version."""
     arguments = {} if timeout_seconds is None else {"timeout": timeout_seconds}
     # Connections are not pooled: processes may be forked, and servers close idle connections.
-    return create_engine(url, poolclass=NullPool, echo=echo, connect_args=arguments)
+    return create_engine(
+        url, poolclass=NullPool, echo=echo, connect_args=arguments, hide_parameters=True
+    )
 
 
 _PROPERTIES = (

@@ -139,6 +139,7 @@ class SqlTableOperations:
         """
         if write.error is None and write.rows == 0:
             return False
+        database = self.rows.database
         try:
             row = self.rows.find(self.identifier)
             if row is not None and self._was_current(row, new):
@@ -146,8 +147,9 @@ class SqlTableOperations:
             if write.ended or (row is not None and self._was_replaced(row, base)):
                 return False
         except Exception as error:
-            raise self._unknown(new, error) from write.error
-        raise self._unknown(new, write.reason) from write.error
+            raise self._unknown(new, error) from database.cause(write.error)
+        reason = database.reason(write.error)
+        raise self._unknown(new, reason) from database.cause(write.error)
 
     def _was_current(self, row: TableRow, location: str) -> bool:
         """Whether a metadata file is or was the table's current one."""
@@ -176,12 +178,13 @@ class SqlTableOperations:
             except IcebergError as error:
                 return error
             return self._conflict(base)
+        database = self.rows.database
         if write.is_transient:
             return CommitConflictError(
                 f"table {self.name} was not changed, because the catalog's database is too busy or "
-                f"other commits were running: {write.reason}"
+                f"other commits were running: {database.reason(write.error)}"
             )
-        return self.rows.database.failure(f"refused to change table {self.name}", write.error)
+        return database.failure(f"refused to change table {self.name}", write.error)
 
     def _existing(self) -> TableRow:
         row = self.rows.find(self.identifier)

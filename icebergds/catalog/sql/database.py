@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 from sqlalchemy import Connection, Engine, Executable, Select
 from sqlalchemy.exc import IntegrityError, OperationalError, SQLAlchemyError
 
+from icebergds.catalog.sql.secrets import shown_url, without_secrets
 from icebergds.errors import CommitStateUnknownError, IcebergError
 
 
@@ -27,11 +28,6 @@ class Write:
     ended: bool = True
 
     @property
-    def reason(self) -> str:
-        """The driver's message, without the statement and its values."""
-        return _reason(self.error)
-
-    @property
     def is_duplicate(self) -> bool:
         """Whether it failed because there is a row with the same key."""
         return self.ended and isinstance(self.error, IntegrityError)
@@ -47,7 +43,7 @@ class Database:
     """The database of a catalog."""
 
     catalog: str
-    engine: Engine
+    engine: Engine = field(repr=False)
 
     def read(self, statement: Select[Any]) -> list[tuple[Any, ...]]:
         """The rows of a query. Raises IcebergError if the database fails."""
@@ -55,7 +51,7 @@ class Database:
             with self.engine.connect() as connection:
                 return [tuple(row) for row in connection.execute(statement)]
         except SQLAlchemyError as error:
-            raise self.failure("cannot be read", error) from error
+            raise self.failure("cannot be read", error) from self.cause(error)
 
     def write(self, *statements: Executable) -> Write:
         """Executes statements in one transaction and commits it.
@@ -66,7 +62,7 @@ class Database:
         try:
             connection = self.engine.connect()
         except SQLAlchemyError as error:
-            raise self.failure("cannot be reached", error) from error
+            raise self.failure("cannot be reached", error) from self.cause(error)
         with connection:
             try:
                 rows = 0
@@ -87,17 +83,28 @@ class Database:
         if write.error is None:
             return write.rows
         if write.ended:
-            raise self.failure(f"refused to {what}", write.error) from write.error
+            cause = self.cause(write.error)
+            raise self.failure(f"refused to {what}", write.error) from cause
         raise CommitStateUnknownError(
             f"catalog {self.catalog}: the connection to its database was lost during the attempt "
-            f"to {what}; it is unknown whether that succeeded: {_reason(write.error)}"
-        ) from write.error
+            f"to {what}; it is unknown whether that succeeded: {self.reason(write.error)}"
+        ) from self.cause(write.error)
 
     def failure(self, what: str, error: Exception) -> IcebergError:
-        where = self.engine.url.render_as_string(hide_password=True)
+        """The error for what the database cannot do; raise it from `cause(error)`."""
+        where = shown_url(self.engine.url)
         return IcebergError(
-            f"catalog {self.catalog}: its database {where} {what}: {_reason(error)}"
+            f"catalog {self.catalog}: its database {where} {what}: {self.reason(error)}"
         )
+
+    def reason(self, error: Exception | None) -> str:
+        """The driver's message, without the statement, its values and secrets of the URL."""
+        return without_secrets(str(getattr(error, "orig", None) or error).strip(), self.engine.url)
+
+    def cause(self, error: Exception | None) -> Exception | None:
+        """The error, if it may be printed with the traceback; None if it quotes a secret."""
+        text = str(error)
+        return error if without_secrets(text, self.engine.url) == text else None
 
 
 def _is_rolled_back(connection: Connection) -> bool:
@@ -109,7 +116,3 @@ def _is_rolled_back(connection: Connection) -> bool:
     except Exception:
         return False
     return not connection.invalidated
-
-
-def _reason(error: Exception | None) -> str:
-    return str(getattr(error, "orig", None) or error).strip()

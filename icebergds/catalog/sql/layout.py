@@ -40,8 +40,10 @@ def prepare_tables(database: Database, *, create: bool, upgrade: bool) -> bool:
         if upgrade and _TYPE not in columns:
             _upgrade(database.engine)
             return True
-    except SQLAlchemyError as error:
-        raise database.failure("cannot be used for a catalog", error) from error
+    except (SQLAlchemyError, TypeError, ValueError) as error:
+        # The others: drivers that do not take a parameter of the URL.
+        cause = database.cause(error)
+        raise database.failure("cannot be used for a catalog", error) from cause
     return _TYPE in columns
 
 

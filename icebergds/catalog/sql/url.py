@@ -72,7 +72,7 @@ _PARAMETERS = {
 
 def _parsed(catalog: str, uri: str) -> URL:
     try:
-        return make_url(uri)
+        url = make_url(uri)
     except (ArgumentError, ValueError):
         # SQLAlchemy's message is not shown: it repeats the uri with the password.
         raise InvalidOptionError(
@@ -80,6 +80,13 @@ def _parsed(catalog: str, uri: str) -> URL:
             "postgresql://user:password@host:port/database, sqlite:////path/to/catalog.db or "
             "another of SQLAlchemy's forms, with special characters percent-encoded"
         ) from None
+    if url.username is not None and "@" in f"{url.host}{url.database}":
+        # Of the user or the password, as they are: the rest would be taken for the host.
+        raise InvalidOptionError(
+            f"catalog {catalog}: the uri of its database has more than one @; percent-encode "
+            "special characters in the user and the password (@ is %40, / is %2F)"
+        )
+    return url
 
 
 def _connection_properties(properties: Mapping[str, str]) -> dict[str, str]:
