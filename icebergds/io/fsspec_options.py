@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import re
+from collections.abc import Callable, Mapping
 from typing import Any
+
+from icebergds.errors import InvalidOptionError
 
 EXTRAS = {
     "s3": ("s3fs", "s3"),
@@ -24,6 +27,9 @@ _PROTOCOLS = {
 
 KNOWN_SCHEMES = ("file", "s3", "gs", "abfs", "hdfs", "viewfs", "memory", *_PROTOCOLS)
 """Schemes of locations that are opened without being allowed by the user."""
+
+# Without a user and a password, which no storage takes, but errors would show.
+_WEB_ADDRESS = re.compile(r"https?://[^\s/?#@]+(/[^\s?#@]*)?", re.IGNORECASE)
 
 # Each option with the properties that may hold it; the first one that is set wins.
 _S3 = {
@@ -78,6 +84,7 @@ def fsspec_options(protocol: str, authority: str, properties: Mapping[str, str])
 
 def _s3_options(properties: Mapping[str, str]) -> dict[str, Any]:
     options = _pick(_S3, properties)
+    _check_address("s3.endpoint", options.get("endpoint_url"))
     region = properties.get("s3.region") or properties.get("client.region")
     if region:
         options["client_kwargs"] = {"region_name": region}
@@ -89,9 +96,9 @@ def _s3_options(properties: Mapping[str, str]) -> dict[str, Any]:
     if proxy := properties.get("s3.proxy-uri"):
         config["proxies"] = {"http": proxy, "https": proxy}
     if timeout := properties.get("s3.connect-timeout"):
-        config["connect_timeout"] = float(timeout)
+        config["connect_timeout"] = _number("s3.connect-timeout", timeout, float)
     if timeout := properties.get("s3.request-timeout"):
-        config["read_timeout"] = float(timeout)
+        config["read_timeout"] = _number("s3.request-timeout", timeout, float)
     if config:
         options["config_kwargs"] = config
     return options
@@ -121,7 +128,7 @@ def _hdfs_options(protocol: str, authority: str, properties: Mapping[str, str]) 
     host = host or properties.get("hdfs.host", "default")
     options: dict[str, Any] = {
         "host": host if protocol == "hdfs" else f"viewfs://{host}",
-        "port": int(port or properties.get("hdfs.port", "0")),
+        "port": _number("hdfs.port", port or properties.get("hdfs.port", "0"), int),
     }
     if user := user or properties.get("hdfs.user", ""):
         options["user"] = user
@@ -136,6 +143,22 @@ def _pick(names: Mapping[str, tuple[str, ...]], properties: Mapping[str, str]) -
         for option, candidates in names.items()
     }
     return {option: value for option, value in found.items() if value is not None}
+
+
+def _check_address(name: str, value: str | None) -> None:
+    # The value is not shown: it may be a key that was given to the wrong property.
+    if value is not None and not _WEB_ADDRESS.fullmatch(value):
+        raise InvalidOptionError(
+            f"property {name!r} is not the address of a server: expected http://host:port or "
+            "https://host:port; give keys as s3.access-key-id and s3.secret-access-key"
+        )
+
+
+def _number(name: str, text: str, convert: Callable[[str], float]) -> float:
+    try:
+        return convert(text)
+    except ValueError:
+        raise InvalidOptionError(f"property {name!r} = {text!r}: expected a number") from None
 
 
 def _is_true(text: str | None) -> bool:

@@ -12,6 +12,7 @@ from icebergds.io.storage_options import STORAGE_SCHEMES, further_schemes
 
 # fsspec's chains, such as zip::s3://bucket/archive.
 _CHAIN = re.compile(r"([A-Za-z][A-Za-z0-9+.\-]*)::.*://")
+_USER = re.compile(r"(?<=://)[^@]*:[^@]*@")
 
 
 def refuse_other_schemes(location: str, scheme: str, properties: Mapping[str, str]) -> None:
@@ -29,10 +30,16 @@ def refuse_other_schemes(location: str, scheme: str, properties: Mapping[str, st
     if scheme in KNOWN_SCHEMES or scheme in further_schemes(properties):
         return
     raise InvalidOptionError(
-        f"location {location!r}: the scheme {scheme!r} is not one of those that are opened, "
-        f"{', '.join(sorted(KNOWN_SCHEMES))}; if you trust who wrote the table's metadata, allow "
-        f"it with option({STORAGE_SCHEMES!r}, {scheme!r})"
+        f"location {_without_secrets(location)!r}: the scheme {scheme!r} is not one of those that "
+        f"are opened, {', '.join(sorted(KNOWN_SCHEMES))}; if you trust who wrote the table's "
+        f"metadata, allow it with option({STORAGE_SCHEMES!r}, {scheme!r})"
     )
+
+
+def _without_secrets(location: str) -> str:
+    """The location, with asterisks for user, password and parameters: it may be a database's."""
+    address, mark, parameters = location.partition("?")
+    return _USER.sub("***@", address) + mark + ("***" if parameters else "")
 
 
 def refuse_chains(location: str) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import traceback
 from pathlib import Path
 from typing import Any
 
@@ -186,6 +187,31 @@ def test_arguments_of_a_load_of_the_wrong_type_are_named(arguments: Any) -> None
     *_, name = arguments
     with pytest.raises(InvalidOptionError, match=rf"^{name}.* is of type \w+, expected "):
         load_table(**arguments)
+
+
+@pytest.mark.parametrize(
+    "properties",
+    [
+        "postgresql://me:hunter2@host/db",
+        {"password": b"hunter2"},
+        {"password": ["hunter2"]},
+        {"password": "hunter2\udc80"},
+    ],
+    ids=["text", "bytes", "list", "unicode"],
+)
+def test_errors_in_properties_do_not_show_their_values(properties: Any) -> None:
+    with pytest.raises(InvalidOptionError, match=r"^properties") as raised:
+        load_table("db.t", catalog="lake", properties=properties)
+    assert "hunter2" not in "".join(traceback.format_exception(raised.value))
+
+
+@pytest.mark.parametrize(
+    "uri", ["postgresql://me:hunter2@host/db", "postgresql://host/db?password=hunter2"]
+)
+def test_the_uri_of_a_database_is_not_a_location(uri: str) -> None:
+    with pytest.raises(InvalidOptionError, match="the scheme 'postgresql' is not one") as raised:
+        load_table(uri)
+    assert "hunter2" not in "".join(traceback.format_exception(raised.value))
 
 
 def test_options_may_be_numbers_and_booleans(built: TableBuilder) -> None:

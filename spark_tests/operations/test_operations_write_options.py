@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import traceback
 from dataclasses import fields
 from typing import Any
 
@@ -116,6 +117,14 @@ def test_objects_of_properties_keep_the_case_of_names() -> None:
 def test_objects_of_properties_that_do_not_fit(options: dict[str, str], message: str) -> None:
     with pytest.raises(InvalidOptionError, match=message):
         _parse(**options)
+
+
+@pytest.mark.parametrize("option", ["snapshot-properties", "table-properties", "location-map"])
+@pytest.mark.parametrize("text", ['{"key": "hunter2"', '{"key": ["hunter2"]}', '"hunter2"'])
+def test_errors_in_objects_do_not_show_their_values(option: str, text: str) -> None:
+    with pytest.raises(InvalidOptionError, match=f"option '{option}': expected") as raised:
+        _parse(**{"create": "true", option: text})
+    assert "hunter2" not in "".join(traceback.format_exception(raised.value))
 
 
 def test_a_write_that_names_itself() -> None:

@@ -25,7 +25,7 @@ def text_argument(name: str, value: Any) -> str | None:
     """A string, or None."""
     if value is not None and not isinstance(value, str):
         raise _wrong(name, value, "a string")
-    return None if value is None else _encodable(name, value)
+    return None if value is None else _encodable(value, f"{name} = {value!r}")
 
 
 def integer_argument(name: str, value: Any) -> int | None:
@@ -58,7 +58,7 @@ def mapping_argument(name: str, value: Any) -> dict[str, str]:
     if value is None:
         return {}
     if not isinstance(value, Mapping) or not all(isinstance(key, str) for key in value):
-        raise _wrong(name, value, "a mapping of names to values, such as a dict")
+        raise _of_wrong_type(name, value, "a mapping of names to values, such as a dict")
     return {key: _as_text(f"{name}[{key!r}]", item) for key, item in value.items()}
 
 
@@ -105,22 +105,25 @@ def write_arguments(options: Any, snapshot_properties: Any, **named: Any) -> dic
 
 
 def _as_text(name: str, value: Any) -> str:
+    # Errors do not show the value, which may be a password.
     if isinstance(value, bool):
         return str(value).lower()
     if not isinstance(value, str | int | float):
-        raise _wrong(name, value, "a string, a number or a boolean")
-    return _encodable(name, str(value))
+        raise _of_wrong_type(name, value, "a string, a number or a boolean")
+    return _encodable(str(value), name)
 
 
-def _encodable(name: str, text: str) -> str:
+def _encodable(text: str, shown: str) -> str:
     try:
         text.encode()
     except UnicodeEncodeError as error:
-        raise InvalidOptionError(f"{name} = {text!r} is not valid Unicode: {error}") from error
+        raise InvalidOptionError(f"{shown} is not valid Unicode: {error}") from error
     return text
 
 
 def _wrong(name: str, value: Any, expected: str) -> InvalidOptionError:
-    return InvalidOptionError(
-        f"{name} = {value!r} is of type {type(value).__name__}, expected {expected}"
-    )
+    return _of_wrong_type(f"{name} = {value!r}", value, expected)
+
+
+def _of_wrong_type(shown: str, value: Any, expected: str) -> InvalidOptionError:
+    return InvalidOptionError(f"{shown} is of type {type(value).__name__}, expected {expected}")

@@ -21,12 +21,18 @@ CATALOG_PREFIX = "catalog."
 
 
 def parse(
-    given: Mapping[str, str], name: str, convert: Callable[[str], _Value], default: Any
+    given: Mapping[str, str],
+    name: str,
+    convert: Callable[[str], _Value],
+    default: Any,
+    *,
+    quoted: bool = True,
 ) -> Any:
     """The value of an option, or the default if it is not given.
 
     Args:
         convert: parses the text, or raises a ValueError that says what is expected.
+        quoted: whether errors quote the text; not if it may contain passwords.
 
     Raises:
         InvalidOptionError: `convert` rejects the text.
@@ -37,7 +43,8 @@ def parse(
     try:
         return convert(text)
     except ValueError as error:
-        raise InvalidOptionError(f"option {name!r} = {text!r}: {error}") from None
+        shown = f"option {name!r} = {text!r}" if quoted else f"option {name!r}"
+        raise InvalidOptionError(f"{shown}: {error}") from None
 
 
 def refuse_unknown(given: Iterable[str], known: Sequence[str], prefixes: Sequence[str]) -> None:
@@ -82,7 +89,7 @@ def address_of(given: Mapping[str, str], path: str) -> TableAddress:
         given.get("catalog"),
         without_prefix(given, CATALOG_PREFIX),
         storage_properties_of(given),
-        parse(given, "location-map", location_map, {}),
+        parse(given, "location-map", location_map, {}, quoted=False),
     )
 
 

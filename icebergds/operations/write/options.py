@@ -299,7 +299,8 @@ def _properties(options: Mapping[str, str], prefix: str, option: str) -> dict[st
         if name.lower().startswith(prefix)
     }
     given = {name.lower(): value for name, value in options.items()}
-    listed: dict[str, str] = parse(given, option, json_object('{"Owner": "data team"}'), {})
+    example = json_object('{"Owner": "data team"}')
+    listed: dict[str, str] = parse(given, option, example, {}, quoted=False)
     if both := sorted({name.lower() for name in named} & {name.lower() for name in listed}):
         raise InvalidOptionError(
             f"{', '.join(both)}: given both in option {option!r} and as {prefix + both[0]!r}; give "
