@@ -11,7 +11,10 @@ from typing import Any
 import pyarrow as pa
 import pytest
 from pyspark.cloudpickle import dumps
+from pyspark.sql import SparkSession
 from pyspark.sql.types import LongType, StructField, StructType
+from spark_reads import ids, load
+from spark_writes import save
 
 from icebergds import load_catalog
 from icebergds.catalog.address import TableAddress
@@ -187,3 +190,19 @@ def test_batches_of_streams_are_committed_without_telling_tasks_the_password(
         source.streamWriter(ID, overwrite=False).commit([pickle.loads(dumps(message))], number)
     rows = load_catalog("lake", **catalog).load_table("db.t").scan().to_arrow()
     assert sorted(rows["id"].to_pylist()) == [0, 1, 1, 2]
+
+
+def test_spark_writes_with_the_password_and_its_plans_do_not_show_it(
+    spark: SparkSession, catalog: dict[str, str], capsys: pytest.CaptureFixture[str]
+) -> None:
+    options = options_of(catalog)
+    del options["path"]
+    save(spark.range(3, 5), "db.t", **options)
+    rows = load(spark, "db.t", **options)
+    assert ids(rows) == [1, 2, 3, 4]
+    capsys.readouterr()
+    for mode in ("extended", "formatted"):
+        rows.explain(mode)
+    shown = capsys.readouterr().out
+    assert "icebergpy" in shown
+    assert SECRET not in shown
