@@ -18,7 +18,8 @@ IcebergError
 ├── AlreadyCommittedError         the write is already in the table
 ├── CommitConflictError           retryable
 ├── ValidationError               conflict with what the operation read; not retryable
-└── CommitStateUnknownError       outcome_unknown
+├── CommitStateUnknownError       outcome_unknown
+└── StorageError                  also an OSError
 """
 
 from __future__ import annotations
@@ -116,3 +117,42 @@ class CommitStateUnknownError(IcebergError):
     @property
     def outcome_unknown(self) -> bool:
         return True
+
+
+class StorageError(IcebergError, OSError):
+    """A storage or a catalog's database failed: no space, no permission, an I/O or network error.
+
+    Unless `outcome_unknown` is set, nothing was committed. The error of the storage is the cause.
+
+    Args:
+        reason: why it failed; the whole message, without an operation.
+        operation: what was done, such as `writing a manifest`.
+        location: the file or directory, as the caller named it; or the database.
+        errno: the error number of the operating system, if it has one.
+
+    Attributes:
+        outcomes: what became of the statement: that nothing was changed, which files were deleted.
+    """
+
+    def __init__(
+        self, reason: str, *, operation: str = "", location: str = "", errno: int | None = None
+    ) -> None:
+        super().__init__(reason)
+        self.reason = reason
+        self.operation = operation
+        self.location = location
+        self.errno = errno
+        self.outcomes: tuple[str, ...] = ()
+
+    def __str__(self) -> str:
+        what = f"{self.operation} {self.location} failed: " if self.operation else ""
+        return "; ".join((what + self.reason, *self.outcomes))
+
+    def __reduce__(self) -> tuple[object, ...]:
+        # An OSError is pickled without its number.
+        return type(self), self.args, {**self.__dict__, "errno": self.errno}
+
+    def add_outcome(self, outcome: str) -> None:
+        """Adds what became of the statement, unless the message already says it."""
+        if outcome not in self.outcomes:
+            self.outcomes = (*self.outcomes, outcome)

@@ -11,6 +11,7 @@ from icebergds.errors import UnsupportedFeatureError
 from icebergds.formats.data_file.encryption import telling_encrypted
 from icebergds.formats.data_file.read_request import DataFileReader, PositionedBatch, ReadRequest
 from icebergds.formats.wrong_counts import Recorded
+from icebergds.io.failures import storage_failures
 from icebergds.io.fileio import FileIO
 from icebergds.spec.manifest import FileFormat
 from icebergds.spec.name_mapping import NameMapping
@@ -49,6 +50,7 @@ def open_data_file(
 
     Raises:
         MissingFileError: the file does not exist.
+        StorageError: the storage fails, also while its rows are read.
         CorruptFileError: the file is damaged, of another format, or has other rows than recorded.
         UnsupportedFeatureError: data files cannot have this format, or the file is encrypted or
             uses a feature that is not supported.
@@ -63,7 +65,7 @@ def open_data_file(
     options: dict[str, Any] = {"table_schema": table_schema, "name_mapping": name_mapping}
     if file_format is FileFormat.AVRO:
         options["max_block_bytes"] = io.max_block_bytes
-    with io.open(location) as handle:
+    with storage_failures("reading", location), io.open(location) as handle:
         with telling_encrypted(handle, location):
             reader = kind(handle, location, **options)
         if recorded is None:

@@ -12,6 +12,7 @@ import pyarrow as pa
 
 from icebergds.errors import CorruptFileError, UnsupportedFeatureError
 from icebergds.formats.arrow.decompress import MAX_BLOCK_BYTES, TooLargeError, decompress_stream
+from icebergds.io.failures import storage_failures
 from icebergds.io.fileio import FileIO
 
 _T = TypeVar("_T")
@@ -145,8 +146,9 @@ def encode_puffin(
 
 def _read(file: pa.NativeFile, location: str, start: int, end: int) -> bytes:
     try:
-        data: bytes = file.read_at(end - start, start)
-    except (OSError, pa.ArrowInvalid) as error:
+        with storage_failures("reading", location):
+            data: bytes = file.read_at(end - start, start)
+    except pa.ArrowInvalid as error:
         raise _corrupt(location, f"bytes {start} to {end} cannot be read ({error})") from error
     if len(data) != end - start:
         raise _corrupt(location, f"it ends before byte {end}")

@@ -12,6 +12,7 @@ import errno
 import inspect
 import os
 import re
+import stat
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -21,15 +22,16 @@ import fsspec
 import pyarrow as pa
 
 from icebergds.errors import (
-    IcebergError,
     InvalidOptionError,
     MissingFileError,
+    StorageError,
     UnsupportedFeatureError,
 )
 from icebergds.io import local_files
 from icebergds.io.deleting import delete_key, delete_keys
 from icebergds.io.directory_markers import make_marker, remove_marker
 from icebergds.io.exclusive import create_local, create_remote, require_exclusive
+from icebergds.io.failures import RemoteFile, storage_error, storage_failures
 from icebergds.io.fsspec_options import EXTRAS, fsspec_options, fsspec_protocol
 from icebergds.io.kept_reads import KeptReads
 from icebergds.io.location_checks import (
@@ -158,6 +160,7 @@ class FileIO:
 
         Raises:
             MissingFileError: the file does not exist.
+            StorageError: it cannot be read.
         """
         path = self.resolve(location)
         if self._kept is not None:
@@ -165,7 +168,7 @@ class FileIO:
         return self._read_bytes(location, path)
 
     def _read_bytes(self, location: str, path: str) -> bytes:
-        with self._explain_missing(location, path):
+        with self._failures("reading", location, path):
             if _is_local(path):
                 with open(path, "rb", buffering=0) as file:
                     return file.read()
@@ -177,34 +180,42 @@ class FileIO:
     def open(self, location: str) -> pa.NativeFile:
         """Opens a file for random access; the caller closes it.
 
+        Reads of the file raise errors of Arrow if it is local, else StorageError.
+
         Raises:
             MissingFileError: the file does not exist.
+            StorageError: it cannot be opened.
         """
         path = self.resolve(location)
-        with self._explain_missing(location, path):
+        with self._failures("opening", location, path):
             if _is_local(path):
                 if os.path.isdir(path):
                     raise IsADirectoryError(path)
                 return pa.OSFile(path, "rb")
-            return self._remote(
-                path, lambda fs, key: pa.PythonFile(fs.open(key, "rb", cache_type="none"), "r")
-            )
+            file = self._remote(path, lambda fs, key: fs.open(key, "rb", cache_type="none"))
+            return pa.PythonFile(RemoteFile(file, "reading", location), "r")
 
     def exists(self, location: str) -> bool:
-        """Whether there is a file or directory at a location."""
+        """Whether there is a file or directory at a location.
+
+        Raises:
+            StorageError: the storage does not tell.
+        """
         path = self.resolve(location)
-        if _is_local(path):
-            return os.path.exists(path)
-        return self._remote(path, lambda fs, key: bool(fs.exists(key)))
+        with self._failures("looking for", location, path, told_missing=False):
+            if _is_local(path):
+                return local_files.mode(path) is not None
+            return self._remote(path, lambda fs, key: bool(fs.exists(key)))
 
     def size(self, location: str) -> int:
         """Length of a file in bytes.
 
         Raises:
             MissingFileError: the file does not exist.
+            StorageError: the storage does not tell.
         """
         path = self.resolve(location)
-        with self._explain_missing(location, path):
+        with self._failures("looking for", location, path):
             if _is_local(path):
                 return os.stat(path).st_size
             return self._remote(path, lambda fs, key: int(fs.size(key)))
@@ -214,9 +225,10 @@ class FileIO:
 
         Raises:
             MissingFileError: the directory does not exist.
+            StorageError: it cannot be listed.
         """
         path = self.resolve(location)
-        with self._explain_missing(location, path):
+        with self._failures("listing", location, path):
             if _is_local(path):
                 return os.listdir(path)
             return self._remote(path, _names_in)
@@ -229,26 +241,44 @@ class FileIO:
         return location if _is_absolute(location) else self.resolve(location)
 
     def is_directory(self, location: str) -> bool:
-        """Whether a directory exists; in object stores, whether any file has that prefix."""
+        """Whether a directory exists; in object stores, whether any file has that prefix.
+
+        Raises:
+            StorageError: the storage does not tell.
+        """
         path = self.resolve(location)
-        if _is_local(path):
-            return os.path.isdir(path)
-        return self._remote(path, lambda fs, key: bool(fs.isdir(key)))
+        with self._failures("looking for", location, path, told_missing=False):
+            if _is_local(path):
+                return stat.S_ISDIR(local_files.mode(path) or 0)
+            return self._remote(path, lambda fs, key: bool(fs.isdir(key)))
 
     def write(self, location: str, data: bytes) -> None:
-        """Writes a whole file. Replaces the file if it exists; creates parent directories."""
+        """Writes a whole file. Replaces the file if it exists; creates parent directories.
+
+        Raises:
+            StorageError: it could not be written; part of it may be there if it is not local.
+        """
         path = self.resolve(location)
-        if _is_local(path):
-            local_files.write_file(path, data)
-        else:
-            self._write_remote(path, lambda fs, key: fs.pipe_file(key, data))
+        with self._failures("writing", location, path, told_missing=False):
+            if _is_local(path):
+                local_files.write_file(path, data)
+            else:
+                self._write_remote(path, lambda fs, key: fs.pipe_file(key, data))
 
     def open_output(self, location: str) -> pa.NativeFile:
-        """Opens a file for writing, replacing it if it exists; the caller closes it."""
+        """Opens a file for writing, replacing it if it exists; the caller closes it.
+
+        Writes to the file raise errors of Arrow if it is local, else StorageError.
+
+        Raises:
+            StorageError: it cannot be opened.
+        """
         path = self.resolve(location)
-        if _is_local(path):
-            return local_files.open_output(path)
-        return self._write_remote(path, lambda fs, key: pa.PythonFile(fs.open(key, "wb"), "w"))
+        with self._failures("creating", location, path, told_missing=False):
+            if _is_local(path):
+                return local_files.open_output(path)
+            file = self._write_remote(path, lambda fs, key: fs.open(key, "wb"))
+            return pa.PythonFile(RemoteFile(file, "writing", location), "w")
 
     def create(self, location: str, data: bytes) -> None:
         """Writes a file atomically if it does not exist: of two writers exactly one succeeds.
@@ -257,40 +287,49 @@ class FileIO:
             AlreadyExistsError: the file exists. It may be this one: if the storage's client sent
                 the request again because the answer was lost, the first may have succeeded.
             UnsupportedFeatureError: the storage does not support this.
-            Exception: what the storage's client raises; the file may or may not exist.
+            StorageError: it failed; the file may or may not exist.
         """
         path = self.resolve(location)
-        if _is_local(path):
-            create_local(path, data)
-            return
-        self.require_create(location)
-        protocol = _protocol(path)
-        self._remote(path, lambda fs, key: create_remote(fs, protocol, key, data))
+        if not _is_local(path):
+            self.require_create(location)
+        with self._failures("creating", location, path, told_missing=False):
+            if _is_local(path):
+                create_local(path, data)
+            else:
+                protocol = _protocol(path)
+                self._remote(path, lambda fs, key: create_remote(fs, protocol, key, data))
 
     def require_create(self, location: str) -> None:
         """Checks that `create` works at a location, before work that ends with it begins.
 
         Raises:
             UnsupportedFeatureError: the storage does not support this.
+            StorageError: it could not be tried.
         """
         path = self.resolve(location)
         if not _is_local(path):
             protocol = _protocol(path)
-            self._remote(path, lambda fs, key: require_exclusive(fs, protocol, key))
+            with self._failures("trying to create", location, path, told_missing=False):
+                self._remote(path, lambda fs, key: require_exclusive(fs, protocol, key))
 
     def delete(self, location: str) -> None:
-        """Deletes a file; a missing one is fine."""
+        """Deletes a file; a missing one is fine.
+
+        Raises:
+            StorageError: it could not be deleted.
+        """
         path = self.resolve(location)
-        if _is_local(path):
-            local_files.delete_file(path)
-        else:
-            self._remote(path, delete_key)
+        with self._failures("deleting", location, path, told_missing=False):
+            if _is_local(path):
+                local_files.delete_file(path)
+            else:
+                self._remote(path, delete_key)
 
     def delete_all(self, locations: Iterable[str]) -> None:
         """Deletes files, in batches if the storage supports it; missing ones are fine.
 
         Raises:
-            IcebergError: some could not be deleted; all others were.
+            StorageError: some could not be deleted; all others were.
         """
         failed: dict[str, Exception] = {}
         remote: dict[tuple[str, str], list[str]] = {}
@@ -304,12 +343,16 @@ class FileIO:
             else:
                 remote.setdefault(_split(path)[:2], []).append(path)
         for group in remote.values():
-            failed |= self._delete_remote(group)
+            with self._failures("deleting", group[0], group[0], told_missing=False):
+                failed |= self._delete_remote(group)
         if failed:
             first = next(iter(failed))
-            raise IcebergError(
+            cause = storage_error("deleting", first, failed[first])
+            raise StorageError(
                 f"{len(failed)} of {len(paths)} files could not be deleted; the first is {first}: "
-                f"{failed[first]}"
+                f"{cause.reason}",
+                location=first,
+                errno=cause.errno,
             ) from failed[first]
 
     def make_directory(self, location: str) -> None:
@@ -317,36 +360,39 @@ class FileIO:
 
         Raises:
             UnsupportedFeatureError: an object store other than S3, which has directory markers.
+            StorageError: it could not be created.
         """
         path = self.resolve(location)
-        if _is_local(path):
-            os.makedirs(path, exist_ok=True)
-        elif _protocol(path) == "s3":
-            self._remote(path, make_marker)
-        elif (protocol := _protocol(path)) in _OBJECT_STORES:
-            raise UnsupportedFeatureError(f"{location}: {protocol} storage has no directories")
-        else:
-            self._remote(path, lambda fs, key: fs.makedirs(key, exist_ok=True))
+        with self._failures("creating", location, path, told_missing=False):
+            if _is_local(path):
+                os.makedirs(path, exist_ok=True)
+            elif _protocol(path) == "s3":
+                self._remote(path, make_marker)
+            elif (protocol := _protocol(path)) in _OBJECT_STORES:
+                raise UnsupportedFeatureError(f"{location}: {protocol} storage has no directories")
+            else:
+                self._remote(path, lambda fs, key: fs.makedirs(key, exist_ok=True))
 
     def remove_empty_directory(self, location: str) -> None:
         """Removes a directory if it is empty.
 
         Raises:
-            OSError: it does not exist or is not empty.
+            StorageError: it does not exist, is not empty, or could not be removed.
             UnsupportedFeatureError: the storage has no directories, or would also remove the files
                 in them, as Arrow's HDFS does.
         """
         path = self.resolve(location)
-        if _is_local(path):
-            os.rmdir(path)
-        elif (protocol := _protocol(path)) == "memory":
-            self._remote(path, lambda fs, key: fs.rmdir(key))
-        elif protocol == "s3":
-            self._remote(path, remove_marker)
-        else:
-            raise UnsupportedFeatureError(
-                f"{location}: {protocol} storage cannot remove a directory only if it is empty"
-            )
+        with self._failures("removing", location, path, told_missing=False):
+            if _is_local(path):
+                os.rmdir(path)
+            elif (protocol := _protocol(path)) == "memory":
+                self._remote(path, lambda fs, key: fs.rmdir(key))
+            elif protocol == "s3":
+                self._remote(path, remove_marker)
+            else:
+                raise UnsupportedFeatureError(
+                    f"{location}: {protocol} storage cannot remove a directory only if it is empty"
+                )
 
     def _delete_remote(self, paths: builtins.list[str]) -> dict[str, Exception]:
         """Deletes files of one authority; returns the paths that failed, with their errors."""
@@ -383,18 +429,24 @@ class FileIO:
         return use(fs, _key(fs, protocol, path, authority, rest))
 
     @contextmanager
-    def _explain_missing(self, location: str, path: str) -> Iterator[None]:
-        try:
-            yield
-        except (OSError, ValueError) as error:
-            # ValueError: not a valid file name (a NUL or a lone surrogate in it).
-            if isinstance(error, OSError) and not _is_missing_file(error):
-                raise
-            where = "" if path == location else f" (looked for at {path!r})"
-            raise MissingFileError(
-                f"no such file: {location!r}{where}; if the table was moved, map the locations in"
-                " its metadata to the new ones with 'location-map'"
-            ) from error
+    def _failures(
+        self, operation: str, location: str, path: str, *, told_missing: bool = True
+    ) -> Iterator[None]:
+        """Translates what the storage raises; `told_missing`: a missing file is an error apart."""
+        # ValueError: not a valid file name (a NUL or a lone surrogate in it).
+        kinds = (OSError, ValueError) if _is_local(path) else Exception
+        with storage_failures(operation, location, kinds):
+            try:
+                yield
+            except (OSError, ValueError) as error:
+                is_missing = not isinstance(error, OSError) or _is_missing_file(error)
+                if not (told_missing and is_missing):
+                    raise
+                where = "" if path == location else f" (looked for at {path!r})"
+                raise MissingFileError(
+                    f"no such file: {location!r}{where}; if the table was moved, map the locations"
+                    " in its metadata to the new ones with 'location-map'"
+                ) from error
 
 
 def _read_whole(fs: Any, key: str) -> bytes:

@@ -8,6 +8,7 @@ local file system: a sync for each would cost more than writing it.
 from __future__ import annotations
 
 import contextlib
+import errno
 import os
 import uuid
 from collections.abc import Callable
@@ -31,6 +32,19 @@ def write_file(path: str, data: bytes) -> None:
 def open_output(path: str) -> pa.NativeFile:
     """Opens a file for writing; readers see what is written so far."""
     return _with_directories(path, lambda: pa.OSFile(path, "wb"))
+
+
+def mode(path: str) -> int | None:
+    """The file's type and permissions (`os.stat`); None if there is no file or directory."""
+    try:
+        return os.stat(path).st_mode
+    except OSError as error:
+        # Not a permission that is missing above it, nor a disk that fails.
+        if error.errno in (errno.ENOENT, errno.ENOTDIR, errno.ELOOP, errno.ENAMETOOLONG):
+            return None
+        raise
+    except ValueError:
+        return None
 
 
 def delete_file(path: str) -> None:

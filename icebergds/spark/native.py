@@ -20,6 +20,7 @@ from pyspark.sql import types as spark_types
 from icebergds.formats.arrow.types import FIELD_ID
 from icebergds.formats.parquet.footer import read_footer
 from icebergds.formats.parquet.open import open_parquet
+from icebergds.io.failures import storage_failures
 from icebergds.io.fileio import FileIO
 from icebergds.scan.plan.native import NATIVE_PREFIX
 from icebergds.scan.read_plan import ReadPlan
@@ -102,7 +103,7 @@ def _probe(
 
     One without nulls if possible, so that the first row shows it.
     """
-    with io.open(location) as handle:
+    with storage_failures("reading", location), io.open(location) as handle:
         footer = read_footer(handle, location)
         with open_parquet(handle, footer) as file:
             stored = file.schema_arrow

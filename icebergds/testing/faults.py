@@ -8,7 +8,7 @@ the real death of the process.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import TypeVar
@@ -44,11 +44,16 @@ class Fault:
         when: when the call fails.
         error: the error to raise (a `Crash` is also raised by every later call), or a function to
             call, after which the call continues.
+        lasting: whether every later call fails, too.
     """
 
     call: int
     when: When
     error: BaseException | Callable[[], object]
+    lasting: bool = False
+
+    def is_at(self, call: int) -> bool:
+        return self.call <= call if self.lasting else self.call == call
 
 
 @dataclass(slots=True)
@@ -57,16 +62,16 @@ class Faults:
 
     Args:
         planned: the faults.
-        counted: names of the calls that count: `read_bytes`, `open`, `write`, `create`,
-            `open_output`, `delete`, `delete_all` of storage, `write_stream` and `close_stream` of
-            the streams from `open_output`, `refresh` and `commit` of tables.
+        counted: names of the calls that count, or None for all: `read_bytes`, `open`, `write`,
+            `create`, `open_output`, `delete`, `delete_all` of storage, `write_stream` and
+            `close_stream` of the streams from `open_output`, `refresh` and `commit` of tables.
 
     Attributes:
         calls: names of the counted calls so far.
     """
 
     planned: Sequence[Fault] = ()
-    counted: Iterable[str] = ("write", "create", "delete", "delete_all", "commit")
+    counted: Collection[str] | None = ("write", "create", "delete", "delete_all", "commit")
     calls: list[str] = field(default_factory=list)
     _dead: Crash | None = None
 
@@ -76,11 +81,11 @@ class Faults:
         """Runs a call, with its fault if one is planned."""
         if self._dead is not None:
             raise self._dead
-        if name not in self.counted:
+        if self.counted is not None and name not in self.counted:
             return call()
         number = len(self.calls)
         self.calls.append(name)
-        fault = next((fault for fault in self.planned if fault.call == number), None)
+        fault = next((fault for fault in self.planned if fault.is_at(number)), None)
         if fault is None:
             return call()
         if not isinstance(fault.error, BaseException):
@@ -138,7 +143,8 @@ class FaultyFileIO(FileIO):
 
     def open_output(self, location: str) -> pa.NativeFile:
         stream = self.faults.around("open_output", lambda: FileIO.open_output(self, location))
-        if _STREAM_CALLS.isdisjoint(self.faults.counted):
+        counted = self.faults.counted
+        if counted is not None and _STREAM_CALLS.isdisjoint(counted):
             return stream
         return pa.PythonFile(_FaultyStream(stream, self.faults), "w")
 

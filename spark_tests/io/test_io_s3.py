@@ -20,6 +20,7 @@ from icebergds.errors import (
     AlreadyExistsError,
     IcebergError,
     MissingFileError,
+    StorageError,
     UnsupportedFeatureError,
 )
 from icebergds.io import exclusive
@@ -256,7 +257,7 @@ def test_empty_directories_are_made_and_removed(io: FileIO, root: str, name: str
     assert io.list(f"{root}/{name}") == []
     io.remove_empty_directory(f"{root}/{name}")
     assert not io.exists(f"{root}/{name}")
-    with pytest.raises(FileNotFoundError):
+    with pytest.raises(StorageError, match="no such directory"):
         io.remove_empty_directory(f"{root}/{name}")
 
 

@@ -20,7 +20,12 @@ import pyarrow.parquet as pq
 import pytest
 from fsspec.implementations.memory import MemoryFileSystem
 
-from icebergds.errors import AlreadyExistsError, IcebergError, UnsupportedFeatureError
+from icebergds.errors import (
+    AlreadyExistsError,
+    IcebergError,
+    StorageError,
+    UnsupportedFeatureError,
+)
 from icebergds.io import exclusive
 from icebergds.io.fileio import FileIO
 from icebergds.io.lock_file import hold_lock_file
@@ -85,7 +90,7 @@ def test_a_reader_never_sees_half_a_local_file(tmp_path: Path) -> None:
 
 def test_a_failed_write_leaves_nothing(tmp_path: Path) -> None:
     (tmp_path / "d").mkdir()
-    with pytest.raises(IsADirectoryError):
+    with pytest.raises(StorageError, match="Is a directory"):
         FileIO().write(str(tmp_path / "d"), b"x")
     assert os.listdir(tmp_path) == ["d"]
 

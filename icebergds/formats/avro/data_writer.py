@@ -41,14 +41,15 @@ class AvroDataWriter:
         self._metrics = BatchMetrics(measured_columns(schema, modes))
         self._num_rows = 0
         try:
-            self._writer = fastavro.write.Writer(
-                output.handle,
-                avro_schema(schema),
-                codec,
-                sync_interval=_BLOCK_BYTES,
-                metadata={"iceberg.schema": json.dumps(schema_to_json(schema))},
-                compression_level=properties.level,
-            )
+            with output.writing():
+                self._writer = fastavro.write.Writer(
+                    output.handle,
+                    avro_schema(schema),
+                    codec,
+                    sync_interval=_BLOCK_BYTES,
+                    metadata={"iceberg.schema": json.dumps(schema_to_json(schema))},
+                    compression_level=properties.level,
+                )
         except ValueError as error:
             raise InvalidOptionError(
                 f"{output.location}: the codec {properties.codec!r} cannot be written: {error}"
@@ -81,7 +82,8 @@ class AvroDataWriter:
         self._num_rows += batch.num_rows
 
     def close(self) -> DataFile:
-        self._writer.flush()
+        with self._output.encoding():
+            self._writer.flush()
         self._output.close()
         return self._output.describe(self._num_rows, self._metrics.result())
 

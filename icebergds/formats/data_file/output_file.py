@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import AbstractContextManager, contextmanager, suppress
 
 import pyarrow as pa
 
 from icebergds.errors import InvalidDataError, UnsupportedFeatureError
 from icebergds.formats.data_file.column_metrics import FileMetrics
+from icebergds.io.failures import storage_failures
 from icebergds.io.fileio import FileIO
 from icebergds.spec.manifest import DataFile, FileContent, FileFormat
 
@@ -23,7 +24,8 @@ class OutputFile:
         self._format = file_format
         self._content = content
         self.location = location
-        self.handle: pa.NativeFile = io.open_output(location)
+        with self.writing():
+            self.handle: pa.NativeFile = io.open_output(location)
         self._size = 0
 
     @property
@@ -31,16 +33,23 @@ class OutputFile:
         """Bytes written so far."""
         return int(self.handle.tell())
 
+    def writing(self) -> AbstractContextManager[None]:
+        """Translates errors of the storage in a block; raises StorageError."""
+        kind = "data" if self._content is FileContent.DATA else "delete"
+        return storage_failures(f"writing the {kind} file", self.location)
+
     @contextmanager
     def encoding(self) -> Iterator[None]:
-        """Translates the encoding errors of libraries to errors that name the file.
+        """Translates errors of libraries that encode and write to errors that name the file.
 
         Raises:
             InvalidDataError: a value does not fit the file's schema.
+            StorageError: the file could not be written.
             UnsupportedFeatureError: the format's library cannot write a type.
         """
         try:
-            yield
+            with self.writing():
+                yield
         except pa.ArrowNotImplementedError as error:
             raise UnsupportedFeatureError(f"{self.location}: {error}") from error
         except (pa.ArrowInvalid, pa.ArrowTypeError, UnicodeError, OverflowError) as error:
@@ -51,9 +60,10 @@ class OutputFile:
         return self._io.open(self.location)
 
     def close(self) -> None:
-        """Closes the complete file."""
-        self._size = self.position
-        self.handle.close()
+        """Closes the complete file. Raises StorageError if that fails."""
+        with self.writing():
+            self._size = self.position
+            self.handle.close()
 
     def describe(
         self, num_rows: int, metrics: FileMetrics, split_offsets: Sequence[int] = ()

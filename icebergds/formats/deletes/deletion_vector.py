@@ -13,6 +13,7 @@ from icebergds.errors import CorruptFileError
 from icebergds.formats.data_file.encryption import telling_encrypted
 from icebergds.formats.deletes.positions import PositionSet
 from icebergds.formats.deletes.roaring import decode_roaring64, encode_roaring64
+from icebergds.io.failures import storage_failures
 from icebergds.io.fileio import FileIO
 
 # The limit of other implementations; the format itself allows positions up to 2^63 - 1.
@@ -36,12 +37,17 @@ def read_deletion_vector(
     Raises:
         CorruptFileError: the blob is damaged, or its cardinality is another one.
         MissingFileError: the file does not exist.
+        StorageError: the storage fails.
         UnsupportedFeatureError: the file is encrypted.
     """
     source = f"{location} (deletion vector of {length} bytes at offset {offset})"
     if offset < 0 or length < 0:
         raise CorruptFileError(f"{source}: offset and length in the manifest cannot be negative")
-    with io.open(location) as file, telling_encrypted(file, location):
+    with (
+        storage_failures("reading", location),
+        io.open(location) as file,
+        telling_encrypted(file, location),
+    ):
         size = file.size()
         if offset + length > size:
             raise CorruptFileError(f"{source}: the file ends at byte {size}")

@@ -15,6 +15,7 @@ import pyarrow.compute as pc
 import pyarrow.orc as orc
 
 from icebergds.errors import UnsupportedFeatureError
+from icebergds.formats.arrow.errors import decoding
 from icebergds.formats.arrow.types import to_arrow
 from icebergds.formats.data_file.column_metrics import BatchMetrics, measured_columns
 from icebergds.formats.data_file.metrics_modes import MetricsModes
@@ -23,7 +24,9 @@ from icebergds.formats.data_file.required_columns import RequiredColumns
 from icebergds.formats.data_file.stored_columns import Dialect, stored_batch, stored_schema
 from icebergds.formats.data_file.write_properties import ORC_CODECS, OrcProperties, codec_name
 from icebergds.formats.orc.arrays import orc_table
+from icebergds.formats.orc.sink import OrcSink
 from icebergds.formats.orc.tail import stripes_of
+from icebergds.io.failures import storage_failures
 from icebergds.spec.manifest import DataFile
 from icebergds.spec.schema import Schema
 from icebergds.spec.types import (
@@ -74,8 +77,9 @@ class OrcDataWriter:
         self._num_rows = 0
         self._buffered_bytes = 0
         self._flushed_bytes = 0
+        self._sink = OrcSink(output.handle)
         self._writer = orc.ORCWriter(
-            output.handle,
+            pa.PythonFile(self._sink, "w"),
             stripe_size=properties.stripe_size,
             compression=codec,
             compression_strategy=properties.strategy,
@@ -113,6 +117,7 @@ class OrcDataWriter:
         with self._output.encoding():
             self._metrics.add(batch)
             self._writer.write(orc_table(stored))
+            self._sink.check()
         self._num_rows += batch.num_rows
         self._buffered_bytes += batch.nbytes
         if self._output.position > before:
@@ -125,8 +130,13 @@ class OrcDataWriter:
                 # Arrow takes the file's schema from the first batch.
                 self._writer.write(orc_table(pa.RecordBatch.from_pylist([], self._stored_schema)))
             self._writer.close()
+            self._sink.check()
         self._output.close()
-        with self._output.open_again() as handle:
+        with (
+            storage_failures("reading", self.location),
+            decoding(self.location, "ORC"),
+            self._output.open_again() as handle,
+        ):
             stripes = stripes_of(orc.ORCFile(handle).reader.serialized_file_tail())
         offsets = [stripe.offset for stripe in stripes]
         return self._output.describe(self._num_rows, self._metrics.result(), offsets)

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 
 from icebergds.formats.deletes.deletion_vector import encode_deletion_vector
 from icebergds.formats.puffin import NewBlob, encode_puffin
+from icebergds.io.failures import storage_failures
 from icebergds.spec.manifest import DataFile, FileContent, FileFormat
 from icebergds.spec.reserved import POS
 from icebergds.write.deletes.position_deletes import FilePositions
@@ -58,7 +59,8 @@ def _write_file(
     ]
     data, placed = encode_puffin(blobs, _PROPERTIES)
     location = attempt.new_location(FileFormat.PUFFIN, FileContent.POSITION_DELETES)
-    attempt.io.write(location, data)
+    with storage_failures("writing the delete file", location):
+        attempt.io.write(location, data)
     return [
         DataFile(
             content=FileContent.POSITION_DELETES,
