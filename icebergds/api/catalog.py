@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import contextlib
+import logging
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, TypeAlias
 
 import pyarrow as pa
 
+from icebergds.api.outcomes import nothing_committed
 from icebergds.api.table import Table
 from icebergds.catalog import base, loading
 from icebergds.catalog.address import TableAddress, identifier_of
@@ -18,9 +20,12 @@ from icebergds.catalog.next_metadata import next_metadata
 from icebergds.commit.operations import TableState
 from icebergds.errors import (
     AlreadyExistsError,
+    FormatError,
     InvalidOptionError,
     NoSuchNamespaceError,
     NoSuchTableError,
+    NotFoundError,
+    StorageError,
 )
 from icebergds.expr.names import quote_name
 from icebergds.formats.data_file.file_schema import schema_from_arrow
@@ -41,6 +46,8 @@ from icebergds.spec.updates.new_table import (
 
 if TYPE_CHECKING:
     from pyspark.sql import types as spark
+
+_LOG = logging.getLogger(__name__)
 
 Name: TypeAlias = str | Identifier
 """Names a table or namespace: `db.events`, with backticks around a part with a dot, or a tuple."""
@@ -145,17 +152,18 @@ class Catalog:
             partition_spec = parse_partition_by(partition_spec, columns)
         if isinstance(sort_order, str):
             sort_order = parse_sort_by(sort_order, columns)
-        updates = new_table_updates(
-            columns,
-            location=self._catalog.io.absolute(location)
-            if location
-            else self._catalog.new_table_location(parts),
-            spec=partition_spec,
-            sort_order=sort_order,
-            properties=mapping_argument("properties", properties),
-        )
-        check_properties(next_metadata(None, None, updates))
-        return self._table(parts, self._catalog.create(parts, updates))
+        with nothing_committed(self._named(parts)):
+            updates = new_table_updates(
+                columns,
+                location=self._catalog.io.absolute(location)
+                if location
+                else self._catalog.new_table_location(parts),
+                spec=partition_spec,
+                sort_order=sort_order,
+                properties=mapping_argument("properties", properties),
+            )
+            check_properties(next_metadata(None, None, updates))
+            return self._table(parts, self._catalog.create(parts, updates))
 
     def create_table_if_not_exists(
         self,
@@ -206,7 +214,8 @@ class Catalog:
             UnsupportedFeatureError: the catalog supports only tables in its own warehouse.
         """
         parts = _identifier(identifier)
-        return self._table(parts, self._catalog.register(parts, metadata_location))
+        with nothing_committed(self._named(parts)):
+            return self._table(parts, self._catalog.register(parts, metadata_location))
 
     def drop_table(self, identifier: Name) -> None:
         """Drops a table from the catalog; its data files and manifests are kept.
@@ -214,7 +223,9 @@ class Catalog:
         Raises:
             NoSuchTableError: the table does not exist.
         """
-        self._catalog.drop(_identifier(identifier))
+        parts = _identifier(identifier)
+        with nothing_committed(self._named(parts)):
+            self._catalog.drop(parts)
 
     def purge_table(self, identifier: Name) -> None:
         """Drops a table, then deletes every file reachable from its metadata.
@@ -237,8 +248,23 @@ class Catalog:
             NoSuchNamespaceError: the namespace of the new name does not exist.
             UnsupportedFeatureError: the catalog does not support renames.
         """
-        self._catalog.rename(_identifier(from_identifier), _identifier(to_identifier))
-        return self.load_table(to_identifier)
+        source, target = _identifier(from_identifier), _identifier(to_identifier)
+        with nothing_committed(self._named(source)):
+            before = self._state_before(source)
+            self._catalog.rename(source, target)
+        try:
+            return self.load_table(target)
+        except StorageError as error:
+            if before is None:
+                error.add_outcome(f"table {self._named(source)} was renamed")
+                raise
+            _LOG.warning(
+                "table %s was renamed to %s, but not loaded since: %s",
+                self._named(source),
+                self._named(target),
+                error,
+            )
+            return self._table(target, replace(before, name=self._named(target)))
 
     def list_tables(self, namespace: Name) -> list[Identifier]:
         """Lists a namespace's tables, sorted. Raises NoSuchNamespaceError."""
@@ -306,6 +332,16 @@ class Catalog:
             updated=sorted(given),
             missing=sorted(wanted - before.keys()),
         )
+
+    def _state_before(self, identifier: Identifier) -> TableState | None:
+        """The state of a table; None if it cannot be loaded, but for the storage."""
+        try:
+            return self._catalog.load(identifier)
+        except (FormatError, NotFoundError):
+            return None
+
+    def _named(self, identifier: Identifier) -> str:
+        return ".".join((self.name, *identifier))
 
     def _table(self, identifier: Identifier, state: TableState) -> Table:
         storage = storage_properties_of(self._properties)

@@ -7,6 +7,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
+from icebergds.api.outcomes import nothing_committed
 from icebergds.catalog.loaded_table import LoadedTable
 from icebergds.commit.operations import TableState
 from icebergds.commit.snapshot_commit import Committed
@@ -127,9 +128,10 @@ def begin_merge(
     from icebergds.spark.row_level.target import Target, make_target
 
     def execute(run: Callable[[Target], Committed | None]) -> RowCounts:
-        table = current()
-        target = make_target(source.sparkSession, table, "merge", options)
-        return finish(_changed(table, run(target)))
+        with nothing_committed(options.address.path):
+            table = current()
+            target = make_target(source.sparkSession, table, "merge", options)
+            return finish(_changed(table, run(target)))
 
     return MergeBuilder(execute, source, on, *aliases)
 

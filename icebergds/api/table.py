@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
+from icebergds.api.outcomes import nothing_committed
 from icebergds.api.row_level import (
     Changed,
     begin_merge,
@@ -141,6 +142,7 @@ class Table:
             InvalidDataError: the rows do not fit the table's schema.
             CommitConflictError: concurrent commits won every retry.
             CommitStateUnknownError: it is not known whether the commit succeeded.
+            StorageError: the storage or the catalog's database failed; nothing was committed.
         """
         self._write(df, False, self._options(options, snapshot_properties, branch=branch))
 
@@ -172,8 +174,9 @@ class Table:
             self._write(df, True, self._options(options, snapshot_properties, **named))
             return
         given = self._options(options, snapshot_properties, branch=branch)
-        table = self._current()
-        committed = overwrite_rows(table, df, overwrite_filter, given)
+        with nothing_committed(self.name):
+            table = self._current()
+            committed = overwrite_rows(table, df, overwrite_filter, given)
         self._state = table.state if committed is None else committed.state
 
     def dynamic_partition_overwrite(
@@ -229,7 +232,8 @@ class Table:
             PySparkException: the Spark job or the query failed for another reason.
         """
         given = self._options(options, snapshot_properties, branch=branch)
-        return self._changed(delete_rows(self._current(), condition, given, spark))
+        with nothing_committed(self.name):
+            return self._changed(delete_rows(self._current(), condition, given, spark))
 
     def update(
         self,
@@ -259,7 +263,8 @@ class Table:
         >>> table.update({"price": "price * 2"}, "region = 'eu'")  # doctest: +SKIP
         """
         given = self._options(options, snapshot_properties, branch=branch)
-        return self._changed(update_rows(self._current(), set, where, given, spark))
+        with nothing_committed(self.name):
+            return self._changed(update_rows(self._current(), set, where, given, spark))
 
     def merge(
         self,
@@ -404,7 +409,8 @@ class Table:
         Raises:
             InvalidOptionError: the version does not exist, or is below the table's version.
         """
-        self._state = upgrade_table(self._current(), format_version)
+        with nothing_committed(self.name):
+            self._state = upgrade_table(self._current(), format_version)
         return self
 
     def scan(
@@ -564,11 +570,12 @@ class Table:
         return changed.counts
 
     def _write(self, rows: Rows | DataFrame, overwrite: bool, options: WriteOptions) -> None:
-        table = self._current()
-        if isinstance(rows, Rows):
-            committed = write_rows(options, rows, overwrite=overwrite, table=table)
-        else:
-            committed = write_frame(table, rows, options, overwrite=overwrite)
+        with nothing_committed(self.name):
+            table = self._current()
+            if isinstance(rows, Rows):
+                committed = write_rows(options, rows, overwrite=overwrite, table=table)
+            else:
+                committed = write_frame(table, rows, options, overwrite=overwrite)
         self._state = table.state if committed is None else committed.state
 
     def _change_by_key(
@@ -588,4 +595,5 @@ class Table:
             upsert_keys=names if names is None or isinstance(names, str) else listed_names(names),
             **arguments,
         )
-        return self._changed(change_by_key(self._current(), rows, given))
+        with nothing_committed(self.name):
+            return self._changed(change_by_key(self._current(), rows, given))

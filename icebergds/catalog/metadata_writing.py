@@ -8,7 +8,8 @@ import uuid
 from collections.abc import Callable, Iterable
 
 from icebergds.catalog.metadata_files import own_version
-from icebergds.errors import IcebergError
+from icebergds.errors import StorageError
+from icebergds.io.failures import storage_failures
 from icebergds.io.fileio import FileIO
 from icebergds.spec.json.metadata import serialise_metadata
 from icebergds.spec.metadata import TableMetadata
@@ -35,7 +36,7 @@ def write_next_metadata(
 
     Raises:
         InvalidOptionError: the table's compression codec is not allowed for metadata files.
-        IcebergError: the file could not be written.
+        StorageError: the file could not be written.
     """
     check_compression(metadata)
     compress = is_compressed(metadata)
@@ -44,15 +45,13 @@ def write_next_metadata(
     version = 0 if base_location is None else _version(base_location) + 1
     location = f"{metadata.metadata_directory}/{version:05d}-{uuid.uuid4()}{suffix}"
     try:
-        io.write(location, data)
+        with storage_failures("writing the metadata file", location):
+            io.write(location, data)
     except Exception as error:
         delete_quietly(io, location, name)
-        if isinstance(error, IcebergError):
-            raise
-        raise IcebergError(
-            f"table {name} was not changed: its metadata file {location} could not be written: "
-            f"{error}"
-        ) from error
+        if isinstance(error, StorageError):
+            error.add_outcome(f"nothing was committed to table {name}")
+        raise
     return location
 
 

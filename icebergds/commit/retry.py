@@ -19,6 +19,7 @@ from icebergds.errors import (
     IcebergError,
     MissingFileError,
     NotFoundError,
+    StorageError,
 )
 from icebergds.spec import table_properties as names
 from icebergds.spec.table_properties import int_property
@@ -56,7 +57,21 @@ def commit_change(
             against other commits.
         CommitStateUnknownError: whether the change was committed is not known. All other errors
             mean that it was not.
+        StorageError: the storage or the catalog's database failed.
     """
+    try:
+        return _commit_change(operations, produce, is_committed, base)
+    except StorageError as error:
+        error.add_outcome(f"nothing was committed to table {operations.name}")
+        raise
+
+
+def _commit_change(
+    operations: TableOperations,
+    produce: Callable[[TableState], Change],
+    is_committed: Callable[[TableState], bool],
+    base: TableState | None,
+) -> TableState:
     state = operations.refresh() if base is None else base
     may_be_old = base is not None
     waits = _retries(state.metadata.properties).waits()

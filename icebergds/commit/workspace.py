@@ -9,6 +9,7 @@ import uuid
 from collections.abc import Callable, Collection, Hashable
 from typing import Any, TypeVar, cast
 
+from icebergds.io.failures import storage_failures
 from icebergds.io.fileio import FileIO
 from icebergds.spec.metadata import TableMetadata
 
@@ -44,14 +45,14 @@ class Workspace:
     def write_manifest(self, metadata: TableMetadata, data: bytes) -> str:
         """Writes a manifest under a new name and returns its location."""
         name = f"{self.commit_uuid}-m{next(self._manifest_numbers)}.avro"
-        return self._write(f"{metadata.metadata_directory}/{name}", data)
+        return self._write(f"{metadata.metadata_directory}/{name}", data, "manifest")
 
     def write_manifest_list(
         self, metadata: TableMetadata, data: bytes, manifests: Collection[str]
     ) -> str:
         """Writes the manifest list of an attempt and returns its location."""
         name = f"snap-{self.snapshot_id}-{next(self._list_numbers)}-{self.commit_uuid}.avro"
-        location = self._write(f"{metadata.metadata_directory}/{name}", data)
+        location = self._write(f"{metadata.metadata_directory}/{name}", data, "manifest list")
         self._files_of_lists[location] = frozenset((location, *manifests))
         return location
 
@@ -68,10 +69,11 @@ class Workspace:
         """Deletes all written files, because nothing was committed. Never raises."""
         self._delete(self._written)
 
-    def _write(self, location: str, data: bytes) -> str:
+    def _write(self, location: str, data: bytes, kind: str) -> str:
         # Recorded first: a write that fails may leave a partial file.
         self._written.append(location)
-        self._io.write(location, data)
+        with storage_failures(f"writing the {kind}", location):
+            self._io.write(location, data)
         return location
 
     def _delete(self, locations: list[str]) -> None:

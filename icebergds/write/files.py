@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import logging
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from typing import Any
 
+from icebergds.errors import StorageError
 from icebergds.formats.data_file.write_properties import (
     OrcProperties,
     ParquetProperties,
@@ -21,6 +23,7 @@ from icebergds.write.locations import FileNames, LocationProvider
 # Approximate memory of a block of an Avro file.
 _AVRO_BLOCK = 64_000
 _UNPARTITIONED = PartitionSpec()
+_LOG = logging.getLogger(__name__)
 
 
 class TaskAttempt:
@@ -64,14 +67,24 @@ class TaskAttempt:
         """Records that a file is complete."""
         del self._open[writer.location]
 
-    def discard(self) -> None:
-        """Deletes all files of the attempt, as far as possible; never raises."""
+    def discard(self, error: BaseException) -> None:
+        """Deletes all files of the attempt, as far as possible; never raises.
+
+        Args:
+            error: why the attempt failed; it tells of the files if it is one of the storage.
+        """
         for writer in self._open.values():
             with suppress(Exception):
                 writer.abort()
         self._open.clear()
-        with suppress(Exception):
+        outcome = "the files of this task were deleted"
+        try:
             self.io.delete_all(self._started)
+        except Exception as failure:
+            outcome = f"of the files of this task some were left behind: {failure}"
+            _LOG.warning("files of a failed task were left behind: %s", failure)
+        if isinstance(error, StorageError) and self._started:
+            error.add_outcome(outcome)
 
 
 @dataclass(frozen=True, slots=True)

@@ -123,8 +123,8 @@ def write_batches(
     attempt = start_attempt(plan, partition_id=partition_id, attempt_id=attempt_id)
     try:
         return write_rows(plan, data_files(plan, attempt), _matched(plan.matching, batches))
-    except BaseException:
-        attempt.discard()
+    except BaseException as error:
+        attempt.discard(error)
         raise
 
 

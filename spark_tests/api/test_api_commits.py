@@ -88,7 +88,7 @@ def _commit_that_fails(table: Table, when: When, error: Exception) -> None:
 
 def test_a_commit_that_is_refused_leaves_no_files(tmp_path: Path) -> None:
     table = new_table(tmp_path)
-    with pytest.raises(IcebergError, match="was not changed"):
+    with pytest.raises(IcebergError, match="nothing was committed"):
         _commit_that_fails(table, When.BEFORE, PermissionError("read-only"))
     assert data_files(table.location()) == []
     assert table.refresh().current_snapshot() is None

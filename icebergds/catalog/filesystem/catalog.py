@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import contextlib
+import errno
+import logging
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
@@ -22,12 +24,14 @@ from icebergds.catalog.metadata_files import (
 from icebergds.commit.operations import TableOperations, TableState
 from icebergds.errors import (
     AlreadyExistsError,
+    CommitStateUnknownError,
     FormatError,
     InvalidOptionError,
     MissingFileError,
     NamespaceNotEmptyError,
     NoSuchNamespaceError,
     NoSuchTableError,
+    StorageError,
     UnsupportedFeatureError,
 )
 from icebergds.io.fileio import FileIO
@@ -39,6 +43,7 @@ from icebergds.suggestions import did_you_mean
 __all__ = ["FileSystemCatalog", "file_system_catalog", "load_from_location"]
 
 _PROPERTIES = ("type", "warehouse")
+_LOG = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True, slots=True)
@@ -135,23 +140,55 @@ class FileSystemCatalog:
             state = self.load(identifier)
         except FormatError:
             state = None
-        directory = metadata_directory(location)
         # Repeated if there are new commits meanwhile.
         while versions := list_versions(self.io, location):
             files = [file for version in sorted(versions) for file in versions[version]]
             if foreign := [file for file in files if own_version(file) is None]:
                 raise UnsupportedFeatureError(
-                    f"table {name} cannot be dropped here: {directory}/{foreign[-1]} was written "
-                    "by another catalog, which may still have the table; drop it there"
+                    f"table {name} cannot be dropped here: {metadata_directory(location)}/"
+                    f"{foreign[-1]} was written by another catalog, which may still have the "
+                    "table; drop it there"
                 )
-            self.io.delete(f"{directory}/{VERSION_HINT}")
-            *older, newest = files
-            self.io.delete_all(f"{directory}/{file}" for file in older)
-            self.io.delete(f"{directory}/{newest}")
-        for empty in (directory, f"{location}/data", location):
+            if self._delete_metadata(location, files, name):
+                break
+        for empty in (metadata_directory(location), f"{location}/data", location):
             with contextlib.suppress(OSError, UnsupportedFeatureError):
                 self.io.remove_empty_directory(empty)
         return state
+
+    def _delete_metadata(self, location: str, files: Sequence[str], name: str) -> bool:
+        """Deletes metadata files, the newest last.
+
+        Returns:
+            Whether the table is certainly gone; otherwise there may be new commits.
+
+        Raises:
+            StorageError: the newest metadata file is still there, so the table is.
+            CommitStateUnknownError: it is not known whether it is.
+        """
+        directory = metadata_directory(location)
+        *older, newest = files
+        self.io.delete(f"{directory}/{VERSION_HINT}")
+        self.io.delete_all(f"{directory}/{file}" for file in older)
+        failure = None
+        try:
+            self.io.delete(f"{directory}/{newest}")
+        except StorageError as error:
+            failure = error
+        try:
+            left = list_versions(self.io, location)
+        except StorageError as error:
+            if failure is None:
+                # The table is dropped, and a commit meanwhile would have failed without its base.
+                _LOG.warning("table %s was dropped, but its directory was left: %s", name, error)
+                return True
+            raise CommitStateUnknownError(
+                f"table {name}: it is unknown whether it was dropped ({failure}; {error}); look "
+                f"whether {directory}/{newest} exists before trying again"
+            ) from failure
+        if failure is not None and any(newest in found for found in left.values()):
+            raise failure
+        return not left
 
     def rename(self, source: Identifier, target: Identifier) -> None:
         """Raises UnsupportedFeatureError: a table's name is its location."""
@@ -206,7 +243,9 @@ class FileSystemCatalog:
             )
         try:
             self.io.remove_empty_directory(directory)
-        except OSError as error:
+        except StorageError as error:
+            if error.errno not in (errno.ENOTEMPTY, errno.EEXIST):
+                raise
             raise NamespaceNotEmptyError(
                 f"catalog {self.name}: namespace {'.'.join(namespace)} was not dropped: {error}"
             ) from error

@@ -31,11 +31,12 @@ from icebergds.errors import (
     AlreadyExistsError,
     CommitConflictError,
     CommitStateUnknownError,
-    IcebergError,
     InvalidOptionError,
     MissingFileError,
+    StorageError,
     UnsupportedFeatureError,
 )
+from icebergds.io.failures import storage_failures
 from icebergds.io.fileio import FileIO
 from icebergds.spec.json.metadata import parse_identity, serialise_metadata
 from icebergds.spec.metadata import TableMetadata, metadata_directory
@@ -227,21 +228,19 @@ def _commit_version(io: FileIO, new: NewVersion, name: str) -> TableState:
 def _create(io: FileIO, path: str, data: bytes, name: str) -> None:
     """Creates a file; if that fails, finds out whether it was created nevertheless."""
     try:
-        io.create(path, data)
+        with storage_failures("committing the metadata file", path, Exception):
+            io.create(path, data)
     except AlreadyExistsError as error:
         if _read_if_exists(io, path, name, error) != data:
             raise CommitConflictError(
                 f"table {name} was changed by another commit: {error}"
             ) from None
-    except IcebergError:
-        # One of our own errors: nothing was sent.
-        raise
-    except Exception as error:
+    except StorageError as error:
+        # All other errors are raised before anything is sent.
         found = _read_if_exists(io, path, name, error)
         if found is None and _is_refusal(error):
-            raise IcebergError(
-                f"table {name} was not changed: {path} could not be created: {error}"
-            ) from error
+            error.add_outcome(f"nothing was committed to table {name}")
+            raise
         if found is None:
             raise _unknown(name, path, error) from error
         if found != data:
@@ -291,14 +290,14 @@ _REFUSALS = frozenset(
         errno.ENOTDIR,
         errno.EISDIR,
         errno.ENAMETOOLONG,
+        errno.EFBIG,
     }
 )
 
 
-def _is_refusal(error: Exception) -> bool:
-    return isinstance(error, PermissionError | FileNotFoundError) or (
-        isinstance(error, OSError) and error.errno in _REFUSALS
-    )
+def _is_refusal(error: StorageError) -> bool:
+    is_told = isinstance(error.__cause__, PermissionError | FileNotFoundError)
+    return is_told or error.errno in _REFUSALS
 
 
 def _is_newest(io: FileIO, base: TableState, newest: str) -> bool:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import Literal
@@ -144,7 +144,11 @@ class SqlCatalog:
             last = row.metadata_location if state is None else state.metadata_location
             write = self.tables.delete(identifier, last)
             # Repeated if there was a commit meanwhile.
-            if self.tables.database.require(write, f"drop table {operations.name}"):
+            if self.tables.database.require(
+                write,
+                f"drop table {operations.name}",
+                lambda: self.tables.find(identifier) is None,
+            ):
                 return state
 
     def rename(self, source: Identifier, target: Identifier) -> None:
@@ -163,7 +167,11 @@ class SqlCatalog:
             raise AlreadyExistsError(
                 f"table {self._named(source)} cannot be renamed: {self._named(target)} exists"
             )
-        if not self.tables.database.require(write, f"rename table {self._named(source)}"):
+        if not self.tables.database.require(
+            write,
+            f"rename table {self._named(source)}",
+            lambda: self.tables.find(source) is None and self.tables.find(target) is not None,
+        ):
             raise NoSuchTableError(f"table {self._named(source)} does not exist in its catalog")
 
     def list_tables(self, namespace: Identifier) -> list[Identifier]:
@@ -191,7 +199,7 @@ class SqlCatalog:
         write = self.namespaces.insert(namespace, properties)
         if write.is_duplicate:
             raise exists
-        self._finish(write, "create", namespace)
+        self._finish(write, "create", namespace, lambda: bool(self.namespaces.below(namespace)))
 
     def drop_namespace(self, namespace: Identifier) -> None:
         """Drops an empty namespace. Raises NoSuchNamespaceError, NamespaceNotEmptyError."""
@@ -199,7 +207,8 @@ class SqlCatalog:
         if not namespace or below or self.namespaces.has_rows_of_tables(namespace):
             what = f"contains {'.'.join(min(below))}" if below else "contains tables or views"
             raise NamespaceNotEmptyError(f"namespace {self._named(namespace)} is not empty: {what}")
-        self._finish(self.namespaces.delete(namespace), "drop", namespace)
+        write = self.namespaces.delete(namespace)
+        self._finish(write, "drop", namespace, lambda: not self.namespaces.below(namespace))
 
     def namespace_properties(self, namespace: Identifier) -> dict[str, str]:
         """Raises NoSuchNamespaceError."""
@@ -222,10 +231,19 @@ class SqlCatalog:
             )
         self._check_unreserved((*removals, *updates))
         self._require(namespace)
-        self._finish(self.namespaces.update(namespace, set(removals), updates), "change", namespace)
 
-    def _finish(self, write: Write, verb: str, namespace: Identifier) -> None:
-        self.namespaces.database.require(write, f"{verb} namespace {self._named(namespace)}")
+        def is_changed() -> bool:
+            found = self.namespaces.properties(namespace)
+            return updates.items() <= found.items() and found.keys().isdisjoint(removals)
+
+        write = self.namespaces.update(namespace, set(removals), updates)
+        self._finish(write, "change", namespace, is_changed)
+
+    def _finish(
+        self, write: Write, verb: str, namespace: Identifier, is_done: Callable[[], bool]
+    ) -> None:
+        what = f"{verb} namespace {self._named(namespace)}"
+        self.namespaces.database.require(write, what, is_done)
 
     def _require(self, namespace: Identifier) -> set[Identifier]:
         """An existing namespace and those below it. Raises NoSuchNamespaceError."""

@@ -137,7 +137,7 @@ class SqlTableOperations:
         Raises:
             CommitStateUnknownError: it is unknown.
         """
-        if write.error is None and write.rows == 0:
+        if not write.sent or (write.error is None and write.rows == 0):
             return False
         database = self.rows.database
         try:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import logging
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -9,7 +11,9 @@ from sqlalchemy import Connection, Engine, Executable, Select
 from sqlalchemy.exc import IntegrityError, OperationalError, SQLAlchemyError
 
 from icebergds.catalog.sql.secrets import shown_url, without_secrets
-from icebergds.errors import CommitStateUnknownError, IcebergError
+from icebergds.errors import CommitStateUnknownError, StorageError
+
+_LOG = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True, slots=True)
@@ -21,11 +25,14 @@ class Write:
         error: why it failed.
         ended: whether it has certainly ended. If the database's answer was lost, it may have been
             committed or may still be.
+        sent: whether the database was told to commit it; then an error does not prove that it did
+            not.
     """
 
     rows: int
     error: Exception | None = None
     ended: bool = True
+    sent: bool = True
 
     @property
     def is_duplicate(self) -> bool:
@@ -46,55 +53,81 @@ class Database:
     engine: Engine = field(repr=False)
 
     def read(self, statement: Select[Any]) -> list[tuple[Any, ...]]:
-        """The rows of a query. Raises IcebergError if the database fails."""
+        """The rows of a query. Raises StorageError if the database fails."""
         try:
             with self.engine.connect() as connection:
                 return [tuple(row) for row in connection.execute(statement)]
-        except SQLAlchemyError as error:
+        except (SQLAlchemyError, OSError) as error:
             raise self.failure("cannot be read", error) from self.cause(error)
 
     def write(self, *statements: Executable) -> Write:
         """Executes statements in one transaction and commits it.
 
         Raises:
-            IcebergError: there is no connection, so nothing was executed.
+            StorageError: there is no connection, so nothing was executed.
         """
         try:
             connection = self.engine.connect()
-        except SQLAlchemyError as error:
+        except (SQLAlchemyError, OSError) as error:
             raise self.failure("cannot be reached", error) from self.cause(error)
-        with connection:
-            try:
-                rows = 0
-                for statement in statements:
-                    rows = connection.execute(statement).rowcount
-                connection.commit()
-            except Exception as error:
-                return Write(0, error, ended=_is_rolled_back(connection))
+        sent = False
+        try:
+            rows = 0
+            for statement in statements:
+                rows = connection.execute(statement).rowcount
+            sent = True
+            connection.commit()
+        except Exception as error:
+            return Write(0, error, _is_rolled_back(connection), sent)
+        finally:
+            self._close(connection)
         return Write(rows)
 
-    def require(self, write: Write, what: str) -> int:
-        """How many rows a transaction changed.
+    def _close(self, connection: Connection) -> None:
+        try:
+            connection.close()
+        except Exception as error:
+            _LOG.warning(
+                "catalog %s: a connection to its database was not closed: %s",
+                self.catalog,
+                self.reason(error),
+            )
+
+    def require(self, write: Write, what: str, is_done: Callable[[], bool] = lambda: False) -> int:
+        """How many rows a transaction changed; 1 if it failed but the database has its change.
+
+        Args:
+            what: what it does, such as `drop table db.t`.
+            is_done: looks whether the database has done it; asked if its answer was lost.
 
         Raises:
-            IcebergError: it failed.
+            StorageError: it failed.
             CommitStateUnknownError: it failed but may have been committed.
         """
         if write.error is None:
             return write.rows
-        if write.ended:
-            cause = self.cause(write.error)
-            raise self.failure(f"refused to {what}", write.error) from cause
-        raise CommitStateUnknownError(
-            f"catalog {self.catalog}: the connection to its database was lost during the attempt "
-            f"to {what}; it is unknown whether that succeeded: {self.reason(write.error)}"
-        ) from self.cause(write.error)
+        if write.sent:
+            try:
+                if is_done():
+                    return 1
+            except Exception as error:
+                raise self._unknown(what, error) from self.cause(write.error)
+            if not write.ended:
+                raise self._unknown(what, write.error) from self.cause(write.error)
+        raise self.failure(f"refused to {what}", write.error) from self.cause(write.error)
 
-    def failure(self, what: str, error: Exception) -> IcebergError:
+    def _unknown(self, what: str, error: Exception) -> CommitStateUnknownError:
+        return CommitStateUnknownError(
+            f"catalog {self.catalog}: its database failed during the attempt to {what}; it is "
+            f"unknown whether that succeeded: {self.reason(error)}"
+        )
+
+    def failure(self, what: str, error: Exception) -> StorageError:
         """The error for what the database cannot do; raise it from `cause(error)`."""
         where = shown_url(self.engine.url)
-        return IcebergError(
-            f"catalog {self.catalog}: its database {where} {what}: {self.reason(error)}"
+        return StorageError(
+            f"catalog {self.catalog}: its database {where} {what}: {self.reason(error)}",
+            location=where,
         )
 
     def reason(self, error: Exception | None) -> str:

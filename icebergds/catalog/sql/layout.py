@@ -40,7 +40,7 @@ def prepare_tables(database: Database, *, create: bool, upgrade: bool) -> bool:
         if upgrade and _TYPE not in columns:
             _upgrade(database.engine)
             return True
-    except (SQLAlchemyError, TypeError, ValueError) as error:
+    except (SQLAlchemyError, OSError, TypeError, ValueError) as error:
         # The others: drivers that do not take a parameter of the URL.
         cause = database.cause(error)
         raise database.failure("cannot be used for a catalog", error) from cause

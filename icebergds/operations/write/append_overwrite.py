@@ -208,8 +208,8 @@ def commit_write(
     except AlreadyCommittedError:
         delete_files(write.io, files)
         return None
-    except Exception:
-        delete_files(write.io, files)
+    except Exception as error:
+        delete_files(write.io, files, error)
         raise
 
 

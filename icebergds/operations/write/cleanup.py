@@ -7,7 +7,7 @@ import time
 from collections.abc import Iterable
 
 from icebergds.catalog.address import TableAddress
-from icebergds.errors import MissingFileError, NoSuchTableError
+from icebergds.errors import MissingFileError, NoSuchTableError, StorageError
 from icebergds.io.fileio import FileIO
 from icebergds.spec.manifest import DataFile
 
@@ -28,14 +28,22 @@ def is_committed(address: TableAddress, write_id: str) -> bool:
     return any(s.summary.get(WRITE_ID) == write_id for s in state.metadata.snapshots)
 
 
-def delete_files(io: FileIO, files: Iterable[DataFile]) -> None:
-    """Deletes files of a write that was not committed. Never raises: some may be left behind."""
+def delete_files(io: FileIO, files: Iterable[DataFile], error: BaseException | None = None) -> None:
+    """Deletes files of a write that was not committed. Never raises: some may be left behind.
+
+    Args:
+        error: why the write failed; it tells of the files if it is one of the storage.
+    """
     # Several deletion vectors may be in one file.
     locations = list(dict.fromkeys(file.file_path for file in files))
+    outcome = f"its new files were deleted ({len(locations)})"
     try:
         io.delete_all(locations)
-    except Exception as error:
-        _LOG.warning("%d files of a failed write were left behind: %s", len(locations), error)
+    except Exception as failure:
+        outcome = f"of its new files ({len(locations)}) some were left behind: {failure}"
+        _LOG.warning("%d files of a failed write were left behind: %s", len(locations), failure)
+    if isinstance(error, StorageError) and locations:
+        error.add_outcome(outcome)
 
 
 def delete_files_of_write(io: FileIO, data_location: str, write_id: str) -> int:
@@ -70,5 +78,5 @@ def delete_files_of_write(io: FileIO, data_location: str, write_id: str) -> int:
 def _names_in(io: FileIO, directory: str) -> list[str]:
     try:
         return io.list(directory)
-    except (MissingFileError, NotADirectoryError):
+    except MissingFileError:
         return []

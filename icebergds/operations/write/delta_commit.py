@@ -103,8 +103,8 @@ def commit_delta(
     except AlreadyCommittedError:
         delete_files(prepared.io, delta.all_files)
         return None
-    except Exception:
-        delete_files(prepared.io, delta.all_files)
+    except Exception as error:
+        delete_files(prepared.io, delta.all_files, error)
         raise
 
 

@@ -183,8 +183,8 @@ def write_keyed_delta(
         deletes += write_deletes(attempt, positions, settings, specs)
         counts = changes.counts if plan.mode is DeltaMode.DELTA else {_COUNTED[plan.mode]: num_keys}
         return DeltaFiles(tuple(files), tuple(deletes), counts=counts, keys=hashes)
-    except BaseException:
-        attempt.discard()
+    except BaseException as error:
+        attempt.discard(error)
         raise
     finally:
         tracked.cleanup()

@@ -142,8 +142,8 @@ def write_position_delta(
             referenced=tuple(delete.file for delete in deletes),
             counts=changes.counts,
         )
-    except BaseException:
-        attempt.discard()
+    except BaseException as error:
+        attempt.discard(error)
         raise
 
 

@@ -1,0 +1,139 @@
+"""A verb whose storage or database fails at any call leaves the table before it or after it.
+
+It says which: it returns, or raises an error of this package that says that nothing was committed,
+or one that says that this is not known. Files and databases are real; the faults are in the calls
+of the operating system and of SQLite.
+"""
+
+from __future__ import annotations
+
+import random
+import shutil
+from collections.abc import Callable
+from itertools import product
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pytest
+from effort import IS_NIGHTLY, given_seed
+
+from icebergds.api.catalog import Catalog, load_catalog
+from icebergds.api.table import Table
+from icebergds.errors import CommitConflictError, IcebergError, StorageError
+from icebergds.testing.api_tables import (
+    DAYS,
+    TABLE,
+    Properties,
+    catalog_in,
+    create_table,
+    rows,
+)
+from icebergds.testing.faults import Fault, Faults, When
+from icebergds.testing.faulty_system import DISK, faulty_system
+
+_PATIENCE = {
+    "commit.retry.num-retries": "2",
+    "commit.retry.max-wait-ms": "2",
+    "commit.status-check.max-wait-ms": "2",
+}
+_CHANGES = pa.table(
+    {**rows(2, 7, day=1).to_pydict(), "kind": ["-D", "+I"]},
+    schema=rows(1).schema.append(pa.field("kind", pa.string())),
+)
+_VERBS: dict[str, Callable[[Catalog, Table], Any]] = {
+    "append": lambda _, table: table.append(rows(10, day=1)),
+    "overwrite": lambda _, table: table.overwrite(rows(10, day=1), "day = 1"),
+    "delete": lambda _, table: table.delete("day = 1"),
+    "upsert": lambda _, table: table.upsert(rows(2, 10, day=5), ["id"]),
+    "delete_keys": lambda _, table: table.delete_keys(rows(2, 3), ["id"]),
+    "delta": lambda _, table: table.delta(_CHANGES, "kind", ["id"]),
+    "upgrade": lambda _, table: table.upgrade(3),
+    "create": lambda catalog, _: catalog.create_table("db.new", DAYS),
+    "drop": lambda catalog, _: catalog.drop_table(TABLE),
+    "rename": lambda catalog, _: catalog.rename_table(TABLE, "db.other"),
+}
+_CASES = [
+    (kind, verb)
+    for kind in ("filesystem", "sqlite")
+    for verb in _VERBS
+    if (kind, verb) != ("filesystem", "rename")
+]
+
+
+class _Place:
+    """A catalog in a directory, which is restored before each try."""
+
+    def __init__(self, directory: Path, kind: str, verb: str) -> None:
+        self._now, self._before = directory / "now", directory / "before"
+        self._now.mkdir()
+        uri = f"sqlite:///{self._now}/c.db" if kind == "sqlite" else None
+        self._properties: Properties = catalog_in(self._now, uri)
+        self._verb = _VERBS[verb]
+        table = create_table(self._properties, partition_by="day", **_PATIENCE)
+        table.append(pa.concat_tables([rows(1, day=0), rows(2, 3, day=1)]))
+        shutil.copytree(self._now, self._before)
+
+    def restore(self) -> None:
+        shutil.rmtree(self._now)
+        shutil.copytree(self._before, self._now)
+
+    def run(self, faults: Faults | None = None) -> None:
+        catalog = load_catalog("lake", location_map=None, **self._properties)
+        table = catalog.load_table(TABLE)
+        with faulty_system(faults or Faults(counted=())):
+            self._verb(catalog, table)
+
+    def found(self) -> dict[str, tuple[int, list[tuple[Any, ...]]]]:
+        """The tables, each with its format version and its rows."""
+        catalog = load_catalog("lake", location_map=None, **self._properties)
+        tables = {".".join(name): catalog.load_table(name) for name in catalog.list_tables("db")}
+        return {
+            name: (table.metadata.format_version, _rows(table)) for name, table in tables.items()
+        }
+
+
+def _rows(table: Table) -> list[tuple[Any, ...]]:
+    return sorted(tuple(row.values()) for row in table.scan().to_arrow().to_pylist())
+
+
+def _faults(calls: int) -> list[Fault]:
+    """Each call fails once or from then on, before its effect or after it; some, unless nightly."""
+    ways = product(range(calls), (When.BEFORE, When.AFTER), (False, True))
+    faults = [Fault(call, when, DISK, lasting) for call, when, lasting in ways]
+    if IS_NIGHTLY:
+        return faults
+    return random.Random(given_seed() or 0).sample(faults, 6)
+
+
+@pytest.mark.parametrize(("kind", "verb"), _CASES)
+def test_a_fault_leaves_before_or_after_and_is_told(tmp_path: Path, kind: str, verb: str) -> None:
+    place = _Place(tmp_path, kind, verb)
+    before = place.found()
+    counting = Faults(counted=None)
+    place.run(counting)
+    after = place.found()
+    assert before != after
+    for fault in _faults(len(counting.calls)):
+        place.restore()
+        named = f"{counting.calls[fault.call]}, {fault}"
+        outcome: Exception | None = None
+        try:
+            place.run(Faults([fault], counted=None))
+        except Exception as error:
+            outcome = error
+        found = place.found()
+        if outcome is None:
+            assert found == after, named
+            continue
+        assert isinstance(outcome, IcebergError), named
+        if outcome.outcome_unknown:
+            assert found in (before, after), named
+            continue
+        assert found == before, f"{named}: {outcome}"
+        assert isinstance(outcome, StorageError | CommitConflictError), named
+        assert isinstance(outcome, CommitConflictError) or "nothing was committed" in str(
+            outcome
+        ), f"{named}: {outcome}"
+        place.run()
+        assert place.found() == after, named
