@@ -14,7 +14,12 @@ from effort import examples
 from hypothesis import given
 from hypothesis import strategies as st
 
-from icebergds.errors import InvalidDataError, InvalidOptionError, UnsupportedFeatureError
+from icebergds.errors import (
+    InvalidDataError,
+    InvalidOptionError,
+    StorageError,
+    UnsupportedFeatureError,
+)
 from icebergds.formats.arrow.types import schema_to_arrow
 from icebergds.spec.manifest import DataFile, FileContent, FileFormat
 from icebergds.spec.partition import PartitionSpec
@@ -204,6 +209,18 @@ def test_keys_beyond_the_limit_go_to_temporary_files(
     assert dict(table.rows()) == expected
     assert len(table.rows()) == len(expected)
     assert list(directory.iterdir()) == []
+
+
+@pytest.mark.parametrize("limit", [1, 40])
+def test_temporary_files_that_cannot_be_written_leave_no_files(
+    tmp_path: Path, limit: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    table = DeltaTable(tmp_path / "t", version=2)
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path / "removed"))
+    batches = [table.batch(*((i * 7 % 100, "new") for i in range(100)))] * 2
+    with pytest.raises(StorageError, match=r"temporary files in .*removed"):
+        table.keyed("upsert", batches, key_limit=limit)
+    assert table.rows() == []
 
 
 def test_few_keys_stay_in_memory_however_often_they_come(

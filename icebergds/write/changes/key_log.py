@@ -7,10 +7,10 @@ still too many, they are spilled to temporary files by hash, with all rows of a 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from contextlib import suppress
+from contextlib import AbstractContextManager, suppress
 from dataclasses import dataclass
 from pathlib import Path
-from tempfile import TemporaryDirectory
+from tempfile import TemporaryDirectory, gettempdir
 from types import TracebackType
 
 import numpy as np
@@ -18,6 +18,7 @@ import pyarrow as pa
 
 from icebergds.formats.deletes.key_hash import Hashes
 from icebergds.formats.deletes.positions import PositionCollector, Positions, PositionSet
+from icebergds.io.failures import storage_failures
 from icebergds.write.changes.row_kinds import Mask
 from icebergds.write.deletes.keys import KeyPlan
 
@@ -145,7 +146,10 @@ class _Spill:
     """Temporary files, one for each range of hashes."""
 
     def __init__(self) -> None:
-        self._directory = TemporaryDirectory(prefix="icebergds-keys-")
+        with storage_failures("writing temporary files in", gettempdir()):
+            self._directory = TemporaryDirectory(
+                prefix="icebergds-keys-", ignore_cleanup_errors=True
+            )
         self._writers: dict[int, pa.RecordBatchFileWriter] = {}
 
     def write(self, table: pa.Table, hashes: Hashes) -> None:
@@ -155,15 +159,18 @@ class _Spill:
         ends = np.cumsum(np.bincount(buckets, minlength=1 << _BUCKET_BITS))
         for bucket, (start, end) in enumerate(zip([0, *ends[:-1]], ends, strict=True)):
             if end > start:
-                self._writer(bucket, table.schema).write_table(rows.slice(start, end - start))
+                with self._failures("writing"):
+                    self._writer(bucket, table.schema).write_table(rows.slice(start, end - start))
 
     def buckets(self) -> Iterator[pa.Table]:
         """The rows of each file; nothing can be written afterwards."""
-        for writer in self._writers.values():
-            writer.close()
+        with self._failures("writing"):
+            for writer in self._writers.values():
+                writer.close()
         for bucket in sorted(self._writers):
-            with pa.OSFile(self._path(bucket)) as file:
-                yield pa.ipc.open_stream(file).read_all()
+            with self._failures("reading"), pa.OSFile(self._path(bucket)) as file:
+                rows = pa.ipc.open_stream(file).read_all()
+            yield rows
 
     def remove(self) -> None:
         for writer in self._writers.values():
@@ -171,6 +178,9 @@ class _Spill:
             with suppress(Exception):
                 writer.close()
         self._directory.cleanup()
+
+    def _failures(self, operation: str) -> AbstractContextManager[None]:
+        return storage_failures(f"{operation} temporary files in", self._directory.name)
 
     def _writer(self, bucket: int, schema: pa.Schema) -> pa.RecordBatchFileWriter:
         if bucket not in self._writers:

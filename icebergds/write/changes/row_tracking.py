@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
 from dataclasses import dataclass
-from tempfile import TemporaryFile
+from tempfile import TemporaryFile, gettempdir
 from typing import IO, Any
 
 import numpy as np
@@ -12,6 +13,7 @@ import pyarrow as pa
 
 from icebergds.formats.data_writer import DataFileWriter
 from icebergds.formats.deletes.positions import PositionCollector, Positions, PositionSet
+from icebergds.io.failures import storage_failures
 from icebergds.spec.manifest import DataFile
 from icebergds.write.rows.rolling import NewFiles
 
@@ -80,7 +82,9 @@ class TrackedFiles:
     def cleanup(self) -> None:
         """Deletes temporary files."""
         if self._spill is not None:
-            self._spill.close()
+            # What a full disk did not take is not needed any more.
+            with suppress(OSError):
+                self._spill.close()
 
     def _mask(self, run: _Run, numbers: PositionSet) -> npt.NDArray[np.bool_] | None:
         if run.numbers is None:
@@ -88,16 +92,18 @@ class TrackedFiles:
         stored = run.numbers
         if isinstance(stored, int):
             assert self._spill is not None
-            self._spill.seek(stored)
-            stored = np.frombuffer(self._spill.read(8 * run.count), np.int64)
+            with storage_failures("reading temporary files in", gettempdir()):
+                self._spill.seek(stored)
+                stored = np.frombuffer(self._spill.read(8 * run.count), np.int64)
         return numbers.contains(stored)
 
     def _spill_numbers(self, numbers: Positions) -> int:
-        if self._spill is None:
-            # The operating system deletes it when it is closed.
-            self._spill = TemporaryFile(prefix="icebergds-rows-")  # noqa: SIM115
-        offset = self._spill.seek(0, 2)
-        self._spill.write(np.ascontiguousarray(numbers).tobytes())
+        with storage_failures("writing temporary files in", gettempdir()):
+            if self._spill is None:
+                # The operating system deletes it when it is closed.
+                self._spill = TemporaryFile(prefix="icebergds-rows-")  # noqa: SIM115
+            offset = self._spill.seek(0, 2)
+            self._spill.write(np.ascontiguousarray(numbers).tobytes())
         return offset
 
 
