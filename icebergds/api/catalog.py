@@ -163,7 +163,9 @@ class Catalog:
                 properties=mapping_argument("properties", properties),
             )
             check_properties(next_metadata(None, None, updates))
-            return self._table(parts, self._catalog.create(parts, updates))
+            state = self._catalog.create(parts, updates)
+        _LOG.info("table %s: created at %s", state.name, state.metadata.location)
+        return self._table(parts, state)
 
     def create_table_if_not_exists(
         self,
@@ -194,7 +196,11 @@ class Catalog:
             NoSuchTableError: the table does not exist; the message suggests the nearest name.
         """
         parts = _identifier(identifier)
-        return self._table(parts, self._catalog.load(parts))
+        state = self._catalog.load(parts)
+        _LOG.info(
+            "table %s: loaded, at snapshot %s", state.name, state.metadata.current_snapshot_id
+        )
+        return self._table(parts, state)
 
     def table_exists(self, identifier: Name) -> bool:
         """Whether the table exists; raises the error if its metadata cannot be read."""
@@ -226,6 +232,7 @@ class Catalog:
         parts = _identifier(identifier)
         with nothing_committed(self._named(parts)):
             self._catalog.drop(parts)
+        _LOG.info("table %s: dropped", self._named(parts))
 
     def purge_table(self, identifier: Name) -> None:
         """Drops a table, then deletes every file reachable from its metadata.
@@ -252,6 +259,7 @@ class Catalog:
         with nothing_committed(self._named(source)):
             before = self._state_before(source)
             self._catalog.rename(source, target)
+        _LOG.info("table %s: renamed to %s", self._named(source), self._named(target))
         try:
             return self.load_table(target)
         except StorageError as error:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import os
 from collections.abc import Mapping
 
@@ -9,6 +10,8 @@ from icebergds.api.table import Table
 from icebergds.catalog.address import TableAddress
 from icebergds.io.storage_options import storage_properties_of
 from icebergds.operations.options.arguments import mapping_argument, path_argument, text_argument
+
+_LOG = logging.getLogger(__name__)
 
 
 def load_table(
@@ -43,4 +46,6 @@ def load_table(
     rest = {key: value for key, value in given.items() if key not in storage}
     locations = mapping_argument("location_map", location_map)
     address = TableAddress(path, catalog, rest, storage, locations)
-    return Table(address, *address.open())
+    state, operations = address.open()
+    _LOG.info("table %s: loaded, at snapshot %s", state.name, state.metadata.current_snapshot_id)
+    return Table(address, state, operations)

@@ -8,13 +8,17 @@ Hadoop tables) or `<N>-<uuid>.metadata.json` (committed by a catalog); if compre
 
 from __future__ import annotations
 
+import logging
 import re
+import time
 
 from icebergds.commit.operations import TableState
 from icebergds.errors import InvalidMetadataError, MissingFileError, NoSuchTableError
 from icebergds.io.fileio import FileIO
 from icebergds.spec.json.metadata import parse_metadata
-from icebergds.spec.metadata import metadata_directory
+from icebergds.spec.metadata import TableMetadata, metadata_directory
+
+_LOG = logging.getLogger(__name__)
 
 VERSION_HINT = "version-hint.text"
 
@@ -96,6 +100,18 @@ def is_metadata_file(location: str) -> bool:
     return location.endswith((".metadata.json", ".metadata.json.gz"))
 
 
+def log_load(name: str, metadata_location: str, metadata: TableMetadata, started: float) -> None:
+    """Logs that a table was loaded; `started` is the `time.perf_counter` before it."""
+    _LOG.debug(
+        "table %s: loaded %s in %.0f ms: current snapshot %s of %d",
+        name,
+        metadata_location,
+        1000 * (time.perf_counter() - started),
+        metadata.current_snapshot_id,
+        len(metadata.snapshots),
+    )
+
+
 _METADATA_FILE = re.compile(
     r"^(?:v(?P<v>\d+)|(?P<n>\d+)-[^/]+?)(?:\.gz\.metadata\.json|\.metadata\.json(?:\.gz)?)$",
     re.ASCII,
@@ -105,11 +121,13 @@ _TEMPORARY = re.compile(r"^[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}\.", re.IG
 
 
 def _load(io: FileIO, metadata_location: str, name: str) -> TableState:
+    started = time.perf_counter()
     try:
         data = io.read_bytes(metadata_location)
     except MissingFileError as error:
         raise NoSuchTableError(f"table {name}: {error}") from None
     metadata = parse_metadata(data, metadata_location, io.max_metadata_bytes)
+    log_load(name, metadata_location, metadata, started)
     return TableState(name, metadata_location, metadata, io)
 
 

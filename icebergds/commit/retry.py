@@ -6,6 +6,7 @@ the commit has succeeded; otherwise the outcome stays unknown, because the commi
 
 from __future__ import annotations
 
+import logging
 import random
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -24,7 +25,9 @@ from icebergds.errors import (
 from icebergds.spec import table_properties as names
 from icebergds.spec.table_properties import int_property
 from icebergds.spec.updates.requirements import TableRequirement
-from icebergds.spec.updates.table_updates import TableUpdate
+from icebergds.spec.updates.table_updates import AddSnapshot, TableUpdate
+
+_LOG = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,6 +75,7 @@ def _commit_change(
     is_committed: Callable[[TableState], bool],
     base: TableState | None,
 ) -> TableState:
+    started, attempt = time.perf_counter(), 0
     state = operations.refresh() if base is None else base
     may_be_old = base is not None
     waits = _retries(state.metadata.properties).waits()
@@ -86,10 +90,14 @@ def _commit_change(
                 raise
             state, may_be_old = operations.refresh(), False
             continue
+        attempt += 1
         try:
-            return operations.commit(state, change.requirements, change.updates)
-        except CommitConflictError:
+            committed = operations.commit(state, change.requirements, change.updates)
+            _log_commit(operations.name, change, attempt, started)
+            return committed
+        except CommitConflictError as conflict:
             wait, may_be_old = 0.0 if may_be_old else next(waits, None), False
+            _log_conflict(operations.name, attempt, conflict, wait)
             time.sleep(wait or 0)
             # A catalog client that repeated a request may conflict with its own commit: check
             # the table before retrying.
@@ -134,18 +142,46 @@ def _check_status(
     Raises:
         CommitStateUnknownError: no check found the change.
     """
+    _LOG.warning(
+        "table %s: it is not known whether the commit succeeded (%s); looking for it in the table",
+        operations.name,
+        error,
+    )
     for wait in chain((0.0,), checks.waits()):
         time.sleep(wait)
         try:
             state = operations.refresh()
-        except Exception:
+        except Exception as failure:
+            _LOG.info("table %s: it could not be looked for: %s", operations.name, failure)
             continue
         if is_committed(state):
+            _LOG.info("table %s: the commit had succeeded", operations.name)
             return state
     raise CommitStateUnknownError(
         f"table {operations.name}: it is not known whether the commit succeeded ({error}); look at "
         "the table's newest snapshots before you repeat the write. No files were deleted"
     ) from error
+
+
+def _log_commit(table: str, change: Change, attempt: int, started: float) -> None:
+    if not _LOG.isEnabledFor(logging.INFO):
+        return
+    snapshots = [u.snapshot for u in change.updates if isinstance(u, AddSnapshot)]
+    what = [f"{s.operation} as snapshot {s.snapshot_id}" for s in snapshots]
+    _LOG.info(
+        "table %s: committed %s in attempt %d, after %.0f ms",
+        table,
+        ", ".join(what or [type(update).__name__ for update in change.updates]),
+        attempt,
+        1000 * (time.perf_counter() - started),
+    )
+
+
+def _log_conflict(
+    table: str, attempt: int, conflict: CommitConflictError, wait: float | None
+) -> None:
+    what_next = "that was the last" if wait is None else f"the next follows in {1000 * wait:.0f} ms"
+    _LOG.info("table %s: attempt %d to commit failed (%s); %s", table, attempt, conflict, what_next)
 
 
 @dataclass(frozen=True, slots=True)

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from itertools import islice
 from typing import Any
+
+_LOG = logging.getLogger(__name__)
 
 
 def delete_keys(fs: Any, protocol: str, keys: Sequence[str]) -> dict[str, Exception]:
@@ -57,8 +60,9 @@ def _delete_s3(fs: Any, keys: Sequence[str]) -> dict[str, Exception]:
             Bucket=bucket,
             Delete={"Objects": [{"Key": name} for name in objects], "Quiet": True},
         )
-    except Exception:
+    except Exception as error:
         # Not every S3-compatible storage supports this request.
+        _LOG.info("%d files are deleted one by one: %s", len(keys), error)
         return _delete_each(fs, keys)
     return {
         objects[failed["Key"]]: OSError(f"{failed.get('Code')}: {failed.get('Message')}")
@@ -70,8 +74,9 @@ def _delete_s3(fs: Any, keys: Sequence[str]) -> dict[str, Exception]:
 def _delete_gcs(fs: Any, keys: Sequence[str]) -> dict[str, Exception]:
     try:
         fs.rm(list(keys))
-    except Exception:
+    except Exception as error:
         # The error names only the first failure.
+        _LOG.info("%d files are deleted one by one: %s", len(keys), error)
         return _delete_each(fs, keys)
     return {}
 

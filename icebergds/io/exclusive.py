@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import contextlib
 import errno
+import logging
 import os
 import threading
 import time
@@ -43,6 +44,7 @@ def create_local(path: str, data: bytes) -> None:
         except OSError as error:
             if error.errno not in _NO_LINKS:
                 raise
+            _LOG.info("%s: no hard links there, a lock file is used: %s", path, error)
             _move_under_lock(temporary, path)
     finally:
         remove_quietly(temporary)
@@ -116,6 +118,7 @@ def create_remote(fs: Any, protocol: str, key: str, data: bytes) -> None:
         raise AlreadyExistsError(f"{key} already exists") from None
 
 
+_LOG = logging.getLogger(__name__)
 _PROTOCOLS = ("s3", "gs", "abfs", "hdfs", "viewfs", "memory")
 _LISTED = "file:, s3:, gs:, abfs: or hdfs:"
 _PROVED: set[tuple[Any, str]] = set()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import base64
+import logging
 from collections.abc import Mapping, Sequence
 
 from pyspark.sql import DataFrame, SparkSession
@@ -23,6 +24,8 @@ from icebergds.scan.tasks import TaskGroup
 from icebergds.spark.errors import own_errors, prepare_thread
 from icebergds.spark.native import has_native_scans, native_frame
 from icebergds.spark.planned_load import PLANNED_SCAN
+
+_LOG = logging.getLogger(__name__)
 
 
 def read_dataframe(spark: SparkSession, state: TableState, options: ReadOptions) -> DataFrame:
@@ -59,6 +62,13 @@ def scan_by_reader(
         native, others = rule.split(files)
         data_files = [file.entry.data_file for file in native]
         frame = native_frame(spark, scan.plan, data_files, scan.state.metadata.schemas)
+        _LOG.info(
+            "table %s: Spark's own reader reads %d of %d files%s",
+            scan.state.name,
+            0 if frame is None else len(native),
+            len(files),
+            "" if frame is not None or not native else ", as it cannot find columns by field id",
+        )
         if frame is not None and not others:
             return frame, native
         files = files if frame is None else tuple(others)

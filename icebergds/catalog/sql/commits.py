@@ -6,10 +6,12 @@ possible to find out, after an error, whether a commit was applied.
 
 from __future__ import annotations
 
+import time
 from collections.abc import Sequence
 from dataclasses import dataclass
 
 from icebergds.catalog.base import Identifier
+from icebergds.catalog.metadata_files import log_load
 from icebergds.catalog.metadata_writing import (
     delete_quietly,
     delete_unlogged,
@@ -58,7 +60,10 @@ class SqlTableOperations:
         location = self._existing().metadata_location
         while location is not None:
             try:
-                return TableState(self.name, location, self._read(location), self.io)
+                started = time.perf_counter()
+                metadata = self._read(location)
+                log_load(self.name, location, metadata, started)
+                return TableState(self.name, location, metadata, self.io)
             except MissingFileError as error:
                 # Newer commits may already have deleted it.
                 newer = self._existing().metadata_location

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Iterable
 from dataclasses import dataclass
 
@@ -13,6 +14,8 @@ from icebergds.scan.plan.native import NativeRule, identity_columns, native_rule
 from icebergds.scan.plan.splits import SplitOptions
 from icebergds.scan.read_plan import ReadPlan
 from icebergds.scan.tasks import ScanTaskGroup
+
+_LOG = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,6 +74,11 @@ def native_rule_of(scan: PlannedScan) -> NativeRule | None:
     Also None if the table's storage has properties, since Spark does not know them.
     """
     if scan.state.io.properties:
+        _LOG.info(
+            "table %s: native scans are not possible: its storage has properties that Spark does "
+            "not know",
+            scan.state.name,
+        )
         return None
     schemas = scan.state.metadata.schemas
     names = {field.name for schema in schemas for field in schema.fields_by_id.values()}

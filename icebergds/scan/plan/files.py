@@ -7,6 +7,8 @@ them, split and packed.
 
 from __future__ import annotations
 
+import logging
+import time
 from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
@@ -38,6 +40,8 @@ from icebergds.spec.metadata import TableMetadata
 from icebergds.spec.partition_keys import PartitionKey, partition_of
 from icebergds.spec.schema import Schema
 from icebergds.spec.snapshot import Snapshot
+
+_LOG = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,7 +108,9 @@ def pack_files(
     weights = _Weights(splits)
     groups = pack(_splits(files, splits.split_size), weights.of, splits, weights.shared)
     schemas = (schema, *metadata.schema_history)
-    return [_task_group(group, schemas) for group in groups]
+    packed = [_task_group(group, schemas) for group in groups]
+    _LOG.info("%s: planned %d tasks", metadata.location, len(packed))
+    return packed
 
 
 def pack_groups(
@@ -154,8 +160,10 @@ def plan_files(
     """
     if snapshot is None or row_filter == FALSE:
         return []
+    started = time.perf_counter()
     filters = PartitionFilters(metadata.specs_by_id, schema, row_filter)
-    manifests, wrong_counts = matching_manifests(io, snapshot, filters, wrong_counts)
+    listed, wrong_counts = all_manifests(io, snapshot, wrong_counts)
+    manifests = [m for m in listed if filters.might_match(m)]
     deletes = [m for m in manifests if m.content is ManifestContent.DELETES]
     data = [m for m in manifests if m.content is ManifestContent.DATA]
     with ThreadPoolExecutor(MANIFEST_READERS) as pool:
@@ -180,7 +188,7 @@ def plan_files(
         )
         stats_ids = field_ids(row_filter) | equality_ids | stats_of
 
-        def read_data(manifest: ManifestFile) -> list[PlannedFile]:
+        def read_data(manifest: ManifestFile) -> tuple[int, list[PlannedFile]]:
             columns = read_manifest_columns(
                 io,
                 manifest,
@@ -193,9 +201,23 @@ def plan_files(
             # Files without rows may not exist: some writers list them and never create them.
             columns = columns.filter(columns.record_count != 0)
             entries = matching_entries(columns, filters.of(manifest), row_filter)
-            return [PlannedFile(entry, index.deletes_for(entry)) for entry in entries]
+            return len(columns), [PlannedFile(entry, index.deletes_for(entry)) for entry in entries]
 
-        return [file for found in pool.map(read_data, data) for file in found]
+        read = list(pool.map(read_data, data))
+    files = [file for _, found in read for file in found]
+    _LOG.info(
+        "%s: planned snapshot %d in %.0f ms: %d manifests read, %d skipped; %d data files kept, %d "
+        "skipped; %d delete files",
+        metadata.location,
+        snapshot.snapshot_id,
+        1000 * (time.perf_counter() - started),
+        len(manifests),
+        len(listed) - len(manifests),
+        len(files),
+        sum(count for count, _ in read) - len(files),
+        len(delete_entries),
+    )
+    return files
 
 
 def matching_manifests(
@@ -205,14 +227,21 @@ def matching_manifests(
 
     Errors are those of `plan_scan`.
     """
+    listed, wrong_counts = all_manifests(io, snapshot, wrong_counts)
+    return [m for m in listed if filters.might_match(m)], wrong_counts
+
+
+def all_manifests(
+    io: FileIO, snapshot: Snapshot, wrong_counts: WrongCounts
+) -> tuple[tuple[ManifestFile, ...], WrongCounts]:
+    """The manifests of a snapshot, and how strictly to check them; errors as for `plan_scan`."""
     if snapshot.key_id is not None:
         raise UnsupportedFeatureError(
             f"snapshot {snapshot.snapshot_id}: its manifest list is encrypted; reading encrypted "
             "tables is not supported"
         )
     manifests = read_snapshot_manifests(io, snapshot)
-    wrong_counts = check_totals(snapshot, manifests, wrong_counts)
-    return [m for m in manifests if filters.might_match(m)], wrong_counts
+    return manifests, check_totals(snapshot, manifests, wrong_counts)
 
 
 @dataclass(frozen=True, slots=True)

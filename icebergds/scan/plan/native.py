@@ -5,6 +5,7 @@ Only files that it certainly reads correctly are selected; `scan.read.files` rea
 
 from __future__ import annotations
 
+import logging
 import re
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -33,6 +34,7 @@ NATIVE_PREFIX = "_icebergds_"
 """Prefix of the names under which Spark reads columns. No column of a file may have it: Spark
 matches pushed filters by name."""
 
+_LOG = logging.getLogger(__name__)
 _NATIVE_TYPES = frozenset(
     {
         TypeId.BOOLEAN,
@@ -92,12 +94,8 @@ def native_rule(plan: ReadPlan, names: Iterable[str]) -> NativeRule | None:
         names: of all columns in the table's schemas, at every level.
     """
     columns = plan.columns.fields
-    if (
-        not columns
-        or plan.name_mapping is not None
-        or not all(_is_native(column) or _is_row_position(plan, column) for column in columns)
-        or any(name.lower().startswith(NATIVE_PREFIX) for name in names)
-    ):
+    if (obstacle := _obstacle(plan, names)) is not None:
+        _LOG.info("native scans are not possible: %s", obstacle)
         return None
     return NativeRule(
         plan.io.resolve,
@@ -116,6 +114,21 @@ def native_rule(plan: ReadPlan, names: Iterable[str]) -> NativeRule | None:
             for spec_id, spec in plan.specs.items()
         },
     )
+
+
+def _obstacle(plan: ReadPlan, names: Iterable[str]) -> str | None:
+    """Why Spark's reader cannot read any file of a scan; None if it may read some."""
+    columns = plan.columns.fields
+    if not columns:
+        return "no columns are read"
+    if plan.name_mapping is not None:
+        return "the table has a name mapping"
+    for column in columns:
+        if not (_is_native(column) or _is_row_position(plan, column)):
+            return f"column {column.name} of type {column.field_type}, or with a default"
+    found = (name for name in names if name.lower().startswith(NATIVE_PREFIX))
+    reserved = next(found, None)
+    return None if reserved is None else f"the column name {reserved} is reserved for them"
 
 
 def identity_columns(specs: Mapping[int, PartitionSpec]) -> frozenset[int]:
