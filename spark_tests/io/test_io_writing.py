@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import errno
 import fcntl
+import logging
 import multiprocessing
 import os
 import signal
@@ -120,6 +121,15 @@ def test_files_are_created_once_where_there_are_no_links(
     for i in range(20):
         _race(str(tmp_path / f"f{i}"))
     assert sorted(os.listdir(tmp_path)) == sorted(f"f{i}" for i in range(20))
+
+
+def test_a_lock_file_in_place_of_a_link_is_logged(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    caplog.set_level(logging.INFO, logger="icebergds")
+    monkeypatch.setattr(os, "link", _failing(errno.EPERM))
+    FileIO().create(str(tmp_path / "f"), b"x")
+    assert f"{tmp_path}/f: no hard links there, a lock file is used" in caplog.text
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="only there lock files name their origin")
@@ -355,6 +365,19 @@ def test_s3_deletes_a_thousand_files_a_request(monkeypatch: pytest.MonkeyPatch) 
         FileIO().delete_all(locations)
     assert [len(keys) for keys in _S3.deletions] == [1000, 500, 1]
     assert _S3.deletions[0][0] == "d/0*?"
+
+
+def test_a_storage_that_does_not_delete_in_bulk_is_logged(
+    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    def refuse(*_: object, **__: object) -> None:
+        raise NotImplementedError("no such request")
+
+    caplog.set_level(logging.INFO, logger="icebergds")
+    monkeypatch.setattr(fsspec, "get_filesystem_class", lambda protocol: _S3)
+    monkeypatch.setattr(_S3, "call_s3", refuse)
+    FileIO().delete_all(["s3://b/d/x", "s3://b/d/y"])
+    assert "2 files are deleted one by one: no such request" in caplog.text
 
 
 def test_gcs_deletes_in_bulk_and_takes_no_name_for_a_pattern(storage: type[_Storage]) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import shutil
 from dataclasses import replace
 from pathlib import Path
@@ -123,3 +124,16 @@ def test_spark_s_reader_does_not_know_properties_of_the_storage(table: Table) ->
     assert native_rule_of(scan) is not None
     with_properties = replace(scan.state, io=FileIO({"s3.endpoint": "http://x"}))
     assert native_rule_of(replace(scan, state=with_properties)) is None
+
+
+def test_why_spark_s_reader_reads_nothing_is_logged(
+    table: Table, caplog: pytest.LogCaptureFixture
+) -> None:
+    caplog.set_level(logging.INFO, logger="icebergds")
+    scan = planned(table, for_native=True)
+    with_properties = replace(scan.state, io=FileIO({"s3.endpoint": "http://x"}))
+    native_rule_of(replace(scan, state=with_properties))
+    assert "its storage has properties that Spark does not know" in caplog.text
+    assert "http://x" not in caplog.text
+    native_rule_of(planned(table, for_native=True, columns=(("id",), ("_file",))))
+    assert "native scans are not possible: column _file of type string" in caplog.text
