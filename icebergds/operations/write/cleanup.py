@@ -36,11 +36,13 @@ def delete_files(io: FileIO, files: Iterable[DataFile], error: BaseException | N
     """
     # Several deletion vectors may be in one file.
     locations = list(dict.fromkeys(file.file_path for file in files))
-    outcome = f"its new files were deleted ({len(locations)})"
+    outcome = f"the new files of the write were deleted ({len(locations)})"
     try:
         io.delete_all(locations)
     except Exception as failure:
-        outcome = f"of its new files ({len(locations)}) some were left behind: {failure}"
+        outcome = (
+            f"of the new files of the write ({len(locations)}) some were left behind: {failure}"
+        )
         _LOG.warning("%d files of a failed write were left behind: %s", len(locations), failure)
     if isinstance(error, StorageError) and locations:
         error.add_outcome(outcome)
