@@ -1,4 +1,4 @@
-"""Injects faults below this package: into its calls of the operating system and of SQLite.
+"""Injects faults below this package: into the operating system, SQLite and a client of a storage.
 
 Files and databases are real. Only this package's own calls of the operating system are counted.
 """
@@ -15,7 +15,9 @@ from dataclasses import dataclass
 from typing import Any
 from unittest import mock
 
+import fsspec
 import pyarrow as pa
+from fsspec.implementations.memory import MemoryFileSystem
 from sqlalchemy import Engine, event
 
 from icebergds.io import exclusive, fileio, local_files
@@ -57,6 +59,29 @@ def faulty_system(faults: Faults) -> Iterator[None]:
         event.remove(Engine, "do_connect", connect)
 
 
+@contextmanager
+def faulty_client(faults: Faults) -> Iterator[None]:
+    """Lets calls of fsspec's storage in memory fail as planned, in the block.
+
+    Counted are `ls`, `cat_file`, `pipe_file` and so on, by their names.
+    """
+
+    def counted(name: str) -> Callable[..., Any]:
+        def call(self: Any, *args: Any, **named: Any) -> Any:
+            done = getattr(MemoryFileSystem, name)
+            return faults.around(name, lambda: done(self, *args, **named))
+
+        return call
+
+    client = type("FaultyClient", (MemoryFileSystem,), {n: counted(n) for n in _CLIENT_CALLS})
+    with mock.patch.object(fsspec, "get_filesystem_class", return_value=client):
+        yield
+
+
+_CLIENT_CALLS = (
+    *("ls", "exists", "isdir", "size", "cat_file", "pipe_file", "_open"),
+    *("rm_file", "makedirs", "rmdir"),
+)
 _OS_CALLS = (
     *("open", "link", "replace", "rename", "unlink"),
     *("listdir", "stat", "rmdir", "makedirs", "fsync"),

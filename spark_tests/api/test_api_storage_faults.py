@@ -2,14 +2,15 @@
 
 It says which: it returns, or raises an error of this package that says that nothing was committed,
 or one that says that this is not known. Files and databases are real; the faults are in the calls
-of the operating system and of SQLite.
+of the operating system and of SQLite, or of the client of a storage in memory.
 """
 
 from __future__ import annotations
 
 import random
 import shutil
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager
 from itertools import product
 from pathlib import Path
 from typing import Any
@@ -17,6 +18,7 @@ from typing import Any
 import pyarrow as pa
 import pytest
 from effort import IS_NIGHTLY, given_seed
+from fsspec.implementations.memory import MemoryFileSystem
 
 from icebergds.api.catalog import Catalog, load_catalog
 from icebergds.api.table import Table
@@ -30,7 +32,7 @@ from icebergds.testing.api_tables import (
     rows,
 )
 from icebergds.testing.faults import Fault, Faults, When
-from icebergds.testing.faulty_system import DISK, faulty_system
+from icebergds.testing.faulty_system import DISK, faulty_client, faulty_system
 
 _PATIENCE = {
     "commit.retry.num-retries": "2",
@@ -55,14 +57,20 @@ _VERBS: dict[str, Callable[[Catalog, Table], Any]] = {
 }
 _CASES = [
     (kind, verb)
-    for kind in ("filesystem", "sqlite")
+    for kind in ("filesystem", "sqlite", "memory")
     for verb in _VERBS
-    if (kind, verb) != ("filesystem", "rename")
+    if kind == "sqlite" or verb != "rename"
 ]
 
 
 class _Place:
-    """A catalog in a directory, which is restored before each try."""
+    """A catalog with a table, which is restored before each try.
+
+    Attributes:
+        error: what its storage raises.
+    """
+
+    error: Exception = DISK
 
     def __init__(self, directory: Path, kind: str, verb: str) -> None:
         self._now, self._before = directory / "now", directory / "before"
@@ -70,9 +78,12 @@ class _Place:
         uri = f"sqlite:///{self._now}/c.db" if kind == "sqlite" else None
         self._properties: Properties = catalog_in(self._now, uri)
         self._verb = _VERBS[verb]
+        self._fill()
+        shutil.copytree(self._now, self._before)
+
+    def _fill(self) -> None:
         table = create_table(self._properties, partition_by="day", **_PATIENCE)
         table.append(pa.concat_tables([rows(1, day=0), rows(2, 3, day=1)]))
-        shutil.copytree(self._now, self._before)
 
     def restore(self) -> None:
         shutil.rmtree(self._now)
@@ -81,8 +92,11 @@ class _Place:
     def run(self, faults: Faults | None = None) -> None:
         catalog = load_catalog("lake", location_map=None, **self._properties)
         table = catalog.load_table(TABLE)
-        with faulty_system(faults or Faults(counted=())):
+        with self._faulty(faults or Faults(counted=())):
             self._verb(catalog, table)
+
+    def _faulty(self, faults: Faults) -> AbstractContextManager[None]:
+        return faulty_system(faults)
 
     def found(self) -> dict[str, tuple[int, list[tuple[Any, ...]]]]:
         """The tables, each with its format version and its rows."""
@@ -93,14 +107,40 @@ class _Place:
         }
 
 
+class _RemotePlace(_Place):
+    """A catalog in a storage whose client raises errors that are not the operating system's."""
+
+    error = RuntimeError("the client failed")
+
+    def __init__(self, verb: str) -> None:
+        self._properties = {"warehouse": "memory://lake/warehouse"}
+        self._verb = _VERBS[verb]
+        self._fill()
+        self._files = {path: file.getvalue() for path, file in MemoryFileSystem.store.items()}
+
+    def restore(self) -> None:
+        MemoryFileSystem.store.clear()
+        for path, data in self._files.items():
+            MemoryFileSystem().pipe_file(path, data)
+
+    def _faulty(self, faults: Faults) -> AbstractContextManager[None]:
+        return faulty_client(faults)
+
+
+@pytest.fixture(autouse=True)
+def _no_memory() -> Iterator[None]:
+    yield
+    MemoryFileSystem.store.clear()
+
+
 def _rows(table: Table) -> list[tuple[Any, ...]]:
     return sorted(tuple(row.values()) for row in table.scan().to_arrow().to_pylist())
 
 
-def _faults(calls: int) -> list[Fault]:
+def _faults(calls: int, error: Exception) -> list[Fault]:
     """Each call fails once or from then on, before its effect or after it; some, unless nightly."""
     ways = product(range(calls), (When.BEFORE, When.AFTER), (False, True))
-    faults = [Fault(call, when, DISK, lasting) for call, when, lasting in ways]
+    faults = [Fault(call, when, error, lasting) for call, when, lasting in ways]
     if IS_NIGHTLY:
         return faults
     return random.Random(given_seed() or 0).sample(faults, 6)
@@ -108,13 +148,13 @@ def _faults(calls: int) -> list[Fault]:
 
 @pytest.mark.parametrize(("kind", "verb"), _CASES)
 def test_a_fault_leaves_before_or_after_and_is_told(tmp_path: Path, kind: str, verb: str) -> None:
-    place = _Place(tmp_path, kind, verb)
+    place = _RemotePlace(verb) if kind == "memory" else _Place(tmp_path, kind, verb)
     before = place.found()
     counting = Faults(counted=None)
     place.run(counting)
     after = place.found()
     assert before != after
-    for fault in _faults(len(counting.calls)):
+    for fault in _faults(len(counting.calls), place.error):
         place.restore()
         named = f"{counting.calls[fault.call]}, {fault}"
         outcome: Exception | None = None
