@@ -23,6 +23,7 @@ from fsspec.implementations.memory import MemoryFileSystem
 from icebergds.api.catalog import Catalog, load_catalog
 from icebergds.api.table import Table
 from icebergds.errors import CommitConflictError, IcebergError, StorageError
+from icebergds.scan.read.delete_cache import DELETES
 from icebergds.testing.api_tables import (
     DAYS,
     TABLE,
@@ -177,3 +178,28 @@ def test_a_fault_leaves_before_or_after_and_is_told(tmp_path: Path, kind: str, v
         ), f"{named}: {outcome}"
         place.run()
         assert place.found() == after, named
+
+
+@pytest.mark.parametrize("file_format", ["parquet", "orc", "avro"])
+def test_a_fault_in_a_read_is_an_error_or_all_rows_are_there(
+    tmp_path: Path, file_format: str
+) -> None:
+    table = create_table(
+        catalog_in(tmp_path), partition_by="day", **{"write.format.default": file_format}
+    )
+    table.append(pa.concat_tables([rows(1, day=0), rows(2, 3, day=1)]))
+    table.delete_keys(rows(2), ["id"])
+    expected = _rows(table)
+    counting = Faults(counted=None)
+    with faulty_system(counting):
+        _rows(table)
+    assert {"open", "OSFile", "OSFile.read"} <= set(counting.calls)
+    for fault in _faults(len(counting.calls), DISK):
+        DELETES.clear()
+        outcome: Any = None
+        try:
+            with faulty_system(Faults([fault], counted=None)):
+                outcome = _rows(table.refresh())
+        except StorageError as error:
+            outcome = error.location
+        assert outcome == expected or Path(outcome).is_relative_to(tmp_path)
