@@ -3,17 +3,27 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
+from typing import Any
 
 from icebergds.commit.operations import TableState
+from icebergds.expr.nodes import Expr
+from icebergds.expr.residual import residual_evaluator
 from icebergds.operations.read.options import ReadOptions, split_options
 from icebergds.operations.read.snapshot_read import plan_read
-from icebergds.scan.plan.files import PlannedFile, pack_files, plan_files
-from icebergds.scan.plan.native import NativeRule, identity_columns, native_rule
+from icebergds.scan.plan.counts import PlanCounts
+from icebergds.scan.plan.files import PlannedFile, pack_files, plan_files_counted
+from icebergds.scan.plan.native import (
+    NativeRule,
+    identity_columns,
+    native_obstacle,
+    native_rule,
+)
 from icebergds.scan.plan.splits import SplitOptions
 from icebergds.scan.read_plan import ReadPlan
 from icebergds.scan.tasks import ScanTaskGroup
+from icebergds.spec.snapshot import Snapshot
 
 _LOG = logging.getLogger(__name__)
 
@@ -23,15 +33,19 @@ class PlannedScan:
     """A planned scan of one snapshot.
 
     Attributes:
+        snapshot: None if the table has none.
         plan: what all tasks share; its filter chose the files.
         files: the files that may have rows of the scan, with the deletes that apply to them.
         splits: how files are packed into task groups.
+        counts: what planning read and skipped.
     """
 
     state: TableState
+    snapshot: Snapshot | None
     plan: ReadPlan
     files: tuple[PlannedFile, ...]
     splits: SplitOptions
+    counts: PlanCounts
 
 
 def plan_scan(state: TableState, options: ReadOptions, *, for_native: bool) -> PlannedScan:
@@ -51,7 +65,7 @@ def plan_scan(state: TableState, options: ReadOptions, *, for_native: bool) -> P
     snapshot, plan = plan_read(state, options)
     metadata = state.metadata
     stats_of = identity_columns(plan.specs) if for_native else frozenset()
-    files = plan_files(
+    found = plan_files_counted(
         state.io,
         metadata,
         snapshot,
@@ -60,7 +74,8 @@ def plan_scan(state: TableState, options: ReadOptions, *, for_native: bool) -> P
         stats_of=stats_of,
         wrong_counts=plan.wrong_counts,
     )
-    return PlannedScan(state, plan, tuple(files), split_options(options, metadata.properties))
+    splits = split_options(options, metadata.properties)
+    return PlannedScan(state, snapshot, plan, tuple(found.files), splits, found.counts)
 
 
 def task_groups_of(scan: PlannedScan, files: Iterable[PlannedFile]) -> list[ScanTaskGroup]:
@@ -68,18 +83,33 @@ def task_groups_of(scan: PlannedScan, files: Iterable[PlannedFile]) -> list[Scan
     return pack_files(files, scan.state.metadata, scan.plan.table_schema, scan.splits)
 
 
+def residuals_of(scan: PlannedScan) -> dict[int, Callable[[tuple[Any, ...]], Expr]]:
+    """By partition spec, the part of the filter that a partition does not decide."""
+    plan = scan.plan
+    return {
+        spec_id: residual_evaluator(plan.row_filter, spec, plan.table_schema)
+        for spec_id, spec in plan.specs.items()
+    }
+
+
 def native_rule_of(scan: PlannedScan) -> NativeRule | None:
     """The rule for which files Spark's own reader may read; None if it may read none.
 
     Also None if the table's storage has properties, since Spark does not know them.
     """
-    if scan.state.io.properties:
-        _LOG.info(
-            "table %s: native scans are not possible: its storage has properties that Spark does "
-            "not know",
-            scan.state.name,
-        )
+    if (obstacle := native_obstacle_of(scan)) is not None:
+        _LOG.info("table %s: native scans are not possible: %s", scan.state.name, obstacle)
         return None
+    return native_rule(scan.plan, _names(scan))
+
+
+def native_obstacle_of(scan: PlannedScan) -> str | None:
+    """Why `native_rule_of` has no rule; None if it has one."""
+    if scan.state.io.properties:
+        return "the table has storage properties, which Spark does not know"
+    return native_obstacle(scan.plan, _names(scan))
+
+
+def _names(scan: PlannedScan) -> set[str]:
     schemas = scan.state.metadata.schemas
-    names = {field.name for schema in schemas for field in schema.fields_by_id.values()}
-    return native_rule(scan.plan, names)
+    return {field.name for schema in schemas for field in schema.fields_by_id.values()}

@@ -21,9 +21,10 @@ from icebergds.formats.manifests.manifest_list import read_snapshot_manifests
 from icebergds.formats.manifests.reader import MANIFEST_READERS, read_manifest_columns
 from icebergds.formats.wrong_counts import WrongCounts
 from icebergds.io.fileio import FileIO
+from icebergds.scan.plan.counts import FileCounts, PlanCounts, count_plan
 from icebergds.scan.plan.delete_index import AppliedDeletes, DeleteIndex, key_types
 from icebergds.scan.plan.partition_filters import PartitionFilters
-from icebergds.scan.plan.prune import matching_entries
+from icebergds.scan.plan.prune import matching_entries, prune_entries
 from icebergds.scan.plan.splits import SplitOptions, pack, split_file
 from icebergds.scan.read_plan import key_schema
 from icebergds.scan.tasks import (
@@ -72,6 +73,14 @@ class PlannedFile:
     deletes: AppliedDeletes
     snapshot_id: int = 0
     change: FileChange | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class PlannedFiles:
+    """The files of a scan, and what planning read and skipped."""
+
+    files: list[PlannedFile]
+    counts: PlanCounts
 
 
 def plan_scan(
@@ -158,8 +167,30 @@ def plan_files(
     Args:
         stats_of: field ids of columns whose metrics are read besides those of the filter.
     """
+    return plan_files_counted(
+        io,
+        metadata,
+        snapshot,
+        schema,
+        row_filter,
+        stats_of=stats_of,
+        wrong_counts=wrong_counts,
+    ).files
+
+
+def plan_files_counted(
+    io: FileIO,
+    metadata: TableMetadata,
+    snapshot: Snapshot | None,
+    schema: Schema,
+    row_filter: Expr = TRUE,
+    *,
+    stats_of: frozenset[int] = frozenset(),
+    wrong_counts: WrongCounts = WrongCounts.FAIL,
+) -> PlannedFiles:
+    """Does what `plan_files` does, and counts what was skipped; same arguments and errors."""
     if snapshot is None or row_filter == FALSE:
-        return []
+        return PlannedFiles([], PlanCounts())
     started = time.perf_counter()
     filters = PartitionFilters(metadata.specs_by_id, schema, row_filter)
     listed, wrong_counts = all_manifests(io, snapshot, wrong_counts)
@@ -188,7 +219,7 @@ def plan_files(
         )
         stats_ids = field_ids(row_filter) | equality_ids | stats_of
 
-        def read_data(manifest: ManifestFile) -> tuple[int, list[PlannedFile]]:
+        def read_data(manifest: ManifestFile) -> tuple[list[PlannedFile], FileCounts]:
             columns = read_manifest_columns(
                 io,
                 manifest,
@@ -199,12 +230,21 @@ def plan_files(
                 wrong_counts=wrong_counts,
             )
             # Files without rows may not exist: some writers list them and never create them.
-            columns = columns.filter(columns.record_count != 0)
-            entries = matching_entries(columns, filters.of(manifest), row_filter)
-            return len(columns), [PlannedFile(entry, index.deletes_for(entry)) for entry in entries]
+            with_rows = columns.filter(columns.record_count != 0)
+            pruned = prune_entries(with_rows, filters.of(manifest), row_filter)
+            counts = FileCounts(
+                kept=len(pruned.entries),
+                by_partition=pruned.by_partition,
+                by_metrics=pruned.by_metrics,
+                empty=len(columns) - len(with_rows),
+            )
+            return [
+                PlannedFile(entry, index.deletes_for(entry)) for entry in pruned.entries
+            ], counts
 
-        read = list(pool.map(read_data, data))
-    files = [file for _, found in read for file in found]
+        found = list(pool.map(read_data, data))
+    counts = count_plan(listed, manifests, [counted for _, counted in found])
+    files = [file for planned, _ in found for file in planned]
     _LOG.info(
         "%s: planned snapshot %d in %.0f ms: %d manifests read, %d skipped; %d data files kept, %d "
         "skipped; %d delete files",
@@ -214,10 +254,10 @@ def plan_files(
         len(manifests),
         len(listed) - len(manifests),
         len(files),
-        sum(count for count, _ in read) - len(files),
+        sum(counted.skipped for _, counted in found),
         len(delete_entries),
     )
-    return files
+    return PlannedFiles(files, counts)
 
 
 def matching_manifests(

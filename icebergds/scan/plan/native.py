@@ -5,10 +5,9 @@ Only files that it certainly reads correctly are selected; `scan.read.files` rea
 
 from __future__ import annotations
 
-import logging
 import re
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from icebergds.expr.nodes import TRUE, Expr
@@ -34,7 +33,6 @@ NATIVE_PREFIX = "_icebergds_"
 """Prefix of the names under which Spark reads columns. No column of a file may have it: Spark
 matches pushed filters by name."""
 
-_LOG = logging.getLogger(__name__)
 _NATIVE_TYPES = frozenset(
     {
         TypeId.BOOLEAN,
@@ -64,27 +62,40 @@ class NativeRule:
 
     def split(self, files: Sequence[PlannedFile]) -> tuple[list[PlannedFile], list[PlannedFile]]:
         """The files for Spark's reader, and the others."""
-        paths = [self._resolve(file.entry.data_file.file_path) for file in files]
-        times = Counter(paths)
         native: list[PlannedFile] = []
         others: list[PlannedFile] = []
-        for file, path in zip(files, paths, strict=True):
-            # Spark reads a path only once, even if it is listed several times.
-            fits = times[path] == 1 and is_plain_path(path) and self._is_native(file)
-            (native if fits else others).append(file)
+        for file, obstacle in zip(files, self.obstacles(files), strict=True):
+            (native if obstacle is None else others).append(file)
         return native, others
 
-    def _is_native(self, file: PlannedFile) -> bool:
+    def obstacles(self, files: Sequence[PlannedFile]) -> Iterator[str | None]:
+        """Why Spark's reader may not read each file; None if it may."""
+        paths = [self._resolve(file.entry.data_file.file_path) for file in files]
+        times = Counter(paths)
+        for file, path in zip(files, paths, strict=True):
+            # Spark reads a path only once, even if it is listed several times.
+            if times[path] > 1:
+                yield "listed more than once"
+            elif not is_plain_path(path):
+                yield "Spark may not open this path as it stands"
+            else:
+                yield self._obstacle(file)
+
+    def _obstacle(self, file: PlannedFile) -> str | None:
         data_file, deletes = file.entry.data_file, file.deletes
         if deletes.position_deletes or deletes.equality_deletes:
-            return False
-        if data_file.file_format is not FileFormat.PARQUET or data_file.key_metadata is not None:
-            return False
+            return "has deletes"
+        if data_file.file_format is not FileFormat.PARQUET:
+            return f"is {data_file.file_format.upper()}"
+        if data_file.key_metadata is not None:
+            return "has key metadata"
         # A file may lack an identity partition column; metrics prove that it has the column.
         counts = data_file.value_counts or {}
         if not self._partition_columns[data_file.spec_id] <= counts.keys():
-            return False
-        return self._residuals[data_file.spec_id](data_file.partition) == TRUE
+            return "may lack partition columns"
+        if self._residuals[data_file.spec_id](data_file.partition) != TRUE:
+            return "the filter may select only some of its rows"
+        return None
 
 
 def native_rule(plan: ReadPlan, names: Iterable[str]) -> NativeRule | None:
@@ -93,10 +104,9 @@ def native_rule(plan: ReadPlan, names: Iterable[str]) -> NativeRule | None:
     Args:
         names: of all columns in the table's schemas, at every level.
     """
-    columns = plan.columns.fields
-    if (obstacle := _obstacle(plan, names)) is not None:
-        _LOG.info("native scans are not possible: %s", obstacle)
+    if native_obstacle(plan, names) is not None:
         return None
+    columns = plan.columns.fields
     return NativeRule(
         plan.io.resolve,
         {
@@ -116,8 +126,12 @@ def native_rule(plan: ReadPlan, names: Iterable[str]) -> NativeRule | None:
     )
 
 
-def _obstacle(plan: ReadPlan, names: Iterable[str]) -> str | None:
-    """Why Spark's reader cannot read any file of a scan; None if it may read some."""
+def native_obstacle(plan: ReadPlan, names: Iterable[str]) -> str | None:
+    """Why Spark's reader cannot read any file of a scan; None if it may read some.
+
+    Args:
+        names: of all columns in the table's schemas, at every level.
+    """
     columns = plan.columns.fields
     if not columns:
         return "no columns are read"
@@ -125,10 +139,10 @@ def _obstacle(plan: ReadPlan, names: Iterable[str]) -> str | None:
         return "the table has a name mapping"
     for column in columns:
         if not (_is_native(column) or _is_row_position(plan, column)):
-            return f"column {column.name} of type {column.field_type}, or with a default"
-    found = (name for name in names if name.lower().startswith(NATIVE_PREFIX))
-    reserved = next(found, None)
-    return None if reserved is None else f"the column name {reserved} is reserved for them"
+            return f"column {column.name} ({column.field_type}) needs icebergds' own reader"
+    if any(name.lower().startswith(NATIVE_PREFIX) for name in names):
+        return f"a column's name begins with {NATIVE_PREFIX}"
+    return None
 
 
 def identity_columns(specs: Mapping[int, PartitionSpec]) -> frozenset[int]:

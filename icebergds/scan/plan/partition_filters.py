@@ -44,7 +44,7 @@ class PartitionFilters:
             InvalidMetadataError: the table does not have the manifest's spec.
             UnsupportedFeatureError: the manifest is encrypted.
         """
-        if manifest.added_files_count == 0 and manifest.existing_files_count == 0:
+        if not has_live_files(manifest):
             return False
         if manifest.key_metadata is not None:
             raise UnsupportedFeatureError(
@@ -62,3 +62,8 @@ class PartitionFilters:
                 f"{manifest.partition_spec_id}, which is not in the table's metadata"
             )
         return spec
+
+
+def has_live_files(manifest: ManifestFile) -> bool:
+    """Whether a manifest may list files that are not deleted; its list may not know."""
+    return manifest.added_files_count != 0 or manifest.existing_files_count != 0

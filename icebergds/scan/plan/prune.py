@@ -51,17 +51,43 @@ _NUMBERS: dict[TypeId, tuple[str, ...]] = {
 }
 
 
+@dataclass(frozen=True, slots=True)
+class Pruned:
+    """The entries of a manifest whose files may have matching rows, and how many were skipped.
+
+    Attributes:
+        by_partition, by_metrics: the number of files skipped by their partition values, and by
+            the counts and bounds of their columns.
+    """
+
+    entries: list[ManifestEntry]
+    by_partition: int = 0
+    by_metrics: int = 0
+
+
 def matching_entries(
     columns: EntryColumns, partition_filter: Expr, row_filter: Expr
 ) -> list[ManifestEntry]:
+    """The entries that `prune_entries` keeps."""
+    return prune_entries(columns, partition_filter, row_filter).entries
+
+
+def prune_entries(columns: EntryColumns, partition_filter: Expr, row_filter: Expr) -> Pruned:
     """The live entries whose files may have rows that match.
 
     Args:
         partition_filter: bound to the partition type of the manifest's spec.
         row_filter: bound to the table's schema; `columns` has the metrics of its columns.
     """
+    listed = len(columns)
     if partition_filter != TRUE:
         columns = columns.filter(_partition_mask(columns, partition_filter))
+    in_partitions = len(columns)
+    entries = _matching_metrics(columns, row_filter)
+    return Pruned(entries, listed - in_partitions, in_partitions - len(entries))
+
+
+def _matching_metrics(columns: EntryColumns, row_filter: Expr) -> list[ManifestEntry]:
     if row_filter == TRUE or not len(columns):
         return columns.entries()
     metrics = _MetricsMask(columns)
