@@ -9,12 +9,16 @@ from typing import TYPE_CHECKING
 import pyarrow as pa
 
 from icebergds.commit.operations import TableState
+from icebergds.errors import InvalidOptionError
 from icebergds.formats.arrow.types import schema_to_arrow
+from icebergds.operations.read.file_tasks import FileScanTask, file_tasks
 from icebergds.operations.read.options import (
     ReadOptions,
     parse_read_options,
     refuse_stream_options,
 )
+from icebergds.operations.read.planned_scan import plan_scan
+from icebergds.operations.read.row_count import count_rows, read_count
 from icebergds.operations.read.scan_options import refuse_address_options, scan_options
 from icebergds.operations.read.snapshot_read import plan_read, plan_task_groups
 from icebergds.scan.projection import parse_column_list
@@ -77,6 +81,55 @@ class TableScan:
             return load_dataframe(spark, self._state, self._load_options(zone))
         return read_dataframe(spark, self._state, options)
 
+    def count(self, spark: SparkSession | None = None) -> int:
+        """Counts the rows, as `to_df(spark).count()` does, and reads as few files as it can.
+
+        A file is counted from metadata if it has no deletes and metadata shows that the filter
+        selects all its rows. Of other files, the deletes are read, and the columns that the filter
+        and equality deletes compare.
+
+        Args:
+            spark: reads these files, and gives the filter its time zone; by default they are read
+                in this process, and timestamps in the filter need an offset.
+
+        Raises:
+            CorruptFileError, MissingFileError: metadata or a file that is read is damaged or does
+                not exist.
+
+        Other errors are those of `to_df`.
+        """
+        options = self._read_options(_zone_of(spark))
+        if options.changes is not None:
+            return self._count_changes(options) if spark is None else self.to_df(spark).count()
+        planned = plan_scan(self._state, options, for_native=False)
+        if spark is None:
+            return count_rows(planned)
+        from icebergds.spark.scan import count_dataframe
+
+        return count_dataframe(spark, planned)
+
+    def plan_files(self) -> list[FileScanTask]:
+        """Plans the scan and lists the data files it reads, without Spark.
+
+        Timestamps in the filter need an offset, or the option `time-zone`.
+
+        Raises:
+            InvalidOptionError: this scan reads changes, which are not whole files.
+
+        Other errors are those of `to_arrow`.
+        """
+        options = self._read_options(None)
+        if options.changes is not None:
+            raise InvalidOptionError(
+                f"table {self._state.name}: plan_files lists the files of one snapshot, but this "
+                "scan reads changes between snapshots; use table.scan(...)"
+            )
+        return file_tasks(plan_scan(self._state, options, for_native=False))
+
+    def _count_changes(self, options: ReadOptions) -> int:
+        snapshot, plan = plan_read(self._state, options)
+        return read_count(plan, plan_task_groups(options, self._state, snapshot, plan))
+
     def _read_options(self, time_zone: str | None) -> ReadOptions:
         refuse_address_options(self.options)
         refuse_stream_options(self.options)
@@ -100,6 +153,14 @@ class TableScan:
         }
         zone = {} if time_zone is None else {"time-zone": time_zone}
         return scan_options(self._state.io, arguments, {**zone, **self.options})
+
+
+def _zone_of(spark: SparkSession | None) -> str | None:
+    if spark is None:
+        return None
+    from icebergds.spark.session import session_zone
+
+    return session_zone(spark)
 
 
 def listed_names(names: Sequence[str]) -> str:

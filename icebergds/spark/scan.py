@@ -16,6 +16,7 @@ from icebergds.operations.read.planned_scan import (
     plan_scan,
     task_groups_of,
 )
+from icebergds.operations.read.row_count import count_from_metadata, counting_plan
 from icebergds.operations.read.snapshot_read import plan_read, plan_task_groups
 from icebergds.scan.packing import pack_scan
 from icebergds.scan.plan.files import PlannedFile
@@ -88,6 +89,15 @@ def planned_dataframe(
     prepare_thread(spark)
     packed = base64.b64encode(pack_scan(plan, task_groups)).decode()
     return spark.read.format("icebergpy").option(PLANNED_SCAN, packed).load()
+
+
+def count_dataframe(spark: SparkSession, scan: PlannedScan) -> int:
+    """The number of rows of a planned scan; Spark reads the files that metadata does not count."""
+    counted = count_from_metadata(scan)
+    if not counted.unread:
+        return counted.rows
+    plan, task_groups = counting_plan(scan.plan), task_groups_of(scan, counted.unread)
+    return counted.rows + planned_dataframe(spark, plan, task_groups).count()
 
 
 def load_dataframe(spark: SparkSession, state: TableState, options: Mapping[str, str]) -> DataFrame:

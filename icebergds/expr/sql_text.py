@@ -1,0 +1,134 @@
+"""Writes bound filters as conditions of Spark SQL, which `sql.parse_filter` reads back."""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+from icebergds.expr.nodes import (
+    AlwaysFalse,
+    AlwaysTrue,
+    And,
+    BoundPredicate,
+    Expr,
+    Operation,
+    Or,
+    bound_expected,
+    conjuncts,
+    disjuncts,
+)
+from icebergds.spec.schema import Schema
+from icebergds.spec.types import IcebergType, TypeId, is_scalar
+from icebergds.spec.values import dates
+from icebergds.spec.values.binary import format_uuid
+
+_SIGNS = {
+    Operation.EQ: "=",
+    Operation.NOT_EQ: "!=",
+    Operation.LT: "<",
+    Operation.LT_EQ: "<=",
+    Operation.GT: ">",
+    Operation.GT_EQ: ">=",
+}
+_PLAIN_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*", re.ASCII)
+# Words of conditions, which a parser may not take for names.
+_WORDS = frozenset(
+    """
+    all and any array between binary case cast current_date current_timestamp date distinct double
+    else end escape except exists false float from in infinity interval is isnan isnotnull isnull
+    like map nan not null or over rlike select startswith struct then time timestamp true using when
+    x r
+    """.split()  # noqa: SIM905
+)
+# Days and microseconds of the years 1 to 9999, which literals of Spark SQL can be of.
+_DAYS = range(-719_162, 2_932_897)
+_MICROS = range(_DAYS.start * dates.MICROS_PER_DAY, _DAYS.stop * dates.MICROS_PER_DAY)
+
+
+def sql_text(expr: Expr, schema: Schema) -> str:
+    """Writes a filter that is bound to `schema` as Spark SQL."""
+    match expr:
+        case AlwaysTrue():
+            return "TRUE"
+        case AlwaysFalse():
+            return "FALSE"
+        case And():
+            parts = ((sql_text(part, schema), isinstance(part, Or)) for part in conjuncts(expr))
+            return " AND ".join(f"({text})" if is_or else text for text, is_or in parts)
+        case Or():
+            return " OR ".join(sql_text(part, schema) for part in disjuncts(expr))
+        case BoundPredicate():
+            return _predicate(expr, _column(expr.field_id, schema))
+        case _:
+            raise bound_expected(expr)
+
+
+def _predicate(predicate: BoundPredicate, column: str) -> str:
+    values = [_literal(predicate.field_type, value) for value in predicate.values]
+    match predicate.op:
+        case Operation.IS_NULL:
+            return f"{column} IS NULL"
+        case Operation.NOT_NULL:
+            return f"{column} IS NOT NULL"
+        case Operation.IS_NAN:
+            return f"isnan({column})"
+        case Operation.NOT_NAN:
+            return f"NOT isnan({column})"
+        case Operation.IN:
+            return f"{column} IN ({', '.join(values)})"
+        case Operation.NOT_IN:
+            return f"{column} NOT IN ({', '.join(values)})"
+        case Operation.STARTS_WITH:
+            return f"startswith({column}, {values[0]})"
+        case Operation.NOT_STARTS_WITH:
+            return f"NOT startswith({column}, {values[0]})"
+        case op:
+            return f"{column} {_SIGNS[op]} {values[0]}"
+
+
+def _column(field_id: int, schema: Schema) -> str:
+    return ".".join(map(_name, schema.paths_by_id[field_id]))
+
+
+def _name(part: str) -> str:
+    if _PLAIN_NAME.fullmatch(part) and part.lower() not in _WORDS:
+        return part
+    return "`" + part.replace("`", "``") + "`"
+
+
+def _literal(field_type: IcebergType, value: Any) -> str:
+    match field_type.type_id if is_scalar(field_type) else None:
+        case TypeId.BOOLEAN:
+            return "TRUE" if value else "FALSE"
+        case TypeId.FLOAT | TypeId.DOUBLE:
+            text = repr(value)
+            return f"CAST('{text}' AS DOUBLE)" if "inf" in text else f"{text}D"
+        case TypeId.DECIMAL:
+            return f"{value:f}"
+        case TypeId.DATE:
+            return _of_type("DATE" if value in _DAYS else "", dates.format_date(value))
+        case TypeId.TIME:
+            return _of_type("TIME", dates.format_time(value))
+        case TypeId.TIMESTAMP:
+            kind = "TIMESTAMP_NTZ" if value in _MICROS else ""
+            return _of_type(kind, dates.format_timestamp(value))
+        case TypeId.TIMESTAMPTZ:
+            kind = "TIMESTAMP" if value in _MICROS else ""
+            return _of_type(kind, f"{dates.format_timestamp(value)}Z")
+        case TypeId.TIMESTAMP_NS:
+            return _of_type("", dates.format_timestamp(value, nanos=True))
+        case TypeId.TIMESTAMPTZ_NS:
+            return _of_type("", f"{dates.format_timestamp(value, nanos=True)}Z")
+        case TypeId.STRING:
+            escaped = value.replace("\\", "\\\\").replace("'", "\\'")
+            return f"'{escaped}'"
+        case TypeId.UUID:
+            return _of_type("", format_uuid(value))
+        case TypeId.FIXED | TypeId.BINARY:
+            return f"X'{value.hex().upper()}'"
+        case _:
+            return str(value)
+
+
+def _of_type(kind: str, text: str) -> str:
+    return f"{kind} '{text}'".lstrip()

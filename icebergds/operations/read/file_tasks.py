@@ -1,0 +1,41 @@
+"""Lists the files of a planned scan, as PyIceberg's `DataScan.plan_files` does."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from icebergds.expr.sql_text import sql_text
+from icebergds.operations.read.planned_scan import PlannedScan, residuals_of
+from icebergds.spec.manifest import DataFile
+
+
+@dataclass(frozen=True, slots=True)
+class FileScanTask:
+    """A data file that a scan reads.
+
+    Attributes:
+        file: the data file; of its column metrics it has those that planning used.
+        delete_files: the delete files that may delete rows of it.
+        residual: the part of the scan's filter that the file's partition does not decide, as SQL;
+            `TRUE` if it selects all rows.
+    """
+
+    file: DataFile
+    delete_files: tuple[DataFile, ...]
+    residual: str
+
+
+def file_tasks(scan: PlannedScan) -> list[FileScanTask]:
+    """The files of a planned scan, in the order of its manifests."""
+    schema, residuals = scan.plan.table_schema, residuals_of(scan)
+    tasks = []
+    for planned in scan.files:
+        data_file, deletes = planned.entry.data_file, planned.deletes
+        entries = (*deletes.position_deletes, *deletes.equality_deletes)
+        residual = residuals[data_file.spec_id](data_file.partition)
+        tasks.append(
+            FileScanTask(
+                data_file, tuple(entry.data_file for entry in entries), sql_text(residual, schema)
+            )
+        )
+    return tasks

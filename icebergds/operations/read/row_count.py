@@ -1,0 +1,92 @@
+"""Counts the rows of a planned scan: from metadata if that is exact, else by reading."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, replace
+from typing import Any
+
+from icebergds.expr.metrics import must_match
+from icebergds.expr.nodes import Expr
+from icebergds.operations.read.planned_scan import PlannedScan, residuals_of, task_groups_of
+from icebergds.scan.column_paths import locate
+from icebergds.scan.plan.files import PlannedFile
+from icebergds.scan.read.changes import read_task_group
+from icebergds.scan.read_plan import ReadPlan
+from icebergds.scan.tasks import TaskGroup
+from icebergds.spec.reserved import DELETED, SPEC_ID
+from icebergds.spec.schema import Schema
+
+
+@dataclass(frozen=True, slots=True)
+class MetadataCount:
+    """The rows of a scan, as far as metadata tells.
+
+    Attributes:
+        rows: of the files whose rows of the scan metadata counts exactly.
+        unread: the other files.
+    """
+
+    rows: int
+    unread: tuple[PlannedFile, ...]
+
+
+def count_from_metadata(scan: PlannedScan) -> MetadataCount:
+    """Counts the rows of the files that have no deletes and that the filter selects whole."""
+    residuals = residuals_of(scan)
+    returns_deleted = _returns_deleted(scan.plan)
+    rows, unread = 0, []
+    for file in scan.files:
+        known = _known_rows(file, residuals, returns_deleted)
+        if known is None:
+            unread.append(file)
+        else:
+            rows += known
+    return MetadataCount(rows, tuple(unread))
+
+
+def count_rows(scan: PlannedScan) -> int:
+    """The number of rows of a scan; files that metadata does not count are read in this process.
+
+    Raises:
+        CorruptFileError, MissingFileError: a data or delete file is damaged or does not exist.
+    """
+    counted = count_from_metadata(scan)
+    task_groups = task_groups_of(scan, counted.unread)
+    return counted.rows + read_count(counting_plan(scan.plan), task_groups)
+
+
+def read_count(plan: ReadPlan, task_groups: Iterable[TaskGroup]) -> int:
+    """The number of rows of task groups, which are read; errors as for `count_rows`."""
+    total = 0
+    for task_group in task_groups:
+        for batch in read_task_group(plan, task_group):
+            total += batch.num_rows
+    return total
+
+
+def counting_plan(plan: ReadPlan) -> ReadPlan:
+    """The plan of a scan that returns as many rows in a single column, which is not read."""
+    column = DELETED if _returns_deleted(plan) else SPEC_ID
+    return replace(plan, columns=Schema((column,)))
+
+
+def _returns_deleted(plan: ReadPlan) -> bool:
+    return locate(plan.columns.fields, DELETED.field_id) is not None
+
+
+def _known_rows(
+    file: PlannedFile,
+    residuals: dict[int, Callable[[tuple[Any, ...]], Expr]],
+    returns_deleted: bool,
+) -> int | None:
+    data_file, deletes = file.entry.data_file, file.deletes
+    # A delete may name a row twice, a key that the file does not have, or, also in a deletion
+    # vector, a position past its end: only reading tells how many rows it deletes.
+    if not returns_deleted and (deletes.position_deletes or deletes.equality_deletes):
+        return None
+    # A negative count is unknown.
+    if data_file.record_count < 0:
+        return None
+    residual = residuals[data_file.spec_id](data_file.partition)
+    return data_file.record_count if must_match(residual, data_file) else None
