@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
+from icebergds.api.display import table_html, table_text
 from icebergds.api.outcomes import nothing_committed
 from icebergds.api.row_level import (
     Changed,
@@ -37,7 +38,7 @@ from icebergds.operations.write.row_counts import RowCounts
 from icebergds.spec.metadata import TableMetadata
 from icebergds.spec.partition import PartitionSpec
 from icebergds.spec.schema import Schema
-from icebergds.spec.snapshot import Snapshot, SnapshotRef
+from icebergds.spec.snapshot import Snapshot, SnapshotRef, Snapshots
 from icebergds.spec.sort import SortOrder
 
 if TYPE_CHECKING:
@@ -62,7 +63,10 @@ class Table:
         return self._state.name
 
     def __repr__(self) -> str:
-        return f"Table({self.name!r}, metadata_location={self.metadata_location!r})"
+        return table_text(self._state)
+
+    def _repr_html_(self) -> str:
+        return table_html(self._state)
 
     @property
     def metadata(self) -> TableMetadata:
@@ -111,9 +115,9 @@ class Table:
         """The current snapshot of the main branch; None if the table has no snapshot yet."""
         return self.metadata.current_snapshot()
 
-    def snapshots(self) -> tuple[Snapshot, ...]:
+    def snapshots(self) -> Snapshots:
         """All snapshots that have not been expired."""
-        return tuple(self.metadata.snapshots)
+        return Snapshots(self.metadata.snapshots)
 
     def refs(self) -> Mapping[str, SnapshotRef]:
         """The branches and tags, by name."""

@@ -7,6 +7,8 @@ from dataclasses import dataclass, field
 from enum import IntEnum, StrEnum
 from typing import Any
 
+from icebergds.display import counted, printable, size_text
+
 
 class FileContent(IntEnum):
     """The content type of a file tracked by a manifest."""
@@ -71,6 +73,13 @@ class DataFile:
     content_offset: int | None = None
     content_size_in_bytes: int | None = None
 
+    def __repr__(self) -> str:
+        return (
+            f"DataFile({self.file_path!r}, {self.content.name.lower()}, {self.file_format}, "
+            f"{counted(self.record_count, 'row')}, {size_text(self.file_size_in_bytes)}, "
+            f"spec_id={self.spec_id}, partition={printable(repr(self.partition), 40)})"
+        )
+
     @property
     def is_deletion_vector(self) -> bool:
         return (
@@ -131,3 +140,12 @@ class ManifestFile:
     partitions: tuple[FieldSummary, ...] = ()
     key_metadata: bytes | None = None
     first_row_id: int | None = None
+
+    def __repr__(self) -> str:
+        counts = (self.added_files_count, self.existing_files_count, self.deleted_files_count)
+        added, existing, deleted = ("?" if count is None else f"{count:,}" for count in counts)
+        return (
+            f"ManifestFile({self.manifest_path!r}, {self.content.name.lower()}, "
+            f"spec_id={self.partition_spec_id}, "
+            f"files: {added} added, {existing} existing, {deleted} deleted)"
+        )

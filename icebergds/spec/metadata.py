@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
 
+from icebergds.display import WIDTH, html_table, joined, printable, time_text
 from icebergds.errors import InvalidMetadataError, NoSuchSnapshotError
 from icebergds.spec.encryption import EncryptedKey
 from icebergds.spec.partition import PartitionSpec, partition_type
@@ -64,6 +65,28 @@ class TableMetadata:
     next_row_id: int = 0
     encryption_keys: tuple[EncryptedKey, ...] = ()
     unknown: Mapping[str, Any] = field(default_factory=dict, compare=False, repr=False)
+
+    def __repr__(self) -> str:
+        lines = (f"  {name}: {printable(text)}" for name, text in self._rows())
+        return "\n".join(("TableMetadata", *lines))
+
+    def _repr_html_(self) -> str:
+        return html_table("Table metadata", (), self._rows())
+
+    def _rows(self) -> list[tuple[str, str]]:
+        return [
+            ("format_version", str(self.format_version)),
+            ("table_uuid", str(self.table_uuid)),
+            ("location", self.location),
+            ("last_updated_ms", f"{self.last_updated_ms}, {time_text(self.last_updated_ms)}"),
+            ("schemas", f"{len(self.schemas):,}, current {self.current_schema_id}"),
+            ("partition_specs", f"{len(self.partition_specs):,}, default {self.default_spec_id}"),
+            ("sort_orders", f"{len(self.sort_orders):,}, default {self.default_sort_order_id}"),
+            ("snapshots", f"{len(self.snapshots):,}, current {self.current_snapshot_id}"),
+            ("refs", joined(list(self.refs), "reference", WIDTH - 10)),
+            ("properties", joined(list(self.properties), "property", WIDTH - 16)),
+            ("statistics", str(len(self.statistics) + len(self.partition_statistics))),
+        ]
 
     def schema(self) -> Schema:
         """The current schema."""

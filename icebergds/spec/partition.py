@@ -6,6 +6,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+from icebergds.display import WIDTH, html_table, joined
 from icebergds.spec.schema import Schema
 from icebergds.spec.transforms import Transform, VoidTransform, result_type, to_human
 from icebergds.spec.types import UNKNOWN, IcebergType, NestedField, StructType
@@ -43,6 +44,23 @@ class PartitionSpec:
     fields: tuple[PartitionField, ...] = ()
     unknown: Mapping[str, Any] = field(default_factory=dict, compare=False, repr=False)
 
+    def __repr__(self) -> str:
+        shown = [
+            f"{part.field_id}: {part.name}: {part.transform}({_sources(part)})"
+            for part in self.fields
+        ]
+        fields = joined(shown, "field", WIDTH - 30) if shown else "unpartitioned"
+        return f"PartitionSpec(spec_id={self.spec_id}, {fields})"
+
+    def _repr_html_(self) -> str:
+        rows = [
+            (str(part.field_id), part.name, str(part.transform), _sources(part))
+            for part in self.fields
+        ]
+        header = ("field id", "name", "transform", "source column id")
+        kind = "" if rows else ": unpartitioned"
+        return html_table(f"Partition spec {self.spec_id}{kind}", header, rows, "field")
+
     @property
     def is_unpartitioned(self) -> bool:
         """Whether all files belong to one partition: there are no fields, or only void ones."""
@@ -62,6 +80,10 @@ class PartitionSpec:
     def last_field_id(self) -> int:
         """The greatest field id; if there are no fields, one less than the first possible id."""
         return max((part.field_id for part in self.fields), default=FIRST_PARTITION_FIELD_ID - 1)
+
+
+def _sources(part: PartitionField) -> str:
+    return ", ".join(map(str, part.source_ids))
 
 
 def partition_type(

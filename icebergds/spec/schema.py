@@ -7,6 +7,7 @@ from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any
 
+from icebergds.display import block, counted, html_table
 from icebergds.spec.types import (
     IcebergType,
     ListType,
@@ -29,6 +30,35 @@ class Schema:
     schema_id: int = 0
     identifier_field_ids: tuple[int, ...] = ()
     unknown: Mapping[str, Any] = field(default_factory=dict, compare=False, repr=False)
+
+    def __repr__(self) -> str:
+        title = f"Schema(schema_id={self.schema_id}, {counted(len(self.fields), 'column')})"
+        return block(title, [" ".join(cells).rstrip() for cells in self._rows()], "column")
+
+    def _repr_html_(self) -> str:
+        title = f"Schema {self.schema_id}: {counted(len(self.fields), 'column')}"
+        header = ("id", "column", "type", "", "comment")
+        comments = [field.doc or "" for field in self.fields]
+        rows = [(*cells, text) for cells, text in zip(self._rows(), comments, strict=True)]
+        return html_table(title, header, rows, "column")
+
+    def _rows(self) -> list[tuple[str, str, str, str]]:
+        return [
+            (
+                f"{field.field_id}:",
+                field.name,
+                str(field.field_type),
+                " ".join(
+                    word
+                    for word, holds in (
+                        ("required", field.required),
+                        ("identifier", field.field_id in self.identifier_field_ids),
+                    )
+                    if holds
+                ),
+            )
+            for field in self.fields
+        ]
 
     def as_struct(self) -> StructType:
         return StructType(self.fields)

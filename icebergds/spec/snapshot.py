@@ -10,6 +10,8 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Any
 
+from icebergds.display import counted, html_table, printable, text_table, time_text
+
 MAIN_BRANCH = "main"
 
 
@@ -50,6 +52,72 @@ class Snapshot:
         """
         return self.summary.get("operation", "overwrite" if self.summary else None)
 
+    def __repr__(self) -> str:
+        return (
+            f"Snapshot({self.snapshot_id}, {printable(self.operation or 'no operation', 20)}, "
+            f"{time_text(self.timestamp_ms)}, timestamp_ms={self.timestamp_ms})"
+        )
+
+    def _repr_html_(self) -> str:
+        parent = self.parent_snapshot_id
+        rows = [
+            ("committed", time_text(self.timestamp_ms)),
+            ("timestamp_ms", str(self.timestamp_ms)),
+            ("sequence number", str(self.sequence_number)),
+            ("parent", "none" if parent is None else str(parent)),
+            ("schema", "not known" if self.schema_id is None else str(self.schema_id)),
+            ("manifest list", self.manifest_list or "none"),
+            *self.summary.items(),
+        ]
+        return html_table(f"Snapshot {self.snapshot_id}", (), rows, "property")
+
+
+class Snapshots(tuple[Snapshot, ...]):
+    """Snapshots of a table, which show as a table of text or HTML."""
+
+    __slots__ = ()
+
+    def __repr__(self) -> str:
+        shown = self[-_MOST_SNAPSHOTS:]
+        lines = [counted(len(self), "snapshot")]
+        if older := len(self) - len(shown):
+            lines.append(f"… {counted(older, 'earlier snapshot')}")
+        if shown:
+            lines.append(text_table(_HEADER, map(_row, shown), right=(0, 2, 4, 5, 6)))
+        return "\n".join(lines)
+
+    def _repr_html_(self) -> str:
+        title = counted(len(self), "snapshot")
+        # The newest are the last, and the first that one looks for.
+        return html_table(title, _HEADER, [_row(s) for s in reversed(self)], "snapshot")
+
+
+_MOST_SNAPSHOTS = 10
+_HEADER = (
+    "snapshot_id",
+    "committed (UTC)",
+    "timestamp_ms",
+    "operation",
+    "added",
+    "deleted",
+    "rows",
+)
+
+
+def _row(snapshot: Snapshot) -> tuple[str, ...]:
+    summary = snapshot.summary
+    return (
+        str(snapshot.snapshot_id),
+        time_text(snapshot.timestamp_ms),
+        str(snapshot.timestamp_ms),
+        printable(snapshot.operation or "", 12),
+        *(_number(summary.get(f"{name}-records", "")) for name in ("added", "deleted", "total")),
+    )
+
+
+def _number(text: str) -> str:
+    return f"{int(text):,}" if text.isascii() and text.isdigit() and len(text) < 20 else ""
+
 
 @dataclass(frozen=True, slots=True)
 class SnapshotRef:
@@ -62,6 +130,14 @@ class SnapshotRef:
     max_ref_age_ms: int | None = None
     unknown: Mapping[str, Any] = field(default_factory=dict, compare=False, repr=False)
 
+    def __repr__(self) -> str:
+        limits = "".join(
+            f", {name}={value}"
+            for name in ("min_snapshots_to_keep", "max_snapshot_age_ms", "max_ref_age_ms")
+            if (value := getattr(self, name)) is not None
+        )
+        return f"SnapshotRef({self.ref_type}, snapshot_id={self.snapshot_id}{limits})"
+
 
 @dataclass(frozen=True, slots=True)
 class SnapshotLogEntry:
@@ -71,6 +147,12 @@ class SnapshotLogEntry:
     snapshot_id: int
     unknown: Mapping[str, Any] = field(default_factory=dict, compare=False, repr=False)
 
+    def __repr__(self) -> str:
+        return (
+            f"SnapshotLogEntry({time_text(self.timestamp_ms)}, timestamp_ms={self.timestamp_ms}, "
+            f"snapshot_id={self.snapshot_id})"
+        )
+
 
 @dataclass(frozen=True, slots=True)
 class MetadataLogEntry:
@@ -79,3 +161,9 @@ class MetadataLogEntry:
     timestamp_ms: int
     metadata_file: str
     unknown: Mapping[str, Any] = field(default_factory=dict, compare=False, repr=False)
+
+    def __repr__(self) -> str:
+        return (
+            f"MetadataLogEntry({time_text(self.timestamp_ms)}, timestamp_ms={self.timestamp_ms}, "
+            f"metadata_file={self.metadata_file!r})"
+        )

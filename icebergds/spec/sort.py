@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Any
 
+from icebergds.display import WIDTH, html_table, joined
 from icebergds.spec.transforms import Transform
 
 
@@ -50,6 +51,26 @@ class SortOrder:
     order_id: int = 0
     fields: tuple[SortField, ...] = ()
     unknown: Mapping[str, Any] = field(default_factory=dict, compare=False, repr=False)
+
+    def __repr__(self) -> str:
+        shown = [" ".join(cells) for cells in self._rows()]
+        fields = joined(shown, "field", WIDTH - 30) if shown else "unsorted"
+        return f"SortOrder(order_id={self.order_id}, {fields})"
+
+    def _repr_html_(self) -> str:
+        kind = "" if self.fields else ": unsorted"
+        header = ("transform(source column id)", "direction", "nulls")
+        return html_table(f"Sort order {self.order_id}{kind}", header, self._rows(), "field")
+
+    def _rows(self) -> list[tuple[str, str, str]]:
+        return [
+            (
+                f"{key.transform}({', '.join(map(str, key.source_ids))})",
+                key.direction.value,
+                key.null_order.value,
+            )
+            for key in self.fields
+        ]
 
     @property
     def is_sorted(self) -> bool:

@@ -26,6 +26,8 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Any, TypeGuard
 
+from icebergds.display import printable
+
 
 class TypeId(StrEnum):
     """The primitive types without parameters, and the names of those with parameters."""
@@ -143,6 +145,15 @@ class NestedField:
     @property
     def optional(self) -> bool:
         return not self.required
+
+    def __repr__(self) -> str:
+        shown = f"NestedField({self.field_id}, {self.name!r}, {printable(str(self.field_type), 60)}"
+        if self.required:
+            shown += ", required=True"
+        for name in ("doc", "initial_default", "write_default"):
+            if (value := getattr(self, name)) is not None:
+                shown += f", {name}={printable(repr(value), 60)}"
+        return f"{shown})"
 
 
 @dataclass(frozen=True, slots=True)

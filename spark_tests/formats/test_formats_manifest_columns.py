@@ -5,7 +5,7 @@ from __future__ import annotations
 import gc
 import random
 import tracemalloc
-from dataclasses import replace
+from dataclasses import astuple, replace
 from pathlib import Path
 from typing import Any
 
@@ -65,7 +65,8 @@ def both_ways(manifest: ManifestFile, *args: Any, **options: Any) -> EntryColumn
     fast = read_manifest_columns(IO, manifest, *args, few_entries=SIDE_BY_SIDE, **options)
     slow = read_manifest_columns(IO, manifest, *args, few_entries=ONE_BY_ONE, **options)
     assert comparable(fast) == comparable(slow)
-    assert [repr(entry) for entry in fast.entries()] == [repr(entry) for entry in slow.entries()]
+    # As text: a partition may hold NaN, which does not equal itself.
+    assert [repr(astuple(e)) for e in fast.entries()] == [repr(astuple(e)) for e in slow.entries()]
     return fast
 
 

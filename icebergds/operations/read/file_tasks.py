@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from icebergds.display import counted, printable
 from icebergds.expr.sql_text import sql_text
 from icebergds.operations.read.planned_scan import PlannedScan, residuals_of
 from icebergds.spec.manifest import DataFile
@@ -23,6 +24,10 @@ class FileScanTask:
     file: DataFile
     delete_files: tuple[DataFile, ...]
     residual: str
+
+    def __repr__(self) -> str:
+        deletes = counted(len(self.delete_files), "delete file")
+        return f"FileScanTask({self.file!r}, {deletes}, {printable(self.residual, 60)})"
 
 
 def file_tasks(scan: PlannedScan) -> list[FileScanTask]:

@@ -186,6 +186,12 @@ class ReadOptions:
         return branch if is_newest and self.changes is None else None
 
 
+def is_read_option(name: str) -> bool:
+    """Whether an option is one of a read, not of a table, its catalog or its storage."""
+    known = {option.lower() for option in _KNOWN}
+    return name.lower() in known and not is_of_address(name.lower())
+
+
 def refuse_stream_options(options: Mapping[str, str]) -> None:
     """Refuses streaming options for a batch read.
 

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from icebergds.commit.snapshot_commit import Committed
+from icebergds.display import html_table
 
 _PREFIX = "icebergds.rows-"
 _MERGE_PREFIX = "spark.merge-into.num-target-rows-"
@@ -26,6 +27,11 @@ class RowCounts:
     updated: int = 0
     deleted: int = 0
     upserted: int = 0
+
+    def _repr_html_(self) -> str:
+        names = ("inserted", "updated", "deleted", "upserted")
+        rows = [tuple(f"{getattr(self, name):,}" for name in names)]
+        return html_table("Changed rows", names, rows)
 
 
 def summary_of_counts(counts: Mapping[str, int], statement: str | None) -> dict[str, str]:
