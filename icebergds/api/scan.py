@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 import pyarrow as pa
 
+from icebergds.api.display import scan_html, scan_text
 from icebergds.commit.operations import TableState
 from icebergds.errors import InvalidOptionError
 from icebergds.formats.arrow.types import schema_to_arrow
@@ -20,6 +21,7 @@ from icebergds.operations.read.options import (
 from icebergds.operations.read.planned_scan import plan_scan
 from icebergds.operations.read.row_count import count_rows, read_count
 from icebergds.operations.read.scan_options import refuse_address_options, scan_options
+from icebergds.operations.read.scan_summary import ScanSummary, summarize
 from icebergds.operations.read.snapshot_read import plan_read, plan_task_groups
 from icebergds.scan.projection import parse_column_list
 from icebergds.scan.read.changes import read_task_group
@@ -39,6 +41,12 @@ class TableScan:
     branch: str | None
     tag: str | None
     options: Mapping[str, str]
+
+    def __repr__(self) -> str:
+        return scan_text(self._state, self._arguments(), self.options)
+
+    def _repr_html_(self) -> str:
+        return scan_html(self._state, self._arguments(), self.options)
 
     def to_arrow(self) -> pa.Table:
         """Reads the rows in this process, without Spark.
@@ -108,6 +116,36 @@ class TableScan:
 
         return count_dataframe(spark, planned)
 
+    def explain(self, spark: SparkSession | None = None) -> None:
+        """Plans the scan and prints what it reads, what it skips and why.
+
+        Arguments and errors are those of `plan_summary`.
+        """
+        print(self.plan_summary(spark))
+
+    def plan_summary(self, spark: SparkSession | None = None) -> ScanSummary:
+        """Plans the scan and returns what it reads, what it skips and why.
+
+        Args:
+            spark: the session that would read; by default the active one, if there is one. It
+                gives the filter its time zone, and its native scans are taken into account.
+
+        Raises:
+            InvalidOptionError: this scan reads changes, which have no such summary.
+
+        Other errors are those of `to_df`.
+        """
+        from icebergds.spark.native import has_native_scans
+        from icebergds.spark.session import session_or_active, session_zone
+
+        session = session_or_active(spark)
+        options = self._read_options(session_zone(session))
+        self._refuse_changes(options, "explain shows")
+        planned = plan_scan(self._state, options, for_native=True)
+        given = {name.lower(): value for name, value in self.options.items()}
+        native_scans = None if session is None else has_native_scans(session)
+        return summarize(planned, options, given.get("filter", self.filter), native_scans)
+
     def plan_files(self) -> list[FileScanTask]:
         """Plans the scan and lists the data files it reads, without Spark.
 
@@ -119,12 +157,15 @@ class TableScan:
         Other errors are those of `to_arrow`.
         """
         options = self._read_options(None)
+        self._refuse_changes(options, "plan_files lists")
+        return file_tasks(plan_scan(self._state, options, for_native=False))
+
+    def _refuse_changes(self, options: ReadOptions, what: str) -> None:
         if options.changes is not None:
             raise InvalidOptionError(
-                f"table {self._state.name}: plan_files lists the files of one snapshot, but this "
-                "scan reads changes between snapshots; use table.scan(...)"
+                f"table {self._state.name}: {what} the files of one snapshot, but this scan reads "
+                "changes between snapshots; use table.scan(...)"
             )
-        return file_tasks(plan_scan(self._state, options, for_native=False))
 
     def _count_changes(self, options: ReadOptions) -> int:
         snapshot, plan = plan_read(self._state, options)
@@ -142,6 +183,15 @@ class TableScan:
             tag=self.tag,
             time_zone=time_zone,
         )
+
+    def _arguments(self) -> dict[str, object]:
+        return {
+            "filter": self.filter,
+            "columns": self.columns,
+            "snapshot_id": self.snapshot_id,
+            "branch": self.branch,
+            "tag": self.tag,
+        }
 
     def _load_options(self, time_zone: str | None) -> dict[str, str]:
         arguments = {

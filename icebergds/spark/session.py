@@ -22,10 +22,15 @@ def active_session() -> SparkSession:
         ) from None
 
 
-def session_zone(spark: SparkSession | None) -> str | None:
-    """The time zone of a session, or of the active one; None if there is none."""
+def session_or_active(spark: SparkSession | None) -> SparkSession | None:
+    """A session, or else the active one; None if there is none."""
     try:
-        session = spark or active_session()
+        return spark or active_session()
     except InvalidOptionError:
         return None
-    return session.conf.get("spark.sql.session.timeZone")
+
+
+def session_zone(spark: SparkSession | None) -> str | None:
+    """The time zone of a session, or of the active one; None if there is none."""
+    session = session_or_active(spark)
+    return None if session is None else session.conf.get("spark.sql.session.timeZone")

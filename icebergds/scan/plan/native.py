@@ -77,24 +77,24 @@ class NativeRule:
             if times[path] > 1:
                 yield "listed more than once"
             elif not is_plain_path(path):
-                yield "Spark may not open this path as it stands"
+                yield "path that Spark may not open as it stands"
             else:
                 yield self._obstacle(file)
 
     def _obstacle(self, file: PlannedFile) -> str | None:
         data_file, deletes = file.entry.data_file, file.deletes
         if deletes.position_deletes or deletes.equality_deletes:
-            return "has deletes"
+            return "deletes"
         if data_file.file_format is not FileFormat.PARQUET:
-            return f"is {data_file.file_format.upper()}"
+            return f"{data_file.file_format.upper()} format"
         if data_file.key_metadata is not None:
-            return "has key metadata"
+            return "key metadata"
         # A file may lack an identity partition column; metrics prove that it has the column.
         counts = data_file.value_counts or {}
         if not self._partition_columns[data_file.spec_id] <= counts.keys():
             return "may lack partition columns"
         if self._residuals[data_file.spec_id](data_file.partition) != TRUE:
-            return "the filter may select only some of its rows"
+            return "the filter may select only some of the rows"
         return None
 
 

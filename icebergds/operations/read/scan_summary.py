@@ -1,0 +1,184 @@
+"""Summarises a planned scan: what it reads, what it skips and why (`ScanSummary`)."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from icebergds.display import html_table
+from icebergds.expr.nodes import FALSE
+from icebergds.operations.read.options import ReadOptions
+from icebergds.operations.read.planned_scan import (
+    PlannedScan,
+    native_obstacle_of,
+    native_rule_of,
+    task_groups_of,
+)
+from icebergds.operations.read.scan_text import scan_lines, scan_text
+from icebergds.operations.read.time_travel import TimeTravel
+from icebergds.scan.plan.counts import PlanCounts
+from icebergds.spec.manifest import FileContent, ManifestEntry
+from icebergds.spec.snapshot import MAIN_BRANCH, Snapshot
+
+
+@dataclass(frozen=True, slots=True)
+class DeleteCounts:
+    """The delete files that a scan reads.
+
+    Attributes:
+        data_files: the data files that they may apply to.
+        position_deletes, deleted_by_vectors, equality_deletes: positions, positions and keys in
+            these files; also such as delete nothing.
+        equality_keys: the names of the key columns, for each combination of them.
+    """
+
+    data_files: int = 0
+    position_delete_files: int = 0
+    position_deletes: int = 0
+    deletion_vectors: int = 0
+    deleted_by_vectors: int = 0
+    equality_delete_files: int = 0
+    equality_deletes: int = 0
+    equality_keys: tuple[tuple[str, ...], ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class ScanSummary:
+    """What a scan of one snapshot reads, and what planning skipped; `str` shows it as text.
+
+    Attributes:
+        table: the table's name.
+        snapshot: None if the table has none.
+        chosen_by: how the snapshot was chosen, such as `branch main`.
+        columns: the columns that are read.
+        filter: the filter as it was given.
+        selects_nothing: the filter selects no rows whatever the table holds, so nothing was read.
+        counts: manifests and files that were read, kept and skipped.
+        rows: rows in the kept files, before deletes and the filter; None if a file does not say.
+        size_in_bytes: the size of the kept files.
+        deletes: the delete files that apply to them.
+        tasks: the tasks of icebergds' own reader, if it reads all files.
+        native_files: how many files Spark's own Parquet reader may read.
+        not_native: why it may not read others, with the number of these files.
+        native_obstacle: why it may read none; None if it may read some.
+        native_scans: whether native scans are on in the session; None without one.
+        pushdown: whether Spark's filters narrow the scan further.
+    """
+
+    table: str
+    snapshot: Snapshot | None
+    chosen_by: str
+    columns: tuple[str, ...]
+    filter: str | None
+    selects_nothing: bool
+    counts: PlanCounts
+    rows: int | None
+    size_in_bytes: int
+    deletes: DeleteCounts
+    tasks: int
+    native_files: int
+    not_native: Mapping[str, int]
+    native_obstacle: str | None
+    native_scans: bool | None
+    pushdown: bool
+
+    def __str__(self) -> str:
+        return scan_text(self)
+
+    __repr__ = __str__
+
+    def _repr_html_(self) -> str:
+        rows = [(name, " ".join(texts)) for name, texts in scan_lines(self)]
+        return html_table(f"Scan of {self.table}", (), rows)
+
+
+def summarize(
+    scan: PlannedScan, options: ReadOptions, filter: str | None, native_scans: bool | None
+) -> ScanSummary:
+    """Summarises a scan that was planned for Spark's own reader too.
+
+    Args:
+        options: of the scan.
+        filter: as the user gave it.
+        native_scans: whether native scans are on in the session; None without one.
+    """
+    rule = native_rule_of(scan)
+    reasons = Counter(rule.obstacles(scan.files)) if rule is not None else Counter()
+    native_files = reasons.pop(None, 0)
+    rows = [file.entry.data_file.record_count for file in scan.files]
+    return ScanSummary(
+        table=scan.state.name,
+        snapshot=scan.snapshot,
+        chosen_by=_chosen_by(options.time_travel),
+        columns=tuple(column.name for column in scan.plan.columns.fields),
+        filter=filter,
+        selects_nothing=scan.plan.row_filter == FALSE,
+        counts=scan.counts,
+        rows=sum(rows) if all(count >= 0 for count in rows) else None,
+        size_in_bytes=sum(file.entry.data_file.file_size_in_bytes for file in scan.files),
+        deletes=_deletes(scan),
+        tasks=len(task_groups_of(scan, scan.files)),
+        native_files=native_files,
+        not_native={str(reason): count for reason, count in reasons.most_common()},
+        native_obstacle=native_obstacle_of(scan),
+        native_scans=native_scans,
+        pushdown=options.pushdown,
+    )
+
+
+def _chosen_by(travel: TimeTravel) -> str:
+    match travel:
+        case TimeTravel(snapshot_id=int()):
+            return "snapshot id"
+        case TimeTravel(as_of_ms=int()):
+            return "time"
+        case TimeTravel(tag=str() as tag):
+            return f"tag {tag}"
+        case TimeTravel(version=str() as version):
+            return f"version {version}"
+        case _:
+            return f"branch {travel.branch or MAIN_BRANCH}"
+
+
+def _deletes(scan: PlannedScan) -> DeleteCounts:
+    applied = [file.deletes for file in scan.files]
+    # Many files share one tuple of deletes.
+    groups = {
+        id(d): d
+        for deletes in applied
+        for d in (deletes.position_deletes, deletes.equality_deletes)
+    }
+    entries = {
+        (entry.data_file.file_path, entry.data_file.content_offset): entry
+        for group in groups.values()
+        for entry in group
+    }
+    by_kind: dict[str, list[ManifestEntry]] = {"vectors": [], "positions": [], "keys": []}
+    for entry in entries.values():
+        by_keys = entry.data_file.content is FileContent.EQUALITY_DELETES
+        kind = (
+            "vectors" if entry.data_file.is_deletion_vector else "keys" if by_keys else "positions"
+        )
+        by_kind[kind].append(entry)
+    keys = {tuple(entry.data_file.equality_ids) for entry in by_kind["keys"]}
+    return DeleteCounts(
+        sum(bool(d.position_deletes or d.equality_deletes) for d in applied),
+        len(by_kind["positions"]),
+        _rows(by_kind["positions"]),
+        len(by_kind["vectors"]),
+        _rows(by_kind["vectors"]),
+        len(by_kind["keys"]),
+        _rows(by_kind["keys"]),
+        tuple(tuple(_name(scan, field_id) for field_id in ids) for ids in sorted(keys)),
+    )
+
+
+def _rows(entries: list[ManifestEntry]) -> int:
+    return sum(max(entry.data_file.record_count, 0) for entry in entries)
+
+
+def _name(scan: PlannedScan, field_id: int) -> str:
+    schemas = (scan.plan.table_schema, *scan.state.metadata.schema_history)
+    names = (schema.find_name(field_id) for schema in schemas)
+    return next((name for name in names if name is not None), f"field {field_id}")

@@ -1,0 +1,145 @@
+"""Tables and scans that are looked at: their files, their plan, and how they show."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pyarrow as pa
+import pytest
+
+from icebergds import Table
+from icebergds.display import WIDTH
+from icebergds.errors import InvalidFilterError, InvalidOptionError
+from icebergds.formats.data_file.file_schema import schema_from_arrow
+from icebergds.operations.write.row_counts import RowCounts
+from icebergds.testing.api_tables import new_table, rows
+
+HOSTILE = "<script>\x1b[2J"
+
+
+@pytest.fixture
+def table(tmp_path: Path) -> Table:
+    """Ids 1 and 2 of day 1, and 3 of day 2; of them 2 is deleted."""
+    made = new_table(tmp_path, partition_by="day")
+    made.append(pa.concat_tables([rows(1, 2, day=1), rows(3, day=2)]))
+    made.delete_keys(pa.table({"id": [2], "day": pa.array([1], pa.int32())}), ["id", "day"])
+    return made
+
+
+def test_the_files_of_a_scan_are_planned_without_reading_them(table: Table) -> None:
+    tasks = table.scan().plan_files()
+    assert sorted(task.file.record_count for task in tasks) == [1, 2]
+    assert all(Path(task.file.file_path).exists() for task in tasks)
+
+
+def test_a_task_has_the_deletes_of_its_file(table: Table) -> None:
+    found = {task.file.partition: task.delete_files for task in table.scan().plan_files()}
+    assert [deletes.equality_ids for deletes in found[(1,)]] == [(1, 2)]
+    assert found[(2,)] == ()
+
+
+def test_a_task_has_the_part_of_the_filter_that_its_partition_does_not_decide(
+    table: Table,
+) -> None:
+    tasks = table.scan("day = 1 and id < 9 or day = 2").plan_files()
+    assert {task.file.partition: task.residual for task in tasks} == {
+        (1,): "id < 9",
+        (2,): "TRUE",
+    }
+
+
+def test_files_without_matching_rows_are_not_planned(table: Table) -> None:
+    assert [task.file.partition for task in table.scan("id = 3").plan_files()] == [(2,)]
+    assert table.scan("id > 100").plan_files() == []
+
+
+def test_a_scan_explains_itself(table: Table, capsys: pytest.CaptureFixture[str]) -> None:
+    table.scan("id = 3", columns="id").explain()
+    text = capsys.readouterr().out
+    assert text.startswith("== Iceberg Scan ==\n")
+    assert f"snapshot   {table.snapshots()[-1].snapshot_id}, delete, " in text
+    assert "filter     id = 3\n" in text
+    assert "files      1 kept: " in text
+    assert "skipped: 1 by column metrics" in text
+
+
+def test_the_plan_s_summary_has_the_numbers(table: Table) -> None:
+    summary = table.scan("id = 3", columns="id").plan_summary()
+    assert (summary.counts.files.kept, summary.counts.files.by_metrics) == (1, 1)
+    assert (summary.rows, summary.columns) == (1, ("id",))
+
+
+def test_a_filter_in_the_options_is_explained(table: Table) -> None:
+    assert table.scan(options={"Filter": "id = 3"}).plan_summary().filter == "id = 3"
+
+
+def test_changes_have_no_files_of_one_snapshot(table: Table) -> None:
+    for look in (table.changes().plan_files, table.changes().explain):
+        with pytest.raises(InvalidOptionError, match=f"table {table.name}: .* changes between"):
+            look()
+
+
+def test_a_mistake_in_a_scan_is_reported_where_it_is_looked_at(table: Table) -> None:
+    scan = table.scan("no_column = 1")
+    for look in (scan.count, scan.plan_files, scan.explain):
+        with pytest.raises(InvalidFilterError, match="no_column"):
+            look()
+
+
+def test_a_table_shows_in_a_few_lines(table: Table) -> None:
+    snapshot = table.snapshots()[-1]
+    assert repr(table).splitlines() == [
+        f"Table('{table.name}')",
+        "  format       version 2",
+        "  columns      3: id long, day int, name string",
+        "  partitions   day",
+        f"  snapshot     {snapshot.snapshot_id}, delete, {repr(snapshot).split(', ')[2]}",
+        f"  metadata     {table.metadata_location}",
+    ]
+
+
+def test_a_wide_table_says_how_many_columns_it_leaves_out(tmp_path: Path) -> None:
+    columns = pa.schema([(f"column{i}", pa.int64()) for i in range(300)])
+    lines = repr(new_table(tmp_path, schema_from_arrow(columns))).splitlines()
+    assert lines[2].endswith(" more columns")
+    assert max(map(len, lines[:-1])) <= WIDTH
+    assert lines[3] == "  snapshot     none"
+
+
+def test_a_scan_shows_what_it_was_asked_for(table: Table) -> None:
+    scan = table.scan("id > 5", columns=["id"], options={"split-size": "9"})
+    assert repr(scan) == (
+        f"TableScan('{table.name}', filter='id > 5', columns='id', options={{'split-size': '9'}})"
+    )
+    assert repr(table.scan()) == f"TableScan('{table.name}')"
+
+
+@pytest.mark.parametrize("name", ["s3.secret-access-key", "catalog.password", "pasword"])
+def test_values_of_other_options_are_not_shown(table: Table, name: str) -> None:
+    scan = table.scan(options={name: "hush"})
+    assert name in repr(scan)
+    assert "hush" not in repr(scan) + scan._repr_html_()
+
+
+def test_a_scan_is_shown_without_being_planned(table: Table) -> None:
+    for path in Path(table.location()).rglob("*.avro"):
+        path.unlink()
+    assert "id > 5" in repr(table.scan("id > 5"))
+    assert "no_column" in table.scan("no_column = 1")._repr_html_()
+
+
+def test_tables_and_scans_are_escaped_in_html(tmp_path: Path) -> None:
+    columns = pa.schema([(HOSTILE, pa.int64())])
+    table = new_table(tmp_path / HOSTILE, schema_from_arrow(columns))
+    scan = table.scan(f"`{HOSTILE}` > 5")
+    shown = [table._repr_html_(), scan._repr_html_(), scan.plan_summary()._repr_html_()]
+    for html in shown:
+        assert "<script>" not in html
+        assert html.isprintable()
+    assert repr(table).replace("\n", "").isprintable()
+
+
+def test_counts_of_rows_show_as_a_table() -> None:
+    html = RowCounts(inserted=1200)._repr_html_()
+    assert "<th>inserted</th>" in html
+    assert "<td>1,200</td>" in html
