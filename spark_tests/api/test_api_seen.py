@@ -59,7 +59,7 @@ def test_a_scan_explains_itself(table: Table, capsys: pytest.CaptureFixture[str]
     assert text.startswith("== Iceberg Scan ==\n")
     assert f"snapshot   {table.snapshots()[-1].snapshot_id}, delete, " in text
     assert "filter     id = 3\n" in text
-    assert "files      1 kept: " in text
+    assert "files      1 of 2 kept: " in text
     assert "skipped: 1 by column metrics" in text
 
 

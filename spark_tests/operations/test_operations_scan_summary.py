@@ -81,7 +81,7 @@ def test_it_says_what_was_skipped_and_why(builder: TableBuilder) -> None:
     found = summary(builder, "part = 'y' and id > 100 or part = 'x'")
     assert part(found, "manifests") == ["1 of 2 read; 1 skipped by partition summaries"]
     files = part(found, "files")
-    assert files[0].startswith("1 kept: ")
+    assert files[0].startswith("1 of 3 kept: ")
     assert files[0].endswith(", 3 rows")
     assert files[1] == "skipped: 1 in skipped manifests, 1 by column metrics"
 
@@ -131,7 +131,8 @@ def test_deletion_vectors_are_counted_apart(tmp_path: Path) -> None:
 
 
 def test_it_counts_the_tasks_of_our_reader(builder: TableBuilder) -> None:
-    assert summary(builder).tasks == 1
+    assert part(summary(builder), "tasks") == ["1"]
+    assert part(summary(builder, native_scans=True), "tasks") == ["0, and those of native scans"]
 
 
 @pytest.mark.parametrize(

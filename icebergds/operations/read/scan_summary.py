@@ -58,7 +58,7 @@ class ScanSummary:
         rows: rows in the kept files, before deletes and the filter; None if a file does not say.
         size_in_bytes: the size of the kept files.
         deletes: the delete files that apply to them.
-        tasks: the tasks of icebergds' own reader, if it reads all files.
+        tasks: the tasks of icebergds' own reader; Spark splits the files of native scans itself.
         native_files: how many files Spark's own Parquet reader may read.
         not_native: why it may not read others, with the number of these files.
         native_obstacle: why it may read none; None if it may read some.
@@ -104,8 +104,11 @@ def summarize(
         native_scans: whether native scans are on in the session; None without one.
     """
     rule = native_rule_of(scan)
-    reasons = Counter(rule.obstacles(scan.files)) if rule is not None else Counter()
-    native_files = reasons.pop(None, 0)
+    reasons: list[str | None] = [] if rule is None else list(rule.obstacles(scan.files))
+    others = Counter(reason for reason in reasons if reason is not None)
+    ours = scan.files
+    if native_scans and not options.pushdown and rule is not None:
+        ours = tuple(file for file, why in zip(ours, reasons, strict=True) if why is not None)
     rows = [file.entry.data_file.record_count for file in scan.files]
     return ScanSummary(
         table=scan.state.name,
@@ -118,9 +121,9 @@ def summarize(
         rows=sum(rows) if all(count >= 0 for count in rows) else None,
         size_in_bytes=sum(file.entry.data_file.file_size_in_bytes for file in scan.files),
         deletes=_deletes(scan),
-        tasks=len(task_groups_of(scan, scan.files)),
-        native_files=native_files,
-        not_native={str(reason): count for reason, count in reasons.most_common()},
+        tasks=len(task_groups_of(scan, ours)),
+        native_files=reasons.count(None),
+        not_native=dict(others.most_common()),
         native_obstacle=native_obstacle_of(scan),
         native_scans=native_scans,
         pushdown=options.pushdown,

@@ -42,7 +42,8 @@ def scan_lines(summary: ScanSummary) -> Iterator[tuple[str, list[str]]]:
         yield "", [f"of deletes: {_manifests(counts.delete_manifests)}"]
     yield "files", _files(summary)
     yield "deletes", list(_deletes(summary.deletes)) or ["none"]
-    yield "tasks", [f"{summary.tasks:,}"]
+    by_spark = summary.native_scans and summary.native_files and not summary.pushdown
+    yield "tasks", [f"{summary.tasks:,}{', and those of native scans' if by_spark else ''}"]
     yield "reader", list(_reader(summary))
 
 
@@ -90,10 +91,14 @@ def _files(summary: ScanSummary) -> list[str]:
     ]
     if files.by_summaries is None:
         skipped.append("those in skipped manifests, which were not counted")
-    lines = [f"{files.kept:,} kept"]
+    kept = f"{files.kept:,} kept"
+    if files.by_summaries is not None:
+        total = files.kept + files.by_summaries + files.by_partition + files.by_metrics
+        kept = f"{files.kept:,} of {total + files.empty:,} kept"
     if files.kept:
         rows = "an unknown number of rows" if summary.rows is None else counted(summary.rows, "row")
-        lines = [f"{files.kept:,} kept: {size_text(summary.size_in_bytes)}, {rows}"]
+        kept += f": {size_text(summary.size_in_bytes)}, {rows}"
+    lines = [kept]
     if skipped:
         lines.append(f"skipped: {', '.join(skipped)}")
     if files.empty:
