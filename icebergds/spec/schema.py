@@ -15,6 +15,7 @@ from icebergds.spec.types import (
     NestedField,
     StructType,
     children,
+    listed_fields,
     walk,
 )
 
@@ -30,6 +31,9 @@ class Schema:
     schema_id: int = 0
     identifier_field_ids: tuple[int, ...] = ()
     unknown: Mapping[str, Any] = field(default_factory=dict, compare=False, repr=False)
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "fields", listed_fields(self.fields, "Schema"))
 
     def __repr__(self) -> str:
         title = f"Schema(schema_id={self.schema_id}, {counted(len(self.fields), 'column')})"

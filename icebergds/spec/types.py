@@ -27,6 +27,7 @@ from enum import StrEnum
 from typing import Any, TypeGuard
 
 from icebergds.display import printable
+from icebergds.errors import InvalidOptionError
 
 
 class TypeId(StrEnum):
@@ -142,6 +143,15 @@ class NestedField:
     write_default: Any = field(default=None, hash=False)
     unknown: Mapping[str, Any] = field(default_factory=dict, compare=False, repr=False)
 
+    def __post_init__(self) -> None:
+        if not isinstance(self.field_type, _TYPES):
+            given = getattr(self.field_type, "__name__", repr(self.field_type))
+            raise InvalidOptionError(
+                f"field {self.name!r}: its type is {given}, expected a type, such as LongType() or "
+                "StringType() of icebergds.types, with parentheses; a schema as text, such as "
+                "'id bigint, name string', can be given to create_table"
+            )
+
     @property
     def optional(self) -> bool:
         return not self.required
@@ -162,6 +172,10 @@ class StructType:
 
     fields: tuple[NestedField, ...]
     unknown: Mapping[str, Any] = field(default_factory=dict, compare=False, repr=False)
+
+    def __post_init__(self) -> None:
+        if type(self.fields) is not tuple:
+            object.__setattr__(self, "fields", listed_fields(self.fields, "StructType"))
 
     def __str__(self) -> str:
         inner = ", ".join(f"{f.field_id}: {f.name}: {f.field_type}" for f in self.fields)
@@ -210,6 +224,16 @@ class MapType:
 
 ScalarType = PrimitiveType | DecimalType | FixedType | GeometryType | GeographyType
 IcebergType = ScalarType | StructType | ListType | MapType
+_TYPES = (
+    PrimitiveType,
+    DecimalType,
+    FixedType,
+    GeometryType,
+    GeographyType,
+    StructType,
+    ListType,
+    MapType,
+)
 
 BOOLEAN = PrimitiveType(TypeId.BOOLEAN)
 INT = PrimitiveType(TypeId.INT)
@@ -227,6 +251,26 @@ UUID = PrimitiveType(TypeId.UUID)
 BINARY = PrimitiveType(TypeId.BINARY)
 UNKNOWN = PrimitiveType(TypeId.UNKNOWN)
 VARIANT = PrimitiveType(TypeId.VARIANT)
+
+
+def listed_fields(fields: Any, owner: str) -> tuple[NestedField, ...]:
+    """The fields that a struct or schema is made of, as a tuple.
+
+    Args:
+        fields: a list or tuple of fields.
+        owner: the class that is made, for errors.
+
+    Raises:
+        InvalidOptionError: something else than fields is given.
+    """
+    listed = tuple(fields) if isinstance(fields, list | tuple) else (None,)
+    if wrong := [one for one in listed if not isinstance(one, NestedField)]:
+        given = type(fields if wrong == [None] else wrong[0]).__name__
+        raise InvalidOptionError(
+            f"the fields of a {'schema' if owner == 'Schema' else 'struct'} are given as one list, "
+            f"{owner}([NestedField(...), ...]), but there is a {given}"
+        )
+    return listed
 
 
 def is_scalar(field_type: IcebergType) -> TypeGuard[ScalarType]:

@@ -407,17 +407,3 @@ def test_properties_of_namespaces_are_changed_and_told(sql: Catalog) -> None:
     assert sql.load_namespace_properties("db") == {"b": "3", "c": "4"}
     with pytest.raises(NoSuchNamespaceError):
         sql.update_namespace_properties("nowhere", updates={"a": "b"})
-
-
-def test_everything_exported_is_there() -> None:
-    for name in icebergds.__all__:
-        assert getattr(icebergds, name).__name__ == name
-    assert set(icebergds.__all__) == set(icebergds._HOMES)
-
-
-def test_importing_the_package_imports_nothing_else() -> None:
-    program = "import icebergds, sys; print([m for m in sys.modules if m.startswith('icebergds.')])"
-    done = subprocess.run(
-        [sys.executable, "-c", program], capture_output=True, text=True, check=True
-    )
-    assert done.stdout.strip() == "[]"
