@@ -6,12 +6,11 @@ import contextlib
 import logging
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, TypeAlias
-
-import pyarrow as pa
+from typing import TypeAlias
 
 from icebergds.api.outcomes import nothing_committed
 from icebergds.api.table import Table
+from icebergds.api.table_definition import Columns, Partitioning, Sorting, read_definition
 from icebergds.catalog import base, loading
 from icebergds.catalog.address import TableAddress, identifier_of
 from icebergds.catalog.base import Identifier
@@ -28,24 +27,16 @@ from icebergds.errors import (
     StorageError,
 )
 from icebergds.expr.names import quote_name
-from icebergds.formats.data_file.file_schema import schema_from_arrow
 from icebergds.io.storage_options import storage_properties_of
 from icebergds.operations.maintenance.purge import purge
 from icebergds.operations.options.arguments import mapping_argument
-from icebergds.operations.options.partition_text import parse_partition_by, parse_sort_by
 from icebergds.operations.write.property_checks import check_properties
-from icebergds.spec.partition import PartitionSpec
-from icebergds.spec.schema import Schema
-from icebergds.spec.sort import SortOrder
 from icebergds.spec.updates.new_table import (
     NO_PROPERTIES,
     UNPARTITIONED,
     UNSORTED,
     new_table_updates,
 )
-
-if TYPE_CHECKING:
-    from pyspark.sql import types as spark
 
 _LOG = logging.getLogger(__name__)
 
@@ -119,23 +110,31 @@ class Catalog:
     def create_table(
         self,
         identifier: Name,
-        schema: Schema | pa.Schema | spark.StructType,
+        schema: Columns,
         location: str | None = None,
-        partition_spec: PartitionSpec | str = UNPARTITIONED,
-        sort_order: SortOrder | str = UNSORTED,
+        partition_spec: Partitioning = UNPARTITIONED,
+        sort_order: Sorting = UNSORTED,
         properties: Mapping[str, str] = NO_PROPERTIES,
+        *,
+        identifier_fields: Sequence[str] | str = (),
     ) -> Table:
         """Creates an empty table.
 
         Args:
             identifier: the table's name.
-            schema: the columns; the table assigns new field ids to them.
+            schema: the columns, as an icebergds, Spark or Arrow schema, or as text in Spark's SQL,
+                such as `id bigint NOT NULL COMMENT 'the key', name string`. The table assigns new
+                field ids.
             location: the table's directory; the catalog chooses it by default.
-            partition_spec: refers to the column ids of `schema`; or text such as
-                `days(ts), bucket(16, id)`.
-            sort_order: refers to the column ids of `schema`; or text such as `ts desc, id`.
+            partition_spec: text such as `days(ts), bucket(16, id)`, a list of such terms, or a
+                `PartitionSpec` that refers to the column ids of `schema`.
+            sort_order: text such as `ts desc, id`, a list of such terms, or a `SortOrder` that
+                refers to the column ids of `schema`.
             properties: table properties; `format-version` sets the format version, 2 by default.
                 Names that this package does not know are stored as they are.
+            identifier_fields: names of the columns that identify a row, the default keys of
+                `Table.upsert`; they must be `NOT NULL`. The table does not check that they are
+                unique. By default those of `schema`, which only an icebergds schema can have.
 
         Raises:
             AlreadyExistsError: the table already exists.
@@ -143,23 +142,22 @@ class Catalog:
             InvalidOptionError, InvalidDataError, InvalidMetadataError: the definition is invalid.
             CommitStateUnknownError: it is not known whether the table was created.
 
-        >>> catalog.create_table("db.events", df.schema, partition_spec="days(ts)")
-        ... # doctest: +SKIP
+        >>> catalog.create_table(  # doctest: +SKIP
+        ...     "db.events", "id bigint NOT NULL, ts timestamp", partition_spec="days(ts)"
+        ... )
         """
         parts = _identifier(identifier)
-        columns = _schema(schema)
-        if isinstance(partition_spec, str):
-            partition_spec = parse_partition_by(partition_spec, columns)
-        if isinstance(sort_order, str):
-            sort_order = parse_sort_by(sort_order, columns)
+        columns, spec, order = read_definition(
+            schema, partition_spec, sort_order, identifier_fields
+        )
         with nothing_committed(self._named(parts)):
             updates = new_table_updates(
                 columns,
                 location=self._catalog.io.absolute(location)
                 if location
                 else self._catalog.new_table_location(parts),
-                spec=partition_spec,
-                sort_order=sort_order,
+                spec=spec,
+                sort_order=order,
                 properties=mapping_argument("properties", properties),
             )
             check_properties(next_metadata(None, None, updates))
@@ -170,11 +168,13 @@ class Catalog:
     def create_table_if_not_exists(
         self,
         identifier: Name,
-        schema: Schema | pa.Schema | spark.StructType,
+        schema: Columns,
         location: str | None = None,
-        partition_spec: PartitionSpec | str = UNPARTITIONED,
-        sort_order: SortOrder | str = UNSORTED,
+        partition_spec: Partitioning = UNPARTITIONED,
+        sort_order: Sorting = UNSORTED,
         properties: Mapping[str, str] = NO_PROPERTIES,
+        *,
+        identifier_fields: Sequence[str] | str = (),
     ) -> Table:
         """Loads the table if it exists, otherwise creates it; arguments are as for `create_table`.
 
@@ -184,7 +184,13 @@ class Catalog:
             return self.load_table(identifier)
         try:
             return self.create_table(
-                identifier, schema, location, partition_spec, sort_order, properties
+                identifier,
+                schema,
+                location,
+                partition_spec,
+                sort_order,
+                properties,
+                identifier_fields=identifier_fields,
             )
         except AlreadyExistsError:
             return self.load_table(identifier)
@@ -372,18 +378,3 @@ def _identifier(name: Name) -> Identifier:
 
 def _namespace(name: Name) -> Identifier:
     return _identifier(name) if name else ()
-
-
-def _schema(schema: Schema | pa.Schema | spark.StructType) -> Schema:
-    if isinstance(schema, Schema):
-        return schema
-    if isinstance(schema, pa.Schema):
-        return schema_from_arrow(schema)
-    if type(schema).__module__.partition(".")[0] != "pyspark":
-        raise InvalidOptionError(
-            f"the schema is of type {type(schema).__name__}; expected icebergds.Schema, "
-            "pyarrow.Schema or the schema of a DataFrame"
-        )
-    from icebergds.spark.dataframe_schema import iceberg_schema
-
-    return iceberg_schema(schema)

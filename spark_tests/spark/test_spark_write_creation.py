@@ -74,6 +74,14 @@ def test_location_is_the_option_s_in_a_catalog(spark: SparkSession, tmp_path: Pa
     assert ids(load(spark, "db.t", **options)) == [0, 1]
 
 
+def test_a_data_frame_is_no_schema(spark: SparkSession, tmp_path: Path) -> None:
+    catalog = load_catalog("lake", warehouse=str(tmp_path))
+    df = spark.sql("SELECT 1 AS fieldNames")
+    with pytest.raises(InvalidOptionError, match=r"type DataFrame; .* their schema: df\.schema"):
+        catalog.create_table("db.t", df)  # type: ignore[arg-type]
+    assert catalog.create_table("db.t", df.schema).schema().fields[0].name == "fieldNames"
+
+
 def test_location_that_contradicts_the_path_is_refused(tmp_path: Path) -> None:
     with pytest.raises(InvalidOptionError, match="location"):
         planned_write("id long", tmp_path / "t", create="true", location=str(tmp_path / "u"))

@@ -26,31 +26,32 @@ from icebergds.spec.transforms import (
 from icebergds.spec.types import NestedField
 
 
-def parse_partition_by(text: str, schema: Schema) -> PartitionSpec:
+def parse_partition_by(text: str, schema: Schema, option: str = "partition-by") -> PartitionSpec:
     """Parses a partition spec from terms separated by commas.
 
     A term is a column or a transform of one: `years`, `months`, `days`, `hours` (also without the
     s), `date`, `date_hour`, `identity`, `void`, `bucket(n, column)` or `truncate(width, column)`.
     `as name` names the partition field; the default is Java Iceberg's name: `ts_day`, `id_bucket`.
+    Errors name the option.
 
     Raises:
         InvalidOptionError: the text cannot be parsed, a column does not exist, a transform does
             not apply to its column's type, or two fields have the same name.
     """
     fields: list[PartitionField] = []
-    for term in _terms(text, "partition-by"):
+    for term in _terms(text, option):
         if term.direction or term.nulls:
             raise InvalidOptionError(
-                f"partition-by {text!r}: {term.text!r} has a sort direction or null order; "
-                "give those in sort-by"
+                f"{option} {text!r}: {term.text!r} has a sort direction or null order; "
+                "give those in the sort order"
             )
-        source = _column(term, schema, "partition-by", text)
+        source = _column(term, schema, option, text)
         path = ".".join(schema.paths_by_id[source.field_id])
         name = term.alias or path + _SUFFIXES.get(type(term.transform), "")
         taken = {field.name for field in fields}
         if name in taken:
             raise InvalidOptionError(
-                f"partition-by {text!r}: two partition fields would be named {name!r}; "
+                f"{option} {text!r}: two partition fields would be named {name!r}; "
                 "rename one with 'as <name>'"
             )
         field_id = FIRST_PARTITION_FIELD_ID + len(fields)
@@ -58,24 +59,24 @@ def parse_partition_by(text: str, schema: Schema) -> PartitionSpec:
     return PartitionSpec(0, tuple(fields))
 
 
-def parse_sort_by(text: str, schema: Schema) -> SortOrder:
+def parse_sort_by(text: str, schema: Schema, option: str = "sort-by") -> SortOrder:
     """Parses a sort order from terms separated by commas: `ts desc nulls last, bucket(16, id)`.
 
     The default is ascending. Nulls come first in ascending and last in descending order, as in
-    Spark.
+    Spark. Errors name the option.
 
     Raises:
         InvalidOptionError: the text cannot be parsed, a column does not exist, or a transform does
             not apply to its column's type.
     """
     fields = []
-    for term in _terms(text, "sort-by"):
+    for term in _terms(text, option):
         if term.alias:
             raise InvalidOptionError(
-                f"sort-by {text!r}: {term.text!r} names the field with 'as', but sort fields have "
+                f"{option} {text!r}: {term.text!r} names the field with 'as', but sort fields have "
                 "no names; leave 'as' out"
             )
-        source = _column(term, schema, "sort-by", text)
+        source = _column(term, schema, option, text)
         direction = SortDirection.DESC if term.direction == "desc" else SortDirection.ASC
         first = term.nulls == "first" if term.nulls else direction is SortDirection.ASC
         nulls = NullOrder.NULLS_FIRST if first else NullOrder.NULLS_LAST

@@ -1,0 +1,131 @@
+"""Reads the arguments that define a new table: schema, partition spec, sort order, identifier."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any, TypeAlias, Union
+
+import pyarrow as pa
+
+from icebergds.errors import InvalidFilterError, InvalidOptionError
+from icebergds.expr.names import resolve
+from icebergds.formats.data_file.file_schema import schema_from_arrow
+from icebergds.operations.options.arguments import names_argument
+from icebergds.operations.options.partition_text import parse_partition_by, parse_sort_by
+from icebergds.operations.options.schema_text import parse_schema
+from icebergds.spec.json.schema import schema_from_json
+from icebergds.spec.partition import PartitionSpec
+from icebergds.spec.schema import Schema
+from icebergds.spec.sort import SortOrder
+
+if TYPE_CHECKING:
+    from pyspark.sql import types as spark
+
+Columns: TypeAlias = Union[Schema, str, pa.Schema, "spark.StructType"]
+"""A schema: ours, as text (`id bigint NOT NULL, name string`), Arrow's or Spark's."""
+
+Partitioning: TypeAlias = PartitionSpec | str | Sequence[str]
+"""A partition spec, or its terms as text: `days(ts), bucket(16, id)`, or as a list."""
+
+Sorting: TypeAlias = SortOrder | str | Sequence[str]
+"""A sort order, or its terms as text: `ts desc, id`, or as a list."""
+
+
+def read_definition(
+    schema: Columns,
+    partition_spec: Partitioning,
+    sort_order: Sorting,
+    identifier_fields: Sequence[str] | str,
+) -> tuple[Schema, PartitionSpec, SortOrder]:
+    """The definition of a new table; arguments are those of `Catalog.create_table`.
+
+    Raises:
+        InvalidOptionError: an argument is of another type, cannot be parsed, or names a column
+            that the schema does not have.
+        InvalidDataError: a column has a type that Iceberg lacks.
+    """
+    columns = _schema(schema)
+    return (
+        _identified(columns, identifier_fields),
+        _partition_spec(partition_spec, columns),
+        _sort_order(sort_order, columns),
+    )
+
+
+def _schema(schema: Any) -> Schema:
+    if isinstance(schema, Schema):
+        return schema
+    if isinstance(schema, str):
+        return parse_schema(schema)
+    if isinstance(schema, pa.Schema):
+        return schema_from_arrow(schema)
+    origin = type(schema).__module__.partition(".")[0]
+    # A DataFrame may have a column of this name, but its class does not.
+    if origin == "pyspark" and hasattr(type(schema), "fieldNames"):
+        from icebergds.spark.dataframe_schema import iceberg_schema
+
+        return iceberg_schema(schema)
+    if origin == "pyiceberg" and hasattr(schema, "model_dump_json"):
+        return schema_from_json(json.loads(schema.model_dump_json()))
+    hint = ""
+    if hasattr(schema, "schema"):
+        hint = "; rows are given to append, for a new table give their schema: df.schema"
+    raise InvalidOptionError(
+        f"the schema is of type {type(schema).__name__}; expected icebergds.Schema, text such as "
+        f"'id bigint NOT NULL, name string', pyarrow.Schema or the schema of a DataFrame{hint}"
+    )
+
+
+def _partition_spec(given: Any, schema: Schema) -> PartitionSpec:
+    if isinstance(given, PartitionSpec):
+        return given
+    name = "partition_spec"
+    return parse_partition_by(_terms(name, given, "days(ts)"), schema, name)
+
+
+def _sort_order(given: Any, schema: Schema) -> SortOrder:
+    if isinstance(given, SortOrder):
+        return given
+    name = "sort_order"
+    return parse_sort_by(_terms(name, given, "ts desc"), schema, name)
+
+
+def _terms(name: str, given: Any, example: str) -> str:
+    if given is None:
+        return ""
+    if isinstance(given, str):
+        return given
+    if not isinstance(given, list | tuple) or not all(isinstance(term, str) for term in given):
+        kind = "PartitionSpec" if name == "partition_spec" else "SortOrder"
+        raise InvalidOptionError(
+            f"{name} = {given!r} is of type {type(given).__name__}; expected terms as text, such "
+            f"as {example!r}, a list of such terms, or icebergds.{kind}"
+        )
+    if empty := [term for term in given if not term.strip()]:
+        raise InvalidOptionError(
+            f"{name} = {given!r} has the empty term {empty[0]!r}; expected terms such as "
+            f"{example!r}"
+        )
+    return ", ".join(given)
+
+
+def _identified(schema: Schema, identifier_fields: Sequence[str] | str) -> Schema:
+    """The schema with the identifier fields that are named."""
+    names = names_argument("identifier_fields", identifier_fields) or []
+    listed = [name.strip() for name in names.split(",")] if isinstance(names, str) else names
+    if not listed:
+        return schema
+    try:
+        ids = [resolve(name, schema, case_sensitive=False).field_id for name in listed]
+    except InvalidFilterError as error:
+        raise InvalidOptionError(f"identifier_fields: {error}") from None
+    for name, field_id in zip(listed, ids, strict=True):
+        around = [schema.fields_by_id[outer] for outer in schema.ancestors(field_id)]
+        if any(field.optional for field in (schema.fields_by_id[field_id], *around)):
+            raise InvalidOptionError(
+                f"identifier_fields: column {name} is optional, but the columns of an identifier "
+                "are required, and structs around them too; declare it NOT NULL"
+            )
+    return replace(schema, identifier_field_ids=tuple(dict.fromkeys(ids)))
