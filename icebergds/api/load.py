@@ -8,6 +8,10 @@ from collections.abc import Mapping
 
 from icebergds.api.table import Table
 from icebergds.catalog.address import TableAddress
+from icebergds.catalog.config import configured_catalogs, default_catalog_name, is_configured
+from icebergds.catalog.metadata_files import is_metadata_file
+from icebergds.errors import InvalidFilterError, NoSuchTableError
+from icebergds.expr.names import quote_name, split_name
 from icebergds.io.storage_options import storage_properties_of
 from icebergds.operations.options.arguments import mapping_argument, path_argument, text_argument
 
@@ -21,11 +25,14 @@ def load_table(
     properties: Mapping[str, str] | None = None,
     location_map: Mapping[str, str] | None = None,
 ) -> Table:
-    """Loads a table by its location, a metadata file, or an identifier in a catalog.
+    """Loads a table by its location, a metadata file, or its name.
 
     Args:
-        path: a location or a metadata file; with `catalog`, an identifier such as `db.table`.
-        catalog: the name of a catalog. Without it, `path` is a location, not an identifier.
+        path: a location; a metadata file; the table's name with that of a configured catalog first,
+            such as `lake.db.events` (`Table.name`), or without it in the default catalog; or with
+            `catalog`, an identifier such as `db.events`. Write `./lake.db.events` for a directory
+            of this name.
+        catalog: the name of a catalog; `path` is then an identifier in it.
         properties: of the catalog (`type`, `warehouse`) and the storage (`s3.endpoint`).
         location_map: maps prefixes of locations to their replacements.
 
@@ -33,11 +40,15 @@ def load_table(
         InvalidOptionError: an unknown property, or an argument of the wrong type.
         NoSuchTableError: the table does not exist.
 
+    >>> load_table("lake.db.events")  # doctest: +SKIP
     >>> load_table("db.events", catalog="lake", properties={"warehouse": "s3://bucket/warehouse"})
     ... # doctest: +SKIP
     """
     path = path_argument("path", path)
     catalog = text_argument("catalog", catalog)
+    names = _parts(path) if catalog is None else ()
+    if names:
+        catalog, path = _named_catalog(names, path)
     given = {
         key.removeprefix("catalog."): value
         for key, value in mapping_argument("properties", properties).items()
@@ -46,6 +57,37 @@ def load_table(
     rest = {key: value for key, value in given.items() if key not in storage}
     locations = mapping_argument("location_map", location_map)
     address = TableAddress(path, catalog, rest, storage, locations)
-    state, operations = address.open()
+    try:
+        state, operations = address.open()
+    except NoSuchTableError as error:
+        if catalog is None and names:
+            known = ", ".join(configured_catalogs()) or "none"
+            raise NoSuchTableError(
+                f"{error}; as a name, it begins with no configured catalog (there are: {known})"
+            ) from None
+        raise
     _LOG.info("table %s: loaded, at snapshot %s", state.name, state.metadata.current_snapshot_id)
     return Table(address, state, operations)
+
+
+def _parts(path: str) -> tuple[str, ...]:
+    """The parts of a path that can be a table's name; none for other paths."""
+    if "." not in path or "/" in path or ":" in path or is_metadata_file(path):
+        return ()
+    try:
+        return split_name(path)
+    except InvalidFilterError:
+        return ()
+
+
+def _named_catalog(parts: tuple[str, ...], path: str) -> tuple[str | None, str]:
+    """The catalog of a table that is named as in Spark, and its identifier there.
+
+    None if no catalog is: the path is then a location.
+    """
+    if len(parts) > 1 and is_configured(parts[0]):
+        return parts[0], quote_name(parts[1:])
+    default = default_catalog_name()
+    if len(parts) > 1 and is_configured(default) and not os.path.exists(path):
+        return default, path
+    return None, path

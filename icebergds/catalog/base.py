@@ -21,6 +21,15 @@ def nearest_table(identifier: Identifier, names: Iterable[str]) -> str:
     return f"; {near}" if near else ""
 
 
+def nearest_namespace(namespace: Identifier, known: Iterable[Identifier]) -> str:
+    """The hint of an unknown-namespace message: a similar one, or a few; may be empty."""
+    names = sorted(map(".".join, known))
+    hint = did_you_mean(".".join(namespace), names)
+    if not hint and names:
+        hint = f"there are {', '.join(names[:5])}{', ...' if len(names) > 5 else ''}"
+    return f"; {hint}" if hint else ""
+
+
 class Catalog(Protocol):
     """Tables and namespaces by identifier."""
 

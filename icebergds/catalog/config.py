@@ -24,7 +24,9 @@ from icebergds.errors import InvalidOptionError
 __all__ = [
     "SessionCatalogs",
     "catalog_properties",
+    "configured_catalogs",
     "default_catalog_name",
+    "is_configured",
     "set_session_catalogs",
 ]
 
@@ -96,6 +98,23 @@ def set_session_catalogs(catalogs: SessionCatalogs) -> None:
     _session_catalogs = catalogs
 
 
+def configured_catalogs() -> list[str]:
+    """The names of the catalogs that a session, the environment or the file configures, sorted.
+
+    Raises:
+        InvalidOptionError: the configuration file cannot be read or is malformed.
+    """
+    of_environment = {path[1] for path, _ in _variables() if len(path) == 3 and path[0] == _CATALOG}
+    of_sessions = {name for every in _session_catalogs.by_session.values() for name in every}
+    return sorted(of_environment | of_sessions | _catalogs_of_file()[1].keys())
+
+
+def is_configured(name: str) -> bool:
+    """Whether a catalog of this name is configured. Raises as `configured_catalogs` does."""
+    # Names of the environment and the file are in lower case, and found in any.
+    return not {name, name.lower()}.isdisjoint(configured_catalogs())
+
+
 def default_catalog_name() -> str:
     """The `default-catalog` of the environment or the configuration file, or else `default`.
 
@@ -133,11 +152,15 @@ def _variables() -> Iterator[tuple[list[str], str]]:
 
 
 def _from_file(name: str) -> dict[str, str]:
-    file, configured = _configuration()
-    catalogs = _mapping(file, _CATALOG, configured.get(_CATALOG) or {})
+    file, catalogs = _catalogs_of_file()
     key = f"{_CATALOG}.{name.lower()}"
     properties = _mapping(file, key, catalogs.get(name.lower()) or {})
     return {k: _text(file, f"{key}.{k}", value) for k, value in properties.items()}
+
+
+def _catalogs_of_file() -> tuple[Path, dict[str, Any]]:
+    file, configured = _configuration()
+    return file, _mapping(file, _CATALOG, configured.get(_CATALOG) or {})
 
 
 def _configuration() -> tuple[Path, Mapping[str, Any]]:

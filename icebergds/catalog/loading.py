@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping
 from importlib.util import find_spec
 
 from icebergds.catalog.base import Catalog
-from icebergds.catalog.config import catalog_properties
+from icebergds.catalog.config import catalog_properties, configured_catalogs
 from icebergds.catalog.filesystem.catalog import file_system_catalog
 from icebergds.errors import InvalidOptionError
 from icebergds.io.fileio import FileIO
@@ -29,9 +29,12 @@ def load_catalog(
         location_map: maps prefixes of locations to their replacements.
 
     Raises:
-        InvalidOptionError: the type is unknown, or a property that it requires is missing.
+        InvalidOptionError: nothing configures the catalog, its type is unknown, or a property that
+            the type requires is missing.
     """
     properties = catalog_properties(name, properties)
+    if not any(properties.get(key) for key in ("type", "uri", "warehouse")):
+        raise _not_configured(name)
     kind = (properties.get("type") or _infer_type(name, properties)).lower()
     if kind == "rest":
         raise InvalidOptionError(
@@ -50,6 +53,20 @@ def load_catalog(
     storage = storage_properties_of(properties)
     own = {key: value for key, value in properties.items() if key not in STORAGE_OPTIONS}
     return factory(name, own, FileIO(storage, location_map or {}))
+
+
+def _not_configured(name: str) -> InvalidOptionError:
+    known = configured_catalogs()
+    near = did_you_mean(name, known)
+    others = f"configured are {', '.join(known)}" if known else "no catalog is"
+    return InvalidOptionError(
+        f"catalog {name} is not configured ({others}){'; ' + near if near else ''}; give its "
+        f"properties, such as load_catalog({name!r}, warehouse='<directory>') or "
+        f"option('catalog.warehouse', '<directory>'), or configure it for all: "
+        f"spark.icebergpy.catalog.{name}.warehouse before register(spark), the environment "
+        f"variable PYICEBERG_CATALOG__{name.upper()}__WAREHOUSE, or .pyiceberg.yaml; catalogs "
+        "other than of directories have a uri"
+    )
 
 
 def _sql_catalog(name: str, properties: Mapping[str, str], io: FileIO) -> Catalog:

@@ -199,7 +199,7 @@ REFUSED: list[tuple[dict[str, str], type[IcebergError], str]] = [
     ({"location-map": "a=b"}, InvalidOptionError, "expected a JSON object"),
     ({"location-map": '["a"]'}, InvalidOptionError, "expected a JSON object"),
     ({"catalog.warehouse": "/w"}, InvalidOptionError, "set option('catalog', '<name>')"),
-    ({"catalog": "lake"}, InvalidOptionError, "needs a warehouse"),
+    ({"catalog": "lake"}, InvalidOptionError, "catalog lake is not configured"),
     (
         {"catalog": "lake", "catalog.type": "hive", "catalog.warehouse": "/w"},
         InvalidOptionError,

@@ -8,7 +8,7 @@ import logging
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from icebergds.catalog.base import Identifier, nearest_table
+from icebergds.catalog.base import Identifier, nearest_namespace, nearest_table
 from icebergds.catalog.filesystem.commits import (
     check_creation_at,
     create_at_location,
@@ -72,8 +72,12 @@ class FileSystemCatalog:
         try:
             return load_from_location(self.io, location, self._named(identifier))
         except NoSuchTableError as error:
-            names = self._names_in(self._namespace_directory(identifier[:-1]))
-            raise NoSuchTableError(f"{error}{nearest_table(identifier, names)}") from None
+            directory = self._namespace_directory(identifier[:-1])
+            near = nearest_table(identifier, self._names_in(directory))
+            if identifier[:-1] and not self._is_namespace(directory):
+                near = f"; there is no namespace {'.'.join(identifier[:-1])}"
+                near += self._near(identifier[:-1])
+            raise NoSuchTableError(f"{error}{near}") from None
 
     def new_table_location(self, identifier: Identifier) -> str:
         """The only place that a table can have."""
@@ -287,9 +291,20 @@ class FileSystemCatalog:
         if not self._is_namespace(directory):
             raise NoSuchNamespaceError(
                 f"catalog {self.name} has no namespace {'.'.join(namespace)}: {directory} is not a "
-                "directory, or is a table"
+                f"directory, or is a table{self._near(namespace)}"
             )
         return directory
+
+    def _near(self, namespace: Identifier) -> str:
+        """A hint: a similar namespace below the same one."""
+        parent = namespace[:-1]
+        directory = self._namespace_directory(parent)
+        beside = [
+            (*parent, name)
+            for name in self._names_in(directory)
+            if self._is_namespace(f"{directory}/{name}")
+        ]
+        return nearest_namespace(namespace, beside)
 
     def _is_namespace(self, directory: str) -> bool:
         return self.io.is_directory(directory) and not list_versions(self.io, directory)

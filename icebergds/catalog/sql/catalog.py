@@ -11,7 +11,7 @@ from sqlalchemy import URL, Engine, create_engine
 from sqlalchemy.exc import NoSuchModuleError, SQLAlchemyError
 from sqlalchemy.pool import NullPool
 
-from icebergds.catalog.base import Identifier, nearest_table
+from icebergds.catalog.base import Identifier, nearest_namespace, nearest_table
 from icebergds.catalog.sql.commits import SqlTableOperations
 from icebergds.catalog.sql.database import Database, Write
 from icebergds.catalog.sql.layout import prepare_tables
@@ -63,8 +63,12 @@ class SqlCatalog:
         try:
             return self.operations(identifier).refresh()
         except NoSuchTableError as error:
-            names = self.tables.names(identifier[:-1])
-            raise NoSuchTableError(f"{error}{nearest_table(identifier, names)}") from None
+            namespace = identifier[:-1]
+            near = nearest_table(identifier, self.tables.names(namespace))
+            if namespace and not self.namespaces.below(namespace):
+                near = f"; there is no namespace {'.'.join(namespace)}"
+                near += nearest_namespace(namespace, self.namespaces.below(()))
+            raise NoSuchTableError(f"{error}{near}") from None
 
     def new_table_location(self, identifier: Identifier) -> str:
         """A location in the `location` of the namespace, or else in the warehouse.
