@@ -32,7 +32,13 @@ from icebergds.io.deleting import delete_key, delete_keys
 from icebergds.io.directory_markers import make_marker, remove_marker
 from icebergds.io.exclusive import create_local, create_remote, require_exclusive
 from icebergds.io.failures import RemoteFile, storage_error, storage_failures
-from icebergds.io.fsspec_options import EXTRAS, fsspec_options, fsspec_protocol
+from icebergds.io.fsspec_options import (
+    EXTRAS,
+    fsspec_options,
+    fsspec_protocol,
+    lacks_credentials,
+    missing_credentials,
+)
 from icebergds.io.kept_reads import KeptReads
 from icebergds.io.location_checks import (
     leaves_by_dots,
@@ -426,7 +432,13 @@ class FileIO:
             ) from error
         # fsspec keeps one instance for equal options, so this is cheap.
         fs = file_system(**fsspec_options(protocol, authority, self.properties))
-        return use(fs, _key(fs, protocol, path, authority, rest))
+        try:
+            return use(fs, _key(fs, protocol, path, authority, rest))
+        except Exception as error:
+            if not lacks_credentials(error):
+                raise
+            # Without the cause: many lines of the client's, which say no more than its last.
+            raise InvalidOptionError(missing_credentials(path)) from None
 
     @contextmanager
     def _failures(

@@ -61,6 +61,22 @@ def fsspec_protocol(scheme: str) -> str:
     return _PROTOCOLS.get(scheme, scheme)
 
 
+def lacks_credentials(error: BaseException) -> bool:
+    """Whether a request was not sent because there are no credentials for it."""
+    names = {kind.__name__ for kind in type(error).__mro__}
+    return not names.isdisjoint(("NoCredentialsError", "PartialCredentialsError"))
+
+
+def missing_credentials(path: str) -> str:
+    """The message of a request to S3 without credentials."""
+    return (
+        f"there are no credentials for {path!r}: set s3.access-key-id and s3.secret-access-key, "
+        "s3.profile-name, or s3.anonymous = true for a public bucket, as options or as properties "
+        "of load_table and load_catalog; or give what AWS's own tools use, such as the variables "
+        "AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, or a role of the machine"
+    )
+
+
 def fsspec_options(protocol: str, authority: str, properties: Mapping[str, str]) -> dict[str, Any]:
     """Keyword arguments for fsspec's file system of `protocol`.
 

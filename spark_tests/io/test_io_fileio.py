@@ -387,3 +387,19 @@ def test_one_instance_serves_many_threads(tmp_path: Path) -> None:
     with ThreadPoolExecutor(8) as pool:
         sizes = list(pool.map(lambda i: len(io.read_bytes(f"{tmp_path}/{i}")), range(50)))
     assert sizes == [1000 + i for i in range(50)]
+
+
+def test_a_request_without_credentials_says_which_to_set(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    pytest.importorskip("s3fs")
+    for variable in [name for name in os.environ if name.startswith("AWS_")]:
+        monkeypatch.delenv(variable)
+    monkeypatch.setenv("HOME", str(tmp_path))
+    monkeypatch.setenv("AWS_EC2_METADATA_DISABLED", "true")
+    # No other test has a client with this option.
+    io = FileIO({"s3.endpoint": "http://127.0.0.1:9"})
+    message = r"no credentials for 's3://bucket/db/t/v1.json': set s3\.access-key-id and "
+    with pytest.raises(InvalidOptionError, match=message) as raised:
+        io.read_bytes("s3://bucket/db/t/v1.json")
+    assert raised.value.__suppress_context__
