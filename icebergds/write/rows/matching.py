@@ -24,6 +24,8 @@ from icebergds.formats.arrow.converters import (
     StructConverter,
 )
 from icebergds.formats.arrow.types import schema_to_arrow, to_arrow
+from icebergds.formats.data_file.file_schema import schema_from_arrow
+from icebergds.spec.evolution.promotion import can_promote
 from icebergds.spec.schema import Schema
 from icebergds.spec.types import (
     BINARY,
@@ -35,6 +37,7 @@ from icebergds.spec.types import (
     ScalarType,
     StructType,
     children,
+    is_scalar,
 )
 from icebergds.suggestions import did_you_mean
 from icebergds.write.rows.conversion import convert, fits, storage_type
@@ -244,9 +247,20 @@ def _plan_type(incoming: pa.DataType, wanted: IcebergType, place: _Place) -> Con
             return _Scalars(wanted, target, place)
     raise InvalidDataError(
         f"{place} has type {wanted}, which cannot store every value of the incoming type "
-        f"{incoming}; cast the incoming column to {wanted}, or, if the types allow it, widen the "
-        "table's column with option('merge-schema', 'true')"
+        f"{incoming}; cast the incoming column to {wanted}{_widening(incoming, wanted)}"
     )
+
+
+def _widening(incoming: pa.DataType, wanted: IcebergType) -> str:
+    """Advice to widen a column of the table; empty if its type cannot become the incoming one."""
+    try:
+        (column,) = schema_from_arrow(pa.schema([pa.field("incoming", incoming)])).fields
+    except InvalidDataError:
+        return ""
+    # What only format version 3 promotes is not advised.
+    if not is_scalar(wanted) or not can_promote(wanted, column.field_type, 2):
+        return ""
+    return ", or widen the table's column with option('merge-schema', 'true')"
 
 
 # Their ids are never written: a variant is one column.
