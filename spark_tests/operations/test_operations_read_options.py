@@ -173,6 +173,47 @@ def test_times_and_filters_without_an_offset_are_in_the_time_zone() -> None:
     )
 
 
+@pytest.mark.parametrize("text", ["2026-01-31T12:00:00Z", "2026-01-31 13:00:00", str(NOON_MS)])
+def test_every_moment_is_a_timestamp_or_a_number_of_milliseconds(text: str) -> None:
+    noon = Moment(timestamp_ms=NOON_MS)
+    assert parse(**{"as-of-timestamp": text}, **ZONED).time_travel == TimeTravel(as_of_ms=NOON_MS)
+    appends = parse(**{"start-timestamp": text, "end-timestamp": text}, **ZONED).changes
+    assert appends == ChangeOptions(False, noon, noon)
+    stream = parse_stream_options({"stream-from-timestamp": text, **ZONED})
+    assert stream == StreamOptions(start_ms=NOON_MS)
+
+
+def test_the_time_zone_of_the_session_is_that_of_changes() -> None:
+    given = {"start-timestamp": "2026-01-31 13:00:00"}
+    parsed = parse_read_options(given, time_zone="Europe/Berlin")
+    assert parsed.changes == ChangeOptions(False, Moment(timestamp_ms=NOON_MS))
+
+
+@pytest.mark.parametrize("option", ["timestampAsOf", "versionAsOf"])
+def test_an_option_of_one_snapshot_is_named_as_it_was_given(option: str) -> None:
+    with pytest.raises(InvalidOptionError, match=f"option '{option}' chooses one snapshot"):
+        parse(**{option: "1", "read-change-feed": "true"})
+    with pytest.raises(InvalidOptionError, match=f"options 'branch' and '{option}' contradict"):
+        parse(**{option: "1", "branch": "main"})
+
+
+@pytest.mark.parametrize(
+    ("option", "hint"),
+    [
+        ("readChangeFeed", "use 'read-change-feed'"),
+        ("startingVersion", "use 'start-snapshot-id', the snapshot before the first change"),
+        ("startingTimestamp", "use 'start-timestamp'"),
+        ("maxFilesPerTrigger", "use 'streaming-max-files-per-micro-batch'"),
+        ("skipChangeCommits", "use 'streaming-skip-overwrite-snapshots' and"),
+        ("replaceWhere", "it is an option of writes: use 'overwrite-filter'"),
+        ("mergeSchema", "it is an option of writes$"),
+    ],
+)
+def test_options_of_other_formats_lead_to_ours(option: str, hint: str) -> None:
+    with pytest.raises(InvalidOptionError, match=f"^unknown option '{option.lower()}': {hint}"):
+        parse(**{option: "1"})
+
+
 def test_the_time_zone_option_replaces_that_of_the_session() -> None:
     given = {"timestampAsOf": "2026-01-31 13:00:00", **ZONED}
     assert parse_read_options(given, time_zone="UTC").time_travel == TimeTravel(as_of_ms=NOON_MS)
@@ -220,7 +261,10 @@ def test_what_an_argument_says_is_not_said_again(
         ("delete-cache-bytes", "1GB", "'delete-cache-bytes' = '1GB': expected a whole number"),
         ("wrong-counts", "ignore", "option 'wrong-counts' = 'ignore': expected one of fail, warn"),
         ("start-snapshot-id", "x", "option 'start-snapshot-id' = 'x': expected a whole number"),
-        ("start-timestamp", "x", "option 'start-timestamp' = 'x': expected a whole number"),
+        ("start-timestamp", "x", "option 'start-timestamp' = 'x': expected a timestamp such as"),
+        ("end-timestamp", "x", "2026-01-31T12:00:00Z, or milliseconds since 1970"),
+        ("as-of-timestamp", "2026-01-31 12:00:00", "give an offset"),
+        ("as-of-timestamp", "9223372036854775808", "expected a number of at most 64 bits"),
         ("timestampAsOf", "253402300800", "beyond the year 9999; use 'as-of-timestamp'"),
         ("timestampAsOf", "-253402300800", "beyond the year 9999"),
     ],
@@ -247,7 +291,7 @@ def test_a_filter_that_is_not_a_condition_is_refused() -> None:
         ({"snapshot_id": 1}, "snapshot-id"),
         ({"as_of_ms": 1}, "as-of-timestamp"),
         ({"tag": "first"}, "tag"),
-        ({"version": "dev"}, "versionasof"),
+        ({"version": "dev"}, "versionAsOf"),
     ],
     ids=lambda value: str(value),
 )

@@ -415,7 +415,7 @@ def test_options_that_contradict_each_other_are_refused(built: TableBuilder) -> 
     start = {"start-snapshot-id": "1001"}
     for options, message in [
         ({**start, "snapshot-id": "1001"}, "snapshot-id.*chooses one snapshot"),
-        ({**start, "versionAsOf": "1001"}, "versionasof.*chooses one snapshot"),
+        ({**start, "versionAsOf": "1001"}, "versionAsOf.*chooses one snapshot"),
         ({**start, "tag": "x"}, "tag.*chooses one snapshot"),
         ({**start, "start-tag": "x"}, "start-snapshot-id and start-tag contradict"),
         ({"end-tag": "x"}, "end-tag.*needs a start"),

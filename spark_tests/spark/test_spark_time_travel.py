@@ -153,7 +153,7 @@ REFUSED: list[tuple[dict[str, str], type[IcebergError], str]] = [
     ({"snapshot-id": "7"}, NoSuchSnapshotError, "snapshot 7 does not exist"),
     ({"snapshot-id": "first"}, InvalidOptionError, "expected a whole number"),
     ({"as-of-timestamp": "1"}, NoSuchSnapshotError, "no snapshot was current at 1 ms"),
-    ({"as-of-timestamp": "2023-11-14"}, InvalidOptionError, "expected a whole number"),
+    ({"as-of-timestamp": "2023-11-14"}, InvalidOptionError, "give an offset"),
     ({"tag": "fist"}, NoSuchSnapshotError, "no tag 'fist'; did you mean first?"),
     ({"tag": "dev"}, NoSuchSnapshotError, "dev is a branch"),
     ({"branch": "first"}, NoSuchSnapshotError, "first is a tag"),
@@ -172,7 +172,7 @@ REFUSED: list[tuple[dict[str, str], type[IcebergError], str]] = [
     (
         {"snapshot-id": "1001", "versionAsOf": "1001"},
         InvalidOptionError,
-        "'snapshot-id' and 'versionasof' contradict",
+        "'snapshot-id' and 'versionAsOf' contradict",
     ),
 ]
 

@@ -11,6 +11,7 @@ from icebergds.catalog.address import TableAddress
 from icebergds.errors import InvalidOptionError
 from icebergds.expr.literals import round_literal
 from icebergds.io.storage_options import is_of_storage, storage_properties_of
+from icebergds.operations.options.foreign import own_option
 from icebergds.spec.types import TIMESTAMPTZ
 from icebergds.suggestions import did_you_mean
 
@@ -47,18 +48,23 @@ def parse(
         raise InvalidOptionError(f"{shown}: {error}") from None
 
 
-def refuse_unknown(given: Iterable[str], known: Sequence[str], prefixes: Sequence[str]) -> None:
-    """Raises InvalidOptionError for an unknown option name, suggesting the nearest known one.
+def refuse_unknown(
+    given: Iterable[str], known: Sequence[str], prefixes: Sequence[str], *, is_write: bool
+) -> None:
+    """Raises InvalidOptionError for an unknown option name, suggesting what to use.
 
     Args:
         given: names in lower case.
         known: names as documented.
         prefixes: names that start with one of these are accepted unchecked.
+        is_write: whether the options are those of a write.
     """
     lowered = {name.lower() for name in known}
     for name in given:
         if name in lowered or name.startswith(tuple(prefixes)):
             continue
+        if own := own_option(name, is_write=is_write):
+            raise InvalidOptionError(f"unknown option {name!r}: {own}")
         near = did_you_mean(name, known, shown=repr)
         hint = f"; {near}" if near else "."
         raise InvalidOptionError(

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from icebergds.errors import InvalidOptionError
+from icebergds.operations.options.moments import milliseconds_or_timestamp
 from icebergds.operations.options.values import boolean, integer, parse
 from icebergds.scan.projection import parse_column_list
 
@@ -69,17 +70,20 @@ class ChangeOptions:
     skipped: frozenset[str] = frozenset()
 
 
-def parse_change_options(given: Mapping[str, str]) -> ChangeOptions | None:
+def parse_change_options(
+    given: Mapping[str, str], time_zone: str | None = None
+) -> ChangeOptions | None:
     """Parses the options of a read of changes; None if a snapshot is read.
 
     Args:
         given: options with names in lower case.
+        time_zone: of timestamps without an offset; if None, they are refused.
 
     Raises:
         InvalidOptionError: a value is malformed, or options contradict each other.
     """
     is_feed = parse(given, "read-change-feed", boolean, False)
-    start, end = _moment(given, _STARTS), _moment(given, _ENDS)
+    start, end = _moment(given, _STARTS, time_zone), _moment(given, _ENDS, time_zone)
     if not is_feed:
         _refuse(given, _OF_FEED, "needs read-change-feed=true")
     if not is_feed and start is None:
@@ -112,7 +116,9 @@ def parse_change_options(given: Mapping[str, str]) -> ChangeOptions | None:
     return ChangeOptions(True, start, end, net, updates, columns)
 
 
-def _moment(given: Mapping[str, str], names: tuple[str, ...]) -> Moment | None:
+def _moment(
+    given: Mapping[str, str], names: tuple[str, ...], time_zone: str | None
+) -> Moment | None:
     named = [name for name in names if name in given]
     if not named:
         return None
@@ -120,7 +126,9 @@ def _moment(given: Mapping[str, str], names: tuple[str, ...]) -> Moment | None:
         raise InvalidOptionError(f"options {' and '.join(named)} contradict each other; give one")
     by_id, by_time, by_tag = names
     return Moment(
-        parse(given, by_id, integer, None), parse(given, by_time, integer, None), given.get(by_tag)
+        parse(given, by_id, integer, None),
+        parse(given, by_time, milliseconds_or_timestamp(time_zone), None),
+        given.get(by_tag),
     )
 
 
@@ -129,7 +137,8 @@ def _check_order(start: Moment | None, end: Moment | None) -> None:
         return
     if start.timestamp_ms > end.timestamp_ms:
         raise InvalidOptionError(
-            f"start-timestamp {start.timestamp_ms} is later than end-timestamp {end.timestamp_ms}"
+            f"start-timestamp ({start.timestamp_ms} ms since 1970) is later than end-timestamp "
+            f"({end.timestamp_ms} ms); swap them"
         )
 
 

@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from icebergds.catalog.address import TableAddress
 from icebergds.errors import InvalidOptionError
-from icebergds.expr.literals import parse_timestamp, round_literal
 from icebergds.expr.nodes import TRUE, Expr
 from icebergds.expr.sql import parse_filter
 from icebergds.formats.wrong_counts import WrongCounts
 from icebergds.io.storage_options import STORAGE_OPTIONS, STORAGE_PREFIXES
+from icebergds.operations.options.moments import (
+    milliseconds_or_timestamp,
+    seconds_or_timestamp,
+)
 from icebergds.operations.options.values import (
     CATALOG_PREFIX,
     address_of,
@@ -38,7 +40,6 @@ from icebergds.scan.plan.splits import SplitOptions
 from icebergds.scan.projection import parse_column_list
 from icebergds.scan.read_plan import DEFAULT_BATCH_SIZE, DEFAULT_DELETE_CACHE_BYTES
 from icebergds.spec.snapshot import MAIN_BRANCH
-from icebergds.spec.types import TIMESTAMPTZ
 
 _KNOWN = (
     "path",
@@ -74,11 +75,8 @@ _TIME_TRAVEL = (
     "versionasof",
     "timestampasof",
 )
-
-
-# The end of the year 9999, in seconds since 1970.
-_LAST_SECOND = 253_402_300_799
-_WHOLE_NUMBER = re.compile(r"[+-]?\d+", re.ASCII)
+# Options that are known by Spark's names.
+_SPELLED = {"versionasof": "versionAsOf", "timestampasof": "timestampAsOf"}
 
 ColumnNames = Sequence[tuple[str, ...]]
 """Columns as the parts of their names; `("*",)` means all data columns."""
@@ -153,9 +151,10 @@ class ReadOptions:
             "tag": tag,
             "versionasof": version,
         }
-        _refuse_second_snapshot([name for name, value in values.items() if value is not None])
+        named = [name for name, value in values.items() if value is not None]
+        _refuse_second_snapshot(named)
         if changes is not None:
-            _refuse_snapshot_of_changes(values)
+            _refuse_snapshot_of_changes(named)
         if columns is not None and not columns:
             raise InvalidOptionError("columns: no column is named; name some, or leave columns out")
         return ReadOptions(
@@ -255,7 +254,7 @@ def parse_read_options(
             malformed, an option is also given as an argument, or options contradict each other.
     """
     given = {name.lower(): value for name, value in options.items()}
-    refuse_unknown(given, _KNOWN, (*STORAGE_PREFIXES, CATALOG_PREFIX))
+    refuse_unknown(given, _KNOWN, (*STORAGE_PREFIXES, CATALOG_PREFIX), is_write=False)
     arguments = {
         "filter": filter,
         "columns": columns,
@@ -271,6 +270,9 @@ def parse_read_options(
         )
     _refuse_second_snapshot([name for name in _TIME_TRAVEL if name in given])
     zone = parse(given, "time-zone", known_zone, time_zone)
+    changes = parse_change_options(given, zone)
+    if changes is not None:
+        _refuse_snapshot_of_changes([name for name in _TIME_TRAVEL if name in given])
     if "columns" in given:
         columns = parse_column_list(given["columns"])
     return ReadOptions.of(
@@ -280,8 +282,8 @@ def parse_read_options(
         as_of_ms=parse(
             given,
             "timestampasof",
-            lambda text: _timestamp_ms(text, zone),
-            parse(given, "as-of-timestamp", integer, None),
+            seconds_or_timestamp(zone),
+            parse(given, "as-of-timestamp", milliseconds_or_timestamp(zone), None),
         ),
         branch=given.get("branch", branch),
         tag=given.get("tag", tag),
@@ -295,7 +297,7 @@ def parse_read_options(
             given, "delete-cache-bytes", not_negative, DEFAULT_DELETE_CACHE_BYTES
         ),
         pushdown=parse(given, "pushdown", boolean, False),
-        changes=parse_change_options(given),
+        changes=changes,
         wrong_counts=WrongCounts(
             parse(given, "wrong-counts", one_of(*WrongCounts), WrongCounts.FAIL)
         ),
@@ -309,40 +311,15 @@ def split_options(options: ReadOptions, properties: Mapping[str, str]) -> SplitO
 
 def _refuse_second_snapshot(named: Sequence[str]) -> None:
     if len(named) > 1:
+        both = " and ".join(repr(_SPELLED.get(name, name)) for name in named)
         raise InvalidOptionError(
-            f"options {' and '.join(repr(name) for name in named)} contradict each other: each "
-            "chooses a snapshot; give one of them"
+            f"options {both} contradict each other: each chooses a snapshot; give one of them"
         )
 
 
-def _refuse_snapshot_of_changes(values: Mapping[str, object]) -> None:
-    named = [name for name, value in values.items() if value is not None and name != "branch"]
-    if named:
+def _refuse_snapshot_of_changes(named: Sequence[str]) -> None:
+    if chosen := [_SPELLED.get(name, name) for name in named if name != "branch"]:
         raise InvalidOptionError(
-            f"option {named[0]!r} chooses one snapshot, but this read returns the changes between "
+            f"option {chosen[0]!r} chooses one snapshot, but this read returns the changes between "
             "snapshots; set the end of the range with end-snapshot-id, end-timestamp or end-tag"
         )
-
-
-def _timestamp_ms(text: str, time_zone: str | None) -> int:
-    if _WHOLE_NUMBER.fullmatch(text.strip()):
-        # Spark reads a bare number as seconds since the epoch.
-        if abs(int(text)) > _LAST_SECOND:
-            raise ValueError(
-                "a number means seconds since 1970, and this one is beyond the year 9999; use "
-                "'as-of-timestamp' for milliseconds"
-            )
-        return int(text) * 1000
-    try:
-        moment = parse_timestamp(text.strip())
-    except ValueError:
-        raise ValueError(
-            "expected a timestamp such as 2026-01-31T12:00:00Z, or seconds since 1970"
-        ) from None
-    if moment.tzinfo is None and time_zone is None:
-        raise ValueError(
-            "a data source does not know the session's time zone; give an offset "
-            "(2026-01-31T12:00:00Z) or option('time-zone', '<zone>')"
-        )
-    micros: int = round_literal(TIMESTAMPTZ, moment, time_zone).floor
-    return micros // 1000

@@ -6,7 +6,15 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from icebergds.errors import InvalidOptionError
-from icebergds.operations.options.values import boolean, integer, one_of, parse, positive
+from icebergds.operations.options.moments import milliseconds_or_timestamp
+from icebergds.operations.options.values import (
+    boolean,
+    integer,
+    known_zone,
+    one_of,
+    parse,
+    positive,
+)
 
 MAX_FILES = "streaming-max-files-per-micro-batch"
 MAX_ROWS = "streaming-max-rows-per-micro-batch"
@@ -87,10 +95,11 @@ def parse_stream_options(options: Mapping[str, str]) -> StreamOptions:
             "of the stream; give one"
         )
     is_feed = parse(given, "read-change-feed", boolean, False)
+    zone = parse(given, "time-zone", known_zone, None)
     return StreamOptions(
         parse(given, "stream-from", one_of("snapshot", "now", "earliest"), "snapshot"),
         parse(given, "start-snapshot-id", integer, None),
-        parse(given, "stream-from-timestamp", integer, None),
+        parse(given, "stream-from-timestamp", milliseconds_or_timestamp(zone), None),
         is_feed,
         frozenset(
             kind

@@ -174,7 +174,7 @@ def parse_write_options(
     """
     given = {name.lower(): value for name, value in options.items()}
     refuse_session_tables(given)
-    refuse_unknown(given.keys(), _KNOWN, _PREFIXES)
+    refuse_unknown(given.keys(), _KNOWN, _PREFIXES, is_write=True)
     path = given.get("path")
     if not path:
         raise InvalidOptionError(

@@ -1,0 +1,51 @@
+"""Names the options of icebergds that do what options of Delta Lake and of Spark's sources do."""
+
+from __future__ import annotations
+
+_WRITES = {
+    "replaceWhere": "'overwrite-filter'",
+    "partitionOverwriteMode": "'overwrite-mode' = 'dynamic' or 'static'",
+    "dynamicPartitionOverwrite": "'overwrite-mode' = 'dynamic'",
+    "overwriteSchema": (
+        "'merge-schema', which adds columns and widens types; to replace the schema, create "
+        "another table"
+    ),
+    "txnAppId": "'txn-app-id'",
+    "txnVersion": "'txn-version'",
+    "userMetadata": "'snapshot-property.<key>' or 'snapshot-properties', a JSON object",
+    "maxRecordsPerFile": "'target-file-size-bytes'",
+    "optimizeWrite": "'distribution-mode'",
+    "compression": "'compression-codec'",
+}
+_READS = {
+    "readChangeFeed": "'read-change-feed'",
+    "readChangeData": "'read-change-feed'",
+    "startingVersion": "'start-snapshot-id', the snapshot before the first change",
+    "endingVersion": "'end-snapshot-id'",
+    "startingTimestamp": "'start-timestamp', or 'stream-from-timestamp' for readStream",
+    "endingTimestamp": "'end-timestamp'",
+    "maxFilesPerTrigger": "'streaming-max-files-per-micro-batch'",
+    "maxBytesPerTrigger": "'streaming-max-rows-per-micro-batch'",
+    "ignoreDeletes": "'streaming-skip-delete-snapshots'",
+    "ignoreChanges": "'streaming-skip-overwrite-snapshots'",
+    "skipChangeCommits": (
+        "'streaming-skip-overwrite-snapshots' and 'streaming-skip-delete-snapshots'"
+    ),
+    "failOnDataLoss": "'stream-on-expired'",
+}
+_OWN = {name.lower(): own for name, own in (_WRITES | _READS).items()}
+_OF_WRITES = {"mergeschema", *(name.lower() for name in _WRITES)}
+_OF_READS = {"versionasof", "timestampasof", *(name.lower() for name in _READS)}
+
+
+def own_option(name: str, *, is_write: bool) -> str:
+    """The hint of an unknown-option message: what to use instead; empty if that is not known.
+
+    Args:
+        name: the unknown option, in lower case.
+        is_write: whether it was given to a write, rather than to a read.
+    """
+    if name in (_OF_READS if is_write else _OF_WRITES):
+        what = "reads" if is_write else "writes"
+        return f"it is an option of {what}" + (f": use {_OWN[name]}" if name in _OWN else "")
+    return f"use {_OWN[name]}" if name in _OWN else ""

@@ -1,0 +1,63 @@
+"""Parses points in time, given as numbers or as timestamps, to milliseconds since 1970."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+
+from icebergds.expr.literals import parse_timestamp, round_literal
+from icebergds.operations.options.values import integer
+from icebergds.spec.types import TIMESTAMPTZ
+
+# The end of the year 9999, in seconds since 1970.
+_LAST_SECOND = 253_402_300_799
+_WHOLE_NUMBER = re.compile(r"[+-]?\d+", re.ASCII)
+
+
+def milliseconds_or_timestamp(time_zone: str | None) -> Callable[[str], int]:
+    """A parser of Java Iceberg's options of moments: a number means milliseconds since 1970.
+
+    This and the function below raise ValueError for any other text.
+
+    Args:
+        time_zone: of timestamps without an offset; if None, they are refused.
+    """
+
+    def convert(text: str) -> int:
+        if _WHOLE_NUMBER.fullmatch(text.strip()):
+            return integer(text)
+        return _timestamp_ms(text, time_zone, "milliseconds")
+
+    return convert
+
+
+def seconds_or_timestamp(time_zone: str | None) -> Callable[[str], int]:
+    """A parser of Spark's `timestampAsOf`, where a number means seconds since 1970."""
+
+    def convert(text: str) -> int:
+        if not _WHOLE_NUMBER.fullmatch(text.strip()):
+            return _timestamp_ms(text, time_zone, "seconds")
+        if abs(int(text)) > _LAST_SECOND:
+            raise ValueError(
+                "a number means seconds since 1970, and this one is beyond the year 9999; use "
+                "'as-of-timestamp' for milliseconds"
+            )
+        return int(text) * 1000
+
+    return convert
+
+
+def _timestamp_ms(text: str, time_zone: str | None, unit: str) -> int:
+    try:
+        moment = parse_timestamp(text.strip())
+    except ValueError:
+        raise ValueError(
+            f"expected a timestamp such as 2026-01-31T12:00:00Z, or {unit} since 1970"
+        ) from None
+    if moment.tzinfo is None and time_zone is None:
+        raise ValueError(
+            "its time zone is not known here; give an offset (2026-01-31T12:00:00Z) or "
+            "option('time-zone', '<zone>')"
+        )
+    micros: int = round_literal(TIMESTAMPTZ, moment, time_zone).floor
+    return micros // 1000
