@@ -16,7 +16,7 @@ from icebergds.operations.write.arrow_rows import Rows, change_rows
 from icebergds.operations.write.conditions import plannable_condition
 from icebergds.operations.write.metadata_delete import delete_by_metadata, is_metadata_delete
 from icebergds.operations.write.options import WriteOptions, refuse_options_of_writes
-from icebergds.operations.write.row_counts import RowCounts, counts_of, counts_of_deleted_files
+from icebergds.operations.write.row_counts import RowCounts, counts_of
 
 if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame, SparkSession
@@ -82,8 +82,8 @@ def delete_rows(
     row_filter = plannable_condition(condition, table.metadata.schema(), options.time_zone)
     kept = table.keeping_reads()
     if row_filter is not None and is_metadata_delete(kept, row_filter, options):
-        committed = delete_by_metadata(kept, row_filter, options)
-        return Changed(counts_of_deleted_files(committed), _state_after(table, committed))
+        committed, counts = delete_by_metadata(kept, row_filter, options)
+        return Changed(counts, _state_after(table, committed))
     from icebergds.spark.row_level import delete
     from icebergds.spark.row_level.target import make_target
 

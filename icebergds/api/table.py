@@ -223,8 +223,9 @@ class Table:
             spark: the session that finds the rows; the active one by default.
 
         Returns:
-            The number of deleted rows. If whole files were removed, rows of these files that had
-            been deleted before are counted too.
+            The number of deleted rows. If whole files were removed, rows of these files that
+            position or equality deletes had deleted before are counted too; if another commit
+            came in between, so are those that deletion vectors had deleted.
 
         Raises:
             InvalidFilterError: the condition does not fit the table, or is not deterministic.
@@ -289,7 +290,7 @@ class Table:
         Args:
             source: the source rows.
             on: the match condition, as Spark SQL or a Spark column that names columns by the
-                aliases; or names of columns that must be equal on both sides.
+                aliases; or the name or names of columns that must be equal on both sides.
             source_alias, target_alias: names of the two sides in conditions and values.
 
         Other arguments and errors are those of `delete`.

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from icebergds.catalog.loaded_table import LoadedTable
 from icebergds.commit.delete import Delete, can_delete_by_metadata
 from icebergds.commit.snapshot_commit import Committed, commit_snapshot
@@ -10,8 +12,10 @@ from icebergds.expr.bind import bind
 from icebergds.expr.nodes import Expr
 from icebergds.operations.write.commit_options import commit_options
 from icebergds.operations.write.options import WriteOptions
+from icebergds.operations.write.row_counts import RowCounts
 from icebergds.operations.write.target_branch import check_target_branch
-from icebergds.scan.plan.files import plan_files
+from icebergds.scan.plan.files import PlannedFile, plan_files
+from icebergds.spec.snapshot import Snapshot
 
 
 def is_metadata_delete(table: LoadedTable, row_filter: Expr, options: WriteOptions) -> bool:
@@ -32,11 +36,12 @@ def is_metadata_delete(table: LoadedTable, row_filter: Expr, options: WriteOptio
 
 def delete_by_metadata(
     table: LoadedTable, row_filter: Expr, options: WriteOptions
-) -> Committed | None:
+) -> tuple[Committed | None, RowCounts]:
     """Removes the files all of whose rows match a filter; check `is_metadata_delete` first.
 
-    Returns None if no file can have a matching row, or if the table already has this idempotent
-    write.
+    Returns:
+        None if no file can have a matching row, or if the table already has this idempotent write;
+        and how many rows were deleted.
 
     Raises:
         ValidationError: a concurrent commit added a file of which only some rows match.
@@ -45,11 +50,37 @@ def delete_by_metadata(
     metadata = table.metadata
     snapshot = metadata.head_of(options.branch)
     bound = bind(row_filter, metadata.schema(), case_sensitive=False)
-    if not plan_files(table.io, metadata, snapshot, metadata.schema(), bound):
-        return None
+    planned = plan_files(table.io, metadata, snapshot, metadata.schema(), bound)
+    if not planned:
+        return None, RowCounts()
     action = Delete(row_filter, case_sensitive=False)
     options_of_commit = commit_options(options, metadata.table_uuid)
     try:
-        return commit_snapshot(table.operations, action, options_of_commit, table.state)
+        committed = commit_snapshot(table.operations, action, options_of_commit, table.state)
     except AlreadyCommittedError:
-        return None
+        return None, RowCounts()
+    return committed, _counts(committed, snapshot, planned)
+
+
+def _counts(
+    committed: Committed, planned_for: Snapshot | None, planned: Sequence[PlannedFile]
+) -> RowCounts:
+    """Counts the rows of the removed files, without those that deletion vectors had deleted.
+
+    How many rows other deletes had deleted only the files themselves tell: position deletes may
+    name a row twice, and equality deletes rows that do not exist.
+    """
+    summary = committed.snapshot.summary
+    in_files = int(summary.get("deleted-records", 0))
+    before = None if planned_for is None else planned_for.snapshot_id
+    of_planned = sum(file.entry.data_file.record_count for file in planned)
+    if committed.snapshot.parent_snapshot_id != before or of_planned != in_files:
+        # Another commit came first, so that other files may have been removed than planned.
+        return RowCounts(deleted=in_files)
+    vectors = sum(
+        deletes.data_file.record_count
+        for file in planned
+        for deletes in file.deletes.position_deletes
+        if deletes.data_file.is_deletion_vector
+    )
+    return RowCounts(deleted=in_files - vectors)

@@ -19,7 +19,7 @@ class RowCounts:
     Attributes:
         inserted: new rows.
         updated: rows with new values.
-        deleted: removed rows.
+        deleted: removed rows; an upper bound where whole files were removed (`Table.delete`).
         upserted: rows written by key; it is not known which of them replaced a row.
     """
 
@@ -47,9 +47,3 @@ def counts_of(committed: Committed | None) -> RowCounts:
     summary = {} if committed is None else committed.snapshot.summary
     names = ("inserted", "updated", "deleted", "upserted")
     return RowCounts(*(int(summary.get(f"{_PREFIX}{name}", 0)) for name in names))
-
-
-def counts_of_deleted_files(committed: Committed | None) -> RowCounts:
-    """Reads the counts of a delete that removed whole files."""
-    summary = {} if committed is None else committed.snapshot.summary
-    return RowCounts(deleted=int(summary.get("deleted-records", 0)))
