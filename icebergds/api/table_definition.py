@@ -16,9 +16,9 @@ from icebergds.operations.options.arguments import names_argument
 from icebergds.operations.options.partition_text import parse_partition_by, parse_sort_by
 from icebergds.operations.options.schema_text import parse_schema
 from icebergds.spec.json.schema import schema_from_json
-from icebergds.spec.partition import PartitionSpec
+from icebergds.spec.partition import PartitionField, PartitionSpec
 from icebergds.spec.schema import Schema
-from icebergds.spec.sort import SortOrder
+from icebergds.spec.sort import SortField, SortOrder
 
 if TYPE_CHECKING:
     from pyspark.sql import types as spark
@@ -80,6 +80,12 @@ def _schema(schema: Any) -> Schema:
 
 def _partition_spec(given: Any, schema: Schema) -> PartitionSpec:
     if isinstance(given, PartitionSpec):
+        if not _is_layout(given.spec_id, given.fields, PartitionField):
+            raise InvalidOptionError(
+                "partition_spec: its fields are not given as those of icebergds, as in "
+                "PartitionSpec(0, (PartitionField((1,), 1000, DayTransform(), 'ts_day'),)); or "
+                "give text such as 'days(ts)'"
+            )
         return given
     name = "partition_spec"
     return parse_partition_by(_terms(name, given, "days(ts)"), schema, name)
@@ -87,9 +93,24 @@ def _partition_spec(given: Any, schema: Schema) -> PartitionSpec:
 
 def _sort_order(given: Any, schema: Schema) -> SortOrder:
     if isinstance(given, SortOrder):
+        if not _is_layout(given.order_id, given.fields, SortField):
+            raise InvalidOptionError(
+                "sort_order: its fields are not given as those of icebergds, as in SortOrder(1, "
+                "(SortField((1,), IdentityTransform(), SortDirection.ASC, "
+                "NullOrder.NULLS_FIRST),)); or give text such as 'ts desc'"
+            )
         return given
     name = "sort_order"
     return parse_sort_by(_terms(name, given, "ts desc"), schema, name)
+
+
+def _is_layout(own_id: Any, fields: Any, kind: type[PartitionField] | type[SortField]) -> bool:
+    """Whether a layout is made as ours are; PyIceberg's take other arguments."""
+    return (
+        isinstance(own_id, int)
+        and isinstance(fields, tuple | list)
+        and all(isinstance(part, kind) and isinstance(part.source_ids, tuple) for part in fields)
+    )
 
 
 def _terms(name: str, given: Any, example: str) -> str:

@@ -12,7 +12,21 @@ from pyiceberg import types as pyiceberg
 from pyiceberg.schema import Schema as PyIcebergSchema
 
 import icebergds
-from icebergds import Catalog, LongType, NestedField, Schema, StringType, load_catalog
+from icebergds import (
+    Catalog,
+    IdentityTransform,
+    LongType,
+    NestedField,
+    NullOrder,
+    PartitionField,
+    PartitionSpec,
+    Schema,
+    SortDirection,
+    SortField,
+    SortOrder,
+    StringType,
+    load_catalog,
+)
 from icebergds.errors import InvalidOptionError
 from icebergds.testing.api_tables import ids_of
 
@@ -79,6 +93,27 @@ def test_a_sort_order_may_be_a_list_of_terms(catalog: Catalog) -> None:
 def test_other_layouts_are_refused(catalog: Catalog, name: str, given: Any) -> None:
     with pytest.raises(InvalidOptionError, match=f"{name} = .* expected terms as text"):
         catalog.create_table("db.t", _TEXT, **{name: given})
+
+
+_KEY = (IdentityTransform(), SortDirection.ASC, NullOrder.NULLS_FIRST)
+
+
+@pytest.mark.parametrize(
+    ("name", "given"),
+    [
+        ("partition_spec", PartitionSpec(PartitionField((1,), 1000, IdentityTransform(), "a"))),
+        ("partition_spec", PartitionSpec(0, (PartitionField(1, 1000, IdentityTransform(), "a"),))),
+        ("sort_order", SortOrder(SortField((1,), *_KEY))),
+        ("sort_order", SortOrder(1, (SortField(1, *_KEY),))),
+    ],
+)
+def test_layouts_made_as_those_of_pyiceberg_are_refused(
+    catalog: Catalog, name: str, given: Any
+) -> None:
+    """Such a spec would have no fields: the table would not be partitioned."""
+    with pytest.raises(InvalidOptionError, match=f"{name}: its fields are not given as"):
+        catalog.create_table("db.t", _TEXT, **{name: given})
+    assert not catalog.table_exists("db.t")
 
 
 def test_an_empty_term_is_refused(catalog: Catalog) -> None:
