@@ -9,6 +9,7 @@ from icebergds.spark.row_level.condition_text import (
     equal_names,
     has_alias,
     without_alias,
+    without_columns_of,
 )
 
 
@@ -77,3 +78,18 @@ def test_alias_is_found() -> None:
 def test_equal_names(text: str, expected: object) -> None:
     (tokens,) = conjuncts_of(text)
     assert equal_names(tokens) == expected
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("target.id = source.id", "target.id =  "),
+        ("target.id = `SOURCE` . `a b` + 1", "target.id =   + 1"),
+        ("target.source.a = 1", "target.source.a = 1"),
+        ("target.`the source.id` = source.id", "target.`the source.id` =  "),
+        ("`a`` source.b` = source.c", "`a`` source.b` =  "),
+        ("resource.id = 1", "resource.id = 1"),
+    ],
+)
+def test_columns_of_an_alias_are_removed(text: str, expected: str) -> None:
+    assert without_columns_of(text, "source") == expected

@@ -118,6 +118,40 @@ def test_columns_that_no_clause_sets_stay(spark: SparkSession, tmp_path: Path) -
     assert rows_of(table) == expected([*others, (1, 1, "x"), (2, 6, "y"), (None, None, "z")])
 
 
+@pytest.mark.parametrize("on", ["id", " ID ", "`id`"])
+def test_the_name_of_a_column_of_both_sides_is_a_key(
+    spark: SparkSession, tmp_path: Path, on: str
+) -> None:
+    table = people(tmp_path, count=3)
+    merge = table.merge(changes(spark, (1, 1, "one"), (9, 1, "new")), on)
+    counts = merge.when_matched_update_all().when_not_matched_insert_all().execute()
+    assert counts == RowCounts(inserted=1, updated=1)
+    assert rows_of(table) == expected([person(0), (1, 1, "one"), person(2), (9, 1, "new")])
+
+
+def test_the_name_of_a_column_of_one_side_is_a_condition(
+    spark: SparkSession, tmp_path: Path
+) -> None:
+    table = people(tmp_path, count=3)
+    source = spark.sql("SELECT true AS all_of_them")
+    counts = table.merge(source, "all_of_them").when_matched_delete().execute()
+    assert counts == RowCounts(deleted=3)
+
+
+def test_the_name_of_a_column_may_hold_the_alias_of_the_source(
+    spark: SparkSession, tmp_path: Path
+) -> None:
+    name = "the source.id"
+    schema = Schema((NestedField(1, name, LONG), NestedField(2, "name", STRING)))
+    catalog = load_catalog("lake", warehouse=str(tmp_path))
+    table = catalog.create_table("db.t", schema)
+    table.append(pa.table({name: pa.array([1, 2], pa.int64()), "name": ["a", "b"]}))
+    source = spark.sql("SELECT 2L AS id")
+    merge = table.merge(source, f"target.`{name}` = source.id")
+    assert merge.when_matched_delete().execute() == RowCounts(deleted=1)
+    assert rows_of(table) == [(1, "a")]
+
+
 def test_fields_of_structs(spark: SparkSession, tmp_path: Path) -> None:
     inner = StructType((NestedField(3, "a", INT), NestedField(4, "b", INT)))
     schema = Schema((NestedField(1, "id", LONG), NestedField(2, "source", inner)))

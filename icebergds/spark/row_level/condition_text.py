@@ -69,6 +69,14 @@ def without_alias(tokens: tuple[Token, ...], alias: str) -> str:
     return "".join(kept).strip()
 
 
+def without_columns_of(text: str, alias: str) -> str:
+    """The text, without the columns that are qualified by an alias."""
+    name = re.escape(alias)
+    # A quoted name is taken whole: the alias and a dot may be in it.
+    pattern = rf"(?<![.\w`])(?:{name}|`{name}`)\s*\.\s*(?:`[^`]*`|\w+)|(?P<other>`(?:[^`]|``)*`)"
+    return re.sub(pattern, lambda match: match["other"] or " ", text, flags=re.IGNORECASE)
+
+
 def has_alias(tokens: tuple[Token, ...], alias: str) -> bool:
     """Whether any name is qualified by an alias."""
     return any(_is_qualifier(tokens, at, alias) for at in range(len(tokens)))

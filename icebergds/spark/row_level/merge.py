@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TypeAlias
@@ -17,6 +16,7 @@ from icebergds.expr.names import quote_name, resolve, split_name
 from icebergds.operations.write.row_counts import RowCounts
 from icebergds.spark.errors import own_errors
 from icebergds.spark.row_level.assignments import plan_assignments
+from icebergds.spark.row_level.condition_text import without_columns_of
 from icebergds.spark.row_level.conditions import (
     as_column,
     check_condition,
@@ -166,6 +166,7 @@ class _Merge:
             raise InvalidOptionError(
                 f"merge: both sides are named {self.source_alias!r}; give them different aliases"
             )
+        on = self._as_key(on)
         matching = self._matching(on)
         # All conditions and values are checked before any row is read.
         empty = self.target.spark.createDataFrame([], spark_schema(self.target.schema))
@@ -193,6 +194,22 @@ class _Merge:
             *(self._lineage() if writes and self.target.has_lineage else []),
         )
         return self.target.save(changes, rows)
+
+    def _as_key(self, on: Value | Sequence[str]) -> Value | Sequence[str]:
+        """A list of the name, if the condition is the name of a column that both sides have.
+
+        As a condition such a name would be ambiguous.
+        """
+        if not isinstance(on, str):
+            return on
+        try:
+            parts = split_name(on.strip())
+        except InvalidFilterError:
+            return on
+        sides = ([field.name for field in self.target.schema.fields], self.source.columns)
+        name = parts[0].lower()
+        is_key = len(parts) == 1 and all(name in map(str.lower, names) for names in sides)
+        return [on.strip()] if is_key else on
 
     def _matching(self, on: Value | Sequence[str]) -> Column:
         if not isinstance(on, list | tuple):
@@ -290,11 +307,8 @@ class _Merge:
             # Setting a field of a struct keeps the other fields, so the struct is read.
             paths = map(split_name, clause.values or {})
             needed |= {self._own_name(path[0]) for path in paths if len(path) > 1}
-        alias = re.escape(self.source_alias)
-        of_source = re.compile(
-            rf"(?<![.\w`])(?:{alias}|`{alias}`)\s*\.\s*(?:`[^`]*`|\w+)", re.IGNORECASE
-        )
-        needed |= set(named_columns([of_source.sub(" ", text) for text in texts], names))
+        of_target = [without_columns_of(text, self.source_alias) for text in texts]
+        needed |= set(named_columns(of_target, names))
         return [name for name in names if name in needed]
 
     def _stays(self, name: str) -> bool:
