@@ -120,12 +120,32 @@ def is_skipped(local: datetime, time_zone: str) -> bool:
 
     Raises ValueError for an unknown time zone.
     """
-    zone = _time_zone(time_zone)
+    zone = parse_time_zone(time_zone)
     try:
         instant = local.replace(tzinfo=zone).astimezone(UTC)
         return instant.astimezone(zone).replace(tzinfo=None) != local
     except OverflowError:
         return True
+
+
+def parse_time_zone(name: str) -> tzinfo:
+    """The time zone with a name, a region such as `Europe/Berlin` or an offset such as `+02:00`.
+
+    Raises ValueError for an unknown one.
+    """
+    if name.upper() in ("Z", "UTC", "GMT"):
+        return UTC
+    offset = _OFFSET.fullmatch(name)
+    if offset is not None:
+        hours, minutes = int(offset[2]), int(offset[3] or 0)
+        if hours > 18 or minutes > 59:
+            raise ValueError(f"time zone {name!r} is more than 18 hours from UTC")
+        distance = timedelta(hours=hours, minutes=minutes)
+        return timezone(-distance if offset[1] == "-" else distance)
+    try:
+        return ZoneInfo(name)
+    except (KeyError, ValueError, OSError) as error:
+        raise ValueError(f"time zone {name!r} is unknown") from error
 
 
 def to_single(number: float) -> float:
@@ -320,7 +340,7 @@ def _instant_nanos(literal: Any, time_zone: str | None) -> int:
                 f"{literal!r} has no time zone but the column holds instants; write the literal"
                 " with an offset, or set its time zone with option 'time-zone'"
             )
-        zone = _time_zone(time_zone)
+        zone = parse_time_zone(time_zone)
     return nanos - _offset_nanos(nanos, zone)
 
 
@@ -349,23 +369,7 @@ def _parse_moment(text: str) -> tuple[int, tzinfo | None]:
     nanos = parse_date(match["date"]) * _NANOS_PER_DAY
     if match["time"]:
         nanos += parse_time(match["time"], nanos=True)
-    return nanos, _time_zone(match["zone"]) if match["zone"] else None
-
-
-def _time_zone(name: str) -> tzinfo:
-    if name.upper() in ("Z", "UTC", "GMT"):
-        return UTC
-    offset = _OFFSET.fullmatch(name)
-    if offset is not None:
-        hours, minutes = int(offset[2]), int(offset[3] or 0)
-        if hours > 18 or minutes > 59:
-            raise ValueError(f"time zone {name!r} is more than 18 hours from UTC")
-        distance = timedelta(hours=hours, minutes=minutes)
-        return timezone(-distance if offset[1] == "-" else distance)
-    try:
-        return ZoneInfo(name)
-    except (KeyError, ValueError, OSError) as error:
-        raise ValueError(f"time zone {name!r} is unknown") from error
+    return nanos, parse_time_zone(match["zone"]) if match["zone"] else None
 
 
 def _offset_nanos(local_nanos: int, zone: tzinfo) -> int:

@@ -1,4 +1,4 @@
-"""Incoming rows become rows of the table: by name, without loss, or not at all."""
+"""Incoming rows become rows of the table: by name, in its types, or not at all."""
 
 from __future__ import annotations
 
@@ -22,7 +22,6 @@ from icebergds.spec.types import (
     BOOLEAN,
     DATE,
     DOUBLE,
-    FLOAT,
     INT,
     LONG,
     STRING,
@@ -281,28 +280,13 @@ def test_what_fits_keeps_its_values(
 @pytest.mark.parametrize(
     ("incoming", "field_type"),
     [
-        (pa.int64(), INT),
-        (pa.uint32(), INT),
-        (pa.uint64(), LONG),
-        (pa.float64(), FLOAT),
-        (pa.int32(), FLOAT),
-        (pa.int32(), DOUBLE),
         (pa.int32(), BOOLEAN),
         (pa.string(), DATE),
         (pa.int32(), DATE),
-        (pa.timestamp("us"), DATE),
-        (pa.date32(), TIMESTAMP),
-        (pa.decimal128(10, 2), DecimalType(9, 2)),
-        (pa.decimal128(9, 3), DecimalType(12, 2)),
-        (pa.decimal128(9, 2), DecimalType(10, 4)),
-        (pa.int32(), DecimalType(10, 0)),
-        (pa.timestamp("us", "UTC"), TIMESTAMP),
         (pa.timestamp("us"), TIMESTAMPTZ),
         (pa.timestamp("us", "UTC"), TIMESTAMP_NS),
         (pa.timestamp("us"), TIMESTAMPTZ_NS),
         (pa.int64(), TIMESTAMP),
-        (pa.int32(), STRING),
-        (pa.binary(), STRING),
         (pa.string(), BINARY),
         (pa.binary(), UUID),
         (pa.binary(3), FixedType(2)),
@@ -317,7 +301,7 @@ def test_what_fits_keeps_its_values(
         (pa.list_(pa.int32()), MapType(2, STRING, 3, LONG)),
     ],
 )
-def test_a_type_that_would_lose_something_is_refused_before_anything_is_written(
+def test_a_type_that_cannot_be_assigned_is_refused_before_anything_is_written(
     incoming: pa.DataType, field_type: IcebergType
 ) -> None:
     with pytest.raises(InvalidDataError, match=r"column 'c' of table db\.t"):

@@ -139,7 +139,9 @@ def prepare_write(
     row_filter = _overwrite_filter(options)
     # Raises errors in the filter before rows are written.
     bind(row_filter, metadata.schema(), case_sensitive=False)
-    matching = plan_matching(incoming, metadata.schema(), table=state.name)
+    matching = plan_matching(
+        incoming, metadata.schema(), table=state.name, time_zone=options.time_zone
+    )
     plan = plan_rows(options, state, matching)
     prepared = PreparedWrite(
         options.address,

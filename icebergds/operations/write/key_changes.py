@@ -74,7 +74,10 @@ def prepare_key_change(
     written = pa.schema([field for field in rows if field.name not in control])
     of_keys = change.operation is WriteOperation.DELETE
     matching = plan_matching(
-        schema_to_arrow(schema) if of_keys else written, schema, table=state.name
+        schema_to_arrow(schema) if of_keys else written,
+        schema,
+        table=state.name,
+        time_zone=options.time_zone,
     )
     write = plan_rows(options, state, matching)
     plan = plan_keyed_delta(

@@ -106,7 +106,10 @@ def plan_position_change(
     schema = _written_schema(metadata)
     columns = without_control_columns(incoming)
     matching = plan_matching(
-        columns if len(columns) else schema_to_arrow(schema), schema, table=state.name
+        columns if len(columns) else schema_to_arrow(schema),
+        schema,
+        table=state.name,
+        time_zone=options.time_zone,
     )
     write = plan_rows(options, state, matching)
     task: DeltaTask

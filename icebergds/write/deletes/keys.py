@@ -113,7 +113,7 @@ def plan_keys(
         fields,
         schema.select(key_ids),
         new_seed(),
-        plan_matching(columns, top_schema, table=table),
+        plan_matching(columns, top_schema, table=table, keeps_values=True),
         tuple(column_path(top_schema, key_id, f"keys of table {table}") for key_id in key_ids),
     )
 

@@ -7,7 +7,7 @@ file is written. Columns that already have the right type are not copied.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import pyarrow as pa
@@ -41,6 +41,13 @@ from icebergds.spec.types import (
 )
 from icebergds.suggestions import did_you_mean
 from icebergds.write.rows.conversion import convert, fits, storage_type
+from icebergds.write.rows.store_assignment import (
+    assign,
+    assign_exactly,
+    can_assign,
+    can_assign_exactly,
+    needs_time_zone,
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,12 +59,16 @@ class Matching:
         schema: the table's columns.
         case_sensitive: whether names are case-sensitive.
         table: the table, for messages.
+        time_zone: of dates and local times; None for that of each incoming timestamp.
+        keeps_values: whether only conversions that keep every value are allowed.
     """
 
     incoming: pa.Schema
     schema: Schema
     case_sensitive: bool
     table: str
+    time_zone: str | None
+    keeps_values: bool
     _target: pa.Schema
     _fields: tuple[FieldSource, ...]
 
@@ -70,7 +81,12 @@ class Matching:
         if incoming.equals(self.incoming):
             return self
         return plan_matching(
-            incoming, self.schema, case_sensitive=self.case_sensitive, table=self.table
+            incoming,
+            self.schema,
+            case_sensitive=self.case_sensitive,
+            table=self.table,
+            time_zone=self.time_zone,
+            keeps_values=self.keeps_values,
         )
 
     def apply(self, batch: pa.RecordBatch) -> pa.RecordBatch:
@@ -89,37 +105,56 @@ class Matching:
 
 
 def plan_matching(
-    incoming: pa.Schema, schema: Schema, *, case_sensitive: bool = False, table: str
+    incoming: pa.Schema,
+    schema: Schema,
+    *,
+    case_sensitive: bool = False,
+    table: str,
+    time_zone: str | None = None,
+    keeps_values: bool = False,
 ) -> Matching:
     """Matches incoming columns with the table's, at every level of nesting.
 
     Names match exactly, or else ignoring case if that is unique. Missing fields get their write
-    default, or null.
+    default, or null. Values of other types are converted (`write.rows.store_assignment`).
 
     Args:
         incoming: the columns of the rows to write.
         schema: the table's schema.
         case_sensitive: whether names are case-sensitive.
         table: the table's name or location, for messages.
+        time_zone: of dates and local times; None for that of each incoming timestamp.
+        keeps_values: whether to refuse values that would be rounded, as those of keys.
 
     Raises:
         InvalidDataError: a column is unknown, given twice, required but missing, or of a type that
-            cannot be converted without loss.
+            cannot be assigned to the column.
     """
-    fields = _plan_fields(list(incoming), schema.fields, _Place((), table, case_sensitive))
-    return Matching(incoming, schema, case_sensitive, table, schema_to_arrow(schema), fields)
+    place = _Place((), table, case_sensitive, time_zone, keeps_values)
+    return Matching(
+        incoming,
+        schema,
+        case_sensitive,
+        table,
+        time_zone,
+        keeps_values,
+        schema_to_arrow(schema),
+        _plan_fields(list(incoming), schema.fields, place),
+    )
 
 
 @dataclass(frozen=True, slots=True)
 class _Place:
-    """A column of the table, for messages, and whether names are case-sensitive."""
+    """A column of the table, for messages, and how its values are matched (`Matching`)."""
 
     path: tuple[str, ...]
     table: str
     case_sensitive: bool
+    time_zone: str | None
+    keeps_values: bool
 
     def __truediv__(self, name: str) -> _Place:
-        return _Place((*self.path, name), self.table, self.case_sensitive)
+        return replace(self, path=(*self.path, name))
 
     def __str__(self) -> str:
         return f"column {'.'.join(self.path)!r} of table {self.table}"
@@ -146,6 +181,19 @@ class _Scalars:
 
     def convert(self, array: pa.Array) -> pa.Array:
         return convert(storage(array), self.field_type, self.target, str(self.place))
+
+
+@dataclass(frozen=True, slots=True)
+class _Assigned:
+    field_type: ScalarType
+    target: pa.DataType
+    place: _Place
+
+    def convert(self, array: pa.Array) -> pa.Array:
+        array, where = storage(array), str(self.place)
+        if self.place.keeps_values:
+            return assign_exactly(array, self.field_type, self.target, where)
+        return assign(array, self.field_type, self.target, self.place.time_zone, where)
 
 
 @dataclass(frozen=True, slots=True)
@@ -230,8 +278,10 @@ def _plan_type(incoming: pa.DataType, wanted: IcebergType, place: _Place) -> Con
             return ListConverter(element, target, inside if wanted.element_required else None)
         case MapType() if pa.types.is_map(stored):
             inside = place / "value"
+            # Rounding could make two keys of a map equal.
+            key = replace(place / "key", keeps_values=True)
             return MapConverter(
-                _plan_type(stored.key_type, wanted.key_type, place / "key"),
+                _plan_type(stored.key_type, wanted.key_type, key),
                 _plan_type(stored.item_type, wanted.value_type, inside),
                 target,
                 inside if wanted.value_required else None,
@@ -245,10 +295,28 @@ def _plan_type(incoming: pa.DataType, wanted: IcebergType, place: _Place) -> Con
                 )
         case _ if fits(stored, wanted):
             return _Scalars(wanted, target, place)
+        case _ if _is_assigned(incoming, stored, wanted, place):
+            return _Assigned(wanted, target, place)
     raise InvalidDataError(
         f"{place} has type {wanted}, which cannot store every value of the incoming type "
         f"{incoming}; cast the incoming column to {wanted}{_widening(incoming, wanted)}"
     )
+
+
+def _is_assigned(
+    incoming: pa.DataType, stored: pa.DataType, wanted: ScalarType, place: _Place
+) -> bool:
+    if place.keeps_values:
+        return can_assign_exactly(stored, wanted)
+    if not can_assign(stored, wanted):
+        return False
+    if place.time_zone is None and needs_time_zone(stored, wanted):
+        raise InvalidDataError(
+            f"{place} has type {wanted}, and values of the incoming type {incoming} are local "
+            "times, of a time zone that is not known here; set it with option('time-zone', ...), "
+            f"or cast the incoming column to {wanted}"
+        )
+    return True
 
 
 def _widening(incoming: pa.DataType, wanted: IcebergType) -> str:
