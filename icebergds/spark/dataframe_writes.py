@@ -12,6 +12,7 @@ from icebergds.errors import InvalidDataError
 from icebergds.operations.write.distribution_mode import distribution_mode
 from icebergds.operations.write.options import WriteOptions
 from icebergds.spark.distribution import distribute, sort_within_tasks
+from icebergds.spark.float_texts import floats_as_text
 from icebergds.spark.save_job import run_job
 from icebergds.spark.write_jobs import plan_job
 
@@ -35,6 +36,8 @@ def write_frame(
     metadata = table.metadata
     mode = distribution_mode(options, metadata)
     schema, spec, order = metadata.schema(), metadata.spec(), metadata.sort_order()
+    if not options.merge_schema:
+        df = floats_as_text(df, schema)
     incoming = df.schema
     df = distribute(df, schema, spec, order, mode)
     if options.use_table_distribution:

@@ -12,7 +12,18 @@ import pyarrow as pa
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as f
 from pyspark.sql.pandas.functions import arrow_udf
-from pyspark.sql.types import DataType, IntegralType, StringType, StructType
+from pyspark.sql.types import (
+    BinaryType,
+    BooleanType,
+    DataType,
+    DateType,
+    IntegralType,
+    NumericType,
+    StringType,
+    StructType,
+    TimestampNTZType,
+    TimestampType,
+)
 
 from icebergds.expr.names import quote_name
 from icebergds.formats.arrow.arrays import storage
@@ -53,7 +64,9 @@ _HOURS_PER_DAY = 24
 _SECONDS_PER_HOUR = 3600
 _SECONDS_PER_DAY = _HOURS_PER_DAY * _SECONDS_PER_HOUR
 _TIMES = (TIMESTAMP, TIMESTAMPTZ)
+_SPARK_TIMES = (DateType, TimestampType, TimestampNTZType)
 _ZONELESS = (DATE, TIMESTAMP)
+_NUMBERS = (TypeId.INT, TypeId.LONG, TypeId.FLOAT, TypeId.DOUBLE, TypeId.DECIMAL)
 _BYTE_TYPES = (TypeId.STRING, TypeId.BINARY, TypeId.FIXED)
 
 
@@ -164,6 +177,10 @@ def _with_key(keyed: KeyedRows, schema: Schema, source_id: int, transform: Trans
         # A column that is missing from the rows has the same value in all of them.
         return keyed
     column = f.col(quote_name(path))
+    if _is_assigned(incoming, source):
+        # As the write will convert it, except that values that it refuses are null here.
+        incoming = spark_type(source)
+        column = column.try_cast(incoming)
     if isinstance(transform, IdentityTransform):
         return replace(keyed, keys=(*keyed.keys, column))
     if not _is_stored_unchanged(incoming, source):
@@ -201,6 +218,18 @@ def _is_stored_unchanged(incoming: DataType, source: ScalarType) -> bool:
         # In other collations, hash() hashes a collation key.
         return incoming == natural
     return isinstance(incoming, type(natural))
+
+
+def _is_assigned(incoming: DataType, source: ScalarType) -> bool:
+    """Whether the write converts values as Spark's cast does (`write.rows.store_assignment`)."""
+    natural = spark_type(source)
+    if source == STRING:
+        return isinstance(incoming, (NumericType, BooleanType, BinaryType, *_SPARK_TIMES))
+    if isinstance(natural, _SPARK_TIMES):
+        return isinstance(incoming, _SPARK_TIMES) and incoming != natural
+    both_integral = isinstance(natural, IntegralType) and isinstance(incoming, IntegralType)
+    is_number = source.type_id in _NUMBERS and isinstance(incoming, NumericType)
+    return is_number and incoming != natural and not both_integral
 
 
 def _unused(df: DataFrame, name: str) -> str:

@@ -312,6 +312,11 @@ def test_zones_are_known_for_the_years_of_dates(year: int) -> None:
     assert "years 1 to 9999" in refused(micros, TIMESTAMPTZ, time_zone=BERLIN)
 
 
+def test_an_unknown_zone_is_named() -> None:
+    array = pa.array([0], pa.timestamp("us", "Mars/Olympus"))
+    assert "(time zone 'Mars/Olympus' is unknown)" in refused(array, DATE)
+
+
 def test_every_second_around_a_change_of_offsets() -> None:
     first = datetime(2026, 10, 24, 23, 59)
     moments = [first + timedelta(seconds=30 * at) for at in range(500)]

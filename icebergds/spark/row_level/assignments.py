@@ -114,6 +114,9 @@ def fitting(frame: DataFrame, value: Column, field: NestedField, what: str) -> C
             f"{what} is of type {field.field_type}, but its value is of type "
             f"{found.simpleString()}; cast the value"
         )
+    if isinstance(found, spark.BinaryType) and isinstance(wanted, spark.StringType):
+        # Spark's cast takes any bytes as text.
+        return f.validate_utf8(value.cast(wanted))
     if isinstance(found, spark.NullType) or not isinstance(wanted, spark.NumericType):
         return value.cast(wanted)
     # Never write a wrapped number, whatever the session's ANSI setting.
@@ -156,6 +159,9 @@ def _assignable(found: spark.DataType, wanted: spark.DataType, *, nested: bool) 
                 _assignable(one.dataType, other.dataType, nested=True)
                 for one, other in zip(found.fields, wanted.fields, strict=True)
             )
+        case spark.BinaryType(), spark.StringType():
+            # Inside nested values wrong bytes cannot be detected.
+            return not nested
         case _, spark.StringType():
             return isinstance(found, _PLAIN)
         case spark.NumericType(), spark.NumericType():

@@ -11,6 +11,7 @@ from icebergds.expr.names import quote_name
 from icebergds.expr.nodes import TRUE
 from icebergds.operations.write.conditions import plannable_condition
 from icebergds.operations.write.isolation import check_rows_since_read
+from icebergds.spark.float_texts import floats_as_text
 from icebergds.spark.row_level.delete import rows_to_delete
 from icebergds.spark.row_level.target import FILE, LAST_UPDATED, POS, ROW_ID, WRITE, Target
 from icebergds.write.changes.target_rows import TARGET_COLUMN
@@ -46,6 +47,7 @@ def overwrite_rows(target: Target, df: DataFrame, condition: str | Column) -> Co
             f"table {target.state.name} has no column {', '.join(taken)}: the rows were read with "
             "metadata columns; drop these"
         )
+    df = floats_as_text(df, target.schema)
     row_filter = plannable_condition(condition, target.schema, target.time_zone)
     overwritten = TRUE if row_filter is None else row_filter
     check_rows_since_read(target.options, target.table, target.isolation_level(), overwritten)

@@ -16,6 +16,7 @@ from icebergds.operations.write.key_changes import key_ids_of
 from icebergds.operations.write.options import WriteOptions
 from icebergds.operations.write.row_change_options import WriteOperation
 from icebergds.spark.distribution import KeyedRows, are_equal_as_stored, partition_keys
+from icebergds.spark.float_texts import floats_as_text
 from icebergds.spark.save_job import run_job
 from icebergds.spark.session import session_zone
 from icebergds.spark.write_jobs import plan_job
@@ -36,6 +37,8 @@ def change_by_key(table: LoadedTable, df: DataFrame, options: WriteOptions) -> C
     change = options.row_change
     assert change is not None, "the options say which change"
     options = options.in_zone(session_zone(df.sparkSession))
+    if not options.merge_schema:
+        df = floats_as_text(df, table.metadata.schema())
     key_ids = key_ids_of(table.state, change.keys)
     if change.operation is WriteOperation.DELTA and change.order_by is None:
         change, rows = replace(change, keys_meet=True), df.coalesce(1)

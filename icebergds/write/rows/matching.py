@@ -24,8 +24,6 @@ from icebergds.formats.arrow.converters import (
     StructConverter,
 )
 from icebergds.formats.arrow.types import schema_to_arrow, to_arrow
-from icebergds.formats.data_file.file_schema import schema_from_arrow
-from icebergds.spec.evolution.promotion import can_promote
 from icebergds.spec.schema import Schema
 from icebergds.spec.types import (
     BINARY,
@@ -37,7 +35,6 @@ from icebergds.spec.types import (
     ScalarType,
     StructType,
     children,
-    is_scalar,
 )
 from icebergds.suggestions import did_you_mean
 from icebergds.write.rows.conversion import convert, fits, storage_type
@@ -299,7 +296,7 @@ def _plan_type(incoming: pa.DataType, wanted: IcebergType, place: _Place) -> Con
             return _Assigned(wanted, target, place)
     raise InvalidDataError(
         f"{place} has type {wanted}, which cannot store every value of the incoming type "
-        f"{incoming}; cast the incoming column to {wanted}{_widening(incoming, wanted)}"
+        f"{incoming}; cast the incoming column to {wanted}"
     )
 
 
@@ -317,18 +314,6 @@ def _is_assigned(
             f"or cast the incoming column to {wanted}"
         )
     return True
-
-
-def _widening(incoming: pa.DataType, wanted: IcebergType) -> str:
-    """Advice to widen a column of the table; empty if its type cannot become the incoming one."""
-    try:
-        (column,) = schema_from_arrow(pa.schema([pa.field("incoming", incoming)])).fields
-    except InvalidDataError:
-        return ""
-    # What only format version 3 promotes is not advised.
-    if not is_scalar(wanted) or not can_promote(wanted, column.field_type, 2):
-        return ""
-    return ", or widen the table's column with option('merge-schema', 'true')"
 
 
 # Their ids are never written: a variant is one column.

@@ -3,12 +3,15 @@
 Numbers become any number, dates and timestamps become each other, and most types become text.
 Integers drop the fraction, decimals round half up, and floating point numbers are the nearest; a
 value that is out of range is an error. Conversions without loss are in `write.rows.conversion`.
+
+Time zones are imported if they are needed: every task that writes imports this module.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from decimal import Decimal
+from typing import TYPE_CHECKING
 
 import numpy as np
 import pyarrow as pa
@@ -18,7 +21,9 @@ from icebergds.errors import InvalidDataError
 from icebergds.formats.arrow.types import is_binary
 from icebergds.spec.types import ScalarType, TypeId
 from icebergds.spec.values.dates import MICROS_PER_DAY, days_from_civil
-from icebergds.write.rows.time_zones import Micros, first_instants, instants, local_times
+
+if TYPE_CHECKING:
+    from icebergds.write.rows.time_zones import Micros
 
 _INTEGERS = (TypeId.INT, TypeId.LONG)
 _FLOATS = (TypeId.FLOAT, TypeId.DOUBLE)
@@ -119,8 +124,8 @@ def _first_refused(array: pa.Array, convert: Callable[[pa.Array], pa.Array]) -> 
 def _shown(scalar: pa.Scalar) -> str:
     try:
         value = scalar.as_py()
-    except (ValueError, OverflowError):
-        # Python's dates have only the years 1 to 9999.
+    except (ValueError, OverflowError, KeyError):
+        # Of a year or a time zone that Python does not have.
         value = scalar.value
     return str(value)[:_SHOWN]
 
@@ -215,6 +220,8 @@ def _local_timestamps(array: pa.Array, zone: str | None) -> pa.Array:
 
 
 def _instants(array: pa.Array, zone: str) -> pa.Array:
+    from icebergds.write.rows.time_zones import first_instants, instants
+
     if pa.types.is_date32(array.type):
         found = first_instants(_counts(array.view(pa.int32())), zone)
     else:
@@ -230,6 +237,8 @@ def _local_micros(array: pa.Array, zone: str | None) -> Micros:
     micros = _counts(array.cast(pa.timestamp("us", array.type.tz)).view(pa.int64()))
     if array.type.tz is None:
         return micros
+    from icebergds.write.rows.time_zones import local_times
+
     assert zone is not None, "instants have a time zone"
     return local_times(micros, zone)
 
