@@ -86,6 +86,21 @@ def test_keys_to_delete_may_be_of_another_type_but_are_not_rounded(tmp_path: Pat
     assert prices(table) == {2: Decimal("2.00")}
 
 
+def test_what_is_next_to_a_key_in_its_struct_is_assigned(tmp_path: Path) -> None:
+    stored = pa.struct(
+        {"id": pa.int32(), "price": pa.decimal128(4, 2), "at": COLUMNS.field("day").type}
+    )
+    table = new_table(tmp_path, pa.schema([("s", stored)]))
+    given = pa.struct(
+        {"id": pa.int64(), "price": pa.decimal128(9, 3), "at": pa.timestamp("us", "UTC")}
+    )
+    row = {"id": 1, "price": Decimal("1.005"), "at": MOMENT}
+    table.upsert(pa.table({"s": pa.array([row], given)}), "s.id")
+    assert table.scan().to_arrow()["s"].to_pylist() == [
+        {"id": 1, "price": Decimal("1.01"), "at": date(2026, 1, 1)}
+    ]
+
+
 def test_the_option_sets_the_time_zone(tmp_path: Path) -> None:
     table = new_table(
         tmp_path, pa.schema([("day", pa.date32()), ("at", pa.timestamp("us", "UTC"))])

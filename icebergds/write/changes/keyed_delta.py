@@ -121,7 +121,8 @@ def plan_keyed_delta(
         )
     if row_kind_column is not None:
         _kind_index(incoming, row_kind_column)
-    keys = plan_keys(write.schema, key_ids, incoming, table=table)
+    zone = write.matching.time_zone
+    keys = plan_keys(write.schema, key_ids, incoming, table=table, time_zone=zone)
     _check_delete_spec(delete_spec, key_ids, table)
     return KeyedDeltaPlan(
         write=write,

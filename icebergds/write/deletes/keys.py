@@ -80,7 +80,12 @@ class KeyPlan:
 
 
 def plan_keys(
-    schema: Schema, key_ids: Sequence[int], incoming: pa.Schema, *, table: str
+    schema: Schema,
+    key_ids: Sequence[int],
+    incoming: pa.Schema,
+    *,
+    table: str,
+    time_zone: str | None = None,
 ) -> KeyPlan:
     """Plans how to extract a table's keys from incoming rows.
 
@@ -89,6 +94,7 @@ def plan_keys(
         key_ids: the key columns, which may be inside structs.
         incoming: the columns of incoming rows; columns that are not keys are ignored.
         table: the table, for messages.
+        time_zone: as for `plan_matching`, for columns next to keys inside structs.
 
     Raises:
         InvalidOptionError: no key is given, one is given twice, or a column cannot be a key.
@@ -113,7 +119,9 @@ def plan_keys(
         fields,
         schema.select(key_ids),
         new_seed(),
-        plan_matching(columns, top_schema, table=table, keeps_values=True),
+        plan_matching(
+            columns, top_schema, table=table, time_zone=time_zone, keys=frozenset(key_ids)
+        ),
         tuple(column_path(top_schema, key_id, f"keys of table {table}") for key_id in key_ids),
     )
 

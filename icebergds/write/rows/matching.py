@@ -57,7 +57,7 @@ class Matching:
         case_sensitive: whether names are case-sensitive.
         table: the table, for messages.
         time_zone: of dates and local times; None for that of each incoming timestamp.
-        keeps_values: whether only conversions that keep every value are allowed.
+        keys: the ids of fields whose values must not be rounded.
     """
 
     incoming: pa.Schema
@@ -65,7 +65,7 @@ class Matching:
     case_sensitive: bool
     table: str
     time_zone: str | None
-    keeps_values: bool
+    keys: frozenset[int]
     _target: pa.Schema
     _fields: tuple[FieldSource, ...]
 
@@ -83,7 +83,7 @@ class Matching:
             case_sensitive=self.case_sensitive,
             table=self.table,
             time_zone=self.time_zone,
-            keeps_values=self.keeps_values,
+            keys=self.keys,
         )
 
     def apply(self, batch: pa.RecordBatch) -> pa.RecordBatch:
@@ -108,7 +108,7 @@ def plan_matching(
     case_sensitive: bool = False,
     table: str,
     time_zone: str | None = None,
-    keeps_values: bool = False,
+    keys: frozenset[int] = frozenset(),
 ) -> Matching:
     """Matches incoming columns with the table's, at every level of nesting.
 
@@ -121,20 +121,20 @@ def plan_matching(
         case_sensitive: whether names are case-sensitive.
         table: the table's name or location, for messages.
         time_zone: of dates and local times; None for that of each incoming timestamp.
-        keeps_values: whether to refuse values that would be rounded, as those of keys.
+        keys: the ids of fields whose values are refused if they would be rounded.
 
     Raises:
         InvalidDataError: a column is unknown, given twice, required but missing, or of a type that
             cannot be assigned to the column.
     """
-    place = _Place((), table, case_sensitive, time_zone, keeps_values)
+    place = _Place((), table, case_sensitive, time_zone, keys)
     return Matching(
         incoming,
         schema,
         case_sensitive,
         table,
         time_zone,
-        keeps_values,
+        keys,
         schema_to_arrow(schema),
         _plan_fields(list(incoming), schema.fields, place),
     )
@@ -148,7 +148,8 @@ class _Place:
     table: str
     case_sensitive: bool
     time_zone: str | None
-    keeps_values: bool
+    keys: frozenset[int]
+    keeps_values: bool = False
 
     def __truediv__(self, name: str) -> _Place:
         return replace(self, path=(*self.path, name))
@@ -217,9 +218,14 @@ def _plan_fields(
             )
         indexes[field.field_id] = at
     return tuple(
-        _plan_field(incoming, indexes.get(field.field_id), field, parent / field.name)
+        _plan_field(incoming, indexes.get(field.field_id), field, _place_of(field, parent))
         for field in fields
     )
+
+
+def _place_of(field: NestedField, parent: _Place) -> _Place:
+    keeps_values = parent.keeps_values or field.field_id in parent.keys
+    return replace(parent / field.name, keeps_values=keeps_values)
 
 
 def _find(name: str, fields: tuple[NestedField, ...], parent: _Place) -> NestedField:
