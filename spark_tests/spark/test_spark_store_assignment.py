@@ -184,6 +184,14 @@ def test_saves_convert_as_spark_inserts(zoned: SparkSession, tmp_path: Path) -> 
     assert shown(load(zoned, path)) == expected
 
 
+def test_timestamps_bring_the_zone_of_the_session(zoned: SparkSession, tmp_path: Path) -> None:
+    pairs = [pair for pair in PAIRS if pair[1] == "timestamp"]
+    rows, path = rows_of(zoned, pairs), table_for(tmp_path, pairs)
+    expected = inserted(zoned, rows, [wanted for _, _, wanted, _ in pairs], tmp_path / "spark")
+    save(rows, path)
+    assert shown(load(zoned, path)) == expected
+
+
 @pytest.mark.parametrize("mode", ["none", "hash", "range"])
 def test_tables_convert_as_spark_inserts(zoned: SparkSession, tmp_path: Path, mode: str) -> None:
     pairs = [*PAIRS, *BY_SPARK]
