@@ -315,6 +315,8 @@ def test_zones_are_known_for_the_years_of_dates(year: int) -> None:
 def test_an_unknown_zone_is_named() -> None:
     array = pa.array([0], pa.timestamp("us", "Mars/Olympus"))
     assert "(time zone 'Mars/Olympus' is unknown)" in refused(array, DATE)
+    nothing = pa.array([[]], pa.list_(array.type))
+    assert assigned(nothing, ListType(2, DATE)) == [[]]
 
 
 def test_every_second_around_a_change_of_offsets() -> None:
@@ -328,6 +330,19 @@ def test_every_second_around_a_change_of_offsets() -> None:
 
 
 # Types
+
+
+def test_values_behind_nulls_do_not_count() -> None:
+    numbers = pa.array([2**40, 5, math.nan])
+    hidden = pa.array([True, False, True])
+    behind = pa.Array.from_buffers(
+        pa.float64(), 3, [pa.array([False, True, False]).buffers()[1], numbers.buffers()[1]]
+    )
+    assert assigned(behind, INT) == [None, 5, None]
+    assert assigned(behind, DecimalType(3, 1)) == [None, Decimal("5.0"), None]
+    structs = pa.StructArray.from_arrays([numbers], ["x"], mask=hidden)
+    wanted = StructType((NestedField(2, "x", INT),))
+    assert assigned(structs, wanted) == [None, {"x": 5}, None]
 
 
 @pytest.mark.parametrize(

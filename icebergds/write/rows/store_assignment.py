@@ -79,6 +79,8 @@ def assign(
     Raises:
         InvalidDataError: a value does not fit.
     """
+    if not len(array):
+        return pa.array([], target)
     zone = time_zone or _zone_of(array.type)
     what = f"{where} has type {wanted}, which cannot store"
     return _checked(array, lambda part: _assigned(part, wanted, target, zone), what)
