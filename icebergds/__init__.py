@@ -31,6 +31,7 @@ if TYPE_CHECKING:
         NoSuchSnapshotError,
         NoSuchTableError,
         NotFoundError,
+        StorageError,
         UnsupportedFeatureError,
         ValidationError,
     )
@@ -107,6 +108,7 @@ _NAMES = {
         "NoSuchSnapshotError",
         "NoSuchTableError",
         "NotFoundError",
+        "StorageError",
         "UnsupportedFeatureError",
         "ValidationError",
     ),
@@ -212,6 +214,7 @@ __all__ = [
     "SortDirection",
     "SortField",
     "SortOrder",
+    "StorageError",
     "StringType",
     "StructType",
     "Table",

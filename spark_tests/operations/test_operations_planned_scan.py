@@ -133,7 +133,7 @@ def test_why_spark_s_reader_reads_nothing_is_logged(
     scan = planned(table, for_native=True)
     with_properties = replace(scan.state, io=FileIO({"s3.endpoint": "http://x"}))
     native_rule_of(replace(scan, state=with_properties))
-    assert "its storage has properties that Spark does not know" in caplog.text
+    assert "the table has storage properties, which Spark does not know" in caplog.text
     assert "http://x" not in caplog.text
     native_rule_of(planned(table, for_native=True, columns=(("id",), ("_file",))))
-    assert "native scans are not possible: column _file of type string" in caplog.text
+    assert "native scans are not possible: column _file (string) needs" in caplog.text

@@ -154,7 +154,9 @@ def test_every_known_option_has_a_test() -> None:
     of_changes = {name for options, _ in CHANGES for name in options}
     of_streams = {option for option, *_ in STREAMS} & set(STREAM_OPTIONS)
     assert of_changes == set(CHANGE_OPTIONS)
+    # The last is for writes through a view, and only checked here.
     elsewhere = {"path", "catalog", "location-map", "time-zone", *STORAGE_OPTIONS}
+    elsewhere.add("isolation-level")
     assert of_reads | of_changes | of_streams | elsewhere == set(read_options._KNOWN)
 
 
@@ -259,6 +261,11 @@ def test_what_an_argument_says_is_not_said_again(
     [
         ("delete-cache-bytes", "-1", "option 'delete-cache-bytes' = '-1': expected 0 or more"),
         ("delete-cache-bytes", "1GB", "'delete-cache-bytes' = '1GB': expected a whole number"),
+        (
+            "isolation-level",
+            "all",
+            "option 'isolation-level' = 'all': expected one of none, snapshot, serializable",
+        ),
         ("wrong-counts", "ignore", "option 'wrong-counts' = 'ignore': expected one of fail, warn"),
         ("start-snapshot-id", "x", "option 'start-snapshot-id' = 'x': expected a whole number"),
         ("start-timestamp", "x", "option 'start-timestamp' = 'x': expected a timestamp such as"),

@@ -269,6 +269,7 @@ def parse_read_options(
             f"{', '.join(both)}: given as an argument of the scan and as an option; give one"
         )
     _refuse_second_snapshot([name for name in _TIME_TRAVEL if name in given])
+    parse(given, "isolation-level", one_of("none", "snapshot", "serializable"), None)
     zone = parse(given, "time-zone", known_zone, time_zone)
     changes = parse_change_options(given, zone)
     if changes is not None:
