@@ -114,7 +114,7 @@ class IcebergDataSource(DataSource):
         self._release()
         return kind(plan, partial(_packed_task_groups, load.options, load.state, load.snapshot))
 
-    @without_frames()
+    # With frames: after an error here, PySpark fails again, and its last error would stand alone.
     def streamReader(self, schema: StructType) -> IcebergStreamReader:
         """Creates the reader of a streaming query for these columns."""
         from icebergds.operations.read.snapshot_read import make_read_plan

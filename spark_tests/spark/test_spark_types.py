@@ -250,9 +250,10 @@ def test_required_fields_are_not_null_at_every_level(spark: SparkSession, tmp_pa
     table.commit(table.data_file([(1, (2, None), [3], [("a", 4)]), (2, (3, "y"), [], None)]))
     df = load(spark, table.location)
     st = spark_types
+    mark = {"icebergpy.read": df.schema["id"].metadata["icebergpy.read"]}
     assert df.schema == st.StructType(
         [
-            st.StructField("id", st.LongType(), False, {"comment": "who"}),
+            st.StructField("id", st.LongType(), False, {"comment": "who", **mark}),
             st.StructField(
                 "s",
                 st.StructType(
