@@ -113,6 +113,17 @@ def test_batch_stands_where_manifests_cannot_be_merged(
     assert "were not merged: no space left" in caplog.text
 
 
+def test_batch_stands_where_another_engine_set_a_property_that_no_merge_can_use(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    table = new_table(tmp_path)
+    set_property(table, "commit.manifest.min-count-to-merge", "many")
+    for batch in range(2):
+        assert write(table, batch) is not None
+    assert ids(table) == [0, 1]
+    assert "were not merged: " in caplog.text
+
+
 def test_repeated_batch_of_merged_manifests_adds_nothing(tmp_path: Path) -> None:
     table = new_table(tmp_path, **{"commit.manifest.min-count-to-merge": "2"})
     for batch in (0, 1, 1, 2, 2):

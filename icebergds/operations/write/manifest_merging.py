@@ -24,6 +24,14 @@ def merge_manifests_after(
     Returns:
         None if nothing was merged.
     """
+    try:
+        return _merge(committed, address, branch)
+    except Exception as error:
+        _LOG.warning("manifests of table %s were not merged: %s", committed.state.name, error)
+        return None
+
+
+def _merge(committed: Committed, address: TableAddress, branch: str) -> Committed | None:
     metadata = committed.state.metadata
     kinds = (
         [manifest for manifest in committed.manifests if manifest.content is content]
@@ -32,8 +40,4 @@ def merge_manifests_after(
     if not any(can_merge(metadata.properties, manifests) for manifests in kinds):
         return None
     options = CommitOptions(branch, table_uuid=metadata.table_uuid)
-    try:
-        return commit_snapshot(address.operations(), MergeManifests(), options, committed.state)
-    except Exception as error:
-        _LOG.warning("manifests of table %s were not merged: %s", committed.state.name, error)
-        return None
+    return commit_snapshot(address.operations(), MergeManifests(), options, committed.state)
