@@ -106,6 +106,14 @@ def test_deleted_rows_count_if_they_are_returned(tmp_path: Path) -> None:
     assert scan.count() == scan.to_arrow().num_rows == 3
 
 
+def test_counts_of_metadata_that_may_be_wrong_are_not_used(tmp_path: Path) -> None:
+    builder = TableBuilder(tmp_path / "t", SCHEMA, spec=SPEC)
+    builder.commit(replace(file_of(builder, 0, "x"), record_count=7))
+    assert loaded(builder).scan().count() == 7
+    scan = loaded(builder).scan(options={"wrong-counts": "warn"})
+    assert scan.count() == scan.to_arrow().num_rows == 3
+
+
 def test_a_table_without_snapshots_has_no_rows(tmp_path: Path) -> None:
     assert loaded(TableBuilder(tmp_path / "t", SCHEMA)).scan().count() == 0
 

@@ -8,6 +8,7 @@ from typing import Any
 
 from icebergds.expr.metrics import must_match
 from icebergds.expr.nodes import Expr
+from icebergds.formats.wrong_counts import WrongCounts
 from icebergds.operations.read.planned_scan import PlannedScan, residuals_of, task_groups_of
 from icebergds.scan.column_paths import locate
 from icebergds.scan.plan.files import PlannedFile
@@ -33,6 +34,9 @@ class MetadataCount:
 
 def count_from_metadata(scan: PlannedScan) -> MetadataCount:
     """Counts the rows of the files that have no deletes and that the filter selects whole."""
+    if scan.plan.wrong_counts is not WrongCounts.FAIL:
+        # Metadata is known to be wrong: what the files have is counted.
+        return MetadataCount(0, scan.files)
     residuals = residuals_of(scan)
     returns_deleted = _returns_deleted(scan.plan)
     rows, unread = 0, []
