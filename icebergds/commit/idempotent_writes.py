@@ -73,8 +73,9 @@ class IdempotentWrite:
         updates: list[TableUpdate] = [
             SetProperties({name: ",".join([record, *filter(None, kept)])})
         ]
-        if self.is_batch and (old := tuple(_outdated(metadata, now_ms()))):
-            updates.append(RemoveProperties(tuple(other for other in old if other != name)))
+        old = _outdated(metadata, now_ms()) if self.is_batch else ()
+        if others := tuple(other for other in old if other != name):
+            updates.append(RemoveProperties(others))
         return updates
 
     def is_committed(self, metadata: TableMetadata, branch: str) -> bool:

@@ -10,6 +10,7 @@ from pyspark.sql.types import LongType, StructField, StructType
 
 from icebergds import Table, load_catalog
 from icebergds.catalog.address import TableAddress
+from icebergds.commit.idempotent_writes import IdempotentWrite
 from icebergds.commit.operations import TableState
 from icebergds.commit.retry import Change, commit_change
 from icebergds.commit.snapshot_commit import Committed
@@ -147,6 +148,16 @@ def test_queries_that_ended_long_ago_are_forgotten(tmp_path: Path) -> None:
     set_property(table, "icebergds.txn.main.job", "7@1@1")
     write(table, 0)
     assert marks(table) == {"ended", "paused", "job", "q"}
+
+
+def test_batch_removes_nothing_if_only_its_own_query_is_old(tmp_path: Path) -> None:
+    table = new_table(tmp_path)
+    write(table, 0)
+    record = table.refresh().properties["icebergds.txn.main.q"]
+    set_property(table, "icebergds.txn.main.q", aged(record, 91))
+    batch = IdempotentWrite("q", 1, is_batch=True)
+    updates = batch.property_updates(table.refresh().metadata, "main", None)
+    assert [type(update) for update in updates] == [SetProperties]
 
 
 def test_table_says_how_long_queries_are_remembered(tmp_path: Path) -> None:
