@@ -7,6 +7,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from enum import StrEnum
 
+from icebergds.display import counted
 from icebergds.errors import CorruptFileError
 
 _LOG = logging.getLogger(__name__)
@@ -76,10 +77,6 @@ def differences(pairs: Iterable[tuple[int, int, str]]) -> str:
         pairs: the recorded number, the true one, and what is counted, in the singular.
     """
     differing = [pair for pair in pairs if pair[0] != pair[1]]
-    said = ", ".join(_counted(number, what) for number, _, what in differing)
-    found = ", ".join(_counted(number, what) for _, number, what in differing)
+    said = ", ".join(counted(number, what) for number, _, what in differing)
+    found = ", ".join(counted(number, what) for _, number, what in differing)
     return f"{said}; it has {found}"
-
-
-def _counted(number: int, what: str) -> str:
-    return f"{number:,} {what}{'' if number == 1 else 's'}"
