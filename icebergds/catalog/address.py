@@ -130,12 +130,6 @@ class TableAddress:
         """The storage of the table's files."""
         return self._io() if self.catalog is None else self._load_catalog().io
 
-    def options(self) -> dict[str, str]:
-        """The address as options of a load or a save, without the path and the location map."""
-        catalog = {} if self.catalog is None else {"catalog": self.catalog}
-        properties = {f"catalog.{name}": value for name, value in self.catalog_properties.items()}
-        return {**self.storage_properties, **catalog, **properties}
-
     def _io(self) -> FileIO:
         return FileIO(self.storage_properties, self.location_map)
 

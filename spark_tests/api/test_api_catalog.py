@@ -176,7 +176,7 @@ def test_the_address_of_a_table_leads_to_it_from_other_processes(
     table = catalog.create_table("db.t", _SCHEMA)
     program = (
         "import pickle, sys; a = pickle.loads(bytes.fromhex(sys.argv[1]));"
-        "print(a.load().metadata_location, a.options()['catalog'])"
+        "print(a.load().metadata_location, a.catalog)"
     )
     text = pickle.dumps(table._address).hex()
     (tmp_path / "cwd").mkdir()
@@ -203,10 +203,8 @@ def test_what_the_environment_says_travels_with_a_table(
     monkeypatch.delenv("PYICEBERG_CATALOG__POND__WAREHOUSE")
     monkeypatch.chdir("/")
     assert table.refresh().location() == str(tmp_path / "water" / "db" / "t")
-    assert table._address.options() == {
-        "catalog": "pond",
-        "catalog.warehouse": str(tmp_path / "water"),
-    }
+    assert table._address.catalog == "pond"
+    assert table._address.catalog_properties == {"warehouse": str(tmp_path / "water")}
 
 
 def test_a_relative_database_is_the_same_one_everywhere(
