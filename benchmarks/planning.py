@@ -24,8 +24,8 @@ from icebergds.expr.sql import parse_filter
 from icebergds.formats.manifests.manifest import write_manifest
 from icebergds.formats.manifests.manifest_list import write_manifest_list
 from icebergds.io.fileio import FileIO
-from icebergds.scan.plan.files import plan_scan
 from icebergds.scan.plan.splits import SplitOptions
+from icebergds.scan.plan.task_groups import plan_scan
 from icebergds.spec.manifest import (
     DataFile,
     FileContent,

@@ -17,8 +17,9 @@ from icebergds.expr.nodes import TRUE
 from icebergds.formats.arrow.types import schema_to_arrow, to_array
 from icebergds.formats.data_file.write_properties import WriteProperties
 from icebergds.io.fileio import FileIO
-from icebergds.scan.plan.files import plan_files, plan_scan
+from icebergds.scan.plan.files import plan_files
 from icebergds.scan.plan.splits import SplitOptions
+from icebergds.scan.plan.task_groups import plan_scan
 from icebergds.scan.read.files import read_scan_tasks
 from icebergds.scan.read_plan import ReadPlan
 from icebergds.spec.manifest import DataFileRef, FileFormat, ManifestEntry

@@ -80,7 +80,7 @@ def test_a_plan_counts_manifests_files_and_deletes(
         r"1 data files kept, 1 skipped; 1 delete files$"
     )
     _one(logged, "scan.plan.files", planned)
-    _one(logged, "scan.plan.files", "/db/t: planned 1 tasks$")
+    _one(logged, "scan.plan.task_groups", "/db/t: planned 1 tasks$")
 
 
 def test_a_commit(catalog: Catalog, logged: pytest.LogCaptureFixture) -> None:

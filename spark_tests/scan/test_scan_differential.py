@@ -24,8 +24,8 @@ from icebergds.api.table import Table
 from icebergds.expr.nodes import TRUE, Expr
 from icebergds.formats.arrow.types import schema_to_arrow, to_array
 from icebergds.operations.read.time_travel import TimeTravel, resolve_snapshot
-from icebergds.scan.plan.files import plan_scan
 from icebergds.scan.plan.splits import SplitOptions
+from icebergds.scan.plan.task_groups import plan_scan
 from icebergds.scan.projection import metadata_columns, project_columns
 from icebergds.scan.read.files import read_scan_tasks
 from icebergds.scan.read_plan import ReadPlan

@@ -24,8 +24,9 @@ from icebergds.expr.bind import bind
 from icebergds.expr.nodes import FALSE, TRUE, Expr
 from icebergds.expr.sql import parse_filter
 from icebergds.formats.manifests.manifest_list import read_snapshot_manifests, write_manifest_list
-from icebergds.scan.plan.files import PlannedFile, plan_files, plan_scan
+from icebergds.scan.plan.files import PlannedFile, plan_files
 from icebergds.scan.plan.splits import SplitOptions
+from icebergds.scan.plan.task_groups import plan_scan
 from icebergds.spec.manifest import (
     DataFile,
     FieldSummary,

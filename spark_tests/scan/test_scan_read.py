@@ -15,8 +15,8 @@ from icebergds.expr.bind import bind
 from icebergds.expr.nodes import TRUE, Expr
 from icebergds.expr.sql import parse_filter
 from icebergds.formats.arrow.types import schema_to_arrow
-from icebergds.scan.plan.files import plan_scan
 from icebergds.scan.plan.splits import SplitOptions
+from icebergds.scan.plan.task_groups import plan_scan
 from icebergds.scan.projection import parse_column_list, project_columns
 from icebergds.scan.read import deletes as worker_deletes
 from icebergds.scan.read import files as read

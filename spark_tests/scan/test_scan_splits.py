@@ -14,8 +14,8 @@ from hypothesis import strategies as st
 
 from icebergds.api.load import load_table
 from icebergds.expr.nodes import TRUE
-from icebergds.scan.plan.files import plan_scan
 from icebergds.scan.plan.splits import SplitOptions, pack, split_file
+from icebergds.scan.plan.task_groups import plan_scan
 from icebergds.scan.projection import project_columns
 from icebergds.scan.read.files import read_scan_tasks
 from icebergds.scan.read_plan import ReadPlan

@@ -9,7 +9,6 @@ from icebergds.operations.read.change_options import ChangeOptions, Moment
 from icebergds.operations.read.time_travel import TimeTravel, resolve_snapshot
 from icebergds.scan.plan.change_tasks import change_task_groups
 from icebergds.scan.plan.changes import ChangePlanner, plan_appends, plan_changes
-from icebergds.scan.plan.files import pack_files
 from icebergds.scan.plan.history import (
     SnapshotRange,
     range_since,
@@ -17,6 +16,7 @@ from icebergds.scan.plan.history import (
     snapshots_between,
 )
 from icebergds.scan.plan.splits import SplitOptions
+from icebergds.scan.plan.task_groups import pack_files
 from icebergds.scan.projection import CHANGE_COLUMNS
 from icebergds.scan.read_plan import ReadPlan
 from icebergds.scan.tasks import TaskGroup

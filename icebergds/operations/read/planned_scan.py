@@ -13,7 +13,7 @@ from icebergds.expr.residual import residual_evaluator
 from icebergds.operations.read.options import ReadOptions, split_options
 from icebergds.operations.read.snapshot_read import plan_read
 from icebergds.scan.plan.counts import PlanCounts
-from icebergds.scan.plan.files import PlannedFile, pack_files, plan_files_counted
+from icebergds.scan.plan.files import PlannedFile, plan_files_counted
 from icebergds.scan.plan.native import (
     NativeRule,
     identity_columns,
@@ -21,6 +21,7 @@ from icebergds.scan.plan.native import (
     native_rule,
 )
 from icebergds.scan.plan.splits import SplitOptions
+from icebergds.scan.plan.task_groups import pack_files
 from icebergds.scan.read_plan import ReadPlan
 from icebergds.scan.tasks import ScanTaskGroup
 from icebergds.spec.snapshot import Snapshot

@@ -15,7 +15,7 @@ from icebergds.operations.read.change_read import (
 )
 from icebergds.operations.read.options import ReadOptions, split_options
 from icebergds.operations.read.time_travel import resolve_snapshot
-from icebergds.scan.plan.files import plan_scan
+from icebergds.scan.plan.task_groups import plan_scan
 from icebergds.scan.projection import project_columns
 from icebergds.scan.read_plan import ReadPlan
 from icebergds.scan.tasks import TaskGroup

@@ -20,9 +20,10 @@ from icebergds.operations.read.stream_options import StreamOptions
 from icebergds.operations.read.time_travel import TimeTravel, resolve_snapshot
 from icebergds.scan.plan.change_tasks import change_task_groups
 from icebergds.scan.plan.changes import ChangePlanner, not_an_append, parent_of
-from icebergds.scan.plan.files import PlannedFile, pack_files, plan_files
+from icebergds.scan.plan.files import PlannedFile, plan_files
 from icebergds.scan.plan.history import SnapshotRange, range_since, snapshots_between
 from icebergds.scan.plan.splits import SplitOptions
+from icebergds.scan.plan.task_groups import pack_files
 from icebergds.scan.read_plan import ReadPlan
 from icebergds.scan.tasks import TaskGroup
 from icebergds.spec.snapshot import Snapshot

@@ -28,8 +28,9 @@ from icebergds.operations.write.delta_commit import DeltaTask, PreparedDelta
 from icebergds.operations.write.options import WriteOptions
 from icebergds.operations.write.row_change_settings import RowChangeMode
 from icebergds.operations.write.target_branch import check_target_branch
-from icebergds.scan.plan.files import PlannedFile, pack_files
+from icebergds.scan.plan.files import PlannedFile
 from icebergds.scan.plan.splits import SplitOptions
+from icebergds.scan.plan.task_groups import pack_files
 from icebergds.scan.read_plan import ReadPlan
 from icebergds.scan.tasks import ScanTaskGroup
 from icebergds.spec.json.name_mapping import table_name_mapping

@@ -9,8 +9,9 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Sequence
 
-from icebergds.scan.plan.files import PlannedFile, pack_files, pack_groups
+from icebergds.scan.plan.files import PlannedFile
 from icebergds.scan.plan.splits import SplitOptions
+from icebergds.scan.plan.task_groups import pack_files, pack_groups
 from icebergds.scan.tasks import CarryoverGroup, ChangelogTaskGroup, ChangeType, TaskGroup
 from icebergds.spec.metadata import TableMetadata
 from icebergds.spec.partition import PartitionSpec

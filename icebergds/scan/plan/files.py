@@ -1,15 +1,14 @@
-"""Plans a scan on the driver: from a snapshot to task groups (spec: Scan Planning).
+"""Plans a scan on the driver: from a snapshot to its files (spec: Scan Planning).
 
 Manifests are pruned by their partition summaries, files by their partition and metrics, with the
 partition spec of their manifest. The remaining files are joined with the deletes that apply to
-them, split and packed.
+them; `scan.plan.task_groups` splits and packs them.
 """
 
 from __future__ import annotations
 
 import logging
 import time
-from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 
@@ -25,20 +24,9 @@ from icebergds.scan.plan.counts import FileCounts, PlanCounts, count_plan
 from icebergds.scan.plan.delete_index import AppliedDeletes, DeleteIndex, key_types
 from icebergds.scan.plan.partition_filters import PartitionFilters
 from icebergds.scan.plan.prune import matching_entries, prune_entries
-from icebergds.scan.plan.splits import SplitOptions, pack, split_file
-from icebergds.scan.read_plan import key_schema
-from icebergds.scan.tasks import (
-    ChangeType,
-    DeleteFileRef,
-    EqualityDeleteGroup,
-    FileScanTask,
-    ScanTaskGroup,
-    TaskChange,
-    delete_file_ref,
-)
+from icebergds.scan.tasks import ChangeType
 from icebergds.spec.manifest import ManifestContent, ManifestEntry, ManifestFile
 from icebergds.spec.metadata import TableMetadata
-from icebergds.spec.partition_keys import PartitionKey, partition_of
 from icebergds.spec.schema import Schema
 from icebergds.spec.snapshot import Snapshot
 
@@ -83,75 +71,6 @@ class PlannedFiles:
     counts: PlanCounts
 
 
-def plan_scan(
-    io: FileIO,
-    metadata: TableMetadata,
-    snapshot: Snapshot | None,
-    schema: Schema,
-    row_filter: Expr,
-    splits: SplitOptions,
-    wrong_counts: WrongCounts = WrongCounts.FAIL,
-) -> list[ScanTaskGroup]:
-    """Plans the task groups of a scan; none if no file can have matching rows.
-
-    Args:
-        snapshot: the snapshot to read; None reads nothing.
-        schema: the schema that is read.
-        row_filter: bound to `schema`.
-        wrong_counts: what to do if a manifest has not the files that the manifest list counts.
-
-    Raises:
-        MissingFileError: a manifest list or manifest does not exist.
-        CorruptFileError: a manifest list or manifest is damaged.
-        InvalidMetadataError: a data file has two deletion vectors, or a spec is unknown.
-        UnsupportedFeatureError: the manifest list or manifests are encrypted.
-    """
-    files = plan_files(io, metadata, snapshot, schema, row_filter, wrong_counts=wrong_counts)
-    return pack_files(files, metadata, schema, splits)
-
-
-def pack_files(
-    files: Iterable[PlannedFile], metadata: TableMetadata, schema: Schema, splits: SplitOptions
-) -> list[ScanTaskGroup]:
-    """Packs files into task groups; arguments and errors as for `plan_scan`."""
-    weights = _Weights(splits)
-    groups = pack(_splits(files, splits.split_size), weights.of, splits, weights.shared)
-    schemas = (schema, *metadata.schema_history)
-    packed = [_task_group(group, schemas) for group in groups]
-    _LOG.info("%s: planned %d tasks", metadata.location, len(packed))
-    return packed
-
-
-def pack_groups(
-    groups: Iterable[Sequence[PlannedFile]],
-    metadata: TableMetadata,
-    schema: Schema,
-    splits: SplitOptions,
-) -> Iterator[tuple[list[ScanTaskGroup], list[Sequence[PlannedFile]]]]:
-    """Packs groups of files; yields each bin's task groups and groups of files.
-
-    Neither groups nor files are split. Errors are those of `plan_scan`.
-    """
-    weights = _Weights(splits)
-    schemas = (schema, *metadata.schema_history)
-
-    def whole_files(group: Sequence[PlannedFile]) -> list[_Split]:
-        return [_Split(file, 0, file.entry.data_file.file_size_in_bytes) for file in group]
-
-    def weight(group: Sequence[PlannedFile]) -> int:
-        return sum(map(weights.of, whole_files(group)))
-
-    def shared(group: Sequence[PlannedFile]) -> Mapping[Hashable, int]:
-        return {
-            name: cost
-            for split in whole_files(group)
-            for name, cost in weights.shared(split).items()
-        }
-
-    for packed in pack(groups, weight, splits, shared):
-        yield [_task_group(whole_files(group), schemas) for group in packed], packed
-
-
 def plan_files(
     io: FileIO,
     metadata: TableMetadata,
@@ -162,10 +81,20 @@ def plan_files(
     stats_of: frozenset[int] = frozenset(),
     wrong_counts: WrongCounts = WrongCounts.FAIL,
 ) -> list[PlannedFile]:
-    """Finds a scan's data files and their deletes; arguments and errors as for `plan_scan`.
+    """Finds a scan's data files and their deletes; none if no file can have matching rows.
 
     Args:
+        snapshot: the snapshot to read; None reads nothing.
+        schema: the schema that is read.
+        row_filter: bound to `schema`.
         stats_of: field ids of columns whose metrics are read besides those of the filter.
+        wrong_counts: what to do if a manifest has not the files that the manifest list counts.
+
+    Raises:
+        MissingFileError: a manifest list or manifest does not exist.
+        CorruptFileError: a manifest list or manifest is damaged.
+        InvalidMetadataError: a data file has two deletion vectors, or a spec is unknown.
+        UnsupportedFeatureError: the manifest list or manifests are encrypted.
     """
     return plan_files_counted(
         io,
@@ -265,7 +194,7 @@ def matching_manifests(
 ) -> tuple[list[ManifestFile], WrongCounts]:
     """The manifests of a snapshot that may list matching files, and how strictly to check them.
 
-    Errors are those of `plan_scan`.
+    Errors are those of `plan_files`.
     """
     listed, wrong_counts = all_manifests(io, snapshot, wrong_counts)
     return [m for m in listed if filters.might_match(m)], wrong_counts
@@ -274,7 +203,7 @@ def matching_manifests(
 def all_manifests(
     io: FileIO, snapshot: Snapshot, wrong_counts: WrongCounts
 ) -> tuple[tuple[ManifestFile, ...], WrongCounts]:
-    """The manifests of a snapshot, and how strictly to check them; errors as for `plan_scan`."""
+    """The manifests of a snapshot, and how strictly to check them; errors as for `plan_files`."""
     if snapshot.key_id is not None:
         raise UnsupportedFeatureError(
             f"snapshot {snapshot.snapshot_id}: its manifest list is encrypted; reading encrypted "
@@ -282,151 +211,3 @@ def all_manifests(
         )
     manifests = read_snapshot_manifests(io, snapshot)
     return manifests, check_totals(snapshot, manifests, wrong_counts)
-
-
-@dataclass(frozen=True, slots=True)
-class _Split:
-    file: PlannedFile
-    start: int
-    length: int
-
-
-def _splits(files: Iterable[PlannedFile], split_size: int) -> Iterator[_Split]:
-    for file in files:
-        for start, length in split_file(file.entry.data_file, split_size):
-            yield _Split(file, start, length)
-
-
-class _Weights:
-    """Computes weights of splits: the bytes to read, and the shared equality deletes."""
-
-    def __init__(self, options: SplitOptions) -> None:
-        self._open_cost = options.file_open_cost
-        self._shared: dict[tuple[int, int], Mapping[Hashable, int]] = {}
-
-    def of(self, split: _Split) -> int:
-        """The weight of a split with its position deletes, at least their file open cost."""
-        positions = split.file.deletes.position_deletes
-        return max(split.length + _nbytes(positions), (1 + len(positions)) * self._open_cost)
-
-    def shared(self, split: _Split) -> Mapping[Hashable, int]:
-        """The weights of a split's equality deletes, by key set; a task reads each key set once."""
-        deletes, snapshot_id = split.file.deletes.equality_deletes, split.file.snapshot_id
-        # Many files share one tuple of deletes.
-        known = self._shared.get((snapshot_id, id(deletes)))
-        if known is None:
-            groups: dict[Hashable, list[ManifestEntry]] = {}
-            for entry in deletes:
-                groups.setdefault((snapshot_id, *_key_group(entry)), []).append(entry)
-            known = {
-                group: max(_nbytes(found), len(found) * self._open_cost)
-                for group, found in groups.items()
-            }
-            self._shared[snapshot_id, id(deletes)] = known
-        return known
-
-
-def _nbytes(deletes: Sequence[ManifestEntry]) -> int:
-    return sum(e.data_file.content_size_in_bytes or e.data_file.file_size_in_bytes for e in deletes)
-
-
-def _key_group(entry: ManifestEntry) -> tuple[tuple[int, ...], PartitionKey]:
-    """Equality delete files with the same key columns and scope form one key set."""
-    return tuple(sorted(entry.data_file.equality_ids)), partition_of(entry.data_file)
-
-
-class _DeleteTable:
-    """Collects the deletes of a task group: each file once, equality deletes by key set.
-
-    Equality deletes of different versions (snapshots) form different key sets.
-    """
-
-    def __init__(self) -> None:
-        self.positions: dict[DeleteFileRef, int] = {}
-        self._keys: dict[
-            tuple[Hashable, tuple[int, ...], PartitionKey], tuple[int, dict[DeleteFileRef, None]]
-        ] = {}
-        self._indices: dict[tuple[Hashable, int], tuple[int, ...]] = {}
-
-    def add_positions(self, deletes: tuple[ManifestEntry, ...]) -> tuple[int, ...]:
-        """Adds position deletes; returns their indices in the task group."""
-        return self._indices_of(deletes, None, self._position_index)
-
-    def add_equality(
-        self, deletes: tuple[ManifestEntry, ...], version: Hashable
-    ) -> tuple[int, ...]:
-        """Adds equality deletes; returns the indices of their groups in the task group."""
-        return self._indices_of(deletes, version, lambda entry: self._group_index(entry, version))
-
-    def groups(self) -> tuple[EqualityDeleteGroup, ...]:
-        return tuple(
-            EqualityDeleteGroup(ids, tuple(sorted(refs, key=lambda ref: ref.file_path)))
-            for (_, ids, _), (_, refs) in self._keys.items()
-        )
-
-    def _indices_of(
-        self,
-        deletes: tuple[ManifestEntry, ...],
-        version: Hashable,
-        index_of: Callable[[ManifestEntry], int],
-    ) -> tuple[int, ...]:
-        # Many files share one tuple of deletes, which is added once.
-        indices = self._indices.get((version, id(deletes)))
-        if indices is None:
-            indices = tuple(dict.fromkeys(map(index_of, deletes)))
-            self._indices[version, id(deletes)] = indices
-        return indices
-
-    def _position_index(self, entry: ManifestEntry) -> int:
-        ref = delete_file_ref(entry.data_file, entry.data_sequence_number)
-        return self.positions.setdefault(ref, len(self.positions))
-
-    def _group_index(self, entry: ManifestEntry, version: Hashable) -> int:
-        group = (version, *_key_group(entry))
-        index, refs = self._keys.setdefault(group, (len(self._keys), {}))
-        refs[delete_file_ref(entry.data_file, entry.data_sequence_number)] = None
-        return index
-
-
-def _task_group(group: Sequence[_Split], schemas: Sequence[Schema]) -> ScanTaskGroup:
-    table = _DeleteTable()
-    tasks = []
-    for split in group:
-        file = split.file
-        data_file = file.entry.data_file
-        tasks.append(
-            FileScanTask(
-                file_path=data_file.file_path,
-                file_format=data_file.file_format,
-                file_size_in_bytes=data_file.file_size_in_bytes,
-                record_count=data_file.record_count,
-                start=split.start,
-                length=split.length,
-                spec_id=data_file.spec_id,
-                partition=data_file.partition,
-                data_sequence_number=file.entry.data_sequence_number,
-                first_row_id=data_file.first_row_id,
-                position_deletes=table.add_positions(file.deletes.position_deletes),
-                equality_deletes=table.add_equality(
-                    file.deletes.equality_deletes, file.snapshot_id
-                ),
-                change=None if file.change is None else _task_change(file.change, table),
-            )
-        )
-    groups = table.groups()
-    ids = {field_id for keyed in groups for field_id in keyed.equality_ids}
-    return ScanTaskGroup(tuple(tasks), tuple(table.positions), groups, key_schema(schemas, ids))
-
-
-def _task_change(change: FileChange, table: _DeleteTable) -> TaskChange:
-    deletes = change.deletes
-    if deletes is None:
-        return TaskChange(change.change_type, change.ordinal, change.snapshot_id)
-    return TaskChange(
-        change.change_type,
-        change.ordinal,
-        change.snapshot_id,
-        True,
-        table.add_positions(deletes.position_deletes),
-        table.add_equality(deletes.equality_deletes, (change.snapshot_id, change.change_type)),
-    )
