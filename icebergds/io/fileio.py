@@ -11,7 +11,6 @@ import copy
 import errno
 import inspect
 import os
-import re
 import stat
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
@@ -46,6 +45,15 @@ from icebergds.io.location_checks import (
     refuse_chains,
     refuse_other_schemes,
 )
+from icebergds.io.locations import (
+    absolute_location,
+    is_absolute,
+    is_local,
+    joined_location,
+    protocol_of,
+    split_location,
+    without_dot,
+)
 from icebergds.io.storage_options import (
     MAX_BLOCK_BYTES,
     MAX_METADATA_BYTES,
@@ -54,7 +62,6 @@ from icebergds.io.storage_options import (
 )
 
 _T = TypeVar("_T")
-_SCHEME = re.compile(r"([A-Za-z][A-Za-z0-9+.\-]*):(?=/)")
 # They have no directories, only names with slashes.
 _OBJECT_STORES = ("s3", "gs", "abfs")
 
@@ -90,7 +97,7 @@ class FileIO:
     def __post_init__(self) -> None:
         directory = os.path.abspath(self.working_directory)
         mapping = {
-            prefix: _absolute(target, directory)
+            prefix: absolute_location(target, directory)
             for prefix, target in sorted(self.location_map.items(), key=lambda kv: -len(kv[0]))
         }
         object.__setattr__(self, "working_directory", directory)
@@ -117,8 +124,8 @@ class FileIO:
             InvalidOptionError: its scheme is neither known nor allowed, or it has several.
         """
         path, rest = self._mapped(location)
-        if not _is_local(path):
-            refuse_other_schemes(location, _split(path)[0], self.properties)
+        if not is_local(path):
+            refuse_other_schemes(location, split_location(path)[0], self.properties)
         elif "::" in location:
             refuse_chains(location)
         if self.table_root and ".." in rest and ".." in rest.split("/"):
@@ -131,14 +138,14 @@ class FileIO:
         """The resolved location, and the part of the location that the map did not replace."""
         for prefix, target in self.location_map.items():
             if not prefix:
-                if not _is_absolute(location):
-                    return f"{target.rstrip('/')}/{_without_dot(location)}", location
+                if not is_absolute(location):
+                    return f"{target.rstrip('/')}/{without_dot(location)}", location
             elif location.startswith(prefix):
                 rest = location[len(prefix) :]
                 if not rest or rest[0] == "/" or prefix[-1] in "/:":
-                    joined = _joined(prefix, target, rest)
-                    return _absolute(joined, self.working_directory), rest
-        return _absolute(location, self.working_directory), location
+                    joined = joined_location(prefix, target, rest)
+                    return absolute_location(joined, self.working_directory), rest
+        return absolute_location(location, self.working_directory), location
 
     def of_table(self, root: str) -> FileIO:
         """The same storage for the files of one table; see the argument `table_root`."""
@@ -175,7 +182,7 @@ class FileIO:
 
     def _read_bytes(self, location: str, path: str) -> bytes:
         with self._failures("reading", location, path):
-            if _is_local(path):
+            if is_local(path):
                 with open(path, "rb", buffering=0) as file:
                     return file.read()
             return self._remote(path, _read_whole)
@@ -194,7 +201,7 @@ class FileIO:
         """
         path = self.resolve(location)
         with self._failures("opening", location, path):
-            if _is_local(path):
+            if is_local(path):
                 if os.path.isdir(path):
                     raise IsADirectoryError(path)
                 return pa.OSFile(path, "rb")
@@ -209,7 +216,7 @@ class FileIO:
         """
         path = self.resolve(location)
         with self._failures("looking for", location, path, told_missing=False):
-            if _is_local(path):
+            if is_local(path):
                 return local_files.mode(path) is not None
             return self._remote(path, lambda fs, key: bool(fs.exists(key)))
 
@@ -222,7 +229,7 @@ class FileIO:
         """
         path = self.resolve(location)
         with self._failures("looking for", location, path):
-            if _is_local(path):
+            if is_local(path):
                 return os.stat(path).st_size
             return self._remote(path, lambda fs, key: int(fs.size(key)))
 
@@ -235,7 +242,7 @@ class FileIO:
         """
         path = self.resolve(location)
         with self._failures("listing", location, path):
-            if _is_local(path):
+            if is_local(path):
                 return os.listdir(path)
             return self._remote(path, _names_in)
 
@@ -244,7 +251,7 @@ class FileIO:
 
         Only relative locations are mapped.
         """
-        return location if _is_absolute(location) else self.resolve(location)
+        return location if is_absolute(location) else self.resolve(location)
 
     def is_directory(self, location: str) -> bool:
         """Whether a directory exists; in object stores, whether any file has that prefix.
@@ -254,7 +261,7 @@ class FileIO:
         """
         path = self.resolve(location)
         with self._failures("looking for", location, path, told_missing=False):
-            if _is_local(path):
+            if is_local(path):
                 return stat.S_ISDIR(local_files.mode(path) or 0)
             return self._remote(path, lambda fs, key: bool(fs.isdir(key)))
 
@@ -266,7 +273,7 @@ class FileIO:
         """
         path = self.resolve(location)
         with self._failures("writing", location, path, told_missing=False):
-            if _is_local(path):
+            if is_local(path):
                 local_files.write_file(path, data)
             else:
                 self._write_remote(path, lambda fs, key: fs.pipe_file(key, data))
@@ -281,7 +288,7 @@ class FileIO:
         """
         path = self.resolve(location)
         with self._failures("creating", location, path, told_missing=False):
-            if _is_local(path):
+            if is_local(path):
                 return local_files.open_output(path)
             file = self._write_remote(path, lambda fs, key: fs.open(key, "wb"))
             return pa.PythonFile(RemoteFile(file, "writing", location), "w")
@@ -296,13 +303,13 @@ class FileIO:
             StorageError: it failed; the file may or may not exist.
         """
         path = self.resolve(location)
-        if not _is_local(path):
+        if not is_local(path):
             self.require_create(location)
         with self._failures("creating", location, path, told_missing=False):
-            if _is_local(path):
+            if is_local(path):
                 create_local(path, data)
             else:
-                protocol = _protocol(path)
+                protocol = protocol_of(path)
                 self._remote(path, lambda fs, key: create_remote(fs, protocol, key, data))
 
     def require_create(self, location: str) -> None:
@@ -313,8 +320,8 @@ class FileIO:
             StorageError: it could not be tried.
         """
         path = self.resolve(location)
-        if not _is_local(path):
-            protocol = _protocol(path)
+        if not is_local(path):
+            protocol = protocol_of(path)
             with self._failures("trying to create", location, path, told_missing=False):
                 self._remote(path, lambda fs, key: require_exclusive(fs, protocol, key))
 
@@ -326,7 +333,7 @@ class FileIO:
         """
         path = self.resolve(location)
         with self._failures("deleting", location, path, told_missing=False):
-            if _is_local(path):
+            if is_local(path):
                 local_files.delete_file(path)
             else:
                 self._remote(path, delete_key)
@@ -341,13 +348,13 @@ class FileIO:
         remote: dict[tuple[str, str], list[str]] = {}
         paths = dict.fromkeys(self.resolve(location) for location in locations)
         for path in paths:
-            if _is_local(path):
+            if is_local(path):
                 try:
                     local_files.delete_file(path)
                 except OSError as error:
                     failed[path] = error
             else:
-                remote.setdefault(_split(path)[:2], []).append(path)
+                remote.setdefault(split_location(path)[:2], []).append(path)
         for group in remote.values():
             with self._failures("deleting", group[0], group[0], told_missing=False):
                 failed |= self._delete_remote(group)
@@ -370,11 +377,11 @@ class FileIO:
         """
         path = self.resolve(location)
         with self._failures("creating", location, path, told_missing=False):
-            if _is_local(path):
+            if is_local(path):
                 os.makedirs(path, exist_ok=True)
-            elif _protocol(path) == "s3":
+            elif protocol_of(path) == "s3":
                 self._remote(path, make_marker)
-            elif (protocol := _protocol(path)) in _OBJECT_STORES:
+            elif (protocol := protocol_of(path)) in _OBJECT_STORES:
                 raise UnsupportedFeatureError(f"{location}: {protocol} storage has no directories")
             else:
                 self._remote(path, lambda fs, key: fs.makedirs(key, exist_ok=True))
@@ -389,9 +396,9 @@ class FileIO:
         """
         path = self.resolve(location)
         with self._failures("removing", location, path, told_missing=False):
-            if _is_local(path):
+            if is_local(path):
                 os.rmdir(path)
-            elif (protocol := _protocol(path)) == "memory":
+            elif (protocol := protocol_of(path)) == "memory":
                 self._remote(path, lambda fs, key: fs.rmdir(key))
             elif protocol == "s3":
                 self._remote(path, remove_marker)
@@ -402,7 +409,7 @@ class FileIO:
 
     def _delete_remote(self, paths: builtins.list[str]) -> dict[str, Exception]:
         """Deletes files of one authority; returns the paths that failed, with their errors."""
-        protocol = _protocol(paths[0])
+        protocol = protocol_of(paths[0])
         by_key: dict[str, str] = {}
         for path in paths:
             by_key[self._remote(path, lambda fs, key: key)] = path
@@ -413,14 +420,14 @@ class FileIO:
         """`_remote`, after creating parent directories if the storage has directories."""
 
         def make_parents(fs: Any, key: str) -> _T:
-            if _protocol(path) not in _OBJECT_STORES:
+            if protocol_of(path) not in _OBJECT_STORES:
                 fs.makedirs(key.rpartition("/")[0] or "/", exist_ok=True)
             return use(fs, key)
 
         return self._remote(path, make_parents)
 
     def _remote(self, path: str, use: Callable[[Any, str], _T]) -> _T:
-        scheme, authority, rest = _split(path)
+        scheme, authority, rest = split_location(path)
         protocol = fsspec_protocol(scheme)
         try:
             file_system = fsspec.get_filesystem_class(protocol)
@@ -446,7 +453,7 @@ class FileIO:
     ) -> Iterator[None]:
         """Translates what the storage raises; `told_missing`: a missing file is an error apart."""
         # ValueError: not a valid file name (a NUL or a lone surrogate in it).
-        kinds = (OSError, ValueError) if _is_local(path) else Exception
+        kinds = (OSError, ValueError) if is_local(path) else Exception
         with storage_failures(operation, location, kinds):
             try:
                 yield
@@ -476,60 +483,6 @@ def _names_in(fs: Any, key: str) -> list[str]:
 def _is_missing_file(error: OSError) -> bool:
     is_absent = isinstance(error, FileNotFoundError | NotADirectoryError | IsADirectoryError)
     return is_absent or error.errno == errno.ENAMETOOLONG
-
-
-def _is_absolute(location: str) -> bool:
-    return location.startswith("/") or _SCHEME.match(location) is not None
-
-
-def _is_local(path: str) -> bool:
-    return path.startswith("/")
-
-
-def _absolute(location: str, directory: str) -> str:
-    """Makes local locations absolute paths; leaves others as they are."""
-    if location.startswith("/"):
-        return location
-    match = _SCHEME.match(location)
-    if match is None:
-        return f"{directory}/{_without_dot(location)}"
-    if match[1].lower() != "file":
-        return location
-    rest = location[match.end() :]
-    if not rest.startswith("//"):
-        return rest
-    host, slash, path = rest[2:].partition("/")
-    if host not in ("", "localhost"):
-        raise InvalidOptionError(
-            f"location {location!r} is on the host {host!r}, but file: locations must be local; "
-            "map its prefix to where the files are with location_map"
-        )
-    return slash + path
-
-
-def _without_dot(relative: str) -> str:
-    return relative[2:] if relative.startswith("./") else relative
-
-
-def _joined(prefix: str, target: str, rest: str) -> str:
-    """Replaces `prefix` by `target`, without doubling or losing the slash before `rest`."""
-    if prefix.endswith("/") and rest:
-        return f"{target.rstrip('/')}/{rest}"
-    return target.rstrip("/") + rest if rest.startswith("/") else target + rest
-
-
-def _split(path: str) -> tuple[str, str, str]:
-    """Scheme (lower case), authority and the rest from its first slash on."""
-    scheme, _, rest = path.partition(":")
-    if not rest.startswith("//"):
-        return scheme.lower(), "", rest
-    authority, slash, key = rest[2:].partition("/")
-    return scheme.lower(), authority, slash + key
-
-
-def _protocol(path: str) -> str:
-    """The name of the file system of a remote path in fsspec."""
-    return fsspec_protocol(_split(path)[0])
 
 
 def _key(fs: Any, protocol: str, path: str, authority: str, rest: str) -> str:
