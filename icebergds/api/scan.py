@@ -107,14 +107,15 @@ class TableScan:
         Other errors are those of `to_df`.
         """
         options = self._read_options(_zone_of(spark))
-        if options.changes is not None:
-            return self._count_changes(options) if spark is None else self.to_df(spark).count()
-        planned = plan_scan(self._state, options, for_native=False)
         if spark is None:
-            return count_rows(planned)
-        from icebergds.spark.scan import count_dataframe
+            if options.changes is not None:
+                return self._count_changes(options)
+            return count_rows(plan_scan(self._state, options, for_native=False))
+        from icebergds.spark import scan
 
-        return count_dataframe(spark, planned)
+        if options.changes is not None:
+            return scan.count_rows(self.to_df(spark))
+        return scan.count_scan(spark, plan_scan(self._state, options, for_native=False))
 
     def explain(self, spark: SparkSession | None = None) -> None:
         """Plans the scan and prints what it reads, what it skips and why.

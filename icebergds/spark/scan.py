@@ -91,13 +91,27 @@ def planned_dataframe(
     return spark.read.format("icebergpy").option(PLANNED_SCAN, packed).load()
 
 
-def count_dataframe(spark: SparkSession, scan: PlannedScan) -> int:
-    """The number of rows of a planned scan; Spark reads the files that metadata does not count."""
+def count_scan(spark: SparkSession, scan: PlannedScan) -> int:
+    """The number of rows of a planned scan; Spark reads the files that metadata does not count.
+
+    Errors are those of `count_rows`.
+    """
     counted = count_from_metadata(scan)
     if not counted.unread:
         return counted.rows
     plan, task_groups = counting_plan(scan.plan), task_groups_of(scan, counted.unread)
-    return counted.rows + planned_dataframe(spark, plan, task_groups).count()
+    return counted.rows + count_rows(planned_dataframe(spark, plan, task_groups))
+
+
+def count_rows(df: DataFrame) -> int:
+    """The number of rows of a DataFrame that icebergds reads.
+
+    Raises:
+        IcebergError: its tasks raised it, such as CorruptFileError.
+        PySparkException: the Spark job failed for another reason.
+    """
+    with own_errors():
+        return df.count()
 
 
 def load_dataframe(spark: SparkSession, state: TableState, options: Mapping[str, str]) -> DataFrame:

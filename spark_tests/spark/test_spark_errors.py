@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import pytest
+from pyspark.errors import PythonException
 
 from icebergds.errors import CorruptFileError, InvalidDataError
 from icebergds.spark.errors import printed_error
+from icebergds.spark.scan import count_rows
 
 LINES = (
     "column 'id' of row 7:\n  is 'x'\n\n\texpected long\nat least (once) in two files\nat rows(3)"
@@ -48,6 +50,16 @@ def test_the_message_has_all_its_lines_and_no_others(text: str) -> None:
     found = printed_error(text)
     assert isinstance(found, InvalidDataError)
     assert str(found) == LINES
+
+
+def test_a_count_raises_what_its_tasks_raised() -> None:
+    class Frame:
+        def count(self) -> int:
+            raise PythonException(TEXTS["driver"])
+
+    with pytest.raises(InvalidDataError) as raised:
+        count_rows(Frame())  # type: ignore[arg-type]
+    assert str(raised.value) == LINES
 
 
 def test_of_several_errors_the_last_is_meant() -> None:
