@@ -16,14 +16,12 @@ from icebergds.expr.nodes import NEGATED, BoundPredicate, Operation, contains
 from icebergds.spec.manifest import FileFormat
 from icebergds.spec.types import DATE, DOUBLE, FLOAT, TIMESTAMP, TIMESTAMPTZ, UUID, IcebergType
 from icebergds.spec.values.binary import from_bytes
+from icebergds.spec.values.dates import FIRST_GREGORIAN_DAY, MICROS_PER_DAY
 
-# 1582-10-15, from which on the Julian calendar is not in use.
-_FIRST_GREGORIAN_DAY = -141_427
-_MICROS_PER_DAY = 86_400_000_000
 FIRST_GREGORIAN: Mapping[IcebergType, int] = {
-    DATE: _FIRST_GREGORIAN_DAY,
-    TIMESTAMP: _FIRST_GREGORIAN_DAY * _MICROS_PER_DAY,
-    TIMESTAMPTZ: _FIRST_GREGORIAN_DAY * _MICROS_PER_DAY,
+    DATE: FIRST_GREGORIAN_DAY,
+    TIMESTAMP: FIRST_GREGORIAN_DAY * MICROS_PER_DAY,
+    TIMESTAMPTZ: FIRST_GREGORIAN_DAY * MICROS_PER_DAY,
 }
 """The first values that are the same in the hybrid calendar of imported ORC files."""
 

@@ -13,13 +13,12 @@ import pyarrow as pa
 
 from icebergds.formats.data_file.file_schema import FileColumn
 from icebergds.formats.orc.leaves import leaves_of, with_leaves
+from icebergds.spec.values.dates import FIRST_GREGORIAN_DAY, MICROS_PER_DAY
 
 Days = np.ndarray[Any, np.dtype[np.int64]]
 
-# In days since 1970: 1582-10-15 and, in the Julian calendar, 0000-03-01.
-_FIRST_GREGORIAN_DAY = -141_427
+# 0000-03-01 of the Julian calendar, in days since 1970.
 _JULIAN_ORIGIN = -719_470
-_MICROS_PER_DAY = 86_400_000_000
 
 
 def to_gregorian(columns: Sequence[FileColumn], arrays: Sequence[pa.Array]) -> list[pa.Array]:
@@ -44,12 +43,12 @@ def _converted(array: pa.Array) -> pa.Array | None:
     if pa.types.is_date32(array.type):
         per_day, width = 1, pa.int32()
     elif pa.types.is_timestamp(array.type) and array.type.unit == "us":
-        per_day, width = _MICROS_PER_DAY, pa.int64()
+        per_day, width = MICROS_PER_DAY, pa.int64()
     else:
         # Timestamps in nanoseconds begin in 1677.
         return None
     counts = array.view(width).fill_null(0).to_numpy()
-    early = counts < _FIRST_GREGORIAN_DAY * per_day
+    early = counts < FIRST_GREGORIAN_DAY * per_day
     if not early.any():
         return None
     out = counts.copy()

@@ -200,9 +200,9 @@ class _MetricsMask:
             self.is_exact &= not odd.any()
             if predicate.field_type in FIRST_GREGORIAN:
                 # As in `decode_bounds`.
-                first = FIRST_GREGORIAN[predicate.field_type]
-                has_lower &= ~self._is_orc() | (lower >= first)
-                has_upper &= ~self._is_orc() | (upper >= first)
+                first, others = FIRST_GREGORIAN[predicate.field_type], ~self._is_orc()
+                has_lower &= others | (lower >= first)
+                has_upper &= others | (upper >= first)
             return self._by_numbers(predicate, lower, has_lower, upper, has_upper) | odd
         if type_id is TypeId.STRING:
             return self._by_text(predicate, stats.lower_bound, stats.upper_bound)

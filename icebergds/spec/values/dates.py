@@ -15,6 +15,9 @@ MICROS_PER_DAY = 24 * MICROS_PER_HOUR
 NANOS_PER_MICRO = 1_000
 NANOS_PER_MILLI = 1_000_000
 
+FIRST_GREGORIAN_DAY = -141_427
+"""1582-10-15, from which on the Julian calendar is not in use."""
+
 
 def now_ms() -> int:
     """The current time in milliseconds since the epoch."""
