@@ -29,7 +29,7 @@ class CommitBase:
         parent: the parent of the new snapshot; main's head if the branch is new.
         manifests: the parent's manifests in order, with all file and row counts.
         sequence_number: of the new snapshot; 0 in version 1.
-        wrong_counts: what to do if a manifest has not the files that the manifest list counts.
+        wrong_counts: what to do if a manifest has other files than the manifest list counts.
     """
 
     state: TableState

@@ -29,7 +29,7 @@ class WrongCounts(StrEnum):
             CorruptFileError: this is `FAIL`.
         """
         if self is WrongCounts.WARN:
-            _LOG.warning("%s; what it has is read", problem)
+            _LOG.warning("%s; it is read as it is", problem)
             return
         raise CorruptFileError(
             f"{problem}. It is damaged or was replaced, or its writer recorded a wrong number; if "

@@ -261,7 +261,7 @@ def listed_fields(fields: Any, owner: str) -> tuple[NestedField, ...]:
         owner: the class that is made, for errors.
 
     Raises:
-        InvalidOptionError: something else than fields is given.
+        InvalidOptionError: something other than fields is given.
     """
     listed = tuple(fields) if isinstance(fields, list | tuple) else (None,)
     if wrong := [one for one in listed if not isinstance(one, NestedField)]:

@@ -77,7 +77,7 @@ def reachable_files(state: TableState) -> Iterator[str]:
             history=metadata.schema_history,
             stats_ids=frozenset(),
             live_only=False,
-            # What a damaged manifest still lists goes, too.
+            # What a damaged manifest still lists is deleted too.
             wrong_counts=WrongCounts.WARN,
         )
         yield from columns.file_path.to_pylist()

@@ -129,7 +129,7 @@ class ChangePlanner:
     Args:
         schema: the schema that is read.
         row_filter: bound to `schema`.
-        wrong_counts: what to do if a manifest has not the files that the manifest list counts.
+        wrong_counts: what to do if a manifest has other files than the manifest list counts.
     """
 
     def __init__(

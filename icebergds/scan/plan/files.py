@@ -88,7 +88,7 @@ def plan_files(
         schema: the schema that is read.
         row_filter: bound to `schema`.
         stats_of: field ids of columns whose metrics are read besides those of the filter.
-        wrong_counts: what to do if a manifest has not the files that the manifest list counts.
+        wrong_counts: what to do if a manifest has other files than the manifest list counts.
 
     Raises:
         MissingFileError: a manifest list or manifest does not exist.

@@ -77,7 +77,7 @@ class NativeRule:
             if times[path] > 1:
                 yield "listed more than once"
             elif not is_plain_path(path):
-                yield "path that Spark may not open as it stands"
+                yield "a path that Spark may not open unchanged"
             else:
                 yield self._obstacle(file)
 
