@@ -11,7 +11,7 @@ _NOTHING = "nothing was committed"
 
 
 @contextmanager
-def nothing_committed(table: str) -> Iterator[None]:
+def nothing_committed(table: str, *, merges_schema: bool = False) -> Iterator[None]:
     """Adds to a StorageError of the block that nothing was committed.
 
     The block commits last, or logs what fails afterwards; a commit whose outcome is not known
@@ -19,6 +19,7 @@ def nothing_committed(table: str) -> Iterator[None]:
 
     Args:
         table: the table's name in messages.
+        merges_schema: whether the block adds columns to the table, in an earlier commit.
     """
     try:
         yield
@@ -26,4 +27,6 @@ def nothing_committed(table: str) -> Iterator[None]:
         # What committed may have said so, and have named the table by its location.
         if not any(outcome.startswith(_NOTHING) for outcome in error.outcomes):
             error.add_outcome(f"{_NOTHING} to table {table}")
+        if merges_schema:
+            error.add_outcome("columns that 'merge-schema' may have added before are kept")
         raise

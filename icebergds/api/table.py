@@ -178,7 +178,7 @@ class Table:
             self._write(df, True, self._options(options, snapshot_properties, **named))
             return
         given = self._options(options, snapshot_properties, branch=branch)
-        with nothing_committed(self.name):
+        with nothing_committed(self.name, merges_schema=given.merge_schema):
             table = self._current()
             committed = overwrite_rows(table, df, overwrite_filter, given)
         self._state = table.state if committed is None else committed.state
@@ -575,7 +575,7 @@ class Table:
         return changed.counts
 
     def _write(self, rows: Rows | DataFrame, overwrite: bool, options: WriteOptions) -> None:
-        with nothing_committed(self.name):
+        with nothing_committed(self.name, merges_schema=options.merge_schema):
             table = self._current()
             if isinstance(rows, Rows):
                 committed = write_rows(options, rows, overwrite=overwrite, table=table)
@@ -600,5 +600,5 @@ class Table:
             upsert_keys=names if names is None or isinstance(names, str) else listed_names(names),
             **arguments,
         )
-        with nothing_committed(self.name):
+        with nothing_committed(self.name, merges_schema=given.merge_schema):
             return self._changed(change_by_key(self._current(), rows, given))

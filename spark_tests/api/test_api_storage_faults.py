@@ -203,3 +203,16 @@ def test_a_fault_in_a_read_is_an_error_or_all_rows_are_there(
         except StorageError as error:
             outcome = error.location
         assert outcome == expected or Path(outcome).is_relative_to(tmp_path)
+
+
+def test_columns_that_were_added_before_a_fault_are_told(tmp_path: Path) -> None:
+    table = create_table(catalog_in(tmp_path))
+    # No directory can be made there, so the data file cannot be written.
+    (Path(table.location()) / "data").write_bytes(b"")
+    wider = pa.table({"id": pa.array([1], pa.int64()), "more": ["x"]})
+    with pytest.raises(StorageError, match="'merge-schema' may have added before are kept"):
+        table.append(wider, options={"merge-schema": "true"})
+    assert "more" in [field.name for field in table.refresh().schema().fields]
+    with pytest.raises(StorageError) as raised:
+        table.append(wider)
+    assert "merge-schema" not in str(raised.value)
