@@ -10,6 +10,7 @@ from spark_reads import load, message_of
 from spark_writes import create, save
 
 from icebergds import load_table
+from icebergds.errors import ValidationError
 
 pytestmark = pytest.mark.spark
 
@@ -94,3 +95,17 @@ def test_rows_of_another_table_or_branch_may_be_older(
     save(frame, path, "overwrite")
     save(main, path, "overwrite", branch="b")
     assert (rows(spark, path), rows(spark, path, branch="b")) == ([(7, "x")], [(1, "a")])
+
+
+@pytest.mark.parametrize("overwrite_filter", [None, "id < 9", "id < 3 and name like '%a%'"])
+def test_table_is_not_overwritten_by_rows_of_an_older_load(
+    spark: SparkSession, path: Path, overwrite_filter: str | None
+) -> None:
+    older = load(spark, path)
+    save(spark.sql("SELECT 2L AS id, 'a' AS name"), path)
+    upper = older.selectExpr("id", "upper(name) AS name")
+    with pytest.raises(ValidationError):
+        load_table(path).overwrite(upper, overwrite_filter)
+    assert rows(spark, path) == [(1, "a"), (2, "a")]
+    load_table(path).overwrite(load(spark, path), overwrite_filter)
+    assert rows(spark, path) == [(1, "a"), (2, "a")]
