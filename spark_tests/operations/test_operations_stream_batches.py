@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import pyarrow as pa
 import pytest
@@ -13,7 +14,7 @@ from icebergds.catalog.address import TableAddress
 from icebergds.commit.idempotent_writes import IdempotentWrite
 from icebergds.commit.operations import TableState
 from icebergds.commit.retry import Change, commit_change
-from icebergds.commit.snapshot_commit import Committed
+from icebergds.commit.snapshot_commit import Committed, commit_snapshot
 from icebergds.errors import ValidationError
 from icebergds.formats.manifests.manifest_list import read_snapshot_manifests
 from icebergds.operations.write import manifest_merging
@@ -123,6 +124,21 @@ def test_batch_stands_where_another_engine_set_a_property_that_no_merge_can_use(
         assert write(table, batch) is not None
     assert ids(table) == [0, 1]
     assert "were not merged: " in caplog.text
+
+
+def test_manifests_that_another_stream_merged_are_no_reason_to_warn(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    def after_another(*arguments: Any) -> Committed:
+        commit_snapshot(*arguments)
+        return commit_snapshot(*arguments)
+
+    table = new_table(tmp_path, **{"commit.manifest.min-count-to-merge": "2"})
+    monkeypatch.setattr(manifest_merging, "commit_snapshot", after_another)
+    for batch in range(3):
+        assert write(table, batch) is not None
+    assert manifests(table) == 1
+    assert not [record for record in caplog.records if record.levelname == "WARNING"]
 
 
 def test_repeated_batch_of_merged_manifests_adds_nothing(tmp_path: Path) -> None:

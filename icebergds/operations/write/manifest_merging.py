@@ -9,6 +9,7 @@ from icebergds.commit.merge_manifests import can_merge
 from icebergds.commit.options import CommitOptions
 from icebergds.commit.rewrite_manifests import MergeManifests
 from icebergds.commit.snapshot_commit import Committed, commit_snapshot
+from icebergds.errors import CommitConflictError, ValidationError
 from icebergds.spec.manifest import ManifestContent
 
 _LOG = logging.getLogger(__name__)
@@ -26,6 +27,10 @@ def merge_manifests_after(
     """
     try:
         return _merge(committed, address, branch)
+    except (ValidationError, CommitConflictError) as error:
+        # Of several streams that find the same manifests, one merges them.
+        _LOG.info("manifests of table %s were not merged: %s", committed.state.name, error)
+        return None
     except Exception as error:
         _LOG.warning("manifests of table %s were not merged: %s", committed.state.name, error)
         return None
