@@ -452,13 +452,15 @@ class FileIO:
         self, operation: str, location: str, path: str, *, told_missing: bool = True
     ) -> Iterator[None]:
         """Translates what the storage raises; `told_missing`: a missing file is an error apart."""
-        # ValueError: not a valid file name (a NUL or a lone surrogate in it).
-        kinds = (OSError, ValueError) if is_local(path) else Exception
+        on_disk = is_local(path)
+        kinds = (OSError, ValueError) if on_disk else Exception
         with storage_failures(operation, location, kinds):
             try:
                 yield
             except (OSError, ValueError) as error:
-                is_missing = not isinstance(error, OSError) or _is_missing_file(error)
+                # ValueError: not a valid file name (a NUL or a lone surrogate in it). Clients of
+                # remote storages raise it for malformed settings and answers.
+                is_missing = _is_missing_file(error) if isinstance(error, OSError) else on_disk
                 if not (told_missing and is_missing):
                     raise
                 where = "" if path == location else f" (looked for at {path!r})"

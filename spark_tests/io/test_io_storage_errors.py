@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import errno
+import json
 import pickle
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -12,6 +13,7 @@ import fsspec
 import pytest
 from fsspec.implementations.memory import MemoryFileSystem
 
+from icebergds import load_table
 from icebergds.errors import AlreadyExistsError, IcebergError, MissingFileError, StorageError
 from icebergds.io.fileio import FileIO
 from icebergds.testing.faults import Fault, Faults, When
@@ -90,6 +92,22 @@ def test_a_failure_of_a_client_of_remote_storage(name: str, away: type[_Away]) -
     assert error.__cause__ is away.error
     assert "RuntimeError: no credentials" in str(error)
     assert error.errno is None
+
+
+@pytest.mark.parametrize("name", _CALLS)
+def test_a_client_that_does_not_understand_an_answer(
+    name: str, away: type[_Away], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(away, "error", json.JSONDecodeError("Expecting value", "<html>", 0))
+    error = _failed(_CALLS[name][0], "memory://bucket/f")
+    assert "JSONDecodeError: Expecting value" in str(error)
+
+
+def test_a_table_of_a_storage_with_malformed_settings_may_exist() -> None:
+    pytest.importorskip("s3fs")
+    keys = {"s3.access-key-id": "a", "s3.secret-access-key": "b"}
+    with pytest.raises(StorageError, match="doesn't match a supported format"):
+        load_table("s3://bucket/t", properties={**keys, "s3.region": "eu central!"})
 
 
 def test_what_is_missing_or_there_already_is_another_error(tmp_path: Path) -> None:
