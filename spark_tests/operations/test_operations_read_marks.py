@@ -7,7 +7,9 @@ from pyspark.sql.types import LongType, StringType, StructField, StructType
 
 from icebergds.operations.write.read_marks import ReadMark, oldest_read
 from icebergds.spark.read_mark import marked_schema, read_marks
-from icebergds.testing.metadata import table_with
+from icebergds.spec.metadata import TableMetadata
+from icebergds.spec.updates.table_updates import SetSnapshotRef
+from icebergds.testing.metadata import branch, changed, table_with
 
 TABLE = table_with(1, 2, 3)
 COLUMNS = StructType(
@@ -19,13 +21,13 @@ def mark(snapshot_id: int | None, table_uuid: str = TABLE.table_uuid or "") -> R
     return ReadMark(table_uuid, snapshot_id, "main")
 
 
-@pytest.mark.parametrize("branch", ["main", "a/b", "ä ö"])
-def test_marks_are_read_as_they_were_made(branch: str) -> None:
+@pytest.mark.parametrize("name", ["main", "a/b", "ä ö"])
+def test_marks_are_read_as_they_were_made(name: str) -> None:
     head = TABLE.head_of("main")
-    schema = marked_schema(COLUMNS, TABLE, branch, head)
-    assert read_marks(schema) == (ReadMark(TABLE.table_uuid or "", 3, branch),)
-    before_its_first = marked_schema(COLUMNS, TABLE, branch, None)
-    assert read_marks(before_its_first) == (ReadMark(TABLE.table_uuid or "", None, branch),)
+    schema = marked_schema(COLUMNS, TABLE, name, head)
+    assert read_marks(schema) == (ReadMark(TABLE.table_uuid or "", 3, name),)
+    before_its_first = marked_schema(COLUMNS, TABLE, name, None)
+    assert read_marks(before_its_first) == (ReadMark(TABLE.table_uuid or "", None, name),)
 
 
 def test_mark_leaves_columns_and_comments_as_they_are() -> None:
@@ -50,4 +52,12 @@ def test_of_several_reads_the_oldest_counts() -> None:
 
 def test_reads_of_other_tables_and_branches_do_not_count() -> None:
     assert oldest_read([mark(2, "another")], TABLE, "main") is None
-    assert oldest_read([mark(2)], TABLE, "b") is None
+    assert oldest_read([mark(2)], with_branch("b"), "b") is None
+
+
+def test_branch_that_does_not_exist_begins_as_main() -> None:
+    assert oldest_read([mark(2)], TABLE, "b") == mark(2)
+
+
+def with_branch(name: str) -> TableMetadata:
+    return changed(TABLE, SetSnapshotRef(name, branch(3)))

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from icebergds.spec.metadata import TableMetadata
+from icebergds.spec.snapshot import MAIN_BRANCH
 
 
 @dataclass(frozen=True, slots=True)
@@ -22,7 +23,12 @@ class ReadMark:
 
 
 def oldest_read(marks: Sequence[ReadMark], metadata: TableMetadata, branch: str) -> ReadMark | None:
-    """The read of this branch that is furthest from its head; None if no mark is of the branch."""
+    """The read of this branch that is furthest from its head; None if no mark is of the branch.
+
+    A branch that does not exist yet will begin at the head of main.
+    """
+    if metadata.snapshot_by_ref(branch) is None:
+        branch = MAIN_BRANCH
     of_branch = {
         mark.snapshot_id: mark
         for mark in marks
