@@ -101,7 +101,7 @@ def run_program(
     if log is not None:
         path.insert(0, str(_COUNTING))
         counting = {read_log.LOG: str(log)}
-    with _connect_port() if name == "connect.py" else nullcontext():
+    with connect_port() if name == "connect.py" else nullcontext():
         finished = subprocess.run(
             [sys.executable, str(_PROGRAMS / name), *arguments],
             cwd=directory,
@@ -136,7 +136,7 @@ def run_counted(
 
 
 @contextmanager
-def _connect_port() -> Iterator[None]:
+def connect_port() -> Iterator[None]:
     """PySpark knows one port for a server of Spark Connect: other test runs wait for it."""
     with Path(tempfile.gettempdir(), "icebergds-spark-connect.lock").open("w") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
