@@ -1,6 +1,6 @@
 """Walks through what icebergds does, and compares the rows after every step with DuckDB.
 
-    python examples/tour.py                       # classic Spark, format version 3
+    make tour                                     # classic Spark, format version 3
     python examples/tour.py --connect             # Spark Connect
     python examples/tour.py --format-version 2    # copy-on-write, without deletion vectors
 
@@ -76,8 +76,8 @@ def row_changes(tour: Tour) -> None:
     assert deleted == tour.count(f"rides WHERE {condition}")
     tour.done("delete", f"DELETE FROM rides WHERE {condition}")
 
-    values = {"fare": "fare * 1.175", "stop.name": "upper(stop.name)", "city": f.lit("moved")}
-    updated = table.update(values, "id % 7 = 3").updated
+    values = {"fare": "fare * 1.175", "stop.name": "upper(stop.name)", "city": "'moved'"}
+    updated = table.update(values, f.expr("id % 7 = 3")).updated
     assert updated == tour.count("rides WHERE id % 7 = 3")
     stop = "{'name': upper(stop.name), 'zone': stop.zone}"
     assignments = f"fare = fare * 1.175, stop = {stop}, city = 'moved'"
@@ -362,7 +362,7 @@ def main() -> None:
     parser.add_argument("--format-version", choices=["2", "3"], default="3")
     arguments = parser.parse_args()
     os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
-    builder: SparkSession.Builder = SparkSession.builder  # type: ignore[assignment]
+    builder: SparkSession.Builder = SparkSession.builder
     spark = (
         (builder.remote("local[2]") if arguments.connect else builder.master("local[2]"))
         .config("spark.ui.enabled", "false")
