@@ -19,7 +19,9 @@ pytestmark = [pytest.mark.spark, pytest.mark.long, pytest.mark.every_spark]
 _TOUR = Path(__file__).resolve().parents[2] / "examples" / "tour.py"
 
 
-@pytest.mark.parametrize("arguments", [(), ("--connect", "--format-version", "2")])
+@pytest.mark.parametrize(
+    "arguments", [(), ("--connect", "--format-version", "2")], ids=["classic", "connect"]
+)
 def test_tour_finds_no_difference(arguments: tuple[str, ...], tmp_path: Path) -> None:
     package = Path(icebergds.__file__).parent
     path = [str(package / "spark" / "discovery"), str(package.parent)]
