@@ -29,6 +29,7 @@ from icebergds.expr.nodes import (
     or_,
     unbound_expected,
 )
+from icebergds.expr.sql_text import predicate_text
 from icebergds.spec.schema import Schema
 from icebergds.spec.types import (
     DOUBLE,
@@ -89,7 +90,9 @@ def _bind_predicate(predicate: Predicate, field: NestedField) -> Expr:
     count = len(predicate.values)
     if op not in SETS and count != (0 if op in UNARY else 1):
         expected = "no value" if op in UNARY else "one value"
-        raise InvalidFilterError(f"filter {predicate} has {count} values; {op} takes {expected}")
+        raise InvalidFilterError(
+            f"filter {predicate_text(predicate)} has {count} values; {op} takes {expected}"
+        )
     unknown = field_type == UNKNOWN
     if op in (Operation.IS_NULL, Operation.NOT_NULL):
         if unknown:
@@ -100,7 +103,7 @@ def _bind_predicate(predicate: Predicate, field: NestedField) -> Expr:
     if not isinstance(field_type, PrimitiveType | DecimalType | FixedType) or (
         field_type == VARIANT
     ):
-        raise _unsupported(predicate, field_type, "only is_null and not_null")
+        raise _unsupported(predicate, field_type, "only IS NULL and IS NOT NULL")
     if op in SETS and not count:
         return FALSE if op is Operation.IN else TRUE
     if unknown:
@@ -115,7 +118,7 @@ def _bind_predicate(predicate: Predicate, field: NestedField) -> Expr:
         ]
     except ValueError as error:
         raise InvalidFilterError(
-            f"filter {predicate}: column {predicate.name} is {field_type}: {error}"
+            f"filter {predicate_text(predicate)}: column {predicate.name} is {field_type}: {error}"
         ) from error
     # A comparison with null is unknown; so is `not_in` a list with a null, if it is not false.
     if len(literals) < count and op is not Operation.IN:
@@ -136,7 +139,7 @@ def _bind_nan_test(predicate: Predicate, field: NestedField) -> Expr:
         return _bound(predicate.op, field)
     if field_type in (INT, LONG, UNKNOWN) or isinstance(field_type, DecimalType):
         return FALSE if predicate.op is Operation.IS_NAN else TRUE
-    raise _unsupported(predicate, field_type, "all operations but is_nan and not_nan")
+    raise _unsupported(predicate, field_type, "all operations but isnan")
 
 
 def _bind_prefix(predicate: Predicate, field: NestedField) -> Expr:
@@ -146,7 +149,9 @@ def _bind_prefix(predicate: Predicate, field: NestedField) -> Expr:
     if prefix is None:
         return FALSE
     if not isinstance(prefix, str):
-        raise InvalidFilterError(f"filter {predicate}: the prefix {prefix!r} is not a string")
+        raise InvalidFilterError(
+            f"filter {predicate_text(predicate)}: the prefix {prefix!r} is not a string"
+        )
     if prefix:
         return _bound(predicate.op, field, prefix)
     return _bound(Operation.NOT_NULL, field) if predicate.op is Operation.STARTS_WITH else FALSE
@@ -223,6 +228,6 @@ def _bound(op: Operation, field: NestedField, *values: Any) -> BoundPredicate:
 
 def _unsupported(predicate: Predicate, field_type: IcebergType, usable: str) -> InvalidFilterError:
     return InvalidFilterError(
-        f"filter {predicate}: column {predicate.name} is {field_type}, which does not support"
-        f" {predicate.op}; it supports {usable}"
+        f"filter {predicate_text(predicate)}: column {predicate.name} is {field_type}, which does "
+        f"not support this; it supports {usable}"
     )

@@ -1,8 +1,14 @@
-"""Writes bound filters as conditions of Spark SQL, which `sql.parse_filter` reads back."""
+"""Writes filters as conditions of Spark SQL: bound ones so that `sql.parse_filter` reads them back.
+
+Predicates that are not bound yet are written for messages.
+"""
 
 from __future__ import annotations
 
+import datetime as dt
 import re
+from collections.abc import Sequence
+from decimal import Decimal
 from typing import Any
 
 from icebergds.expr.nodes import (
@@ -13,6 +19,7 @@ from icebergds.expr.nodes import (
     Expr,
     Operation,
     Or,
+    Predicate,
     bound_expected,
     conjuncts,
     disjuncts,
@@ -40,6 +47,8 @@ _WORDS = frozenset(
     x r
     """.split()  # noqa: SIM905
 )
+# Of the values of a predicate in a message.
+_MOST_SHOWN = 10
 # Days and microseconds of the years 1 to 9999, which literals of Spark SQL can be of.
 _DAYS = range(-719_162, 2_932_897)
 _MICROS = range(_DAYS.start * dates.MICROS_PER_DAY, _DAYS.stop * dates.MICROS_PER_DAY)
@@ -63,9 +72,21 @@ def sql_text(expr: Expr, schema: Schema) -> str:
             raise bound_expected(expr)
 
 
+def predicate_text(predicate: Predicate) -> str:
+    """Writes a predicate as the user may have, for messages; long lists are cut."""
+    values = [_shown(value) for value in predicate.values[:_MOST_SHOWN]]
+    if len(predicate.values) > _MOST_SHOWN:
+        values.append("...")
+    return _operation(predicate.op, predicate.name, values)
+
+
 def _predicate(predicate: BoundPredicate, column: str) -> str:
     values = [_literal(predicate.field_type, value) for value in predicate.values]
-    match predicate.op:
+    return _operation(predicate.op, column, values)
+
+
+def _operation(op: Operation, column: str, values: Sequence[str]) -> str:
+    match op:
         case Operation.IS_NULL:
             return f"{column} IS NULL"
         case Operation.NOT_NULL:
@@ -82,8 +103,8 @@ def _predicate(predicate: BoundPredicate, column: str) -> str:
             return f"startswith({column}, {values[0]})"
         case Operation.NOT_STARTS_WITH:
             return f"NOT startswith({column}, {values[0]})"
-        case op:
-            return f"{column} {_SIGNS[op]} {values[0]}"
+        case _:
+            return f"{column} {_SIGNS[op]} {', '.join(values)}"
 
 
 def _column(field_id: int, schema: Schema) -> str:
@@ -120,14 +141,34 @@ def _literal(field_type: IcebergType, value: Any) -> str:
         case TypeId.TIMESTAMPTZ_NS:
             return _of_type("", f"{dates.format_timestamp(value, nanos=True)}Z")
         case TypeId.STRING:
-            escaped = value.replace("\\", "\\\\").replace("'", "\\'")
-            return f"'{escaped}'"
+            return _quoted(value)
         case TypeId.UUID:
             return _of_type("", format_uuid(value))
         case TypeId.FIXED | TypeId.BINARY:
             return f"X'{value.hex().upper()}'"
         case _:
             return str(value)
+
+
+def _shown(value: object) -> str:
+    match value:
+        case None | bool():
+            return str(value).upper().replace("NONE", "NULL")
+        case bytes():
+            return f"X'{value.hex().upper()}'"
+        case dt.datetime():
+            return f"timestamp'{value.isoformat(' ')}'"
+        case dt.date():
+            return f"date'{value}'"
+        case int() | float() | Decimal():
+            return str(value)
+        case _:
+            return _quoted(str(value))
+
+
+def _quoted(text: str) -> str:
+    escaped = text.replace("\\", "\\\\").replace("'", "\\'")
+    return f"'{escaped}'"
 
 
 def _of_type(kind: str, text: str) -> str:

@@ -8,6 +8,7 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 from strategies.expressions import SCALAR_TYPES, Row, filters, rows, value_of
 
+from icebergds.errors import InvalidFilterError
 from icebergds.expr.bind import bind
 from icebergds.expr.evaluate import matches
 from icebergds.expr.nodes import (
@@ -23,6 +24,7 @@ from icebergds.expr.sql_text import sql_text
 from icebergds.spec.schema import Schema
 from icebergds.spec.types import (
     DATE,
+    INT,
     LONG,
     STRING,
     TIMESTAMPTZ,
@@ -86,3 +88,18 @@ def test_the_text_is_what_one_would_write(text: str) -> None:
 
 def test_constants_are_written_as_words() -> None:
     assert [sql_text(expr, Schema(())) for expr in (TRUE, FALSE)] == ["TRUE", "FALSE"]
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("at >= timestamp'2026-03-01'", "filter at >= timestamp'2026-03-01 00:00:00': column at"),
+        ("n IN ('a', 'it''s')", "filter n IN ('a', 'it\\'s'): column n"),
+    ],
+)
+def test_messages_show_a_filter_as_sql(text: str, said: str) -> None:
+    schema = Schema((NestedField(1, "at", TIMESTAMPTZ), NestedField(2, "n", INT)))
+    with pytest.raises(InvalidFilterError) as raised:
+        bind(parse_filter(text), schema)
+    assert str(raised.value).startswith(said)
+    assert "gt_eq" not in str(raised.value)

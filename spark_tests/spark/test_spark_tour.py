@@ -9,6 +9,7 @@ from contextlib import nullcontext
 from pathlib import Path
 
 import pytest
+from effort import IS_NIGHTLY
 from spark_reads import QUICK_JVM, connect_port
 
 import icebergds
@@ -19,9 +20,12 @@ pytestmark = [pytest.mark.spark, pytest.mark.long, pytest.mark.every_spark]
 _TOUR = Path(__file__).resolve().parents[2] / "examples" / "tour.py"
 
 
-@pytest.mark.parametrize(
-    "arguments", [(), ("--connect", "--format-version", "2")], ids=["classic", "connect"]
-)
+_RUNS: dict[str, tuple[str, ...]] = {"connect": ("--connect", "--format-version", "2")}
+if IS_NIGHTLY:
+    _RUNS["classic"] = ()
+
+
+@pytest.mark.parametrize("arguments", _RUNS.values(), ids=_RUNS)
 def test_tour_finds_no_difference(arguments: tuple[str, ...], tmp_path: Path) -> None:
     package = Path(icebergds.__file__).parent
     path = [str(package / "spark" / "discovery"), str(package.parent)]
