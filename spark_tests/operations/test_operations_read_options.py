@@ -15,6 +15,7 @@ from icebergds.errors import InvalidFilterError, InvalidOptionError
 from icebergds.expr.sql import parse_filter
 from icebergds.formats.wrong_counts import WrongCounts
 from icebergds.io.storage_options import STORAGE_OPTIONS
+from icebergds.operations.options import foreign
 from icebergds.operations.read import options as read_options
 from icebergds.operations.read.change_options import CHANGE_OPTIONS, ChangeOptions, Moment
 from icebergds.operations.read.options import (
@@ -31,6 +32,7 @@ from icebergds.operations.read.stream_options import (
     parse_stream_options,
 )
 from icebergds.operations.read.time_travel import TimeTravel
+from icebergds.operations.write import options as write_options
 from icebergds.scan.plan.splits import SplitOptions
 
 NOON_MS = 1_769_860_800_000
@@ -409,3 +411,14 @@ def test_options_precede_the_properties_of_the_table(
 def test_properties_of_no_use_are_refused_by_name(name: str, text: str, expected: str) -> None:
     with pytest.raises(InvalidOptionError, match=f"{name} is '{text}', expected {expected}"):
         split_options(ReadOptions(), {name: text})
+
+
+@pytest.mark.parametrize("name", ["wap.branch", "merge-schema", "distribution-mode"])
+def test_options_of_writes_are_named_as_such(name: str) -> None:
+    with pytest.raises(InvalidOptionError, match="it is an option of writes"):
+        parse(**{name: "true"})
+
+
+def test_options_that_are_named_as_those_of_one_side_are_no_options_of_the_other() -> None:
+    assert not foreign._OF_WRITES & {name.lower() for name in read_options._KNOWN}
+    assert not foreign._OF_READS & {name.lower() for name in write_options._KNOWN}

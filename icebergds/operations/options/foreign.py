@@ -1,4 +1,4 @@
-"""Names the options of icebergds that do what options of Delta Lake and of Spark's sources do."""
+"""Names the options to use instead of others: of Delta Lake, of Spark's sources, of the other side."""
 
 from __future__ import annotations
 
@@ -34,8 +34,57 @@ _READS = {
     "failOnDataLoss": "'stream-on-expired'",
 }
 _OWN = {name.lower(): own for name, own in (_WRITES | _READS).items()}
-_OF_WRITES = {"mergeschema", *(name.lower() for name in _WRITES)}
-_OF_READS = {"versionasof", "timestampasof", *(name.lower() for name in _READS)}
+_OF_WRITES = {
+    "mergeschema",
+    *(name.lower() for name in _WRITES),
+    "create",
+    "create-branch",
+    "wap.id",
+    "wap.branch",
+    "txn-app-id",
+    "txn-version",
+    "overwrite-mode",
+    "overwrite-filter",
+    "merge-schema",
+    "write-format",
+    "target-file-size-bytes",
+    "compression-codec",
+    "compression-level",
+    "fanout-enabled",
+    "distribution-mode",
+    "use-table-distribution-and-ordering",
+    "partition-by",
+    "sort-by",
+    "location",
+    "format-version",
+    "snapshot-properties",
+    "table-properties",
+    "write-operation",
+    "upsert-keys",
+    "upsert-order-by",
+    "row-kind-column",
+    "validate-from-snapshot-id",
+}
+_OF_READS = {
+    "versionasof",
+    "timestampasof",
+    *(name.lower() for name in _READS),
+    "snapshot-id",
+    "as-of-timestamp",
+    "tag",
+    "columns",
+    "filter",
+    "split-size",
+    "lookback",
+    "file-open-cost",
+    "batch-size",
+    "delete-cache-bytes",
+    "pushdown",
+    "wrong-counts",
+    "read-change-feed",
+    "start-snapshot-id",
+    "end-snapshot-id",
+}
 
 
 def own_option(name: str, *, is_write: bool) -> str:
