@@ -1,4 +1,4 @@
-"""Names the options to use instead of others: of Delta Lake, of Spark's sources, of the other side."""
+"""Names what to use instead of options of Delta Lake, of Spark's sources or of the other side."""
 
 from __future__ import annotations
 
