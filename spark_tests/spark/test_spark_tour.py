@@ -15,17 +15,19 @@ from spark_reads import QUICK_JVM, connect_port
 import icebergds
 
 pytest.importorskip("duckdb_extension_iceberg")
-pytestmark = [pytest.mark.spark, pytest.mark.long, pytest.mark.every_spark]
+pytestmark = [
+    pytest.mark.spark,
+    pytest.mark.long,
+    pytest.mark.every_spark,
+    pytest.mark.skipif(not IS_NIGHTLY, reason="the tour is run by make nightly and make tour"),
+]
 
 _TOUR = Path(__file__).resolve().parents[2] / "examples" / "tour.py"
 
 
-_RUNS: dict[str, tuple[str, ...]] = {"connect": ("--connect", "--format-version", "2")}
-if IS_NIGHTLY:
-    _RUNS["classic"] = ()
-
-
-@pytest.mark.parametrize("arguments", _RUNS.values(), ids=_RUNS)
+@pytest.mark.parametrize(
+    "arguments", [(), ("--connect", "--format-version", "2")], ids=["classic", "connect"]
+)
 def test_tour_finds_no_difference(arguments: tuple[str, ...], tmp_path: Path) -> None:
     package = Path(icebergds.__file__).parent
     path = [str(package / "spark" / "discovery"), str(package.parent)]
