@@ -13,9 +13,9 @@ import inspect
 import os
 import stat
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
-from typing import Any, TypeVar
+from typing import Any, TypeVar, cast
 
 import fsspec
 import pyarrow as pa
@@ -477,9 +477,17 @@ def _read_whole(fs: Any, key: str) -> bytes:
 
 
 def _names_in(fs: Any, key: str) -> list[str]:
-    found = [name.rstrip("/") for name in fs.ls(key, detail=False)]
+    found = [name.rstrip("/") for name in _listed(fs, key)]
     # The marker of an empty directory of an object store is listed as if it were inside it.
     return [name.rpartition("/")[2] for name in found if name != key.rstrip("/")]
+
+
+def _listed(fs: Any, key: str, attempts: int = 100) -> Iterable[str]:
+    # fsspec's `memory` looks up each file of a listing again: another thread may have deleted it.
+    for _ in range(attempts - 1):
+        with suppress(KeyError):
+            return cast(Iterable[str], fs.ls(key, detail=False))
+    return cast(Iterable[str], fs.ls(key, detail=False))
 
 
 def _is_missing_file(error: OSError) -> bool:

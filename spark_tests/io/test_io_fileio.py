@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import os
 import pickle
+import sys
+import threading
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
@@ -403,3 +405,34 @@ def test_a_request_without_credentials_says_which_to_set(
     with pytest.raises(InvalidOptionError, match=message) as raised:
         io.read_bytes("s3://bucket/db/t/v1.json")
     assert raised.value.__suppress_context__
+
+
+def test_a_listing_in_memory_beside_deletes_of_another_thread() -> None:
+    fs = fsspec.filesystem("memory")
+    io = FileIO()
+    location = "memory://icebergds-busy"
+    kept = {f"kept{number}" for number in range(1000)}
+    for name in kept:
+        io.write(f"{location}/{name}", b"")
+    is_over = threading.Event()
+
+    def write_and_delete() -> None:
+        while not is_over.is_set():
+            files = [f"{location}/{number}" for number in range(20)]
+            for file in files:
+                io.write(file, b"")
+            for file in files:
+                io.delete(file)
+
+    worker = threading.Thread(target=write_and_delete)
+    interval = sys.getswitchinterval()
+    sys.setswitchinterval(1e-6)
+    worker.start()
+    try:
+        for _ in range(20):
+            assert kept <= set(io.list(location))
+    finally:
+        is_over.set()
+        worker.join()
+        sys.setswitchinterval(interval)
+        fs.rm("/icebergds-busy", recursive=True)
