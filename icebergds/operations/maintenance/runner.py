@@ -1,0 +1,53 @@
+"""Runs the tasks of a maintenance action, in this process or on what the caller brings."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Protocol, TypeVar
+
+_Item = TypeVar("_Item")
+_Result = TypeVar("_Result")
+
+
+@dataclass(frozen=True, slots=True)
+class TaskAttempt:
+    """An attempt to run a task. Names of new files have both numbers, so that none is used twice.
+
+    Attributes:
+        partition_id: which of the tasks.
+        attempt_id: different in each attempt of the task.
+    """
+
+    partition_id: int
+    attempt_id: int
+
+
+class Runner(Protocol):
+    """Runs tasks side by side."""
+
+    def run(
+        self, task: Callable[[_Item, TaskAttempt], _Result], items: Sequence[_Item]
+    ) -> list[_Result]:
+        """Runs a task once for each item, or again if an attempt is lost.
+
+        Args:
+            task: can be pickled, as can items and results. It holds what all items share.
+
+        Returns:
+            The results, in the order of the items.
+
+        Raises:
+            Exception: what a task raised. Others may have finished, and their files are there.
+        """
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class LocalRunner:
+    """Runs tasks one after the other in this process."""
+
+    def run(
+        self, task: Callable[[_Item, TaskAttempt], _Result], items: Sequence[_Item]
+    ) -> list[_Result]:
+        return [task(item, TaskAttempt(number, 0)) for number, item in enumerate(items)]

@@ -1,0 +1,77 @@
+"""Runs the tasks of a maintenance action as a Spark job."""
+
+from __future__ import annotations
+
+import pickle
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any, TypeVar
+
+import pyarrow as pa
+from pyspark import TaskContext
+from pyspark.sql import SparkSession
+from pyspark.sql import functions as f
+
+from icebergds.operations.maintenance.runner import LocalRunner, Runner, TaskAttempt
+from icebergds.spark.errors import own_errors, without_frames
+from icebergds.spark.session import session_or_active
+from icebergds.spark.worker import settle_worker
+
+_Item = TypeVar("_Item")
+_Result = TypeVar("_Result")
+
+
+def runner_of(spark: SparkSession | None) -> Runner:
+    """A runner on a session, or on the active one; in this process if there is none."""
+    session = session_or_active(spark)
+    return LocalRunner() if session is None else SparkRunner(session)
+
+
+@dataclass(frozen=True, slots=True)
+class SparkRunner:
+    """Runs each task as a task of Spark, in one job."""
+
+    spark: SparkSession
+
+    def run(
+        self, task: Callable[[_Item, TaskAttempt], _Result], items: Sequence[_Item]
+    ) -> list[_Result]:
+        """Runs a task once for each item, as `Runner.run` says.
+
+        Raises:
+            IcebergError: what a task raised.
+            PySparkException: the job failed for another reason.
+        """
+        if not items:
+            return []
+        packed = [pickle.dumps(item, pickle.HIGHEST_PROTOCOL) for item in items]
+        numbers = pa.array(range(len(items)), pa.int32())
+        rows = pa.table({"number": numbers, "item": pa.array(packed, pa.binary())})
+        with own_errors():
+            placed = self.spark.createDataFrame(rows).repartitionById(len(items), f.col("number"))
+            done = placed.mapInArrow(_Packed(task), "number int, result binary").collect()
+        results = {row.number: pickle.loads(row.result) for row in done}
+        return [results[number] for number in range(len(items))]
+
+
+@dataclass(frozen=True, slots=True)
+class _Packed:
+    """A task for `mapInArrow`, whose rows are items."""
+
+    task: Callable[[Any, TaskAttempt], Any]
+
+    def __call__(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        settle_worker()
+        for batch in batches:
+            for number, item in zip(*map(pa.Array.to_pylist, batch.columns), strict=True):
+                yield pa.RecordBatch.from_arrays(
+                    [pa.array([number], pa.int32()), pa.array([self._result(number, item)])],
+                    ["number", "result"],
+                )
+
+    @without_frames()
+    def _result(self, number: int, item: bytes) -> bytes:
+        context = TaskContext.get()
+        assert context is not None, "Spark runs tasks"
+        result = self.task(pickle.loads(item), TaskAttempt(number, context.taskAttemptId()))
+        return pickle.dumps(result, pickle.HIGHEST_PROTOCOL)
