@@ -35,6 +35,7 @@ if TYPE_CHECKING:
         UnsupportedFeatureError,
         ValidationError,
     )
+    from icebergds.operations.maintenance.rewrite_data_files import RewrittenDataFiles
     from icebergds.operations.write.row_counts import RowCounts
     from icebergds.spark.registration import register
     from icebergds.spark.row_level.merge import MergeBuilder
@@ -112,6 +113,7 @@ _NAMES = {
         "UnsupportedFeatureError",
         "ValidationError",
     ),
+    "icebergds.operations.maintenance.rewrite_data_files": ("RewrittenDataFiles",),
     "icebergds.operations.write.row_counts": ("RowCounts",),
     "icebergds.spark.registration": ("register",),
     "icebergds.spark.row_level.merge": ("MergeBuilder",),
@@ -209,6 +211,7 @@ __all__ = [
     "PartitionField",
     "PartitionSpec",
     "PrimitiveType",
+    "RewrittenDataFiles",
     "RowCounts",
     "Schema",
     "SortDirection",

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from icebergds.api.display import table_html, table_text
+from icebergds.api.maintenance import rewrite_files
 from icebergds.api.outcomes import nothing_committed
 from icebergds.api.row_level import (
     Changed,
@@ -23,6 +24,7 @@ from icebergds.catalog.loaded_table import LoadedTable
 from icebergds.commit.operations import TableOperations, TableState
 from icebergds.errors import InvalidFilterError, InvalidOptionError, ValidationError
 from icebergds.io.fileio import FileIO
+from icebergds.operations.maintenance.rewrite_data_files import RewrittenDataFiles
 from icebergds.operations.maintenance.upgrade import upgrade_table
 from icebergds.operations.options.arguments import (
     integer_argument,
@@ -417,6 +419,41 @@ class Table:
         with nothing_committed(self.name):
             self._state = upgrade_table(self._current(), format_version)
         return self
+
+    def rewrite_data_files(
+        self,
+        strategy: str = "binpack",
+        where: str | None = None,
+        *,
+        branch: str | None = None,
+        options: Mapping[str, str] | None = None,
+        snapshot_properties: Mapping[str, str] | None = None,
+        spark: SparkSession | None = None,
+    ) -> RewrittenDataFiles:
+        """Rewrites small files, large files and files with many deletes to files of a good size.
+
+        All rows stay as they are, and readers of changes see nothing. Others may write meanwhile:
+        what they delete is deleted in the new files too.
+
+        Args:
+            strategy: `binpack`, which keeps the order of rows.
+            where: rewrite only files that may have rows that match this Spark SQL condition.
+            branch: the branch whose files are rewritten; main by default.
+            options: Java Iceberg's, such as `target-file-size-bytes`, `rewrite-all` or
+                `partial-progress.enabled`; see docs/maintenance.md.
+            snapshot_properties: entries to add to the snapshot summary.
+            spark: the session that runs the tasks; the active one by default. Without one, this
+                process runs them.
+
+        Raises:
+            InvalidOptionError, InvalidFilterError: an argument or option is malformed.
+            CommitConflictError, ValidationError: concurrent commits conflict.
+            CommitStateUnknownError: it is not known whether the commit succeeded.
+            StorageError: the storage or the catalog's database failed.
+        """
+        write = self._options(None, snapshot_properties, branch=branch)
+        done, self._state = rewrite_files(self._current(), strategy, where, write, options, spark)
+        return done
 
     def scan(
         self,

@@ -21,6 +21,18 @@ FileKey: TypeAlias = tuple[str, int | None]
 """Identity of a file or deletion vector: path and content offset."""
 
 
+class FilesGoneError(ValidationError):
+    """Files to replace are not in the branch (any more).
+
+    Attributes:
+        paths: of these files.
+    """
+
+    def __init__(self, message: str, paths: frozenset[str]) -> None:
+        super().__init__(message)
+        self.paths = paths
+
+
 @dataclass(frozen=True, slots=True)
 class FileSelection:
     """Selects listed files; distinguishes deletion vectors in one Puffin file."""
@@ -65,13 +77,14 @@ def require_removed(
         removed: the files that were found and removed.
 
     Raises:
-        ValidationError: one of `files` is not among them.
+        FilesGoneError: one of `files` is not among them.
     """
     found = set(map(file_key, removed))
     missing = [file.file_path for file in files if file_key(file) not in found]
     if missing:
-        raise ValidationError(
+        raise FilesGoneError(
             f"table {base.name}: {len(missing)} of the files to replace are not in branch "
             f"{base.branch!r} (or no longer), such as {missing[0]}; read the table again and "
-            "repeat the operation"
+            "repeat the operation",
+            frozenset(missing),
         )

@@ -44,6 +44,7 @@ from icebergds.operations.write.target_branch import check_target_branch
 from icebergds.spec.evolution.union_by_name import merge_schema
 from icebergds.spec.manifest import DataFile, FileFormat
 from icebergds.spec.metadata import TableMetadata
+from icebergds.spec.partition import PartitionSpec
 from icebergds.spec.schema import Schema
 from icebergds.spec.updates.requirements import AssertCurrentSchemaId, AssertLastAssignedFieldId
 from icebergds.spec.updates.table_updates import LAST_ADDED, AddSchema, SetCurrentSchema
@@ -157,8 +158,16 @@ def prepare_write(
     return prepared, table
 
 
-def plan_rows(options: WriteOptions, state: TableState, matching: Matching) -> WritePlan:
+def plan_rows(
+    options: WriteOptions,
+    state: TableState,
+    matching: Matching,
+    spec: PartitionSpec | None = None,
+) -> WritePlan:
     """Plans how tasks write data files, by the table's properties and the write options.
+
+    Args:
+        spec: the partition spec of the files; the table's default spec by default.
 
     Raises:
         InvalidOptionError: options or table properties are malformed.
@@ -173,7 +182,7 @@ def plan_rows(options: WriteOptions, state: TableState, matching: Matching) -> W
         matching,
         io=state.io,
         locations=LocationProvider.of(metadata.location, metadata.properties),
-        spec=metadata.spec(),
+        spec=spec or metadata.spec(),
         sort_order=sort_order,
         file_format=file_format,
         target_file_size=options.target_file_size or data_file_size(metadata.properties),

@@ -104,7 +104,7 @@ def plan_position_change(
     """
     state, metadata = table.state, table.metadata
     check_target_branch(state, options)
-    schema = _written_schema(metadata)
+    schema = written_schema(metadata)
     columns = without_control_columns(incoming)
     matching = plan_matching(
         columns if len(columns) else schema_to_arrow(schema),
@@ -160,8 +160,8 @@ def _delete_targets(files: Iterable[PlannedFile]) -> Iterator[tuple[str, DeleteT
         yield data_file.file_path, DeleteTarget(ref, deletes)
 
 
-def _written_schema(metadata: TableMetadata) -> Schema:
-    """The columns of new files, including those of Row Lineage from version 3 on."""
+def written_schema(metadata: TableMetadata) -> Schema:
+    """The columns of rewritten files, including those of Row Lineage from version 3 on."""
     schema = metadata.schema()
     if metadata.format_version < 3:
         return schema

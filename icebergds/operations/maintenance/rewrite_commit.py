@@ -1,0 +1,235 @@
+"""Commits rewritten groups of data files, and moves deletes that came meanwhile.
+
+A delete by position that others commit while files are rewritten names rows of the old files. The
+tasks that rewrote these rows know where they went, so the deletes are written again for the new
+files, and the commit is tried again.
+"""
+
+from __future__ import annotations
+
+import logging
+import uuid
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from functools import partial
+
+from icebergds.catalog.loaded_table import LoadedTable
+from icebergds.commit.compact_files import AppliedDeletes, CompactFiles, NewDeletesError
+from icebergds.commit.file_selection import FilesGoneError, file_key
+from icebergds.commit.options import CommitOptions
+from icebergds.commit.snapshot_commit import Committed, commit_snapshot
+from icebergds.errors import CommitStateUnknownError, ValidationError
+from icebergds.formats.manifests.manifest_list import read_snapshot_manifests
+from icebergds.operations.maintenance.rewrite_groups import RewrittenGroup
+from icebergds.operations.maintenance.rewrite_task import DeletesToMove, MovePlan, move_deletes
+from icebergds.operations.maintenance.runner import Runner
+from icebergds.operations.write.cleanup import delete_files
+from icebergds.operations.write.delete_file_settings import (
+    delete_file_format,
+    delete_file_size,
+    delete_granularity,
+)
+from icebergds.scan.tasks import ScanTaskGroup
+from icebergds.spec.manifest import DataFile, DataFileRef, ManifestContent
+from icebergds.spec.metadata import TableMetadata
+from icebergds.spec.snapshot import Snapshot
+from icebergds.write.deletes.row_deletes import DeleteSettings
+
+_LOG = logging.getLogger(__name__)
+# Each round of moves takes less time than the rewrite, so others have less time to delete.
+_ROUNDS = 20
+
+
+@dataclass(frozen=True, slots=True)
+class CommittedGroups:
+    """What came of some groups.
+
+    Attributes:
+        committed: None if no group was left.
+        groups: those that were committed.
+        dropped: those whose data files others have removed or changed in a way that cannot be
+            followed. Their new files are deleted.
+    """
+
+    committed: Committed | None
+    groups: Sequence[RewrittenGroup]
+    dropped: Sequence[RewrittenGroup]
+
+
+@dataclass(frozen=True, slots=True)
+class RewriteCommit:
+    """How groups are committed.
+
+    Attributes:
+        table: as it was planned on, for the first attempt.
+        snapshot: that was read.
+        keeps_sequence_number: whether new files have the sequence number of `snapshot`.
+    """
+
+    table: LoadedTable
+    runner: Runner
+    snapshot: Snapshot
+    options: CommitOptions
+    keeps_sequence_number: bool
+
+
+def commit_groups(commit: RewriteCommit, groups: Sequence[RewrittenGroup]) -> CommittedGroups:
+    """Commits groups in one snapshot.
+
+    Raises:
+        CommitConflictError, ValidationError: nothing was committed; the new files are deleted.
+        CommitStateUnknownError: it is not known whether it was committed; nothing was deleted.
+    """
+    left = [_Group(group) for group in groups]
+    dropped: list[_Group] = []
+    applied = _applied(commit, groups)
+    try:
+        for _ in range(_ROUNDS):
+            if not left:
+                return CommittedGroups(None, [], [group.rewritten for group in dropped])
+            try:
+                committed = _commit(commit, left, applied)
+                return CommittedGroups(
+                    committed,
+                    [group.rewritten for group in left],
+                    [group.rewritten for group in dropped],
+                )
+            except FilesGoneError as error:
+                gone = [group for group in left if error.paths & group.paths]
+                if not gone:
+                    raise
+                _LOG.info("table %s: %s", commit.table.name, error)
+            except NewDeletesError as error:
+                applied = applied.with_deletes(error.deletes)
+                gone = _move(commit, left, error.deletes)
+            for group in gone:
+                group.discard(commit)
+            dropped += gone
+            left = [group for group in left if group not in gone]
+        raise ValidationError(
+            f"table {commit.table.name}: rows of the files that were rewritten were deleted again "
+            f"and again, {_ROUNDS} times; rewrite fewer files at once, with 'where' or the option "
+            "'max-files-to-rewrite'"
+        )
+    except CommitStateUnknownError:
+        raise
+    except BaseException:
+        for group in left:
+            group.discard(commit)
+        raise
+
+
+@dataclass(slots=True, eq=False)
+class _Group:
+    """A group, and what was deleted of its rows meanwhile.
+
+    Attributes:
+        deletes: by the path of an old data file.
+        moved: the delete files with them, for the new data files.
+    """
+
+    rewritten: RewrittenGroup
+    deletes: dict[str, tuple[DataFile, ...]] = field(default_factory=dict)
+    moved: list[DataFile] = field(default_factory=list)
+
+    @property
+    def paths(self) -> frozenset[str]:
+        """The paths of the old data files."""
+        return frozenset(file.entry.data_file.file_path for file in self.rewritten.group.files)
+
+    def discard(self, commit: RewriteCommit) -> None:
+        """Deletes the new files."""
+        delete_files(commit.table.io, [*self.rewritten.files, *self.moved])
+
+    def add_deletes(self, deletes: Mapping[str, tuple[DataFile, ...]]) -> bool:
+        """Adds deletes of old data files; returns whether there are any of this group."""
+        mine = {path: files for path, files in deletes.items() if path in self.paths}
+        for path, files in mine.items():
+            # A deletion vector has the rows of the one that it replaced, too.
+            vectors = tuple(file for file in files if file.is_deletion_vector)
+            self.deletes[path] = vectors or (*self.deletes.get(path, ()), *files)
+        return bool(mine)
+
+
+def _applied(commit: RewriteCommit, groups: Iterable[RewrittenGroup]) -> AppliedDeletes:
+    manifests = read_snapshot_manifests(commit.table.io, commit.snapshot)
+    return AppliedDeletes(
+        frozenset(m.manifest_path for m in manifests if m.content is ManifestContent.DELETES),
+        frozenset(
+            file_key(entry.data_file)
+            for group in groups
+            for file in group.group.files
+            for entry in file.deletes.position_deletes
+        ),
+    )
+
+
+def _commit(commit: RewriteCommit, groups: Iterable[_Group], applied: AppliedDeletes) -> Committed:
+    rewritten = [group.rewritten for group in groups]
+    action = CompactFiles(
+        replaced=tuple(file.entry for group in rewritten for file in group.group.files),
+        added=tuple(file for group in rewritten for file in group.files),
+        moved=tuple(file for group in groups for file in group.moved),
+        applied=applied,
+        sequence_number=commit.snapshot.sequence_number,
+        keeps_sequence_number=commit.keeps_sequence_number,
+    )
+    table = commit.table
+    return commit_snapshot(table.operations, action, commit.options, table.operations.refresh())
+
+
+def _move(
+    commit: RewriteCommit, groups: Iterable[_Group], deletes: Mapping[str, tuple[DataFile, ...]]
+) -> list[_Group]:
+    """Moves deletes to new data files; returns the groups for which that is not possible."""
+    touched = [group for group in groups if group.add_deletes(deletes)]
+    for group in touched:
+        if group.rewritten.group.keeps_order:
+            delete_files(commit.table.io, group.moved)
+            group.moved = _moved(commit, group)
+    return [group for group in touched if not group.rewritten.group.keeps_order]
+
+
+def _moved(commit: RewriteCommit, group: _Group) -> list[DataFile]:
+    metadata = commit.table.operations.refresh().metadata
+    plan = group.rewritten.plan
+    write = replace(plan.write, operation_id=str(uuid.uuid4()))
+    move = MovePlan(
+        replace(plan, write=write), _settings(metadata, group.rewritten), metadata.specs_by_id
+    )
+    items = [
+        DeletesToMove(files, tuple(map(_counted, written)), deletes)
+        for files, written in zip(group.rewritten.tasks, group.rewritten.written, strict=True)
+        if (deletes := _of(files, group.deletes))
+    ]
+    found = commit.runner.run(partial(move_deletes, move), items)
+    moved = [file for files in found for file in files]
+    _LOG.info(
+        "table %s: deletes of %d files that are being rewritten were moved to the new files",
+        commit.table.name,
+        len(group.deletes),
+    )
+    return moved
+
+
+def _of(
+    files: ScanTaskGroup, deletes: Mapping[str, tuple[DataFile, ...]]
+) -> dict[str, tuple[DataFile, ...]]:
+    return {
+        task.file_path: deletes[task.file_path] for task in files.tasks if task.file_path in deletes
+    }
+
+
+def _counted(file: DataFile) -> tuple[DataFileRef, int]:
+    return DataFileRef(file.file_path, file.spec_id, file.partition), file.record_count
+
+
+def _settings(metadata: TableMetadata, group: RewrittenGroup) -> DeleteSettings:
+    write = group.plan.write
+    return DeleteSettings(
+        metadata.format_version,
+        delete_granularity(metadata),
+        delete_file_format(metadata, write.file_format),
+        delete_file_size(metadata),
+        write.properties,
+    )

@@ -1,0 +1,250 @@
+"""Rewrites data files: few instead of many, without their deleted rows."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Iterator, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor, as_completed
+from dataclasses import dataclass
+from math import ceil
+
+from icebergds.catalog.loaded_table import LoadedTable
+from icebergds.commit.base import check_branch
+from icebergds.commit.operations import TableState
+from icebergds.errors import CommitStateUnknownError, InvalidOptionError
+from icebergds.expr.bind import bind
+from icebergds.expr.nodes import TRUE, Expr
+from icebergds.expr.sql import parse_filter
+from icebergds.operations.maintenance.rewrite_commit import RewriteCommit, commit_groups
+from icebergds.operations.maintenance.rewrite_groups import (
+    RewrittenGroup,
+    plan_rewrite,
+    rewrite_group,
+)
+from icebergds.operations.maintenance.rewrite_options import RewriteOptions
+from icebergds.operations.maintenance.rewrite_plan import FileGroup, plan_groups
+from icebergds.operations.maintenance.runner import Runner
+from icebergds.operations.write.cleanup import delete_files
+from icebergds.operations.write.commit_options import commit_options
+from icebergds.operations.write.options import WriteOptions
+from icebergds.operations.write.target_branch import check_target_branch
+from icebergds.scan.plan.files import plan_files
+from icebergds.spec.snapshot import Snapshot
+
+_LOG = logging.getLogger(__name__)
+# Groups whose files others changed meanwhile are planned again.
+_PASSES = 3
+
+
+@dataclass(frozen=True, slots=True)
+class RewrittenDataFiles:
+    """What `rewrite_data_files` did.
+
+    Attributes:
+        rewritten_data_files_count: data files that were replaced.
+        added_data_files_count: data files that replace them.
+        rewritten_bytes_count: the size of the replaced files, in bytes.
+        failed_data_files_count: data files that were not replaced, since a task or a commit failed,
+            or since others changed files of their group again and again.
+        removed_delete_files_count: delete files and deletion vectors that no row needs any more.
+    """
+
+    rewritten_data_files_count: int = 0
+    added_data_files_count: int = 0
+    rewritten_bytes_count: int = 0
+    failed_data_files_count: int = 0
+    removed_delete_files_count: int = 0
+
+
+def rewrite_data_files(
+    table: LoadedTable,
+    runner: Runner,
+    write: WriteOptions,
+    options: RewriteOptions,
+    where: str | None = None,
+) -> tuple[RewrittenDataFiles, TableState]:
+    """Rewrites the data files of a branch that are worth it; returns the table's state after it.
+
+    Rows keep their order, and from version 3 on their ids and the numbers of their last updates.
+
+    Args:
+        runner: runs the tasks.
+        write: the branch, and entries of the snapshot summary.
+        where: rewrite only files that may have rows that match this Spark SQL condition.
+
+    Raises:
+        InvalidOptionError, InvalidFilterError: an option or the condition does not fit the table.
+        CommitConflictError, ValidationError: concurrent commits conflict.
+        CommitStateUnknownError: whether a commit succeeded is not known; its files were kept.
+    """
+    check_branch(table.state, write.branch)
+    check_target_branch(table.state, write)
+    tally = _Tally(table.state)
+    for left in reversed(range(_PASSES)):
+        table = table.at(tally.state)
+        snapshot = table.metadata.head_of(write.branch)
+        groups = [] if snapshot is None else _groups(table, snapshot, write, options, where)
+        if snapshot is None or not groups:
+            break
+        dropped = _rewrite(table, snapshot, groups, runner, write, options, tally)
+        if not dropped:
+            break
+        tally.state = table.operations.refresh()
+        tally.failed += 0 if left else sum(len(group.files) for group in dropped)
+    return tally.result(), tally.state
+
+
+@dataclass(slots=True)
+class _Tally:
+    """What was done so far, and the table's state."""
+
+    state: TableState
+    replaced: int = 0
+    added: int = 0
+    nbytes: int = 0
+    failed: int = 0
+    removed_deletes: int = 0
+    failed_commits: int = 0
+
+    def result(self) -> RewrittenDataFiles:
+        return RewrittenDataFiles(
+            self.replaced, self.added, self.nbytes, self.failed, self.removed_deletes
+        )
+
+
+def _groups(
+    table: LoadedTable,
+    snapshot: Snapshot,
+    write: WriteOptions,
+    options: RewriteOptions,
+    where: str | None,
+) -> list[FileGroup]:
+    metadata = table.metadata
+    condition = _condition(where, table, write.time_zone)
+    files = plan_files(table.io, metadata, snapshot, metadata.schema(), condition)
+    groups = plan_groups(files, options, _output_spec_id(table, options))
+    _LOG.info(
+        "table %s: %d of %d data files are rewritten, in %d groups",
+        table.name,
+        sum(len(group.files) for group in groups),
+        len(files),
+        len(groups),
+    )
+    return groups
+
+
+def _rewrite(
+    table: LoadedTable,
+    snapshot: Snapshot,
+    groups: Sequence[FileGroup],
+    runner: Runner,
+    write: WriteOptions,
+    options: RewriteOptions,
+    tally: _Tally,
+) -> list[FileGroup]:
+    """Rewrites groups side by side and commits them; returns those that others changed."""
+    plan = plan_rewrite(table, write, options, _output_spec_id(table, options))
+    commit = RewriteCommit(
+        table,
+        runner,
+        snapshot,
+        commit_options(write, table.metadata.table_uuid),
+        options.use_starting_sequence_number,
+    )
+    dropped: list[FileGroup] = []
+    with ThreadPoolExecutor(options.max_concurrent_groups) as pool:
+        running = {pool.submit(rewrite_group, table, runner, plan, g): g for g in groups}
+        try:
+            for batch in _batches(running, options, tally):
+                dropped += _commit(commit, batch, options, tally)
+        except BaseException:
+            pool.shutdown(cancel_futures=True)
+            _discard(table, running)
+            raise
+    return dropped
+
+
+_Running = dict[Future[RewrittenGroup], FileGroup]
+
+
+def _batches(
+    running: _Running, options: RewriteOptions, tally: _Tally
+) -> Iterator[list[RewrittenGroup]]:
+    """The groups that are committed together, as they are done, each removed from `running`."""
+    count = ceil(len(running) / options.max_commits) if options.partial_progress else len(running)
+    ready: list[Future[RewrittenGroup]] = []
+    for future in as_completed(list(running)):
+        error = future.exception()
+        if error is None:
+            ready.append(future)
+        elif isinstance(error, Exception) and options.partial_progress:
+            _failed(tally, [running.pop(future)], error)
+        else:
+            raise error
+        if len(ready) == count:
+            yield [_taken(running, future) for future in ready]
+            ready = []
+    if ready:
+        yield [_taken(running, future) for future in ready]
+
+
+def _taken(running: _Running, future: Future[RewrittenGroup]) -> RewrittenGroup:
+    del running[future]
+    return future.result()
+
+
+def _commit(
+    commit: RewriteCommit, groups: Sequence[RewrittenGroup], options: RewriteOptions, tally: _Tally
+) -> list[FileGroup]:
+    """Commits groups; returns those that others changed."""
+    try:
+        done = commit_groups(commit, groups)
+    except CommitStateUnknownError:
+        raise
+    except Exception as error:
+        tally.failed_commits += 1
+        if not options.partial_progress or tally.failed_commits > options.max_failed_commits:
+            raise
+        _failed(tally, [group.group for group in groups], error)
+        return []
+    if done.committed is not None:
+        replaced = [file for group in done.groups for file in group.group.files]
+        tally.replaced += len(replaced)
+        tally.added += sum(len(group.files) for group in done.groups)
+        tally.nbytes += sum(file.entry.data_file.file_size_in_bytes for file in replaced)
+        tally.removed_deletes += int(
+            done.committed.snapshot.summary.get("removed-delete-files", "0")
+        )
+        tally.state = done.committed.state
+    return [group.group for group in done.dropped]
+
+
+def _failed(tally: _Tally, groups: Sequence[FileGroup], error: Exception) -> None:
+    count = sum(len(group.files) for group in groups)
+    tally.failed += count
+    _LOG.warning("table %s: %d data files were not rewritten: %s", tally.state.name, count, error)
+
+
+def _discard(table: LoadedTable, running: _Running) -> None:
+    """Deletes the files of groups that are done and were not handed to a commit."""
+    for future in running:
+        if future.done() and not future.cancelled() and future.exception() is None:
+            delete_files(table.io, future.result().files)
+
+
+def _output_spec_id(table: LoadedTable, options: RewriteOptions) -> int:
+    specs = table.metadata.specs_by_id
+    wanted = options.output_spec_id
+    if wanted is not None and wanted not in specs:
+        raise InvalidOptionError(
+            f"option 'output-spec-id' = {wanted}: table {table.name} has the partition specs "
+            f"{', '.join(map(str, sorted(specs)))}"
+        )
+    return table.metadata.default_spec_id if wanted is None else wanted
+
+
+def _condition(where: str | None, table: LoadedTable, time_zone: str | None) -> Expr:
+    if where is None:
+        return TRUE
+    parsed = parse_filter(where, time_zone=time_zone)
+    return bind(parsed, table.metadata.schema(), case_sensitive=False)

@@ -1,0 +1,168 @@
+"""Parses the options of `rewrite_data_files`, which have Java Iceberg's names."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Mapping
+from dataclasses import dataclass
+from enum import StrEnum
+
+from icebergds.errors import InvalidOptionError
+from icebergds.operations.options.values import boolean, not_negative, parse, positive
+from icebergds.operations.write.data_file_settings import data_file_size
+from icebergds.suggestions import did_you_mean
+
+_MIN_SHARE, _MAX_SHARE = 0.75, 1.8
+_KNOWN = (
+    "target-file-size-bytes",
+    "min-file-size-bytes",
+    "max-file-size-bytes",
+    "min-input-files",
+    "rewrite-all",
+    "max-file-group-size-bytes",
+    "max-file-group-input-files",
+    "delete-file-threshold",
+    "delete-ratio-threshold",
+    "output-spec-id",
+    "use-starting-sequence-number",
+    "partial-progress.enabled",
+    "partial-progress.max-commits",
+    "partial-progress.max-failed-commits",
+    "max-concurrent-file-group-rewrites",
+    "rewrite-job-order",
+    "max-files-to-rewrite",
+)
+
+
+class JobOrder(StrEnum):
+    """Which groups of files are rewritten first."""
+
+    NONE = "none"
+    BYTES_ASC = "bytes-asc"
+    BYTES_DESC = "bytes-desc"
+    FILES_ASC = "files-asc"
+    FILES_DESC = "files-desc"
+
+
+@dataclass(frozen=True, slots=True)
+class RewriteOptions:
+    """Which data files are rewritten, and how; sizes are in bytes.
+
+    Attributes:
+        target_file_size: of new files.
+        min_file_size, max_file_size: smaller and larger files are rewritten.
+        min_input_files: so many files of a group are rewritten even if they are smaller than one
+            new file.
+        rewrite_all: rewrite all files.
+        max_group_size, max_group_files: limits of a group, which is rewritten and committed whole.
+        delete_file_threshold: files with so many delete files are rewritten.
+        delete_ratio_threshold: files of which this share of rows is deleted are rewritten.
+        output_spec_id: the partition spec of new files; the table's default spec if None.
+        use_starting_sequence_number: new files keep the sequence number of the snapshot that was
+            read, so that deletes by key that come meanwhile apply to them.
+        partial_progress: commit groups as they are done, and go on if one fails.
+        max_commits, max_failed_commits: of partial progress.
+        max_concurrent_groups: how many groups are rewritten at the same time.
+        max_files: how many files are rewritten at most.
+    """
+
+    target_file_size: int
+    min_file_size: int
+    max_file_size: int
+    min_input_files: int
+    rewrite_all: bool
+    max_group_size: int
+    max_group_files: int
+    delete_file_threshold: int
+    delete_ratio_threshold: float
+    output_spec_id: int | None
+    use_starting_sequence_number: bool
+    partial_progress: bool
+    max_commits: int
+    max_failed_commits: int
+    max_concurrent_groups: int
+    job_order: JobOrder
+    max_files: int
+
+    @classmethod
+    def of(cls, options: Mapping[str, str], properties: Mapping[str, str]) -> RewriteOptions:
+        """Parses options.
+
+        Args:
+            options: as text by name, in any case.
+            properties: of the table.
+
+        Raises:
+            InvalidOptionError: a name is unknown, a value is malformed, or two contradict.
+        """
+        given = {name.lower(): value for name, value in options.items()}
+        _refuse_unknown(given)
+        target = parse(given, "target-file-size-bytes", positive, data_file_size(properties))
+        max_commits = parse(given, "partial-progress.max-commits", positive, 10)
+        found = cls(
+            target_file_size=target,
+            min_file_size=parse(
+                given, "min-file-size-bytes", not_negative, int(target * _MIN_SHARE)
+            ),
+            max_file_size=parse(given, "max-file-size-bytes", positive, int(target * _MAX_SHARE)),
+            min_input_files=parse(given, "min-input-files", positive, 5),
+            rewrite_all=parse(given, "rewrite-all", boolean, False),
+            max_group_size=parse(given, "max-file-group-size-bytes", positive, 100 << 30),
+            max_group_files=parse(given, "max-file-group-input-files", positive, sys.maxsize),
+            delete_file_threshold=parse(given, "delete-file-threshold", not_negative, 2**31 - 1),
+            delete_ratio_threshold=parse(given, "delete-ratio-threshold", _ratio, 0.3),
+            output_spec_id=parse(given, "output-spec-id", not_negative, None),
+            use_starting_sequence_number=parse(
+                given, "use-starting-sequence-number", boolean, True
+            ),
+            partial_progress=parse(given, "partial-progress.enabled", boolean, False),
+            max_commits=max_commits,
+            max_failed_commits=parse(
+                given, "partial-progress.max-failed-commits", not_negative, max_commits
+            ),
+            max_concurrent_groups=parse(given, "max-concurrent-file-group-rewrites", positive, 5),
+            job_order=parse(given, "rewrite-job-order", _job_order, JobOrder.NONE),
+            max_files=parse(given, "max-files-to-rewrite", positive, sys.maxsize),
+        )
+        found._refuse_contradictions()
+        return found
+
+    @property
+    def max_new_file_size(self) -> int:
+        """Where a new file ends: above the target, so that its last rows need no file of theirs."""
+        return self.target_file_size + (self.max_file_size - self.target_file_size) // 2
+
+    def _refuse_contradictions(self) -> None:
+        if not self.min_file_size < self.target_file_size < self.max_file_size:
+            raise InvalidOptionError(
+                f"option 'target-file-size-bytes' = {self.target_file_size}: expected more than "
+                f"'min-file-size-bytes' ({self.min_file_size}) and less than "
+                f"'max-file-size-bytes' ({self.max_file_size})"
+            )
+
+
+def _refuse_unknown(given: Mapping[str, str]) -> None:
+    for name in given:
+        if name not in _KNOWN:
+            near = did_you_mean(name, _KNOWN, shown=repr)
+            hint = f"; {near}" if near else "."
+            raise InvalidOptionError(
+                f"unknown option {name!r}{hint} Options of rewrite_data_files: {', '.join(_KNOWN)}"
+            )
+
+
+def _ratio(text: str) -> float:
+    try:
+        value = float(text)
+    except ValueError:
+        value = 0.0
+    if not 0 < value <= 1:
+        raise ValueError("expected a number above 0, at most 1")
+    return value
+
+
+def _job_order(text: str) -> JobOrder:
+    try:
+        return JobOrder(text.lower())
+    except ValueError:
+        raise ValueError(f"expected one of {', '.join(JobOrder)}") from None
