@@ -51,10 +51,10 @@ def plan_groups(
     """Groups the files that are worth a rewrite by their partition.
 
     Files of other partition specs than the output's form one group of partitions, since their rows
-    may be of any partition of it.
+    may be of any partition of it. The oldest files of a group come first.
     """
     partitions: dict[PartitionKey | None, list[PlannedFile]] = {}
-    for file in files:
+    for file in sorted(files, key=lambda file: file.entry.data_sequence_number):
         data_file = file.entry.data_file
         same_spec = data_file.spec_id == output_spec_id
         partitions.setdefault(partition_of(data_file) if same_spec else None, []).append(file)
