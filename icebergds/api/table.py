@@ -424,6 +424,7 @@ class Table:
         self,
         strategy: str = "binpack",
         where: str | None = None,
+        sort_order: str | SortOrder | None = None,
         *,
         branch: str | None = None,
         options: Mapping[str, str] | None = None,
@@ -436,8 +437,9 @@ class Table:
         what they delete is deleted in the new files too.
 
         Args:
-            strategy: `binpack`, which keeps the order of rows.
+            strategy: `binpack`, which keeps the order of rows, or `sort`, which needs Spark.
             where: rewrite only files that may have rows that match this Spark SQL condition.
+            sort_order: for `sort`, such as `"region, ts desc"`; the table's by default.
             branch: the branch whose files are rewritten; main by default.
             options: Java Iceberg's, such as `target-file-size-bytes`, `rewrite-all` or
                 `partial-progress.enabled`; see docs/maintenance.md.
@@ -452,7 +454,9 @@ class Table:
             StorageError: the storage or the catalog's database failed.
         """
         write = self._options(None, snapshot_properties, branch=branch)
-        done, self._state = rewrite_files(self._current(), strategy, where, write, options, spark)
+        done, self._state = rewrite_files(
+            self._current(), strategy, where, sort_order, write, options, spark
+        )
         return done
 
     def scan(

@@ -50,7 +50,7 @@ def read_definition(
     return (
         _identified(columns, identifier_fields),
         _partition_spec(partition_spec, columns),
-        _sort_order(sort_order, columns),
+        sort_order_of(sort_order, columns),
     )
 
 
@@ -91,7 +91,12 @@ def _partition_spec(given: Any, schema: Schema) -> PartitionSpec:
     return parse_partition_by(_terms(name, given, "days(ts)"), schema, name)
 
 
-def _sort_order(given: Any, schema: Schema) -> SortOrder:
+def sort_order_of(given: Any, schema: Schema) -> SortOrder:
+    """A sort order, given as one, as text or as a list of terms.
+
+    Raises:
+        InvalidOptionError: it is none of these, or does not fit the schema.
+    """
     if isinstance(given, SortOrder):
         if not _is_layout(given.order_id, given.fields, SortField):
             raise InvalidOptionError(

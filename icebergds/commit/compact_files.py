@@ -6,7 +6,7 @@ sequence number. Deletes by position must be moved: the error that finds them ha
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from icebergds.commit.base import CommitBase
@@ -99,20 +99,17 @@ class CompactFiles:
         return NewSnapshot("replace", merged.manifests, merged.changes)
 
     def _check_deletes(self, base: CommitBase) -> None:
-        by_path = {entry.data_file.file_path: entry for entry in self.replaced}
-        by_partition: dict[PartitionKey, list[ManifestEntry]] = {}
-        for entry in self.replaced:
-            by_partition.setdefault(partition_of(entry.data_file), []).append(entry)
+        targets = _Targets(self.replaced)
         found: dict[str, list[DataFile]] = {}
         for delete in self._unknown_deletes(base):
-            path = only_data_path(delete.data_file)
-            if path is None:
-                targets = by_partition.get(partition_of(delete.data_file), [])
+            file = delete.data_file
+            if file.content is FileContent.EQUALITY_DELETES:
+                entries = self._not_followed(base, delete, targets)
             else:
-                targets = [by_path[path]] if path in by_path else []
-            for entry in targets:
+                entries = targets.of(file)
+            for entry in entries:
                 if entry.data_sequence_number <= delete.data_sequence_number:
-                    found.setdefault(entry.data_file.file_path, []).append(delete.data_file)
+                    found.setdefault(entry.data_file.file_path, []).append(file)
         if found:
             raise NewDeletesError(
                 f"table {base.name}: rows of {len(found)} of the files that this operation "
@@ -121,31 +118,34 @@ class CompactFiles:
                 {path: tuple(deletes) for path, deletes in found.items()},
             )
 
-    def _unknown_deletes(self, base: CommitBase) -> list[ManifestEntry]:
-        """Position deletes that are not known, in manifests that are not known."""
-        unknown = []
+    def _unknown_deletes(self, base: CommitBase) -> Iterator[ManifestEntry]:
+        """Delete files that are newer than the snapshot, or take the place of older ones."""
         for manifest in base.manifests_of(ManifestContent.DELETES):
             if manifest.manifest_path in self.applied.manifests:
                 continue
             for entry in read_columns(base, manifest, _PATH_IDS).entries():
-                if entry.data_file.content is FileContent.EQUALITY_DELETES:
-                    self._check_keys(base, entry)
-                elif file_key(entry.data_file) not in self.applied.deletes:
-                    unknown.append(entry)
-        return unknown
+                by_key = entry.data_file.content is FileContent.EQUALITY_DELETES
+                is_old = by_key and entry.data_sequence_number <= self.sequence_number
+                if not is_old and file_key(entry.data_file) not in self.applied.deletes:
+                    yield entry
 
-    def _check_keys(self, base: CommitBase, delete: ManifestEntry) -> None:
-        """Refuses newer deletes by key, if the new files do not keep the sequence number."""
-        if self.keeps_sequence_number or delete.data_sequence_number <= self.sequence_number:
-            return
+    def _not_followed(
+        self, base: CommitBase, delete: ManifestEntry, targets: _Targets
+    ) -> list[ManifestEntry]:
+        """Replaced files whose rows a newer delete by key no longer applies to in the new files."""
         is_global = base.spec(delete.data_file.spec_id).is_unpartitioned
-        for entry in self.replaced:
-            if is_global or partition_of(entry.data_file) == partition_of(delete.data_file):
-                raise ValidationError(
-                    f"table {base.name}: {delete.data_file.file_path} deletes rows of files that "
-                    "this operation replaces; repeat it, with the option "
-                    "'use-starting-sequence-number' = 'true'"
-                )
+        entries = self.replaced if is_global else targets.of(delete.data_file)
+        if entries and not self.keeps_sequence_number:
+            raise ValidationError(
+                f"table {base.name}: {delete.data_file.file_path} deletes rows of files that this "
+                "operation replaces; repeat it, with the option 'use-starting-sequence-number' = "
+                "'true'"
+            )
+        new_specs = {file.spec_id for file in self.added}
+        if is_global:
+            return []
+        # Deletes of a partition apply to files of its own spec only.
+        return [entry for entry in entries if new_specs - {entry.data_file.spec_id}]
 
     def _refuse_more_rows(self, base: CommitBase) -> None:
         before = sum(entry.data_file.record_count for entry in self.replaced)
@@ -155,3 +155,22 @@ class CompactFiles:
                 f"table {base.name}: files with {after} rows cannot replace files with {before}; "
                 "replacements must hold the same rows"
             )
+
+
+class _Targets:
+    """The replaced data files that a delete file may apply to."""
+
+    def __init__(self, entries: Sequence[ManifestEntry]) -> None:
+        self._by_path = {entry.data_file.file_path: entry for entry in entries}
+        self._by_partition: dict[PartitionKey, list[ManifestEntry]] = {}
+        for entry in entries:
+            self._by_partition.setdefault(partition_of(entry.data_file), []).append(entry)
+
+    def of(self, delete: DataFile) -> list[ManifestEntry]:
+        """Those of its data file, if it tells which, or else of its partition."""
+        path = None
+        if delete.content is FileContent.POSITION_DELETES:
+            path = only_data_path(delete)
+        if path is None:
+            return self._by_partition.get(partition_of(delete), [])
+        return [self._by_path[path]] if path in self._by_path else []

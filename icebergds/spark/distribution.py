@@ -103,6 +103,17 @@ def sort_within_tasks(
     return keyed.without_keys(keyed.rows.sortWithinPartitions(*keyed.keys)) if keyed.keys else df
 
 
+def sorted_by_range(
+    df: DataFrame, schema: Schema, spec: PartitionSpec, sort_order: SortOrder, count: int
+) -> DataFrame:
+    """Sorts all rows by partition, then by a sort order, into `count` tasks of about equal size."""
+    keyed = _with_sort_keys(partition_keys(df, schema, spec), schema, sort_order)
+    if not keyed.keys:
+        return df.coalesce(count)
+    ranges = keyed.rows.repartitionByRange(count, *keyed.keys)
+    return keyed.without_keys(ranges.sortWithinPartitions(*keyed.keys))
+
+
 @dataclass(frozen=True, slots=True)
 class KeyedRows:
     """Rows and the keys to shuffle or sort them by.

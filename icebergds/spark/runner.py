@@ -14,6 +14,7 @@ from pyspark.sql import functions as f
 
 from icebergds.operations.maintenance.runner import LocalRunner, Runner, TaskAttempt
 from icebergds.spark.errors import own_errors, without_frames
+from icebergds.spark.save_job import discarding
 from icebergds.spark.session import session_or_active
 from icebergds.spark.worker import settle_worker
 
@@ -34,7 +35,10 @@ class SparkRunner:
     spark: SparkSession
 
     def run(
-        self, task: Callable[[_Item, TaskAttempt], _Result], items: Sequence[_Item]
+        self,
+        task: Callable[[_Item, TaskAttempt], _Result],
+        items: Sequence[_Item],
+        discard: Callable[[], int] | None = None,
     ) -> list[_Result]:
         """Runs a task once for each item, as `Runner.run` says.
 
@@ -47,11 +51,15 @@ class SparkRunner:
         packed = [pickle.dumps(item, pickle.HIGHEST_PROTOCOL) for item in items]
         numbers = pa.array(range(len(items)), pa.int32())
         rows = pa.table({"number": numbers, "item": pa.array(packed, pa.binary())})
-        with own_errors():
+        with discarding(self.spark, discard or _nothing), own_errors():
             placed = self.spark.createDataFrame(rows).repartitionById(len(items), f.col("number"))
             done = placed.mapInArrow(_Packed(task), "number int, result binary").collect()
         results = {row.number: pickle.loads(row.result) for row in done}
         return [results[number] for number in range(len(items))]
+
+
+def _nothing() -> int:
+    return 0
 
 
 @dataclass(frozen=True, slots=True)

@@ -5,15 +5,22 @@ from __future__ import annotations
 import pickle
 import time
 import uuid
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
+from functools import partial
 
 from pyspark import SparkContext, SparkStageInfo
 from pyspark.errors import AnalysisException
 from pyspark.sql import DataFrame, SparkSession
 
 from icebergds.commit.snapshot_commit import Committed
-from icebergds.operations.write.jobs import PlannedJob, commit_job, discard_unreported
+from icebergds.operations.write.jobs import (
+    PlannedJob,
+    Task,
+    TaskResult,
+    commit_job,
+    discard_unreported,
+)
 from icebergds.spark.errors import own_errors
 from icebergds.spark.writer import ReportingTask
 
@@ -37,20 +44,37 @@ def run_job(df: DataFrame, planned: PlannedJob) -> Committed | None:
         IcebergError: the rows or the commit were refused, as by `commit_job`.
         PySparkException: the job failed for another reason.
     """
-    task = ReportingTask(planned.task, tuple(df.columns))
-    # mapInArrow parses dots and backticks in column names.
-    plain = df.toDF(*(f"c{at}" for at in range(len(df.columns))))
-    with _discarding(df, planned), own_errors():
-        reports = plain.mapInArrow(task, "result binary").collect()
-        results = [pickle.loads(report.result) for report in reports]
+    results = write_in_tasks(df, planned.task, partial(discard_unreported, planned))
     return commit_job(planned.job, results, planned.table)
 
 
+def write_in_tasks(df: DataFrame, task: Task, discard: Callable[[], int]) -> list[TaskResult]:
+    """Writes the rows of a DataFrame, one task per partition; returns their results.
+
+    Args:
+        discard: as for `discarding`.
+
+    Raises:
+        IcebergError: the rows were refused.
+        PySparkException: the job failed for another reason.
+    """
+    reporting = ReportingTask(task, tuple(df.columns))
+    # mapInArrow parses dots and backticks in column names.
+    plain = df.toDF(*(f"c{at}" for at in range(len(df.columns))))
+    with discarding(df.sparkSession, discard), own_errors():
+        reports = plain.mapInArrow(reporting, "result binary").collect()
+        return [pickle.loads(report.result) for report in reports]
+
+
 @contextmanager
-def _discarding(df: DataFrame, planned: PlannedJob) -> Iterator[None]:
-    """Ends the job that runs in the block and deletes its files, if the block raises."""
+def discarding(spark: SparkSession, discard: Callable[[], int]) -> Iterator[None]:
+    """Ends the job that runs in the block and deletes its files, if the block raises.
+
+    Args:
+        discard: deletes files of the job; returns how many it found.
+    """
     tag = f"icebergds-{uuid.uuid4()}"
-    context = _tagged(df.sparkSession, tag)
+    context = _tagged(spark, tag)
     try:
         yield
     except BaseException as error:
@@ -58,7 +82,7 @@ def _discarding(df: DataFrame, planned: PlannedJob) -> Iterator[None]:
         if not isinstance(error, AnalysisException):
             deadline = time.monotonic() + _SECONDS_TO_CLEAN_UP
             were_killed = _end_tasks(context, tag, deadline)
-            while discard_unreported(planned) and were_killed and time.monotonic() < deadline:
+            while discard() and were_killed and time.monotonic() < deadline:
                 time.sleep(_SECONDS_TO_NOTICE)
         raise
     finally:

@@ -52,6 +52,9 @@ _VERBS: dict[str, Callable[[Catalog, Table], Any]] = {
     "delete_keys": lambda _, table: table.delete_keys(rows(2, 3), ["id"]),
     "delta": lambda _, table: table.delta(_CHANGES, "kind", ["id"]),
     "upgrade": lambda _, table: table.upgrade(3),
+    "rewrite_data_files": lambda _, table: table.rewrite_data_files(
+        options={"rewrite-all": "true", "target-file-size-bytes": "1000"}
+    ),
     "create": lambda catalog, _: catalog.create_table("db.new", DAYS),
     "drop": lambda catalog, _: catalog.drop_table(TABLE),
     "rename": lambda catalog, _: catalog.rename_table(TABLE, "db.other"),
@@ -84,7 +87,8 @@ class _Place:
 
     def _fill(self) -> None:
         table = create_table(self._properties, partition_by="day", **_PATIENCE)
-        table.append(pa.concat_tables([rows(1, day=0), rows(2, 3, day=1)]))
+        table.append(pa.concat_tables([rows(1, day=0), rows(2, day=1)]))
+        table.append(rows(3, day=1))
 
     def restore(self) -> None:
         shutil.rmtree(self._now)
@@ -99,12 +103,13 @@ class _Place:
     def _faulty(self, faults: Faults) -> AbstractContextManager[None]:
         return faulty_system(faults)
 
-    def found(self) -> dict[str, tuple[int, list[tuple[Any, ...]]]]:
-        """The tables, each with its format version and its rows."""
+    def found(self) -> dict[str, tuple[int, int, list[tuple[Any, ...]]]]:
+        """The tables, each with its format version, its number of data files, and its rows."""
         catalog = load_catalog("lake", location_map=None, **self._properties)
         tables = {".".join(name): catalog.load_table(name) for name in catalog.list_tables("db")}
         return {
-            name: (table.metadata.format_version, _rows(table)) for name, table in tables.items()
+            name: (table.metadata.format_version, len(table.scan().plan_files()), _rows(table))
+            for name, table in tables.items()
         }
 
 

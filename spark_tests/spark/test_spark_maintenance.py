@@ -2,15 +2,21 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
 from pathlib import Path
 
-from pyspark.sql import SparkSession
+import pyarrow.parquet as pq
+from pyspark.sql import Row, SparkSession
 
-from icebergds import load_catalog
+from icebergds import Table, load_catalog
+from icebergds.testing.contents import live_files
+
+COLUMNS = ["id", "day", "_row_id", "_last_updated_sequence_number"]
 
 
-def test_files_are_rewritten_by_tasks_and_rows_stay(spark: SparkSession, tmp_path: Path) -> None:
-    lake = load_catalog("lake", warehouse=str(tmp_path))
+def table_of(spark: SparkSession, warehouse: Path) -> Table:
+    """500 rows in five appends, a tenth of them deleted."""
+    lake = load_catalog("lake", warehouse=str(warehouse))
     lake.create_namespace("db")
     properties = {"format-version": "3", "write.delete.mode": "merge-on-read"}
     table = lake.create_table(
@@ -19,9 +25,58 @@ def test_files_are_rewritten_by_tasks_and_rows_stay(spark: SparkSession, tmp_pat
     for start in range(0, 500, 100):
         table.append(spark.range(start, start + 100).selectExpr("id", "cast(id % 2 as int) as day"))
     table.delete("id % 10 = 4")
-    columns = ["id", "day", "_row_id", "_last_updated_sequence_number"]
-    before = table.scan(columns=columns).to_df(spark).orderBy("id").collect()
+    return table
+
+
+def rows_of(spark: SparkSession, table: Table) -> list[Row]:
+    return table.scan(columns=COLUMNS).to_df(spark).orderBy("id").collect()
+
+
+def test_files_are_rewritten_by_tasks_and_rows_stay(spark: SparkSession, tmp_path: Path) -> None:
+    table = table_of(spark, tmp_path)
+    before = rows_of(spark, table)
     done = table.rewrite_data_files(options={"rewrite-all": "true"})
     assert done.added_data_files_count == 2
     assert done.rewritten_data_files_count > 2
-    assert table.scan(columns=columns).to_df(spark).orderBy("id").collect() == before
+    assert rows_of(spark, table) == before
+
+
+def test_sorted_files_do_not_overlap_and_have_the_order(
+    spark: SparkSession, tmp_path: Path
+) -> None:
+    table = table_of(spark, tmp_path)
+    before = rows_of(spark, table)
+    size = sum(file.file.file_size_in_bytes for file in table.scan().plan_files()) // 4
+    options = {"rewrite-all": "true", "target-file-size-bytes": str(size)}
+    table.rewrite_data_files("sort", sort_order="id desc", options=options)
+    assert rows_of(spark, table) == before
+    files = live_files(table.location())
+    assert len(files) > 2
+    for day in (0, 1):
+        ranges = sorted(
+            tuple(
+                int.from_bytes(bounds[1], "little")
+                for bounds in (file.lower_bounds, file.upper_bounds)
+            )
+            for file in files
+            if file.partition == (day,)
+        )
+        assert all(low[1] < high[0] for low, high in pairwise(ranges))
+    ids = pq.read_table(files[0].file_path)["id"].to_pylist()
+    assert ids == sorted(ids, reverse=True)
+
+
+def test_the_order_of_the_table_is_stamped_on_sorted_files(
+    spark: SparkSession, tmp_path: Path
+) -> None:
+    lake = load_catalog("lake", warehouse=str(tmp_path))
+    lake.create_namespace("db")
+    table = lake.create_table("db.t", "id bigint, u uuid, f fixed(2)", sort_order="id")
+    rows = spark.sql(
+        "SELECT id, '00000000-0000-0000-0000-00000000000' || (id % 10) AS u, X'0102' AS f "
+        "FROM range(100)"
+    )
+    table.append(rows.orderBy("id", ascending=False))
+    table.rewrite_data_files("sort", options={"rewrite-all": "true"})
+    assert [file.sort_order_id for file in live_files(table.location())] == [1]
+    assert table.scan().to_df(spark).exceptAll(rows).count() == 0

@@ -8,9 +8,8 @@ files, and the commit is tried again.
 from __future__ import annotations
 
 import logging
-import uuid
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from functools import partial
 
 from icebergds.catalog.loaded_table import LoadedTable
@@ -20,7 +19,7 @@ from icebergds.commit.options import CommitOptions
 from icebergds.commit.snapshot_commit import Committed, commit_snapshot
 from icebergds.errors import CommitStateUnknownError, ValidationError
 from icebergds.formats.manifests.manifest_list import read_snapshot_manifests
-from icebergds.operations.maintenance.rewrite_groups import RewrittenGroup
+from icebergds.operations.maintenance.rewrite_groups import RewrittenGroup, discard_files_of
 from icebergds.operations.maintenance.rewrite_task import DeletesToMove, MovePlan, move_deletes
 from icebergds.operations.maintenance.runner import Runner
 from icebergds.operations.write.cleanup import delete_files
@@ -184,25 +183,22 @@ def _move(
     """Moves deletes to new data files; returns the groups for which that is not possible."""
     touched = [group for group in groups if group.add_deletes(deletes)]
     for group in touched:
-        if group.rewritten.group.keeps_order:
+        if group.rewritten.keeps_order:
             delete_files(commit.table.io, group.moved)
             group.moved = _moved(commit, group)
-    return [group for group in touched if not group.rewritten.group.keeps_order]
+    return [group for group in touched if not group.rewritten.keeps_order]
 
 
 def _moved(commit: RewriteCommit, group: _Group) -> list[DataFile]:
     metadata = commit.table.operations.refresh().metadata
-    plan = group.rewritten.plan
-    write = replace(plan.write, operation_id=str(uuid.uuid4()))
-    move = MovePlan(
-        replace(plan, write=write), _settings(metadata, group.rewritten), metadata.specs_by_id
-    )
+    plan = group.rewritten.plan.renamed()
+    move = MovePlan(plan, _settings(metadata, group.rewritten), metadata.specs_by_id)
     items = [
         DeletesToMove(files, tuple(map(_counted, written)), deletes)
         for files, written in zip(group.rewritten.tasks, group.rewritten.written, strict=True)
         if (deletes := _of(files, group.deletes))
     ]
-    found = commit.runner.run(partial(move_deletes, move), items)
+    found = commit.runner.run(partial(move_deletes, move), items, partial(discard_files_of, plan))
     moved = [file for files in found for file in files]
     _LOG.info(
         "table %s: deletes of %d files that are being rewritten were moved to the new files",

@@ -6,6 +6,7 @@ import logging
 from collections.abc import Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor, as_completed
 from dataclasses import dataclass
+from functools import partial
 from math import ceil
 
 from icebergds.catalog.loaded_table import LoadedTable
@@ -17,6 +18,7 @@ from icebergds.expr.nodes import TRUE, Expr
 from icebergds.expr.sql import parse_filter
 from icebergds.operations.maintenance.rewrite_commit import RewriteCommit, commit_groups
 from icebergds.operations.maintenance.rewrite_groups import (
+    GroupRewriter,
     RewrittenGroup,
     plan_rewrite,
     rewrite_group,
@@ -62,15 +64,17 @@ def rewrite_data_files(
     write: WriteOptions,
     options: RewriteOptions,
     where: str | None = None,
+    rewriter: GroupRewriter | None = None,
 ) -> tuple[RewrittenDataFiles, TableState]:
     """Rewrites the data files of a branch that are worth it; returns the table's state after it.
 
-    Rows keep their order, and from version 3 on their ids and the numbers of their last updates.
+    From version 3 on, rows keep their ids and the numbers of their last updates.
 
     Args:
         runner: runs the tasks.
         write: the branch, and entries of the snapshot summary.
         where: rewrite only files that may have rows that match this Spark SQL condition.
+        rewriter: rewrites each group; by default, rows keep their order.
 
     Raises:
         InvalidOptionError, InvalidFilterError: an option or the condition does not fit the table.
@@ -80,13 +84,14 @@ def rewrite_data_files(
     check_branch(table.state, write.branch)
     check_target_branch(table.state, write)
     tally = _Tally(table.state)
+    rewriter = rewriter or partial(rewrite_group, runner)
     for left in reversed(range(_PASSES)):
         table = table.at(tally.state)
         snapshot = table.metadata.head_of(write.branch)
         groups = [] if snapshot is None else _groups(table, snapshot, write, options, where)
         if snapshot is None or not groups:
             break
-        dropped = _rewrite(table, snapshot, groups, runner, write, options, tally)
+        dropped = _rewrite(table, snapshot, groups, (rewriter, runner), write, options, tally)
         if not dropped:
             break
         tally.state = table.operations.refresh()
@@ -137,13 +142,14 @@ def _rewrite(
     table: LoadedTable,
     snapshot: Snapshot,
     groups: Sequence[FileGroup],
-    runner: Runner,
+    by: tuple[GroupRewriter, Runner],
     write: WriteOptions,
     options: RewriteOptions,
     tally: _Tally,
 ) -> list[FileGroup]:
     """Rewrites groups side by side and commits them; returns those that others changed."""
     plan = plan_rewrite(table, write, options, _output_spec_id(table, options))
+    rewriter, runner = by
     commit = RewriteCommit(
         table,
         runner,
@@ -153,7 +159,7 @@ def _rewrite(
     )
     dropped: list[FileGroup] = []
     with ThreadPoolExecutor(options.max_concurrent_groups) as pool:
-        running = {pool.submit(rewrite_group, table, runner, plan, g): g for g in groups}
+        running = {pool.submit(rewriter, table, plan, group): group for group in groups}
         try:
             for batch in _batches(running, options, tally):
                 dropped += _commit(commit, batch, options, tally)

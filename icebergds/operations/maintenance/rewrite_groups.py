@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import uuid
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import partial
+from typing import Protocol
 
 from icebergds.catalog.loaded_table import LoadedTable
 from icebergds.formats.arrow.types import schema_to_arrow
@@ -31,7 +31,7 @@ class RewrittenGroup:
     """A group of data files, and the new files with their rows.
 
     Attributes:
-        tasks: what each task read.
+        tasks: what each task read; none if rows were shuffled.
         written: what each task wrote, in the order of its rows.
     """
 
@@ -44,6 +44,19 @@ class RewrittenGroup:
     def files(self) -> list[DataFile]:
         """All new files."""
         return [file for files in self.written for file in files]
+
+    @property
+    def keeps_order(self) -> bool:
+        """Whether each task wrote rows in the order in which it read them."""
+        return bool(self.tasks) and self.group.keeps_order
+
+
+class GroupRewriter(Protocol):
+    """Rewrites a group of files; deletes the new ones if that fails."""
+
+    def __call__(
+        self, table: LoadedTable, plan: RewritePlan, group: FileGroup
+    ) -> RewrittenGroup: ...
 
 
 def plan_rewrite(
@@ -78,9 +91,9 @@ def plan_rewrite(
 
 
 def rewrite_group(
-    table: LoadedTable, runner: Runner, plan: RewritePlan, group: FileGroup
+    runner: Runner, table: LoadedTable, plan: RewritePlan, group: FileGroup
 ) -> RewrittenGroup:
-    """Writes the rows of a group to new files; deletes them if that fails.
+    """Writes the rows of a group to new files, in their order; deletes them if that fails.
 
     Raises:
         CorruptFileError, MissingFileError: a data or delete file is damaged or missing.
@@ -89,11 +102,12 @@ def rewrite_group(
     metadata = table.metadata
     splits = SplitOptions(split_size=group.split_size, lookback=1, file_open_cost=0)
     tasks = pack_files(group.files, metadata, metadata.schema(), splits)
-    own = RewritePlan(plan.read, replace(plan.write, operation_id=str(uuid.uuid4())))
-    try:
-        written = runner.run(partial(rewrite_files, own), tasks)
-    except BaseException:
-        locations = own.write.locations
-        delete_files_of_write(table.io, locations.data_location, own.write.operation_id)
-        raise
+    own = plan.renamed()
+    written = runner.run(partial(rewrite_files, own), tasks, partial(discard_files_of, own))
     return RewrittenGroup(group, own, tasks, written)
+
+
+def discard_files_of(plan: RewritePlan) -> int:
+    """Deletes the files of a plan's tasks; returns how many there were. Never raises."""
+    write = plan.write
+    return delete_files_of_write(write.io, write.locations.data_location, write.operation_id)

@@ -6,6 +6,7 @@ import sys
 from collections.abc import Mapping
 from dataclasses import dataclass
 from enum import StrEnum
+from math import inf, nan
 
 from icebergds.errors import InvalidOptionError
 from icebergds.operations.options.values import boolean, not_negative, parse, positive
@@ -31,6 +32,8 @@ _KNOWN = (
     "max-concurrent-file-group-rewrites",
     "rewrite-job-order",
     "max-files-to-rewrite",
+    "compression-factor",
+    "shuffle-partitions-per-file",
 )
 
 
@@ -64,6 +67,8 @@ class RewriteOptions:
         max_commits, max_failed_commits: of partial progress.
         max_concurrent_groups: how many groups are rewritten at the same time.
         max_files: how many files are rewritten at most.
+        compression_factor: size of the new files of a sort by the size of the old ones.
+        shuffle_partitions_per_file: how finely a sort is shuffled.
     """
 
     target_file_size: int
@@ -83,6 +88,8 @@ class RewriteOptions:
     max_concurrent_groups: int
     job_order: JobOrder
     max_files: int
+    compression_factor: float
+    shuffle_partitions_per_file: int
 
     @classmethod
     def of(cls, options: Mapping[str, str], properties: Mapping[str, str]) -> RewriteOptions:
@@ -123,6 +130,8 @@ class RewriteOptions:
             max_concurrent_groups=parse(given, "max-concurrent-file-group-rewrites", positive, 5),
             job_order=parse(given, "rewrite-job-order", _job_order, JobOrder.NONE),
             max_files=parse(given, "max-files-to-rewrite", positive, sys.maxsize),
+            compression_factor=parse(given, "compression-factor", _above_zero, 1.0),
+            shuffle_partitions_per_file=parse(given, "shuffle-partitions-per-file", positive, 1),
         )
         found._refuse_contradictions()
         return found
@@ -152,13 +161,25 @@ def _refuse_unknown(given: Mapping[str, str]) -> None:
 
 
 def _ratio(text: str) -> float:
-    try:
-        value = float(text)
-    except ValueError:
-        value = 0.0
+    value = _number(text)
     if not 0 < value <= 1:
         raise ValueError("expected a number above 0, at most 1")
     return value
+
+
+def _above_zero(text: str) -> float:
+    value = _number(text)
+    if not 0 < value < inf:
+        raise ValueError("expected a number above 0")
+    return value
+
+
+def _number(text: str) -> float:
+    """A number; NaN if the text is none."""
+    try:
+        return float(text)
+    except ValueError:
+        return nan
 
 
 def _job_order(text: str) -> JobOrder:

@@ -5,6 +5,7 @@ Rows are read with their deletes merged and written in the same order, as Arrow 
 
 from __future__ import annotations
 
+import uuid
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
@@ -36,6 +37,10 @@ class RewritePlan:
 
     read: ReadPlan
     write: WritePlan
+
+    def renamed(self) -> RewritePlan:
+        """The plan with new names for its files, which tell those of one job."""
+        return replace(self, write=replace(self.write, operation_id=str(uuid.uuid4())))
 
 
 def rewrite_files(plan: RewritePlan, files: ScanTaskGroup, attempt: TaskAttempt) -> list[DataFile]:

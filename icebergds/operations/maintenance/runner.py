@@ -27,18 +27,23 @@ class Runner(Protocol):
     """Runs tasks side by side."""
 
     def run(
-        self, task: Callable[[_Item, TaskAttempt], _Result], items: Sequence[_Item]
+        self,
+        task: Callable[[_Item, TaskAttempt], _Result],
+        items: Sequence[_Item],
+        discard: Callable[[], int] | None = None,
     ) -> list[_Result]:
         """Runs a task once for each item, or again if an attempt is lost.
 
         Args:
             task: can be pickled, as can items and results. It holds what all items share.
+            discard: deletes files of the tasks and returns how many it found; called if a task has
+                failed, once the others have ended.
 
         Returns:
             The results, in the order of the items.
 
         Raises:
-            Exception: what a task raised. Others may have finished, and their files are there.
+            Exception: what a task raised.
         """
         ...
 
@@ -48,6 +53,14 @@ class LocalRunner:
     """Runs tasks one after the other in this process."""
 
     def run(
-        self, task: Callable[[_Item, TaskAttempt], _Result], items: Sequence[_Item]
+        self,
+        task: Callable[[_Item, TaskAttempt], _Result],
+        items: Sequence[_Item],
+        discard: Callable[[], int] | None = None,
     ) -> list[_Result]:
-        return [task(item, TaskAttempt(number, 0)) for number, item in enumerate(items)]
+        try:
+            return [task(item, TaskAttempt(number, 0)) for number, item in enumerate(items)]
+        except BaseException:
+            if discard is not None:
+                discard()
+            raise

@@ -41,9 +41,12 @@ class Interrupted:
     one_by_one: Any = field(default_factory=Lock)
 
     def run(
-        self, task: Callable[[_Item, TaskAttempt], _Result], items: Sequence[_Item]
+        self,
+        task: Callable[[_Item, TaskAttempt], _Result],
+        items: Sequence[_Item],
+        discard: Callable[[], int] | None = None,
     ) -> list[_Result]:
-        results = self.here.run(task, items)
+        results = self.here.run(task, items, discard)
         with self.one_by_one:
             if self.others:
                 insist(self.others.pop(0))
@@ -92,6 +95,12 @@ def rewrite(
 
 def api(table: DeltaTable) -> Table:
     return load_table(table.table.metadata.location)
+
+
+def add_spec(table: DeltaTable, spec: PartitionSpec) -> None:
+    """Makes a spec of one field the default of a table that has another one."""
+    fields = (replace(spec.fields[0], field_id=1001),)
+    table.table.change(AddPartitionSpec(PartitionSpec(1, fields)), SetDefaultSpec(1))
 
 
 def numbers(table: DeltaTable) -> list[int]:
@@ -195,8 +204,7 @@ def test_row_ids_and_last_updates_stay(tmp_path: Path) -> None:
 
 def test_files_of_other_specs_are_rewritten_to_the_chosen_one(tmp_path: Path) -> None:
     table = ten_files(tmp_path, spec=BY_DATA)
-    fields = (replace(BY_ID.fields[0], field_id=1001),)
-    table.table.change(AddPartitionSpec(PartitionSpec(1, fields)), SetDefaultSpec(1))
+    add_spec(table, BY_ID)
     before = table.rows()
     assert rewrite(table).rewritten_data_files_count == 30
     assert {file.spec_id for file in live_files(tmp_path)} == {table.table.metadata.default_spec_id}
@@ -214,6 +222,17 @@ def test_newer_deletes_by_key_apply_to_the_new_files(tmp_path: Path) -> None:
     rewrite(table, others=[lambda: table.keyed("upsert", [table.batch((5, "new"))])])
     assert [row for row in table.rows() if row[0] == 5] == [(5, "new")]
     assert numbers(table) == list(range(100))
+
+
+def test_deletes_by_key_of_another_spec_are_not_lost(tmp_path: Path) -> None:
+    table = ten_files(tmp_path, spec=BY_DATA)
+    add_spec(table, BY_ID)
+    rewrite(
+        table,
+        others=[lambda: table.keyed("delete", [table.batch((4, "1"))], delete_spec=BY_DATA)],
+    )
+    assert {file.spec_id for file in live_files(tmp_path) if not file.content} == {1}
+    assert numbers(table) == [i for i in range(100) if i != 4]
 
 
 @pytest.mark.parametrize("version", [2, 3])
