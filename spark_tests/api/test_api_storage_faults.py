@@ -53,7 +53,7 @@ _VERBS: dict[str, Callable[[Catalog, Table], Any]] = {
     "delta": lambda _, table: table.delta(_CHANGES, "kind", ["id"]),
     "upgrade": lambda _, table: table.upgrade(3),
     "rewrite_data_files": lambda _, table: table.rewrite_data_files(
-        options={"rewrite-all": "true", "target-file-size-bytes": "1000"}
+        options={"rewrite-all": "true"}
     ),
     "create": lambda catalog, _: catalog.create_table("db.new", DAYS),
     "drop": lambda catalog, _: catalog.drop_table(TABLE),

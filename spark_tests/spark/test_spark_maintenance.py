@@ -8,7 +8,8 @@ from pathlib import Path
 import pyarrow.parquet as pq
 from pyspark.sql import Row, SparkSession
 
-from icebergds import Table, load_catalog
+from icebergds import Schema, Table, load_catalog
+from icebergds.spec.types import LONG, UUID, FixedType, NestedField
 from icebergds.testing.contents import live_files
 
 COLUMNS = ["id", "day", "_row_id", "_last_updated_sequence_number"]
@@ -71,7 +72,9 @@ def test_the_order_of_the_table_is_stamped_on_sorted_files(
 ) -> None:
     lake = load_catalog("lake", warehouse=str(tmp_path))
     lake.create_namespace("db")
-    table = lake.create_table("db.t", "id bigint, u uuid, f fixed(2)", sort_order="id")
+    types = {"id": LONG, "u": UUID, "f": FixedType(2)}
+    fields = [NestedField(i, name, kind) for i, (name, kind) in enumerate(types.items(), 1)]
+    table = lake.create_table("db.t", Schema(tuple(fields)), sort_order="id")
     rows = spark.sql(
         "SELECT id, '00000000-0000-0000-0000-00000000000' || (id % 10) AS u, X'0102' AS f "
         "FROM range(100)"

@@ -227,10 +227,11 @@ def test_newer_deletes_by_key_apply_to_the_new_files(tmp_path: Path) -> None:
 def test_deletes_by_key_of_another_spec_are_not_lost(tmp_path: Path) -> None:
     table = ten_files(tmp_path, spec=BY_DATA)
     add_spec(table, BY_ID)
-    rewrite(
-        table,
-        others=[lambda: table.keyed("delete", [table.batch((4, "1"))], delete_spec=BY_DATA)],
-    )
+
+    def delete() -> None:
+        table.keyed("delete", [table.batch((4, "1"))], keys=(1, 2), delete_spec=BY_DATA)
+
+    rewrite(table, others=[delete])
     assert {file.spec_id for file in live_files(tmp_path) if not file.content} == {1}
     assert numbers(table) == [i for i in range(100) if i != 4]
 
