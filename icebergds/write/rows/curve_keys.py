@@ -1,0 +1,158 @@
+"""Computes sort keys along a z-order or Hilbert curve through several columns.
+
+Rows sorted by such a key are near each other in all columns, so that files and row groups can be
+skipped by filters on any of them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Literal
+
+import numpy as np
+import pyarrow as pa
+
+from icebergds.errors import InvalidOptionError
+from icebergds.spec.types import IcebergType
+from icebergds.write.rows.curves import HILBERT_BYTES, hilbert, z_order
+from icebergds.write.rows.ordered_bits import (
+    Bytes,
+    is_byte_string,
+    is_number,
+    leading_bytes,
+    ordered_integers,
+    plain_array,
+)
+from icebergds.write.rows.ranks import Ranks
+
+CurveName = Literal["zorder", "hilbert"]
+
+_CURVES = {"zorder": z_order, "hilbert": hilbert}
+# Intermediate results of this many rows stay in the processor's cache.
+_CHUNK_ROWS = 16_384
+_MAX_INT = 2**31 - 1
+_INTEGER_BYTES = 8
+_RANK_BYTES = 2
+
+
+def can_order(field_type: IcebergType) -> bool:
+    """Whether columns of a type can be part of a key: all that have an order."""
+    return is_number(field_type) or is_byte_string(field_type)
+
+
+def key_type(
+    curve: CurveName,
+    types: Sequence[IcebergType],
+    *,
+    ranks: Sequence[Ranks | None] | None = None,
+    var_length_contribution: int = _INTEGER_BYTES,
+    max_output_size: int = _MAX_INT,
+) -> pa.DataType:
+    """The Arrow type of the keys of `curve_keys`: int64 if they have at most 8 bytes, else binary.
+
+    The arguments and errors are those of `curve_keys`.
+    """
+    width = _key_width(curve, types, ranks, var_length_contribution, max_output_size)
+    return pa.int64() if width <= _INTEGER_BYTES else pa.binary()
+
+
+def curve_keys(
+    curve: CurveName,
+    columns: Sequence[pa.Array | pa.ChunkedArray],
+    types: Sequence[IcebergType],
+    *,
+    ranks: Sequence[Ranks | None] | None = None,
+    var_length_contribution: int = _INTEGER_BYTES,
+    max_output_size: int = _MAX_INT,
+) -> pa.Array:
+    """The key of each row; ascending keys follow the curve.
+
+    A column with ranks (`ranks.sample_ranks`) contributes 2 bytes, and as much as the others to
+    the place of a row. One without contributes its raw values: 8 bytes of numbers, and
+    `var_length_contribution` bytes of text, bytes and uuids. Nulls are lowest, together with the
+    lowest value if the column is without ranks.
+
+    Keys depend on nothing but the row and the arguments, so that those of different batches can be
+    compared. They are not null: signed integers if they have at most 8 bytes, else byte strings of
+    one length, which compare by unsigned bytes.
+
+    Args:
+        curve: "zorder" or "hilbert"; the latter uses at most 8 bytes of each column.
+        columns: the values of each column, equally long; at least one column.
+        types: the columns' types, for which `can_order` holds; uuids are binaries of 16 bytes.
+        ranks: for each column, its ranks or None; None if no column has any.
+        var_length_contribution: in bytes, at least 1.
+        max_output_size: what keys are cut to, in bytes, at least 1.
+
+    Returns:
+        An array of the type `key_type` with the same arguments.
+
+    Raises:
+        InvalidOptionError: there are no columns, a type has no order, or a size is less than 1.
+    """
+    width = _key_width(curve, types, ranks, var_length_contribution, max_output_size)
+    ranked = ranks or [None] * len(types)
+    count = len(columns[0])
+    # Keys that are used as integers are filled up with zeros.
+    keys = np.zeros((count, max(width, _INTEGER_BYTES)), np.uint8)
+    for first in range(0, count, _CHUNK_ROWS):
+        parts = [
+            _ordered_bytes(column.slice(first, _CHUNK_ROWS), kind, one, var_length_contribution)
+            for column, kind, one in zip(columns, types, ranked, strict=True)
+        ]
+        keys[first : first + _CHUNK_ROWS, :width] = _CURVES[curve](parts)[:, :width]
+    if width <= _INTEGER_BYTES:
+        # Signed integers are in the order of the bytes if the first bit is flipped.
+        integers = keys.view(">u8").ravel().astype(np.uint64) ^ np.uint64(1 << 63)
+        return pa.array(integers.view(np.int64))
+    fixed = pa.Array.from_buffers(pa.binary(width), count, [None, pa.py_buffer(keys)])
+    return fixed.cast(pa.binary())
+
+
+def _key_width(
+    curve: CurveName,
+    types: Sequence[IcebergType],
+    ranks: Sequence[Ranks | None] | None,
+    var_length_contribution: int,
+    max_output_size: int,
+) -> int:
+    """How many bytes each key has."""
+    if not types:
+        raise InvalidOptionError(f"{curve} needs one column or more to sort by, but none is given")
+    for name, size in (
+        ("var-length-contribution", var_length_contribution),
+        ("max-output-size", max_output_size),
+    ):
+        if size < 1:
+            raise InvalidOptionError(f"{name} is {size}; expected a number of bytes, at least 1")
+    for field_type in types:
+        if not can_order(field_type):
+            raise InvalidOptionError(
+                f"{curve} cannot sort by a column of type {field_type}, which has no order; choose "
+                "columns of numbers, dates, times, text, bytes or uuids"
+            )
+    widths = [
+        _RANK_BYTES
+        if one is not None
+        else (_INTEGER_BYTES if is_number(field_type) else var_length_contribution)
+        for field_type, one in zip(types, ranks or [None] * len(types), strict=True)
+    ]
+    if curve == "hilbert":
+        widths = [min(max(widths), HILBERT_BYTES)] * len(widths)
+    return min(sum(widths), max_output_size)
+
+
+def _ordered_bytes(
+    column: pa.Array | pa.ChunkedArray,
+    field_type: IcebergType,
+    ranks: Ranks | None,
+    var_length_contribution: int,
+) -> Bytes:
+    """A column's bytes, a row of the result each."""
+    array = plain_array(column, field_type)
+    if ranks is not None:
+        return ranks.of(array).astype(">u2").view(np.uint8).reshape(-1, _RANK_BYTES)
+    if is_number(field_type):
+        integers = ordered_integers(array, field_type)
+        return integers.astype(">u8").view(np.uint8).reshape(-1, _INTEGER_BYTES)
+    return leading_bytes(array, var_length_contribution)
