@@ -437,9 +437,11 @@ class Table:
         what they delete is deleted in the new files too.
 
         Args:
-            strategy: `binpack`, which keeps the order of rows, or `sort`, which needs Spark.
+            strategy: `binpack`, which keeps the order of rows; or, by Spark, `sort`, or `zorder` or
+                `hilbert`, which sort by several columns at once.
             where: rewrite only files that may have rows that match this Spark SQL condition.
-            sort_order: for `sort`, such as `"region, ts desc"`; the table's by default.
+            sort_order: for `sort`, such as `"region, ts desc"`, the table's by default; for
+                `zorder` and `hilbert`, the columns.
             branch: the branch whose files are rewritten; main by default.
             options: Java Iceberg's, such as `target-file-size-bytes`, `rewrite-all` or
                 `partial-progress.enabled`; see docs/maintenance.md.

@@ -107,9 +107,13 @@ def sorted_by_range(
     df: DataFrame, schema: Schema, spec: PartitionSpec, sort_order: SortOrder, count: int
 ) -> DataFrame:
     """Sorts all rows by partition, then by a sort order, into `count` tasks of about equal size."""
-    keyed = _with_sort_keys(partition_keys(df, schema, spec), schema, sort_order)
+    return in_ranges(_with_sort_keys(partition_keys(df, schema, spec), schema, sort_order), count)
+
+
+def in_ranges(keyed: KeyedRows, count: int) -> DataFrame:
+    """Sorts all rows by their keys, into `count` tasks of about equal size."""
     if not keyed.keys:
-        return df.coalesce(count)
+        return keyed.rows.coalesce(count)
     ranges = keyed.rows.repartitionByRange(count, *keyed.keys)
     return keyed.without_keys(ranges.sortWithinPartitions(*keyed.keys))
 
@@ -197,7 +201,7 @@ def _with_key(keyed: KeyedRows, schema: Schema, source_id: int, transform: Trans
     if not _is_stored_unchanged(incoming, source):
         return replace(keyed, keys=(*keyed.keys, _computed(transform, source)(column)))
     if isinstance(transform, BucketTransform) and source.type_id in _BYTE_TYPES:
-        name = _unused(keyed.rows, "_icebergds_bucket")
+        name = unused_name(keyed.rows, "_icebergds_bucket")
         zero = "\0" if source == STRING else b"\0"
         rows = add_text_buckets(keyed.rows, column, zero, transform.num_buckets, name)
         return KeyedRows(rows, (*keyed.keys, f.col(name)), (*keyed.added, name))
@@ -243,12 +247,17 @@ def _is_assigned(incoming: DataType, source: ScalarType) -> bool:
     return is_number and incoming != natural and not both_integral
 
 
-def _unused(df: DataFrame, name: str) -> str:
+def unused_name(df: DataFrame, name: str) -> str:
     """A name with which no column of `df` starts."""
     taken = [column.lower() for column in df.columns]
     while any(column.startswith(name) for column in taken):
         name += "_"
     return name
+
+
+def as_stored(array: pa.Array, source: ScalarType) -> pa.Array:
+    """A column as Spark passes it to Python, in the Arrow type of the column's type."""
+    return convert(storage(array), source, to_arrow(source), "a partition's column")
 
 
 def _value(column: Column, source: ScalarType, transform: Transform) -> Column:
@@ -303,11 +312,9 @@ def _date_in_utc(column: Column) -> Column:
 
 
 def _computed(transform: Transform, source: ScalarType) -> Callable[[Column], Column]:
-    target = to_arrow(source)
 
     def values(array: pa.Array) -> pa.Array:
-        column = convert(storage(array), source, target, "a partition's column")
-        return apply_transform(transform, source, column)
+        return apply_transform(transform, source, as_stored(array, source))
 
     returned = spark_type(result_type(transform, source))
     udf: Callable[[Column], Column] = arrow_udf(values, returned)  # type: ignore[call-overload]

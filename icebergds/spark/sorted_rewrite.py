@@ -1,4 +1,4 @@
-"""Rewrites groups of data files in a sort order, by Spark's range shuffle."""
+"""Rewrites groups of data files in a sort order or along a curve, by Spark's range shuffle."""
 
 from __future__ import annotations
 
@@ -16,6 +16,8 @@ from icebergds.operations.maintenance.rewrite_task import RewritePlan
 from icebergds.operations.read.planned_scan import PlannedScan
 from icebergds.scan.plan.counts import PlanCounts
 from icebergds.scan.plan.splits import SplitOptions
+from icebergds.scan.read_plan import ReadPlan
+from icebergds.spark.curve_sort import Curve, sampled_ranks, sorted_along
 from icebergds.spark.dataframe_schema import incoming_arrow_schema
 from icebergds.spark.distribution import sorted_by_range
 from icebergds.spark.save_job import write_in_tasks
@@ -33,23 +35,36 @@ class SortedRewriter:
 
     Attributes:
         order: of the rows; new files have its id if the table has it.
+        curve: sort along a curve instead; `order` is unsorted then.
     """
 
     spark: SparkSession
-    order: SortOrder
     options: RewriteOptions
+    order: SortOrder = SortOrder()  # noqa: RUF009
+    curve: Curve | None = None
 
     def __call__(self, table: LoadedTable, plan: RewritePlan, group: FileGroup) -> RewrittenGroup:
-        metadata = table.metadata
-        rows = scan_dataframe(self.spark, _scan(table, plan, group))
+        rows = scan_dataframe(self.spark, _scan(table, plan.read, group))
         own = self._sorting(plan.renamed(), rows, table.name)
-        spec = metadata.specs_by_id[group.output_spec_id]
         count = new_file_count(ceil(group.nbytes * self.options.compression_factor), self.options)
         parts = count * self.options.shuffle_partitions_per_file
-        arranged = sorted_by_range(rows, metadata.schema(), spec, self.order, parts)
+        arranged = self._arranged(rows, table, plan, group, parts)
         if parts > count:
             arranged = arranged.coalesce(count)
         return RewrittenGroup(group, own, (), [self._written(arranged, own)])
+
+    def _arranged(
+        self, rows: DataFrame, table: LoadedTable, plan: RewritePlan, group: FileGroup, parts: int
+    ) -> DataFrame:
+        schema = table.metadata.schema()
+        spec = table.metadata.specs_by_id[group.output_spec_id]
+        if self.curve is None:
+            return sorted_by_range(rows, schema, spec, self.order, parts)
+        columns = replace(plan.read, columns=schema.select(self.curve.field_ids))
+        scanned = scan_dataframe(self.spark, _scan(table, columns, group))
+        total = sum(file.entry.data_file.record_count for file in group.files)
+        ranks = sampled_ranks(scanned, schema, self.curve, total)
+        return sorted_along(rows, schema, spec, self.curve, ranks, parts)
 
     def _sorting(self, plan: RewritePlan, rows: DataFrame, table: str) -> RewritePlan:
         """The plan for rows that come from Spark in the order."""
@@ -71,6 +86,6 @@ class SortedRewriter:
         return [file for files in results if isinstance(files, list) for file in files]
 
 
-def _scan(table: LoadedTable, plan: RewritePlan, group: FileGroup) -> PlannedScan:
+def _scan(table: LoadedTable, plan: ReadPlan, group: FileGroup) -> PlannedScan:
     splits = SplitOptions.of(table.metadata.properties)
-    return PlannedScan(table.state, None, plan.read, group.files, splits, PlanCounts())
+    return PlannedScan(table.state, None, plan, group.files, splits, PlanCounts())

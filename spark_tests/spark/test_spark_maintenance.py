@@ -6,6 +6,7 @@ from itertools import pairwise
 from pathlib import Path
 
 import pyarrow.parquet as pq
+import pytest
 from pyspark.sql import Row, SparkSession
 
 from icebergds import Schema, Table, load_catalog
@@ -83,3 +84,24 @@ def test_the_order_of_the_table_is_stamped_on_sorted_files(
     table.rewrite_data_files("sort", options={"rewrite-all": "true"})
     assert [file.sort_order_id for file in live_files(table.location())] == [1]
     assert table.scan().to_df(spark).exceptAll(rows).count() == 0
+
+
+@pytest.mark.parametrize("strategy", ["zorder", "hilbert"])
+def test_files_along_a_curve_are_narrow_in_each_column(
+    spark: SparkSession, tmp_path: Path, strategy: str
+) -> None:
+    lake = load_catalog("lake", warehouse=str(tmp_path))
+    lake.create_namespace("db")
+    table = lake.create_table("db.t", "x int, y string, z array<int>")
+    rows = spark.range(4096).selectExpr(
+        "cast(id % 64 AS int) AS x", "'prefix-' || lpad(id div 64, 5, '0') AS y", "array(1) AS z"
+    )
+    table.append(rows.repartition(4))
+    size = sum(file.file.file_size_in_bytes for file in table.scan().plan_files()) // 8
+    options = {"rewrite-all": "true", "target-file-size-bytes": str(size)}
+    table.rewrite_data_files(strategy, sort_order="x, y", options=options)
+    assert table.scan().to_df(spark).exceptAll(rows).count() == 0
+    files = len(live_files(table.location()))
+    assert files >= 4
+    for condition in ("x = 5", "y = 'prefix-00050'"):
+        assert len(table.scan(condition).plan_files()) <= files * 3 / 4

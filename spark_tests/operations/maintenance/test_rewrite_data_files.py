@@ -373,6 +373,25 @@ def test_an_unknown_strategy_is_refused(tmp_path: Path) -> None:
         api(ten_files(tmp_path)).rewrite_data_files("bin-pack")
 
 
+@pytest.mark.parametrize(
+    ("strategy", "sort_order", "message"),
+    [
+        ("sort", None, r"has no sort order; give one, such as"),
+        ("binpack", "id", r"use strategy='sort'"),
+        ("zorder", None, r"needs columns"),
+        ("zorder", "id desc", r"without transforms and directions"),
+        ("hilbert", "id, id", r"named twice"),
+        ("hilbert", "zorder(id)", r"the strategy is 'hilbert'"),
+        ("sort", "zorder(nope)", r"nope"),
+    ],
+)
+def test_an_order_that_does_not_fit_the_strategy_is_refused(
+    tmp_path: Path, strategy: str, sort_order: str | None, message: str
+) -> None:
+    with pytest.raises(InvalidOptionError, match=message):
+        api(ten_files(tmp_path)).rewrite_data_files(strategy, sort_order=sort_order)
+
+
 CHANGES = st.lists(
     st.tuples(
         st.sampled_from(["append", "upsert", "delete", "update", "rewrite"]), st.integers(2, 5)

@@ -1,0 +1,119 @@
+"""Chooses how `Table.rewrite_data_files` arranges rows; imports Spark lazily."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+from icebergds.api.table_definition import sort_order_of
+from icebergds.catalog.loaded_table import LoadedTable
+from icebergds.errors import InvalidOptionError
+from icebergds.operations.maintenance.rewrite_groups import GroupRewriter
+from icebergds.operations.maintenance.rewrite_options import RewriteOptions
+from icebergds.spec.schema import Schema
+from icebergds.spec.sort import SortDirection, SortOrder
+from icebergds.spec.transforms import IdentityTransform
+from icebergds.suggestions import did_you_mean
+from icebergds.write.rows.curve_keys import CurveName, can_order
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+_CURVES: tuple[CurveName, ...] = ("zorder", "hilbert")
+_STRATEGIES = ("binpack", "sort", *_CURVES)
+# As Java Iceberg has it: strategy 'sort' with the order zorder(a, b).
+_CALL = re.compile(r"\s*(\w+)\s*\((.*)\)\s*", re.DOTALL)
+
+
+def rewriter_of(
+    table: LoadedTable,
+    strategy: str,
+    sort_order: Any,
+    options: RewriteOptions,
+    spark: SparkSession | None,
+) -> GroupRewriter | None:
+    """What rewrites each group of files; None to keep rows in their order.
+
+    Args:
+        strategy: `binpack`, `sort`, `zorder` or `hilbert`.
+        sort_order: of `sort`, the table's by default; or the columns of a curve.
+
+    Raises:
+        InvalidOptionError: the two do not fit each other or the table, or no Spark session is
+            active.
+    """
+    if strategy not in _STRATEGIES:
+        near = did_you_mean(str(strategy), _STRATEGIES, shown=repr)
+        raise InvalidOptionError(
+            f"strategy = {strategy!r}: expected one of {', '.join(map(repr, _STRATEGIES))}"
+            + (f"; {near}" if near else "")
+        )
+    if strategy == "binpack":
+        if sort_order is not None:
+            raise InvalidOptionError(
+                "strategy = 'binpack' keeps the order of rows; to sort them, use strategy='sort'"
+            )
+        return None
+    schema = table.metadata.schema()
+    curve = next((name for name in _CURVES if name == strategy), None)
+    called = _CALL.fullmatch(sort_order) if isinstance(sort_order, str) else None
+    if called is not None and called[1].lower() in _CURVES:
+        curve = next(name for name in _CURVES if name == called[1].lower())
+        if strategy not in ("sort", curve):
+            raise InvalidOptionError(f"sort_order = {sort_order!r}: the strategy is {strategy!r}")
+        sort_order = called[2]
+    if curve is None:
+        order = _order(table, sort_order)
+    else:
+        field_ids = _columns(table, curve, sort_order, schema)
+    from icebergds.spark.curve_sort import Curve
+    from icebergds.spark.session import active_session
+    from icebergds.spark.sorted_rewrite import SortedRewriter
+
+    session = spark or active_session()
+    if curve is None:
+        return SortedRewriter(session, options, order)
+    return SortedRewriter(session, options, curve=Curve(curve, field_ids))
+
+
+def _order(table: LoadedTable, given: Any) -> SortOrder:
+    metadata = table.metadata
+    order = metadata.sort_order()
+    if given is not None:
+        order = sort_order_of(given, metadata.schema())
+        # With its id, if the table has this order.
+        known = (own for own in metadata.sort_orders if own.fields == order.fields)
+        order = next(known, replace(order, order_id=0))
+    if not order.is_sorted:
+        raise InvalidOptionError(
+            f"strategy = 'sort': table {table.name} has no sort order; give one, such as "
+            "sort_order='ts desc, id'"
+        )
+    return order
+
+
+def _columns(table: LoadedTable, curve: str, given: Any, schema: Schema) -> tuple[int, ...]:
+    if given is None:
+        raise InvalidOptionError(
+            f"strategy = {curve!r} needs columns: give sort_order, such as sort_order='a, b'"
+        )
+    field_ids = []
+    for field in sort_order_of(given, schema).fields:
+        name = ".".join(schema.paths_by_id[field.source_id])
+        source = schema.find_field(field.source_id)
+        is_plain = isinstance(field.transform, IdentityTransform)
+        if not is_plain or field.direction is not SortDirection.ASC:
+            raise InvalidOptionError(
+                f"sort_order = {given!r}: {curve} takes names of columns, without transforms and "
+                "directions"
+            )
+        if source is None or not can_order(source.field_type):
+            raise InvalidOptionError(
+                f"sort_order = {given!r}: column {name!r} of table {table.name} has a type without "
+                f"an order, so it cannot be part of a {curve} key"
+            )
+        field_ids.append(field.source_id)
+    if len(set(field_ids)) < len(field_ids):
+        raise InvalidOptionError(f"sort_order = {given!r}: a column is named twice")
+    return tuple(field_ids)
