@@ -16,10 +16,13 @@ from hypothesis import strategies as st
 
 from icebergds import RewrittenDataFiles, Table, load_table
 from icebergds.catalog.address import TableAddress
-from icebergds.catalog.loaded_table import load_for_write
+from icebergds.catalog.loaded_table import LoadedTable, load_for_write
 from icebergds.errors import InvalidOptionError, ValidationError
 from icebergds.operations.maintenance.rewrite_data_files import rewrite_data_files
+from icebergds.operations.maintenance.rewrite_groups import RewrittenGroup, rewrite_group
 from icebergds.operations.maintenance.rewrite_options import RewriteOptions
+from icebergds.operations.maintenance.rewrite_plan import FileGroup
+from icebergds.operations.maintenance.rewrite_task import RewritePlan
 from icebergds.operations.maintenance.runner import LocalRunner, TaskAttempt
 from icebergds.operations.write.options import WriteOptions
 from icebergds.spec.partition import PartitionSpec
@@ -278,6 +281,22 @@ def test_deletes_are_moved_when_files_are_split_among_tasks(tmp_path: Path) -> N
     )
     assert done.added_data_files_count > 2
     assert numbers(table) == [i for i in range(20_000) if i % 3]
+
+
+def test_shuffled_groups_are_rewritten_again_after_deletes(tmp_path: Path) -> None:
+    table = ten_files(tmp_path, spec=BY_DATA)
+    loaded = load_for_write(TableAddress(str(tmp_path)))
+    others = [lambda: table.change_where(lambda row: row["id"] in (4, 7))]
+
+    def shuffled(loaded: LoadedTable, plan: RewritePlan, group: FileGroup) -> RewrittenGroup:
+        return replace(rewrite_group(Interrupted(others), loaded, plan, group), tasks=())
+
+    options = RewriteOptions.of({"max-concurrent-file-group-rewrites": "1"}, {})
+    write = WriteOptions.of(loaded.address)
+    done, _ = rewrite_data_files(loaded, LocalRunner(), write, options, None, shuffled)
+    assert (done.rewritten_data_files_count, done.added_data_files_count) == (30, 3)
+    assert numbers(table) == [i for i in range(100) if i not in (4, 7)]
+    assert not unused_files(api(table))
 
 
 def test_a_file_that_others_rewrote_is_left_to_them_and_the_rest_is_done(tmp_path: Path) -> None:
