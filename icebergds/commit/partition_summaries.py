@@ -5,8 +5,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+import pyarrow as pa
+
+from icebergds.formats.manifests.partitions import partition_tuples
 from icebergds.spec.manifest import FieldSummary
-from icebergds.spec.types import UNKNOWN, IcebergType, StructType
+from icebergds.spec.types import UNKNOWN, IcebergType, NestedField, StructType
 from icebergds.spec.values.binary import to_bytes
 
 
@@ -23,6 +26,21 @@ def partition_summaries(
         _summary(field.field_type, set(values))
         for field, values in zip(partition_type.fields, columns, strict=True)
     )
+
+
+def column_summaries(
+    partition_type: StructType, columns: Sequence[pa.Array]
+) -> tuple[FieldSummary, ...]:
+    """Computes the same from the columns of `EntryColumns.partition`."""
+    return tuple(
+        _summary(field.field_type, {value for (value,) in _distinct(field, column)})
+        for field, column in zip(partition_type.fields, columns, strict=True)
+    )
+
+
+def _distinct(field: NestedField, column: pa.Array) -> list[tuple[Any, ...]]:
+    distinct = column.unique()
+    return partition_tuples(StructType((field,)), (distinct,), len(distinct))
 
 
 def _summary(field_type: IcebergType, values: set[Any]) -> FieldSummary:

@@ -1,15 +1,23 @@
-"""Merges the manifests of a branch in a commit of its own, which changes no file of the table."""
+"""Rewrites the manifests of a branch in a commit of its own, which changes no file of the table."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import TypeAlias
 
 from icebergds.commit.base import CommitBase
+from icebergds.commit.cluster_manifests import ClusteredManifests, cluster_manifests
 from icebergds.commit.merge_manifests import can_merge, merge_manifests
+from icebergds.commit.new_manifests import target_manifest_size
 from icebergds.commit.new_snapshot import NewSnapshot
+from icebergds.commit.nothing_to_commit import NothingToCommitError
 from icebergds.commit.workspace import Workspace
 from icebergds.errors import ValidationError
-from icebergds.spec.manifest import ManifestContent
+from icebergds.spec.manifest import ManifestContent, ManifestFile
+
+_ManifestKey: TypeAlias = tuple[str, int | None]
+"""A manifest and the first row id of its entries, which a later commit may have assigned."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,3 +35,82 @@ class MergeManifests:
             raise ValidationError(f"table {base.name} has no manifests to merge")
         merged = [one for manifests in kinds for one in merge_manifests(work, base, manifests)]
         return NewSnapshot("replace", merged, {})
+
+
+@dataclass(frozen=True, slots=True)
+class RewriteManifests:
+    """Rewrites all manifests of a partition spec, with their entries clustered by partition.
+
+    Manifests that other commits have added since the first attempt stay as they are. If one of
+    the rewritten manifests is gone, those of the table are rewritten again.
+
+    Attributes:
+        leading: ids of the partition fields to cluster by first.
+    """
+
+    spec_id: int
+    leading: tuple[int, ...] = ()
+
+    def produce(self, work: Workspace, base: CommitBase) -> NewSnapshot:
+        """Writes the new manifests.
+
+        Raises:
+            NothingToCommitError: of each kind of content, there is at most one manifest, which is
+                below the target size or cannot be split.
+        """
+        kinds = (self._rewritten(work, base, content) for content in ManifestContent)
+        rewritten = [found for found in kinds if found is not None]
+        if not rewritten:
+            raise NothingToCommitError(base.state)
+        sources = frozenset[_ManifestKey]().union(*(one.sources for one in rewritten))
+        manifests = [
+            *(manifest for one in rewritten for manifest in one.clustered.manifests),
+            *(m for m in base.manifests if _is_live(m) and _key(m) not in sources),
+        ]
+        entries = sum(one.clustered.entries for one in rewritten)
+        return NewSnapshot("replace", manifests, {"entries-processed": str(entries)})
+
+    def _rewritten(
+        self, work: Workspace, base: CommitBase, content: ManifestContent
+    ) -> _Rewritten | None:
+        version = base.metadata.format_version
+        done = work.once(("rewritten", content, version), list[_Rewritten])
+        present = {_key(manifest) for manifest in base.manifests}
+        for earlier in done:
+            if earlier.sources <= present:
+                return earlier
+        manifests = [
+            manifest
+            for manifest in base.manifests_of(content)
+            if manifest.partition_spec_id == self.spec_id and _is_live(manifest)
+        ]
+        if _is_small(base, manifests):
+            return None
+        clustered = cluster_manifests(work, base, manifests, self.leading)
+        if len(manifests) == len(clustered.manifests) == 1 and not manifests[0].deleted_files_count:
+            # It is above the target size only by its header.
+            return None
+        done.append(_Rewritten(frozenset(map(_key, manifests)), clustered))
+        return done[-1]
+
+
+@dataclass(frozen=True, slots=True)
+class _Rewritten:
+    """Manifests of one kind of content, and what replaces them."""
+
+    sources: frozenset[_ManifestKey]
+    clustered: ClusteredManifests
+
+
+def _key(manifest: ManifestFile) -> _ManifestKey:
+    return manifest.manifest_path, manifest.first_row_id
+
+
+def _is_live(manifest: ManifestFile) -> bool:
+    return bool(manifest.added_files_count or manifest.existing_files_count)
+
+
+def _is_small(base: CommitBase, manifests: Sequence[ManifestFile]) -> bool:
+    """Whether rewriting would leave one manifest where there is at most one."""
+    target = target_manifest_size(base.metadata.properties)
+    return len(manifests) < 2 and all(m.manifest_length <= target for m in manifests)

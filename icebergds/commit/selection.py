@@ -56,18 +56,22 @@ class ConflictScope(Protocol):
 def read_columns(
     base: CommitBase,
     manifest: ManifestFile,
-    stats_ids: Iterable[int],
+    stats_ids: Iterable[int] | None,
     *,
     live_only: bool = True,
 ) -> EntryColumns:
-    """Reads the entries of a manifest as columns, with the metrics of some table columns."""
+    """Reads the entries of a manifest as columns, with the metrics of some table columns.
+
+    Args:
+        stats_ids: ids of these columns; None for all.
+    """
     return read_manifest_columns(
         base.io,
         manifest,
         base.metadata.specs_by_id,
         base.metadata.schema(),
         history=base.metadata.schema_history,
-        stats_ids=frozenset(stats_ids),
+        stats_ids=None if stats_ids is None else frozenset(stats_ids),
         live_only=live_only,
         wrong_counts=base.wrong_counts,
     )

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import tempfile
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import dataclass, field
 from itertools import pairwise
 from pathlib import Path
@@ -16,9 +17,11 @@ from hypothesis import strategies as st
 
 from icebergds.commit.append import Append, FastAppend
 from icebergds.commit.delete import Delete
+from icebergds.commit.nothing_to_commit import NothingToCommitError
 from icebergds.commit.overwrite import Overwrite
 from icebergds.commit.replace_files import ReplaceFiles
 from icebergds.commit.replace_partitions import ReplacePartitions
+from icebergds.commit.rewrite_manifests import RewriteManifests
 from icebergds.expr.nodes import TRUE
 from icebergds.expr.sql import parse_filter
 from icebergds.spec.manifest import DataFile, ManifestEntryStatus
@@ -63,7 +66,7 @@ class _Model:
 
     def step(self) -> None:
         steps = [self.append] * 3 + [self.overwrite, self.replace_partitions, self.delete]
-        steps += [self.replace_files, self.evolve]
+        steps += [self.replace_files, self.rewrite_manifests, self.evolve]
         self._pick(steps)()
 
     def append(self) -> None:
@@ -107,6 +110,12 @@ class _Model:
             tuple(live[path].file for path in paths), _files(new), head.snapshot_id, number
         )
         self._committed(action, {path: live[path] for path in paths}, new, number)
+
+    def rewrite_manifests(self) -> None:
+        spec = self._pick(self.table.metadata.partition_specs)
+        leading = tuple(part.field_id for part in spec.fields) if self.draw(st.booleans()) else ()
+        with suppress(NothingToCommitError):
+            self._committed(RewriteManifests(spec.spec_id, leading), {}, [])
 
     def evolve(self) -> None:
         metadata = self.table.metadata

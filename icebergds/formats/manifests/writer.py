@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Collection, Iterable, Iterator
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -16,7 +17,12 @@ import pyarrow.compute as pc
 
 from icebergds.errors import InvalidDataError
 from icebergds.formats.avro.column_encoder import Columns, encode_records
-from icebergds.formats.avro.container_writer import Block, blocks_of, write_blocks
+from icebergds.formats.avro.container_writer import (
+    Block,
+    blocks_of,
+    compressed,
+    write_compressed,
+)
 from icebergds.formats.avro.schema import avro_name
 from icebergds.formats.manifests.avro_schemas import manifest_schema
 from icebergds.formats.manifests.columns import STATISTICS, EntryColumns
@@ -62,23 +68,53 @@ def write_manifest_columns(
         InvalidOptionError: the codec or its level is not supported.
         UnsupportedFeatureError: manifests cannot store the type of a partition value.
     """
-    avro_schema = manifest_schema(partition, format_version)
-    metadata = {
-        "schema": json.dumps(schema_to_json(schema)),
-        "schema-id": str(schema.schema_id),
-        "partition-spec": json.dumps(partition_fields_to_json(spec.fields)),
-        "partition-spec-id": str(spec.spec_id),
-        "format-version": str(format_version),
-    }
-    if format_version >= 2:
-        metadata["content"] = content.name.lower()
+    form = ManifestForm(spec, schema, partition, format_version, content, codec, level)
+    return form.manifest(
+        block for part in parts for block in form.blocks(form.encode(part, inherit))
+    )
 
-    def blocks() -> Iterator[Block]:
-        for columns in parts:
-            _check(columns, partition, content, format_version)
-            yield from blocks_of(_encoded(columns, avro_schema, inherit))
 
-    return write_blocks(avro_schema, blocks(), metadata, codec, level)
+@dataclass(frozen=True, slots=True)
+class ManifestForm:
+    """What the entries of a manifest share. Builds it in steps, whose results take little memory.
+
+    Attributes are the arguments of `write_manifest_columns`, as are the errors.
+    """
+
+    spec: PartitionSpec
+    schema: Schema
+    partition: StructType
+    format_version: int
+    content: ManifestContent
+    codec: str
+    level: int | None
+
+    def encode(
+        self, columns: EntryColumns, inherit: Collection[str] = INHERITED
+    ) -> pa.LargeBinaryArray:
+        """Encodes entries, each to one value."""
+        _check(columns, self.partition, self.content, self.format_version)
+        return _encoded(columns, self._avro_schema(), inherit)
+
+    def blocks(self, encoded: pa.LargeBinaryArray) -> Iterator[Block]:
+        """Compresses encoded entries."""
+        return compressed(blocks_of(encoded), self.codec, self.level)
+
+    def manifest(self, blocks: Iterable[Block]) -> bytes:
+        """Builds the manifest of compressed entries."""
+        metadata = {
+            "schema": json.dumps(schema_to_json(self.schema)),
+            "schema-id": str(self.schema.schema_id),
+            "partition-spec": json.dumps(partition_fields_to_json(self.spec.fields)),
+            "partition-spec-id": str(self.spec.spec_id),
+            "format-version": str(self.format_version),
+        }
+        if self.format_version >= 2:
+            metadata["content"] = self.content.name.lower()
+        return write_compressed(self._avro_schema(), blocks, metadata, self.codec)
+
+    def _avro_schema(self) -> dict[str, Any]:
+        return manifest_schema(self.partition, self.format_version)
 
 
 def _check(
