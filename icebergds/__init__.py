@@ -35,7 +35,9 @@ if TYPE_CHECKING:
         UnsupportedFeatureError,
         ValidationError,
     )
+    from icebergds.operations.maintenance.remove_dangling_deletes import RemovedDanglingDeletes
     from icebergds.operations.maintenance.rewrite_data_files import RewrittenDataFiles
+    from icebergds.operations.maintenance.rewrite_manifests import RewrittenManifests
     from icebergds.operations.write.row_counts import RowCounts
     from icebergds.spark.registration import register
     from icebergds.spark.row_level.merge import MergeBuilder
@@ -114,6 +116,8 @@ _NAMES = {
         "ValidationError",
     ),
     "icebergds.operations.maintenance.rewrite_data_files": ("RewrittenDataFiles",),
+    "icebergds.operations.maintenance.remove_dangling_deletes": ("RemovedDanglingDeletes",),
+    "icebergds.operations.maintenance.rewrite_manifests": ("RewrittenManifests",),
     "icebergds.operations.write.row_counts": ("RowCounts",),
     "icebergds.spark.registration": ("register",),
     "icebergds.spark.row_level.merge": ("MergeBuilder",),
@@ -211,7 +215,9 @@ __all__ = [
     "PartitionField",
     "PartitionSpec",
     "PrimitiveType",
+    "RemovedDanglingDeletes",
     "RewrittenDataFiles",
+    "RewrittenManifests",
     "RowCounts",
     "Schema",
     "SortDirection",

@@ -24,7 +24,15 @@ from icebergds.catalog.loaded_table import LoadedTable
 from icebergds.commit.operations import TableOperations, TableState
 from icebergds.errors import InvalidFilterError, InvalidOptionError, ValidationError
 from icebergds.io.fileio import FileIO
+from icebergds.operations.maintenance.remove_dangling_deletes import (
+    RemovedDanglingDeletes,
+    remove_dangling_deletes,
+)
 from icebergds.operations.maintenance.rewrite_data_files import RewrittenDataFiles
+from icebergds.operations.maintenance.rewrite_manifests import (
+    RewrittenManifests,
+    rewrite_manifests,
+)
 from icebergds.operations.maintenance.upgrade import upgrade_table
 from icebergds.operations.options.arguments import (
     integer_argument,
@@ -460,6 +468,69 @@ class Table:
             self._current(), strategy, where, sort_order, write, options, spark
         )
         return done
+
+    def rewrite_manifests(
+        self,
+        spec_id: int | None = None,
+        sort_by: Sequence[str] | str | None = None,
+        *,
+        branch: str | None = None,
+        snapshot_properties: Mapping[str, str] | None = None,
+    ) -> RewrittenManifests:
+        """Rewrites the manifests of one partition spec, in one commit; no row changes.
+
+        Files of neighbouring partitions come into the same manifest, so that planning skips more
+        manifests, and each has about `commit.manifest.target-size-bytes`. If there is one manifest
+        below that size already, nothing is committed. Manifests that others add meanwhile stay as
+        they are.
+
+        Args:
+            spec_id: whose manifests to rewrite; the current partition spec by default.
+            sort_by: names of partition fields to cluster by first; the others follow in the
+                order of the spec.
+            branch: the branch to commit to; main by default.
+            snapshot_properties: entries to add to the snapshot summary.
+
+        Raises:
+            InvalidOptionError: the table has no such spec, partition field or branch.
+            CommitConflictError, CommitStateUnknownError: as for `append`.
+        """
+        with nothing_committed(self.name):
+            counts, self._state = rewrite_manifests(
+                self._current(),
+                spec_id,
+                sort_by,
+                branch=branch,
+                snapshot_properties=snapshot_properties,
+            )
+        return counts
+
+    def remove_dangling_deletes(
+        self,
+        *,
+        branch: str | None = None,
+        snapshot_properties: Mapping[str, str] | None = None,
+    ) -> RemovedDanglingDeletes:
+        """Removes delete files that apply to no data file, in one commit; no row changes.
+
+        These are deletes that are older than all data files of their partition, deletes of data
+        files that are gone, and equality deletes whose keys are outside the bounds of every data
+        file that they could apply to. Only metadata is read. If there are none, nothing is
+        committed.
+
+        Args:
+            branch: the branch to commit to; main by default.
+            snapshot_properties: entries to add to the snapshot summary.
+
+        Raises:
+            InvalidOptionError: the table has no such branch.
+            CommitConflictError, CommitStateUnknownError: as for `append`.
+        """
+        with nothing_committed(self.name):
+            counts, self._state = remove_dangling_deletes(
+                self._current(), branch=branch, snapshot_properties=snapshot_properties
+            )
+        return counts
 
     def scan(
         self,
