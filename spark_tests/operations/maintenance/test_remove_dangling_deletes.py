@@ -138,12 +138,14 @@ def test_equality_deletes_apply_to_older_data_only(tmp_path: Path) -> None:
     _check(days, RemovedDanglingDeletes(1, 0, 1))
 
 
-def test_position_deletes_apply_to_data_of_their_own_commit(tmp_path: Path) -> None:
+@pytest.mark.parametrize("files", [1, 2])
+def test_position_deletes_apply_to_data_of_their_own_commit(tmp_path: Path, files: int) -> None:
     days = _Days(tmp_path / "t")
     days.data(1)
-    new = days.builder.data_file([(2, 2)], partition=(2,))
-    deletes = days.builder.position_deletes({new.file_path: [0]}, partition=(2,))
-    days.builder.commit(new, deletes)
+    new = [days.builder.data_file([(2, 2)], partition=(2,)) for _ in range(files)]
+    positions = {file.file_path: [0] for file in new}
+    deletes = days.builder.position_deletes(positions, partition=(2,))
+    days.builder.commit(*new, deletes)
     _check(days, RemovedDanglingDeletes(), deletes)
 
 
@@ -183,6 +185,17 @@ def test_position_deletes_that_vectors_replace_are_removed(tmp_path: Path) -> No
     vectors = days.builder.deletion_vectors([(one, [0])])
     days.builder.commit(*vectors)
     _check(days, RemovedDanglingDeletes(1, 1), kept, *vectors)
+
+
+def test_position_deletes_stay_for_files_without_vectors_only(tmp_path: Path) -> None:
+    days = _Days(tmp_path / "t")
+    one, other, plain = days.data(1), days.data(1), days.data(2)
+    days.positions(one, other, day=1)
+    kept = [days.equality(1), days.positions(plain, other, day=2)]
+    days.builder.upgrade(3)
+    vectors = days.builder.deletion_vectors([(one, [0]), (other, [0])])
+    days.builder.commit(*vectors)
+    _check(days, RemovedDanglingDeletes(1, 1), *kept, *vectors)
 
 
 def test_global_equality_deletes_are_removed_if_all_data_is_newer(tmp_path: Path) -> None:
@@ -463,6 +476,7 @@ def test_exactly_the_deletes_that_planning_attaches_stay(data: st.DataObject) ->
     with tempfile.TemporaryDirectory() as directory:
         builder = TableBuilder(Path(directory) / "t", SCHEMA, spec=BY_DAY)
         history = _History(data.draw, builder)
+        history.add_data()
         for count in (data.draw(st.integers(0, 8)), data.draw(st.integers(1, 4))):
             for _ in range(count):
                 history.step()
