@@ -69,7 +69,7 @@ def write_blocks(
     Raises:
         InvalidOptionError: the codec or its level is not supported.
     """
-    return write_compressed(schema, compressed(blocks, codec, level), metadata, codec)
+    return write_compressed(schema, compressed(blocks, codec, level), metadata, codec, level)
 
 
 def compressed(blocks: Iterable[Block], codec: str, level: int | None) -> Iterator[Block]:
@@ -79,11 +79,18 @@ def compressed(blocks: Iterable[Block], codec: str, level: int | None) -> Iterat
 
 
 def write_compressed(
-    schema: dict[str, Any], blocks: Iterable[Block], metadata: Mapping[str, str], codec: str
+    schema: dict[str, Any],
+    blocks: Iterable[Block],
+    metadata: Mapping[str, str],
+    codec: str,
+    level: int | None,
 ) -> bytes:
-    """Builds a container file from blocks that `compressed` returned for the same codec."""
+    """Builds a container file from blocks that `compressed` returned for the same codec.
+
+    Arguments and errors are those of `write_blocks`.
+    """
     sync = os.urandom(SYNC_SIZE)
-    name, _ = check_codec(codec, None)
+    name, _ = check_codec(codec, level)
     header = {"avro.schema": json.dumps(schema), "avro.codec": name, **metadata}
     parts = [MAGIC, _varint(len(header))]
     for key, value in header.items():

@@ -111,7 +111,7 @@ class ManifestForm:
         }
         if self.format_version >= 2:
             metadata["content"] = self.content.name.lower()
-        return write_compressed(self._avro_schema(), blocks, metadata, self.codec)
+        return write_compressed(self._avro_schema(), blocks, metadata, self.codec, self.level)
 
     def _avro_schema(self) -> dict[str, Any]:
         return manifest_schema(self.partition, self.format_version)

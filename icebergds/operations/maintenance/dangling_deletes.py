@@ -47,22 +47,19 @@ def dangling_deletes(base: CommitBase) -> dict[str, Mask]:
     global_specs = frozenset(spec.spec_id for spec in specs if spec.is_unpartitioned)
     with ThreadPoolExecutor(MANIFEST_READERS) as pool:
         scopes = Scopes()
-        parts = list(_read(base, manifests, STATS_IDS, pool))
-        deletes = delete_columns(parts, scopes, global_specs)
+        found = _read(base, manifests, STATS_IDS, pool)
+        deletes = delete_columns(found, scopes, global_specs)
         data = DataNumbers(deletes, scopes)
         for columns in _read(base, _live(base, ManifestContent.DATA), (), pool):
             data.add(columns, scopes.of(columns))
         applies, may_apply = data.decide()
-        cuts = np.cumsum([0, *map(len, parts)])
         if may_apply.any():
-            masks = [may_apply[cuts[i] : cuts[i + 1]] for i in range(len(manifests))]
+            masks = np.split(may_apply, deletes.bounds[1:-1])
             undecided = _Undecided(base, deletes, may_apply, _entries(base, manifests, masks))
             _attach_by_bounds(base, undecided, scopes, data.has_vector(), pool)
             applies |= undecided.attached
-    return {
-        manifest.manifest_path: ~applies[cuts[i] : cuts[i + 1]]
-        for i, manifest in enumerate(manifests)
-    }
+    masks = np.split(~applies, deletes.bounds[1:-1])
+    return {m.manifest_path: mask for m, mask in zip(manifests, masks, strict=True)}
 
 
 def _live(base: CommitBase, content: ManifestContent) -> list[ManifestFile]:

@@ -58,6 +58,7 @@ class DeleteColumns:
     """Delete files, one value per file.
 
     Attributes:
+        bounds: where the files of each manifest begin, and where those of the last one end.
         number: data sequence numbers.
         scope: the number of the partition, or `GLOBAL`.
         path: the only data file that a file of position deletes references, as an index in
@@ -65,6 +66,7 @@ class DeleteColumns:
         paths: distinct.
     """
 
+    bounds: Int64s
     is_equality: Mask
     is_vector: Mask
     number: Int64s
@@ -85,23 +87,22 @@ def delete_columns(
         manifests: at least one, read with the metrics of `STATS_IDS`.
         global_specs: ids of the specs without partition fields.
     """
-    parts = list(manifests)
-    is_equality = [part.content == FileContent.EQUALITY_DELETES.value for part in parts]
-    only_paths = [
-        pc.if_else(pa.array(equality), None, _only_path(part))
-        for part, equality in zip(parts, is_equality, strict=True)
-    ]
+    parts: list[tuple[Mask, Mask, Int64s, Int64s]] = []
+    only_paths: list[pa.StringArray] = []
+    for columns in manifests:
+        is_equality = columns.content == FileContent.EQUALITY_DELETES.value
+        is_global = is_equality & (columns.spec_id in global_specs)
+        scope = np.where(is_global, GLOBAL, scopes.of(columns))
+        parts.append((is_equality, _is_vector(columns), columns.data_sequence_number, scope))
+        only_paths.append(pc.if_else(pa.array(is_equality), None, _only_path(columns)))
+    equality, vectors, numbers, found = zip(*parts, strict=True)
     encoded = pa.concat_arrays(only_paths).dictionary_encode()
     return DeleteColumns(
-        np.concatenate(is_equality),
-        np.concatenate([_is_vector(part) for part in parts]),
-        np.concatenate([part.data_sequence_number for part in parts]),
-        np.concatenate(
-            [
-                np.where(equality & (part.spec_id in global_specs), GLOBAL, scopes.of(part))
-                for part, equality in zip(parts, is_equality, strict=True)
-            ]
-        ),
+        np.cumsum([0, *map(len, numbers)]),
+        np.concatenate(equality),
+        np.concatenate(vectors),
+        np.concatenate(numbers),
+        np.concatenate(found),
         encoded.indices.cast(pa.int64()).fill_null(UNKNOWN_PATH).to_numpy(zero_copy_only=False),
         encoded.dictionary,
     )
