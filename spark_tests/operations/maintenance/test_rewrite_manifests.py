@@ -29,6 +29,7 @@ from icebergds.operations.maintenance.rewrite_manifests import (
 )
 from icebergds.spec.manifest import ManifestContent, ManifestEntry, ManifestEntryStatus
 from icebergds.spec.partition import PartitionField, PartitionSpec
+from icebergds.spec.snapshot import Snapshot
 from icebergds.spec.transforms import BucketTransform, IdentityTransform
 from icebergds.spec.updates.table_updates import (
     LAST_ADDED,
@@ -73,6 +74,11 @@ def _fields(entry: ManifestEntry) -> Any:
 def _contents(table: CommitTable) -> dict[str, Any]:
     live = (e for e in table.entries() if e.status is not ManifestEntryStatus.DELETED)
     return {entry.data_file.file_path: _fields(entry) for entry in live}
+
+
+def _row_ids(table: CommitTable, snapshot: Snapshot) -> dict[str, int | None]:
+    entries = table.entries(snapshot)
+    return {entry.data_file.file_path: entry.data_file.first_row_id for entry in entries}
 
 
 def _days(table: CommitTable) -> list[list[int]]:
@@ -338,6 +344,14 @@ class TestConcurrentCommits:
         assert table.ids() == [0, 1, 8, 9]
         assert table.left_over() == set()
         assert len({e.data_file.first_row_id for e in table.entries()}) == 4
+
+    def test_row_ids_that_others_assign_stay(self, tmp_path: Path) -> None:
+        table = _appended(table_of_files(tmp_path / "t"), 1, 2)
+        table.change(UpgradeFormatVersion(3))
+        self._rewrite_among(table, lambda: table.commit(FastAppend((table.file([8], 3),))))
+        *_, appended, rewritten = table.metadata.snapshots
+        assert appended.operation == "append"
+        assert _row_ids(table, rewritten) == _row_ids(table, appended)
 
     def test_entries_are_written_once_for_all_attempts(
         self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
