@@ -1,0 +1,225 @@
+"""Lists the files that table metadata reaches, by kind."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from enum import StrEnum
+from typing import TypeAlias, TypeVar
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from icebergds.catalog.metadata_files import VERSION_HINT, own_version
+from icebergds.commit.operations import TableState
+from icebergds.errors import IcebergError, ValidationError
+from icebergds.formats.manifests.manifest_list import read_snapshot_manifests
+from icebergds.formats.manifests.reader import MANIFEST_READERS, read_manifest_columns
+from icebergds.formats.wrong_counts import WrongCounts
+from icebergds.io.fileio import FileIO
+from icebergds.spec.json.metadata import parse_metadata
+from icebergds.spec.manifest import FileContent, ManifestFile
+from icebergds.spec.metadata import TableMetadata
+from icebergds.spec.snapshot import Snapshot
+from icebergds.spec.table_properties import GC_ENABLED, GC_ENABLED_DEFAULT, bool_property
+
+_LOG = logging.getLogger(__name__)
+_Item = TypeVar("_Item")
+_Result = TypeVar("_Result")
+
+
+class FileKind(StrEnum):
+    """The kinds of files of a table, in the order in which they are deleted.
+
+    A file that leads to others comes after them, so that what is left can still be found.
+    """
+
+    DATA = "data file"
+    POSITION_DELETES = "position delete file"
+    EQUALITY_DELETES = "equality delete file"
+    MANIFEST = "manifest"
+    MANIFEST_LIST = "manifest list"
+    STATISTICS = "statistics file"
+    OLD_METADATA = "older metadata file"
+    METADATA = "metadata file"
+
+
+FilesByKind: TypeAlias = Mapping[FileKind, Sequence[str]]
+
+Errors: TypeAlias = tuple[type[IcebergError], ...]
+
+_KINDS = {
+    FileContent.DATA: FileKind.DATA,
+    FileContent.POSITION_DELETES: FileKind.POSITION_DELETES,
+    FileContent.EQUALITY_DELETES: FileKind.EQUALITY_DELETES,
+}
+_CONTENT = pa.schema([("location", pa.string()), ("content", pa.int8())])
+
+
+def require_garbage_collection(state: TableState, instead: str) -> None:
+    """Raises ValidationError if a table's files must not be deleted.
+
+    Args:
+        instead: what the user may do, besides setting the property.
+    """
+    if not bool_property(state.metadata.properties, GC_ENABLED, GC_ENABLED_DEFAULT):
+        raise ValidationError(
+            f"table {state.name} has the property {GC_ENABLED} = false, because other tables may "
+            f"share its files; {instead}, or set the property to true"
+        )
+
+
+def reachable_files(state: TableState, skipped: Errors = ()) -> FilesByKind:
+    """Lists data and delete files, manifests, manifest lists, statistics and metadata files.
+
+    Files that the table's snapshots have removed are listed, too. Locations are as in the
+    metadata, each once.
+
+    Args:
+        skipped: errors of manifest lists and manifests that are logged; what only those reach is
+            not listed.
+
+    Raises:
+        MissingFileError: a manifest list or manifest does not exist.
+        CorruptFileError: one is damaged.
+    """
+    metadata = state.metadata
+    manifests = listed_manifests(state.io, metadata.snapshots, skipped)
+    content = listed_content(
+        state.io,
+        metadata,
+        manifests.values(),
+        live_only=False,
+        skipped=skipped,
+        # What a damaged manifest still lists is listed.
+        wrong_counts=WrongCounts.WARN,
+    )
+    return {
+        **content_by_kind(content),
+        FileKind.MANIFEST: list(manifests),
+        FileKind.MANIFEST_LIST: manifest_lists(metadata.snapshots),
+        FileKind.STATISTICS: statistics_files(metadata),
+        FileKind.OLD_METADATA: _old_metadata_files(state),
+        FileKind.METADATA: [state.metadata_location],
+    }
+
+
+def listed_manifests(
+    io: FileIO,
+    snapshots: Iterable[Snapshot],
+    skipped: Errors = (),
+    read: Callable[[FileIO, Snapshot], Iterable[ManifestFile]] = read_snapshot_manifests,
+) -> dict[str, ManifestFile]:
+    """The manifests of snapshots, by their locations; errors are those of `reachable_files`."""
+    found: dict[str, ManifestFile] = {}
+
+    def collect(snapshot: Snapshot) -> None:
+        for manifest in read(io, snapshot):
+            found.setdefault(manifest.manifest_path, manifest)
+
+    for _ in _read_all(collect, snapshots, skipped):
+        continue
+    return found
+
+
+def listed_content(
+    io: FileIO,
+    metadata: TableMetadata,
+    manifests: Iterable[ManifestFile],
+    *,
+    live_only: bool,
+    skipped: Errors = (),
+    wrong_counts: WrongCounts = WrongCounts.FAIL,
+) -> pa.Table:
+    """The data and delete files that manifests list, as columns `location` and `content`.
+
+    A file that several manifests list comes several times. Errors are those of `reachable_files`.
+
+    Args:
+        live_only: leave out files that the manifests list as deleted.
+        wrong_counts: what to do if a manifest has other files than the manifest list counts.
+    """
+
+    def read(manifest: ManifestFile) -> pa.RecordBatch:
+        columns = read_manifest_columns(
+            io,
+            manifest,
+            metadata.specs_by_id,
+            metadata.schema(),
+            history=metadata.schema_history,
+            stats_ids=frozenset(),
+            live_only=live_only,
+            wrong_counts=wrong_counts,
+        )
+        content = pa.array(columns.content, pa.int8())
+        return pa.RecordBatch.from_arrays([columns.file_path, content], schema=_CONTENT)
+
+    return pa.Table.from_batches(_read_all(read, manifests, skipped), _CONTENT)
+
+
+def content_by_kind(content: pa.Table) -> dict[FileKind, list[str]]:
+    """Data and delete files by their kinds, each once."""
+    return {
+        kind: pc.unique(
+            content.filter(pc.equal(content["content"], value.value))["location"]
+        ).to_pylist()
+        for value, kind in _KINDS.items()
+    }
+
+
+def manifest_lists(snapshots: Iterable[Snapshot]) -> list[str]:
+    """The manifest lists of snapshots, each once."""
+    found = (snapshot.manifest_list for snapshot in snapshots)
+    return list(dict.fromkeys(location for location in found if location is not None))
+
+
+def statistics_files(metadata: TableMetadata) -> list[str]:
+    """The files of statistics and of partition statistics, each once."""
+    paths = [file.statistics_path for file in metadata.statistics]
+    paths += [file.statistics_path for file in metadata.partition_statistics]
+    return list(dict.fromkeys(paths))
+
+
+def _old_metadata_files(state: TableState) -> list[str]:
+    """The metadata files of the log, and of the logs of those; the version hint of such files."""
+    older: dict[str, None] = {}
+    log = [entry.metadata_file for entry in state.metadata.metadata_log]
+    while not older.keys() >= set(log):
+        older |= dict.fromkeys(log)
+        log = _first_log(state.io, log)
+    directory, _, file = state.metadata_location.rpartition("/")
+    if own_version(file) is not None:
+        older[f"{directory}/{VERSION_HINT}"] = None
+    return [location for location in older if location != state.metadata_location]
+
+
+def _first_log(io: FileIO, locations: Iterable[str]) -> list[str]:
+    """The log of the first metadata file that can be read."""
+    for location in locations:
+        try:
+            found = parse_metadata(io.read_bytes(location), location, io.max_metadata_bytes)
+        except IcebergError as error:
+            _LOG.info("older metadata files are not looked up in %s: %s", location, error)
+            continue
+        return [entry.metadata_file for entry in found.metadata_log]
+    return []
+
+
+def _read_all(
+    read: Callable[[_Item], _Result], items: Iterable[_Item], skipped: Errors
+) -> Iterator[_Result]:
+    """Reads several files at a time, in order; those that fail in a way to skip are left out."""
+
+    def attempt(item: _Item) -> _Result | IcebergError:
+        try:
+            return read(item)
+        except skipped as error:
+            return error
+
+    with ThreadPoolExecutor(MANIFEST_READERS) as pool:
+        for result in pool.map(attempt, items):
+            if isinstance(result, IcebergError):
+                _LOG.warning("what it lists is not deleted: %s", result)
+            else:
+                yield result
