@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from icebergds.api.catalog import Catalog, load_catalog
+    from icebergds.api.delete_files import delete_reachable_files
     from icebergds.api.load import load_table
     from icebergds.api.scan import TableScan
     from icebergds.api.table import Table
@@ -35,6 +36,7 @@ if TYPE_CHECKING:
         UnsupportedFeatureError,
         ValidationError,
     )
+    from icebergds.operations.maintenance.delete_reachable_files import DeletedReachableFiles
     from icebergds.operations.maintenance.remove_dangling_deletes import RemovedDanglingDeletes
     from icebergds.operations.maintenance.rewrite_data_files import RewrittenDataFiles
     from icebergds.operations.maintenance.rewrite_manifests import RewrittenManifests
@@ -90,6 +92,7 @@ _NAMES = {
         "Catalog",
         "load_catalog",
     ),
+    "icebergds.api.delete_files": ("delete_reachable_files",),
     "icebergds.api.load": ("load_table",),
     "icebergds.api.scan": ("TableScan",),
     "icebergds.api.table": ("Table",),
@@ -118,6 +121,7 @@ _NAMES = {
     "icebergds.operations.maintenance.rewrite_data_files": ("RewrittenDataFiles",),
     "icebergds.operations.maintenance.remove_dangling_deletes": ("RemovedDanglingDeletes",),
     "icebergds.operations.maintenance.rewrite_manifests": ("RewrittenManifests",),
+    "icebergds.operations.maintenance.delete_reachable_files": ("DeletedReachableFiles",),
     "icebergds.operations.write.row_counts": ("RowCounts",),
     "icebergds.spark.registration": ("register",),
     "icebergds.spark.row_level.merge": ("MergeBuilder",),
@@ -185,6 +189,7 @@ __all__ = [
     "DateType",
     "DayTransform",
     "DecimalType",
+    "DeletedReachableFiles",
     "DoubleType",
     "FixedType",
     "FloatType",
@@ -241,6 +246,7 @@ __all__ = [
     "VariantType",
     "VoidTransform",
     "YearTransform",
+    "delete_reachable_files",
     "load_catalog",
     "load_table",
     "register",
