@@ -37,6 +37,7 @@ if TYPE_CHECKING:
         ValidationError,
     )
     from icebergds.operations.maintenance.delete_reachable_files import DeletedReachableFiles
+    from icebergds.operations.maintenance.expire_snapshots import ExpiredSnapshots
     from icebergds.operations.maintenance.remove_dangling_deletes import RemovedDanglingDeletes
     from icebergds.operations.maintenance.rewrite_data_files import RewrittenDataFiles
     from icebergds.operations.maintenance.rewrite_manifests import RewrittenManifests
@@ -122,6 +123,7 @@ _NAMES = {
     "icebergds.operations.maintenance.remove_dangling_deletes": ("RemovedDanglingDeletes",),
     "icebergds.operations.maintenance.rewrite_manifests": ("RewrittenManifests",),
     "icebergds.operations.maintenance.delete_reachable_files": ("DeletedReachableFiles",),
+    "icebergds.operations.maintenance.expire_snapshots": ("ExpiredSnapshots",),
     "icebergds.operations.write.row_counts": ("RowCounts",),
     "icebergds.spark.registration": ("register",),
     "icebergds.spark.row_level.merge": ("MergeBuilder",),
@@ -191,6 +193,7 @@ __all__ = [
     "DecimalType",
     "DeletedReachableFiles",
     "DoubleType",
+    "ExpiredSnapshots",
     "FixedType",
     "FloatType",
     "FormatError",

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
 from icebergds.api.display import table_html, table_text
@@ -22,8 +23,10 @@ from icebergds.api.scan import TableScan, listed_names
 from icebergds.catalog.address import TableAddress
 from icebergds.catalog.loaded_table import LoadedTable
 from icebergds.commit.operations import TableOperations, TableState
+from icebergds.commit.retention import ExpiryRequest
 from icebergds.errors import InvalidFilterError, InvalidOptionError, ValidationError
 from icebergds.io.fileio import FileIO
+from icebergds.operations.maintenance.expire_snapshots import ExpiredSnapshots, expire_snapshots
 from icebergds.operations.maintenance.remove_dangling_deletes import (
     RemovedDanglingDeletes,
     remove_dangling_deletes,
@@ -36,11 +39,14 @@ from icebergds.operations.maintenance.rewrite_manifests import (
 from icebergds.operations.maintenance.upgrade import upgrade_table
 from icebergds.operations.options.arguments import (
     integer_argument,
+    integers_argument,
     mapping_argument,
     named_options,
     names_argument,
+    positive_argument,
     text_argument,
 )
+from icebergds.operations.options.moments import moment_argument
 from icebergds.operations.write.arrow_rows import Rows, write_rows
 from icebergds.operations.write.options import WriteOptions
 from icebergds.operations.write.row_change_options import WriteOperation
@@ -50,6 +56,7 @@ from icebergds.spec.partition import PartitionSpec
 from icebergds.spec.schema import Schema
 from icebergds.spec.snapshot import Snapshot, SnapshotRef, Snapshots
 from icebergds.spec.sort import SortOrder
+from icebergds.spec.values.dates import now_ms
 
 if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame, SparkSession
@@ -531,6 +538,63 @@ class Table:
                 self._current(), branch=branch, snapshot_properties=snapshot_properties
             )
         return counts
+
+    def expire_snapshots(
+        self,
+        older_than: datetime | str | int | None = None,
+        retain_last: int | None = None,
+        snapshot_ids: Sequence[int] | int | None = None,
+        *,
+        clean_expired_metadata: bool = False,
+        max_concurrent_deletes: int | None = None,
+        dry_run: bool = False,
+    ) -> ExpiredSnapshots:
+        """Removes old snapshots, in one commit, then deletes the files that only they used.
+
+        Snapshots that are younger than `older_than`, or among the newest `retain_last` of a branch,
+        are kept, and so are the heads of branches and tagged snapshots. Without these arguments the
+        table properties `history.expire.*` say how many. A branch's own retention comes before
+        both. Branches and tags that are older than their maximum age are removed, except main.
+
+        Args:
+            older_than: expire snapshots before this time: a datetime with a time zone, a timestamp
+                such as `2026-01-31T12:00:00Z`, or milliseconds since 1970.
+            retain_last: how many snapshots of each branch to keep, however old.
+            snapshot_ids: snapshots to expire however young, besides those that are old enough.
+            clean_expired_metadata: also remove partition specs and schemas that no remaining
+                snapshot needs.
+            max_concurrent_deletes: delete files one by one, so many at once; by default in batches
+                if the storage has such requests.
+            dry_run: change nothing, and return what would be expired and deleted.
+
+        Returns:
+            The expired snapshots, and how many files were deleted.
+
+        Raises:
+            InvalidOptionError: an argument is of the wrong type.
+            NoSuchSnapshotError: the table does not have one of `snapshot_ids`.
+            ValidationError: a branch or tag refers to one of `snapshot_ids`, or the table property
+                `gc.enabled` is false.
+            CommitConflictError, CommitStateUnknownError: as for `append`; nothing was deleted.
+            IcebergError: snapshots were expired, but no file was deleted, because the files of
+                remaining snapshots could not be listed. Delete them with `remove_orphan_files`.
+        """
+        request = ExpiryRequest(
+            now_ms(),
+            moment_argument("older_than", older_than),
+            positive_argument("retain_last", retain_last),
+            frozenset(integers_argument("snapshot_ids", snapshot_ids)),
+        )
+        at_once = positive_argument("max_concurrent_deletes", max_concurrent_deletes)
+        with nothing_committed(self.name):
+            self._state, expired = expire_snapshots(
+                self._current(),
+                request,
+                clean_expired_metadata=clean_expired_metadata,
+                max_concurrent_deletes=at_once,
+                dry_run=dry_run,
+            )
+        return expired
 
     def scan(
         self,

@@ -14,7 +14,7 @@ from urllib.parse import quote
 
 from icebergds.errors import AlreadyCommittedError, InvalidMetadataError, ValidationError
 from icebergds.spec.metadata import TableMetadata
-from icebergds.spec.snapshot import Snapshot
+from icebergds.spec.snapshot import RefType, Snapshot
 from icebergds.spec.table_properties import TXN_MAX_AGE_MS, TXN_MAX_AGE_MS_DEFAULT, int_property
 from icebergds.spec.updates.table_updates import RemoveProperties, SetProperties, TableUpdate
 from icebergds.spec.values.dates import now_ms
@@ -135,6 +135,42 @@ def newest_version(metadata: TableMetadata, branch: str, app_id: str) -> int | N
             if _is_in(metadata, history, *snapshot_key) if snapshot_key else of_branch:
                 found.append(version)
     return max(found, default=None)
+
+
+@dataclass(frozen=True, slots=True)
+class ForgottenWrite:
+    """An application whose newest version on a branch is another one than before."""
+
+    branch: str
+    app_id: str
+    before: int | None
+    after: int | None
+
+
+def forgotten_writes(before: TableMetadata, after: TableMetadata) -> list[ForgottenWrite]:
+    """The applications whose newest versions are not known any more after snapshots expired.
+
+    Those of writers that record them in summaries only, as Java Iceberg does; and versions that
+    were rolled back, if nothing is left that shows it.
+
+    Raises:
+        InvalidMetadataError: a recorded version is not a number.
+    """
+    expired = before.snapshots_by_id.keys() - after.snapshots_by_id.keys()
+    summaries = [before.snapshots_by_id[snapshot_id].summary for snapshot_id in expired]
+    in_summaries = {s[app] for s in summaries for app, _ in _SUMMARIES if app in s}
+    in_properties = {
+        name.removeprefix(_PROPERTY).partition(".")[2]
+        for name in before.properties
+        if name.startswith(_PROPERTY)
+    }
+    branches = [name for name, ref in after.refs.items() if ref.ref_type is RefType.BRANCH]
+    pairs = ((b, app) for b in branches for app in sorted(in_summaries | in_properties))
+    found = (
+        ForgottenWrite(*pair, newest_version(before, *pair), newest_version(after, *pair))
+        for pair in pairs
+    )
+    return [write for write in found if write.before != write.after]
 
 
 def _outdated(metadata: TableMetadata, now_ms: int) -> Iterator[str]:

@@ -271,6 +271,23 @@ class TableBuilder:
         refs = {**self.metadata.refs, name: SnapshotRef(snapshot_id, RefType.BRANCH)}
         self._replace_metadata(replace(self.metadata, refs=refs))
 
+    def set_properties(self, properties: Mapping[str, str]) -> None:
+        """Replaces the table's properties."""
+        self._replace_metadata(replace(self.metadata, properties=dict(properties)))
+
+    def set_snapshots(self, snapshots: Sequence[Snapshot]) -> None:
+        """Replaces the table's snapshots, as they are listed."""
+        self._replace_metadata(replace(self.metadata, snapshots=tuple(snapshots)))
+
+    def set_ref(self, name: str, ref: SnapshotRef) -> None:
+        """Creates or moves a branch or tag; moving main back rolls the table back."""
+        metadata = replace(self.metadata, refs={**self.metadata.refs, name: ref})
+        if name == "main":
+            entry = SnapshotLogEntry(metadata.last_updated_ms, ref.snapshot_id)
+            log = (*metadata.snapshot_log, entry)
+            metadata = replace(metadata, current_snapshot_id=ref.snapshot_id, snapshot_log=log)
+        self._replace_metadata(metadata)
+
     def _spec_id(self, spec_id: int | None) -> int:
         return self.metadata.default_spec_id if spec_id is None else spec_id
 

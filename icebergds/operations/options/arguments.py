@@ -38,6 +38,21 @@ def integer_argument(name: str, value: Any) -> int | None:
         raise _wrong(name, value, "a whole number") from None
 
 
+def positive_argument(name: str, value: Any) -> int | None:
+    """An integer of at least 1, or None."""
+    number = integer_argument(name, value)
+    if number is not None and number < 1:
+        raise InvalidOptionError(f"{name} = {number}: expected a whole number of at least 1")
+    return number
+
+
+def integers_argument(name: str, value: Any) -> tuple[int, ...]:
+    """An integer or several, each once; none for None."""
+    items = value if isinstance(value, Iterable) and not isinstance(value, str) else [value]
+    found = (integer_argument(name, item) for item in items)
+    return tuple(dict.fromkeys(number for number in found if number is not None))
+
+
 def names_argument(name: str, value: Any) -> str | list[str] | None:
     """A string, a list of strings, or None."""
     if value is None or isinstance(value, str):

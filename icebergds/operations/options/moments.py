@@ -1,10 +1,14 @@
-"""Parses points in time, given as numbers or as timestamps, to milliseconds since 1970."""
+"""Parses points in time, given as numbers or timestamps, to milliseconds since 1970."""
 
 from __future__ import annotations
 
+import operator
 import re
 from collections.abc import Callable
+from datetime import UTC, datetime, timedelta
+from typing import Any
 
+from icebergds.errors import InvalidOptionError
 from icebergds.expr.literals import parse_timestamp, round_literal
 from icebergds.operations.options.values import integer
 from icebergds.spec.types import TIMESTAMPTZ
@@ -12,6 +16,7 @@ from icebergds.spec.types import TIMESTAMPTZ
 # The end of the year 9999, in seconds since 1970.
 _LAST_SECOND = 253_402_300_799
 _WHOLE_NUMBER = re.compile(r"[+-]?\d+", re.ASCII)
+_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 
 def milliseconds_or_timestamp(time_zone: str | None) -> Callable[[str], int]:
@@ -45,6 +50,43 @@ def seconds_or_timestamp(time_zone: str | None) -> Callable[[str], int]:
         return int(text) * 1000
 
     return convert
+
+
+def moment_argument(name: str, value: Any) -> int | None:
+    """A moment in milliseconds since 1970, given as such, as a datetime or as text; or None.
+
+    Raises:
+        InvalidOptionError: it is something else, or a timestamp without a time zone.
+    """
+    if value is None:
+        return None
+    shown = f"{name} = {value!r}"
+    if isinstance(value, str):
+        if _WHOLE_NUMBER.fullmatch(value.strip()):
+            return int(value)
+        try:
+            value = parse_timestamp(value.strip())
+        except ValueError:
+            raise _no_moment(shown) from None
+    if isinstance(value, datetime):
+        if value.tzinfo is None:
+            raise InvalidOptionError(
+                f"{shown} has no time zone; give one, such as the Z in 2026-01-31T12:00:00Z"
+            )
+        return (value - _EPOCH) // timedelta(milliseconds=1)
+    if isinstance(value, bool):
+        raise _no_moment(shown)
+    try:
+        return operator.index(value)
+    except TypeError:
+        raise _no_moment(shown) from None
+
+
+def _no_moment(shown: str) -> InvalidOptionError:
+    return InvalidOptionError(
+        f"{shown}: expected milliseconds since 1970, a datetime with a time zone, or a timestamp "
+        "such as '2026-01-31T12:00:00Z'"
+    )
 
 
 def _timestamp_ms(text: str, time_zone: str | None, unit: str) -> int:

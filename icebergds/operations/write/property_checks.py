@@ -65,6 +65,9 @@ def _plain(table: TableMetadata) -> None:
         names.MANIFEST_MIN_MERGE_COUNT,
         names.METADATA_PREVIOUS_VERSIONS_MAX,
         names.SUMMARY_PARTITION_LIMIT,
+        names.MAX_SNAPSHOT_AGE_MS,
+        names.MIN_SNAPSHOTS_TO_KEEP,
+        names.MAX_REF_AGE_MS,
     ):
         int_property(table.properties, name, 0)
     int_property(table.properties, names.TXN_MAX_AGE_MS, 0, minimum=0)

@@ -1,0 +1,170 @@
+"""Lists the files that expired snapshots reach and the rest of the table does not."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from icebergds.errors import FormatError, IcebergError, MissingFileError
+from icebergds.formats.wrong_counts import WrongCounts
+from icebergds.io.fileio import FileIO
+from icebergds.io.locations import is_local, protocol_of, split_location
+from icebergds.operations.maintenance.reachable_files import (
+    FileKind,
+    FilesByKind,
+    content_by_kind,
+    listed_content,
+    listed_manifests,
+    manifest_lists,
+    statistics_files,
+)
+from icebergds.scan.plan.files import all_manifests
+from icebergds.spec.manifest import ManifestFile
+from icebergds.spec.metadata import TableMetadata
+from icebergds.spec.snapshot import Snapshot
+
+# What other processes have deleted, or what nobody could read anyway.
+_SKIPPED = (MissingFileError, FormatError)
+# Kept manifests that are read between looks at what is left to look for.
+_GROUP = 64
+
+
+def expired_files(
+    io: FileIO, before: TableMetadata, expired: Iterable[Snapshot], after: TableMetadata
+) -> FilesByKind:
+    """Lists the files that expired snapshots reach and those of `after` do not, each once.
+
+    A snapshot reaches the live files of its manifests, not those that it removed. Manifest lists
+    and manifests of expired snapshots that are missing or damaged are logged: what only they list
+    is not found.
+
+    Args:
+        before: the metadata with the expired snapshots.
+        after: the metadata without them.
+
+    Raises:
+        MissingFileError: a manifest list or manifest of a kept snapshot does not exist.
+        CorruptFileError: one is damaged, or differs from what is counted of it.
+        StorageError: a file could not be read.
+    """
+    spelling = _Spelling(io, f"{after.location.rstrip('/')}/")
+    expired = tuple(expired)
+    kept_manifests = _kept_manifests(io, after.snapshots)
+    kept = {
+        spelling.of(location)
+        for location in (
+            *kept_manifests,
+            *manifest_lists(after.snapshots),
+            *statistics_files(after),
+        )
+    }
+
+    def unused(locations: Iterable[str]) -> list[str]:
+        return [location for location in locations if spelling.of(location) not in kept]
+
+    listed = listed_manifests(io, expired, _SKIPPED)
+    manifests = unused(listed)
+    content = listed_content(
+        io,
+        before,
+        [listed[location] for location in manifests],
+        live_only=True,
+        skipped=_SKIPPED,
+        wrong_counts=WrongCounts.WARN,
+    )
+    return {
+        **content_by_kind(
+            _without_live(io, after, content, list(kept_manifests.values()), spelling)
+        ),
+        FileKind.MANIFEST: manifests,
+        FileKind.MANIFEST_LIST: unused(manifest_lists(expired)),
+        FileKind.STATISTICS: unused(statistics_files(before)),
+    }
+
+
+def _kept_manifests(io: FileIO, snapshots: Iterable[Snapshot]) -> dict[str, ManifestFile]:
+    def read(io: FileIO, snapshot: Snapshot) -> Sequence[ManifestFile]:
+        return all_manifests(io, snapshot, WrongCounts.FAIL)[0]
+
+    return listed_manifests(io, snapshots, read=read)
+
+
+def _without_live(
+    io: FileIO,
+    metadata: TableMetadata,
+    content: pa.Table,
+    manifests: Sequence[ManifestFile],
+    spelling: _Spelling,
+) -> pa.Table:
+    """Leaves out what is live in manifests, which are read until nothing is left to look for."""
+    left = content.append_column("spelled", spelling.of_all(content["location"]))
+    # Files that expired manifests list, too, are mostly in manifests that took them over.
+    ordered = sorted(manifests, key=lambda m: m.existing_files_count == 0)
+    live: list[pa.Array] = []
+    for start in range(0, len(ordered), _GROUP):
+        if not len(left):
+            break
+        group = listed_content(io, metadata, ordered[start : start + _GROUP], live_only=True)
+        live += spelling.of_all(group["location"]).chunks
+        # Each look costs as much as what is left to look for.
+        if sum(map(len, live)) >= len(left) or start + _GROUP >= len(ordered):
+            found = pc.is_in(left["spelled"], value_set=pa.chunked_array(live, pa.string()))
+            left, live = left.filter(pc.invert(found)), []
+    return left
+
+
+@dataclass(frozen=True, slots=True)
+class _Spelling:
+    """Spells locations so that different ones are different files.
+
+    Attributes:
+        root: the table's location and a slash; what begins with it stays as it is.
+    """
+
+    io: FileIO
+    root: str
+
+    def of(self, location: str) -> str:
+        """The spelling of a location."""
+        directory, slash, name = location.rpartition("/")
+        return (
+            location
+            if location.startswith(self.root)
+            else self._of_directory(directory + slash) + name
+        )
+
+    def of_all(self, locations: pa.ChunkedArray) -> pa.ChunkedArray:
+        """The spelling of many locations; those outside of the table are resolved by directory."""
+        return pa.chunked_array(map(self._of_chunk, locations.chunks), pa.string())
+
+    def _of_chunk(self, locations: pa.StringArray) -> pa.StringArray:
+        if pc.all(pc.starts_with(locations, self.root)).as_py() is not False:
+            return locations
+        parts = pc.extract_regex(locations, r"(?s)^(?P<directory>.*/)?(?P<name>[^/]*)$")
+        directories = parts.field("directory").dictionary_encode()
+        spelled = pa.array(
+            [self._of_directory(text) for text in directories.dictionary.to_pylist()], pa.string()
+        )
+        return pc.binary_join_element_wise(
+            spelled.take(directories.indices), parts.field("name"), ""
+        )
+
+    def _of_directory(self, directory: str) -> str:
+        try:
+            path, root = self.io.resolve(directory), self.io.resolve(self.root)
+        except IcebergError:
+            # No file of this storage.
+            return directory
+        path, root = _without_alias(path), _without_alias(root)
+        return f"{self.root}{path.removeprefix(root)}" if path.startswith(root) else path
+
+
+def _without_alias(path: str) -> str:
+    """A resolved location with one name for each file system, such as for s3 and s3a."""
+    if is_local(path):
+        return path
+    _, authority, rest = split_location(path)
+    return f"{protocol_of(path)}://{authority}{rest}"
