@@ -15,6 +15,7 @@ import stat
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any, TypeVar, cast
 
 import fsspec
@@ -53,6 +54,13 @@ from icebergds.io.locations import (
     protocol_of,
     split_location,
     without_dot,
+)
+from icebergds.io.recursive_listing import (
+    ListedFiles,
+    list_local,
+    list_remote,
+    modified_local,
+    modified_remote,
 )
 from icebergds.io.storage_options import (
     MAX_BLOCK_BYTES,
@@ -146,6 +154,17 @@ class FileIO:
                     joined = joined_location(prefix, target, rest)
                     return absolute_location(joined, self.working_directory), rest
         return absolute_location(location, self.working_directory), location
+
+    def locate(self, location: str) -> str:
+        """Where a location leads, like `resolve`, but whether it may be opened is not checked."""
+        return self._mapped(location)[0]
+
+    def without_map(self) -> FileIO:
+        """The same storage for locations that are resolved already."""
+        plain = copy.copy(self)
+        object.__setattr__(plain, "location_map", {})
+        object.__setattr__(plain, "table_root", "")
+        return plain
 
     def of_table(self, root: str) -> FileIO:
         """The same storage for the files of one table; see the argument `table_root`."""
@@ -246,6 +265,35 @@ class FileIO:
                 return os.listdir(path)
             return self._remote(path, _names_in)
 
+    def list_recursively(self, location: str) -> Iterator[ListedFiles]:
+        """All files below a directory with sizes and times, in batches and in no order.
+
+        Locations are resolved. Symbolic links are neither listed nor followed.
+
+        Raises:
+            MissingFileError: the directory does not exist; in remote storage it may be just empty.
+            StorageError: it cannot be listed.
+        """
+        path = self.resolve(location)
+        with self._failures("listing", location, path):
+            if is_local(path):
+                yield from list_local(path.rstrip("/") or "/")
+            else:
+                yield from list_remote(partial(self._remote, path), protocol_of(path), path)
+
+    def modified_ms(self, location: str) -> int | None:
+        """When a file was modified, in milliseconds since 1970; None if that is not known.
+
+        Raises:
+            MissingFileError: the file does not exist.
+            StorageError: the storage does not tell.
+        """
+        path = self.resolve(location)
+        with self._failures("looking for", location, path):
+            if is_local(path):
+                return modified_local(path)
+            return self._remote(path, modified_remote)
+
     def absolute(self, location: str) -> str:
         """The location in a form that means the same to every process, as metadata must hold it.
 
@@ -344,20 +392,8 @@ class FileIO:
         Raises:
             StorageError: some could not be deleted; all others were.
         """
-        failed: dict[str, Exception] = {}
-        remote: dict[tuple[str, str], list[str]] = {}
         paths = dict.fromkeys(self.resolve(location) for location in locations)
-        for path in paths:
-            if is_local(path):
-                try:
-                    local_files.delete_file(path)
-                except OSError as error:
-                    failed[path] = error
-            else:
-                remote.setdefault(split_location(path)[:2], []).append(path)
-        for group in remote.values():
-            with self._failures("deleting", group[0], group[0], told_missing=False):
-                failed |= self._delete_remote(group)
+        failed = self._delete_paths(paths)
         if failed:
             first = next(iter(failed))
             cause = storage_error("deleting", first, failed[first])
@@ -367,6 +403,17 @@ class FileIO:
                 location=first,
                 errno=cause.errno,
             ) from failed[first]
+
+    def delete_each(self, locations: Iterable[str]) -> dict[str, Exception]:
+        """Deletes files as `delete_all` does.
+
+        Returns:
+            The resolved locations that could not be deleted, with their errors.
+
+        Raises:
+            StorageError: a storage refused all of its files at once.
+        """
+        return self._delete_paths(dict.fromkeys(map(self.resolve, locations)))
 
     def make_directory(self, location: str) -> None:
         """Creates a directory and its parents; an existing one is fine.
@@ -406,6 +453,23 @@ class FileIO:
                 raise UnsupportedFeatureError(
                     f"{location}: {protocol} storage cannot remove a directory only if it is empty"
                 )
+
+    def _delete_paths(self, paths: Iterable[str]) -> dict[str, Exception]:
+        """Deletes files by their resolved locations; returns those that failed, with errors."""
+        failed: dict[str, Exception] = {}
+        remote: dict[tuple[str, str], list[str]] = {}
+        for path in paths:
+            if is_local(path):
+                try:
+                    local_files.delete_file(path)
+                except OSError as error:
+                    failed[path] = error
+            else:
+                remote.setdefault(split_location(path)[:2], []).append(path)
+        for group in remote.values():
+            with self._failures("deleting", group[0], group[0], told_missing=False):
+                failed |= self._delete_remote(group)
+        return failed
 
     def _delete_remote(self, paths: builtins.list[str]) -> dict[str, Exception]:
         """Deletes files of one authority; returns the paths that failed, with their errors."""

@@ -20,7 +20,7 @@ import pyarrow as pa
 from fsspec.implementations.memory import MemoryFileSystem
 from sqlalchemy import Engine, event
 
-from icebergds.io import exclusive, fileio, local_files
+from icebergds.io import exclusive, fileio, local_files, recursive_listing
 from icebergds.testing.faults import Faults
 
 DISK = OSError(errno.EIO, os.strerror(errno.EIO))
@@ -50,6 +50,7 @@ def faulty_system(faults: Faults) -> Iterator[None]:
             mock.patch.object(fileio, "os", system),
             mock.patch.object(local_files, "os", system),
             mock.patch.object(exclusive, "os", system),
+            mock.patch.object(recursive_listing, "os", system),
             mock.patch.object(fileio, "pa", arrow),
             mock.patch.object(local_files, "pa", arrow),
             mock.patch.object(fileio, "open", faulty_open, create=True),
@@ -79,12 +80,12 @@ def faulty_client(faults: Faults) -> Iterator[None]:
 
 
 _CLIENT_CALLS = (
-    *("ls", "exists", "isdir", "size", "cat_file", "pipe_file", "_open"),
+    *("ls", "find", "exists", "isdir", "size", "cat_file", "pipe_file", "_open"),
     *("rm_file", "makedirs", "rmdir"),
 )
 _OS_CALLS = (
     *("open", "link", "replace", "rename", "unlink"),
-    *("listdir", "stat", "rmdir", "makedirs", "fsync"),
+    *("listdir", "scandir", "stat", "rmdir", "makedirs", "fsync"),
 )
 
 
