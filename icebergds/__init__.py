@@ -38,6 +38,7 @@ if TYPE_CHECKING:
     )
     from icebergds.operations.maintenance.delete_reachable_files import DeletedReachableFiles
     from icebergds.operations.maintenance.expire_snapshots import ExpiredSnapshots
+    from icebergds.operations.maintenance.orphan_files import OrphanFiles
     from icebergds.operations.maintenance.remove_dangling_deletes import RemovedDanglingDeletes
     from icebergds.operations.maintenance.rewrite_data_files import RewrittenDataFiles
     from icebergds.operations.maintenance.rewrite_manifests import RewrittenManifests
@@ -124,6 +125,7 @@ _NAMES = {
     "icebergds.operations.maintenance.rewrite_manifests": ("RewrittenManifests",),
     "icebergds.operations.maintenance.delete_reachable_files": ("DeletedReachableFiles",),
     "icebergds.operations.maintenance.expire_snapshots": ("ExpiredSnapshots",),
+    "icebergds.operations.maintenance.orphan_files": ("OrphanFiles",),
     "icebergds.operations.write.row_counts": ("RowCounts",),
     "icebergds.spark.registration": ("register",),
     "icebergds.spark.row_level.merge": ("MergeBuilder",),
@@ -220,6 +222,7 @@ __all__ = [
     "NoSuchTableError",
     "NotFoundError",
     "NullOrder",
+    "OrphanFiles",
     "PartitionField",
     "PartitionSpec",
     "PrimitiveType",

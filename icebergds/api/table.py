@@ -27,10 +27,13 @@ from icebergds.commit.retention import ExpiryRequest
 from icebergds.errors import InvalidFilterError, InvalidOptionError, ValidationError
 from icebergds.io.fileio import FileIO
 from icebergds.operations.maintenance.expire_snapshots import ExpiredSnapshots, expire_snapshots
+from icebergds.operations.maintenance.orphan_files import OrphanFiles
+from icebergds.operations.maintenance.orphan_options import parse_orphan_options
 from icebergds.operations.maintenance.remove_dangling_deletes import (
     RemovedDanglingDeletes,
     remove_dangling_deletes,
 )
+from icebergds.operations.maintenance.remove_orphan_files import remove_orphan_files
 from icebergds.operations.maintenance.rewrite_data_files import RewrittenDataFiles
 from icebergds.operations.maintenance.rewrite_manifests import (
     RewrittenManifests,
@@ -59,6 +62,9 @@ from icebergds.spec.sort import SortOrder
 from icebergds.spec.values.dates import now_ms
 
 if TYPE_CHECKING:
+    from datetime import datetime
+
+    import pyarrow as pa
     from pyspark.sql import Column, DataFrame, SparkSession
 
     from icebergds.spark.row_level.merge import MergeBuilder
@@ -595,6 +601,68 @@ class Table:
                 dry_run=dry_run,
             )
         return expired
+
+    def remove_orphan_files(
+        self,
+        older_than: datetime | int | str | None = None,
+        location: str | None = None,
+        *,
+        dry_run: bool = False,
+        max_concurrent_deletes: int | None = None,
+        file_list: Sequence[str] | pa.Table | None = None,
+        equal_schemes: Mapping[str, str] | None = None,
+        equal_authorities: Mapping[str, str] | None = None,
+        prefix_mismatch_mode: str = "error",
+        options: Mapping[str, str] | None = None,
+    ) -> OrphanFiles:
+        """Deletes old files in the table's directory that no snapshot and no metadata refers to.
+
+        Such files are left by writes that failed. Files of writes under way are protected by their
+        age alone. Reads of any snapshot, on any branch or tag, are not affected.
+
+        Args:
+            older_than: only files last modified before are deleted; 3 days ago by default, at
+                least 24 hours ago. A datetime (without a zone: local time), milliseconds since
+                1970, or a timestamp with an offset as text.
+            location: the directory to search, the table's location by default. No other directory
+                is searched, not even that of the property `write.data.path`.
+            dry_run: only find them.
+            max_concurrent_deletes: how many batches of files are deleted side by side; 4 by
+                default.
+            file_list: files to examine instead of listing the directory: locations, or an Arrow
+                table with columns `file_path` and `last_modified`. `older_than` may be any time.
+                Files outside of `location` are ignored.
+            equal_schemes: schemes that mean the same, such as `{"oss": "s3"}`. Known are s3a and
+                s3n (s3), gcs (gs), abfss (abfs) and wasbs (wasb).
+            equal_authorities: buckets or hosts that mean the same.
+            prefix_mismatch_mode: what to do about files whose paths the table refers to with
+                another scheme or authority: `error` (nothing is deleted), `ignore` or `delete`.
+            options: `stream-results` returns at most 20,000 locations; `other-tables` is `error`,
+                `keep` or `delete`, for files of tables that are found in the directory.
+
+        Returns:
+            The orphan files, and which of them could not be deleted.
+
+        Raises:
+            InvalidOptionError: an argument is wrong, or `location` is not the table's.
+            UnsupportedFeatureError: the table belongs to a catalog but is named by its location.
+            ValidationError: the table property `gc.enabled` is false, another table's metadata is
+                in the directory, or files are referenced with another scheme or authority.
+            CorruptFileError, MissingFileError: a manifest is damaged or missing.
+            StorageError: the storage or the catalog failed; nothing was deleted.
+        """
+        asked = parse_orphan_options(
+            older_than=older_than,
+            location=location,
+            dry_run=dry_run,
+            max_concurrent_deletes=max_concurrent_deletes,
+            file_list=file_list,
+            equal_schemes=equal_schemes,
+            equal_authorities=equal_authorities,
+            prefix_mismatch_mode=prefix_mismatch_mode,
+            options=options,
+        )
+        return remove_orphan_files(self._current(), asked)
 
     def scan(
         self,

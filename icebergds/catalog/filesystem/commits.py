@@ -62,6 +62,11 @@ def location_operations(io: FileIO, location: str, name: str) -> TableOperations
     return _LocationOperations(io, table_root(io, location, name), name)
 
 
+def is_by_location(operations: TableOperations) -> bool:
+    """Whether operations find the table's newest metadata file by listing a directory."""
+    return isinstance(operations, _LocationOperations)
+
+
 def create_at_location(
     io: FileIO, location: str, updates: Sequence[TableUpdate], name: str
 ) -> TableState:

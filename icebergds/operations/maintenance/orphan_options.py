@@ -1,0 +1,204 @@
+"""Parses what a removal of orphan files is asked for."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from datetime import datetime
+from enum import StrEnum
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from icebergds.errors import InvalidOptionError
+from icebergds.formats.wrong_counts import WrongCounts
+from icebergds.io.recursive_listing import FILE_SCHEMA
+from icebergds.operations.maintenance.file_identity import Aliases
+from icebergds.operations.options.arguments import (
+    integer_argument,
+    mapping_argument,
+    names_argument,
+    text_argument,
+)
+from icebergds.operations.options.moments import milliseconds_or_timestamp
+from icebergds.operations.options.values import boolean, one_of, parse
+from icebergds.suggestions import did_you_mean
+
+_DAY_MS = 24 * 60 * 60 * 1000
+_DEFAULT_AGE_MS = 3 * _DAY_MS
+_DEFAULT_DELETES = 4
+# As many as Java returns with the same option.
+_SAMPLE = 20_000
+_STREAM_RESULTS, _OTHER_TABLES, _WRONG_COUNTS = "stream-results", "other-tables", "wrong-counts"
+_OPTIONS = (_STREAM_RESULTS, _OTHER_TABLES, _WRONG_COUNTS)
+
+
+class PrefixMismatch(StrEnum):
+    """What becomes of a file whose path is referenced with another scheme or authority."""
+
+    ERROR = "error"
+    IGNORE = "ignore"
+    DELETE = "delete"
+
+
+class OtherTables(StrEnum):
+    """What becomes of files of other tables.
+
+    `KEEP` leaves all files in the directories of other tables; files of a table that shares the
+    location cannot be told apart and are still an error. For `DELETE` they are orphans.
+    """
+
+    ERROR = "error"
+    KEEP = "keep"
+    DELETE = "delete"
+
+
+@dataclass(frozen=True, slots=True)
+class OrphanOptions:
+    """What a removal of orphan files is asked for.
+
+    Attributes:
+        older_than_ms: only files that were modified before are removed.
+        location: the directory to search; the table's location if None.
+        file_list: files to examine instead of listing a directory, with columns of `FILE_SCHEMA`;
+            times and sizes may be null.
+        most_locations: how many locations the result has at most.
+    """
+
+    older_than_ms: int
+    location: str | None
+    dry_run: bool
+    max_concurrent_deletes: int
+    file_list: pa.Table | None
+    aliases: Aliases
+    prefix_mismatch: PrefixMismatch
+    other_tables: OtherTables
+    wrong_counts: WrongCounts
+    most_locations: int | None
+
+
+def parse_orphan_options(
+    *,
+    older_than: Any,
+    location: Any,
+    dry_run: Any,
+    max_concurrent_deletes: Any,
+    file_list: Any,
+    equal_schemes: Any,
+    equal_authorities: Any,
+    prefix_mismatch_mode: Any,
+    options: Any,
+) -> OrphanOptions:
+    """Checks the arguments of `Table.remove_orphan_files`.
+
+    Raises:
+        InvalidOptionError: one is of the wrong type or value, an option is unknown, or
+            `older_than` is less than 24 hours ago without a list of files.
+    """
+    given = {name.lower(): text for name, text in mapping_argument("options", options).items()}
+    _refuse_unknown(given)
+    if not isinstance(dry_run, bool):
+        raise InvalidOptionError(f"dry_run = {dry_run!r}: expected True or False")
+    deletes = integer_argument("max_concurrent_deletes", max_concurrent_deletes)
+    if deletes is not None and deletes <= 0:
+        raise InvalidOptionError(f"max_concurrent_deletes = {deletes}: expected a number above 0")
+    mode = text_argument("prefix_mismatch_mode", prefix_mismatch_mode)
+    given_mode = {} if mode is None else {"prefix_mismatch_mode": mode}
+    return OrphanOptions(
+        older_than_ms=_older_than(older_than, is_listing=file_list is None),
+        location=text_argument("location", location),
+        dry_run=dry_run,
+        max_concurrent_deletes=_DEFAULT_DELETES if deletes is None else deletes,
+        file_list=None if file_list is None else _file_list(file_list),
+        aliases=Aliases(
+            _flattened("equal_schemes", equal_schemes),
+            _flattened("equal_authorities", equal_authorities),
+        ),
+        prefix_mismatch=PrefixMismatch(
+            parse(given_mode, "prefix_mismatch_mode", one_of(*PrefixMismatch), "error")
+        ),
+        other_tables=OtherTables(parse(given, _OTHER_TABLES, one_of(*OtherTables), "error")),
+        wrong_counts=WrongCounts(parse(given, _WRONG_COUNTS, one_of(*WrongCounts), "fail")),
+        most_locations=_SAMPLE if parse(given, _STREAM_RESULTS, boolean, False) else None,
+    )
+
+
+def _refuse_unknown(given: Iterable[str]) -> None:
+    for name in given:
+        if name not in _OPTIONS:
+            near = did_you_mean(name, _OPTIONS, shown=repr)
+            hint = f"; {near}" if near else "."
+            raise InvalidOptionError(
+                f"unknown option {name!r}{hint} Options of remove_orphan_files: "
+                f"{', '.join(_OPTIONS)}"
+            )
+
+
+def _older_than(value: Any, *, is_listing: bool) -> int:
+    now = time.time_ns() // 1_000_000
+    if value is None:
+        return now - _DEFAULT_AGE_MS
+    if isinstance(value, datetime):
+        moment = int(value.timestamp() * 1000)
+    elif isinstance(value, str):
+        moment = parse({"older_than": value}, "older_than", milliseconds_or_timestamp(None), 0)
+    else:
+        moment = integer_argument("older_than", value) or 0
+    if is_listing and moment > now - _DAY_MS:
+        raise InvalidOptionError(
+            f"older_than = {value!r} is less than 24 hours ago: files of writes that are still "
+            "under way would be removed, and their commits would leave a table that cannot be "
+            "read; give an earlier time, or the files themselves as file_list"
+        )
+    return int(moment)
+
+
+def _file_list(value: Any) -> pa.Table:
+    if isinstance(value, pa.Table):
+        return _table_of_files(value)
+    names = None if isinstance(value, str) else names_argument("file_list", value)
+    if names is None:
+        raise InvalidOptionError(
+            f"file_list = {value!r}: expected a list of locations, or an Arrow table"
+        )
+    columns = {"location": list(names), "modified_ms": [None] * len(names)}
+    return pa.table({**columns, "size_in_bytes": columns["modified_ms"]}, FILE_SCHEMA)
+
+
+def _table_of_files(given: pa.Table) -> pa.Table:
+    """An Arrow table in the form of Java's `file_list_view`."""
+    if not {"file_path", "last_modified"} <= set(given.column_names):
+        raise InvalidOptionError(
+            f"file_list has the columns {', '.join(given.column_names)}; expected file_path "
+            "(string) and last_modified (timestamp)"
+        )
+    paths, times = given["file_path"], given["last_modified"]
+    if not pa.types.is_timestamp(times.type):
+        raise InvalidOptionError(
+            f"file_list: last_modified is of type {times.type}, expected a timestamp"
+        )
+    try:
+        paths = paths.cast(pa.string())
+    except (pa.ArrowInvalid, pa.ArrowNotImplementedError):
+        raise InvalidOptionError(
+            f"file_list: file_path is of type {paths.type}, expected a string"
+        ) from None
+    if paths.null_count:
+        raise InvalidOptionError("file_list: a file_path is null")
+    # Rounded up: never older than it is.
+    ceiled = pc.ceil_temporal(times, unit="millisecond")
+    milliseconds = ceiled.cast(pa.timestamp("ms", times.type.tz)).cast(pa.int64())
+    sizes = pa.nulls(len(paths), pa.int64())
+    return pa.table([paths, milliseconds, sizes], schema=FILE_SCHEMA)
+
+
+def _flattened(name: str, value: Any) -> Mapping[str, str]:
+    """Aliases by name; as in Java, a key may list several names: `{"s3a,s3n": "s3"}`."""
+    given = mapping_argument(name, value)
+    return {
+        alias.strip().lower(): meant.strip().lower()
+        for names, meant in given.items()
+        for alias in names.split(",")
+    }
