@@ -662,7 +662,8 @@ class Table:
             prefix_mismatch_mode=prefix_mismatch_mode,
             options=options,
         )
-        return remove_orphan_files(self._current(), asked)
+        with nothing_committed(self.name):
+            return remove_orphan_files(self._current(), asked)
 
     def scan(
         self,

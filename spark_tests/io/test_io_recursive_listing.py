@@ -120,7 +120,7 @@ def test_a_directory_that_vanishes_is_left_out(tmp_path: Path) -> None:
             raise FileNotFoundError(path)
         return real(path)
 
-    with mock.patch.object(recursive_listing.os, "scandir", scandir):
+    with mock.patch("icebergds.io.recursive_listing.os.scandir", scandir):
         assert set(listed(str(tmp_path))) == {f"{tmp_path}/f"}
 
 
@@ -134,7 +134,7 @@ def test_a_directory_that_cannot_be_read_is_an_error(tmp_path: Path) -> None:
         return real(path)
 
     with (
-        mock.patch.object(recursive_listing.os, "scandir", scandir),
+        mock.patch("icebergds.io.recursive_listing.os.scandir", scandir),
         pytest.raises(StorageError, match="Permission denied"),
     ):
         listed(str(tmp_path))

@@ -12,6 +12,7 @@ import re
 import time
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
+from typing import TypeVar
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -33,8 +34,9 @@ class Candidates:
     """Files that may be orphans.
 
     Attributes:
-        files: columns of `FILE_SCHEMA`; old files, and those without a time.
-        metadata_files: all metadata files that were found, however young.
+        files: columns of `FILE_SCHEMA`; old files, and those without a time. Locations are
+            resolved if they were listed, else as they were given.
+        metadata_files: all metadata files that were found, however young; resolved.
         examined: how many files were looked at.
     """
 
@@ -70,11 +72,9 @@ def list_candidates(
 def given_candidates(
     io: FileIO, file_list: pa.Table, location: str, older_than_ms: int, aliases: Aliases
 ) -> Candidates:
-    """The files of a list that are below a directory."""
+    """The files of a list that are below a directory; hidden ones, too, as in Java."""
     files = file_list.combine_chunks()
-    resolved = [io.resolve(path) for path in files["location"].to_pylist()]
-    files = files.set_column(0, FILE_SCHEMA.field(0), pa.array(resolved, pa.string()))
-    keys = aliases.keys(pa.array(resolved, pa.string()), io.without_map())
+    keys = aliases.keys(files["location"].combine_chunks(), io)
     prefix, path = aliases.directory(location, io)
     same = [number for number, known in enumerate(keys.distinct) if known == prefix]
     inside = pc.and_(
@@ -82,10 +82,10 @@ def given_candidates(
         pc.starts_with(keys.paths, path),
     )
     files = files.filter(inside)
-    old = pa.Table.from_batches(
-        [_older(batch, older_than_ms) for batch in files.to_batches()], FILE_SCHEMA
-    )
-    return Candidates(old, files.filter(_is_metadata(files)), len(files))
+    described = files.filter(_is_metadata(files))
+    resolved = [io.resolve(location) for location in described["location"].to_pylist()]
+    described = described.set_column(0, FILE_SCHEMA.field(0), pa.array(resolved, pa.string()))
+    return Candidates(_older(files, older_than_ms), described, len(files))
 
 
 def dated(io: FileIO, files: pa.Table, older_than_ms: int) -> pa.Table:
@@ -106,10 +106,7 @@ def dated(io: FileIO, files: pa.Table, older_than_ms: int) -> pa.Table:
     with ThreadPoolExecutor(_THREADS) as pool:
         times = list(pool.map(modified_ms, files["location"].to_pylist()))
     found = files.set_column(1, FILE_SCHEMA.field(1), pa.array(times, pa.int64()))
-    return pa.Table.from_batches(
-        [_older(batch, older_than_ms) for batch in found.combine_chunks().to_batches()],
-        FILE_SCHEMA,
-    )
+    return _older(found, older_than_ms)
 
 
 @dataclass(frozen=True, slots=True)
@@ -144,7 +141,10 @@ class _Hidden:
         )
 
 
-def _older(files: pa.RecordBatch, than_ms: int) -> pa.RecordBatch:
+_Files = TypeVar("_Files", pa.RecordBatch, pa.Table)
+
+
+def _older(files: _Files, than_ms: int) -> _Files:
     """Files that were modified before, and those without a time."""
     return files.filter(pc.fill_null(pc.less(files["modified_ms"], than_ms), True))
 

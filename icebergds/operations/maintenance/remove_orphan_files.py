@@ -11,6 +11,7 @@ from collections.abc import Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from functools import partial
 
 import numpy as np
 import pyarrow as pa
@@ -36,7 +37,12 @@ from icebergds.operations.maintenance.candidates import (
     given_candidates,
     list_candidates,
 )
-from icebergds.operations.maintenance.file_identity import Flags, Matches, match_files
+from icebergds.operations.maintenance.file_identity import (
+    FileKeys,
+    Flags,
+    Matches,
+    match_files,
+)
 from icebergds.operations.maintenance.orphan_files import OrphanFiles
 from icebergds.operations.maintenance.orphan_options import (
     OrphanOptions,
@@ -77,7 +83,7 @@ def remove_orphan_files(table: LoadedTable, options: OrphanOptions) -> OrphanFil
     with _nothing_deleted(table.name):
         found = _find(table, options)
     files = found.files
-    deleted = _Deleted() if options.dry_run else _delete(table, files["location"], options)
+    deleted = _Deleted() if options.dry_run else _delete(found, options, table.name)
     _LOG.info(
         "table %s: %s among %d files, %d deleted, %d failed",
         table.name,
@@ -100,9 +106,14 @@ def remove_orphan_files(table: LoadedTable, options: OrphanOptions) -> OrphanFil
 
 @dataclass(frozen=True, slots=True)
 class _Found:
-    """Orphan files with columns of `FILE_SCHEMA`, and how many others were seen."""
+    """Orphan files with columns of `FILE_SCHEMA`, and how many others were seen.
+
+    Attributes:
+        io: reaches the files by their locations.
+    """
 
     files: pa.Table
+    io: FileIO
     undated: int
     examined: int
 
@@ -125,20 +136,21 @@ def _nothing_deleted(table: str) -> Iterator[None]:
 
 
 def _find(table: LoadedTable, options: OrphanOptions) -> _Found:
-    metadata, io = table.metadata, table.io
+    metadata = table.metadata
+    # Locations of a list are as in metadata; what was listed is not mapped once more.
+    io = table.io.without_map() if options.file_list is None else table.io
     _require_garbage_collection(table.state)
     location = metadata.location if options.location is None else options.location
     is_own = _is_own_directory(table.state, location, options)
     candidates = _candidates(table, location, options)
     # Whatever was committed until now refers to files that may have been listed.
     state = _reloaded(table)
-    files = _without_other_tables(state, location, candidates, options)
-    located = files["location"].combine_chunks()
-    keys = options.aliases.keys(located, io.without_map())
+    keys = options.aliases.keys(candidates.files["location"].combine_chunks(), io)
     matches = match_files(
         keys, referenced_files(state, options.wrong_counts), options.aliases, state.io
     )
-    orphans = files.filter(pa.array(_orphans(state.name, matches, options)))
+    is_nested = _of_other_tables(state, location, candidates, keys, options)
+    orphans = candidates.files.filter(pa.array(_orphans(state.name, matches, options) & ~is_nested))
     if len(orphans) and not is_own and not matches.referenced.any():
         raise InvalidOptionError(
             f"table {state.name}: location {location!r} is not one of its directories "
@@ -146,7 +158,7 @@ def _find(table: LoadedTable, options: OrphanOptions) -> _Found:
             "found there; files of others would be removed"
         )
     if options.file_list is not None:
-        orphans = dated(io.without_map(), orphans, options.older_than_ms)
+        orphans = dated(io, orphans, options.older_than_ms)
     is_undated = pc.is_null(orphans["modified_ms"])
     undated = pc.sum(is_undated).as_py() or 0
     if undated:
@@ -155,7 +167,7 @@ def _find(table: LoadedTable, options: OrphanOptions) -> _Found:
             state.name,
             counted(undated, "file"),
         )
-    return _Found(orphans.filter(pc.invert(is_undated)), undated, candidates.examined)
+    return _Found(orphans.filter(pc.invert(is_undated)), io, undated, candidates.examined)
 
 
 def _require_garbage_collection(state: TableState) -> None:
@@ -223,16 +235,21 @@ def _reloaded(table: LoadedTable) -> TableState:
     return state
 
 
-def _without_other_tables(
-    state: TableState, location: str, candidates: Candidates, options: OrphanOptions
-) -> pa.Table:
-    """The candidates that are not in directories of other tables.
+def _of_other_tables(
+    state: TableState,
+    location: str,
+    candidates: Candidates,
+    keys: FileKeys,
+    options: OrphanOptions,
+) -> Flags:
+    """Flags of the candidates in directories of other tables, which are kept.
 
     Raises:
         ValidationError: there are other tables, and the option `other-tables` does not allow it.
     """
+    is_nested = np.zeros(len(keys.paths), bool)
     if options.other_tables is OtherTables.DELETE:
-        return candidates.files
+        return is_nested
     found = candidates.metadata_files
     nested = nested_directories(state, found, options.aliases)
     if nested and options.other_tables is OtherTables.ERROR:
@@ -243,15 +260,9 @@ def _without_other_tables(
             '"delete" takes them for orphans'
         )
     refuse_sharing(state, _with_own_metadata(state, location, found, options), options.aliases)
-    if not nested:
-        return candidates.files
-    keys = options.aliases.keys(
-        candidates.files["location"].combine_chunks(), state.io.without_map()
-    )
-    is_nested = np.zeros(len(keys.paths), bool)
     for directory in nested:
         is_nested |= pc.starts_with(keys.paths, directory).to_numpy(zero_copy_only=False)
-    return candidates.files.filter(pa.array(~is_nested))
+    return is_nested
 
 
 def _with_own_metadata(
@@ -296,19 +307,19 @@ def _shown(scheme: str, authority: str, path: str) -> str:
     return f"{scheme}://{authority}{path}"
 
 
-def _delete(table: LoadedTable, locations: pa.ChunkedArray, options: OrphanOptions) -> _Deleted:
+def _delete(found: _Found, options: OrphanOptions, table: str) -> _Deleted:
     """Deletes files in batches side by side."""
-    io = table.io.without_map()
+    locations = found.files["location"]
     batches = [
         locations[start : start + _DELETE_BATCH].to_pylist()
         for start in range(0, len(locations), _DELETE_BATCH)
     ]
     failed: dict[str, str] = {}
     with ThreadPoolExecutor(options.max_concurrent_deletes) as pool:
-        for errors in pool.map(lambda batch: _delete_batch(io, batch), batches):
+        for errors in pool.map(partial(_delete_batch, found.io), batches):
             failed |= errors
     for location, reason in list(failed.items())[:_MOST_LOGGED]:
-        _LOG.warning("table %s: orphan file %s was not deleted: %s", table.name, location, reason)
+        _LOG.warning("table %s: orphan file %s was not deleted: %s", table, location, reason)
     return _Deleted(len(locations) - len(failed), failed)
 
 
