@@ -1,7 +1,8 @@
-"""Lists all files below a directory, with their sizes and times, in batches of bounded memory.
+"""Lists all files below a directory, with their sizes and times, in batches.
 
-Local directories are scanned side by side; symbolic links are neither listed nor followed. Object
-stores list a prefix. Clients name a file's times differently: the newest of a file's times counts.
+Local directories are scanned side by side; symbolic links are neither listed nor followed. S3 lists
+a prefix page by page; fsspec's clients of other storages return all that they find at once. They
+name a file's times differently: the newest of its times of modification counts.
 """
 
 from __future__ import annotations
