@@ -23,6 +23,7 @@ METADATA_FILE = r"\.metadata\.json(\.gz)?$"
 
 # Catalogs give every new table a metadata file of this number.
 _FIRST = "00000-"
+_NEWEST = 5
 _MOST_READ = 20
 
 
@@ -41,7 +42,7 @@ def nested_directories(state: TableState, found: pa.Table, aliases: Aliases) -> 
 def refuse_sharing(state: TableState, found: pa.Table, aliases: Aliases) -> None:
     """Raises an error if metadata files of another table are among those of this one.
 
-    Only the first metadata file of each table and the newest are looked at, so a table may be
+    Only the first metadata file of each table and the newest ones are looked at, so a table may be
     overlooked.
 
     Raises:
@@ -78,7 +79,7 @@ def _suspects(state: TableState, found: pa.Table, aliases: Aliases) -> Iterator[
     rows = rows.sort_by([("modified_ms", "descending")])
     names = pc.replace_substring_regex(rows["location"], "(?s)^.*/", "")
     first = rows["location"].filter(pc.starts_with(names, _FIRST)).to_pylist()
-    newest = rows["location"][:1].to_pylist()
+    newest = rows["location"][:_NEWEST].to_pylist()
     yield from dict.fromkeys([*newest, *first][:_MOST_READ])
 
 

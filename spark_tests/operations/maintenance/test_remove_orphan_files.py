@@ -296,6 +296,17 @@ def test_a_moved_table_is_compared_where_it_is_now(table: Table, tmp_path: Path)
     assert ids_of(moved) == [1, 2, 3]
 
 
+def test_what_is_listed_is_not_mapped_again(table: Table, tmp_path: Path) -> None:
+    old = table.location()
+    shutil.move(old, tmp_path / "away")
+    shutil.move(tmp_path / "away", f"{old}/inner")
+    moved = load_table(old, location_map={old: f"{old}/inner"})
+    planted = plant(Path(old) / "inner")
+    assert moved.remove_orphan_files().orphan_file_locations == (planted,)
+    assert not Path(planted).exists()
+    assert ids_of(moved) == [1, 2, 3]
+
+
 def test_a_map_of_single_files_is_followed(table: Table) -> None:
     path = next((root_of(table) / "data").iterdir())
     new = path.with_name("renamed.parquet")

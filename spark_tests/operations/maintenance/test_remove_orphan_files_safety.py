@@ -215,6 +215,27 @@ def test_a_table_that_shares_the_location_is_seen(tmp_path: Path) -> None:
     assert one.remove_orphan_files().orphan_files_count == 0
 
 
+@pytest.mark.parametrize("sign", ["first", "newest"])
+def test_one_metadata_file_of_another_table_is_enough(tmp_path: Path, sign: str) -> None:
+    catalog = catalog_in(tmp_path, f"sqlite:///{tmp_path}/lake.sqlite")
+    table = create_table(catalog, write__metadata__previous_versions_max="1")
+    for number in range(4):
+        table.append(rows(number))
+    aged(table)
+    other = new_table(tmp_path / "other").metadata_location
+    directory = root_of(table) / "metadata"
+    name, days = ("00000-x", 50) if sign == "first" else ("00009-x", 7)
+    (directory / f"{name}.metadata.json").write_bytes(Path(other).read_bytes())
+    age(directory / f"{name}.metadata.json", days)
+    # What a failed commit left is no sign.
+    (directory / "00000-torn.metadata.json").write_bytes(b"{")
+    with pytest.raises(ValidationError, match=f"{name}.metadata.json of a table with the UUID"):
+        table.remove_orphan_files()
+    (directory / f"{name}.metadata.json").unlink()
+    assert table.remove_orphan_files().orphan_files_count > 0
+    assert ids_of(table) == [0, 1, 2, 3]
+
+
 # Schemes and authorities.
 
 
