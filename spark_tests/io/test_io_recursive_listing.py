@@ -210,6 +210,16 @@ def test_each_file_that_cannot_be_deleted_is_named(tmp_path: Path) -> None:
     assert not (tmp_path / "a").exists()
 
 
+@pytest.mark.parametrize("delete", [FileIO.delete_all, FileIO.delete_each])
+def test_locations_to_delete_are_mapped_once(tmp_path: Path, delete: Any) -> None:
+    for directory in ("new", "new/new"):
+        (tmp_path / directory).mkdir()
+        (tmp_path / directory / "f").touch()
+    delete(FileIO(location_map={str(tmp_path): f"{tmp_path}/new"}), [f"{tmp_path}/f"])
+    assert not (tmp_path / "new/f").exists()
+    assert (tmp_path / "new/new/f").exists()
+
+
 def test_locations_that_are_resolved_are_not_mapped_again(tmp_path: Path) -> None:
     io = FileIO(location_map={"/data": "/data/new"})
     assert io.resolve("/data/x") == "/data/new/x"
