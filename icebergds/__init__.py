@@ -36,6 +36,7 @@ if TYPE_CHECKING:
         UnsupportedFeatureError,
         ValidationError,
     )
+    from icebergds.operations.maintenance.convert_equality_deletes import ConvertedEqualityDeletes
     from icebergds.operations.maintenance.delete_reachable_files import DeletedReachableFiles
     from icebergds.operations.maintenance.expire_snapshots import ExpiredSnapshots
     from icebergds.operations.maintenance.orphan_files import OrphanFiles
@@ -126,6 +127,7 @@ _NAMES = {
     "icebergds.operations.maintenance.delete_reachable_files": ("DeletedReachableFiles",),
     "icebergds.operations.maintenance.expire_snapshots": ("ExpiredSnapshots",),
     "icebergds.operations.maintenance.orphan_files": ("OrphanFiles",),
+    "icebergds.operations.maintenance.convert_equality_deletes": ("ConvertedEqualityDeletes",),
     "icebergds.operations.write.row_counts": ("RowCounts",),
     "icebergds.spark.registration": ("register",),
     "icebergds.spark.row_level.merge": ("MergeBuilder",),
@@ -189,6 +191,7 @@ __all__ = [
     "Catalog",
     "CommitConflictError",
     "CommitStateUnknownError",
+    "ConvertedEqualityDeletes",
     "CorruptFileError",
     "DateType",
     "DayTransform",

@@ -1,5 +1,7 @@
 """Maintenance entry points of `Table`; imports Spark lazily."""
 
+"""Prepares maintenance of a table: where its tasks run, and what its arguments mean."""
+
 from __future__ import annotations
 
 import sys
@@ -12,6 +14,7 @@ from icebergds.api.outcomes import nothing_committed
 from icebergds.api.rewrite_strategy import rewriter_of
 from icebergds.catalog.loaded_table import LoadedTable
 from icebergds.commit.operations import TableState
+from icebergds.errors import InvalidFilterError
 from icebergds.operations.maintenance.rewrite_data_files import (
     RewrittenDataFiles,
     rewrite_data_files,
@@ -53,3 +56,40 @@ def _runner(spark: SparkSession | None) -> tuple[Runner, str | None]:
     from icebergds.spark.session import session_zone
 
     return runner_of(spark), session_zone(spark)
+
+
+def task_runner(spark: SparkSession | None) -> Runner:
+    """Runs tasks on a session, or on the active one; in this process if there is none."""
+    if not _may_have_session(spark):
+        return LocalRunner()
+    from icebergds.spark.runner import runner_of
+
+    return runner_of(spark)
+
+
+def zone_of(spark: SparkSession | None) -> str | None:
+    """The time zone of a session, or of the active one; None if there is none."""
+    if not _may_have_session(spark):
+        return None
+    from icebergds.spark.session import session_zone
+
+    return session_zone(spark)
+
+
+def sql_argument(name: str, value: object) -> str | None:
+    """A condition as Spark SQL, or None.
+
+    Raises:
+        InvalidFilterError: it is not text.
+    """
+    if value is not None and not isinstance(value, str):
+        raise InvalidFilterError(
+            f"{name} = {value!r} is of type {type(value).__name__}; expected the condition as SQL "
+            'text, such as "day = 5"'
+        )
+    return value
+
+
+def _may_have_session(spark: SparkSession | None) -> bool:
+    """Whether there may be a session: without pyspark there is none, and it is slow to import."""
+    return spark is not None or "pyspark" in sys.modules

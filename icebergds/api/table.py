@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from icebergds.api.display import table_html, table_text
 from icebergds.api.maintenance import rewrite_files
+from icebergds.api.maintenance import sql_argument, task_runner, zone_of
 from icebergds.api.outcomes import nothing_committed
 from icebergds.api.row_level import (
     Changed,
@@ -38,6 +39,10 @@ from icebergds.operations.maintenance.rewrite_data_files import RewrittenDataFil
 from icebergds.operations.maintenance.rewrite_manifests import (
     RewrittenManifests,
     rewrite_manifests,
+from icebergds.operations.maintenance.convert_equality_deletes import (
+    ConvertedEqualityDeletes,
+    conversion_options,
+    convert_equality_deletes,
 )
 from icebergds.operations.maintenance.upgrade import upgrade_table
 from icebergds.operations.options.arguments import (
@@ -446,6 +451,9 @@ class Table:
         strategy: str = "binpack",
         where: str | None = None,
         sort_order: str | SortOrder | None = None,
+    def convert_equality_deletes(
+        self,
+        where: str | None = None,
         *,
         branch: str | None = None,
         options: Mapping[str, str] | None = None,
@@ -664,6 +672,52 @@ class Table:
         )
         with nothing_committed(self.name):
             return remove_orphan_files(self._current(), asked)
+    ) -> ConvertedEqualityDeletes:
+        """Converts equality deletes to position deletes, in one commit that removes them.
+
+        Data files to which equality deletes apply are read (their key columns alone), and the rows
+        that the deletes match are deleted by position: with position delete files in format
+        version 2, with deletion vectors in version 3. No row changes, and readers of changes skip
+        the commit. If no equality delete file can be removed, nothing is committed.
+
+        Equality deletes that concurrent commits add stay; those that still apply to a data file
+        that was not converted stay too.
+
+        Args:
+            where: convert deletes only in data files that may have rows that match this Spark SQL
+                condition, such as one on partition columns. An equality delete file is removed
+                only if no other data file needs it.
+            branch: the branch whose deletes are converted; main by default.
+            options: `split-size`, `lookback`, `file-open-cost`, `batch-size`,
+                `delete-cache-bytes` and `time-zone`, as for reads.
+            snapshot_properties: entries to add to the snapshot summary.
+            spark: the session whose executors do the work; the active one by default. Without a
+                session, this process does it.
+
+        Returns:
+            How many equality delete files were converted and how many remain, and what was added.
+
+        Raises:
+            InvalidFilterError: the condition does not fit the table.
+            InvalidOptionError: an option is unknown or malformed, or the branch does not exist.
+            ValidationError: concurrent commits changed the same files again and again.
+            CommitConflictError, CommitStateUnknownError: as for `append`.
+            CorruptFileError, MissingFileError: a file of the table is damaged or missing.
+            PySparkException: the Spark job failed for another reason.
+        """
+        given = conversion_options(
+            self._address,
+            mapping_argument("options", options),
+            where=sql_argument("where", where),
+            branch=text_argument("branch", branch),
+            snapshot_properties=snapshot_properties,
+            time_zone=zone_of(spark),
+        )
+        with nothing_committed(self.name):
+            self._state, converted = convert_equality_deletes(
+                self._current(), given, task_runner(spark)
+            )
+        return converted
 
     def scan(
         self,

@@ -11,9 +11,10 @@ from icebergds.commit.options import CommitOptions
 from icebergds.commit.retry import Change
 from icebergds.commit.summary import complete_summary
 from icebergds.commit.workspace import Workspace
+from icebergds.errors import InvalidOptionError
 from icebergds.formats.manifests.manifest_list import write_manifest_list
 from icebergds.spec.manifest import ManifestContent, ManifestFile
-from icebergds.spec.snapshot import RefType, Snapshot, SnapshotRef
+from icebergds.spec.snapshot import OWN_OPERATION, RefType, Snapshot, SnapshotRef
 from icebergds.spec.updates.requirements import (
     AssertRefSnapshotId,
     AssertTableUuid,
@@ -45,6 +46,9 @@ def snapshot_change(
     """Writes the manifest list of an attempt.
 
     Returns the change that adds the snapshot to the table, and the snapshot.
+
+    Raises:
+        InvalidOptionError: the options have a snapshot property with a reserved name.
     """
     metadata = base.metadata
     manifests = [
@@ -67,6 +71,11 @@ def snapshot_change(
     )
     paths = [manifest.manifest_path for manifest in manifests]
     properties = dict(options.snapshot_properties)
+    if OWN_OPERATION in properties:
+        raise InvalidOptionError(
+            f"snapshot property {OWN_OPERATION!r} is reserved, because readers of changes skip "
+            "snapshots by it; choose another name"
+        )
     if options.wap_id is not None:
         properties["wap.id"] = options.wap_id
     if options.idempotent_write is not None:

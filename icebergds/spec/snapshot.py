@@ -14,6 +14,12 @@ from icebergds.display import counted, html_table, printable, text_table, time_t
 
 MAIN_BRANCH = "main"
 
+OWN_OPERATION = "icebergds.operation"
+"""The summary entry of a commit whose `operation` does not say all of what it did."""
+
+CONVERT_EQUALITY_DELETES = "convert-equality-deletes"
+"""The own operation of a commit that replaced equality deletes with position deletes."""
+
 
 class RefType(StrEnum):
     """The type of a reference: a branch moves with commits, a tag does not."""
@@ -51,6 +57,12 @@ class Snapshot:
         None without a summary. If the summary lacks it, `overwrite`, which promises the least.
         """
         return self.summary.get("operation", "overwrite" if self.summary else None)
+
+    @property
+    def may_change_rows(self) -> bool:
+        """Whether the commit may have changed rows, and not only how they are stored."""
+        is_conversion = self.summary.get(OWN_OPERATION) == CONVERT_EQUALITY_DELETES
+        return self.operation != "replace" and not is_conversion
 
     def __repr__(self) -> str:
         return (

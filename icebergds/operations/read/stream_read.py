@@ -279,7 +279,7 @@ class TableStream:
         parent = parent_of(metadata, snapshot)
         if parent is None and snapshot.parent_snapshot_id is not None:
             raise self._expired(self._done(snapshot))
-        if snapshot.operation == "replace" and parent is not None:
+        if not snapshot.may_change_rows and parent is not None:
             return []
         if self.options.is_feed:
             return planner.changes(snapshot, parent, 0)

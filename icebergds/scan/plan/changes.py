@@ -43,14 +43,14 @@ def plan_changes(
 ) -> list[list[PlannedFile]]:
     """The data files with rows that each snapshot of a range inserted or deleted.
 
-    `replace` snapshots do not change rows; they are left out and have no ordinal. The oldest known
-    snapshot, if the range begins with it, counts as having inserted all of its rows. Errors are
-    those of `ChangePlanner.changes`.
+    Snapshots that only change how rows are stored, such as `replace` snapshots, are left out and
+    have no ordinal. The oldest known snapshot, if the range begins with it, counts as having
+    inserted all of its rows. Errors are those of `ChangePlanner.changes`.
     """
     found: list[list[PlannedFile]] = []
     for snapshot in history.snapshots:
         parent = parent_of(metadata, snapshot)
-        if snapshot.operation != "replace" or parent is None:
+        if snapshot.may_change_rows or parent is None:
             found.append(planner.changes(snapshot, parent, len(found)))
     return found
 
@@ -69,7 +69,8 @@ def plan_appends(
     before, and also the equality deletes at the end.
 
     Args:
-        skipped: operations of snapshots to skip; `replace` is always skipped.
+        skipped: operations of snapshots to skip; those that only change how rows are stored are
+            always skipped.
         table: the table's name in messages.
 
     Raises:
@@ -84,7 +85,7 @@ def plan_appends(
         if snapshot.operation == "append":
             appended.update(_keyed(planner.added(snapshot, parent)))
             continue
-        if snapshot.operation not in skipped | {"replace"}:
+        if snapshot.may_change_rows and snapshot.operation not in skipped:
             raise not_an_append(snapshot, table)
         if parent is not None and appended:
             removed = _keyed(planner.removed(snapshot, parent))

@@ -47,11 +47,21 @@ def plan_scan(
 
 
 def pack_files(
-    files: Iterable[PlannedFile], metadata: TableMetadata, schema: Schema, splits: SplitOptions
+    files: Iterable[PlannedFile],
+    metadata: TableMetadata,
+    schema: Schema,
+    splits: SplitOptions,
+    *,
+    whole: bool = False,
 ) -> list[ScanTaskGroup]:
-    """Packs files into task groups; arguments and errors as for `plan_scan`."""
+    """Packs files into task groups; arguments and errors as for `plan_scan`.
+
+    Args:
+        whole: do not split files.
+    """
     weights = _Weights(splits)
-    groups = pack(_splits(files, splits.split_size), weights.of, splits, weights.shared)
+    parts = map(_whole, files) if whole else _splits(files, splits.split_size)
+    groups = pack(parts, weights.of, splits, weights.shared)
     schemas = (schema, *metadata.schema_history)
     packed = [_task_group(group, schemas) for group in groups]
     _LOG.info("%s: planned %d tasks", metadata.location, len(packed))
@@ -72,7 +82,7 @@ def pack_groups(
     schemas = (schema, *metadata.schema_history)
 
     def whole_files(group: Sequence[PlannedFile]) -> list[_Split]:
-        return [_Split(file, 0, file.entry.data_file.file_size_in_bytes) for file in group]
+        return list(map(_whole, group))
 
     def weight(group: Sequence[PlannedFile]) -> int:
         return sum(map(weights.of, whole_files(group)))
@@ -93,6 +103,10 @@ class _Split:
     file: PlannedFile
     start: int
     length: int
+
+
+def _whole(file: PlannedFile) -> _Split:
+    return _Split(file, 0, file.entry.data_file.file_size_in_bytes)
 
 
 def _splits(files: Iterable[PlannedFile], split_size: int) -> Iterator[_Split]:

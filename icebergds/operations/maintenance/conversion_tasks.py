@@ -1,0 +1,83 @@
+"""Writes position deletes of the rows that equality deletes delete, in a task."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from icebergds.formats.deletes.positions import PositionSet
+from icebergds.operations.maintenance.runner import TaskAttempt
+from icebergds.scan.read.deleted_keys import DeletedByKey, read_deleted_by_key
+from icebergds.scan.read_plan import ReadPlan
+from icebergds.scan.tasks import ScanTaskGroup
+from icebergds.spec.manifest import DataFile, DataFileRef
+from icebergds.write import files
+from icebergds.write.deletes.position_deletes import FilePositions
+from icebergds.write.deletes.row_deletes import DeleteSettings, write_deletes
+from icebergds.write.locations import FileNames, LocationProvider
+
+
+@dataclass(frozen=True, slots=True)
+class ConversionPlan:
+    """What all tasks of a conversion share.
+
+    Attributes:
+        read: how to read data files and deletes.
+        locations: chooses the locations of new files.
+        operation_id: unique id of the operation, part of the names of new files.
+        settings: how to write position deletes.
+    """
+
+    read: ReadPlan
+    locations: LocationProvider
+    operation_id: str
+    settings: DeleteSettings
+
+
+@dataclass(frozen=True, slots=True)
+class ConvertedRows:
+    """What a task has written.
+
+    Attributes:
+        rows: how many rows of each data file of the task the new deletes delete.
+        deletes: the new position delete files, or deletion vectors with the deletes of the ones
+            that they replace.
+    """
+
+    rows: tuple[int, ...]
+    deletes: tuple[DataFile, ...]
+
+
+def write_converted(
+    plan: ConversionPlan, task_group: ScanTaskGroup, attempt: TaskAttempt
+) -> ConvertedRows:
+    """Writes position deletes of the rows of a task's files that equality deletes delete.
+
+    If anything fails, all files of the attempt are deleted and the error is raised unchanged.
+
+    Args:
+        task_group: tasks of whole files.
+
+    Raises:
+        CorruptFileError, MissingFileError: a data or delete file is damaged or missing.
+    """
+    names = FileNames(attempt.partition_id, attempt.attempt_id, plan.operation_id)
+    written = files.TaskAttempt(plan.read.io, plan.locations, names, plan.read.table_schema)
+    rows, deletes = list[int](), list[FilePositions]()
+    try:
+        for found in read_deleted_by_key(plan.read, task_group):
+            rows.append(len(found.positions))
+            if found.positions:
+                deletes.append(_positions(plan, found))
+        new = write_deletes(written, deletes, plan.settings, plan.read.specs)
+    except BaseException as error:
+        written.discard(error)
+        raise
+    return ConvertedRows(tuple(rows), tuple(new))
+
+
+def _positions(plan: ConversionPlan, found: DeletedByKey) -> FilePositions:
+    task, positions = found.task, found.positions
+    # A data file has only one deletion vector, which replaces all other position deletes.
+    if plan.settings.format_version >= 3 and found.deleted_before is not None:
+        positions = PositionSet.union([found.deleted_before, positions])
+    return FilePositions(DataFileRef(task.file_path, task.spec_id, task.partition), positions)

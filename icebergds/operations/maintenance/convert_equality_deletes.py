@@ -1,0 +1,370 @@
+"""Converts equality deletes to position delete files or deletion vectors."""
+
+from __future__ import annotations
+
+import logging
+import uuid
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import partial
+
+from icebergds.catalog.address import TableAddress
+from icebergds.catalog.loaded_table import LoadedTable
+from icebergds.commit.convert_deletes import (
+    Conversion,
+    ConversionBase,
+    ConversionOutdatedError,
+    ConvertDeletes,
+    ConvertedFile,
+    ConvertedUnit,
+    NothingToConvertError,
+)
+from icebergds.commit.file_selection import FileKey, file_key
+from icebergds.commit.operations import TableState
+from icebergds.commit.snapshot_commit import commit_snapshot
+from icebergds.errors import CommitStateUnknownError, InvalidOptionError
+from icebergds.formats.data_file.write_properties import WriteProperties
+from icebergds.formats.deletes.position_deletes import only_data_path
+from icebergds.operations.maintenance.conversion_tasks import (
+    ConversionPlan,
+    ConvertedRows,
+    write_converted,
+)
+from icebergds.operations.maintenance.runner import Runner
+from icebergds.operations.read.options import ReadOptions, parse_read_options, split_options
+from icebergds.operations.read.snapshot_read import make_read_plan
+from icebergds.operations.write.cleanup import WRITE_ID, delete_files, delete_files_of_write
+from icebergds.operations.write.commit_options import commit_options
+from icebergds.operations.write.data_file_settings import data_file_format
+from icebergds.operations.write.delete_file_settings import (
+    delete_file_format,
+    delete_file_size,
+    delete_granularity,
+)
+from icebergds.operations.write.options import WriteOptions
+from icebergds.operations.write.target_branch import check_target_branch
+from icebergds.scan.plan.delete_index import DeleteIndex, key_types
+from icebergds.scan.plan.files import PlannedFile, plan_files
+from icebergds.scan.plan.live_deletes import live_deletes
+from icebergds.scan.plan.task_groups import pack_files
+from icebergds.scan.tasks import ScanTaskGroup
+from icebergds.spec.manifest import DataFile, FileContent, ManifestEntry
+from icebergds.spec.schema import Schema
+from icebergds.suggestions import did_you_mean
+from icebergds.write.deletes.row_deletes import DeleteSettings
+from icebergds.write.locations import LocationProvider
+
+_LOG = logging.getLogger(__name__)
+_OPTIONS = (
+    "time-zone",
+    "split-size",
+    "lookback",
+    "file-open-cost",
+    "batch-size",
+    "delete-cache-bytes",
+)
+# Files that concurrent commits change are converted again, in all but the first round.
+_ROUNDS = 5
+
+
+@dataclass(frozen=True, slots=True)
+class ConvertedEqualityDeletes:
+    """What `Table.convert_equality_deletes` did.
+
+    Attributes:
+        converted_equality_delete_files_count: equality delete files that were removed.
+        remaining_equality_delete_files_count: equality delete files that the branch still has.
+        added_delete_files_count: position delete files or deletion vectors that were added.
+        deleted_rows_count: rows that only equality deletes deleted, and the added files do now.
+    """
+
+    converted_equality_delete_files_count: int = 0
+    remaining_equality_delete_files_count: int = 0
+    added_delete_files_count: int = 0
+    deleted_rows_count: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class ConversionOptions:
+    """What to convert, and how.
+
+    Attributes:
+        read: chooses the data files, and how they are read.
+        write: chooses the branch, and the entries of the snapshot's summary.
+    """
+
+    read: ReadOptions
+    write: WriteOptions
+
+
+def conversion_options(
+    address: TableAddress,
+    options: Mapping[str, str],
+    *,
+    where: str | None,
+    branch: str | None,
+    snapshot_properties: Mapping[str, str] | None,
+    time_zone: str | None,
+) -> ConversionOptions:
+    """Parses the arguments of a conversion.
+
+    Args:
+        options: as text, by name in any case.
+        where: a condition as Spark SQL; None for all data files.
+        time_zone: of timestamps without an offset in `where`, if the options have none.
+
+    Raises:
+        InvalidFilterError: the condition cannot be parsed.
+        InvalidOptionError: an option is unknown or malformed.
+    """
+    for name in options:
+        if name.lower() not in _OPTIONS:
+            near = did_you_mean(name, _OPTIONS, shown=repr)
+            raise InvalidOptionError(
+                f"convert_equality_deletes: unknown option {name!r}; "
+                + (f"{near} " if near else "")
+                + f"Known options: {', '.join(_OPTIONS)}"
+            )
+    return ConversionOptions(
+        parse_read_options(options, filter=where, time_zone=time_zone),
+        WriteOptions.of(address, None, snapshot_properties, branch=branch),
+    )
+
+
+def convert_equality_deletes(
+    table: LoadedTable, options: ConversionOptions, runner: Runner
+) -> tuple[TableState, ConvertedEqualityDeletes]:
+    """Converts the equality deletes of a branch, in one commit, or none if nothing is to do.
+
+    Returns:
+        The table's state after the commit, and what was done.
+
+    Raises:
+        InvalidFilterError: the condition does not fit the table.
+        InvalidOptionError: the branch does not exist, or a table property is malformed.
+        ValidationError: concurrent commits changed the converted files again and again, or rolled
+            the branch back.
+        CommitConflictError: concurrent commits won every retry.
+        CommitStateUnknownError: it is not known whether it was committed; nothing was deleted.
+        CorruptFileError, MissingFileError: a file of the table is damaged or missing.
+    """
+    check_target_branch(table.state, options.write)
+    found = _plan(table, options, None)
+    if found is None:
+        return table.state, ConvertedEqualityDeletes()
+    work = _Work(options, runner, str(uuid.uuid4()))
+    try:
+        table, outcome = _convert(table, found, work)
+    except CommitStateUnknownError:
+        raise
+    except Exception as error:
+        delete_files(table.io, work.written, error)
+        raise
+    kept = {file.file_path for file in outcome.added}
+    delete_files(table.io, [file for file in work.written if file.file_path not in kept])
+    return table.state, ConvertedEqualityDeletes(
+        outcome.removed, outcome.remaining, len(outcome.added), outcome.rows
+    )
+
+
+@dataclass(slots=True)
+class _Work:
+    """A conversion in progress.
+
+    Attributes:
+        operation_id: part of the names of new files.
+        units: what has been converted.
+        written: all new files, also of units that have been given up.
+        rounds: how often tasks have run.
+    """
+
+    options: ConversionOptions
+    runner: Runner
+    operation_id: str
+    units: tuple[ConvertedUnit, ...] = ()
+    written: tuple[DataFile, ...] = ()
+    rounds: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class _Found:
+    """A plan: the data files to which equality deletes apply that are to be converted.
+
+    Attributes:
+        files: by path, with no other equality deletes.
+        unread: how they are converted if no rows are found in them.
+    """
+
+    base: ConversionBase
+    files: Mapping[str, PlannedFile]
+    unread: Mapping[str, ConvertedFile]
+
+
+def _convert(table: LoadedTable, found: _Found, work: _Work) -> tuple[LoadedTable, Conversion]:
+    """Converts and commits, if an equality delete file can be removed."""
+    targets = frozenset(_keys(found.base.targets))
+    options = work.options
+    for number in range(_ROUNDS):
+        work.units = tuple(unit for unit in work.units if _is_current(unit, found))
+        _convert_files(table, found, work)
+        action = ConvertDeletes(found.base, work.units, strict=number < _ROUNDS - 1)
+        summary = {WRITE_ID: work.operation_id}
+        committing = commit_options(options.write, table.metadata.table_uuid, summary)
+        try:
+            committed = commit_snapshot(table.operations, action, committing, table.state)
+            table = table.at(committed.state)
+        except NothingToConvertError:
+            pass
+        except ConversionOutdatedError:
+            if number == _ROUNDS - 1:
+                raise
+            table = table.at(table.operations.refresh())
+            # Without a head, the commit fails: what was planned is not in its history.
+            found = _plan(table, options, targets) or found
+            continue
+        assert action.outcome is not None, "an attempt was made"
+        return table, action.outcome
+    raise AssertionError("the last round returns or raises")
+
+
+def _plan(
+    table: LoadedTable, options: ConversionOptions, targets: frozenset[FileKey] | None
+) -> _Found | None:
+    """Plans a conversion from the table's state; None if there is nothing to convert.
+
+    Args:
+        targets: the equality deletes to convert; None for all.
+    """
+    metadata, schema = table.metadata, table.metadata.schema()
+    plan = make_read_plan(options.read, table.state, schema, Schema(()))
+    snapshot = metadata.head_of(options.write.branch)
+    if metadata.format_version < 2 or snapshot is None:
+        return None
+    deletes = live_deletes(table.io, metadata, snapshot)
+    chosen = tuple(
+        entry
+        for entry in deletes
+        if entry.data_file.content is FileContent.EQUALITY_DELETES
+        and (targets is None or file_key(entry.data_file) in targets)
+    )
+    if not chosen:
+        return None
+    files = plan_files(table.io, metadata, snapshot, schema, plan.row_filter)
+    ids = {i for entry in chosen for i in entry.data_file.equality_ids}
+    index = DeleteIndex(chosen, metadata.specs_by_id, key_types(metadata.schema_history, ids))
+
+    def applying(entry: ManifestEntry) -> Sequence[ManifestEntry]:
+        return index.deletes_for(entry).equality_deletes
+
+    base = ConversionBase(
+        snapshot.snapshot_id,
+        metadata.format_version,
+        chosen,
+        applying,
+        frozenset(
+            entry.data_file.file_path
+            for entry in deletes
+            if entry.data_file.content is FileContent.POSITION_DELETES
+            and not entry.data_file.is_deletion_vector
+        ),
+    )
+    return _found(files, base)
+
+
+def _found(files: Sequence[PlannedFile], base: ConversionBase) -> _Found:
+    # Position deletes apply to a path: a file that is listed twice cannot be converted.
+    copies = Counter(file.entry.data_file.file_path for file in files)
+    found, unread = dict[str, PlannedFile](), dict[str, ConvertedFile]()
+    # Many files share one tuple of deletes.
+    keys: dict[int, frozenset[FileKey]] = {}
+    for file in files:
+        path, applying = file.entry.data_file.file_path, tuple(base.applying(file.entry))
+        if not applying or copies[path] > 1:
+            continue
+        deletes = replace(file.deletes, equality_deletes=applying)
+        found[path] = replace(file, deletes=deletes)
+        if id(applying) not in keys:
+            keys[id(applying)] = frozenset(_keys(applying))
+        unread[path] = _unread(found[path], keys[id(applying)], base.format_version)
+    return _Found(base, found, unread)
+
+
+def _is_current(unit: ConvertedUnit, found: _Found) -> bool:
+    """Whether a new plan would convert the unit's files to the same deletes."""
+
+    def is_current(file: ConvertedFile) -> bool:
+        planned = found.unread.get(file.path)
+        return planned is None or file == replace(planned, rows=file.rows)
+
+    return all(map(is_current, unit.files))
+
+
+def _convert_files(table: LoadedTable, found: _Found, work: _Work) -> None:
+    """Converts the files that no unit has."""
+    done = {file.path for unit in work.units for file in unit.files}
+    files = [file for path, file in found.files.items() if path not in done]
+    if not files:
+        return
+    metadata, schema, read = table.metadata, table.metadata.schema(), work.options.read
+    splits = split_options(read, metadata.properties)
+    groups = pack_files(files, metadata, schema, splits, whole=True)
+    _LOG.info("table %s: converting deletes of %d data files", table.name, len(files))
+    locations = LocationProvider.of(metadata.location, metadata.properties)
+    plan = ConversionPlan(
+        make_read_plan(read, table.state, schema, Schema(())),
+        locations,
+        f"{work.operation_id}-{work.rounds}",
+        _settings(table),
+    )
+    work.rounds += 1
+    try:
+        results = work.runner.run(partial(write_converted, plan), groups)
+    except BaseException:
+        # Tasks that had finished could not report their files.
+        delete_files_of_write(table.io, locations.data_location, plan.operation_id)
+        raise
+    work.written += tuple(file for result in results for file in result.deletes)
+    for group, result in zip(groups, results, strict=True):
+        work.units += tuple(_units(group, result, found))
+
+
+def _settings(table: LoadedTable) -> DeleteSettings:
+    metadata = table.metadata
+    return DeleteSettings(
+        metadata.format_version,
+        delete_granularity(metadata),
+        delete_file_format(metadata, data_file_format(metadata.properties)),
+        delete_file_size(metadata),
+        WriteProperties.of(metadata.properties, metadata.schema(), metadata.sort_order()),
+    )
+
+
+def _units(group: ScanTaskGroup, result: ConvertedRows, found: _Found) -> Iterable[ConvertedUnit]:
+    files = [
+        replace(found.unread[task.file_path], rows=rows)
+        for task, rows in zip(group.tasks, result.rows, strict=True)
+    ]
+    if found.base.format_version < 3:
+        # A position delete file may hold deletes of several data files.
+        yield ConvertedUnit(tuple(files), result.deletes)
+        return
+    vectors = {vector.referenced_data_file: vector for vector in result.deletes}
+    for file in files:
+        yield ConvertedUnit((file,), (vectors[file.path],) if file.rows else ())
+
+
+def _unread(
+    file: PlannedFile, equality_deletes: frozenset[FileKey], format_version: int
+) -> ConvertedFile:
+    path, number = file.entry.data_file.file_path, file.entry.data_sequence_number
+    if format_version < 3:
+        return ConvertedFile(path, number, equality_deletes, 0)
+    before = [entry.data_file for entry in file.deletes.position_deletes]
+    vector = next((file_key(delete) for delete in before if delete.is_deletion_vector), None)
+    replaced = tuple(delete for delete in before if only_data_path(delete) == path)
+    return ConvertedFile(path, number, equality_deletes, 0, vector, replaced)
+
+
+def _keys(entries: Iterable[ManifestEntry]) -> Iterable[FileKey]:
+    return (file_key(entry.data_file) for entry in entries)
