@@ -1,0 +1,114 @@
+"""Tables with equality deletes, their conversion, and commits of others meanwhile."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from icebergds.catalog.address import TableAddress
+from icebergds.catalog.loaded_table import LoadedTable
+from icebergds.commit.options import IsolationLevel
+from icebergds.commit.replace_files import ReplaceFiles
+from icebergds.commit.rewrite_rows import RewriteRows
+from icebergds.commit.row_delta import RowDelta
+from icebergds.commit.snapshot_commit import Action
+from icebergds.commit.validation import Isolation
+from icebergds.operations.maintenance.convert_equality_deletes import (
+    ConvertedEqualityDeletes,
+    conversion_options,
+    convert_equality_deletes,
+)
+from icebergds.operations.maintenance.runner import LocalRunner, Runner, TaskAttempt
+from icebergds.spec.manifest import DataFile, FileContent
+from icebergds.testing.delta_tables import DeltaTable
+from icebergds.write.changes.deltas import DeltaFiles
+from icebergds.write.task import write_batches
+
+
+class RacingTable(DeltaTable):
+    """A table whose changes can be prepared now and committed later."""
+
+    _prepared: list[Action] | None = None
+
+    def commit(self, delta: DeltaFiles) -> DeltaFiles:
+        action = RowDelta(
+            delta.files, delta.deletes, delta.replaced, delta.referenced, self._isolation()
+        )
+        self._take(action)
+        return delta
+
+    def prepare(self, change: Callable[[], Any]) -> list[Action]:
+        """Makes a change without committing it; returns what is to be committed."""
+        self._prepared = []
+        change()
+        prepared, self._prepared = self._prepared, None
+        return prepared
+
+    def compact(self) -> None:
+        """Replaces all data files with one of the same rows, which keeps its age."""
+        head = self.table.head
+        if removed := self.data_files():
+            number = head.sequence_number
+            self._take(ReplaceFiles(removed, self._rewritten(), head.snapshot_id, number))
+
+    def compact_parent(self) -> Callable[[], Any]:
+        """A compaction that read the parent of the current snapshot, and commits when called."""
+        parent = self.table.metadata.snapshots_by_id[self.table.head.parent_snapshot_id or 0]
+        batches = [self.batch(*self.rows(parent))]
+        new = tuple(write_batches(self.plan(), batches, partition_id=0, attempt_id=0))
+        removed, number = self.data_files(), parent.sequence_number
+        action = ReplaceFiles(removed, new, parent.snapshot_id, number)
+        return lambda: self.table.commit(action)
+
+    def rewrite(self, gone: Sequence[int]) -> None:
+        """Deletes rows by their ids: replaces all data files (copy-on-write)."""
+        if removed := self.data_files():
+            self._take(RewriteRows(removed, self._rewritten(gone), self._isolation()))
+
+    def data_files(self) -> tuple[DataFile, ...]:
+        return tuple(file.entry.data_file for file in self.table.files())
+
+    def deletes(self, content: FileContent) -> list[DataFile]:
+        """The delete files of the current snapshot."""
+        return [e.data_file for e in self.live_entries() if e.data_file.content is content]
+
+    def convert(self, runner: Runner | None = None, **options: Any) -> ConvertedEqualityDeletes:
+        """Converts the equality deletes, in this process."""
+        given = {"where": None, "branch": None, "snapshot_properties": None, "time_zone": None}
+        address = TableAddress(str(self.table.location))
+        asked = conversion_options(address, {}, **{**given, **options})
+        loaded = LoadedTable(address, self.table.operations, self.table.state)
+        return convert_equality_deletes(loaded, asked, runner or LocalRunner())[1]
+
+    def _isolation(self) -> Isolation:
+        head = self.table.metadata.current_snapshot()
+        return Isolation(IsolationLevel.SNAPSHOT, None if head is None else head.snapshot_id)
+
+    def _take(self, action: Action) -> None:
+        if self._prepared is None:
+            self.table.commit(action)
+        else:
+            self._prepared.append(action)
+
+    def _rewritten(self, gone: Sequence[int] = ()) -> tuple[DataFile, ...]:
+        names = [field.name for field in self.schema.fields]
+        kept = [tuple(row[name] for name in names) for row in self.read() if row["id"] not in gone]
+        if not kept:
+            return ()
+        batches = [self.batch(*kept)]
+        return tuple(write_batches(self.plan(), batches, partition_id=0, attempt_id=0))
+
+
+@dataclass
+class Meanwhile:
+    """A runner during whose first job others do something."""
+
+    others: Callable[[], Any] | None
+
+    def run(self, task: Callable[[Any, TaskAttempt], Any], items: Sequence[Any]) -> list[Any]:
+        done = LocalRunner().run(task, items)
+        others, self.others = self.others, None
+        if others is not None:
+            others()
+        return done
