@@ -12,10 +12,14 @@ from convert_tables import Meanwhile, RacingTable
 from effort import given_seed, rounds
 
 from icebergds.commit.append import Append
+from icebergds.commit.options import IsolationLevel
+from icebergds.commit.replace_files import ReplaceFiles
+from icebergds.commit.rewrite_rows import RewriteRows
+from icebergds.commit.validation import Isolation
 from icebergds.errors import ValidationError
 from icebergds.spec.manifest import FileContent
 from icebergds.spec.snapshot import RefType, SnapshotRef
-from icebergds.spec.updates.table_updates import SetSnapshotRef, UpgradeFormatVersion
+from icebergds.spec.updates.table_updates import SetProperties, SetSnapshotRef, UpgradeFormatVersion
 
 _KEYS, _POSITIONS = FileContent.EQUALITY_DELETES, FileContent.POSITION_DELETES
 
@@ -143,6 +147,29 @@ def test_a_branch_that_is_rolled_back_keeps_its_rows(table: RacingTable) -> None
     with pytest.raises(ValidationError, match="not in the history"):
         table.convert(Meanwhile(roll_back))
     assert _ids(table) == [1, 2, 3, 4, 5, 6]
+    _assert_no_file_left_over(table)
+
+
+def test_deletes_of_files_that_are_gone_are_not_added(table: RacingTable) -> None:
+    table.table.change(SetProperties({"write.delete.granularity": "file"}))
+    gone, kept = table.data_files()
+    isolation = Isolation(IsolationLevel.NONE, table.table.head.snapshot_id)
+    removal = RewriteRows((gone,), (), isolation)
+    done = table.convert(Meanwhile(lambda: table.table.commit(removal)))
+    assert (done.added_delete_files_count, done.deleted_rows_count) == (1, 1)
+    (added,) = table.deletes(_POSITIONS)
+    assert added.referenced_data_file == kept.file_path
+    assert len(table.read()) == 2
+    _assert_no_file_left_over(table)
+
+
+def test_rows_whose_equality_deletes_are_taken_back_stay(table: RacingTable) -> None:
+    (taken_back,) = table.deletes(_KEYS)
+    table.keyed("delete", [table.batch((1, None), (4, None))])
+    restore = ReplaceFiles((taken_back,), (), table.table.head.snapshot_id)
+    done = table.convert(Meanwhile(lambda: table.table.commit(restore)))
+    assert (done.converted_equality_delete_files_count, done.deleted_rows_count) == (1, 2)
+    assert _ids(table) == [2, 3, 5, 6]
     _assert_no_file_left_over(table)
 
 
