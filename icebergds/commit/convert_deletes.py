@@ -149,7 +149,7 @@ class ConvertDeletes:
         deletes = self._live_deletes(work, base)
         data = self._live_data(work, base)
         valid = [unit for unit in self.units if self._is_valid(unit, deletes, data)]
-        needed = self._needed(valid, data)
+        needed = self._needed(valid, data) & deletes.keys
         if self.strict and needed and _head_of(base) != self.base.snapshot_id:
             raise _outdated(base)
         removed = [

@@ -150,20 +150,21 @@ def convert_equality_deletes(
         CorruptFileError, MissingFileError: a file of the table is damaged or missing.
     """
     check_target_branch(table.state, options.write)
-    found = _plan(table, options, None)
+    kept = table.keeping_reads()
+    found = _plan(kept, options, None)
     if found is None:
         return table.state, ConvertedEqualityDeletes()
     work = _Work(options, runner, str(uuid.uuid4()))
     try:
-        table, outcome = _convert(table, found, work)
+        state, outcome = _convert(kept, found, work)
     except CommitStateUnknownError:
         raise
     except Exception as error:
         delete_files(table.io, work.written, error)
         raise
-    kept = {file.file_path for file in outcome.added}
-    delete_files(table.io, [file for file in work.written if file.file_path not in kept])
-    return table.state, ConvertedEqualityDeletes(
+    used = {file.file_path for file in outcome.added}
+    delete_files(table.io, [file for file in work.written if file.file_path not in used])
+    return state or table.state, ConvertedEqualityDeletes(
         outcome.removed, outcome.remaining, len(outcome.added), outcome.rows
     )
 
@@ -203,6 +204,12 @@ class _Found:
 
 def _convert(table: LoadedTable, found: _Found, work: _Work) -> tuple[LoadedTable, Conversion]:
     """Converts and commits, if an equality delete file can be removed."""
+
+
+def _convert(
+    table: LoadedTable, found: _Found, work: _Work
+) -> tuple[TableState | None, Conversion]:
+    """Converts and commits; the state is None if no equality delete file could be removed."""
     targets = frozenset(_keys(found.base.targets))
     options = work.options
     for number in range(_ROUNDS):
@@ -211,20 +218,20 @@ def _convert(table: LoadedTable, found: _Found, work: _Work) -> tuple[LoadedTabl
         action = ConvertDeletes(found.base, work.units, strict=number < _ROUNDS - 1)
         summary = {WRITE_ID: work.operation_id}
         committing = commit_options(options.write, table.metadata.table_uuid, summary)
+        state: TableState | None = None
         try:
-            committed = commit_snapshot(table.operations, action, committing, table.state)
-            table = table.at(committed.state)
+            state = commit_snapshot(table.operations, action, committing, table.state).state
         except NothingToConvertError:
             pass
         except ConversionOutdatedError:
             if number == _ROUNDS - 1:
                 raise
-            table = table.at(table.operations.refresh())
+            table = table.at(table.operations.refresh()).keeping_reads()
             # Without a head, the commit fails: what was planned is not in its history.
             found = _plan(table, options, targets) or found
             continue
         assert action.outcome is not None, "an attempt was made"
-        return table, action.outcome
+        return state, action.outcome
     raise AssertionError("the last round returns or raises")
 
 
@@ -297,7 +304,10 @@ def _is_current(unit: ConvertedUnit, found: _Found) -> bool:
         planned = found.unread.get(file.path)
         return planned is None or file == replace(planned, rows=file.rows)
 
-    return all(map(is_current, unit.files))
+    # The table may have been upgraded.
+    as_vectors = found.base.format_version >= 3
+    same_version = all(delete.is_deletion_vector == as_vectors for delete in unit.deletes)
+    return same_version and all(map(is_current, unit.files))
 
 
 def _convert_files(table: LoadedTable, found: _Found, work: _Work) -> None:

@@ -17,6 +17,7 @@ from icebergds.commit.replace_files import ReplaceFiles
 from icebergds.commit.rewrite_rows import RewriteRows
 from icebergds.commit.validation import Isolation
 from icebergds.errors import ValidationError
+from icebergds.operations.maintenance.convert_equality_deletes import ConvertedEqualityDeletes
 from icebergds.spec.manifest import FileContent
 from icebergds.spec.snapshot import RefType, SnapshotRef
 from icebergds.spec.updates.table_updates import SetProperties, SetSnapshotRef, UpgradeFormatVersion
@@ -170,6 +171,14 @@ def test_rows_whose_equality_deletes_are_taken_back_stay(table: RacingTable) -> 
     done = table.convert(Meanwhile(lambda: table.table.commit(restore)))
     assert (done.converted_equality_delete_files_count, done.deleted_rows_count) == (1, 2)
     assert _ids(table) == [2, 3, 5, 6]
+    _assert_no_file_left_over(table)
+
+
+def test_nothing_is_done_if_all_equality_deletes_are_taken_back(table: RacingTable) -> None:
+    restore = ReplaceFiles(tuple(table.deletes(_KEYS)), (), table.table.head.snapshot_id)
+    done = table.convert(Meanwhile(lambda: table.table.commit(restore)))
+    assert done == ConvertedEqualityDeletes()
+    assert _ids(table) == [1, 2, 3, 4, 5, 6]
     _assert_no_file_left_over(table)
 
 
