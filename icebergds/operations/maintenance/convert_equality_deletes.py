@@ -286,8 +286,11 @@ def _found(files: Sequence[PlannedFile], base: ConversionBase) -> _Found:
     # Many files share one tuple of deletes.
     keys: dict[int, frozenset[FileKey]] = {}
     for file in files:
-        path, applying = file.entry.data_file.file_path, tuple(base.applying(file.entry))
-        if not applying or copies[path] > 1:
+        path = file.entry.data_file.file_path
+        if not file.deletes.equality_deletes or copies[path] > 1:
+            continue
+        applying = tuple(base.applying(file.entry))
+        if not applying:
             continue
         deletes = replace(file.deletes, equality_deletes=applying)
         found[path] = replace(file, deletes=deletes)

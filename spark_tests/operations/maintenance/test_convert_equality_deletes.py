@@ -294,6 +294,18 @@ def test_readers_of_changes_skip_the_commit(tmp_path: Path, version: int) -> Non
 
 
 @VERSIONS
+def test_net_changes_hold_the_rows_that_equality_deletes_deleted(
+    tmp_path: Path, version: int
+) -> None:
+    table = table_of_days(tmp_path, version)
+    table.convert_equality_deletes()
+    for before, gone in ((1, [2, 5]), (2, [5]), (3, [])):
+        start = table.snapshots()[before].snapshot_id
+        changes = table.changes(start, net_changes=True).to_arrow()
+        assert sorted(changes["id"].to_pylist()) == gone
+
+
+@VERSIONS
 def test_other_writers_look_for_the_new_deletes(tmp_path: Path, version: int) -> None:
     """They do in snapshots of these operations: `replace` would hide the deletes from them."""
     table = table_of_days(tmp_path, version)
