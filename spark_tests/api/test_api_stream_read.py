@@ -162,6 +162,16 @@ def test_table_without_rows(tmp_path: Path) -> None:
     assert stream.ids() == [[1]]
 
 
+@pytest.mark.parametrize("options", [{}, {"read_change_feed": "true"}])
+def test_conversions_of_equality_deletes_are_skipped(table: Table, options: dict[str, str]) -> None:
+    table.delete_keys(rows(1), "id")
+    stream = Stream(table, stream_from="now", **options)
+    assert table.convert_equality_deletes().deleted_rows_count == 1
+    assert list(chain.from_iterable(stream.ids())) == []
+    table.append(rows(4))
+    assert stream.ids() == [[4]]
+
+
 def test_limits_of_files_and_rows(tmp_path: Path) -> None:
     table = new_table(tmp_path)
     for number in range(5):
