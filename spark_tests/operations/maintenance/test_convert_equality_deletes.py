@@ -23,7 +23,14 @@ from icebergds.spec.schema import Schema
 from icebergds.spec.snapshot import OWN_OPERATION
 from icebergds.spec.transforms import IdentityTransform
 from icebergds.spec.types import INT, LONG, STRING, NestedField, StructType
-from icebergds.testing.api_tables import ids_of, new_table, rows
+from icebergds.testing.api_tables import (
+    catalog_in,
+    create_table,
+    ids_of,
+    new_table,
+    open_table,
+    rows,
+)
 from icebergds.testing.contents import live_files
 from icebergds.testing.tables import TableBuilder
 
@@ -265,6 +272,18 @@ def test_a_file_that_is_listed_twice_is_not_converted(tmp_path: Path, version: i
     table.table.commit(Append(table.data_files()))
     assert table.convert() == ConvertedEqualityDeletes(remaining_equality_delete_files_count=1)
     assert table.rows() == [(1, "a"), (1, "a"), (2, "b")]
+
+
+@VERSIONS
+def test_a_table_of_a_catalog(tmp_path: Path, version: int) -> None:
+    """Another process appends between its loading and its commit."""
+    catalog = catalog_in(tmp_path, f"sqlite:///{tmp_path}/catalog.db")
+    table = create_table(catalog, version=version)
+    table.append(rows(1, 2, 3))
+    table.delete_keys(rows(2), "id")
+    open_table(catalog).append(rows(2, 4))
+    assert table.convert_equality_deletes().deleted_rows_count == 1
+    assert ids_of(open_table(catalog)) == [1, 2, 3, 4]
 
 
 @VERSIONS

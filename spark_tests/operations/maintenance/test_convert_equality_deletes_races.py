@@ -46,6 +46,13 @@ def test_appends_do_not_disturb(table: RacingTable) -> None:
     assert not table.deletes(_KEYS)
 
 
+def test_a_condition_may_leave_everything_as_it_is(table: RacingTable) -> None:
+    done = table.convert(Meanwhile(lambda: table.append((7, "g"))), where="id < 4")
+    assert done == ConvertedEqualityDeletes(remaining_equality_delete_files_count=1)
+    assert _ids(table) == [1, 3, 4, 6, 7]
+    _assert_no_file_left_over(table)
+
+
 def test_new_equality_deletes_stay(table: RacingTable) -> None:
     done = table.convert(
         Meanwhile(lambda: table.keyed("upsert", [table.batch((3, "new"), (8, "h"))]))
