@@ -8,9 +8,9 @@ from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
 from icebergds.api.display import table_html, table_text
-from icebergds.api.maintenance import rewrite_files
 from icebergds.api.maintenance import sql_argument, task_runner, zone_of
 from icebergds.api.outcomes import nothing_committed
+from icebergds.api.rewrite import rewrite_files
 from icebergds.api.row_level import (
     Changed,
     begin_merge,
@@ -27,6 +27,11 @@ from icebergds.commit.operations import TableOperations, TableState
 from icebergds.commit.retention import ExpiryRequest
 from icebergds.errors import InvalidFilterError, InvalidOptionError, ValidationError
 from icebergds.io.fileio import FileIO
+from icebergds.operations.maintenance.convert_equality_deletes import (
+    ConvertedEqualityDeletes,
+    conversion_options,
+    convert_equality_deletes,
+)
 from icebergds.operations.maintenance.expire_snapshots import ExpiredSnapshots, expire_snapshots
 from icebergds.operations.maintenance.orphan_files import OrphanFiles
 from icebergds.operations.maintenance.orphan_options import parse_orphan_options
@@ -39,10 +44,6 @@ from icebergds.operations.maintenance.rewrite_data_files import RewrittenDataFil
 from icebergds.operations.maintenance.rewrite_manifests import (
     RewrittenManifests,
     rewrite_manifests,
-from icebergds.operations.maintenance.convert_equality_deletes import (
-    ConvertedEqualityDeletes,
-    conversion_options,
-    convert_equality_deletes,
 )
 from icebergds.operations.maintenance.upgrade import upgrade_table
 from icebergds.operations.options.arguments import (
@@ -451,9 +452,6 @@ class Table:
         strategy: str = "binpack",
         where: str | None = None,
         sort_order: str | SortOrder | None = None,
-    def convert_equality_deletes(
-        self,
-        where: str | None = None,
         *,
         branch: str | None = None,
         options: Mapping[str, str] | None = None,
@@ -672,6 +670,15 @@ class Table:
         )
         with nothing_committed(self.name):
             return remove_orphan_files(self._current(), asked)
+
+    def convert_equality_deletes(
+        self,
+        where: str | None = None,
+        *,
+        branch: str | None = None,
+        options: Mapping[str, str] | None = None,
+        snapshot_properties: Mapping[str, str] | None = None,
+        spark: SparkSession | None = None,
     ) -> ConvertedEqualityDeletes:
         """Converts equality deletes to position deletes, in one commit that removes them.
 

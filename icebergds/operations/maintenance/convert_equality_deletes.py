@@ -202,10 +202,6 @@ class _Found:
     unread: Mapping[str, ConvertedFile]
 
 
-def _convert(table: LoadedTable, found: _Found, work: _Work) -> tuple[LoadedTable, Conversion]:
-    """Converts and commits, if an equality delete file can be removed."""
-
-
 def _convert(
     table: LoadedTable, found: _Found, work: _Work
 ) -> tuple[TableState | None, Conversion]:
