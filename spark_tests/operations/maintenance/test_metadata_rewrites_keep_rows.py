@@ -139,6 +139,29 @@ def test_rows_of_all_snapshots_stay_the_same(data: st.DataObject) -> None:
 
 
 @pytest.mark.parametrize("version", [2, 3])
+def test_changes_between_snapshots_stay_the_same(tmp_path: Path, version: int) -> None:
+    table = create_table(catalog_in(tmp_path), partition_by="day", version=version)
+    table.append(rows(1, 2, day=1))
+    start = table.current_snapshot()
+    assert start is not None
+
+    def changes() -> list[tuple[Any, ...]]:
+        columns = ["id", "_change_type"]
+        found = table.changes(start.snapshot_id, columns=columns).to_arrow().to_pylist()
+        return [tuple(row[name] for name in columns) for row in found]
+
+    table.append(rows(3, day=2))
+    table.upsert(rows(1, day=1), keys=["id", "day"])
+    table.upsert(rows(7, day=3), keys=["id", "day"])
+    before = changes()
+    assert table.rewrite_manifests().added_manifests_count == 2
+    assert table.remove_dangling_deletes().removed_delete_files_count == 1
+    assert sorted(changes()) == sorted(before)
+    table.append(rows(4, day=2))
+    assert sorted(changes()) == sorted([*before, (4, "INSERT")])
+
+
+@pytest.mark.parametrize("version", [2, 3])
 @pytest.mark.parametrize("catalog", ["files", "sqlite"])
 def test_concurrent_writers_lose_no_rows(tmp_path: Path, catalog: str, version: int) -> None:
     uri = f"sqlite:///{tmp_path / 'c.db'}" if catalog == "sqlite" else None
