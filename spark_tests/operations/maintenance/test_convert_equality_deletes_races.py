@@ -210,7 +210,7 @@ def test_an_upgraded_table_is_refused(tmp_path: Path) -> None:
     _assert_no_file_left_over(table)
 
 
-@pytest.mark.parametrize("seed", range(rounds("ICEBERGDS_CONVERSION_RACES", pull=12, nightly=300)))
+@pytest.mark.parametrize("seed", range(rounds("ICEBERGDS_CONVERSION_RACES", pull=4, nightly=300)))
 def test_random_races_keep_the_rows_of_what_committed(seed: int, tmp_path: Path) -> None:
     chosen = random.Random(seed + 1000 * (given_seed() or 0))
     table = RacingTable(tmp_path / "t", version=chosen.choice([2, 3]))

@@ -19,7 +19,7 @@ from icebergds.scan.plan.live_deletes import live_deletes
 from icebergds.spec.manifest import FileContent
 from icebergds.spec.snapshot import RefType
 
-_SETTINGS = examples(120, suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large])
+_SETTINGS = examples(60, suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large])
 _LINEAGE = ["*", "_file", "_pos", "_row_id", "_last_updated_sequence_number"]
 
 
