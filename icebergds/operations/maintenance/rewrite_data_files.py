@@ -5,17 +5,18 @@ from __future__ import annotations
 import logging
 from collections.abc import Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor, as_completed
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import partial
 from math import ceil
 
 from icebergds.catalog.loaded_table import LoadedTable
 from icebergds.commit.base import check_branch
 from icebergds.commit.operations import TableState
-from icebergds.errors import CommitStateUnknownError, InvalidOptionError
+from icebergds.errors import CommitStateUnknownError, IcebergError, InvalidOptionError
 from icebergds.expr.bind import bind
 from icebergds.expr.nodes import TRUE, Expr
 from icebergds.expr.sql import parse_filter
+from icebergds.operations.maintenance.remove_dangling_deletes import remove_dangling_deletes
 from icebergds.operations.maintenance.rewrite_commit import RewriteCommit, commit_groups
 from icebergds.operations.maintenance.rewrite_groups import (
     GroupRewriter,
@@ -85,25 +86,35 @@ def rewrite_data_files(
     check_target_branch(table.state, write)
     tally = _Tally(table.state)
     rewriter = rewriter or partial(rewrite_group, runner)
-    for left in reversed(range(_PASSES)):
-        table = table.at(tally.state)
-        snapshot = table.metadata.head_of(write.branch)
-        groups = [] if snapshot is None else _groups(table, snapshot, write, options, where)
-        if snapshot is None or not groups:
+    dropped: list[FileGroup] = []
+    for _ in range(_PASSES):
+        try:
+            dropped = _pass(table.at(tally.state), (rewriter, runner), write, options, where, tally)
+        except Exception as error:
+            if not tally.replaced or options.partial_progress:
+                raise
+            # What an earlier pass has committed stays.
+            _LOG.warning("table %s: some files were not rewritten: %s", table.name, error)
             break
-        dropped = _rewrite(table, snapshot, groups, (rewriter, runner), write, options, tally)
         if not dropped:
             break
         tally.state = table.operations.refresh()
-        tally.failed += 0 if left else sum(len(group.files) for group in dropped)
+    tally.failed += sum(len(group.files) for group in dropped)
+    if options.remove_dangling_deletes:
+        _remove_dangling_deletes(table, write, tally)
     return tally.result(), tally.state
 
 
 @dataclass(slots=True)
 class _Tally:
-    """What was done so far, and the table's state."""
+    """What was done so far, and the table's state.
+
+    Attributes:
+        written: the paths of new data files, which need no rewrite.
+    """
 
     state: TableState
+    written: set[str] = field(default_factory=set)
     replaced: int = 0
     added: int = 0
     nbytes: int = 0
@@ -123,10 +134,12 @@ def _groups(
     write: WriteOptions,
     options: RewriteOptions,
     where: str | None,
+    written: set[str],
 ) -> list[FileGroup]:
     metadata = table.metadata
     condition = _condition(where, table, write.time_zone)
-    files = plan_files(table.io, metadata, snapshot, metadata.schema(), condition)
+    planned = plan_files(table.io, metadata, snapshot, metadata.schema(), condition)
+    files = [file for file in planned if file.entry.data_file.file_path not in written]
     groups = plan_groups(files, options, _output_spec_id(table, options))
     _LOG.info(
         "table %s: %d of %d data files are rewritten, in %d groups",
@@ -138,16 +151,21 @@ def _groups(
     return groups
 
 
-def _rewrite(
+def _pass(
     table: LoadedTable,
-    snapshot: Snapshot,
-    groups: Sequence[FileGroup],
     by: tuple[GroupRewriter, Runner],
     write: WriteOptions,
     options: RewriteOptions,
+    where: str | None,
     tally: _Tally,
 ) -> list[FileGroup]:
-    """Rewrites groups side by side and commits them; returns those that others changed."""
+    """Plans groups, rewrites them side by side and commits; returns those that others changed."""
+    snapshot = table.metadata.head_of(write.branch)
+    groups = (
+        [] if snapshot is None else _groups(table, snapshot, write, options, where, tally.written)
+    )
+    if snapshot is None or not groups:
+        return []
     plan = plan_rewrite(table, write, options, _output_spec_id(table, options))
     rewriter, runner = by
     commit = RewriteCommit(
@@ -216,13 +234,29 @@ def _commit(
     if done.committed is not None:
         replaced = [file for group in done.groups for file in group.group.files]
         tally.replaced += len(replaced)
-        tally.added += sum(len(group.files) for group in done.groups)
+        written = [file.file_path for group in done.groups for file in group.files]
+        tally.added += len(written)
+        tally.written.update(written)
         tally.nbytes += sum(file.entry.data_file.file_size_in_bytes for file in replaced)
         tally.removed_deletes += int(
             done.committed.snapshot.summary.get("removed-delete-files", "0")
         )
         tally.state = done.committed.state
     return [group.group for group in done.dropped]
+
+
+def _remove_dangling_deletes(table: LoadedTable, write: WriteOptions, tally: _Tally) -> None:
+    """Removes deletes that no row needs. What was committed before stays if that fails."""
+    try:
+        removed, tally.state = remove_dangling_deletes(
+            table.at(tally.state),
+            branch=write.branch,
+            snapshot_properties=write.snapshot_properties,
+        )
+    except IcebergError as error:
+        _LOG.warning("table %s: dangling deletes were not removed: %s", table.name, error)
+        return
+    tally.removed_deletes += removed.removed_delete_files_count
 
 
 def _failed(tally: _Tally, groups: Sequence[FileGroup], error: Exception) -> None:

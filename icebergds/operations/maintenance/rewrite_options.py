@@ -32,6 +32,7 @@ _KNOWN = (
     "max-concurrent-file-group-rewrites",
     "rewrite-job-order",
     "max-files-to-rewrite",
+    "remove-dangling-deletes",
     "compression-factor",
     "shuffle-partitions-per-file",
 )
@@ -67,6 +68,7 @@ class RewriteOptions:
         max_commits, max_failed_commits: of partial progress.
         max_concurrent_groups: how many groups are rewritten at the same time.
         max_files: how many files are rewritten at most.
+        remove_dangling_deletes: afterwards, in a commit of its own.
         compression_factor: size of the new files of a sort by the size of the old ones.
         shuffle_partitions_per_file: how finely a sort is shuffled.
     """
@@ -88,6 +90,7 @@ class RewriteOptions:
     max_concurrent_groups: int
     job_order: JobOrder
     max_files: int
+    remove_dangling_deletes: bool
     compression_factor: float
     shuffle_partitions_per_file: int
 
@@ -130,6 +133,7 @@ class RewriteOptions:
             max_concurrent_groups=parse(given, "max-concurrent-file-group-rewrites", positive, 5),
             job_order=parse(given, "rewrite-job-order", _job_order, JobOrder.NONE),
             max_files=parse(given, "max-files-to-rewrite", positive, sys.maxsize),
+            remove_dangling_deletes=parse(given, "remove-dangling-deletes", boolean, False),
             compression_factor=parse(given, "compression-factor", _above_zero, 1.0),
             shuffle_partitions_per_file=parse(given, "shuffle-partitions-per-file", positive, 1),
         )

@@ -25,6 +25,7 @@ from icebergds.operations.maintenance.rewrite_plan import FileGroup
 from icebergds.operations.maintenance.rewrite_task import RewritePlan
 from icebergds.operations.maintenance.runner import LocalRunner, TaskAttempt
 from icebergds.operations.write.options import WriteOptions
+from icebergds.spec.manifest import FileContent
 from icebergds.spec.partition import PartitionSpec
 from icebergds.spec.updates.table_updates import AddPartitionSpec, SetDefaultSpec
 from icebergds.testing.contents import data_files, live_files, unused_files
@@ -193,6 +194,15 @@ def test_files_with_so_many_delete_files_are_rewritten(tmp_path: Path) -> None:
     assert rewrite(table, {"delete-file-threshold": "1"}).rewritten_data_files_count == 1
 
 
+def test_deletes_by_key_that_no_row_needs_are_removed_if_asked_for(tmp_path: Path) -> None:
+    table = ten_files(tmp_path)
+    table.keyed("delete", [table.batch((1, "1"))])
+    assert rewrite(table).removed_delete_files_count == 0
+    done = rewrite(table, {**ALL, "remove-dangling-deletes": "true"})
+    assert done.removed_delete_files_count == 1
+    assert [file.content for file in live_files(tmp_path)] == [FileContent.DATA]
+
+
 def test_row_ids_and_last_updates_stay(tmp_path: Path) -> None:
     table = ten_files(tmp_path, version=3)
     table.change_where(lambda row: row["id"] == 7, lambda row: {**row, "data": "changed"})
@@ -302,9 +312,10 @@ def test_shuffled_groups_are_rewritten_again_after_deletes(tmp_path: Path) -> No
 def test_a_file_that_others_rewrote_is_left_to_them_and_the_rest_is_done(tmp_path: Path) -> None:
     table = ten_files(tmp_path, spec=BY_DATA)
     before = table.rows()
-    done = rewrite(table, others=[lambda: rewrite(table, where="data = '1'")])
+    done = rewrite(table, ALL, others=[lambda: rewrite(table, where="data = '1'")])
     assert table.rows() == before
-    assert done.rewritten_data_files_count == 20
+    # Those of two partitions, and in a second pass the one that others wrote.
+    assert done.rewritten_data_files_count == 21
     assert len(live_files(tmp_path)) == 3
 
 
