@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import datetime as dt
 from collections.abc import Iterator
 from typing import Any
 
@@ -86,6 +87,24 @@ def test_both_change_rows_in_turn(
     table.table.delete("id = 6")
     del rows[30], rows[6]
     agree.on(rows, keyed=True)
+
+    assert table.table.convert_equality_deletes().remaining_equality_delete_files_count == 0
+    agree.on(rows)
+    java(f"DELETE FROM {target} WHERE id = 7")
+    table.table.rewrite_data_files(options={"rewrite-all": "true"})
+    del rows[7]
+    agree.on(rows)
+    table.table.upsert(table.arrow([{"id": 8, "s": "a", "v": 5}]), ["id"])
+    every = "options => map('rewrite-all', 'true')"
+    java(f"CALL oracle.system.rewrite_data_files(table => 'db.{name}', {every})")
+    table.table.remove_dangling_deletes()
+    table.table.rewrite_manifests()
+    rows[8] = 5
+    agree.on(rows)
+    java(f"DELETE FROM {target} WHERE id = 9")
+    table.table.expire_snapshots(older_than=dt.datetime.now(dt.UTC), retain_last=1)
+    del rows[9]
+    agree.on(rows)
 
 
 class _Agreement:
