@@ -6,7 +6,7 @@ All attempts share them: entries inherit sequence numbers and row ids, and the `
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Hashable, Iterable, Mapping, Sequence
 from math import ceil
 from typing import Any
 
@@ -50,7 +50,26 @@ def new_manifests(
     if not files:
         return []
     key = ("new", base.metadata.format_version, data_sequence_number)
-    return work.once(key, lambda: _write_added(work, base, files, data_sequence_number))
+    number = UNASSIGNED if data_sequence_number is None else data_sequence_number
+    return work.once(key, lambda: _write_added(work, base, [(file, number) for file in files]))
+
+
+def numbered_manifests(
+    work: Workspace, base: CommitBase, files: Sequence[tuple[DataFile, int]], key: Hashable
+) -> list[ManifestFile]:
+    """Writes the manifests of added files with data sequence numbers of earlier commits.
+
+    Args:
+        files: each with its number.
+        key: what `files` depends on; the manifests of an earlier attempt with this key are reused.
+
+    Raises:
+        InvalidDataError: as for `new_manifests`.
+    """
+    if not files:
+        return []
+    key = ("numbered", base.metadata.format_version, key)
+    return work.once(key, lambda: _write_added(work, base, files))
 
 
 def write_entries(
@@ -108,12 +127,12 @@ def manifest_compression(properties: Mapping[str, str]) -> tuple[str, int | None
 
 
 def _write_added(
-    work: Workspace, base: CommitBase, files: Sequence[DataFile], data_sequence_number: int | None
+    work: Workspace, base: CommitBase, files: Sequence[tuple[DataFile, int]]
 ) -> list[ManifestFile]:
-    _refuse_duplicates(base, files)
-    number = UNASSIGNED if data_sequence_number is None else data_sequence_number
+    """Writes files with their data sequence numbers; either all are `UNASSIGNED`, or none is."""
+    _refuse_duplicates(base, (file for file, _ in files))
     groups: dict[tuple[int, ManifestContent], list[ManifestEntry]] = {}
-    for file in files:
+    for file, number in files:
         is_data = file.content is FileContent.DATA
         content = ManifestContent.DATA if is_data else ManifestContent.DELETES
         entry = ManifestEntry(ManifestEntryStatus.ADDED, work.snapshot_id, number, UNASSIGNED, file)
