@@ -43,6 +43,7 @@ if TYPE_CHECKING:
     from icebergds.operations.maintenance.remove_dangling_deletes import RemovedDanglingDeletes
     from icebergds.operations.maintenance.rewrite_data_files import RewrittenDataFiles
     from icebergds.operations.maintenance.rewrite_manifests import RewrittenManifests
+    from icebergds.operations.maintenance.rewrite_position_deletes import RewrittenPositionDeletes
     from icebergds.operations.write.row_counts import RowCounts
     from icebergds.spark.registration import register
     from icebergds.spark.row_level.merge import MergeBuilder
@@ -128,6 +129,7 @@ _NAMES = {
     "icebergds.operations.maintenance.expire_snapshots": ("ExpiredSnapshots",),
     "icebergds.operations.maintenance.orphan_files": ("OrphanFiles",),
     "icebergds.operations.maintenance.convert_equality_deletes": ("ConvertedEqualityDeletes",),
+    "icebergds.operations.maintenance.rewrite_position_deletes": ("RewrittenPositionDeletes",),
     "icebergds.operations.write.row_counts": ("RowCounts",),
     "icebergds.spark.registration": ("register",),
     "icebergds.spark.row_level.merge": ("MergeBuilder",),
@@ -232,6 +234,7 @@ __all__ = [
     "RemovedDanglingDeletes",
     "RewrittenDataFiles",
     "RewrittenManifests",
+    "RewrittenPositionDeletes",
     "RowCounts",
     "Schema",
     "SortDirection",
