@@ -4,13 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
+from icebergds.api import table_maintenance
 from icebergds.api.display import table_html, table_text
-from icebergds.api.maintenance import sql_argument, task_runner, zone_of
 from icebergds.api.outcomes import nothing_committed
-from icebergds.api.rewrite import rewrite_files
 from icebergds.api.row_level import (
     Changed,
     begin_merge,
@@ -24,38 +22,16 @@ from icebergds.api.scan import TableScan, listed_names
 from icebergds.catalog.address import TableAddress
 from icebergds.catalog.loaded_table import LoadedTable
 from icebergds.commit.operations import TableOperations, TableState
-from icebergds.commit.retention import ExpiryRequest
 from icebergds.errors import InvalidFilterError, InvalidOptionError, ValidationError
 from icebergds.io.fileio import FileIO
-from icebergds.operations.maintenance.convert_equality_deletes import (
-    ConvertedEqualityDeletes,
-    conversion_options,
-    convert_equality_deletes,
-)
-from icebergds.operations.maintenance.expire_snapshots import ExpiredSnapshots, expire_snapshots
-from icebergds.operations.maintenance.orphan_files import OrphanFiles
-from icebergds.operations.maintenance.orphan_options import parse_orphan_options
-from icebergds.operations.maintenance.remove_dangling_deletes import (
-    RemovedDanglingDeletes,
-    remove_dangling_deletes,
-)
-from icebergds.operations.maintenance.remove_orphan_files import remove_orphan_files
-from icebergds.operations.maintenance.rewrite_data_files import RewrittenDataFiles
-from icebergds.operations.maintenance.rewrite_manifests import (
-    RewrittenManifests,
-    rewrite_manifests,
-)
 from icebergds.operations.maintenance.upgrade import upgrade_table
 from icebergds.operations.options.arguments import (
     integer_argument,
-    integers_argument,
     mapping_argument,
     named_options,
     names_argument,
-    positive_argument,
     text_argument,
 )
-from icebergds.operations.options.moments import moment_argument
 from icebergds.operations.write.arrow_rows import Rows, write_rows
 from icebergds.operations.write.options import WriteOptions
 from icebergds.operations.write.row_change_options import WriteOperation
@@ -65,12 +41,8 @@ from icebergds.spec.partition import PartitionSpec
 from icebergds.spec.schema import Schema
 from icebergds.spec.snapshot import Snapshot, SnapshotRef, Snapshots
 from icebergds.spec.sort import SortOrder
-from icebergds.spec.values.dates import now_ms
 
 if TYPE_CHECKING:
-    from datetime import datetime
-
-    import pyarrow as pa
     from pyspark.sql import Column, DataFrame, SparkSession
 
     from icebergds.spark.row_level.merge import MergeBuilder
@@ -447,284 +419,13 @@ class Table:
             self._state = upgrade_table(self._current(), format_version)
         return self
 
-    def rewrite_data_files(
-        self,
-        strategy: str = "binpack",
-        where: str | None = None,
-        sort_order: str | SortOrder | None = None,
-        *,
-        branch: str | None = None,
-        options: Mapping[str, str] | None = None,
-        snapshot_properties: Mapping[str, str] | None = None,
-        spark: SparkSession | None = None,
-    ) -> RewrittenDataFiles:
-        """Rewrites small files, large files and files with many deletes to files of a good size.
-
-        All rows stay as they are, and readers of changes see nothing. Others may write meanwhile:
-        what they delete is deleted in the new files too.
-
-        Args:
-            strategy: `binpack`, which keeps the order of rows; or, by Spark, `sort`, or `zorder` or
-                `hilbert`, which sort by several columns at once.
-            where: rewrite only files that may have rows that match this Spark SQL condition.
-            sort_order: for `sort`, such as `"region, ts desc"`, the table's by default; for
-                `zorder` and `hilbert`, the columns.
-            branch: the branch whose files are rewritten; main by default.
-            options: Java Iceberg's, such as `target-file-size-bytes`, `rewrite-all` or
-                `partial-progress.enabled`; see docs/maintenance.md.
-            snapshot_properties: entries to add to the snapshot summary.
-            spark: the session that runs the tasks; the active one by default. Without one, this
-                process runs them.
-
-        Raises:
-            InvalidOptionError, InvalidFilterError: an argument or option is malformed.
-            CommitConflictError, ValidationError: concurrent commits conflict.
-            CommitStateUnknownError: it is not known whether the commit succeeded.
-            StorageError: the storage or the catalog's database failed.
-        """
-        write = self._options(None, snapshot_properties, branch=branch)
-        done, self._state = rewrite_files(
-            self._current(), strategy, where, sort_order, write, options, spark
-        )
-        return done
-
-    def rewrite_manifests(
-        self,
-        spec_id: int | None = None,
-        sort_by: Sequence[str] | str | None = None,
-        *,
-        branch: str | None = None,
-        snapshot_properties: Mapping[str, str] | None = None,
-    ) -> RewrittenManifests:
-        """Rewrites the manifests of one partition spec, in one commit; no row changes.
-
-        Files of neighbouring partitions come into the same manifest, so that planning skips more
-        manifests, and each has about `commit.manifest.target-size-bytes`. If there is one manifest
-        below that size already, nothing is committed. Manifests that others add meanwhile stay as
-        they are.
-
-        Args:
-            spec_id: whose manifests to rewrite; the current partition spec by default.
-            sort_by: names of partition fields to cluster by first; the others follow in the
-                order of the spec.
-            branch: the branch to commit to; main by default.
-            snapshot_properties: entries to add to the snapshot summary.
-
-        Raises:
-            InvalidOptionError: the table has no such spec, partition field or branch.
-            CommitConflictError, CommitStateUnknownError: as for `append`.
-        """
-        with nothing_committed(self.name):
-            counts, self._state = rewrite_manifests(
-                self._current(),
-                spec_id,
-                sort_by,
-                branch=branch,
-                snapshot_properties=snapshot_properties,
-            )
-        return counts
-
-    def remove_dangling_deletes(
-        self,
-        *,
-        branch: str | None = None,
-        snapshot_properties: Mapping[str, str] | None = None,
-    ) -> RemovedDanglingDeletes:
-        """Removes delete files that apply to no data file, in one commit; no row changes.
-
-        These are deletes that are older than all data files of their partition, deletes of data
-        files that are gone, and equality deletes whose keys are outside the bounds of every data
-        file that they could apply to. Only metadata is read. If there are none, nothing is
-        committed.
-
-        Args:
-            branch: the branch to commit to; main by default.
-            snapshot_properties: entries to add to the snapshot summary.
-
-        Raises:
-            InvalidOptionError: the table has no such branch.
-            CommitConflictError, CommitStateUnknownError: as for `append`.
-        """
-        with nothing_committed(self.name):
-            counts, self._state = remove_dangling_deletes(
-                self._current(), branch=branch, snapshot_properties=snapshot_properties
-            )
-        return counts
-
-    def expire_snapshots(
-        self,
-        older_than: datetime | str | int | None = None,
-        retain_last: int | None = None,
-        snapshot_ids: Sequence[int] | int | None = None,
-        *,
-        clean_expired_metadata: bool = False,
-        max_concurrent_deletes: int | None = None,
-        dry_run: bool = False,
-    ) -> ExpiredSnapshots:
-        """Removes old snapshots, in one commit, then deletes the files that only they used.
-
-        Snapshots that are younger than `older_than`, or among the newest `retain_last` of a branch,
-        are kept, and so are the heads of branches and tagged snapshots. Without these arguments the
-        table properties `history.expire.*` say how many. A branch's own retention comes before
-        both. Branches and tags that are older than their maximum age are removed, except main.
-
-        Args:
-            older_than: expire snapshots before this time: a datetime with a time zone, a timestamp
-                such as `2026-01-31T12:00:00Z`, or milliseconds since 1970.
-            retain_last: how many snapshots of each branch to keep, however old.
-            snapshot_ids: snapshots to expire however young, besides those that are old enough.
-            clean_expired_metadata: also remove partition specs and schemas that no remaining
-                snapshot needs.
-            max_concurrent_deletes: delete files one by one, so many at once; by default in batches
-                if the storage has such requests.
-            dry_run: change nothing, and return what would be expired and deleted.
-
-        Returns:
-            The expired snapshots, and how many files were deleted.
-
-        Raises:
-            InvalidOptionError: an argument is of the wrong type.
-            NoSuchSnapshotError: the table does not have one of `snapshot_ids`.
-            ValidationError: a branch or tag refers to one of `snapshot_ids`, or the table property
-                `gc.enabled` is false.
-            CommitConflictError, CommitStateUnknownError: as for `append`; nothing was deleted.
-            IcebergError: snapshots were expired, but no file was deleted, because the files of
-                remaining snapshots could not be listed. Delete them with `remove_orphan_files`.
-        """
-        request = ExpiryRequest(
-            now_ms(),
-            moment_argument("older_than", older_than),
-            positive_argument("retain_last", retain_last),
-            frozenset(integers_argument("snapshot_ids", snapshot_ids)),
-        )
-        at_once = positive_argument("max_concurrent_deletes", max_concurrent_deletes)
-        with nothing_committed(self.name):
-            self._state, expired = expire_snapshots(
-                self._current(),
-                request,
-                clean_expired_metadata=clean_expired_metadata,
-                max_concurrent_deletes=at_once,
-                dry_run=dry_run,
-            )
-        return expired
-
-    def remove_orphan_files(
-        self,
-        older_than: datetime | int | str | None = None,
-        location: str | None = None,
-        *,
-        dry_run: bool = False,
-        max_concurrent_deletes: int | None = None,
-        file_list: Sequence[str] | pa.Table | None = None,
-        equal_schemes: Mapping[str, str] | None = None,
-        equal_authorities: Mapping[str, str] | None = None,
-        prefix_mismatch_mode: str = "error",
-        options: Mapping[str, str] | None = None,
-    ) -> OrphanFiles:
-        """Deletes old files in the table's directory that no snapshot and no metadata refers to.
-
-        Such files are left by writes that failed. Files of writes under way are protected by their
-        age alone. Reads of any snapshot, on any branch or tag, are not affected.
-
-        Args:
-            older_than: only files last modified before are deleted; 3 days ago by default, at
-                least 24 hours ago. A datetime (without a zone: local time), milliseconds since
-                1970, or a timestamp with an offset as text.
-            location: the directory to search, the table's location by default. No other directory
-                is searched, not even that of the property `write.data.path`.
-            dry_run: only find them.
-            max_concurrent_deletes: how many batches of files are deleted side by side; 4 by
-                default.
-            file_list: files to examine instead of listing the directory: locations, or an Arrow
-                table with columns `file_path` and `last_modified`. `older_than` may be any time.
-                Files outside of `location` are ignored.
-            equal_schemes: schemes that mean the same, such as `{"oss": "s3"}`. Known are s3a and
-                s3n (s3), gcs (gs), abfss (abfs) and wasbs (wasb).
-            equal_authorities: buckets or hosts that mean the same.
-            prefix_mismatch_mode: what to do about files whose paths the table refers to with
-                another scheme or authority: `error` (nothing is deleted), `ignore` or `delete`.
-            options: `stream-results` returns at most 20,000 locations; `other-tables` is `error`,
-                `keep` or `delete`, for files of tables that are found in the directory.
-
-        Returns:
-            The orphan files, and which of them could not be deleted.
-
-        Raises:
-            InvalidOptionError: an argument is wrong, or `location` is not the table's.
-            UnsupportedFeatureError: the table belongs to a catalog but is named by its location.
-            ValidationError: the table property `gc.enabled` is false, another table's metadata is
-                in the directory, or files are referenced with another scheme or authority.
-            CorruptFileError, MissingFileError: a manifest is damaged or missing.
-            StorageError: the storage or the catalog failed; nothing was deleted.
-        """
-        asked = parse_orphan_options(
-            older_than=older_than,
-            location=location,
-            dry_run=dry_run,
-            max_concurrent_deletes=max_concurrent_deletes,
-            file_list=file_list,
-            equal_schemes=equal_schemes,
-            equal_authorities=equal_authorities,
-            prefix_mismatch_mode=prefix_mismatch_mode,
-            options=options,
-        )
-        with nothing_committed(self.name):
-            return remove_orphan_files(self._current(), asked)
-
-    def convert_equality_deletes(
-        self,
-        where: str | None = None,
-        *,
-        branch: str | None = None,
-        options: Mapping[str, str] | None = None,
-        snapshot_properties: Mapping[str, str] | None = None,
-        spark: SparkSession | None = None,
-    ) -> ConvertedEqualityDeletes:
-        """Converts equality deletes to position deletes, in one commit that removes them.
-
-        Data files to which equality deletes apply are read (their key columns alone), and the rows
-        that the deletes match are deleted by position: with position delete files in format
-        version 2, with deletion vectors in version 3. No row changes, and readers of changes skip
-        the commit. If no equality delete file can be removed, nothing is committed.
-
-        Equality deletes that concurrent commits add stay; those that still apply to a data file
-        that was not converted stay too.
-
-        Args:
-            where: convert deletes only in data files that may have rows that match this Spark SQL
-                condition, such as one on partition columns. An equality delete file is removed
-                only if no other data file needs it.
-            branch: the branch whose deletes are converted; main by default.
-            options: `split-size`, `lookback`, `file-open-cost`, `batch-size`,
-                `delete-cache-bytes` and `time-zone`, as for reads.
-            snapshot_properties: entries to add to the snapshot summary.
-            spark: the session whose executors do the work; the active one by default. Without a
-                session, this process does it.
-
-        Returns:
-            How many equality delete files were converted and how many remain, and what was added.
-
-        Raises:
-            InvalidFilterError: the condition does not fit the table.
-            InvalidOptionError: an option is unknown or malformed, or the branch does not exist.
-            ValidationError: concurrent commits changed the same files again and again.
-            CommitConflictError, CommitStateUnknownError: as for `append`.
-            CorruptFileError, MissingFileError: a file of the table is damaged or missing.
-            PySparkException: the Spark job failed for another reason.
-        """
-        given = conversion_options(
-            self._address,
-            mapping_argument("options", options),
-            where=sql_argument("where", where),
-            branch=text_argument("branch", branch),
-            snapshot_properties=snapshot_properties,
-            time_zone=zone_of(spark),
-        )
-        with nothing_committed(self.name):
-            self._state, converted = convert_equality_deletes(
-                self._current(), given, task_runner(spark)
-            )
-        return converted
+    rewrite_data_files = table_maintenance.rewrite_data_files
+    rewrite_position_delete_files = table_maintenance.rewrite_position_delete_files
+    convert_equality_deletes = table_maintenance.convert_equality_deletes
+    remove_dangling_deletes = table_maintenance.remove_dangling_deletes
+    rewrite_manifests = table_maintenance.rewrite_manifests
+    expire_snapshots = table_maintenance.expire_snapshots
+    remove_orphan_files = table_maintenance.remove_orphan_files
 
     def scan(
         self,
