@@ -14,6 +14,7 @@ from icebergds.commit.file_selection import FileKey, file_key, require_removed, 
 from icebergds.commit.merging import merged_manifests
 from icebergds.commit.new_snapshot import NewSnapshot
 from icebergds.commit.selection import read_columns
+from icebergds.commit.validation import history_since
 from icebergds.commit.workspace import Workspace
 from icebergds.errors import ValidationError
 from icebergds.formats.deletes.position_deletes import only_data_path
@@ -41,6 +42,13 @@ class NewDeletesError(ValidationError):
         self.deletes = deletes
 
 
+class BranchMovedError(ValidationError):
+    """The snapshot that was read is not known to be in the branch's history any more.
+
+    After a rollback, deletes that the new files have regard to may not be in the branch.
+    """
+
+
 @dataclass(frozen=True, slots=True)
 class AppliedDeletes:
     """The deletes that the replaced data files were read with.
@@ -64,14 +72,15 @@ class CompactFiles:
     """Removes data files and adds others with the same rows.
 
     The commit fails with a FilesGoneError if a data file to replace is no longer in the branch,
-    and with a NewDeletesError if others have deleted rows of one by position.
+    with a NewDeletesError if others have deleted rows of one by position, and with a
+    BranchMovedError if the branch was rolled back.
 
     Attributes:
         replaced: entries of the data files to replace, as they were read.
         added: data files with their rows.
         moved: delete files for `added`, with the deletes of a NewDeletesError.
         applied: the deletes that `added` and `moved` have regard to.
-        sequence_number: of the snapshot that was read.
+        snapshot_id, sequence_number: of the snapshot that was read.
         keeps_sequence_number: whether the new files have it too. If not, deletes by key that came
             meanwhile are a ValidationError.
     """
@@ -80,11 +89,16 @@ class CompactFiles:
     added: tuple[DataFile, ...]
     moved: tuple[DataFile, ...]
     applied: AppliedDeletes
+    snapshot_id: int
     sequence_number: int
     keeps_sequence_number: bool = True
 
     def produce(self, work: Workspace, base: CommitBase) -> NewSnapshot:
         self._refuse_more_rows(base)
+        try:
+            history_since(base, self.snapshot_id)
+        except ValidationError as error:
+            raise BranchMovedError(str(error)) from None
         self._check_deletes(base)
         removed = [entry.data_file for entry in self.replaced]
         merged = merged_manifests(

@@ -13,12 +13,16 @@ from dataclasses import dataclass, field
 from functools import partial
 
 from icebergds.catalog.loaded_table import LoadedTable
-from icebergds.commit.compact_files import AppliedDeletes, CompactFiles, NewDeletesError
+from icebergds.commit.compact_files import (
+    AppliedDeletes,
+    BranchMovedError,
+    CompactFiles,
+    NewDeletesError,
+)
 from icebergds.commit.file_selection import FilesGoneError, file_key
 from icebergds.commit.options import CommitOptions
 from icebergds.commit.snapshot_commit import Committed, commit_snapshot
 from icebergds.errors import CommitStateUnknownError, ValidationError
-from icebergds.formats.manifests.manifest_list import read_snapshot_manifests
 from icebergds.operations.maintenance.rewrite_groups import RewrittenGroup, discard_files_of
 from icebergds.operations.maintenance.rewrite_task import DeletesToMove, MovePlan, move_deletes
 from icebergds.operations.maintenance.runner import Runner
@@ -29,7 +33,7 @@ from icebergds.operations.write.delete_file_settings import (
     delete_granularity,
 )
 from icebergds.scan.tasks import ScanTaskGroup
-from icebergds.spec.manifest import DataFile, DataFileRef, ManifestContent
+from icebergds.spec.manifest import DataFile, DataFileRef
 from icebergds.spec.metadata import TableMetadata
 from icebergds.spec.snapshot import Snapshot
 from icebergds.write.deletes.row_deletes import DeleteSettings
@@ -47,7 +51,7 @@ class CommittedGroups:
         committed: None if no group was left.
         groups: those that were committed.
         dropped: those whose data files others have removed or changed in a way that cannot be
-            followed. Their new files are deleted.
+            followed, or all if the branch was rolled back. Their new files are deleted.
     """
 
     committed: Committed | None
@@ -62,12 +66,14 @@ class RewriteCommit:
     Attributes:
         table: as it was planned on, for the first attempt.
         snapshot: that was read.
+        delete_manifests: its delete manifests. They are read at once: the snapshot may expire.
         keeps_sequence_number: whether new files have the sequence number of `snapshot`.
     """
 
     table: LoadedTable
     runner: Runner
     snapshot: Snapshot
+    delete_manifests: frozenset[str]
     options: CommitOptions
     keeps_sequence_number: bool
 
@@ -93,6 +99,9 @@ def commit_groups(commit: RewriteCommit, groups: Sequence[RewrittenGroup]) -> Co
                     [group.rewritten for group in left],
                     [group.rewritten for group in dropped],
                 )
+            except BranchMovedError as error:
+                gone = list(left)
+                _LOG.info("%s", error)
             except FilesGoneError as error:
                 gone = [group for group in left if error.paths & group.paths]
                 if not gone:
@@ -151,9 +160,8 @@ class _Group:
 
 
 def _applied(commit: RewriteCommit, groups: Iterable[RewrittenGroup]) -> AppliedDeletes:
-    manifests = read_snapshot_manifests(commit.table.io, commit.snapshot)
     return AppliedDeletes(
-        frozenset(m.manifest_path for m in manifests if m.content is ManifestContent.DELETES),
+        commit.delete_manifests,
         frozenset(
             file_key(entry.data_file)
             for group in groups
@@ -170,6 +178,7 @@ def _commit(commit: RewriteCommit, groups: Iterable[_Group], applied: AppliedDel
         added=tuple(file for group in rewritten for file in group.files),
         moved=tuple(file for group in groups for file in group.moved),
         applied=applied,
+        snapshot_id=commit.snapshot.snapshot_id,
         sequence_number=commit.snapshot.sequence_number,
         keeps_sequence_number=commit.keeps_sequence_number,
     )

@@ -16,6 +16,7 @@ from icebergds.errors import CommitStateUnknownError, IcebergError, InvalidOptio
 from icebergds.expr.bind import bind
 from icebergds.expr.nodes import TRUE, Expr
 from icebergds.expr.sql import parse_filter
+from icebergds.formats.manifests.manifest_list import read_snapshot_manifests
 from icebergds.operations.maintenance.remove_dangling_deletes import remove_dangling_deletes
 from icebergds.operations.maintenance.rewrite_commit import RewriteCommit, commit_groups
 from icebergds.operations.maintenance.rewrite_groups import (
@@ -32,6 +33,7 @@ from icebergds.operations.write.commit_options import commit_options
 from icebergds.operations.write.options import WriteOptions
 from icebergds.operations.write.target_branch import check_target_branch
 from icebergds.scan.plan.files import plan_files
+from icebergds.spec.manifest import ManifestContent
 from icebergds.spec.snapshot import Snapshot
 
 _LOG = logging.getLogger(__name__)
@@ -168,10 +170,12 @@ def _pass(
         return []
     plan = plan_rewrite(table, write, options, _output_spec_id(table, options))
     rewriter, runner = by
+    manifests = read_snapshot_manifests(table.io, snapshot)
     commit = RewriteCommit(
         table,
         runner,
         snapshot,
+        frozenset(m.manifest_path for m in manifests if m.content is ManifestContent.DELETES),
         commit_options(write, table.metadata.table_uuid),
         options.use_starting_sequence_number,
     )

@@ -27,7 +27,8 @@ from icebergds.operations.maintenance.runner import LocalRunner, TaskAttempt
 from icebergds.operations.write.options import WriteOptions
 from icebergds.spec.manifest import FileContent
 from icebergds.spec.partition import PartitionSpec
-from icebergds.spec.updates.table_updates import AddPartitionSpec, SetDefaultSpec
+from icebergds.spec.snapshot import RefType, SnapshotRef
+from icebergds.spec.updates.table_updates import AddPartitionSpec, SetDefaultSpec, SetSnapshotRef
 from icebergds.testing.contents import data_files, live_files, unused_files
 from icebergds.testing.delta_tables import BY_DATA, BY_ID, UNPARTITIONED, DeltaTable
 
@@ -323,6 +324,40 @@ def test_a_partition_that_others_dropped_stays_dropped(tmp_path: Path) -> None:
     table = ten_files(tmp_path, spec=BY_DATA)
     rewrite(table, others=[lambda: api(table).delete("data = '1'")])
     assert numbers(table) == [i for i in range(100) if i % 3 != 1]
+
+
+@pytest.mark.parametrize("version", [2, 3])
+@pytest.mark.parametrize("by_key", [True, False])
+def test_rows_whose_delete_is_rolled_back_meanwhile_stay(
+    tmp_path: Path, version: int, by_key: bool
+) -> None:
+    table = ten_files(tmp_path, version=version)
+    before = table.table.head.snapshot_id
+    if by_key:
+        table.keyed("delete", [table.batch((5, "2"))])
+    else:
+        table.change_where(lambda row: row["id"] == 5)
+
+    def roll_back() -> None:
+        table.table.change(SetSnapshotRef("main", SnapshotRef(before, RefType.BRANCH)))
+
+    done = rewrite(table, others=[roll_back])
+    assert (done.rewritten_data_files_count, done.added_data_files_count) == (10, 1)
+    assert numbers(table) == list(range(100))
+    assert not unused_files(api(table))
+
+
+def test_a_rewrite_goes_on_if_the_snapshot_that_it_read_expires(tmp_path: Path) -> None:
+    table = ten_files(tmp_path)
+
+    def expire() -> None:
+        table.append((100, "later"))
+        table.append((101, "later"))
+        api(table).expire_snapshots(older_than=4_000_000_000_000, retain_last=1)
+
+    assert rewrite(table, others=[expire]).rewritten_data_files_count == 12
+    assert numbers(table) == list(range(102))
+    assert not unused_files(api(table))
 
 
 def test_without_the_old_sequence_number_newer_deletes_by_key_are_a_conflict(
