@@ -63,15 +63,30 @@ def main() -> None:
 
 def _create(location: str, options: argparse.Namespace) -> tuple[float, float, str]:
     start, memory = time.perf_counter(), _peak()
-    rest = (NestedField(i, f"c{i}", LONG) for i in range(2, options.columns + 1))
+    create_table(
+        location, options.manifests, options.files, options.columns, version=options.version
+    )
+    return time.perf_counter() - start, _peak() - memory, f"{options.files} files"
+
+
+def create_table(
+    location: str,
+    manifests: int,
+    files: int,
+    columns: int = 8,
+    *,
+    version: int = 2,
+    root: str = "s3://bucket/warehouse/db/events",
+) -> None:
+    """Creates a table of files that need not exist, in the folder `data` below `root`."""
+    rest = (NestedField(i, f"c{i}", LONG) for i in range(2, columns + 1))
     schema = Schema((NestedField(1, "ts", TIMESTAMP), *rest))
     updates = new_table_updates(
-        schema, location=location, spec=_SPEC, format_version=options.version, properties={}
+        schema, location=location, spec=_SPEC, format_version=version, properties={}
     )
     create_at_location(FileIO(), location, updates, "db.t")
-    action = _Fill(options.manifests, options.files, options.columns)
+    action = _Fill(manifests, files, columns, root)
     commit_snapshot(location_operations(FileIO(), location, "db.t"), action)
-    return time.perf_counter() - start, _peak() - memory, f"{options.files} files"
 
 
 def _rewrite(location: str, _: argparse.Namespace) -> tuple[float, float, str]:
@@ -88,6 +103,7 @@ class _Fill:
     manifests: int
     files: int
     columns: int
+    root: str
 
     def produce(self, work: Workspace, base: CommitBase) -> NewSnapshot:
         manifests = list(self._manifests(work, base))
@@ -100,19 +116,22 @@ class _Fill:
         draw = random.Random(0)
         for number in range(self.manifests):
             entries = [
-                _entry(draw, work.snapshot_id, number * each + i, self.columns) for i in range(each)
+                _entry(draw, work.snapshot_id, number * each + i, self.columns, self.root)
+                for i in range(each)
             ]
             yield write_entries(work, base, entries, 0, ManifestContent.DATA)
 
 
-def _entry(draw: random.Random, snapshot_id: int, number: int, columns: int) -> ManifestEntry:
+def _entry(
+    draw: random.Random, snapshot_id: int, number: int, columns: int, root: str
+) -> ManifestEntry:
     ids = range(1, columns + 1)
     rows = draw.randrange(50_000, 1_000_000)
     day = 19_000 + draw.randrange(_DAYS)
     lower = [draw.randrange(2**40) for _ in ids]
     file = DataFile(
         content=FileContent.DATA,
-        file_path=f"s3://bucket/warehouse/db/events/data/ts_day={day}/"
+        file_path=f"{root}/data/ts_day={day}/"
         f"{number:05}-{draw.randrange(10**6)}-{draw.getrandbits(128):032x}-00001.parquet",
         file_format=FileFormat.PARQUET,
         spec_id=0,

@@ -133,7 +133,8 @@ def parse_arguments() -> argparse.Namespace:
     return parser.parse_args()
 
 
-def start(jar: str | None, warehouse: Path, jvm_options: bool) -> SparkSession:
+def start(jar: str | None, warehouse: Path, jvm_options: bool, **more: str) -> SparkSession:
+    """Starts Spark, with Java Iceberg if there is a jar; its configuration may have `more`."""
     builder = (
         SparkSession.builder.master("local[2]")
         .config("spark.ui.enabled", "false")
@@ -149,6 +150,8 @@ def start(jar: str | None, warehouse: Path, jvm_options: bool) -> SparkSession:
             .config("spark.sql.catalog.java.type", "hadoop")
             .config("spark.sql.catalog.java.warehouse", str(warehouse))
         )
+    for name, value in more.items():
+        builder = builder.config(name, value)
     if jvm_options:
         builder = builder.config(
             "spark.driver.extraJavaOptions",

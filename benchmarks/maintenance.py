@@ -1,0 +1,365 @@
+"""Times maintenance of the same tables: icebergds and Java Iceberg's procedures.
+
+Both work in turns in one session, each run on a fresh copy of the table; the medians are compared.
+After each run, the rows (or, in tables of metadata alone, the files) are compared with what they
+were before, outside of the timing.
+
+    python benchmarks/maintenance.py DIRECTORY [--runs 3] [--rows 10000000] [--cases sort,expire]
+        [--snapshots 1000] [--files 100000] [--manifests 500]
+
+Memory is the most that this process and any one of its Python workers held during a run of
+icebergds. To include Java Iceberg, set ICEBERGDS_ICEBERG_JAR to its Spark runtime jar, built for
+the Spark version in use.
+"""
+
+from __future__ import annotations
+
+import argparse
+import datetime
+import os
+import shutil
+import statistics
+import sys
+import time
+from collections.abc import Callable, Hashable, Iterator
+from contextlib import suppress
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+from maintenance_manifests import create_table
+from pyspark.sql import Row, SparkSession
+from pyspark.sql import functions as f
+from write import source, start
+
+from icebergds import Table, load_table, register
+from icebergds.catalog.filesystem.commits import create_at_location
+from icebergds.io.fileio import FileIO
+from icebergds.spec.schema import Schema
+from icebergds.spec.types import LONG, NestedField
+from icebergds.spec.updates.new_table import new_table_updates
+from icebergds.testing.contents import live_files
+
+os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
+_ALL = {"rewrite-all": "true"}
+_DATA_FILES = 200
+_POSITION_DELETES = 20
+# Least that each case needs.
+_LEAST_ROWS = 10_000
+# Procedures parse sort orders by it.
+_EXTENSIONS = "org.apache.iceberg.spark.extensions.IcebergSparkSessionExtensions"
+_REWRITE_ALL = "options => map('rewrite-all', 'true')"
+
+
+@dataclass(frozen=True, slots=True)
+class Case:
+    """A table, and its maintenance by each implementation.
+
+    Attributes:
+        make: creates the table at a location.
+        java: a procedure, with a place for the table.
+        content: what is the same after all runs, by the location and what the run returned.
+        unchanged: whether `content` is the same before the run too.
+    """
+
+    name: str
+    make: Callable[[Path], object]
+    ours: Callable[[Table], object]
+    java: str
+    content: Callable[[Path, Any], Hashable]
+    unchanged: bool = True
+
+
+@dataclass(frozen=True, slots=True)
+class Run:
+    """What a run took."""
+
+    seconds: float
+    driver_megabytes: float
+    worker_megabytes: float
+
+
+def main() -> None:
+    arguments = parse_arguments()
+    jar = os.environ.get("ICEBERGDS_ICEBERG_JAR")
+    directory = arguments.directory.resolve()
+    extensions = {"spark.sql.extensions": _EXTENSIONS} if jar is not None else {}
+    spark = start(jar, directory / "warehouse", arguments.jvm_options, **extensions)
+    if jar is not None:
+        spark.conf.set("spark.sql.catalog.java.cache-enabled", "false")
+    register(spark, fast_writes=True)
+    print(
+        f"Spark {spark.version}, {arguments.rows} rows in {_DATA_FILES} files, "
+        f"{arguments.snapshots} snapshots, {arguments.files} files in {arguments.manifests} "
+        f"manifests, median of {arguments.runs} runs; seconds, MB (ratio to Java)"
+    )
+    for case in cases(spark, directory, arguments, jar is not None):
+        if not arguments.cases or case.name in arguments.cases.split(","):
+            print(measure(spark, case, directory, arguments.runs, jar is not None), flush=True)
+    spark.stop()
+
+
+def parse_arguments() -> argparse.Namespace:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("directory", type=Path)
+    parser.add_argument("--rows", type=int, default=10_000_000)
+    parser.add_argument("--snapshots", type=int, default=1_000)
+    parser.add_argument("--files", type=int, default=100_000)
+    parser.add_argument("--manifests", type=int, default=500)
+    parser.add_argument("--runs", type=int, default=3)
+    parser.add_argument("--cases", default="", help="names of cases, separated by commas")
+    parser.add_argument("--jvm-options", action="store_true")
+    arguments = parser.parse_args()
+    if arguments.rows < _LEAST_ROWS:
+        parser.error(f"--rows {arguments.rows}: expected {_LEAST_ROWS} or more")
+    return arguments
+
+
+def cases(
+    spark: SparkSession, directory: Path, arguments: argparse.Namespace, with_java: bool
+) -> list[Case]:
+    rows = arguments.rows
+    content = partial(rows_of, spark, with_java)
+
+    def rewriting(name: str, make: Callable[[Path], object]) -> Case:
+        return Case(
+            name,
+            make,
+            lambda table: table.rewrite_data_files(options=_ALL),
+            f"rewrite_data_files({{}}, {_REWRITE_ALL})",
+            content,
+        )
+
+    def sorting(name: str, ours: tuple[str, str], java: str) -> Case:
+        return Case(
+            name,
+            partial(make_table, spark, directory, rows),
+            lambda table: table.rewrite_data_files(*ours[:1], sort_order=ours[1], options=_ALL),
+            f"rewrite_data_files({{}}, strategy => 'sort', sort_order => '{java}', {_REWRITE_ALL})",
+            content,
+        )
+
+    kept = arguments.snapshots // 10
+    today = datetime.datetime.now(datetime.UTC)
+    tomorrow, two_days_ago = (today + datetime.timedelta(days=days) for days in (1, -2))
+    return [
+        rewriting("binpack", partial(make_table, spark, directory, rows)),
+        rewriting("binpack vectors", partial(make_with_vectors, spark, directory, rows)),
+        rewriting("binpack positions", partial(make_with_positions, spark, directory, rows)),
+        rewriting("binpack keys", partial(make_with_keys, spark, directory, rows)),
+        sorting("sort", ("sort", "price"), "price"),
+        sorting("zorder", ("zorder", "price, event_time"), "zorder(price, event_time)"),
+        Case(
+            "expire",
+            partial(make_snapshots, arguments.snapshots),
+            lambda table: table.expire_snapshots(older_than=tomorrow, retain_last=kept),
+            f"expire_snapshots({{}}, older_than => {_sql(tomorrow)}, retain_last => {kept})",
+            snapshots_and_files,
+            unchanged=False,
+        ),
+        Case(
+            "orphans",
+            partial(make_orphans, arguments.files, arguments.manifests),
+            lambda table: find_orphans(table, two_days_ago),
+            f"remove_orphan_files({{}}, older_than => {_sql(two_days_ago)}, dry_run => true)",
+            lambda _, found: len(found),
+            unchanged=False,
+        ),
+        Case(
+            "manifests",
+            lambda location: create_table(str(location), arguments.manifests, arguments.files),
+            lambda table: table.rewrite_manifests(),
+            "rewrite_manifests({})",
+            live_paths,
+        ),
+    ]
+
+
+def _sql(time_of: datetime.datetime) -> str:
+    return f"TIMESTAMP '{time_of:%Y-%m-%d %H:%M:%S}'"
+
+
+def make_table(
+    spark: SparkSession, directory: Path, rows: int, location: Path, version: int = 2
+) -> Table:
+    """Creates a table of many small files, in which deletes are merged on read."""
+    source(spark, directory, rows).repartition(_DATA_FILES).write.format("icebergpy").mode(
+        "append"
+    ).options(
+        **{
+            "create": "true",
+            "format-version": str(version),
+            "distribution-mode": "none",
+            "table-property.write.delete.mode": "merge-on-read",
+            "table-property.write.delete.granularity": "partition",
+        }
+    ).save(str(location))
+    return load_table(location)
+
+
+def make_with_vectors(spark: SparkSession, directory: Path, rows: int, location: Path) -> None:
+    """With deletion vectors of 10 % of the rows of each file."""
+    make_table(spark, directory, rows, location, 3).delete("pmod(id, 10) = 3")
+
+
+def make_with_positions(spark: SparkSession, directory: Path, rows: int, location: Path) -> None:
+    """With position deletes of 10 % of the rows of each file."""
+    table = make_table(spark, directory, rows, location)
+    spark.conf.set("spark.sql.shuffle.partitions", "1")
+    for number in range(_POSITION_DELETES):
+        table.delete(f"pmod(id, {10 * _POSITION_DELETES}) = {number}")
+    spark.conf.unset("spark.sql.shuffle.partitions")
+
+
+def make_with_keys(spark: SparkSession, directory: Path, rows: int, location: Path) -> None:
+    """With as many equality keys as a tenth of the rows, half of which occur."""
+    table = make_table(spark, directory, rows, location)
+    keys = spark.range(0, 20 * (rows // 10), 20, 2)
+    table.delete_keys(keys, ["id"])
+
+
+def make_snapshots(count: int, location: Path) -> None:
+    """Creates a table that each snapshot overwrote with one small file."""
+    schema = Schema((NestedField(1, "id", LONG),))
+    updates = new_table_updates(schema, location=str(location), format_version=2, properties={})
+    create_at_location(FileIO(), str(location), updates, "db.expire")
+    table = load_table(location)
+    for number in range(count):
+        table.overwrite(pa.table({"id": pa.array([number], pa.int64())}))
+
+
+def make_orphans(files: int, manifests: int, location: Path) -> None:
+    """Creates a table of empty files, and as many besides that no snapshot refers to."""
+    create_table(str(location), manifests, files // 2, root=str(location))
+    old = time.time() - 30 * 86_400
+    paths = [Path(path) for path in live_paths(location)]
+    for path in [*paths, *(path.with_suffix(".orphan") for path in paths)]:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.touch()
+        os.utime(path, (old, old))
+
+
+def find_orphans(table: Table, older_than: datetime.datetime) -> list[str]:
+    found = table.remove_orphan_files(older_than=older_than, dry_run=True)
+    return list(found.orphan_file_locations)
+
+
+def rows_of(spark: SparkSession, with_java: bool, location: Path, _: object = None) -> Hashable:
+    """The number of rows, and a sum of hashes of all their values."""
+    if with_java:
+        rows = spark.table(f"java.db.{location.name}")
+    else:
+        rows = spark.read.format("icebergpy").load(str(location))
+    hashes = f.xxhash64(*rows.columns).cast("decimal(20, 0)")
+    return tuple(rows.agg(f.count("*"), f.sum(hashes)).first() or ())
+
+
+def snapshots_and_files(location: Path, _: object = None) -> Hashable:
+    """The kept snapshots, and how many files the table has besides versions of its metadata."""
+    ids = frozenset(snapshot.snapshot_id for snapshot in load_table(location).metadata.snapshots)
+    files = [path for suffix in ("parquet", "avro") for path in location.rglob(f"*.{suffix}")]
+    return ids, len(files)
+
+
+def live_paths(location: Path, _: object = None) -> frozenset[str]:
+    """The data files of the current snapshot."""
+    return frozenset(file.file_path for file in live_files(location))
+
+
+def measure(spark: SparkSession, case: Case, directory: Path, runs: int, with_java: bool) -> str:
+    # Java Iceberg knows tables by their place in the warehouse.
+    location = directory / "warehouse" / "db" / case.name.replace(" ", "_")
+    pristine = directory / "pristine"
+    for path in (location, pristine):
+        shutil.rmtree(path, ignore_errors=True)
+    case.make(location)
+    contents = {case.content(location, None)} if case.unchanged else set()
+    location.rename(pristine)
+    taken: dict[str, list[Run]] = {"icebergpy": [], "java": []}
+    for turn in range(runs + 1):
+        for name in ("icebergpy", "java") if with_java else ("icebergpy",):
+            shutil.copytree(pristine, location, copy_function=_link)
+            if name == "icebergpy":
+                act = partial(case.ours, load_table(location))
+            else:
+                call = case.java.format(f"table => 'db.{location.name}'")
+                act = partial(_call, spark, f"CALL java.system.{call}")
+            result, run = _timed(act)
+            contents.add(case.content(location, result))
+            if turn:  # the first turn warms up
+                taken[name].append(run)
+            shutil.rmtree(location)
+    shutil.rmtree(pristine)
+    if len(contents) != 1:
+        sys.exit(f"{case.name}: contents differ: {contents}")
+    return _line(case, {name: times for name, times in taken.items() if times})
+
+
+def _link(path: str, copy: str) -> None:
+    """Copies a file of a table; files that are never written again are linked."""
+    if path.endswith((".parquet", ".avro", ".puffin", ".orphan")):
+        os.link(path, copy)
+    else:
+        shutil.copy2(path, copy)
+
+
+def _call(spark: SparkSession, statement: str) -> list[Row]:
+    return spark.sql(statement).collect()
+
+
+def _timed(act: Callable[[], object]) -> tuple[object, Run]:
+    _reset_peaks()
+    started = time.perf_counter()
+    result = act()
+    seconds = time.perf_counter() - started
+    workers = [_peak(pid) for pid in _python_processes() if pid != os.getpid()]
+    return result, Run(seconds, _peak(os.getpid()), max(workers, default=0.0))
+
+
+def _line(case: Case, taken: dict[str, list[Run]]) -> str:
+    seconds = {name: statistics.median(run.seconds for run in runs) for name, runs in taken.items()}
+    ours = taken["icebergpy"]
+    parts = [f"{name} {median:7.2f} s" for name, median in seconds.items()]
+    ratio = f"  ({seconds['icebergpy'] / seconds['java']:4.2f})" if "java" in seconds else ""
+    return (
+        f"{case.name:18} {'  '.join(parts)}{ratio}  driver "
+        f"{max(run.driver_megabytes for run in ours):5.0f} MB, worker "
+        f"{max(run.worker_megabytes for run in ours):5.0f} MB"
+    )
+
+
+def _python_processes() -> Iterator[int]:
+    """This process and those that it started, directly or not, that run Python; on Linux."""
+    parents: dict[int, int] = {}
+    for stat in Path("/proc").glob("[0-9]*/stat"):
+        with suppress(OSError):
+            _, _, fields = stat.read_text().rpartition(")")
+            parents[int(stat.parent.name)] = int(fields.split()[1])
+    below = {os.getpid()}
+    while more := {pid for pid, parent in parents.items() if parent in below} - below:
+        below |= more
+    for pid in below:
+        with suppress(OSError):
+            if Path(f"/proc/{pid}/comm").read_text().startswith("python"):
+                yield pid
+
+
+def _reset_peaks() -> None:
+    for pid in _python_processes():
+        with suppress(OSError):
+            Path(f"/proc/{pid}/clear_refs").write_text("5")
+
+
+def _peak(pid: int) -> float:
+    """The most memory that a process held since `_reset_peaks`, in MB; 0 if that is not known."""
+    with suppress(OSError):
+        for line in Path(f"/proc/{pid}/status").read_text().splitlines():
+            if line.startswith("VmHWM:"):
+                return int(line.split()[1]) / 1024
+    return 0.0
+
+
+if __name__ == "__main__":
+    main()
