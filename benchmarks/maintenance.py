@@ -7,9 +7,12 @@ were before, outside of the timing.
     python benchmarks/maintenance.py DIRECTORY [--runs 3] [--rows 10000000] [--cases sort,expire]
         [--snapshots 1000] [--files 100000] [--manifests 500]
 
-Memory is the most that this process and any one of its Python workers held during a run of
-icebergds. To include Java Iceberg, set ICEBERGDS_ICEBERG_JAR to its Spark runtime jar, built for
-the Spark version in use.
+CPU seconds are of all processes below this one: Java and the Python workers; to them come those of
+this process. Memory is the most that this process and any one of its Python workers held during a
+run of icebergds.
+
+To include Java Iceberg, set ICEBERGDS_ICEBERG_JAR to its Spark runtime jar, built for the Spark
+version in use.
 """
 
 from __future__ import annotations
@@ -32,7 +35,7 @@ import pyarrow as pa
 from maintenance_manifests import create_table
 from pyspark.sql import Row, SparkSession
 from pyspark.sql import functions as f
-from write import source, start
+from write import cpu_seconds, source, start
 
 from icebergds import Table, load_table, register
 from icebergds.catalog.filesystem.commits import create_at_location
@@ -77,6 +80,7 @@ class Run:
     """What a run took."""
 
     seconds: float
+    cpu_seconds: float
     driver_megabytes: float
     worker_megabytes: float
 
@@ -93,7 +97,7 @@ def main() -> None:
     print(
         f"Spark {spark.version}, {arguments.rows} rows in {_DATA_FILES} files, "
         f"{arguments.snapshots} snapshots, {arguments.files} files in {arguments.manifests} "
-        f"manifests, median of {arguments.runs} runs; seconds, MB (ratio to Java)"
+        f"manifests, median of {arguments.runs} runs; seconds (ratio to Java)"
     )
     for case in cases(spark, directory, arguments, jar is not None):
         if not arguments.cases or case.name in arguments.cases.split(","):
@@ -311,23 +315,30 @@ def _call(spark: SparkSession, statement: str) -> list[Row]:
 
 def _timed(act: Callable[[], object]) -> tuple[object, Run]:
     _reset_peaks()
-    started = time.perf_counter()
+    started, cpu = time.perf_counter(), cpu_seconds()
     result = act()
-    seconds = time.perf_counter() - started
+    seconds, cpu = time.perf_counter() - started, cpu_seconds() - cpu
     workers = [_peak(pid) for pid in _python_processes() if pid != os.getpid()]
-    return result, Run(seconds, _peak(os.getpid()), max(workers, default=0.0))
+    return result, Run(seconds, cpu, _peak(os.getpid()), max(workers, default=0.0))
 
 
 def _line(case: Case, taken: dict[str, list[Run]]) -> str:
-    seconds = {name: statistics.median(run.seconds for run in runs) for name, runs in taken.items()}
-    ours = taken["icebergpy"]
-    parts = [f"{name} {median:7.2f} s" for name, median in seconds.items()]
-    ratio = f"  ({seconds['icebergpy'] / seconds['java']:4.2f})" if "java" in seconds else ""
-    return (
-        f"{case.name:18} {'  '.join(parts)}{ratio}  driver "
-        f"{max(run.driver_megabytes for run in ours):5.0f} MB, worker "
-        f"{max(run.worker_megabytes for run in ours):5.0f} MB"
-    )
+    medians = {
+        name: (
+            statistics.median(run.seconds for run in runs),
+            statistics.median(run.cpu_seconds for run in runs),
+        )
+        for name, runs in taken.items()
+    }
+    parts = [
+        f"{name} {seconds:6.2f} s, CPU {cpu:6.2f} s" for name, (seconds, cpu) in medians.items()
+    ]
+    if "java" in medians:
+        ours, java = medians["icebergpy"], medians["java"]
+        parts.append(f"({ours[0] / java[0]:4.2f}, CPU {ours[1] / java[1]:4.2f})")
+    driver = max(run.driver_megabytes for run in taken["icebergpy"])
+    worker = max(run.worker_megabytes for run in taken["icebergpy"])
+    return f"{case.name:18}{'  '.join(parts)}  driver {driver:.0f} MB, worker {worker:.0f} MB"
 
 
 def _python_processes() -> Iterator[int]:
