@@ -39,6 +39,7 @@ if TYPE_CHECKING:
     from icebergds.operations.maintenance.convert_equality_deletes import ConvertedEqualityDeletes
     from icebergds.operations.maintenance.delete_reachable_files import DeletedReachableFiles
     from icebergds.operations.maintenance.expire_snapshots import ExpiredSnapshots
+    from icebergds.operations.maintenance.health import TableHealth
     from icebergds.operations.maintenance.orphan_files import OrphanFiles
     from icebergds.operations.maintenance.remove_dangling_deletes import RemovedDanglingDeletes
     from icebergds.operations.maintenance.rewrite_data_files import RewrittenDataFiles
@@ -127,6 +128,7 @@ _NAMES = {
     "icebergds.operations.maintenance.rewrite_manifests": ("RewrittenManifests",),
     "icebergds.operations.maintenance.delete_reachable_files": ("DeletedReachableFiles",),
     "icebergds.operations.maintenance.expire_snapshots": ("ExpiredSnapshots",),
+    "icebergds.operations.maintenance.health": ("TableHealth",),
     "icebergds.operations.maintenance.orphan_files": ("OrphanFiles",),
     "icebergds.operations.maintenance.convert_equality_deletes": ("ConvertedEqualityDeletes",),
     "icebergds.operations.maintenance.rewrite_position_deletes": ("RewrittenPositionDeletes",),
@@ -244,6 +246,7 @@ __all__ = [
     "StringType",
     "StructType",
     "Table",
+    "TableHealth",
     "TableScan",
     "TimeType",
     "TimestampNanoType",

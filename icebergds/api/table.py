@@ -419,6 +419,7 @@ class Table:
             self._state = upgrade_table(self._current(), format_version)
         return self
 
+    health = table_maintenance.health
     rewrite_data_files = table_maintenance.rewrite_data_files
     rewrite_position_delete_files = table_maintenance.rewrite_position_delete_files
     convert_equality_deletes = table_maintenance.convert_equality_deletes

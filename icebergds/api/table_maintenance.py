@@ -18,18 +18,17 @@ from icebergds.commit.retention import ExpiryRequest
 from icebergds.operations.maintenance.convert_equality_deletes import (
     ConvertedEqualityDeletes,
     conversion_options,
-)
-from icebergds.operations.maintenance.convert_equality_deletes import (
     convert_equality_deletes as _convert,
 )
-from icebergds.operations.maintenance.expire_snapshots import ExpiredSnapshots
-from icebergds.operations.maintenance.expire_snapshots import expire_snapshots as _expire
+from icebergds.operations.maintenance.expire_snapshots import (
+    ExpiredSnapshots,
+    expire_snapshots as _expire,
+)
+from icebergds.operations.maintenance.health import TableHealth, health as _health
 from icebergds.operations.maintenance.orphan_files import OrphanFiles
 from icebergds.operations.maintenance.orphan_options import parse_orphan_options
 from icebergds.operations.maintenance.remove_dangling_deletes import (
     RemovedDanglingDeletes,
-)
-from icebergds.operations.maintenance.remove_dangling_deletes import (
     remove_dangling_deletes as _remove_dangling,
 )
 from icebergds.operations.maintenance.remove_orphan_files import (
@@ -38,14 +37,10 @@ from icebergds.operations.maintenance.remove_orphan_files import (
 from icebergds.operations.maintenance.rewrite_data_files import RewrittenDataFiles
 from icebergds.operations.maintenance.rewrite_manifests import (
     RewrittenManifests,
-)
-from icebergds.operations.maintenance.rewrite_manifests import (
     rewrite_manifests as _rewrite_manifests,
 )
 from icebergds.operations.maintenance.rewrite_position_deletes import (
     RewrittenPositionDeletes,
-)
-from icebergds.operations.maintenance.rewrite_position_deletes import (
     rewrite_position_deletes as _rewrite_position_deletes,
 )
 from icebergds.operations.options.arguments import (
@@ -62,6 +57,30 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
     from icebergds.api.table import Table
+
+
+def health(self: Table, branch: str | None = None) -> TableHealth:
+    """Tells what a read of a branch costs beyond the least possible, and what to do about it.
+
+    Only metadata is read, of the state that this object has. It takes as long and as much
+    memory as planning a scan of all rows: for 1,000,000 data files, about as long as the first
+    part of `scan().to_df()`, and all of their manifest entries in memory. Delete manifests are
+    read twice; data manifests only if there are deletes that apply to no data file.
+
+    Args:
+        branch: the branch to look at; main by default.
+
+    Returns:
+        Figures, and in `advice` the actions that are worth it, in the order in which to run
+        them. A notebook shows it as a table.
+
+    Raises:
+        InvalidOptionError: `branch` is not text, or a table property is malformed.
+        NoSuchSnapshotError: the table has no such branch.
+        CorruptFileError, MissingFileError: a manifest is damaged or missing.
+        UnsupportedFeatureError: the table is encrypted.
+    """
+    return _health(self._state, text_argument("branch", branch))
 
 
 def rewrite_data_files(

@@ -1,0 +1,124 @@
+"""Measures what a read of a table costs beyond the least possible, and advises what to do."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from icebergds.commit.base import commit_base
+from icebergds.commit.file_selection import file_key
+from icebergds.commit.operations import TableState
+from icebergds.display import html_table
+from icebergds.formats.wrong_counts import WrongCounts
+from icebergds.operations.maintenance.dangling_deletes import dangling_deletes
+from icebergds.operations.maintenance.health_advice import Advice, Findings, advise
+from icebergds.operations.maintenance.health_figures import (
+    DataFileHealth,
+    DeleteHealth,
+    ManifestHealth,
+    MetadataHealth,
+    equality_deletes,
+    measure_deletes,
+    measure_files,
+    measure_manifests,
+    measure_metadata,
+    position_deletes,
+)
+from icebergds.operations.maintenance.health_text import health_lines, health_text
+from icebergds.operations.maintenance.rewrite_options import RewriteOptions
+from icebergds.operations.maintenance.rewrite_plan import plan_groups
+from icebergds.operations.read.time_travel import TimeTravel, resolve_snapshot
+from icebergds.scan.plan.files import PlannedFile, all_manifests, plan_files
+from icebergds.scan.plan.live_deletes import live_deletes
+from icebergds.spec.manifest import ManifestEntry, ManifestFile
+from icebergds.spec.snapshot import MAIN_BRANCH
+from icebergds.spec.values.dates import now_ms
+
+
+@dataclass(frozen=True, slots=True)
+class TableHealth:
+    """What a read of a branch costs beyond the least possible; `str` shows it as text.
+
+    Attributes:
+        table, branch: their names.
+        files: the data files: `count`, `rows`, `size_in_bytes`, `target_size`, `small`, `large`,
+            `to_rewrite`, `to_rewrite_bytes`, `other_specs`, `in_other_specs`, `unsorted`,
+            `unsorted_bytes`.
+        deletes: the delete files: `position_delete_files`, `deletion_vectors`,
+            `equality_delete_files`, `count`, `size_in_bytes`, `dangling`, `mean_per_data_file`,
+            `most_per_data_file`, `deleted_rows`, `deleted_share`, `data_files_with_keys`,
+            `equality_keys`.
+        manifests: `count`, `of_deletes`, `size_in_bytes`, `mean_size`, `target_size`.
+        metadata: of all branches: `snapshots`, `oldest_age_ms`, `expirable_snapshots`,
+            `expirable_refs`, `metadata_bytes`.
+        advice: the actions that are worth it, in the order in which to run them.
+    """
+
+    table: str
+    branch: str
+    files: DataFileHealth
+    deletes: DeleteHealth
+    manifests: ManifestHealth
+    metadata: MetadataHealth
+    advice: tuple[Advice, ...]
+
+    @property
+    def is_healthy(self) -> bool:
+        """Whether there is no advice."""
+        return not self.advice
+
+    def __str__(self) -> str:
+        return health_text(self)
+
+    __repr__ = __str__
+
+    def _repr_html_(self) -> str:
+        rows = [(name, "; ".join(texts)) for name, texts in health_lines(self)]
+        return html_table(f"Health of {self.table}, branch {self.branch}", (), rows)
+
+
+def health(state: TableState, branch: str | None = None) -> TableHealth:
+    """Measures a branch, main by default, from metadata alone.
+
+    Costs what planning a scan of all rows does, in time and memory, and reads the delete manifests
+    once more. Only if there are delete files that apply to nothing, data manifests are read again.
+
+    Raises:
+        NoSuchSnapshotError: the table has no such branch.
+        InvalidOptionError: a table property is malformed.
+        MissingFileError, CorruptFileError: a manifest list or manifest is missing or damaged.
+    """
+    metadata, name = state.metadata, branch or MAIN_BRANCH
+    snapshot, schema = resolve_snapshot(metadata, TimeTravel(branch=name), state.name)
+    options = RewriteOptions.of({}, metadata.properties)
+    files, live = list[PlannedFile](), list[ManifestEntry]()
+    manifests: tuple[ManifestFile, ...] = ()
+    if snapshot is not None:
+        manifests, _ = all_manifests(state.io, snapshot, WrongCounts.FAIL)
+        files = plan_files(state.io, metadata, snapshot, schema)
+        live = live_deletes(state.io, metadata, snapshot)
+    groups = plan_groups(files, options, metadata.default_spec_id)
+    dangling = _dangling(state, name, files, live)
+    given = {} if name == MAIN_BRANCH else {"branch": name}
+    found = Findings(metadata, options, files, groups, dangling, manifests, given)
+    of_metadata = measure_metadata(state, now_ms())
+    return TableHealth(
+        table=state.name,
+        branch=name,
+        files=measure_files(files, groups, options, metadata),
+        deletes=measure_deletes(files, live, dangling),
+        manifests=measure_manifests(manifests, metadata),
+        metadata=of_metadata,
+        advice=advise(found, of_metadata),
+    )
+
+
+def _dangling(
+    state: TableState, branch: str, files: list[PlannedFile], live: list[ManifestEntry]
+) -> int:
+    """How many delete files `remove_dangling_deletes` would remove."""
+    applied = position_deletes(files).keys() | equality_deletes(files).keys()
+    if all(file_key(entry.data_file) in applied for entry in live):
+        return 0
+    # Deletes of data files that are said to have no rows, which planning skips, are kept too.
+    masks = dangling_deletes(commit_base(state, branch))
+    return sum(int(mask.sum()) for mask in masks.values())

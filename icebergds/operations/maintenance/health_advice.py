@@ -1,0 +1,238 @@
+"""Advises which maintenance actions would make reads of a table cheaper."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from math import ceil
+from typing import Any
+
+from icebergds.commit.new_manifests import target_manifest_size
+from icebergds.display import counted, size_text
+from icebergds.formats.manifests.reader import MANIFEST_READERS
+from icebergds.operations.maintenance.health_figures import (
+    MetadataHealth,
+    equality_deletes,
+    nbytes,
+    position_deletes,
+)
+from icebergds.operations.maintenance.rewrite_options import RewriteOptions
+from icebergds.operations.maintenance.rewrite_plan import FileGroup, new_file_count
+from icebergds.operations.write.delete_file_settings import delete_granularity
+from icebergds.scan.plan.files import PlannedFile
+from icebergds.scan.plan.partition_filters import has_live_files
+from icebergds.spec.manifest import ManifestFile
+from icebergds.spec.metadata import TableMetadata
+from icebergds.spec.partition_keys import partition_of
+
+_SPARED_MANIFESTS = MANIFEST_READERS
+"""Planning reads so many manifests at once, so that sparing fewer hardly makes it faster."""
+
+
+@dataclass(frozen=True, slots=True)
+class Gain:
+    """What an action gains.
+
+    Attributes:
+        files, size_in_bytes: about how many files and bytes fewer a full read opens.
+        besides: what else is gained.
+    """
+
+    files: int = 0
+    size_in_bytes: int = 0
+    besides: str = ""
+
+    def __str__(self) -> str:
+        size = f" ({size_text(self.size_in_bytes)})" if self.size_in_bytes else ""
+        files = f"a full read opens {counted(self.files, 'file')}{size} fewer" if self.files else ""
+        return "; ".join(filter(None, (files, self.besides)))
+
+
+@dataclass(frozen=True, slots=True)
+class Advice:
+    """An action that would make reads of a table cheaper.
+
+    Attributes:
+        action: the name of the method of the table.
+        arguments: its arguments, by name.
+        reason: why, with figures.
+        gain: what is gained.
+    """
+
+    action: str
+    reason: str
+    gain: Gain
+    arguments: Mapping[str, Any] = field(default_factory=dict)
+
+    @property
+    def call(self) -> str:
+        """The call to make, as Python."""
+        given = ", ".join(f"{name}={value!r}" for name, value in self.arguments.items())
+        return f"table.{self.action}({given})"
+
+    def __str__(self) -> str:
+        return f"{self.call}: {self.reason}; {self.gain}"
+
+
+@dataclass(frozen=True, slots=True)
+class Findings:
+    """What is known of a branch.
+
+    Attributes:
+        files: the data files, with the deletes that apply to them.
+        groups: those that `rewrite_data_files` would replace.
+        dangling: how many delete files apply to no data file.
+        branch: arguments that name the branch.
+    """
+
+    metadata: TableMetadata
+    options: RewriteOptions
+    files: Sequence[PlannedFile]
+    groups: Sequence[FileGroup]
+    dangling: int
+    manifests: Sequence[ManifestFile]
+    branch: Mapping[str, Any]
+
+
+def advise(found: Findings, snapshots: MetadataHealth) -> tuple[Advice, ...]:
+    """The actions that are worth it, in the order in which to run them."""
+    return (
+        *_convert_equality_deletes(found),
+        *_rewrite_data_files(found),
+        *_rewrite_position_delete_files(found),
+        *_remove_dangling_deletes(found),
+        *_rewrite_manifests(found),
+        *_expire_snapshots(snapshots),
+    )
+
+
+def _convert_equality_deletes(found: Findings) -> Iterator[Advice]:
+    deletes = equality_deletes(found.files).values()
+    if not deletes:
+        return
+    keys = sum(max(entry.data_file.record_count, 0) for entry in deletes)
+    applied = sum(bool(file.deletes.equality_deletes) for file in found.files)
+    yield Advice(
+        "convert_equality_deletes",
+        f"{counted(keys, 'key')} in {counted(len(deletes), 'equality delete file')} may apply to "
+        f"{counted(applied, 'data file')}",
+        Gain(
+            len(deletes),
+            nbytes(deletes),
+            "positions that replace them are read instead, and no keys are compared",
+        ),
+        found.branch,
+    )
+
+
+def _rewrite_data_files(found: Findings) -> Iterator[Advice]:
+    files = [file for group in found.groups for file in group.files]
+    # Reads of tasks that run side by side are slowed down by the largest file.
+    large = sum(
+        file.entry.data_file.file_size_in_bytes > found.options.max_file_size for file in files
+    )
+    # Equality deletes are converted before.
+    deletes = position_deletes(files)
+    added = sum(new_file_count(group.nbytes, found.options) for group in found.groups)
+    # Files that become as many others of their size would be rewritten again and again.
+    if len(files) <= added and not large and not deletes:
+        return
+    with_deletes = [file for file in found.files if file.deletes.position_deletes]
+    spared = deletes.keys() - position_deletes(_outside(found, with_deletes)).keys()
+    small = sum(
+        file.entry.data_file.file_size_in_bytes < found.options.min_file_size for file in files
+    )
+    deleted = sum(bool(file.deletes.position_deletes) for file in files)
+    kinds = [(small, "small"), (large, "large"), (deleted, "with deleted rows")]
+    shown = ", ".join(f"{number:,} {kind}" for number, kind in kinds if number)
+    nbytes_of_files = sum(group.nbytes for group in found.groups)
+    yield Advice(
+        "rewrite_data_files",
+        f"{counted(len(files), 'data file')} of {len(found.files):,} "
+        f"({size_text(nbytes_of_files)}) should be rewritten: {shown}",
+        Gain(
+            max(len(files) - added, 0) + len(spared),
+            nbytes(deletes[key] for key in spared),
+            "large files are split" if large else "",
+        ),
+        found.branch,
+    )
+
+
+def _rewrite_position_delete_files(found: Findings) -> Iterator[Advice]:
+    least = found.options.min_input_files
+    many = [file for file in found.files if len(file.deletes.position_deletes) >= least]
+    many = _outside(found, many)
+    if not many:
+        return
+    deletes = position_deletes(many).values()
+    most = max(len(file.deletes.position_deletes) for file in many)
+    by_partition = delete_granularity(found.metadata) == "partition"
+    units = {partition_of(file.entry.data_file) for file in many}
+    left = len(units) if by_partition and found.metadata.format_version < 3 else len(many)
+    yield Advice(
+        "rewrite_position_delete_files",
+        f"{counted(len(many), 'data file')} have {least} to {most:,} position delete files each",
+        Gain(max(len(deletes) - left, 0), 0, "each data file needs one"),
+        found.branch,
+    )
+
+
+def _remove_dangling_deletes(found: Findings) -> Iterator[Advice]:
+    if count := found.dangling:
+        does = "applies" if count == 1 else "apply"
+        yield Advice(
+            "remove_dangling_deletes",
+            f"{counted(count, 'delete file')} {does} to no data file",
+            Gain(besides=f"planning looks at {counted(count, 'file')} fewer"),
+            found.branch,
+        )
+
+
+def _rewrite_manifests(found: Findings) -> Iterator[Advice]:
+    """Advises it for the partition spec of which most manifests can be spared."""
+    target = target_manifest_size(found.metadata.properties)
+    counts, sizes = Counter[tuple[int, int]](), Counter[tuple[int, int]]()
+    for manifest in filter(has_live_files, found.manifests):
+        kind = manifest.partition_spec_id, int(manifest.content)
+        counts[kind] += 1
+        sizes[kind] += manifest.manifest_length
+    by_spec = Counter[int]()
+    for kind, count in counts.items():
+        by_spec[kind[0]] += count - max(1, ceil(sizes[kind] / target))
+    for spec_id, spared in by_spec.most_common(1):
+        if spared < _SPARED_MANIFESTS:
+            return
+        chosen = {kind for kind in counts if kind[0] == spec_id}
+        count, size = sum(counts[kind] for kind in chosen), sum(sizes[kind] for kind in chosen)
+        is_current = spec_id == found.metadata.default_spec_id
+        of_spec = "" if is_current else f" of partition spec {spec_id}"
+        yield Advice(
+            "rewrite_manifests",
+            f"{counted(count, 'manifest')}{of_spec} of {size_text(size // count)} on average; the "
+            f"target is {size_text(target)}",
+            Gain(spared, 0, "planning skips more of them"),
+            {**({} if is_current else {"spec_id": spec_id}), **found.branch},
+        )
+
+
+def _expire_snapshots(found: MetadataHealth) -> Iterator[Advice]:
+    if not found.expirable_snapshots and not found.expirable_refs:
+        return
+    old = f"{found.expirable_snapshots:,} of {counted(found.snapshots, 'snapshot')}"
+    if found.expirable_refs:
+        old += f", and {found.expirable_refs:,} branches or tags,"
+    yield Advice(
+        "expire_snapshots",
+        f"{old} are older than the table keeps them",
+        Gain(besides="the metadata file shrinks, and files that only they use are deleted"),
+    )
+
+
+def _outside(found: Findings, files: Sequence[PlannedFile]) -> list[PlannedFile]:
+    """Those of some data files that `rewrite_data_files` leaves as they are."""
+    if not files:
+        return []
+    replaced = {id(file) for group in found.groups for file in group.files}
+    return [file for file in files if id(file) not in replaced]

@@ -1,0 +1,255 @@
+"""Measures what a full read of a branch costs, from a plan of its files."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+from icebergds.commit.file_selection import FileKey, file_key
+from icebergds.commit.new_manifests import target_manifest_size
+from icebergds.commit.operations import TableState
+from icebergds.commit.retention import ExpiryRequest, choose_expired
+from icebergds.errors import MissingFileError, StorageError
+from icebergds.operations.maintenance.rewrite_options import RewriteOptions
+from icebergds.operations.maintenance.rewrite_plan import FileGroup
+from icebergds.scan.plan.files import PlannedFile
+from icebergds.spec.manifest import FileContent, ManifestContent, ManifestEntry, ManifestFile
+from icebergds.spec.metadata import TableMetadata
+from icebergds.spec.table_properties import GC_ENABLED, GC_ENABLED_DEFAULT, bool_property
+
+
+@dataclass(frozen=True, slots=True)
+class DataFileHealth:
+    """The data files of a branch that have rows; sizes are in bytes.
+
+    Attributes:
+        rows: before deletes.
+        target_size: of new files, as `rewrite_data_files` chooses it.
+        small, large: how many are below 75 % and above 180 % of it.
+        to_rewrite, to_rewrite_bytes: those that `rewrite_data_files()` would replace.
+        other_specs: ids of the partition specs in use, without the current one.
+        in_other_specs: how many files have these.
+        unsorted: how many were not written in the table's sort order; None if it has none.
+        unsorted_bytes: their size.
+    """
+
+    count: int = 0
+    rows: int = 0
+    size_in_bytes: int = 0
+    target_size: int = 0
+    small: int = 0
+    large: int = 0
+    to_rewrite: int = 0
+    to_rewrite_bytes: int = 0
+    other_specs: tuple[int, ...] = ()
+    in_other_specs: int = 0
+    unsorted: int | None = None
+    unsorted_bytes: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class DeleteHealth:
+    """The delete files of a branch.
+
+    Attributes:
+        position_delete_files: without deletion vectors.
+        size_in_bytes: of all of them.
+        dangling: how many apply to no data file.
+        mean_per_data_file, most_per_data_file: how many apply to a data file.
+        deleted_rows: rows that are deleted by position; position delete files may count some twice.
+        deleted_share: their share of all rows, from 0 to 1.
+        data_files_with_keys: data files that equality deletes may apply to.
+        equality_keys: keys in the equality delete files that may apply.
+    """
+
+    position_delete_files: int = 0
+    deletion_vectors: int = 0
+    equality_delete_files: int = 0
+    size_in_bytes: int = 0
+    dangling: int = 0
+    mean_per_data_file: float = 0.0
+    most_per_data_file: int = 0
+    deleted_rows: int = 0
+    deleted_share: float = 0.0
+    data_files_with_keys: int = 0
+    equality_keys: int = 0
+
+    @property
+    def count(self) -> int:
+        """The number of delete files and deletion vectors."""
+        return self.position_delete_files + self.deletion_vectors + self.equality_delete_files
+
+
+@dataclass(frozen=True, slots=True)
+class ManifestHealth:
+    """The manifests of a branch; sizes are in bytes.
+
+    Attributes:
+        of_deletes: how many of them list delete files.
+        target_size: `commit.manifest.target-size-bytes`.
+    """
+
+    count: int = 0
+    of_deletes: int = 0
+    size_in_bytes: int = 0
+    target_size: int = 0
+
+    @property
+    def mean_size(self) -> float:
+        """The mean size of a manifest; 0 if there is none."""
+        return self.size_in_bytes / self.count if self.count else 0.0
+
+
+@dataclass(frozen=True, slots=True)
+class MetadataHealth:
+    """The snapshots of the table, of all branches, and the metadata file that lists them.
+
+    Attributes:
+        oldest_age_ms: the age of the oldest snapshot, in milliseconds; None if there is none.
+        expirable_snapshots: how many `expire_snapshots()` would remove.
+        expirable_refs: how many branches and tags it would remove; none if `gc.enabled` is false.
+        metadata_bytes: the size of the metadata file; None if the storage does not tell.
+    """
+
+    snapshots: int = 0
+    oldest_age_ms: int | None = None
+    expirable_snapshots: int = 0
+    expirable_refs: int = 0
+    metadata_bytes: int | None = None
+
+
+def measure_files(
+    files: Sequence[PlannedFile],
+    groups: Sequence[FileGroup],
+    options: RewriteOptions,
+    metadata: TableMetadata,
+) -> DataFileHealth:
+    """Measures data files.
+
+    Args:
+        groups: the files that are worth a rewrite.
+    """
+    data_files = [file.entry.data_file for file in files]
+    others = [f.spec_id for f in data_files if f.spec_id != metadata.default_spec_id]
+    order = metadata.sort_order()
+    unsorted = [f for f in data_files if f.sort_order_id != order.order_id]
+    return DataFileHealth(
+        count=len(data_files),
+        rows=sum(max(f.record_count, 0) for f in data_files),
+        size_in_bytes=sum(f.file_size_in_bytes for f in data_files),
+        target_size=options.target_file_size,
+        small=sum(f.file_size_in_bytes < options.min_file_size for f in data_files),
+        large=sum(f.file_size_in_bytes > options.max_file_size for f in data_files),
+        to_rewrite=sum(len(group.files) for group in groups),
+        to_rewrite_bytes=sum(group.nbytes for group in groups),
+        other_specs=tuple(sorted(set(others))),
+        in_other_specs=len(others),
+        unsorted=len(unsorted) if order.fields else None,
+        unsorted_bytes=sum(f.file_size_in_bytes for f in unsorted) if order.fields else None,
+    )
+
+
+def measure_deletes(
+    files: Sequence[PlannedFile], live: Sequence[ManifestEntry], dangling: int
+) -> DeleteHealth:
+    """Measures delete files.
+
+    Args:
+        files: the data files, with the deletes that apply to them.
+        live: all delete files.
+        dangling: how many of them apply to no data file.
+    """
+    positions, keys = position_deletes(files), equality_deletes(files)
+    kinds = [_kind(entry) for entry in live]
+    per_file = [
+        len(file.deletes.position_deletes) + len(file.deletes.equality_deletes) for file in files
+    ]
+    rows = sum(max(file.entry.data_file.record_count, 0) for file in files)
+    deleted = _rows(positions.values())
+    return DeleteHealth(
+        position_delete_files=kinds.count("positions"),
+        deletion_vectors=kinds.count("vector"),
+        equality_delete_files=kinds.count("keys"),
+        size_in_bytes=nbytes(live),
+        dangling=dangling,
+        mean_per_data_file=sum(per_file) / len(files) if files else 0.0,
+        most_per_data_file=max(per_file, default=0),
+        deleted_rows=deleted,
+        deleted_share=min(deleted / rows, 1.0) if rows else 0.0,
+        data_files_with_keys=sum(bool(file.deletes.equality_deletes) for file in files),
+        equality_keys=_rows(keys.values()),
+    )
+
+
+def measure_manifests(manifests: Sequence[ManifestFile], metadata: TableMetadata) -> ManifestHealth:
+    """Measures the manifests of a snapshot."""
+    return ManifestHealth(
+        count=len(manifests),
+        of_deletes=sum(m.content is ManifestContent.DELETES for m in manifests),
+        size_in_bytes=sum(m.manifest_length for m in manifests),
+        target_size=target_manifest_size(metadata.properties),
+    )
+
+
+def measure_metadata(state: TableState, now_ms: int) -> MetadataHealth:
+    """Measures the snapshots and the metadata file of a table.
+
+    Raises:
+        InvalidOptionError: a property `history.expire.*` or `gc.enabled` is malformed.
+    """
+    metadata = state.metadata
+    times = [snapshot.timestamp_ms for snapshot in metadata.snapshots]
+    expirable = refs = 0
+    if bool_property(metadata.properties, GC_ENABLED, GC_ENABLED_DEFAULT):
+        expiry = choose_expired(ExpiryRequest(now_ms), metadata, state.name)
+        expirable, refs = len(expiry.snapshot_ids), len(expiry.refs)
+    return MetadataHealth(
+        snapshots=len(times),
+        oldest_age_ms=max(now_ms - min(times), 0) if times else None,
+        expirable_snapshots=expirable,
+        expirable_refs=refs,
+        metadata_bytes=_metadata_size(state),
+    )
+
+
+def position_deletes(files: Iterable[PlannedFile]) -> dict[FileKey, ManifestEntry]:
+    """The position delete files and deletion vectors that apply to some data files."""
+    return _distinct(file.deletes.position_deletes for file in files)
+
+
+def equality_deletes(files: Iterable[PlannedFile]) -> dict[FileKey, ManifestEntry]:
+    """The equality delete files that may apply to some data files."""
+    return _distinct(file.deletes.equality_deletes for file in files)
+
+
+def nbytes(deletes: Iterable[ManifestEntry]) -> int:
+    """How many bytes of delete files are read; of deletion vectors, only their part of the file."""
+    found = (entry.data_file for entry in deletes)
+    return sum(
+        file.content_size_in_bytes or 0 if file.is_deletion_vector else file.file_size_in_bytes
+        for file in found
+    )
+
+
+def _distinct(deletes: Iterable[tuple[ManifestEntry, ...]]) -> dict[FileKey, ManifestEntry]:
+    # Many files share one tuple of deletes.
+    groups = {id(group): group for group in deletes}
+    return {file_key(entry.data_file): entry for group in groups.values() for entry in group}
+
+
+def _kind(entry: ManifestEntry) -> str:
+    if entry.data_file.content is FileContent.EQUALITY_DELETES:
+        return "keys"
+    return "vector" if entry.data_file.is_deletion_vector else "positions"
+
+
+def _rows(entries: Iterable[ManifestEntry]) -> int:
+    return sum(max(entry.data_file.record_count, 0) for entry in entries)
+
+
+def _metadata_size(state: TableState) -> int | None:
+    try:
+        return state.io.size(state.metadata_location) if state.metadata_location else None
+    except (MissingFileError, StorageError):
+        # A catalog that serves the metadata need not let everyone see its file.
+        return None
