@@ -33,8 +33,7 @@ from typing import Any
 
 import pyarrow as pa
 from maintenance_manifests import create_table
-from pyspark.sql import Row, SparkSession
-from pyspark.sql import functions as f
+from pyspark.sql import Row, SparkSession, functions as f
 from write import cpu_seconds, source, start
 
 from icebergds import Table, load_table, register

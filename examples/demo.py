@@ -16,8 +16,7 @@ import sys
 import tempfile
 from pathlib import Path
 
-from pyspark.sql import SparkSession
-from pyspark.sql import functions as f
+from pyspark.sql import SparkSession, functions as f
 
 import icebergds
 

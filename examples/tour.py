@@ -21,8 +21,7 @@ from datetime import UTC, datetime
 from itertools import pairwise
 from pathlib import Path
 
-from pyspark.sql import DataFrame, SparkSession
-from pyspark.sql import functions as f
+from pyspark.sql import DataFrame, SparkSession, functions as f
 from tour_errors import errors
 from tour_model import SCHEMA, Tour, start
 

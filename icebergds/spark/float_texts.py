@@ -5,9 +5,7 @@ Only Spark's own cast writes these numbers as Spark does: its digits are those o
 
 from __future__ import annotations
 
-from pyspark.sql import DataFrame
-from pyspark.sql import functions as f
-from pyspark.sql import types as spark
+from pyspark.sql import DataFrame, functions as f, types as spark
 
 from icebergds.expr.names import quote_name
 from icebergds.spec.schema import Schema

@@ -13,9 +13,7 @@ from typing import Any
 from urllib.parse import quote
 
 import pyarrow.parquet as pq
-from pyspark.sql import Column, DataFrame, SparkSession
-from pyspark.sql import functions as f
-from pyspark.sql import types as spark_types
+from pyspark.sql import Column, DataFrame, SparkSession, functions as f, types as spark_types
 
 from icebergds.formats.arrow.types import FIELD_ID
 from icebergds.formats.parquet.footer import read_footer

@@ -7,8 +7,7 @@ of the hash and redoes them as Iceberg does.
 
 from __future__ import annotations
 
-from pyspark.sql import Column, DataFrame
-from pyspark.sql import functions as f
+from pyspark.sql import Column, DataFrame, functions as f
 
 # Spark's hash() seeds Murmur3 with 42, and seeds each further column with the hash of the column
 # before. This int hashes to 0, the seed of Iceberg (spec: Appendix B).

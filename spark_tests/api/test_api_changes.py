@@ -9,8 +9,7 @@ from typing import Any
 
 import pytest
 from effort import examples
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
 from icebergds import Table
 from icebergds.errors import InvalidOptionError

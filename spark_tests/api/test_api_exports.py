@@ -14,8 +14,7 @@ import icebergds
 import icebergds.types
 from icebergds import errors
 from icebergds.errors import InvalidOptionError
-from icebergds.spec import transforms
-from icebergds.spec import types as spec_types
+from icebergds.spec import transforms, types as spec_types
 from icebergds.spec.types import TypeId
 
 

@@ -17,8 +17,7 @@ from typing import TypeAlias
 
 import pyarrow as pa
 from effort import examples
-from hypothesis import example, given
-from hypothesis import strategies as st
+from hypothesis import example, given, strategies as st
 from stepping import run_in_turns
 
 from icebergds.api.table import Table

@@ -12,8 +12,7 @@ from typing import Any
 import pyarrow as pa
 import pytest
 from effort import examples
-from hypothesis import HealthCheck, given
-from hypothesis import strategies as st
+from hypothesis import HealthCheck, given, strategies as st
 from pyiceberg.table import StaticTable
 from strategies.every_type import SCALARS, rows_that_fit, values_of
 from strategies.small_values import TYPES, filters, scalar_fields, values_of_field

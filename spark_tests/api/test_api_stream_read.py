@@ -13,8 +13,7 @@ from typing import Any
 import pyarrow as pa
 import pytest
 from effort import examples
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
 from icebergds import Schema, Table
 from icebergds.catalog.address import TableAddress

@@ -9,8 +9,7 @@ import pytest
 from pyiceberg.catalog.sql import SqlCatalog as PyIcebergCatalog
 from pyiceberg.exceptions import NamespaceAlreadyExistsError
 from pyiceberg.schema import Schema as PyIcebergSchema
-from pyiceberg.types import LongType
-from pyiceberg.types import NestedField as PyIcebergField
+from pyiceberg.types import LongType, NestedField as PyIcebergField
 from sql_tables import TABLE, create_table, open_sql_catalog, set_property
 
 from icebergds.catalog.sql.catalog import SqlCatalog

@@ -12,8 +12,7 @@ from typing import Any, TypeVar
 
 import pytest
 from effort import examples
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
 from icebergds.commit.append import Append, FastAppend
 from icebergds.commit.delete import Delete

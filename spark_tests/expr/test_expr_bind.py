@@ -11,8 +11,7 @@ from typing import Any
 
 import pytest
 from effort import examples
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 from strategies.expressions import values_of
 
 from icebergds.errors import InvalidFilterError

@@ -6,8 +6,7 @@ import math
 from typing import Any
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 from strategies.expressions import SCALAR_TYPES, literals_of, operations_of, values_of
 
 from icebergds.expr.evaluate import holds, matches

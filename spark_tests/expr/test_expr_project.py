@@ -7,8 +7,7 @@ from typing import Any
 
 import pytest
 from effort import examples
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 from strategies.expressions import DAY, Row, filters, predicates, rows, value_of
 
 from icebergds.expr.evaluate import matches

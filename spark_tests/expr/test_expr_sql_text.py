@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import pytest
 from effort import examples
-from hypothesis import assume, given
-from hypothesis import strategies as st
+from hypothesis import assume, given, strategies as st
 from strategies.expressions import SCALAR_TYPES, Row, filters, rows, value_of
 
 from icebergds.errors import InvalidFilterError

@@ -8,8 +8,7 @@ from typing import Any
 import pyarrow as pa
 import pytest
 from effort import examples
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 from strategies.expressions import SCALAR_TYPES, filters, rows, value_of
 
 from icebergds.expr.evaluate import matches

@@ -11,8 +11,7 @@ import pyarrow as pa
 import pytest
 from corpus import corpus_tables, load_vectors
 from effort import examples
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
 from icebergds.errors import InvalidDataError, UnsupportedFeatureError
 from icebergds.formats.arrow.murmur3 import hash_longs, hash_slices

@@ -18,8 +18,7 @@ import pyarrow as pa
 import pytest
 from corpus import corpus_dir
 from effort import examples
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
 from icebergds.errors import (
     CorruptFileError,
@@ -58,8 +57,7 @@ from icebergds.spec.types import (
     MapType,
     StructType,
 )
-from icebergds.testing.data_files import open_file, read_batches, rows_of
-from icebergds.testing.data_files import read_rows as read_any
+from icebergds.testing.data_files import open_file, read_batches, read_rows as read_any, rows_of
 from icebergds.testing.schemas import optional, required
 
 

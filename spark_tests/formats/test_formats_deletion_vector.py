@@ -12,8 +12,7 @@ import pyroaring
 import pytest
 from corpus import corpus_dir, load_vectors
 from effort import examples
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
 from icebergds.errors import (
     CorruptFileError,

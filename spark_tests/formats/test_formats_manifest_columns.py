@@ -14,8 +14,7 @@ import pyarrow as pa
 import pytest
 from corpus import corpus_dir, corpus_tables
 from effort import examples
-from hypothesis import HealthCheck, given
-from hypothesis import strategies as st
+from hypothesis import HealthCheck, given, strategies as st
 from manifest_cases import (
     ONE_BY_ONE,
     PARTITION_TYPES,

@@ -17,8 +17,7 @@ import pyarrow as pa
 import pyiceberg.manifest as pyiceberg_manifest
 import pytest
 from effort import examples
-from hypothesis import HealthCheck, given
-from hypothesis import strategies as st
+from hypothesis import HealthCheck, given, strategies as st
 from manifest_cases import (
     PARTITION_TYPES,
     encode,

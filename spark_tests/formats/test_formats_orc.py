@@ -16,8 +16,7 @@ import pyarrow.orc as orc
 import pytest
 from corpus import corpus_dir
 from effort import examples
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
 from icebergds.errors import (
     CorruptFileError,
@@ -52,8 +51,7 @@ from icebergds.spec.types import (
     MapType,
     StructType,
 )
-from icebergds.testing.data_files import open_file, read_batches, rows_of
-from icebergds.testing.data_files import read_rows as read_any
+from icebergds.testing.data_files import open_file, read_batches, read_rows as read_any, rows_of
 from icebergds.testing.schemas import optional, required
 
 

@@ -28,8 +28,7 @@ from icebergds.spec.types import (
     MapType,
     StructType,
 )
-from icebergds.testing.data_files import read_batches
-from icebergds.testing.data_files import read_rows as read_any
+from icebergds.testing.data_files import read_batches, read_rows as read_any
 from icebergds.testing.orc_files import mark_hybrid_calendar
 from icebergds.testing.schemas import optional
 

@@ -13,8 +13,7 @@ import pyarrow.parquet as pq
 import pytest
 from corpus import corpus_dir
 from effort import examples
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
 from icebergds.errors import CorruptFileError, MissingFileError
 from icebergds.formats.deletes import positions

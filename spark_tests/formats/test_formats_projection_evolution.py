@@ -13,8 +13,7 @@ import pyarrow.orc as orc
 import pyarrow.parquet as pq
 import pytest
 from effort import examples
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
 from icebergds.formats.arrow.types import FIELD_ID, field_to_arrow, to_array
 from icebergds.spec.manifest import FileFormat

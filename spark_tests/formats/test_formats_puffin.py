@@ -7,8 +7,7 @@ from pathlib import Path
 import pyarrow as pa
 import pytest
 from corpus import corpus_dir, load_vectors
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
 from icebergds.errors import CorruptFileError, MissingFileError, UnsupportedFeatureError
 from icebergds.formats.puffin import (

@@ -10,8 +10,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 from effort import examples
-from hypothesis import HealthCheck, example, given
-from hypothesis import strategies as st
+from hypothesis import HealthCheck, example, given, strategies as st
 from strategies.every_type import EVERY_TYPE, SCALARS, rows_of_schema, rows_that_fit
 
 from icebergds.formats.data_file.bounds import Range, serialized_bounds

@@ -8,8 +8,7 @@ from typing import Any
 import pyarrow as pa
 import pytest
 from effort import examples
-from hypothesis import HealthCheck, given
-from hypothesis import strategies as st
+from hypothesis import HealthCheck, given, strategies as st
 from strategies.every_type import values_of
 
 from icebergds.formats.arrow.types import schema_to_arrow

@@ -10,8 +10,7 @@ from typing import Any
 
 import pytest
 from effort import examples
-from hypothesis import HealthCheck, given
-from hypothesis import strategies as st
+from hypothesis import HealthCheck, given, strategies as st
 from strategies.random_tables import RandomTable
 from strategies.small_values import filters
 

@@ -11,8 +11,7 @@ from typing import Any
 
 import pyarrow as pa
 from effort import examples
-from hypothesis import HealthCheck, given
-from hypothesis import strategies as st
+from hypothesis import HealthCheck, given, strategies as st
 from strategies.random_tables import RandomTable
 from strategies.small_values import filters
 from strategies.table_model import ModelState, scan

@@ -9,8 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from effort import examples
-from hypothesis import HealthCheck, given
-from hypothesis import strategies as st
+from hypothesis import HealthCheck, given, strategies as st
 
 from icebergds.api.load import load_table
 from icebergds.api.table import Table

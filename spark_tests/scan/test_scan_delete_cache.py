@@ -5,8 +5,7 @@ from collections import OrderedDict
 from concurrent.futures import ThreadPoolExecutor
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
 from icebergds.errors import CorruptFileError
 from icebergds.scan.read.delete_cache import DELETES, DeleteCache

@@ -12,8 +12,7 @@ from uuid import UUID
 import pyarrow as pa
 import pytest
 from effort import examples
-from hypothesis import HealthCheck, Phase, given
-from hypothesis import strategies as st
+from hypothesis import HealthCheck, Phase, given, strategies as st
 from oracles.duckdb_reader import DuckDBError, DuckDBReader
 from strategies.random_tables import RandomTable
 from strategies.small_values import filters, projections

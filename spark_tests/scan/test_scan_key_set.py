@@ -10,8 +10,7 @@ import numpy as np
 import pyarrow as pa
 import pytest
 from effort import examples
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
 from icebergds.errors import UnsupportedFeatureError
 from icebergds.formats.arrow.types import to_arrow

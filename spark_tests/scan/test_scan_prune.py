@@ -10,8 +10,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 from strategies.expressions import SCALAR_TYPES, filters, literals_of, rows, value_of, values_of
 
 from icebergds.expr.evaluate import matches

@@ -18,8 +18,7 @@ from icebergds.formats.arrow.types import schema_to_arrow
 from icebergds.scan.plan.splits import SplitOptions
 from icebergds.scan.plan.task_groups import plan_scan
 from icebergds.scan.projection import parse_column_list, project_columns
-from icebergds.scan.read import deletes as worker_deletes
-from icebergds.scan.read import files as read
+from icebergds.scan.read import deletes as worker_deletes, files as read
 from icebergds.scan.read.files import read_scan_tasks
 from icebergds.scan.read_plan import ReadPlan, key_schema
 from icebergds.scan.tasks import ScanTaskGroup

@@ -10,8 +10,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
 from icebergds.formats.arrow.types import to_array
 from icebergds.scan.read.row_fingerprints import Fingerprinter, Fingerprints

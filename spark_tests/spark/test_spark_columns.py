@@ -5,8 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from pyspark.sql import SparkSession
-from pyspark.sql import types as spark_types
+from pyspark.sql import SparkSession, types as spark_types
 from spark_reads import load, message_of, planned
 
 from icebergds.errors import InvalidOptionError

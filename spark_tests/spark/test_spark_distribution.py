@@ -6,8 +6,7 @@ from collections.abc import Iterator
 
 import pyarrow as pa
 import pytest
-from pyspark.sql import DataFrame, SparkSession
-from pyspark.sql import functions as f
+from pyspark.sql import DataFrame, SparkSession, functions as f
 
 from icebergds.formats.arrow.transforms import apply_transform
 from icebergds.formats.arrow.types import to_arrow

@@ -29,8 +29,8 @@ from icebergds.spec.types import (
     ListType,
     MapType,
     NestedField,
+    StructType as IcebergStruct,
 )
-from icebergds.spec.types import StructType as IcebergStruct
 from icebergds.testing.tables import TableBuilder
 
 pytestmark = pytest.mark.spark

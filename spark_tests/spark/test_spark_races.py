@@ -14,8 +14,7 @@ from typing import TypeAlias
 import pyarrow as pa
 import pytest
 from effort import rounds
-from pyspark.sql import Column, SparkSession
-from pyspark.sql import functions as f
+from pyspark.sql import Column, SparkSession, functions as f
 from spark_changes import COPY_ON_WRITE, MERGE_ON_READ, meanwhile_appended, people, rows_of
 
 from icebergds import Table, load_table

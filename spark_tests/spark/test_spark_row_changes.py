@@ -11,8 +11,7 @@ from typing import Any, TypeAlias
 
 import pytest
 from effort import examples
-from hypothesis import HealthCheck, Phase, given
-from hypothesis import strategies as st
+from hypothesis import HealthCheck, Phase, given, strategies as st
 from pyspark.sql import SparkSession
 from spark_changes import (
     COPY_ON_WRITE,

@@ -13,8 +13,7 @@ import pyarrow as pa
 import pytest
 from py4j.protocol import Py4JError
 from pyspark.errors import PySparkException
-from pyspark.sql import SparkSession
-from pyspark.sql import functions as f
+from pyspark.sql import SparkSession, functions as f
 from spark_changes import people
 from spark_reads import ids, load
 from spark_writes import create

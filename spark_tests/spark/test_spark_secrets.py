@@ -26,8 +26,7 @@ from icebergds.operations.write.options import WriteOptions, parse_write_options
 from icebergds.operations.write.position_changes import PositionChange, plan_position_change
 from icebergds.operations.write.row_change_settings import RowChangeMode
 from icebergds.scan.packing import unpack_task_group
-from icebergds.spark import stream_writer as stream_writer_module
-from icebergds.spark import writer as writer_module
+from icebergds.spark import stream_writer as stream_writer_module, writer as writer_module
 from icebergds.spark.datasource import IcebergDataSource
 from icebergds.spark.reader import IcebergPartition
 from icebergds.spark.write_jobs import plan_job

@@ -6,8 +6,7 @@ import shutil
 from pathlib import Path
 
 import pytest
-from pyspark.sql import SparkSession
-from pyspark.sql import functions as f
+from pyspark.sql import SparkSession, functions as f
 from pyspark.sql.streaming import StreamingQueryException
 from spark_changes import ids_of, rows_of
 from spark_feeds import Feed

@@ -12,8 +12,7 @@ from typing import Any, NamedTuple
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from pyspark.sql import DataFrame, Row, SparkSession
-from pyspark.sql import types as spark_types
+from pyspark.sql import DataFrame, Row, SparkSession, types as spark_types
 from spark_reads import ids, load, planned
 
 from icebergds.spec.partition import PartitionField, PartitionSpec

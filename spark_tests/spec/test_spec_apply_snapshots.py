@@ -6,8 +6,7 @@ import time
 from typing import Any
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
 from icebergds.errors import CommitConflictError, InvalidMetadataError
 from icebergds.spec.json.metadata import parse_metadata, serialise_metadata

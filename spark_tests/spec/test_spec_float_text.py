@@ -6,8 +6,7 @@ import struct
 from decimal import Decimal
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
 from icebergds.spec.values.float_text import path_text, shortest_float32
 

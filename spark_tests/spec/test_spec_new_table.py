@@ -5,8 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 from strategies.spec_values import all_types
 
 from icebergds.errors import InvalidMetadataError, InvalidOptionError, UnsupportedFeatureError

@@ -6,11 +6,9 @@ import json
 from typing import Any
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 from pydantic import TypeAdapter
-from pyiceberg.table.update import TableRequirement as PyRequirement
-from pyiceberg.table.update import TableUpdate as PyUpdate
+from pyiceberg.table.update import TableRequirement as PyRequirement, TableUpdate as PyUpdate
 
 from icebergds.errors import InvalidMetadataError, UnsupportedFeatureError
 from icebergds.spec.encryption import EncryptedKey

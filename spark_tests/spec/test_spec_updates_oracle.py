@@ -8,12 +8,10 @@ from typing import Any
 
 import pytest
 from effort import examples
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 from pydantic import TypeAdapter
 from pyiceberg.table.metadata import TableMetadataUtil
-from pyiceberg.table.update import TableUpdate as PyUpdate
-from pyiceberg.table.update import update_table_metadata
+from pyiceberg.table.update import TableUpdate as PyUpdate, update_table_metadata
 
 from icebergds.spec.json.metadata import metadata_from_json, metadata_to_json
 from icebergds.spec.json.updates import update_to_json

@@ -12,8 +12,7 @@ import numpy as np
 import pyarrow as pa
 import pytest
 from effort import examples
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 from strategies.spec_values import decimals, values_of
 
 from icebergds.errors import InvalidOptionError

@@ -6,8 +6,7 @@ import re
 from urllib.parse import unquote_plus
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 from pyiceberg.table.locations import load_location_provider
 
 from icebergds.errors import InvalidOptionError, UnsupportedFeatureError

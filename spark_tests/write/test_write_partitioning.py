@@ -10,8 +10,7 @@ from typing import Any
 import pyarrow as pa
 import pytest
 from effort import examples
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
 from icebergds.errors import InvalidMetadataError, UnsupportedFeatureError
 from icebergds.formats.arrow.types import schema_to_arrow, to_arrow

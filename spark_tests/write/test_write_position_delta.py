@@ -12,8 +12,7 @@ import pyarrow.orc as orc
 import pyarrow.parquet as pq
 import pytest
 from effort import examples
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
 from icebergds.errors import CorruptFileError, InvalidDataError
 from icebergds.formats.puffin import read_puffin_footer

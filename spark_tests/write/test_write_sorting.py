@@ -10,8 +10,7 @@ from typing import Any
 
 import pytest
 from effort import examples
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
 from icebergds.errors import UnsupportedFeatureError
 from icebergds.spec.schema import Schema

@@ -12,8 +12,7 @@ from zoneinfo import ZoneInfo
 import pyarrow as pa
 import pytest
 from effort import examples
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
 from icebergds.errors import InvalidDataError
 from icebergds.formats.arrow.types import to_arrow

@@ -6,8 +6,7 @@ Ids come from the file or, if it has none, from a name mapping, from names or fr
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from collections.abc import Set as AbstractSet
+from collections.abc import Callable, Iterable, Iterator, Sequence, Set as AbstractSet
 from dataclasses import dataclass, replace
 from enum import StrEnum
 from itertools import count

@@ -7,8 +7,7 @@ that writers record. Stripes are decoded whole.
 from __future__ import annotations
 
 import zlib
-from collections.abc import Iterator, Mapping
-from collections.abc import Set as AbstractSet
+from collections.abc import Iterator, Mapping, Set as AbstractSet
 from contextlib import contextmanager
 from zoneinfo import ZoneInfoNotFoundError
 

@@ -7,8 +7,7 @@ seconds, which are stored as those of a long are, and its nanoseconds, as times 
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
-from collections.abc import Set as AbstractSet
+from collections.abc import Iterable, Iterator, Mapping, Set as AbstractSet
 from dataclasses import dataclass, replace
 
 import pyarrow as pa

@@ -6,8 +6,7 @@ metadata of fields.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
-from collections.abc import Set as AbstractSet
+from collections.abc import Iterable, Iterator, Set as AbstractSet
 from contextlib import suppress
 
 import pyarrow as pa

@@ -7,8 +7,7 @@ columns begins; of the row ranges in between, those that may hold a matching row
 from __future__ import annotations
 
 import struct
-from collections.abc import Iterator, Mapping, Sequence
-from collections.abc import Set as AbstractSet
+from collections.abc import Iterator, Mapping, Sequence, Set as AbstractSet
 from dataclasses import dataclass
 
 import numpy as np

@@ -6,8 +6,7 @@ Parquet file of one column and one row group.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from collections.abc import Set as AbstractSet
+from collections.abc import Iterable, Iterator, Mapping, Sequence, Set as AbstractSet
 
 import numpy as np
 import pyarrow as pa

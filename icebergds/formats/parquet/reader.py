@@ -10,8 +10,7 @@ If the page index shows that a filter selects little of a row group, only those 
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
-from collections.abc import Set as AbstractSet
+from collections.abc import Iterable, Iterator, Sequence, Set as AbstractSet
 from dataclasses import dataclass
 
 import pyarrow as pa

@@ -7,8 +7,7 @@ so no other offset changes.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from collections.abc import Set as AbstractSet
+from collections.abc import Iterator, Set as AbstractSet
 from contextlib import contextmanager
 
 import pyarrow as pa

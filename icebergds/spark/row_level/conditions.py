@@ -7,8 +7,7 @@ from collections.abc import Iterable
 from typing import Any
 
 from pyspark.errors import AnalysisException, PySparkException
-from pyspark.sql import Column, DataFrame
-from pyspark.sql import functions as f
+from pyspark.sql import Column, DataFrame, functions as f
 
 from icebergds.errors import InvalidFilterError, InvalidOptionError
 

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import pyarrow as pa
-from pyspark.sql import Column
-from pyspark.sql import functions as f
+from pyspark.sql import Column, functions as f
 
 from icebergds.errors import InvalidDataError, UnsupportedFeatureError
 from icebergds.formats.arrow.types import repeat

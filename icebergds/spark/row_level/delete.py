@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from pyspark.sql import Column, DataFrame
-from pyspark.sql import functions as f
+from pyspark.sql import Column, DataFrame, functions as f
 
 from icebergds.commit.snapshot_commit import Committed
 from icebergds.expr.nodes import Expr

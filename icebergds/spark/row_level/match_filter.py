@@ -12,9 +12,7 @@ from dataclasses import dataclass
 from datetime import date
 from typing import Any
 
-from pyspark.sql import Column, DataFrame
-from pyspark.sql import functions as f
-from pyspark.sql import types as spark
+from pyspark.sql import Column, DataFrame, functions as f, types as spark
 
 from icebergds.expr.names import quote_name, split_name
 from icebergds.expr.nodes import Expr

@@ -7,8 +7,7 @@ from dataclasses import dataclass, replace
 from typing import TypeAlias
 
 from pyspark.errors import AnalysisException
-from pyspark.sql import Column, DataFrame
-from pyspark.sql import functions as f
+from pyspark.sql import Column, DataFrame, functions as f
 
 from icebergds.commit.snapshot_commit import Committed
 from icebergds.errors import InvalidDataError, InvalidFilterError, InvalidOptionError

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from pyspark.sql import Column
-from pyspark.sql import functions as f
+from pyspark.sql import Column, functions as f
 
 from icebergds.commit.snapshot_commit import Committed
 from icebergds.expr.names import quote_name

@@ -7,8 +7,7 @@ from pathlib import Path
 
 import pytest
 from effort import examples
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 from maintained_tables import STEPS, MaintainedTable, Step
 
 from icebergds.spec.partition import PartitionSpec

@@ -8,8 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from effort import examples
-from hypothesis import HealthCheck, assume, given
-from hypothesis import strategies as st
+from hypothesis import HealthCheck, assume, given, strategies as st
 from strategies.random_tables import RandomTable
 
 from icebergds.api.load import load_table

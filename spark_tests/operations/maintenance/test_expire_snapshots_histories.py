@@ -12,8 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from effort import examples
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
 from icebergds.api.load import load_table
 from icebergds.api.table import Table

@@ -12,8 +12,7 @@ from typing import Any
 import pyarrow as pa
 import pytest
 from effort import examples, rounds
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
 from icebergds.catalog.address import TableAddress
 from icebergds.catalog.loaded_table import LoadedTable

@@ -11,8 +11,7 @@ from typing import Any
 import pytest
 from commit.interleaving import InterleavedOperations
 from effort import examples
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
 from icebergds.catalog.address import TableAddress
 from icebergds.catalog.loaded_table import LoadedTable
@@ -29,8 +28,13 @@ from icebergds.spec.manifest import DataFile, ManifestEntryStatus
 from icebergds.spec.partition import PartitionSpec
 from icebergds.spec.snapshot import Snapshot
 from icebergds.testing.api_tables import catalog_in, create_table, ids_of, rows
-from icebergds.testing.commit_tables import BY_DAY, SCHEMA, CommitTable, open_table
-from icebergds.testing.commit_tables import create_table as table_of_files
+from icebergds.testing.commit_tables import (
+    BY_DAY,
+    SCHEMA,
+    CommitTable,
+    create_table as table_of_files,
+    open_table,
+)
 from icebergds.testing.contents import snapshot_entries
 from icebergds.testing.delta_tables import BY_DATA, DeltaTable
 from icebergds.testing.tables import TableBuilder

@@ -17,8 +17,7 @@ import pyarrow as pa
 import pytest
 from effort import IS_NIGHTLY, examples
 from fsspec.implementations.memory import MemoryFileSystem
-from hypothesis import HealthCheck, given
-from hypothesis import strategies as st
+from hypothesis import HealthCheck, given, strategies as st
 from orphans import DAY_S, age, aged, change, files_below, plant, removed, root_of, rows_of_all
 
 from icebergds import Table, load_catalog, load_table

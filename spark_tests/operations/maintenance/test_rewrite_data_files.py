@@ -11,8 +11,7 @@ from typing import Any, TypeVar
 
 import pytest
 from effort import examples
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
 from icebergds import RewrittenDataFiles, Table, load_table
 from icebergds.catalog.address import TableAddress

@@ -38,8 +38,7 @@ from icebergds.spec.updates.table_updates import (
     UpgradeFormatVersion,
 )
 from icebergds.testing.api_tables import catalog_in, create_table, ids_of, rows
-from icebergds.testing.commit_tables import CommitTable
-from icebergds.testing.commit_tables import create_table as table_of_files
+from icebergds.testing.commit_tables import CommitTable, create_table as table_of_files
 from icebergds.testing.delta_tables import BY_DATA, DeltaTable
 
 _BY_BUCKET_AND_DAY = PartitionSpec(

@@ -11,8 +11,7 @@ from typing import Any
 import pyarrow.parquet as pq
 import pytest
 from effort import examples
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 from position_delete_tables import ALL, Days, position_deletes_of
 
 from icebergds import RewrittenPositionDeletes, load_table

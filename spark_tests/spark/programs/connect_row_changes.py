@@ -7,8 +7,7 @@ from dataclasses import astuple
 from typing import Any
 
 from pyspark.errors import PySparkException
-from pyspark.sql import SparkSession
-from pyspark.sql import functions as f
+from pyspark.sql import SparkSession, functions as f
 
 from icebergds import load_table
 from icebergds.errors import IcebergError
