@@ -37,6 +37,10 @@ class RewrittenDeletes:
     data_sequence_number: int
 
 
+class StaleDeletesError(ValidationError):
+    """None of the delete files can be replaced as planned; the rest is to be planned anew."""
+
+
 class ReplacePositionDeletes:
     """Removes position delete files and adds others with the same deletes.
 
@@ -63,17 +67,20 @@ class ReplacePositionDeletes:
         """Builds the new snapshot.
 
         Raises:
-            ValidationError: no group can be replaced, the branch no longer has the snapshot in its
-                history, or the table's format version does not allow the added files.
+            StaleDeletesError: no group can be replaced, the branch no longer has the snapshot in
+                its history, or the table's format version does not allow the added files.
         """
-        # After a rollback, the deletes of later snapshots must not return.
-        history_since(base, self._from_snapshot_id)
+        try:
+            # After a rollback, the deletes of later snapshots must not return.
+            history_since(base, self._from_snapshot_id)
+        except ValidationError as error:
+            raise StaleDeletesError(str(error)) from None
         self._refuse_position_delete_files(base)
         live = _LiveDeletes(base, self._groups)
         kept = {number: live.remaining(group) for number, group in enumerate(self._groups)}
         groups = {number: group for number, group in kept.items() if group is not None}
         if not groups:
-            raise ValidationError(
+            raise StaleDeletesError(
                 f"table {base.name}: the position delete files to rewrite are not in branch "
                 f"{base.branch!r} any longer, such as "
                 f"{self._groups[0].replaced[0].file_path}; repeat the operation if there are others"
@@ -95,7 +102,7 @@ class ReplacePositionDeletes:
     def _refuse_position_delete_files(self, base: CommitBase) -> None:
         files = [file for group in self._groups for file in group.added]
         if base.metadata.format_version >= 3 and not all(f.is_deletion_vector for f in files):
-            raise ValidationError(
+            raise StaleDeletesError(
                 f"table {base.name} was upgraded to format version "
                 f"{base.metadata.format_version}, which requires deletion vectors instead of "
                 "position delete files; repeat the operation"

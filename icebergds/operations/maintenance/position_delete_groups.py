@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 
@@ -87,7 +87,10 @@ class PlannedDeletes:
 
 
 def plan_delete_groups(
-    base: CommitBase, row_filter: Expr, options: PositionDeleteOptions
+    base: CommitBase,
+    row_filter: Expr,
+    options: PositionDeleteOptions,
+    written: Collection[str] = (),
 ) -> PlannedDeletes:
     """Reads the delete manifests of a branch, and chooses files to rewrite.
 
@@ -96,6 +99,7 @@ def plan_delete_groups(
 
     Args:
         row_filter: bound to the table's schema; files of partitions without such rows are left.
+        written: paths of files that an earlier pass wrote, which are left.
 
     Raises:
         MissingFileError, CorruptFileError: a manifest cannot be read.
@@ -127,6 +131,7 @@ def plan_delete_groups(
             found += matching_entries(files, filters.of(manifest), TRUE)
             if makes_vectors:
                 homes |= _homes(files.entries())
+    found = [entry for entry in found if entry.data_file.file_path not in written]
     groups = _whole_partitions(found) if makes_vectors else _groups(base, found, options)
     return PlannedDeletes(
         _ordered(groups, options.job_order),

@@ -5,14 +5,18 @@ from __future__ import annotations
 import logging
 import uuid
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import partial
 from math import ceil
 
 from icebergds.catalog.loaded_table import LoadedTable
 from icebergds.commit.base import CommitBase, commit_base
 from icebergds.commit.operations import TableState
-from icebergds.commit.replace_position_deletes import ReplacePositionDeletes, RewrittenDeletes
+from icebergds.commit.replace_position_deletes import (
+    ReplacePositionDeletes,
+    RewrittenDeletes,
+    StaleDeletesError,
+)
 from icebergds.commit.snapshot_commit import commit_snapshot
 from icebergds.errors import CommitStateUnknownError, IcebergError
 from icebergds.expr.bind import bind
@@ -52,6 +56,9 @@ from icebergds.write.locations import LocationProvider
 
 _LOG = logging.getLogger(__name__)
 
+# Others may replace again what is planned anew.
+_PASSES = 3
+
 
 @dataclass(frozen=True, slots=True)
 class RewrittenPositionDeletes:
@@ -80,6 +87,8 @@ def rewrite_position_deletes(
 ) -> tuple[RewrittenPositionDeletes, TableState]:
     """Rewrites the position delete files of a branch.
 
+    What other commits have replaced meanwhile is planned anew.
+
     Args:
         where: a condition of Spark SQL; only partitions that may have such rows are rewritten.
         options: as `parse_position_delete_options` takes them.
@@ -91,27 +100,87 @@ def rewrite_position_deletes(
 
     Raises:
         InvalidOptionError, InvalidFilterError: an argument does not fit the table.
-        ValidationError: other commits replaced all of the files meanwhile; or, unless there are
+        ValidationError: other commits replaced the files of each plan; or, unless there are
             several commits, as for every commit.
         IcebergError: a task failed; if there are several commits, each group did.
         CommitStateUnknownError: whether a commit succeeded is not known.
     """
-    state, metadata = table.state, table.metadata
+    check_target_branch(table.state, write)
+    done = _Done(table.state)
+    for _ in range(_PASSES):
+        done.stale = None
+        try:
+            _pass(table.at(done.state), where, options, write, runner, done)
+        except CommitStateUnknownError:
+            raise
+        except Exception as error:
+            if not done.committed:
+                raise
+            # What an earlier pass has committed stays.
+            _LOG.warning("table %s: some position deletes stay: %s", table.name, error)
+            break
+        if done.stale is None:
+            break
+        done.state = table.operations.refresh()
+    return done.result(), done.state
+
+
+@dataclass(slots=True)
+class _Done:
+    """What was done so far, and the table's state.
+
+    Attributes:
+        failure: the first error of a group.
+        stale: set if other commits changed what was planned.
+    """
+
+    state: TableState
+    committed: list[RewrittenDeletes] = field(default_factory=list)
+    failure: IcebergError | None = None
+    stale: StaleDeletesError | None = None
+
+    @property
+    def written(self) -> set[str]:
+        """The paths of new files."""
+        return {file.file_path for group in self.committed for file in group.added}
+
+    def result(self) -> RewrittenPositionDeletes:
+        """What was committed.
+
+        Raises:
+            IcebergError: nothing was, because all groups failed.
+        """
+        failure = self.failure or self.stale
+        if failure is not None and not self.committed:
+            raise failure
+        if self.stale is not None:
+            _LOG.warning("table %s: some position deletes stay: %s", self.state.name, self.stale)
+        return _counts(self.committed)
+
+
+def _pass(
+    table: LoadedTable,
+    where: str | None,
+    options: Mapping[str, str],
+    write: WriteOptions,
+    runner: Runner,
+    done: _Done,
+) -> None:
+    """Plans groups, rewrites and commits them."""
+    metadata = table.metadata
     parsed = parse_position_delete_options(options, metadata)
-    check_target_branch(state, write)
     condition = TRUE if where is None else parse_filter(where, time_zone=write.time_zone)
     row_filter = bind(condition, metadata.schema(), case_sensitive=False)
     base = commit_base(table.keeping_reads().state, write.branch)
-    planned = plan_delete_groups(base, row_filter, parsed)
+    planned = plan_delete_groups(base, row_filter, parsed, done.written)
     if not planned.groups or base.parent is None:
-        return RewrittenPositionDeletes(), state
+        return
     targets = find_delete_targets(base, planned, new_seed())
-    rewrite = _Rewrite(table, base, base.parent.snapshot_id, parsed, write, runner)
+    rewrite = _Rewrite(table, base, base.parent.snapshot_id, parsed, write, runner, done)
     count = len(planned.groups)
     at_once = count if parsed.max_commits is None else ceil(count / parsed.max_commits)
     for start in range(0, count, at_once):
         rewrite.run(planned.groups[start : start + at_once], targets)
-    return rewrite.result()
 
 
 class _Rewrite:
@@ -125,37 +194,28 @@ class _Rewrite:
         options: PositionDeleteOptions,
         write: WriteOptions,
         runner: Runner,
+        done: _Done,
     ) -> None:
         self._table = table
-        self._state = table.state
         self._snapshot_id = snapshot_id
         self._options = options
         self._write = write
         self._runner = runner
-        self._committed: list[RewrittenDeletes] = []
-        self._failure: IcebergError | None = None
+        self._done = done
         self._settings = _settings(base, options)
 
     def run(self, groups: Sequence[DeleteGroup], targets: Mapping[PartitionKey, LiveFiles]) -> None:
         """Rewrites groups and commits them; with several commits, errors are kept for later."""
         try:
             self._run(groups, targets)
+        except StaleDeletesError as error:
+            self._done.stale = error
         except CommitStateUnknownError:
             raise
         except Exception as error:
             if self._options.max_commits is None:
                 raise
             self._failed(groups, error)
-
-    def result(self) -> tuple[RewrittenPositionDeletes, TableState]:
-        """What was committed.
-
-        Raises:
-            IcebergError: nothing was, because all groups failed.
-        """
-        if not self._committed and self._failure is not None:
-            raise self._failure
-        return _counts(self._committed), self._state
 
     def _run(
         self, groups: Sequence[DeleteGroup], targets: Mapping[PartitionKey, LiveFiles]
@@ -209,25 +269,23 @@ class _Rewrite:
         table_uuid = self._table.metadata.table_uuid
         options = commit_options(self._write, table_uuid, {WRITE_ID: write_id})
         try:
-            committed = commit_snapshot(self._table.operations, action, options, self._state)
+            committed = commit_snapshot(self._table.operations, action, options, self._done.state)
         except CommitStateUnknownError:
             raise
         except Exception as error:
             delete_files(self._table.io, written, error)
             raise
-        self._state = committed.state
-        self._committed += action.committed
+        self._done.state = committed.state
+        self._done.committed += action.committed
         used = {file.file_path for group in action.committed for file in group.added}
         unused = [file for file in written if file.file_path not in used]
         if unused:
             delete_files(self._table.io, unused)
         if len(action.committed) < len(groups):
-            _LOG.warning(
-                "table %s: %d of %d groups of position delete files were left as they are, because "
-                "other commits removed some of their files",
-                self._table.name,
-                len(groups) - len(action.committed),
-                len(groups),
+            self._done.stale = StaleDeletesError(
+                f"table {self._table.name}: other commits removed position delete files of "
+                f"{len(groups) - len(action.committed)} of {len(groups)} groups; repeat the "
+                "operation"
             )
 
     def _failed(self, groups: Sequence[DeleteGroup], error: Exception | str) -> None:
@@ -237,8 +295,8 @@ class _Rewrite:
             len(groups),
             error,
         )
-        if self._failure is None:
-            self._failure = (
+        if self._done.failure is None:
+            self._done.failure = (
                 error
                 if isinstance(error, IcebergError)
                 else IcebergError(

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import errno
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -35,20 +36,20 @@ from icebergds.testing.faults import Fault, Faults, When
 
 
 class Meanwhile:
-    """Runs the tasks here, and then what others do before the commit."""
+    """Runs the tasks here, and then what others do before each commit."""
 
-    def __init__(self, others: Callable[[], object]) -> None:
-        self._others = others
+    def __init__(self, others: Iterable[Callable[[], object]]) -> None:
+        self._others = iter(others)
 
     def run(self, task: Callable[..., Any], items: Sequence[Any]) -> list[Any]:
         done = LocalRunner().run(task, items)
-        self._others()
+        next(self._others, lambda: None)()
         return done
 
 
 def _rewrite(
     days: Days,
-    meanwhile: Callable[[], object] = lambda: None,
+    *meanwhile: Callable[[], object],
     address: TableAddress | None = None,
     **options: str,
 ) -> RewrittenPositionDeletes:
@@ -95,23 +96,27 @@ def test_deletes_that_others_add_meanwhile_stay(tmp_path: Path) -> None:
     assert len(position_deletes_of(days.table)) == 3
 
 
-def test_a_group_whose_files_others_removed_is_left_and_others_are_replaced(tmp_path: Path) -> None:
+def test_a_group_of_which_others_removed_a_file_is_planned_anew(tmp_path: Path) -> None:
     days = Days(tmp_path / "t")
     first = days.delete(1, (0, 0))
     for day, row in ((1, 1), (2, 0), (2, 1)):
         days.delete(day, (0, row))
     # They undo a delete: it must not return.
     done = _rewrite(days, lambda: days.remove(first, operation="overwrite"))
-    assert done.rewritten_delete_files_count == 2
+    assert done.rewritten_delete_files_count == 3
     assert days.ids() == [100, 102, 110, 111, 112, 202, 210, 211, 212]
     assert unused_files(days.table) == set()
 
 
-def test_a_second_rewrite_of_the_same_files_is_a_conflict(tmp_path: Path) -> None:
+def test_of_two_rewrites_at_once_the_second_does_the_rest(tmp_path: Path) -> None:
     days = _two_each(tmp_path / "t")
     before = days.ids()
-    with pytest.raises(ValidationError, match="not in branch 'main' any longer"):
-        _rewrite(days, lambda: _rewrite(days))
+
+    def of_day_1() -> None:
+        days.table.rewrite_position_delete_files("day = 1", options=ALL)
+
+    done = _rewrite(days, of_day_1, min_input_files="2", rewrite_all="false")
+    assert (done.rewritten_delete_files_count, done.added_delete_files_count) == (2, 1)
     assert days.ids() == before
     assert len(position_deletes_of(days.table)) == 2
     assert unused_files(days.table) == set()
@@ -122,9 +127,18 @@ def test_deletes_do_not_return_after_a_rollback(tmp_path: Path) -> None:
     table = _table(days)
     first = table.metadata.snapshots[0].snapshot_id
     to_first = SetSnapshotRef("main", SnapshotRef(first, RefType.BRANCH))
-    with pytest.raises(ValidationError, match="not in the history"):
-        _rewrite(days, lambda: table.change(to_first))
+    assert _rewrite(days, lambda: table.change(to_first)) == RewrittenPositionDeletes()
     assert len(days.ids()) == 12
+    assert unused_files(days.table) == set()
+
+
+def test_files_that_others_replace_each_time_are_an_error(tmp_path: Path) -> None:
+    days = _two_each(tmp_path / "t")
+    before = days.ids()
+    with pytest.raises(ValidationError, match="not in branch 'main' any longer"):
+        _rewrite(days, *[lambda: days.rewrite()] * 3)
+    assert days.ids() == before
+    assert unused_files(days.table) == set()
 
 
 @pytest.mark.parametrize("version", [2, 3])
@@ -145,11 +159,12 @@ def test_a_compaction_of_data_files_goes_together(
     assert days.ids() == before
 
 
-def test_an_upgrade_meanwhile_is_a_conflict(tmp_path: Path) -> None:
+def test_after_an_upgrade_meanwhile_deletes_become_vectors(tmp_path: Path) -> None:
     days = _two_each(tmp_path / "t")
     table, before = _table(days), days.ids()
-    with pytest.raises(ValidationError, match="upgraded to format version 3"):
-        _rewrite(days, lambda: table.change(UpgradeFormatVersion(3)))
+    done = _rewrite(days, lambda: table.change(UpgradeFormatVersion(3)))
+    assert done.rewritten_delete_files_count == 4
+    assert all(e.data_file.is_deletion_vector for e in position_deletes_of(days.table))
     assert days.ids() == before
     assert unused_files(days.table) == set()
 
@@ -228,7 +243,8 @@ def test_partial_progress_commits_a_share_of_the_groups_at_a_time(tmp_path: Path
     before, snapshots = days.ids(), len(days.table.snapshots())
     jobs: list[int] = []
     named = {"partial_progress__enabled": "true", "partial_progress__max_commits": "2"}
-    done = _rewrite(days, lambda: jobs.append(len(days.table.snapshots())), **named)
+    seen = [lambda: jobs.append(len(days.table.snapshots()))] * 2
+    done = _rewrite(days, *seen, **named)
     assert done.rewritten_delete_files_count == 10
     assert jobs == [snapshots, snapshots + 1]
     assert len(days.table.snapshots()) == snapshots + 2
@@ -240,9 +256,9 @@ def test_a_failing_commit_does_not_stop_later_ones(tmp_path: Path) -> None:
     first = days.delete(1, (0, 0))
     for day, row in ((1, 1), (2, 0), (2, 1)):
         days.delete(day, (0, row))
-    removals = iter([lambda: days.remove(first, operation="overwrite")])
-    done = _rewrite(days, lambda: next(removals, lambda: None)(), partial_progress__enabled="true")
-    assert done.rewritten_delete_files_count == 2
+    undo = partial(days.remove, first, operation="overwrite")
+    done = _rewrite(days, undo, partial_progress__enabled="true")
+    assert done.rewritten_delete_files_count == 3
     assert unused_files(days.table) == set()
 
 
@@ -258,7 +274,8 @@ def test_few_groups_at_a_time_are_a_job(tmp_path: Path) -> None:
     for day in (1, 2, 3):
         days.delete(day, (0, 0))
     before, jobs = days.ids(), []
-    done = _rewrite(days, lambda: jobs.append(1), max_concurrent_file_group_rewrites="2")
+    counted = [lambda: jobs.append(1)] * 3
+    done = _rewrite(days, *counted, max_concurrent_file_group_rewrites="2")
     assert done.added_delete_files_count == 3
     assert len(jobs) == 2
     assert days.ids() == before
