@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from icebergds.commit.base import commit_base
 from icebergds.commit.file_selection import file_key
 from icebergds.commit.operations import TableState
+from icebergds.commit.retention import ExpiryRequest
 from icebergds.display import html_table
 from icebergds.formats.wrong_counts import WrongCounts
 from icebergds.operations.maintenance.dangling_deletes import dangling_deletes
@@ -25,7 +26,7 @@ from icebergds.operations.maintenance.health_figures import (
 )
 from icebergds.operations.maintenance.health_text import health_lines, health_text
 from icebergds.operations.maintenance.rewrite_options import RewriteOptions
-from icebergds.operations.maintenance.rewrite_plan import plan_groups
+from icebergds.operations.maintenance.rewrite_plan import FileGroup, plan_groups
 from icebergds.operations.read.time_travel import TimeTravel, resolve_snapshot
 from icebergds.scan.plan.files import PlannedFile, all_manifests, plan_files
 from icebergds.scan.plan.live_deletes import live_deletes
@@ -46,7 +47,7 @@ class TableHealth:
         deletes: the delete files: `position_delete_files`, `deletion_vectors`,
             `equality_delete_files`, `count`, `size_in_bytes`, `dangling`, `mean_per_data_file`,
             `most_per_data_file`, `deleted_rows`, `deleted_share`, `data_files_with_keys`,
-            `equality_keys`.
+            `equality_keys`, `overhead_bytes`.
         manifests: `count`, `of_deletes`, `size_in_bytes`, `mean_size`, `target_size`.
         metadata: of all branches: `snapshots`, `oldest_age_ms`, `expirable_snapshots`,
             `expirable_refs`, `metadata_bytes`.
@@ -87,9 +88,24 @@ def health(state: TableState, branch: str | None = None) -> TableHealth:
         InvalidOptionError: a table property is malformed.
         MissingFileError, CorruptFileError: a manifest list or manifest is missing or damaged.
     """
-    metadata, name = state.metadata, branch or MAIN_BRANCH
-    snapshot, schema = resolve_snapshot(metadata, TimeTravel(branch=name), state.name)
-    options = RewriteOptions.of({}, metadata.properties)
+    options = RewriteOptions.of({}, state.metadata.properties)
+    measured, _ = examine(state, branch or MAIN_BRANCH, options, ExpiryRequest(now_ms()))
+    return measured
+
+
+def examine(
+    state: TableState, branch: str, options: RewriteOptions, expiry: ExpiryRequest
+) -> tuple[TableHealth, list[FileGroup]]:
+    """Measures a branch, and says which groups of data files a rewrite would replace.
+
+    Args:
+        options: of that rewrite.
+        expiry: which snapshots may expire.
+
+    Errors are those of `health`.
+    """
+    metadata = state.metadata
+    snapshot, schema = resolve_snapshot(metadata, TimeTravel(branch=branch), state.name)
     files, live = list[PlannedFile](), list[ManifestEntry]()
     manifests: tuple[ManifestFile, ...] = ()
     if snapshot is not None:
@@ -97,19 +113,20 @@ def health(state: TableState, branch: str | None = None) -> TableHealth:
         files = plan_files(state.io, metadata, snapshot, schema)
         live = live_deletes(state.io, metadata, snapshot)
     groups = plan_groups(files, options, metadata.default_spec_id)
-    dangling = _dangling(state, name, files, live)
-    given = {} if name == MAIN_BRANCH else {"branch": name}
+    dangling = _dangling(state, branch, files, live)
+    given = {} if branch == MAIN_BRANCH else {"branch": branch}
     found = Findings(metadata, options, files, groups, dangling, manifests, given)
-    of_metadata = measure_metadata(state, now_ms())
-    return TableHealth(
+    of_metadata = measure_metadata(state, expiry)
+    measured = TableHealth(
         table=state.name,
-        branch=name,
+        branch=branch,
         files=measure_files(files, groups, options, metadata),
         deletes=measure_deletes(files, live, dangling),
         manifests=measure_manifests(manifests, metadata),
         metadata=of_metadata,
         advice=advise(found, of_metadata),
     )
+    return measured, groups
 
 
 def _dangling(

@@ -58,12 +58,14 @@ class Advice:
         arguments: its arguments, by name.
         reason: why, with figures.
         gain: what is gained.
+        read_bytes: about how many bytes of data and delete files the action reads.
     """
 
     action: str
     reason: str
     gain: Gain
     arguments: Mapping[str, Any] = field(default_factory=dict)
+    read_bytes: int = 0
 
     @property
     def call(self) -> str:
@@ -112,17 +114,22 @@ def _convert_equality_deletes(found: Findings) -> Iterator[Advice]:
     if not deletes:
         return
     keys = sum(max(entry.data_file.record_count, 0) for entry in deletes)
-    applied = sum(bool(file.deletes.equality_deletes) for file in found.files)
+    applied = [file.entry.data_file for file in found.files if file.deletes.equality_deletes]
+    # Only key columns are read.
+    key_columns = len({i for entry in deletes for i in entry.data_file.equality_ids})
+    share = min(key_columns / max(len(found.metadata.schema().fields), 1), 1.0)
+    read = round(sum(file.file_size_in_bytes for file in applied) * share)
     yield Advice(
         "convert_equality_deletes",
         f"{counted(keys, 'key')} in {counted(len(deletes), 'equality delete file')} may apply to "
-        f"{counted(applied, 'data file')}",
+        f"{counted(len(applied), 'data file')}",
         Gain(
             len(deletes),
             nbytes(deletes),
             "positions that replace them are read instead, and no keys are compared",
         ),
         found.branch,
+        read + nbytes(deletes),
     )
 
 
@@ -157,6 +164,7 @@ def _rewrite_data_files(found: Findings) -> Iterator[Advice]:
             "large files are split" if large else "",
         ),
         found.branch,
+        nbytes_of_files,
     )
 
 
@@ -176,6 +184,8 @@ def _rewrite_position_delete_files(found: Findings) -> Iterator[Advice]:
         f"{counted(len(many), 'data file')} have {least} to {most:,} position delete files each",
         Gain(max(len(deletes) - left, 0), 0, "each data file needs one"),
         found.branch,
+        # Those of other data files may be rewritten too.
+        nbytes(position_deletes(found.files).values()),
     )
 
 

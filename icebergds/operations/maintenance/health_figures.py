@@ -10,6 +10,7 @@ from icebergds.commit.new_manifests import target_manifest_size
 from icebergds.commit.operations import TableState
 from icebergds.commit.retention import ExpiryRequest, choose_expired
 from icebergds.errors import MissingFileError, StorageError
+from icebergds.formats.deletes.position_deletes import only_data_path
 from icebergds.operations.maintenance.rewrite_options import RewriteOptions
 from icebergds.operations.maintenance.rewrite_plan import FileGroup
 from icebergds.scan.plan.files import PlannedFile
@@ -60,6 +61,8 @@ class DeleteHealth:
         deleted_share: their share of all rows, from 0 to 1.
         data_files_with_keys: data files that equality deletes may apply to.
         equality_keys: keys in the equality delete files that may apply.
+        overhead_bytes: about how many bytes a full read reads for nothing: rows that are deleted by
+            position, and the delete files that apply.
     """
 
     position_delete_files: int = 0
@@ -73,6 +76,7 @@ class DeleteHealth:
     deleted_share: float = 0.0
     data_files_with_keys: int = 0
     equality_keys: int = 0
+    overhead_bytes: int = 0
 
     @property
     def count(self) -> int:
@@ -178,6 +182,7 @@ def measure_deletes(
         deleted_share=min(deleted / rows, 1.0) if rows else 0.0,
         data_files_with_keys=sum(bool(file.deletes.equality_deletes) for file in files),
         equality_keys=_rows(keys.values()),
+        overhead_bytes=_deleted_bytes(files) + nbytes(positions.values()) + nbytes(keys.values()),
     )
 
 
@@ -191,8 +196,11 @@ def measure_manifests(manifests: Sequence[ManifestFile], metadata: TableMetadata
     )
 
 
-def measure_metadata(state: TableState, now_ms: int) -> MetadataHealth:
+def measure_metadata(state: TableState, request: ExpiryRequest) -> MetadataHealth:
     """Measures the snapshots and the metadata file of a table.
+
+    Args:
+        request: what may expire, and when it is.
 
     Raises:
         InvalidOptionError: a property `history.expire.*` or `gc.enabled` is malformed.
@@ -201,11 +209,11 @@ def measure_metadata(state: TableState, now_ms: int) -> MetadataHealth:
     times = [snapshot.timestamp_ms for snapshot in metadata.snapshots]
     expirable = refs = 0
     if bool_property(metadata.properties, GC_ENABLED, GC_ENABLED_DEFAULT):
-        expiry = choose_expired(ExpiryRequest(now_ms), metadata, state.name)
+        expiry = choose_expired(request, metadata, state.name)
         expirable, refs = len(expiry.snapshot_ids), len(expiry.refs)
     return MetadataHealth(
         snapshots=len(times),
-        oldest_age_ms=max(now_ms - min(times), 0) if times else None,
+        oldest_age_ms=max(request.now_ms - min(times), 0) if times else None,
         expirable_snapshots=expirable,
         expirable_refs=refs,
         metadata_bytes=_metadata_size(state),
@@ -245,6 +253,28 @@ def _kind(entry: ManifestEntry) -> str:
 
 def _rows(entries: Iterable[ManifestEntry]) -> int:
     return sum(max(entry.data_file.record_count, 0) for entry in entries)
+
+
+def _deleted_bytes(files: Sequence[PlannedFile]) -> int:
+    """About how many bytes of data files are of rows that are deleted by position."""
+    exact, rows, size = 0.0, 0, 0
+    shared = dict[FileKey, int]()
+    for file in files:
+        data_file = file.entry.data_file
+        count = max(data_file.record_count, 0)
+        rows, size = rows + count, size + data_file.file_size_in_bytes
+        own = 0
+        for entry in file.deletes.position_deletes:
+            deleted = max(entry.data_file.record_count, 0)
+            if only_data_path(entry.data_file) is None:
+                shared[file_key(entry.data_file)] = deleted
+            else:
+                own += deleted
+        if own and count:
+            exact += data_file.file_size_in_bytes * min(own / count, 1.0)
+    # It is not known which files the rows of other delete files are in.
+    mean = size / rows if rows else 0.0
+    return min(round(exact + sum(shared.values()) * mean), size)
 
 
 def _metadata_size(state: TableState) -> int | None:

@@ -83,6 +83,9 @@ def _deletes(health: TableHealth) -> Iterator[str]:
     if deletes.data_files_with_keys:
         keys, files = deletes.equality_keys, deletes.data_files_with_keys
         yield f"{counted(keys, 'key')} compared with rows of {counted(files, 'data file')}"
+    if deletes.overhead_bytes:
+        size = size_text(deletes.overhead_bytes)
+        yield f"a full read reads about {size} for nothing: deleted rows and delete files"
     if deletes.dangling:
         yield f"{deletes.dangling:,} without a data file that they apply to"
 

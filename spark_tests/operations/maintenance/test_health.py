@@ -127,6 +127,30 @@ def test_deletes_by_position_are_counted(tmp_path: Path, version: int, kind: str
     assert deletes.equality_keys == deletes.dangling == 0
 
 
+@pytest.mark.parametrize("granularity", ["file", "partition"])
+def test_bytes_read_for_nothing_are_those_of_deleted_rows_and_of_deletes(
+    tmp_path: Path, granularity: str
+) -> None:
+    table = _files(tmp_path, 2)
+    table.change_where(lambda row: row["id"] % 10 < 2, granularity=granularity)
+    health = _health(table)
+    deleted = health.files.size_in_bytes / 5
+    overhead = health.deletes.overhead_bytes
+    assert overhead == pytest.approx(deleted + health.deletes.size_in_bytes, abs=2)
+    assert "for nothing" in str(health)
+
+
+def test_files_of_equality_deletes_that_apply_are_read_for_nothing(tmp_path: Path) -> None:
+    table = _files(tmp_path, 2)
+    assert _health(table).deletes.overhead_bytes == 0
+    _upsert(table, 3)
+    deletes = _health(table).deletes
+    assert deletes.overhead_bytes == deletes.size_in_bytes
+    # No file has this key.
+    _upsert(table, 1000)
+    assert _health(table).deletes.overhead_bytes == deletes.overhead_bytes
+
+
 def test_files_with_many_deleted_rows_are_advised_to_be_rewritten(tmp_path: Path) -> None:
     table = _files(tmp_path, 2, version=3)
     table.change_where(lambda row: row["id"] < 4)
