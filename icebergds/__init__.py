@@ -26,6 +26,7 @@ if TYPE_CHECKING:
         InvalidFilterError,
         InvalidMetadataError,
         InvalidOptionError,
+        MaintenanceError,
         MissingFileError,
         NamespaceNotEmptyError,
         NoSuchNamespaceError,
@@ -40,6 +41,11 @@ if TYPE_CHECKING:
     from icebergds.operations.maintenance.delete_reachable_files import DeletedReachableFiles
     from icebergds.operations.maintenance.expire_snapshots import ExpiredSnapshots
     from icebergds.operations.maintenance.health import TableHealth
+    from icebergds.operations.maintenance.maintenance_policy import MaintenancePolicy
+    from icebergds.operations.maintenance.maintenance_report import (
+        MaintenanceReport,
+        MaintenanceStep,
+    )
     from icebergds.operations.maintenance.orphan_files import OrphanFiles
     from icebergds.operations.maintenance.remove_dangling_deletes import RemovedDanglingDeletes
     from icebergds.operations.maintenance.rewrite_data_files import RewrittenDataFiles
@@ -113,6 +119,7 @@ _NAMES = {
         "InvalidFilterError",
         "InvalidMetadataError",
         "InvalidOptionError",
+        "MaintenanceError",
         "MissingFileError",
         "NamespaceNotEmptyError",
         "NoSuchNamespaceError",
@@ -129,6 +136,11 @@ _NAMES = {
     "icebergds.operations.maintenance.delete_reachable_files": ("DeletedReachableFiles",),
     "icebergds.operations.maintenance.expire_snapshots": ("ExpiredSnapshots",),
     "icebergds.operations.maintenance.health": ("TableHealth",),
+    "icebergds.operations.maintenance.maintenance_policy": ("MaintenancePolicy",),
+    "icebergds.operations.maintenance.maintenance_report": (
+        "MaintenanceReport",
+        "MaintenanceStep",
+    ),
     "icebergds.operations.maintenance.orphan_files": ("OrphanFiles",),
     "icebergds.operations.maintenance.convert_equality_deletes": ("ConvertedEqualityDeletes",),
     "icebergds.operations.maintenance.rewrite_position_deletes": ("RewrittenPositionDeletes",),
@@ -218,6 +230,10 @@ __all__ = [
     "InvalidOptionError",
     "ListType",
     "LongType",
+    "MaintenanceError",
+    "MaintenancePolicy",
+    "MaintenanceReport",
+    "MaintenanceStep",
     "MapType",
     "MergeBuilder",
     "MissingFileError",

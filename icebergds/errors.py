@@ -19,10 +19,13 @@ IcebergError
 ├── CommitConflictError           retryable
 ├── ValidationError               conflict with what the operation read; not retryable
 ├── CommitStateUnknownError       outcome_unknown
+├── MaintenanceError              steps of `Table.maintain` failed, others are done
 └── StorageError                  also an OSError
 """
 
 from __future__ import annotations
+
+from typing import Any
 
 
 class IcebergError(Exception):
@@ -117,6 +120,34 @@ class CommitStateUnknownError(IcebergError):
     @property
     def outcome_unknown(self) -> bool:
         return True
+
+
+class MaintenanceError(IcebergError):
+    """Steps of `Table.maintain` failed; the others were done all the same.
+
+    Attributes:
+        report: the `MaintenanceReport` of all steps. Its `failed` steps have their errors. None if
+            the error comes from another process.
+    """
+
+    def __init__(self, message: str, report: Any = None) -> None:
+        super().__init__(message, report)
+        self.report = report
+
+    def __str__(self) -> str:
+        return str(self.args[0])
+
+    @property
+    def retryable(self) -> bool:
+        found = self._errors()
+        return bool(found) and all(isinstance(e, IcebergError) and e.retryable for e in found)
+
+    @property
+    def outcome_unknown(self) -> bool:
+        return any(isinstance(e, IcebergError) and e.outcome_unknown for e in self._errors())
+
+    def _errors(self) -> list[object]:
+        return [] if self.report is None else [step.error for step in self.report.failed]
 
 
 class StorageError(IcebergError, OSError):

@@ -420,6 +420,7 @@ class Table:
         return self
 
     health = table_maintenance.health
+    maintain = table_maintenance.maintain
     rewrite_data_files = table_maintenance.rewrite_data_files
     rewrite_position_delete_files = table_maintenance.rewrite_position_delete_files
     convert_equality_deletes = table_maintenance.convert_equality_deletes

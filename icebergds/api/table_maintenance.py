@@ -7,14 +7,16 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from datetime import datetime
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
 from icebergds.api.maintenance import sql_argument, task_runner, zone_of
 from icebergds.api.outcomes import nothing_committed
 from icebergds.api.rewrite import rewrite_files
+from icebergds.api.rewrite_strategy import rewriter_of
 from icebergds.commit.retention import ExpiryRequest
+from icebergds.errors import InvalidOptionError
 from icebergds.operations.maintenance.convert_equality_deletes import (
     ConvertedEqualityDeletes,
     conversion_options,
@@ -25,6 +27,12 @@ from icebergds.operations.maintenance.expire_snapshots import (
     expire_snapshots as _expire,
 )
 from icebergds.operations.maintenance.health import TableHealth, health as _health
+from icebergds.operations.maintenance.maintain import (
+    MaintenanceRequest,
+    maintain as _maintain,
+)
+from icebergds.operations.maintenance.maintenance_policy import MaintenancePolicy, policy_of
+from icebergds.operations.maintenance.maintenance_report import MaintenanceReport
 from icebergds.operations.maintenance.orphan_files import OrphanFiles
 from icebergds.operations.maintenance.orphan_options import parse_orphan_options
 from icebergds.operations.maintenance.remove_dangling_deletes import (
@@ -39,6 +47,7 @@ from icebergds.operations.maintenance.rewrite_manifests import (
     RewrittenManifests,
     rewrite_manifests as _rewrite_manifests,
 )
+from icebergds.operations.maintenance.rewrite_options import RewriteOptions
 from icebergds.operations.maintenance.rewrite_position_deletes import (
     RewrittenPositionDeletes,
     rewrite_position_deletes as _rewrite_position_deletes,
@@ -81,6 +90,65 @@ def health(self: Table, branch: str | None = None) -> TableHealth:
         UnsupportedFeatureError: the table is encrypted.
     """
     return _health(self._state, text_argument("branch", branch))
+
+
+def maintain(
+    self: Table,
+    policy: MaintenancePolicy | None = None,
+    *,
+    branch: str | None = None,
+    dry_run: bool = False,
+    snapshot_properties: Mapping[str, str] | None = None,
+    spark: SparkSession | None = None,
+    **changes: Any,
+) -> MaintenanceReport:
+    """Does what `health` advises, best first, within a budget of bytes and time.
+
+    Equality deletes are converted, data files and delete files rewritten, dangling deletes removed,
+    manifests rewritten, and snapshots expired; orphan files are removed only if the policy says so.
+    Health is measured again after each step, since a step may give rise to others.
+
+    A step that fails does not keep others from being done, and all of them are safe to repeat. Only
+    if it is not known whether a commit succeeded, no other step is begun. An error is raised at the
+    end, so that a job that runs this notices it; its `report` says what was done.
+
+    Args:
+        policy: which actions to take, what to keep, and the budget; all that health advises, as the
+            table's properties say and without a limit, by default.
+        branch: the branch that is maintained; main by default. Snapshots of all branches expire.
+        dry_run: change nothing, and return what would be done. What steps give rise to is not
+            known then.
+        snapshot_properties: entries to add to the snapshot summaries.
+        spark: the session that runs the tasks; the active one by default. Without one, this
+            process runs them.
+        changes: fields of the policy by name, such as `max_seconds=600`.
+
+    Returns:
+        The steps with their reasons, gains and results. A notebook shows it as a table.
+
+    Raises:
+        InvalidOptionError, NoSuchSnapshotError: an argument is wrong or does not fit the table;
+            nothing was done.
+        CorruptFileError, MissingFileError: a manifest is damaged or missing; nothing was done.
+        MaintenanceError: a step failed; the others were done. Its cause is the first failure.
+    """
+    chosen = policy_of(policy, changes)
+    if not isinstance(dry_run, bool):
+        raise InvalidOptionError(f"dry_run = {dry_run!r}: expected True or False")
+    write = self._options(None, snapshot_properties, branch=branch).in_zone(zone_of(spark))
+    table = self._current()
+    options = RewriteOptions.of({}, table.metadata.properties)
+    request = MaintenanceRequest(
+        chosen,
+        write,
+        options,
+        task_runner(spark),
+        rewriter_of(table, chosen.strategy, chosen.sort_order, options, spark),
+        dry_run=dry_run,
+    )
+    report, self._state = _maintain(table, request)
+    report.raise_failures()
+    return report
 
 
 def rewrite_data_files(

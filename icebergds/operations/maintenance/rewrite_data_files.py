@@ -25,6 +25,7 @@ from icebergds.operations.maintenance.rewrite_groups import (
     plan_rewrite,
     rewrite_group,
 )
+from icebergds.operations.maintenance.rewrite_limits import NotBegunError, RewriteLimits
 from icebergds.operations.maintenance.rewrite_options import RewriteOptions
 from icebergds.operations.maintenance.rewrite_plan import FileGroup, plan_groups
 from icebergds.operations.maintenance.runner import Runner
@@ -52,6 +53,7 @@ class RewrittenDataFiles:
         failed_data_files_count: data files that were not replaced, since a task or a commit failed,
             or since others changed files of their group again and again.
         removed_delete_files_count: delete files and deletion vectors that no row needs any more.
+        failure: why the first task or commit failed that did; None if none did.
     """
 
     rewritten_data_files_count: int = 0
@@ -59,6 +61,7 @@ class RewrittenDataFiles:
     rewritten_bytes_count: int = 0
     failed_data_files_count: int = 0
     removed_delete_files_count: int = 0
+    failure: str | None = None
 
 
 def rewrite_data_files(
@@ -68,6 +71,7 @@ def rewrite_data_files(
     options: RewriteOptions,
     where: str | None = None,
     rewriter: GroupRewriter | None = None,
+    limits: RewriteLimits | None = None,
 ) -> tuple[RewrittenDataFiles, TableState]:
     """Rewrites the data files of a branch that are worth it; returns the table's state after it.
 
@@ -78,6 +82,7 @@ def rewrite_data_files(
         write: the branch, and entries of the snapshot summary.
         where: rewrite only files that may have rows that match this Spark SQL condition.
         rewriter: rewrites each group; by default, rows keep their order.
+        limits: rewrite only the most useful groups, as far as these allow.
 
     Raises:
         InvalidOptionError, InvalidFilterError: an option or the condition does not fit the table.
@@ -88,15 +93,19 @@ def rewrite_data_files(
     check_target_branch(table.state, write)
     tally = _Tally(table.state)
     rewriter = rewriter or partial(rewrite_group, runner)
+    if limits is not None:
+        rewriter = limits.in_time(rewriter)
+    wanted = _Wanted(write, options, where, limits)
     dropped: list[FileGroup] = []
     for _ in range(_PASSES):
         try:
-            dropped = _pass(table.at(tally.state), (rewriter, runner), write, options, where, tally)
+            dropped = _pass(table.at(tally.state), (rewriter, runner), wanted, tally)
         except Exception as error:
             if not tally.replaced or options.partial_progress:
                 raise
             # What an earlier pass has committed stays.
             _LOG.warning("table %s: some files were not rewritten: %s", table.name, error)
+            tally.failure = tally.failure or str(error)
             break
         if not dropped:
             break
@@ -123,26 +132,42 @@ class _Tally:
     failed: int = 0
     removed_deletes: int = 0
     failed_commits: int = 0
+    failure: str | None = None
 
     def result(self) -> RewrittenDataFiles:
         return RewrittenDataFiles(
-            self.replaced, self.added, self.nbytes, self.failed, self.removed_deletes
+            self.replaced,
+            self.added,
+            self.nbytes,
+            self.failed,
+            self.removed_deletes,
+            self.failure,
         )
+
+
+@dataclass(frozen=True, slots=True)
+class _Wanted:
+    """What to rewrite, and how."""
+
+    write: WriteOptions
+    options: RewriteOptions
+    where: str | None
+    limits: RewriteLimits | None
 
 
 def _groups(
     table: LoadedTable,
     snapshot: Snapshot,
-    write: WriteOptions,
-    options: RewriteOptions,
-    where: str | None,
-    written: set[str],
+    wanted: _Wanted,
+    tally: _Tally,
 ) -> list[FileGroup]:
-    metadata = table.metadata
-    condition = _condition(where, table, write.time_zone)
+    metadata, options = table.metadata, wanted.options
+    condition = _condition(wanted.where, table, wanted.write.time_zone)
     planned = plan_files(table.io, metadata, snapshot, metadata.schema(), condition)
-    files = [file for file in planned if file.entry.data_file.file_path not in written]
+    files = [file for file in planned if file.entry.data_file.file_path not in tally.written]
     groups = plan_groups(files, options, _output_spec_id(table, options))
+    if wanted.limits is not None:
+        groups = wanted.limits.affordable(groups, options, tally.nbytes)
     _LOG.info(
         "table %s: %d of %d data files are rewritten, in %d groups",
         table.name,
@@ -156,16 +181,13 @@ def _groups(
 def _pass(
     table: LoadedTable,
     by: tuple[GroupRewriter, Runner],
-    write: WriteOptions,
-    options: RewriteOptions,
-    where: str | None,
+    wanted: _Wanted,
     tally: _Tally,
 ) -> list[FileGroup]:
     """Plans groups, rewrites them side by side and commits; returns those that others changed."""
+    write, options = wanted.write, wanted.options
     snapshot = table.metadata.head_of(write.branch)
-    groups = (
-        [] if snapshot is None else _groups(table, snapshot, write, options, where, tally.written)
-    )
+    groups = [] if snapshot is None else _groups(table, snapshot, wanted, tally)
     if snapshot is None or not groups:
         return []
     plan = plan_rewrite(table, write, options, _output_spec_id(table, options))
@@ -205,6 +227,8 @@ def _batches(
         error = future.exception()
         if error is None:
             ready.append(future)
+        elif isinstance(error, NotBegunError):
+            del running[future]
         elif isinstance(error, Exception) and options.partial_progress:
             _failed(tally, [running.pop(future)], error)
         else:
@@ -266,6 +290,7 @@ def _remove_dangling_deletes(table: LoadedTable, write: WriteOptions, tally: _Ta
 def _failed(tally: _Tally, groups: Sequence[FileGroup], error: Exception) -> None:
     count = sum(len(group.files) for group in groups)
     tally.failed += count
+    tally.failure = tally.failure or str(error)
     _LOG.warning("table %s: %d data files were not rewritten: %s", tally.state.name, count, error)
 
 

@@ -1,0 +1,362 @@
+"""Does the maintenance that a table's health calls for, in the right order and within a budget."""
+
+from __future__ import annotations
+
+import logging
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from math import ceil
+from typing import Any, TypeAlias
+
+from icebergds.catalog.loaded_table import LoadedTable
+from icebergds.commit.operations import TableState
+from icebergds.commit.retention import ExpiryRequest
+from icebergds.display import counted, size_text
+from icebergds.errors import IcebergError, ValidationError
+from icebergds.operations.maintenance.convert_equality_deletes import (
+    conversion_options,
+    convert_equality_deletes,
+)
+from icebergds.operations.maintenance.expire_snapshots import expire_snapshots
+from icebergds.operations.maintenance.health import TableHealth, examine
+from icebergds.operations.maintenance.health_advice import Advice, Gain
+from icebergds.operations.maintenance.maintenance_policy import MaintenancePolicy, moment_or_age
+from icebergds.operations.maintenance.maintenance_report import (
+    MaintenanceReport,
+    MaintenanceStep,
+    StepState,
+)
+from icebergds.operations.maintenance.orphan_options import OrphanOptions, parse_orphan_options
+from icebergds.operations.maintenance.remove_dangling_deletes import remove_dangling_deletes
+from icebergds.operations.maintenance.remove_orphan_files import remove_orphan_files
+from icebergds.operations.maintenance.rewrite_data_files import (
+    RewrittenDataFiles,
+    rewrite_data_files,
+)
+from icebergds.operations.maintenance.rewrite_groups import GroupRewriter
+from icebergds.operations.maintenance.rewrite_limits import RewriteLimits
+from icebergds.operations.maintenance.rewrite_manifests import rewrite_manifests
+from icebergds.operations.maintenance.rewrite_options import RewriteOptions
+from icebergds.operations.maintenance.rewrite_plan import FileGroup
+from icebergds.operations.maintenance.rewrite_position_deletes import rewrite_position_deletes
+from icebergds.operations.maintenance.runner import Runner
+from icebergds.operations.write.options import WriteOptions
+from icebergds.spec.values.dates import now_ms
+
+_LOG = logging.getLogger(__name__)
+
+# An action that has been done may be worth it once more because of what others have left.
+_MOST_RUNS = 2
+# A rewrite is committed about each time that so many bytes are rewritten.
+_COMMIT_BYTES = 10 << 30
+_MOST_COMMITS = 10
+_EXPIRY = "expire_snapshots"
+
+_Key: TypeAlias = tuple[str, tuple[tuple[str, Any], ...]]
+
+
+@dataclass(frozen=True, slots=True)
+class MaintenanceRequest:
+    """What is asked of `maintain`.
+
+    Attributes:
+        write: the branch, entries of the snapshot summaries, and the time zone.
+        rewrite: options of a rewrite of data files; its commits are chosen by its size.
+        runner: runs the tasks.
+        rewriter: rewrites each group of data files; by default, rows keep their order.
+    """
+
+    policy: MaintenancePolicy
+    write: WriteOptions
+    rewrite: RewriteOptions
+    runner: Runner
+    rewriter: GroupRewriter | None = None
+    dry_run: bool = False
+
+
+def maintain(
+    table: LoadedTable,
+    request: MaintenanceRequest,
+    clock: Callable[[], float] = time.monotonic,
+) -> tuple[MaintenanceReport, TableState]:
+    """Does what the health of a branch advises and the policy allows, best first.
+
+    After each step the table is loaded and its health is measured again, since a step may give rise
+    to others. A step that fails is reported, and the others are done all the same. Only if it is
+    not known whether a step was committed, or if the table cannot be read any more, none follows.
+
+    Args:
+        clock: the time in seconds.
+
+    Returns:
+        What was done, or would be done, and the table's last known state.
+
+    Raises:
+        InvalidOptionError: an argument does not fit the table, or a table property is malformed.
+        NoSuchSnapshotError: the table has no such branch.
+        CorruptFileError, MissingFileError: the health of the table cannot be measured.
+    """
+    return _Maintenance(table, request, clock).run()
+
+
+class _Maintenance:
+    """The maintenance of a table, step by step."""
+
+    def __init__(
+        self, table: LoadedTable, request: MaintenanceRequest, clock: Callable[[], float]
+    ) -> None:
+        policy = request.policy
+        self._table = table
+        self._request = request
+        self._clock = clock
+        self._started = clock()
+        self._bytes_left = policy.max_bytes
+        self._expire_before = moment_or_age("expire_older_than", policy.expire_older_than)
+        self._orphans = _orphan_options(request)
+        kept = {"older_than": self._expire_before, "retain_last": policy.retain_last}
+        self._kept = {name: value for name, value in kept.items() if value is not None}
+        self._groups: list[FileGroup] = []
+        self._steps: list[MaintenanceStep] = []
+        self._is_safe = True
+
+    def run(self) -> tuple[MaintenanceReport, TableState]:
+        before = after = self._examine()
+        if self._request.dry_run:
+            for advice in self._wanted(before):
+                self._step(advice)
+        else:
+            after = self._follow(before)
+        if self._orphans is not None:
+            reason = "writes that fail leave files that nothing refers to"
+            self._step(Advice("remove_orphan_files", reason, Gain()))
+        report = MaintenanceReport(
+            self._table.name,
+            self._request.write.branch,
+            self._request.dry_run,
+            tuple(self._steps),
+            before,
+            after,
+            self._clock() - self._started,
+        )
+        return report, self._table.state
+
+    def _follow(self, health: TableHealth) -> TableHealth:
+        """Does what is advised until nothing is; returns the health of the table then."""
+        while (advice := self._next(health)) is not None:
+            self._step(advice)
+            if self._steps[-1].state is StepState.SKIPPED or not self._is_safe:
+                continue
+            try:
+                self._table = self._table.at(_reloaded(self._table))
+                health = self._examine()
+            except Exception as error:
+                self._is_safe = False
+                looking = Advice("health", "says what else is worth it", Gain())
+                self._add(looking, StepState.FAILED, str(error), error=error)
+        return health
+
+    def _examine(self) -> TableHealth:
+        request = self._request
+        health, self._groups = examine(
+            self._table.state, request.write.branch, request.rewrite, self._expiry()
+        )
+        return health
+
+    def _expiry(self) -> ExpiryRequest:
+        return ExpiryRequest(now_ms(), self._expire_before, self._request.policy.retain_last)
+
+    def _wanted(self, health: TableHealth) -> list[Advice]:
+        return [
+            replace(advice, arguments=self._kept) if advice.action == _EXPIRY else advice
+            for advice in health.advice
+            if self._request.policy.takes(advice.action)
+        ]
+
+    def _next(self, health: TableHealth) -> Advice | None:
+        """The first advice that was not followed, or was before other steps gave rise to it."""
+        return next((advice for advice in self._wanted(health) if self._is_new(advice)), None)
+
+    def _is_new(self, advice: Advice) -> bool:
+        runs = [at for at, step in enumerate(self._steps) if _key(step.advice) == _key(advice)]
+        if not runs:
+            return True
+        last, since = self._steps[runs[-1]], self._steps[runs[-1] + 1 :]
+        is_whole = last.state is StepState.DONE and not last.note
+        others = any(step.state is StepState.DONE for step in since)
+        return is_whole and others and len(runs) < _MOST_RUNS
+
+    def _step(self, advice: Advice) -> None:
+        """Takes an action, unless the budget or an earlier step is against it."""
+        size = self._size(advice)
+        if (objection := self._objection(advice, size)) is not None:
+            self._add(advice, StepState.SKIPPED, objection)
+            return
+        # The plan of a large table takes memory that the action needs.
+        if not self._request.dry_run:
+            self._groups = []
+        began = self._clock()
+        try:
+            result = self._do(advice, size)
+        except Exception as error:
+            if isinstance(error, IcebergError) and error.outcome_unknown:
+                self._is_safe = False
+            _LOG.warning("table %s: %s failed: %s", self._table.name, advice.action, error)
+            self._spend(size)
+            took = self._clock() - began
+            self._add(advice, StepState.FAILED, str(error), size, took, error=error)
+            return
+        took = self._clock() - began
+        state, note = StepState.DONE, ""
+        if self._request.dry_run:
+            state, note = StepState.PLANNED, _left_over(size, advice.read_bytes)
+        elif isinstance(result, RewrittenDataFiles):
+            state, note = _outcome(result, advice)
+            if state is StepState.DONE:
+                size = result.rewritten_bytes_count
+        self._spend(size)
+        self._add(advice, state, note, size, took, result)
+
+    def _size(self, advice: Advice) -> int:
+        """How many bytes of data and delete files an action may read within the budget."""
+        if advice.action == "rewrite_data_files":
+            chosen = self._limits().affordable(self._groups, self._request.rewrite)
+            return sum(group.nbytes for group in chosen)
+        fits = self._bytes_left is None or advice.read_bytes <= self._bytes_left
+        return advice.read_bytes if fits else 0
+
+    def _objection(self, advice: Advice, size: int) -> str | None:
+        """Why a step that may read `size` bytes is not begun."""
+        if not self._is_safe:
+            return "not begun: after the failure before it is not known what is safe"
+        if not self._is_in_time():
+            return f"not begun: max_seconds = {self._request.policy.max_seconds:g} is over"
+        if self._bytes_left is not None and advice.read_bytes and not size:
+            left, read = size_text(self._bytes_left), size_text(advice.read_bytes)
+            return f"not begun: max_bytes leaves {left}, which is too little for its {read}"
+        return None
+
+    def _limits(self) -> RewriteLimits:
+        group_bytes = self._request.policy.group_bytes(self._request.rewrite.target_file_size)
+        return RewriteLimits(self._bytes_left, group_bytes, self._is_in_time)
+
+    def _is_in_time(self) -> bool:
+        limit = self._request.policy.max_seconds
+        return limit is None or self._clock() - self._started < limit
+
+    def _spend(self, size: int) -> None:
+        if self._bytes_left is not None:
+            self._bytes_left = max(self._bytes_left - size, 0)
+
+    def _add(
+        self,
+        advice: Advice,
+        state: StepState,
+        note: str,
+        size: int = 0,
+        seconds: float = 0.0,
+        result: Any = None,
+        error: Exception | None = None,
+    ) -> None:
+        self._steps.append(MaintenanceStep(advice, state, note, size, seconds, result, error))
+
+    def _do(self, advice: Advice, size: int) -> Any:
+        """Takes an action; returns its result, None in a dry run that needs none."""
+        if self._orphans is not None and advice.action == "remove_orphan_files":
+            return remove_orphan_files(self._table, self._orphans)
+        if self._request.dry_run:
+            return None
+        result, state = self._act(advice, size)
+        self._table = self._table.at(state)
+        return result
+
+    def _act(self, advice: Advice, size: int) -> tuple[Any, TableState]:
+        table, write, runner = self._table, self._request.write, self._request.runner
+        branch, properties = write.branch, write.snapshot_properties
+        match advice.action:
+            case "convert_equality_deletes":
+                conversion = conversion_options(
+                    table.address,
+                    {},
+                    where=None,
+                    branch=branch,
+                    snapshot_properties=properties,
+                    time_zone=write.time_zone,
+                )
+                state, converted = convert_equality_deletes(table, conversion, runner)
+                return converted, state
+            case "rewrite_data_files":
+                commits = min(max(ceil(size / _COMMIT_BYTES), 1), _MOST_COMMITS)
+                # A file that cannot be read does not keep others from being rewritten.
+                options = replace(
+                    self._request.rewrite,
+                    partial_progress=True,
+                    max_commits=commits,
+                    max_failed_commits=commits,
+                )
+                rewriter, limits = self._request.rewriter, self._limits()
+                return rewrite_data_files(table, runner, write, options, None, rewriter, limits)
+            case "rewrite_position_delete_files":
+                return rewrite_position_deletes(table, None, {}, write, runner)
+            case "remove_dangling_deletes":
+                return remove_dangling_deletes(table, branch=branch, snapshot_properties=properties)
+            case "rewrite_manifests":
+                spec_id = advice.arguments.get("spec_id")
+                return rewrite_manifests(
+                    table, spec_id, branch=branch, snapshot_properties=properties
+                )
+            case "expire_snapshots":
+                state, expired = expire_snapshots(table, self._expiry())
+                return expired, state
+        raise AssertionError(f"unknown advice {advice.action}")
+
+
+def _reloaded(table: LoadedTable) -> TableState:
+    """The table as it is now.
+
+    Raises:
+        ValidationError: its name belongs to another table now.
+    """
+    state = table.operations.refresh()
+    if state.metadata.table_uuid != table.metadata.table_uuid:
+        raise ValidationError(
+            f"table {table.name} was dropped and re-created while it was maintained"
+        )
+    return state
+
+
+def _key(advice: Advice) -> _Key:
+    return advice.action, tuple(sorted(advice.arguments.items()))
+
+
+def _outcome(result: RewrittenDataFiles, advice: Advice) -> tuple[StepState, str]:
+    """What became of a rewrite of data files, and what it has left."""
+    failed = counted(result.failed_data_files_count, "data file")
+    if result.failure is not None:
+        return StepState.FAILED, f"{failed} not rewritten: {result.failure}"
+    if result.failed_data_files_count:
+        return StepState.DONE, f"{failed} not rewritten, since others changed them meanwhile"
+    return StepState.DONE, _left_over(result.rewritten_bytes_count, advice.read_bytes)
+
+
+def _left_over(size: int, advised: int) -> str:
+    if size >= advised:
+        return ""
+    return f"{size_text(advised - size)} of {size_text(advised)} left for the next time"
+
+
+def _orphan_options(request: MaintenanceRequest) -> OrphanOptions | None:
+    policy = request.policy
+    if not policy.remove_orphan_files:
+        return None
+    return parse_orphan_options(
+        older_than=moment_or_age("orphans_older_than", policy.orphans_older_than),
+        location=None,
+        dry_run=request.dry_run,
+        max_concurrent_deletes=None,
+        file_list=None,
+        equal_schemes=None,
+        equal_authorities=None,
+        prefix_mismatch_mode="error",
+        options=None,
+    )

@@ -1,0 +1,133 @@
+"""Says which maintenance `Table.maintain` does, and how much of it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, fields, replace
+from datetime import datetime, timedelta
+from math import isfinite
+from typing import Any
+
+from icebergds.errors import InvalidOptionError
+from icebergds.operations.options.arguments import positive_argument, text_argument
+from icebergds.operations.options.moments import moment_argument
+from icebergds.spec.sort import SortOrder
+from icebergds.spec.values.dates import now_ms
+from icebergds.suggestions import did_you_mean
+
+_MILLISECOND = timedelta(milliseconds=1)
+# A group is rewritten to so many files if time is short, since it is not ended before it is done.
+_TIMED_GROUP_FILES = 8
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MaintenancePolicy:
+    """Which actions `Table.maintain` takes if the table's health calls for them, and its budget.
+
+    Attributes:
+        convert_equality_deletes, rewrite_data_files, rewrite_position_delete_files,
+            remove_dangling_deletes, rewrite_manifests, expire_snapshots: whether to take the action
+            of this name.
+        remove_orphan_files: whether to remove orphan files last. Not by default: metadata does not
+            tell whether there are any, and files of writes under way are protected by their age
+            alone.
+        strategy, sort_order: how data files are rewritten, as for `Table.rewrite_data_files`.
+        expire_older_than: snapshots before this time may expire: an age as a timedelta, a datetime
+            with a time zone, a timestamp such as `2026-01-31T12:00:00Z`, or milliseconds since
+            1970. The table's properties say it by default.
+        retain_last: how many snapshots of each branch are kept, however old; by default as the
+            table's properties say.
+        orphans_older_than: only orphan files that are older are removed: a time as above, at least
+            24 hours ago; 3 days ago by default.
+        max_bytes: the size of the data and delete files that may be read to be replaced. What does
+            not fit is left for the next time; the most useful files come first.
+        max_seconds: after so many seconds, no action and no group of files is begun.
+
+    Raises:
+        InvalidOptionError: a value is of the wrong type, or out of range.
+    """
+
+    convert_equality_deletes: bool = True
+    rewrite_data_files: bool = True
+    rewrite_position_delete_files: bool = True
+    remove_dangling_deletes: bool = True
+    rewrite_manifests: bool = True
+    expire_snapshots: bool = True
+    remove_orphan_files: bool = False
+    strategy: str = "binpack"
+    sort_order: str | SortOrder | None = None
+    expire_older_than: datetime | timedelta | str | int | None = None
+    retain_last: int | None = None
+    orphans_older_than: datetime | timedelta | str | int | None = None
+    max_bytes: int | None = None
+    max_seconds: float | None = None
+
+    def __post_init__(self) -> None:
+        for field in fields(self):
+            value = getattr(self, field.name)
+            if isinstance(field.default, bool) and not isinstance(value, bool):
+                raise InvalidOptionError(f"{field.name} = {value!r}: expected True or False")
+        for name in ("expire_older_than", "orphans_older_than"):
+            moment_or_age(name, getattr(self, name))
+        for name in ("retain_last", "max_bytes"):
+            positive_argument(name, getattr(self, name))
+        _check_seconds(self.max_seconds)
+        text_argument("strategy", self.strategy)
+
+    def takes(self, action: str) -> bool:
+        """Whether an action, the name of a method of `Table`, is one of the policy."""
+        return bool(getattr(self, action))
+
+    def group_bytes(self, target_file_size: int) -> int | None:
+        """How large the groups of files are that are rewritten one by one; None for any size.
+
+        Args:
+            target_file_size: of new files, in bytes.
+        """
+        return None if self.max_seconds is None else _TIMED_GROUP_FILES * target_file_size
+
+
+def policy_of(policy: Any, changes: Mapping[str, Any]) -> MaintenancePolicy:
+    """A policy, the default one if it is None, with other values for some fields.
+
+    Raises:
+        InvalidOptionError: it is no policy, a field is unknown, or a value is wrong.
+    """
+    if policy is not None and not isinstance(policy, MaintenancePolicy):
+        raise InvalidOptionError(
+            f"policy = {policy!r} is of type {type(policy).__name__}, expected a MaintenancePolicy"
+        )
+    known = [field.name for field in fields(MaintenancePolicy)]
+    for name in changes:
+        if name not in known:
+            near = did_you_mean(name, known, shown=repr)
+            raise InvalidOptionError(
+                f"maintain: unknown argument {name!r}; "
+                + (f"{near} " if near else "")
+                + f"Known arguments: {', '.join(known)}"
+            )
+    return replace(policy or MaintenancePolicy(), **changes)
+
+
+def moment_or_age(name: str, value: Any) -> int | None:
+    """A moment in milliseconds since 1970, given as such, as an age, or as a timestamp; or None.
+
+    Raises:
+        InvalidOptionError: it is something else, a negative age, or has no time zone.
+    """
+    if not isinstance(value, timedelta):
+        return moment_argument(name, value)
+    if value < timedelta():
+        raise InvalidOptionError(f"{name} = {value!r}: expected an age of 0 or more")
+    return now_ms() - value // _MILLISECOND
+
+
+def _check_seconds(value: Any) -> None:
+    if value is None:
+        return
+    if isinstance(value, bool) or not isinstance(value, int | float):
+        raise InvalidOptionError(
+            f"max_seconds = {value!r} is of type {type(value).__name__}, expected a number"
+        )
+    if not (isfinite(value) and value > 0):
+        raise InvalidOptionError(f"max_seconds = {value}: expected a number of seconds above 0")

@@ -1,0 +1,174 @@
+"""Tells what `Table.maintain` did, or would do, and why."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, fields
+from enum import StrEnum
+from textwrap import wrap
+from typing import Any
+
+from icebergds.display import WIDTH, counted, html_table, printable, size_text
+from icebergds.errors import MaintenanceError
+from icebergds.operations.maintenance.health import TableHealth
+from icebergds.operations.maintenance.health_advice import Advice, Gain
+
+_INDENT = 11
+
+
+class StepState(StrEnum):
+    """What became of a step."""
+
+    DONE = "done"
+    PLANNED = "would be done"
+    SKIPPED = "skipped"
+    FAILED = "failed"
+
+
+@dataclass(frozen=True, slots=True)
+class MaintenanceStep:
+    """An action that was worth it, and what became of it.
+
+    Attributes:
+        advice: the action, its arguments, why it is worth it, and what it gains.
+        state: `done`, `would be done`, `skipped` or `failed`.
+        note: why it was skipped, how it failed, or what it has left.
+        size_in_bytes: about how many bytes of data and delete files it read, or would read.
+        seconds: how long it took.
+        result: what the method of `Table` returns; None if it was not done, or failed as a whole.
+        error: what it failed with; None if some files failed, of which `note` has the error.
+    """
+
+    advice: Advice
+    state: StepState
+    note: str = ""
+    size_in_bytes: int = 0
+    seconds: float = 0.0
+    result: Any = None
+    error: Exception | None = None
+
+    @property
+    def action(self) -> str:
+        """The name of the method of `Table`."""
+        return self.advice.action
+
+    @property
+    def reason(self) -> str:
+        """Why it is worth it, with figures."""
+        return self.advice.reason
+
+    @property
+    def gain(self) -> Gain:
+        """What is gained, as far as metadata tells."""
+        return self.advice.gain
+
+
+@dataclass(frozen=True, slots=True)
+class MaintenanceReport:
+    """What `Table.maintain` did, or would do; `str` shows it as text.
+
+    Attributes:
+        table, branch: their names.
+        dry_run: whether nothing was changed.
+        steps: in the order in which they were done.
+        before: the health of the table at the beginning.
+        after: the last known health, with what is still advised; `before` in a dry run.
+        seconds: how long it took.
+    """
+
+    table: str
+    branch: str
+    dry_run: bool
+    steps: tuple[MaintenanceStep, ...]
+    before: TableHealth
+    after: TableHealth
+    seconds: float
+
+    @property
+    def failed(self) -> tuple[MaintenanceStep, ...]:
+        """The steps that failed, as a whole or for some files."""
+        return self._of(StepState.FAILED)
+
+    @property
+    def done(self) -> tuple[MaintenanceStep, ...]:
+        """The steps that were done."""
+        return self._of(StepState.DONE)
+
+    @property
+    def skipped(self) -> tuple[MaintenanceStep, ...]:
+        """The steps that the budget did not allow, or that were not safe to begin."""
+        return self._of(StepState.SKIPPED)
+
+    def raise_failures(self) -> None:
+        """Raises MaintenanceError if a step failed."""
+        if not self.failed:
+            return
+        errors = "; ".join(f"{step.action}: {step.note}" for step in self.failed)
+        raise MaintenanceError(
+            f"table {self.table}: {len(self.failed)} of {counted(len(self.steps), 'step')} of "
+            f"maintenance failed: {errors}. The error's report has what was done",
+            self,
+        ) from self.failed[0].error
+
+    def __str__(self) -> str:
+        lines = ["== Iceberg Maintenance =="]
+        for name, texts in _lines(self):
+            wrapped = [line for text in texts for line in wrap(printable(text), WIDTH - _INDENT)]
+            lines += [f"{'' if at else name:<{_INDENT}}{text}" for at, text in enumerate(wrapped)]
+        return "\n".join(lines)
+
+    __repr__ = __str__
+
+    def _repr_html_(self) -> str:
+        rows = [(name, "; ".join(texts)) for name, texts in _lines(self)]
+        return html_table(f"Maintenance of {self.table}, branch {self.branch}", (), rows)
+
+    def _of(self, state: StepState) -> tuple[MaintenanceStep, ...]:
+        return tuple(step for step in self.steps if step.state is state)
+
+
+def _lines(report: MaintenanceReport) -> Iterator[tuple[str, list[str]]]:
+    """The parts of a report, each with its lines."""
+    changes = "; dry run, nothing was changed" if report.dry_run else ""
+    name, branch = printable(report.table, 60), printable(report.branch, 20)
+    yield "table", [f"{name}, branch {branch}{changes}"]
+    for number, step in enumerate(report.steps, start=1):
+        yield f"step {number}", list(_step(step))
+    if not report.steps:
+        yield "steps", ["none: nothing was worth it"]
+    yield "before", [_figures(report.before)]
+    if not report.dry_run:
+        yield "after", [_figures(report.after)]
+
+
+def _step(step: MaintenanceStep) -> Iterator[str]:
+    took = f" in {step.seconds:,.1f} s" if step.seconds else ""
+    size = f", {size_text(step.size_in_bytes)}" if step.size_in_bytes else ""
+    yield f"{step.advice.call}: {step.state}{took}{size}"
+    yield step.reason
+    if counts := _counts(step.result):
+        yield counts
+    if gain := str(step.gain):
+        yield f"gain: {gain}"
+    if step.note:
+        yield step.note
+
+
+def _counts(result: Any) -> str:
+    """The counts of an action that are not 0."""
+    if result is None:
+        return ""
+    found = [(field.name, getattr(result, field.name)) for field in fields(result)]
+    numbers = [(name, n) for name, n in found if isinstance(n, int) and not isinstance(n, bool)]
+    shown = [f"{name.replace('_', ' ')} {number:,}" for name, number in numbers if number]
+    return ", ".join(shown) or "nothing was left to do"
+
+
+def _figures(health: TableHealth) -> str:
+    parts = (
+        f"{counted(health.files.count, 'data file')}: {size_text(health.files.size_in_bytes)}",
+        f"{counted(health.deletes.count, 'delete file')}",
+        f"{counted(health.manifests.count, 'manifest')}",
+        f"{counted(health.metadata.snapshots, 'snapshot')}",
+    )
+    return ", ".join(parts)
