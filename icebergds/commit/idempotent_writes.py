@@ -137,6 +137,18 @@ def newest_version(metadata: TableMetadata, branch: str, app_id: str) -> int | N
     return max(found, default=None)
 
 
+def version_before(metadata: TableMetadata, branch: str, app_id: str, version: int) -> int | None:
+    """The version of an application that was recorded for a branch before another; None if none.
+
+    Raises:
+        InvalidMetadataError: a recorded version is not a number.
+    """
+    name = _property_of(branch, app_id)
+    records = filter(None, metadata.properties.get(name, "").split(","))
+    versions = [_number(record.split("@")[0], f"table property {name}") for record in records]
+    return max((known for known in versions if known < version), default=None)
+
+
 @dataclass(frozen=True, slots=True)
 class ForgottenWrite:
     """An application whose newest version on a branch is another one than before."""

@@ -153,9 +153,9 @@ class IcebergDataSource(DataSource):
         from icebergds.spark.write_jobs import plan_job
 
         spare_archives()
-        options, may_miss_batches = streaming_write_options(self.options)
-        planned = plan_job(parse_write_options(options), schema, overwrite=overwrite)
-        return IcebergStreamWriter(planned.job, planned.task, may_miss_batches=may_miss_batches)
+        options = streaming_write_options(self.options)
+        planned = plan_job(parse_write_options(options.write), schema, overwrite=overwrite)
+        return IcebergStreamWriter(planned.job, planned.task, options)
 
     def _planned_reader(self, plan: ReadPlan, task_groups: list[bytes]) -> IcebergReader:
         from icebergds.spark.reader import IcebergReader

@@ -21,6 +21,7 @@ from icebergds.spark.writer import discard_results, packed_job, run_task, unpack
 
 if TYPE_CHECKING:
     from icebergds.operations.write.jobs import PreparedJob, Task, TaskResult
+    from icebergds.operations.write.stream_options import StreamWriteOptions
 
 _QUERY_ID = "sql.streaming.queryId"
 _IS_CONTINUOUS = "__is_continuous_processing"
@@ -43,9 +44,10 @@ class BatchTaskDone(WriterCommitMessage):
 class IcebergStreamWriter(DataSourceStreamArrowWriter):
     """Writes the micro-batches of a query to a table."""
 
-    def __init__(self, job: PreparedJob, task: Task, *, may_miss_batches: bool) -> None:
+    def __init__(self, job: PreparedJob, task: Task, options: StreamWriteOptions) -> None:
         self._task = task
-        self._may_miss_batches = may_miss_batches
+        self._may_miss_batches = options.may_miss_batches
+        self._maintenance = options.maintenance
         self._job, self._catalog_properties = packed_job(job)
 
     @without_frames()
@@ -65,7 +67,11 @@ class IcebergStreamWriter(DataSourceStreamArrowWriter):
 
     @without_frames()
     def commit(self, messages: Sequence[WriterCommitMessage | None], batchId: int) -> None:  # noqa: N803
-        """Commits a micro-batch, or deletes its files if the table already has it."""
+        """Commits a micro-batch, or deletes its files if the table already has it.
+
+        Then maintains the table, if that is asked for and due. The batch stands, whatever comes of
+        that.
+        """
         from icebergds.operations.write.jobs import commit_batch
 
         spare_archives()
@@ -76,15 +82,24 @@ class IcebergStreamWriter(DataSourceStreamArrowWriter):
                 "is not supported; use trigger(processingTime=...) or trigger(availableNow=True)"
             )
         # Take the job from the tasks: the table may have been replaced since they wrote.
-        job = next(message.job for message in done if message.job is not None)
-        results = [message.result for message in done]
-        commit_batch(
-            unpacked_job(job, self._catalog_properties),
-            results,
-            done[0].query_id,
+        packed = next(message.job for message in done if message.job is not None)
+        job, query_id = unpacked_job(packed, self._catalog_properties), done[0].query_id
+        committed = commit_batch(
+            job,
+            [message.result for message in done],
+            query_id,
             batchId,
             may_miss_batches=self._may_miss_batches,
         )
+        # None if the batch is repeated: if maintenance killed the process, the query goes on.
+        if committed is not None and self._maintenance is not None:
+            from icebergds.operations.maintenance.stream_maintenance import (
+                StreamBatch,
+                maintain_after_batch,
+            )
+
+            batch = StreamBatch(job.options.branch, query_id, batchId)
+            maintain_after_batch(committed.state, job.address, batch, self._maintenance)
 
     def abort(self, messages: Sequence[WriterCommitMessage | None], batchId: int) -> None:  # noqa: N803
         """Deletes the files of a micro-batch whose tasks failed. Never raises."""
