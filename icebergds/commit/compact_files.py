@@ -6,23 +6,34 @@ sequence number. Deletes by position must be moved: the error that finds them ha
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
+import numpy as np
+
 from icebergds.commit.base import CommitBase
-from icebergds.commit.file_selection import FileKey, file_key, require_removed, these_files
+from icebergds.commit.file_selection import (
+    FileKey,
+    FilesGoneError,
+    file_key,
+    require_removed,
+    these_files,
+)
 from icebergds.commit.merging import merged_manifests
 from icebergds.commit.new_snapshot import NewSnapshot
-from icebergds.commit.selection import read_columns
+from icebergds.commit.selection import Mask, read_columns
 from icebergds.commit.validation import history_since
 from icebergds.commit.workspace import Workspace
 from icebergds.errors import ValidationError
 from icebergds.formats.deletes.position_deletes import only_data_path
+from icebergds.formats.manifests.columns import EntryColumns
 from icebergds.spec.manifest import (
     DataFile,
     FileContent,
     ManifestContent,
     ManifestEntry,
+    ManifestFile,
 )
 from icebergds.spec.partition_keys import PartitionKey, partition_of
 from icebergds.spec.reserved import DELETE_FILE_PATH
@@ -45,7 +56,8 @@ class NewDeletesError(ValidationError):
 class BranchMovedError(ValidationError):
     """The snapshot that was read is not known to be in the branch's history any more.
 
-    After a rollback, deletes that the new files have regard to may not be in the branch.
+    After a rollback, deletes that the new files have regard to may not be in the branch. The error
+    also says that the table was upgraded, to a version that does not allow the moved deletes.
     """
 
 
@@ -71,8 +83,8 @@ class AppliedDeletes:
 class CompactFiles:
     """Removes data files and adds others with the same rows.
 
-    The commit fails with a FilesGoneError if a data file to replace is no longer in the branch,
-    with a NewDeletesError if others have deleted rows of one by position, and with a
+    The commit fails with a FilesGoneError if a data file to replace is no longer in the branch as
+    it was read, with a NewDeletesError if others have deleted rows of one by position, and with a
     BranchMovedError if the branch was rolled back.
 
     Attributes:
@@ -99,17 +111,18 @@ class CompactFiles:
             history_since(base, self.snapshot_id)
         except ValidationError as error:
             raise BranchMovedError(str(error)) from None
+        self._refuse_position_delete_files(base)
         self._check_deletes(base)
-        removed = [entry.data_file for entry in self.replaced]
         merged = merged_manifests(
             work,
             base,
             added=(*self.added, *self.moved),
-            removed=these_files(base, removed),
+            removed=_Replaced(base, self.replaced),
             key="compact",
             data_sequence_number=self.sequence_number if self.keeps_sequence_number else None,
         )
-        require_removed(base, removed, merged.removed)
+        require_removed(base, [entry.data_file for entry in self.replaced], merged.removed)
+        _refuse_copies(base, merged.removed)
         return NewSnapshot("replace", merged.manifests, merged.changes)
 
     def _check_deletes(self, base: CommitBase) -> None:
@@ -146,8 +159,9 @@ class CompactFiles:
     def _not_followed(
         self, base: CommitBase, delete: ManifestEntry, targets: _Targets
     ) -> list[ManifestEntry]:
-        """Replaced files whose rows a newer delete by key no longer applies to in the new files."""
-        is_global = base.spec(delete.data_file.spec_id).is_unpartitioned
+        """Replaced files whose rows a newer delete by key treats otherwise in the new files."""
+        spec_id = delete.data_file.spec_id
+        is_global = base.spec(spec_id).is_unpartitioned
         entries = self.replaced if is_global else targets.of(delete.data_file)
         if entries and not self.keeps_sequence_number:
             raise ValidationError(
@@ -155,11 +169,14 @@ class CompactFiles:
                 "operation replaces; repeat it, with the option 'use-starting-sequence-number' = "
                 "'true'"
             )
-        new_specs = {file.spec_id for file in self.added}
-        if is_global:
+        if is_global or not self.keeps_sequence_number:
             return []
         # Deletes of a partition apply to files of its own spec only.
-        return [entry for entry in entries if new_specs - {entry.data_file.spec_id}]
+        new_specs = {file.spec_id for file in self.added}
+        found = [entry for entry in entries if new_specs - {entry.data_file.spec_id}]
+        if partition_of(delete.data_file) in set(map(partition_of, self.added)):
+            found += [entry for entry in self.replaced if entry.data_file.spec_id != spec_id]
+        return found
 
     def _refuse_more_rows(self, base: CommitBase) -> None:
         before = sum(entry.data_file.record_count for entry in self.replaced)
@@ -169,6 +186,64 @@ class CompactFiles:
                 f"table {base.name}: files with {after} rows cannot replace files with {before}; "
                 "replacements must hold the same rows"
             )
+
+    def _refuse_position_delete_files(self, base: CommitBase) -> None:
+        version = base.metadata.format_version
+        if version >= 3 and not all(file.is_deletion_vector for file in self.moved):
+            raise BranchMovedError(
+                f"table {base.name} was upgraded to format version {version}, which requires "
+                "deletion vectors instead of position delete files; repeat the operation"
+            )
+
+
+class _Replaced:
+    """Selects the files to replace; raises FilesGoneError if one is not as it was read."""
+
+    def __init__(self, base: CommitBase, entries: Sequence[ManifestEntry]) -> None:
+        self._base = base
+        self._files = these_files(base, [entry.data_file for entry in entries])
+        self._known = {entry.data_file.file_path: _numbers(entry) for entry in entries}
+
+    @property
+    def stats_ids(self) -> frozenset[int]:
+        return self._files.stats_ids
+
+    def may_select(self, manifest: ManifestFile) -> bool:
+        return self._files.may_select(manifest)
+
+    def select(self, columns: EntryColumns) -> Mask:
+        mask = self._files.select(columns)
+        found = columns.take(np.flatnonzero(mask))
+        paths, row_ids = found.file_path.to_pylist(), found.first_row_id.to_pylist()
+        numbers = zip(found.data_sequence_number.tolist(), row_ids, strict=True)
+        now = zip(paths, numbers, strict=True)
+        changed = frozenset(path for path, known in now if self._known[path] != known)
+        if changed:
+            # Other deletes apply to a file that was added again. After an upgrade, other commits
+            # give ids to rows that had none when they were read.
+            raise FilesGoneError(
+                f"table {self._base.name}: since they were read, {len(changed)} of the files to "
+                f"replace were added again, or their rows got ids, such as {min(changed)}; read "
+                "the table again and repeat the operation",
+                changed,
+            )
+        return mask
+
+
+def _numbers(entry: ManifestEntry) -> tuple[int, int | None]:
+    return entry.data_sequence_number, entry.data_file.first_row_id
+
+
+def _refuse_copies(base: CommitBase, removed: Iterable[DataFile]) -> None:
+    """Refuses to replace a file that is listed several times: its rows were read only once."""
+    counts = Counter(file.file_path for file in removed if file.content is FileContent.DATA)
+    copies = frozenset(path for path, count in counts.items() if count > 1)
+    if copies:
+        raise FilesGoneError(
+            f"table {base.name}: {len(copies)} of the files to replace are listed several times, "
+            f"such as {min(copies)}, so their rows cannot be replaced",
+            copies,
+        )
 
 
 class _Targets:

@@ -22,7 +22,7 @@ FileKey: TypeAlias = tuple[str, int | None]
 
 
 class FilesGoneError(ValidationError):
-    """Files to replace are not in the branch (any more).
+    """Files to replace are not in the branch (any more), or not as they were read.
 
     Attributes:
         paths: of these files.

@@ -27,7 +27,7 @@ from icebergds.operations.maintenance.rewrite_groups import (
 )
 from icebergds.operations.maintenance.rewrite_limits import NotBegunError, RewriteLimits
 from icebergds.operations.maintenance.rewrite_options import RewriteOptions
-from icebergds.operations.maintenance.rewrite_plan import FileGroup, plan_groups
+from icebergds.operations.maintenance.rewrite_plan import FileGroup, listed_once, plan_groups
 from icebergds.operations.maintenance.runner import Runner
 from icebergds.operations.write.cleanup import delete_files
 from icebergds.operations.write.commit_options import commit_options
@@ -164,7 +164,14 @@ def _groups(
     metadata, options = table.metadata, wanted.options
     condition = _condition(wanted.where, table, wanted.write.time_zone)
     planned = plan_files(table.io, metadata, snapshot, metadata.schema(), condition)
-    files = [file for file in planned if file.entry.data_file.file_path not in tally.written]
+    once = listed_once(planned)
+    if len(once) < len(planned):
+        _LOG.warning(
+            "table %s: %d entries of data files that are listed several times are left as they are",
+            table.name,
+            len(planned) - len(once),
+        )
+    files = [file for file in once if file.entry.data_file.file_path not in tally.written]
     groups = plan_groups(files, options, _output_spec_id(table, options))
     if wanted.limits is not None:
         groups = wanted.limits.affordable(groups, options, tally.nbytes)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from math import ceil
@@ -65,6 +66,12 @@ def plan_groups(
         if _is_worth_it(group, options)
     ]
     return list(_limited(_in_order(groups, options.job_order), options.max_files))
+
+
+def listed_once(files: Sequence[PlannedFile]) -> list[PlannedFile]:
+    """Leaves out files that are listed several times: removing one entry removes them all."""
+    counts = Counter(file.entry.data_file.file_path for file in files)
+    return [file for file in files if counts[file.entry.data_file.file_path] == 1]
 
 
 def split_size(nbytes: int, options: RewriteOptions) -> int:

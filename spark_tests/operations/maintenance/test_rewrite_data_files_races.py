@@ -1,0 +1,119 @@
+"""What a rewrite of data files does not take for the files and rows that it has read."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+from test_rewrite_data_files import ALL, add_spec, numbers, rewrite, table_of, ten_files
+
+from icebergds import load_table
+from icebergds.commit.append import Append
+from icebergds.commit.delete import Delete
+from icebergds.commit.row_delta import RowDelta
+from icebergds.expr.nodes import TRUE
+from icebergds.formats.deletes.position_deletes import only_data_path
+from icebergds.spec.manifest import DataFile, FileContent
+from icebergds.spec.updates.table_updates import UpgradeFormatVersion
+from icebergds.testing.contents import live_files, unused_files
+from icebergds.testing.delta_tables import BY_DATA, BY_ID, DeltaTable
+
+
+def data_file_of(table: DeltaTable) -> DataFile:
+    files = live_files(table.table.location)
+    return next(file for file in files if file.content is FileContent.DATA)
+
+
+def add_again(table: DeltaTable) -> None:
+    """Lists a data file of the table a second time."""
+    table.table.commit(Append((data_file_of(table),)))
+
+
+def lineage(table: DeltaTable) -> dict[int, Any]:
+    return {
+        row["id"]: (row["_row_id"], row["_last_updated_sequence_number"]) for row in table.read()
+    }
+
+
+def test_a_file_that_is_listed_twice_is_left_alone(tmp_path: Path) -> None:
+    table = table_of(tmp_path, [(1, "a"), (2, "b")], [(3, "c")])
+    add_again(table)
+    before = table.rows()
+    options = {**ALL, "max-file-group-input-files": "1", "partial-progress.enabled": "true"}
+    assert rewrite(table, options).rewritten_data_files_count == 1
+    assert table.rows() == before
+
+
+def test_a_file_that_others_list_once_more_meanwhile_is_left_alone(tmp_path: Path) -> None:
+    table = table_of(tmp_path, [(1, "a"), (2, "b")])
+    assert rewrite(table, ALL, others=[lambda: add_again(table)]).rewritten_data_files_count == 0
+    assert numbers(table) == [1, 1, 2, 2]
+
+
+def test_deleted_rows_of_a_file_that_others_add_again_meanwhile_come_back(tmp_path: Path) -> None:
+    table = table_of(tmp_path, [(1, "a"), (2, "b"), (3, "c")])
+    table.keyed("delete", [table.batch((1, "a"))])
+
+    def re_add() -> None:
+        file = data_file_of(table)
+        table.table.commit(Delete(TRUE))
+        table.table.commit(Append((file,)))
+
+    rewrite(table, ALL, others=[re_add])
+    assert numbers(table) == [1, 2, 3]
+
+
+def test_newer_deletes_by_key_of_the_new_spec_spare_rows_of_the_old_one(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """They would apply to the new files, which have the old sequence number."""
+    table = ten_files(tmp_path, spec=BY_DATA)
+    add_spec(table, BY_ID)
+    before = table.rows()
+    # As an engine may write them that does not look for files of other specs.
+    monkeypatch.setattr(RowDelta, "_check_equality_delete_specs", lambda action, base: None)
+    rewrite(table, others=[lambda: table.keyed("delete", [table.batch((4, "1"))])])
+    assert table.rows() == before
+    assert {file.spec_id for file in live_files(tmp_path)} == {1}
+
+
+@pytest.mark.parametrize("is_read_before_the_upgrade", [True, False])
+def test_rows_keep_the_ids_that_others_give_them_meanwhile(
+    tmp_path: Path, is_read_before_the_upgrade: bool
+) -> None:
+    table = ten_files(tmp_path)
+    given: dict[int, Any] = {}
+
+    def upgrade() -> None:
+        table.table.change(UpgradeFormatVersion(3))
+
+    def append() -> None:
+        if is_read_before_the_upgrade:
+            upgrade()
+        table.append((1000, "x"))
+        given.update(lineage(table))
+
+    if not is_read_before_the_upgrade:
+        upgrade()
+    assert rewrite(table, others=[append]).rewritten_data_files_count == 11
+    assert lineage(table) == given
+
+
+def test_no_position_delete_file_is_added_after_an_upgrade(
+    tmp_path: Path,
+) -> None:
+    table = ten_files(tmp_path)
+    others = [
+        lambda: table.change_where(lambda row: row["id"] == 5),
+        # The deletes have been moved, but are not committed.
+        lambda: table.table.change(UpgradeFormatVersion(3)),
+    ]
+    rewrite(table, others=others)
+    assert numbers(table) == [i for i in range(100) if i != 5]
+    live = live_files(tmp_path)
+    data = {file.file_path for file in live if file.content is FileContent.DATA}
+    deletes = [file for file in live if file.content is FileContent.POSITION_DELETES]
+    # That of the other commit names a file that is gone.
+    assert not [f for f in deletes if only_data_path(f) in data and not f.is_deletion_vector]
+    assert not unused_files(load_table(str(tmp_path)))
