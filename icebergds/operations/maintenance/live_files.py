@@ -8,12 +8,15 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
+from icebergds.errors import InvalidMetadataError
 from icebergds.formats.deletes.key_columns import encode_column
 from icebergds.formats.deletes.key_hash import Hashes, hash_columns
 from icebergds.spec.reserved import DELETE_FILE_PATH
 
 Numbers = npt.NDArray[np.int64]
 Mask = npt.NDArray[np.bool_]
+
+_NEVER = np.iinfo(np.int64).max
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -27,28 +30,56 @@ class LiveFiles:
         seed: of the hashes.
         hashes: ascending and distinct.
         numbers: the data sequence number of each file; the lowest of files with the same hash.
+        repeated: the hashes of files that are listed with several numbers, ascending.
+        highest: the highest number of each of these.
     """
 
     seed: int
     hashes: Hashes
     numbers: Numbers
+    repeated: Hashes
+    highest: Numbers
 
     @classmethod
     def of(cls, seed: int, hashes: Hashes, numbers: Numbers) -> LiveFiles:
         """The files with some results of `hash_paths` with this seed, in any order."""
         order = np.lexsort((numbers, hashes))
         hashes, numbers = hashes[order], numbers[order]
-        first = np.append(True, hashes[1:] != hashes[:-1])[: len(hashes)]
-        return cls(seed, hashes[first], numbers[first])
+        is_other = hashes[1:] != hashes[:-1]
+        first, last = np.append(True, is_other), np.append(is_other, True)
+        if not len(hashes):
+            first = last = np.empty(0, np.bool_)
+        lowest, highest = numbers[first], numbers[last]
+        is_repeated = lowest != highest
+        hashes = hashes[first]
+        return cls(seed, hashes, lowest, hashes[is_repeated], highest[is_repeated])
 
     def named(self, paths: pa.StringArray, data_sequence_number: int) -> Mask:
-        """Which of some paths are live files that position deletes with this number apply to."""
-        if not len(self.hashes):
-            return np.zeros(len(paths), np.bool_)
+        """Which of some paths are live files that position deletes with this number apply to.
+
+        Raises:
+            InvalidMetadataError: they apply to one entry of a data file, but not to another one.
+        """
         wanted = hash_paths(paths, self.seed)
-        found = self.hashes.searchsorted(wanted).clip(max=len(self.hashes) - 1)
-        mask: Mask = (self.hashes[found] == wanted) & (self.numbers[found] <= data_sequence_number)
+        mask = _number_of(self.hashes, self.numbers, wanted) <= data_sequence_number
+        if len(self.repeated):
+            highest = _number_of(self.repeated, self.highest, wanted)
+            partly = mask & (highest > data_sequence_number) & (highest < _NEVER)
+            if partly.any():
+                raise InvalidMetadataError(
+                    f"data file {paths[int(partly.argmax())]} is listed several times, and a "
+                    "position delete file applies to the older entries only, so it cannot be "
+                    "rewritten; remove the file from the table first"
+                )
         return mask
+
+
+def _number_of(hashes: Hashes, numbers: Numbers, wanted: Hashes) -> Numbers:
+    """The number of each wanted hash; a higher one than all others if it is not among `hashes`."""
+    if not len(hashes):
+        return np.full(len(wanted), _NEVER)
+    found = hashes.searchsorted(wanted).clip(max=len(hashes) - 1)
+    return np.where(hashes[found] == wanted, numbers[found], _NEVER)
 
 
 def hash_paths(paths: pa.StringArray, seed: int) -> Hashes:

@@ -259,6 +259,32 @@ def test_deletes_of_another_partition_do_not_apply(tmp_path: Path, version: int)
 
 
 @pytest.mark.parametrize("version", [2, 3])
+def test_deletes_of_one_of_two_entries_of_a_data_file_are_refused(
+    tmp_path: Path, version: int
+) -> None:
+    """New ones have a higher sequence number: they would delete the rows of both."""
+    days = Days(tmp_path / "t")
+    days.delete(1, (0, 0), (1, 1))
+    days.builder.commit(days.data[1, 0])
+    days.delete(1, (1, 2))
+    if version == 3:
+        days.builder.upgrade(3)
+    before = days.ids()
+    with pytest.raises(InvalidMetadataError, match=days.data[1, 0].file_path):
+        days.table.rewrite_position_delete_files(options=ALL)
+    assert days.ids() == before
+    assert not unused_files(days.table)
+
+
+def test_deletes_of_all_entries_of_a_data_file_are_rewritten(tmp_path: Path) -> None:
+    days = Days(tmp_path / "t")
+    days.builder.commit(days.data[1, 0])
+    days.delete(1, (0, 0), (1, 1))
+    days.delete(1, (1, 2))
+    assert days.rewrite().rewritten_delete_files_count == 2
+
+
+@pytest.mark.parametrize("version", [2, 3])
 def test_a_file_that_names_a_data_file_of_another_partition_is_refused(
     tmp_path: Path, version: int
 ) -> None:
