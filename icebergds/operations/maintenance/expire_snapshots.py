@@ -93,9 +93,9 @@ def expire_snapshots(
     check_known(request, table.metadata, table.name)
     attempt = _plan(table.state, request, clean_expired_metadata)
     if dry_run:
-        files = expired_files(
-            table.io, table.metadata, attempt.snapshots, attempt.expected_metadata(request.now_ms)
-        )
+        expected = attempt.expected_metadata(request.now_ms)
+        _warn_of_forgotten_writes(table.name, table.metadata, expected)
+        files = expired_files(table.io, table.metadata, attempt.snapshots, expected)
         counts = {kind: len(found) for kind, found in files.items()}
         return table.state, _result(attempt, DeletedFiles(counts, 0))
     if not attempt.updates:

@@ -462,8 +462,9 @@ def test_a_write_that_expired_is_still_committed_once(
     assert sorted(table.scan().to_arrow()["id"].to_pylist()) == [0, 1, 2, 3, 9]
 
 
+@pytest.mark.parametrize("dry_run", [True, False])
 def test_a_write_that_only_its_snapshot_records_is_warned_of(
-    builder: TableBuilder, caplog: pytest.LogCaptureFixture
+    builder: TableBuilder, caplog: pytest.LogCaptureFixture, dry_run: bool
 ) -> None:
     """As Java Iceberg records batches of streams."""
     query = {"spark.sql.streaming.queryId": "q", "spark.sql.streaming.epochId": "7"}
@@ -474,6 +475,6 @@ def test_a_write_that_only_its_snapshot_records_is_warned_of(
     ]
     builder.set_snapshots(marked)
     with caplog.at_level(logging.WARNING):
-        _table(builder).expire_snapshots(_ALL)
+        _table(builder).expire_snapshots(_ALL, dry_run=dry_run)
     (message,) = caplog.messages
     assert "branch main: the newest known version of 'q' was 7, and is none" in message
