@@ -1,0 +1,132 @@
+"""An action that fails or dies at any call of its storage or database changes no row.
+
+Snapshots, branches and tags read as before; the action can be repeated; nothing is left behind, or
+what is left goes with the next removal of orphan files.
+"""
+
+from __future__ import annotations
+
+import errno
+import os
+import random
+from collections.abc import Sequence
+from itertools import product
+
+import pytest
+from actions import ACTIONS, CATALOGS, Place, act
+from effort import IS_NIGHTLY
+
+from icebergds.errors import IcebergError
+from icebergds.testing.faults import Crash, Fault, Faults, When
+from icebergds.testing.faulty_system import DISK, faulty_system
+
+_WRITES = ("os.open", "os.link", "file.write", "OSFile", "OSFile.write", "OSFile.close")
+_CHANGES = (*_WRITES, "os.replace", "os.unlink", "os.rmdir", "sqlite.execute", "sqlite.commit")
+# What cannot be deleted is left, and so is what could not be seen to have been created.
+_MAY_LEAVE = ("os.unlink", "os.listdir", "os.scandir", "os.stat", "os.open")
+_FULL = OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+_EXPIRED = "expired, but no file was deleted"
+_CASES = [
+    (action, kind)
+    for number, action in enumerate(ACTIONS)
+    for kind in (CATALOGS if IS_NIGHTLY else CATALOGS[number % 2 :][:1])
+]
+# Of the many pieces of files that are written, so many fail.
+_PIECES = 10
+
+
+@pytest.fixture(scope="module", params=_CASES, ids="-".join)
+def place(
+    request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
+) -> tuple[Place, Sequence[str]]:
+    """A table for an action, and the calls of the action."""
+    action, kind = request.param
+    made, counting = Place(tmp_path_factory.mktemp("place"), kind, action), Faults(counted=None)
+    assert _run(made, counting) is None
+    made.check_rows()
+    assert made.files_now() != made.files
+    return made, counting.calls
+
+
+def _run(place: Place, faults: Faults) -> IcebergError | None:
+    """Runs the action; returns its error."""
+    with faulty_system(faults):
+        try:
+            act(place.catalog, place.action)
+        except IcebergError as error:
+            return error
+    return None
+
+
+def _chosen(faults: Sequence[Fault], calls: Sequence[str], rng: random.Random) -> list[Fault]:
+    """The faults to try: one, unless nightly."""
+    pieces = [fault for fault in faults if calls[fault.call] == "OSFile.write"]
+    others = [fault for fault in faults if calls[fault.call] != "OSFile.write"]
+    chosen = [*others, *rng.sample(pieces, min(_PIECES, len(pieces)))]
+    return chosen if IS_NIGHTLY else rng.sample(chosen, min(1, len(chosen)))
+
+
+def _check_repeated(place: Place) -> None:
+    """The action can be repeated."""
+    assert _run(place, Faults(counted=())) is None
+    place.check_rows()
+
+
+def test_a_crash_leaves_before_or_after(
+    place: tuple[Place, Sequence[str]], rng: random.Random
+) -> None:
+    table, calls = place[0], [call for call in place[1] if call in _CHANGES]
+    # Before a call is after the one before it.
+    ways = product(range(len(calls)), (When.HALFWAY, When.AFTER))
+    for fault in _chosen([Fault(call, when, Crash()) for call, when in ways], calls, rng):
+        table.restore()
+        with pytest.raises(Crash):
+            _run(table, Faults([fault], counted=_CHANGES))
+        table.remove_orphans()
+        table.check_rows()
+        _check_repeated(table)
+        table.remove_orphans()
+
+
+def test_an_error_leaves_before_or_after_and_is_told(
+    place: tuple[Place, Sequence[str]], rng: random.Random
+) -> None:
+    table, calls = place
+    ways = product(range(len(calls)), (When.BEFORE, When.AFTER), (False, True))
+    failing = [Fault(call, when, DISK, lasting) for call, when, lasting in ways]
+    for fault in _chosen(failing, calls, rng):
+        table.restore()
+        faults = Faults([fault], counted=None)
+        outcome = _run(table, faults)
+        named = f"{faults.calls[fault.call]}, {fault}: {outcome}"
+        table.check_rows()
+        _check_told(table, outcome, named)
+        is_known = outcome is None or not outcome.outcome_unknown
+        if is_known and not fault.lasting and faults.calls[fault.call] not in _MAY_LEAVE:
+            assert not table.unneeded(), named
+        _check_repeated(table)
+
+
+def test_a_full_disk_leaves_no_new_files(
+    place: tuple[Place, Sequence[str]], rng: random.Random
+) -> None:
+    table, calls = place[0], [call for call in place[1] if call in _WRITES]
+    ways = product(range(len(calls)), (When.BEFORE, When.HALFWAY))
+    full = [Fault(call, when, _FULL, lasting=True) for call, when in ways]
+    for fault in _chosen(full, calls, rng):
+        table.restore()
+        outcome = _run(table, Faults([fault], counted=_WRITES))
+        table.check_rows()
+        _check_told(table, outcome, f"{calls[fault.call]}, {fault}: {outcome}")
+        assert not table.unneeded(), f"{calls[fault.call]}, {fault}: {outcome}"
+        _check_repeated(table)
+
+
+def _check_told(place: Place, outcome: IcebergError | None, named: str) -> None:
+    """An error means that nothing was committed, unless it says something else."""
+    if outcome is None or outcome.outcome_unknown or _EXPIRED in str(outcome):
+        return
+    if place.action == "partial progress":
+        assert "nothing was committed" not in str(outcome), named
+        return
+    assert place.table.metadata_location == place.metadata_location, named

@@ -1,0 +1,53 @@
+"""A process that is killed while it maintains a table changes no row and is in nobody's way."""
+
+from __future__ import annotations
+
+import random
+import signal
+import time
+from multiprocessing.connection import Connection
+from pathlib import Path
+
+import pytest
+from actions import ACTIONS, ALL, CATALOGS, Place, act
+from api.processes import CONTEXT
+from effort import IS_NIGHTLY, rounds
+
+from icebergds.testing.api_tables import Properties
+
+_KILLS = rounds("ICEBERGDS_KILLS", pull=1, nightly=50)
+
+
+@pytest.mark.parametrize("kind", CATALOGS)
+@pytest.mark.parametrize("action", [ALL, *(ACTIONS if IS_NIGHTLY else ())])
+def test_killed_at_any_time(tmp_path: Path, rng: random.Random, kind: str, action: str) -> None:
+    place = Place(tmp_path, kind, action)
+    start = time.monotonic()
+    act(place.catalog, action)
+    # A new process takes longer, for it also imports.
+    longest = 2 * (time.monotonic() - start)
+    for _ in range(_KILLS):
+        place.restore()
+        _run_and_kill(place, rng.uniform(0, longest))
+        place.check_rows()
+        place.remove_orphans()
+        act(place.catalog, action)
+        place.check_rows()
+        place.remove_orphans()
+
+
+def _run_and_kill(place: Place, seconds: float) -> None:
+    """Runs the action in a process that is killed after a time, if it is still alive."""
+    started, starting = CONTEXT.Pipe(duplex=False)
+    process = CONTEXT.Process(target=_act, args=(place.catalog, place.action, starting))
+    process.start()
+    started.recv()
+    time.sleep(seconds)
+    process.kill()
+    process.join()
+    assert process.exitcode in (0, -signal.SIGKILL)
+
+
+def _act(catalog: Properties, action: str, starting: Connection) -> None:
+    starting.send(None)
+    act(catalog, action)
