@@ -327,12 +327,9 @@ def _convert_files(table: LoadedTable, found: _Found, work: _Work) -> None:
         _settings(table),
     )
     work.rounds += 1
-    try:
-        results = work.runner.run(partial(write_converted, plan), groups)
-    except BaseException:
-        # Tasks that had finished could not report their files.
-        delete_files_of_write(table.io, locations.data_location, plan.operation_id)
-        raise
+    # Tasks that had finished could not report their files.
+    discard = partial(delete_files_of_write, table.io, locations.data_location, plan.operation_id)
+    results = work.runner.run(partial(write_converted, plan), groups, discard)
     work.written += tuple(file for result in results for file in result.deletes)
     for group, result in zip(groups, results, strict=True):
         work.units += tuple(_units(group, result, found))

@@ -223,16 +223,15 @@ class _Rewrite:
         write_id = str(uuid.uuid4())
         shared = self._shared(write_id)
         tasks = list(_tasks(groups, targets, self._options.closed_at, self._settings))
-        try:
-            results = [
-                result
-                for some in _batches(tasks, self._options.max_concurrent)
-                for result in self._runner.run(partial(rewrite_delete_files, shared), some)
-            ]
-        except BaseException:
-            # Tasks that had finished could not report their files.
-            delete_files_of_write(shared.io, shared.locations.data_location, write_id)
-            raise
+        # Tasks that had finished could not report their files.
+        discard = partial(
+            delete_files_of_write, shared.io, shared.locations.data_location, write_id
+        )
+        results = [
+            result
+            for some in _batches(tasks, self._options.max_concurrent)
+            for result in self._runner.run(partial(rewrite_delete_files, shared), some, discard)
+        ]
         self._commit(self._succeeded(groups, tasks, results), write_id)
 
     def _succeeded(

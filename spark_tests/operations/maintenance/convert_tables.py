@@ -106,8 +106,10 @@ class Meanwhile:
 
     others: Callable[[], Any] | None
 
-    def run(self, task: Callable[[Any, TaskAttempt], Any], items: Sequence[Any]) -> list[Any]:
-        done = LocalRunner().run(task, items)
+    def run(
+        self, task: Callable[[Any, TaskAttempt], Any], items: Sequence[Any], discard: Any = None
+    ) -> list[Any]:
+        done = LocalRunner().run(task, items, discard)
         others, self.others = self.others, None
         if others is not None:
             others()

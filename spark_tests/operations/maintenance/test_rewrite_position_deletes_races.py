@@ -41,8 +41,8 @@ class Meanwhile:
     def __init__(self, others: Iterable[Callable[[], object]]) -> None:
         self._others = iter(others)
 
-    def run(self, task: Callable[..., Any], items: Sequence[Any]) -> list[Any]:
-        done = LocalRunner().run(task, items)
+    def run(self, task: Callable[..., Any], items: Sequence[Any], discard: Any = None) -> list[Any]:
+        done = LocalRunner().run(task, items, discard)
         next(self._others, lambda: None)()
         return done
 
