@@ -1,8 +1,9 @@
 """Times maintenance of the same tables: icebergds and Java Iceberg's procedures.
 
 Both work in turns in one session, each run on a fresh copy of the table; the medians are compared.
-After each run, the rows (or, in tables of metadata alone, the files) are compared with what they
-were before, outside of the timing.
+Java Iceberg has no conversion of equality deletes on Spark: that of icebergds is compared with a
+scan of the key column by the same kind of tasks. After each run, the rows (or, in tables of
+metadata alone, the files) are compared with what they were before, outside of the timing.
 
     python benchmarks/maintenance.py DIRECTORY [--runs 3] [--rows 10000000] [--cases sort,expire]
         [--snapshots 1000] [--files 100000] [--manifests 500]
@@ -26,28 +27,45 @@ import sys
 import time
 from collections.abc import Callable, Hashable, Iterator
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 from typing import Any
 
-import pyarrow as pa
 from maintenance_manifests import create_table
-from pyspark.sql import Row, SparkSession, functions as f
-from write import cpu_seconds, source, start
+from maintenance_tables import (
+    DATA_FILES,
+    live_paths,
+    make_orphans,
+    make_snapshots,
+    make_table,
+    make_with_keys,
+    make_with_many_positions,
+    make_with_positions,
+    make_with_vectors,
+    rows_of,
+    snapshots_and_files,
+)
+from pyspark.sql import Row, SparkSession
+from write import cpu_seconds, start
 
 from icebergds import Table, load_table, register
-from icebergds.catalog.filesystem.commits import create_at_location
-from icebergds.io.fileio import FileIO
+from icebergds.operations.maintenance.runner import TaskAttempt
+from icebergds.scan.plan.delete_index import AppliedDeletes
+from icebergds.scan.plan.files import plan_files
+from icebergds.scan.plan.splits import SplitOptions
+from icebergds.scan.plan.task_groups import pack_files
+from icebergds.scan.read.files import read_scan_tasks
+from icebergds.scan.read_plan import ReadPlan
+from icebergds.scan.tasks import ScanTaskGroup
+from icebergds.spark.runner import SparkRunner
 from icebergds.spec.schema import Schema
-from icebergds.spec.types import LONG, NestedField
-from icebergds.spec.updates.new_table import new_table_updates
-from icebergds.testing.contents import live_files
 
 os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
 _ALL = {"rewrite-all": "true"}
-_DATA_FILES = 200
-_POSITION_DELETES = 20
+# Java loads all keys for each of them.
+_FILES_WITH_KEYS = 20
+_CONVERTED_FILES = 100
 # Least that each case needs.
 _LEAST_ROWS = 10_000
 # Procedures parse sort orders by it.
@@ -61,7 +79,7 @@ class Case:
 
     Attributes:
         make: creates the table at a location.
-        java: a procedure, with a place for the table.
+        peer: what to compare with: a procedure of Java, with a place for the table; or a scan.
         content: what is the same after all runs, by the location and what the run returned.
         unchanged: whether `content` is the same before the run too.
     """
@@ -69,7 +87,7 @@ class Case:
     name: str
     make: Callable[[Path], object]
     ours: Callable[[Table], object]
-    java: str
+    peer: str | Callable[[Table], object]
     content: Callable[[Path, Any], Hashable]
     unchanged: bool = True
 
@@ -94,7 +112,7 @@ def main() -> None:
         spark.conf.set("spark.sql.catalog.java.cache-enabled", "false")
     register(spark, fast_writes=True)
     print(
-        f"Spark {spark.version}, {arguments.rows} rows in {_DATA_FILES} files, "
+        f"Spark {spark.version}, {arguments.rows} rows in {DATA_FILES} files, "
         f"{arguments.snapshots} snapshots, {arguments.files} files in {arguments.manifests} "
         f"manifests, median of {arguments.runs} runs; seconds (ratio to Java)"
     )
@@ -125,8 +143,14 @@ def cases(
 ) -> list[Case]:
     rows = arguments.rows
     content = partial(rows_of, spark, with_java)
+    # Java loads all keys for each file.
+    own_content = partial(rows_of, spark, False)
 
-    def rewriting(name: str, make: Callable[[Path], object]) -> Case:
+    def rewriting(
+        name: str,
+        make: Callable[[Path], object],
+        content: Callable[[Path, Any], Hashable] = content,
+    ) -> Case:
         return Case(
             name,
             make,
@@ -151,12 +175,30 @@ def cases(
         rewriting("binpack", partial(make_table, spark, directory, rows)),
         rewriting("binpack vectors", partial(make_with_vectors, spark, directory, rows)),
         rewriting("binpack positions", partial(make_with_positions, spark, directory, rows)),
-        rewriting("binpack keys", partial(make_with_keys, spark, directory, rows)),
+        rewriting(
+            "binpack keys",
+            partial(make_with_keys, spark, directory, rows, files=_FILES_WITH_KEYS),
+            own_content,
+        ),
         sorting("sort", ("sort", "price"), "price"),
         sorting("zorder", ("zorder", "price, event_time"), "zorder(price, event_time)"),
         Case(
+            "positions",
+            partial(make_with_many_positions, spark, directory, rows),
+            lambda table: table.rewrite_position_delete_files(options=_ALL),
+            f"rewrite_position_delete_files({{}}, {_REWRITE_ALL})",
+            content,
+        ),
+        Case(
+            "convert",
+            partial(make_with_keys, spark, directory, rows, version=3, files=_CONVERTED_FILES),
+            lambda table: table.convert_equality_deletes(),
+            partial(scan_keys, spark),
+            own_content,
+        ),
+        Case(
             "expire",
-            partial(make_snapshots, arguments.snapshots),
+            partial(make_snapshots, arguments.snapshots, arguments.files // 2),
             lambda table: table.expire_snapshots(older_than=tomorrow, retain_last=kept),
             f"expire_snapshots({{}}, older_than => {_sql(tomorrow)}, retain_last => {kept})",
             snapshots_and_files,
@@ -184,91 +226,31 @@ def _sql(time_of: datetime.datetime) -> str:
     return f"TIMESTAMP '{time_of:%Y-%m-%d %H:%M:%S}'"
 
 
-def make_table(
-    spark: SparkSession, directory: Path, rows: int, location: Path, version: int = 2
-) -> Table:
-    """Creates a table of many small files, in which deletes are merged on read."""
-    source(spark, directory, rows).repartition(_DATA_FILES).write.format("icebergpy").mode(
-        "append"
-    ).options(
-        **{
-            "create": "true",
-            "format-version": str(version),
-            "distribution-mode": "none",
-            "table-property.write.delete.mode": "merge-on-read",
-            "table-property.write.delete.granularity": "partition",
-        }
-    ).save(str(location))
-    return load_table(location)
+def scan_keys(spark: SparkSession, table: Table) -> list[int]:
+    """Reads the column `id` of all data files, without deletes, in tasks of whole files."""
+    metadata, schema = table.metadata, table.schema()
+    files = [
+        replace(file, deletes=AppliedDeletes())
+        for file in plan_files(table.io, metadata, metadata.current_snapshot(), schema)
+    ]
+    splits = SplitOptions.of(metadata.properties)
+    groups = pack_files(files, metadata, schema, splits, whole=True)
+    plan = ReadPlan(
+        io=table.io,
+        columns=Schema(tuple(field for field in schema.fields if field.name == "id")),
+        table_schema=schema,
+        specs=metadata.specs_by_id,
+    )
+    return SparkRunner(spark).run(partial(count_rows, plan), groups)
 
 
-def make_with_vectors(spark: SparkSession, directory: Path, rows: int, location: Path) -> None:
-    """With deletion vectors of 10 % of the rows of each file."""
-    make_table(spark, directory, rows, location, 3).delete("pmod(id, 10) = 3")
-
-
-def make_with_positions(spark: SparkSession, directory: Path, rows: int, location: Path) -> None:
-    """With position deletes of 10 % of the rows of each file."""
-    table = make_table(spark, directory, rows, location)
-    spark.conf.set("spark.sql.shuffle.partitions", "1")
-    for number in range(_POSITION_DELETES):
-        table.delete(f"pmod(id, {10 * _POSITION_DELETES}) = {number}")
-    spark.conf.unset("spark.sql.shuffle.partitions")
-
-
-def make_with_keys(spark: SparkSession, directory: Path, rows: int, location: Path) -> None:
-    """With as many equality keys as a tenth of the rows, half of which occur."""
-    table = make_table(spark, directory, rows, location)
-    keys = spark.range(0, 20 * (rows // 10), 20, 2)
-    table.delete_keys(keys, ["id"])
-
-
-def make_snapshots(count: int, location: Path) -> None:
-    """Creates a table that each snapshot overwrote with one small file."""
-    schema = Schema((NestedField(1, "id", LONG),))
-    updates = new_table_updates(schema, location=str(location), format_version=2, properties={})
-    create_at_location(FileIO(), str(location), updates, "db.expire")
-    table = load_table(location)
-    for number in range(count):
-        table.overwrite(pa.table({"id": pa.array([number], pa.int64())}))
-
-
-def make_orphans(files: int, manifests: int, location: Path) -> None:
-    """Creates a table of empty files, and as many besides that no snapshot refers to."""
-    create_table(str(location), manifests, files // 2, root=str(location))
-    old = time.time() - 30 * 86_400
-    paths = [Path(path) for path in live_paths(location)]
-    for path in [*paths, *(path.with_suffix(".orphan") for path in paths)]:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        path.touch()
-        os.utime(path, (old, old))
+def count_rows(plan: ReadPlan, group: ScanTaskGroup, _: TaskAttempt) -> int:
+    return sum(batch.num_rows for batch in read_scan_tasks(plan, group))
 
 
 def find_orphans(table: Table, older_than: datetime.datetime) -> list[str]:
     found = table.remove_orphan_files(older_than=older_than, dry_run=True)
     return list(found.orphan_file_locations)
-
-
-def rows_of(spark: SparkSession, with_java: bool, location: Path, _: object = None) -> Hashable:
-    """The number of rows, and a sum of hashes of all their values."""
-    if with_java:
-        rows = spark.table(f"java.db.{location.name}")
-    else:
-        rows = spark.read.format("icebergpy").load(str(location))
-    hashes = f.xxhash64(*rows.columns).cast("decimal(20, 0)")
-    return tuple(rows.agg(f.count("*"), f.sum(hashes)).first() or ())
-
-
-def snapshots_and_files(location: Path, _: object = None) -> Hashable:
-    """The kept snapshots, and how many files the table has besides versions of its metadata."""
-    ids = frozenset(snapshot.snapshot_id for snapshot in load_table(location).metadata.snapshots)
-    files = [path for suffix in ("parquet", "avro") for path in location.rglob(f"*.{suffix}")]
-    return ids, len(files)
-
-
-def live_paths(location: Path, _: object = None) -> frozenset[str]:
-    """The data files of the current snapshot."""
-    return frozenset(file.file_path for file in live_files(location))
 
 
 def measure(spark: SparkSession, case: Case, directory: Path, runs: int, with_java: bool) -> str:
@@ -280,16 +262,20 @@ def measure(spark: SparkSession, case: Case, directory: Path, runs: int, with_ja
     case.make(location)
     contents = {case.content(location, None)} if case.unchanged else set()
     location.rename(pristine)
-    taken: dict[str, list[Run]] = {"icebergpy": [], "java": []}
+    acts: dict[str, str | Callable[[Table], object]] = {"icebergpy": case.ours}
+    if not isinstance(case.peer, str):
+        acts["scan"] = case.peer
+    elif with_java:
+        acts["java"] = case.peer
+    taken: dict[str, list[Run]] = {name: [] for name in acts}
     for turn in range(runs + 1):
-        for name in ("icebergpy", "java") if with_java else ("icebergpy",):
+        for name, act in acts.items():
             shutil.copytree(pristine, location, copy_function=_link)
-            if name == "icebergpy":
-                act = partial(case.ours, load_table(location))
+            if isinstance(act, str):
+                call = act.format(f"table => 'db.{location.name}'")
+                result, run = _timed(partial(_call, spark, f"CALL java.system.{call}"))
             else:
-                call = case.java.format(f"table => 'db.{location.name}'")
-                act = partial(_call, spark, f"CALL java.system.{call}")
-            result, run = _timed(act)
+                result, run = _timed(partial(act, load_table(location)))
             contents.add(case.content(location, result))
             if turn:  # the first turn warms up
                 taken[name].append(run)
@@ -297,7 +283,7 @@ def measure(spark: SparkSession, case: Case, directory: Path, runs: int, with_ja
     shutil.rmtree(pristine)
     if len(contents) != 1:
         sys.exit(f"{case.name}: contents differ: {contents}")
-    return _line(case, {name: times for name, times in taken.items() if times})
+    return _line(case, taken)
 
 
 def _link(path: str, copy: str) -> None:
@@ -332,9 +318,8 @@ def _line(case: Case, taken: dict[str, list[Run]]) -> str:
     parts = [
         f"{name} {seconds:6.2f} s, CPU {cpu:6.2f} s" for name, (seconds, cpu) in medians.items()
     ]
-    if "java" in medians:
-        ours, java = medians["icebergpy"], medians["java"]
-        parts.append(f"({ours[0] / java[0]:4.2f}, CPU {ours[1] / java[1]:4.2f})")
+    ours, *peers = medians.values()
+    parts += [f"({ours[0] / peer[0]:4.2f}, CPU {ours[1] / peer[1]:4.2f})" for peer in peers]
     driver = max(run.driver_megabytes for run in taken["icebergpy"])
     worker = max(run.worker_megabytes for run in taken["icebergpy"])
     return f"{case.name:18}{'  '.join(parts)}  driver {driver:.0f} MB, worker {worker:.0f} MB"
