@@ -38,8 +38,8 @@ def test_files_of_tasks_that_end_late_are_deleted(
 ) -> None:
     place = Place(tmp_path, kind, action)
     for module in (rewrite, table_maintenance):
-        monkeypatch.setattr(module, "task_runner", lambda spark: _FailingRunner())
-    with pytest.raises(StorageError, match="the last task failed.*nothing was committed"):
+        monkeypatch.setattr(module, "task_runner", lambda _: _FailingRunner())
+    with pytest.raises(StorageError, match=r"the last task failed.*nothing was committed"):
         act(place.catalog, action)
     assert place.files_now() == place.files
     assert place.table.metadata_location == place.metadata_location
