@@ -14,7 +14,7 @@ from icebergds.commit.workspace import Workspace
 from icebergds.errors import InvalidOptionError
 from icebergds.formats.manifests.manifest_list import write_manifest_list
 from icebergds.spec.manifest import ManifestContent, ManifestFile
-from icebergds.spec.snapshot import OWN_OPERATION, RefType, Snapshot, SnapshotRef
+from icebergds.spec.snapshot import MAIN_BRANCH, OWN_OPERATION, RefType, Snapshot, SnapshotRef
 from icebergds.spec.updates.requirements import (
     AssertRefSnapshotId,
     AssertTableUuid,
@@ -156,8 +156,11 @@ def _branch_at(base: CommitBase, snapshot_id: int) -> SnapshotRef:
 
 def _requirements(base: CommitBase) -> list[TableRequirement]:
     uuid = base.metadata.table_uuid
-    head = base.branch_head
+    head, parent = base.branch_head, base.parent
+    # A new branch has files of main's head, which may expire as soon as main has another one.
+    main = [AssertRefSnapshotId(MAIN_BRANCH, parent.snapshot_id)] if parent and not head else []
     return [
         *([] if uuid is None else [AssertTableUuid(uuid)]),
         AssertRefSnapshotId(base.branch, None if head is None else head.snapshot_id),
+        *main,
     ]

@@ -67,6 +67,13 @@ def test_a_branch_that_is_made_must_not_be_there(table: CommitTable) -> None:
     assert AssertRefSnapshotId("side", None) in operations.requirements
 
 
+def test_a_branch_that_is_made_starts_at_the_head_of_main(table: CommitTable) -> None:
+    """An older snapshot of main may expire meanwhile, and its files with it."""
+    operations = InterleavedOperations(table.operations, [])
+    commit_snapshot(operations, Append(()), CommitOptions("side"))
+    assert AssertRefSnapshotId("main", table.head.snapshot_id) in operations.requirements
+
+
 def test_a_staged_snapshot_is_added_and_nothing_else(table: CommitTable) -> None:
     operations = InterleavedOperations(table.operations, [])
     snapshot = commit_snapshot(operations, Append(()), CommitOptions(wap_id="w")).snapshot
