@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 from collections.abc import Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor, as_completed
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import partial
 from math import ceil
 
@@ -98,8 +98,10 @@ def rewrite_data_files(
     wanted = _Wanted(write, options, where, limits)
     dropped: list[FileGroup] = []
     for _ in range(_PASSES):
+        left = replace(options, max_files=options.max_files - tally.replaced - tally.failed)
         try:
-            dropped = _pass(table.at(tally.state), (rewriter, runner), wanted, tally)
+            asked = replace(wanted, options=left)
+            dropped = _pass(table.at(tally.state), (rewriter, runner), asked, tally)
         except Exception as error:
             if not tally.replaced or options.partial_progress:
                 raise
@@ -121,11 +123,12 @@ class _Tally:
     """What was done so far, and the table's state.
 
     Attributes:
-        written: the paths of new data files, which need no rewrite.
+        done: the paths of new data files, and of those whose rewrite failed: they are not
+            rewritten in another pass.
     """
 
     state: TableState
-    written: set[str] = field(default_factory=set)
+    done: set[str] = field(default_factory=set)
     replaced: int = 0
     added: int = 0
     nbytes: int = 0
@@ -171,7 +174,7 @@ def _groups(
             table.name,
             len(planned) - len(once),
         )
-    files = [file for file in once if file.entry.data_file.file_path not in tally.written]
+    files = [file for file in once if file.entry.data_file.file_path not in tally.done]
     groups = plan_groups(files, options, _output_spec_id(table, options))
     if wanted.limits is not None:
         groups = wanted.limits.affordable(groups, options, tally.nbytes)
@@ -271,7 +274,7 @@ def _commit(
         tally.replaced += len(replaced)
         written = [file.file_path for group in done.groups for file in group.files]
         tally.added += len(written)
-        tally.written.update(written)
+        tally.done.update(written)
         tally.nbytes += sum(file.entry.data_file.file_size_in_bytes for file in replaced)
         tally.removed_deletes += int(
             done.committed.snapshot.summary.get("removed-delete-files", "0")
@@ -295,10 +298,13 @@ def _remove_dangling_deletes(table: LoadedTable, write: WriteOptions, tally: _Ta
 
 
 def _failed(tally: _Tally, groups: Sequence[FileGroup], error: Exception) -> None:
-    count = sum(len(group.files) for group in groups)
-    tally.failed += count
+    paths = {file.entry.data_file.file_path for group in groups for file in group.files}
+    tally.failed += len(paths)
+    tally.done |= paths
     tally.failure = tally.failure or str(error)
-    _LOG.warning("table %s: %d data files were not rewritten: %s", tally.state.name, count, error)
+    _LOG.warning(
+        "table %s: %d data files were not rewritten: %s", tally.state.name, len(paths), error
+    )
 
 
 def _discard(table: LoadedTable, running: _Running) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from math import ceil
 from typing import Any
 
@@ -65,7 +65,7 @@ def plan_groups(
         for group in _packed(_candidates(partition, options), options)
         if _is_worth_it(group, options)
     ]
-    return list(_limited(_in_order(groups, options.job_order), options.max_files))
+    return list(_limited(_in_order(groups, options.job_order), options))
 
 
 def listed_once(files: Sequence[PlannedFile]) -> list[PlannedFile]:
@@ -159,14 +159,16 @@ def _in_order(groups: list[FileGroup], order: JobOrder) -> list[FileGroup]:
     return sorted(groups, key=key, reverse=descending)
 
 
-def _limited(groups: Iterable[FileGroup], max_files: int) -> Iterator[FileGroup]:
-    """The first groups, with at most so many files."""
-    left = max_files
+def _limited(groups: Iterable[FileGroup], options: RewriteOptions) -> Iterator[FileGroup]:
+    """The first groups, with at most so many files as the options say; the last one may be cut."""
+    left = options.max_files
     for group in groups:
-        if len(group.files) > left:
-            return
-        left -= len(group.files)
-        yield group
+        files = group.files[:left]
+        left -= len(files)
+        if len(files) == len(group.files):
+            yield group
+        elif len(files) > 1 or (files and _is_worth_it(files, options)):
+            yield replace(group, files=files, split_size=split_size(_nbytes(files), options))
 
 
 def _nbytes(files: Iterable[PlannedFile]) -> int:

@@ -162,7 +162,21 @@ def test_new_files_are_near_the_target_size(tmp_path: Path) -> None:
 
 def test_no_more_files_than_asked_for(tmp_path: Path) -> None:
     table = ten_files(tmp_path, spec=BY_DATA)
-    assert rewrite(table, {"max-files-to-rewrite": "15"}).rewritten_data_files_count == 10
+    assert rewrite(table, {"max-files-to-rewrite": "15"}).rewritten_data_files_count == 15
+    assert numbers(table) == list(range(100))
+
+
+def test_a_part_of_a_large_group_is_rewritten_if_only_so_many_files_are_asked_for(
+    tmp_path: Path,
+) -> None:
+    table = ten_files(tmp_path)
+    assert rewrite(table, {"max-files-to-rewrite": "6"}).rewritten_data_files_count == 6
+    assert [file.record_count for file in live_files(tmp_path)].count(60) == 1
+
+
+def test_one_file_of_a_group_is_not_rewritten_by_itself(tmp_path: Path) -> None:
+    table = ten_files(tmp_path, spec=BY_DATA)
+    assert rewrite(table, {"max-files-to-rewrite": "11"}).rewritten_data_files_count == 10
 
 
 @pytest.mark.parametrize("version", [2, 3])

@@ -117,3 +117,21 @@ def test_no_position_delete_file_is_added_after_an_upgrade(
     # That of the other commit names a file that is gone.
     assert not [f for f in deletes if only_data_path(f) in data and not f.is_deletion_vector]
     assert not unused_files(load_table(str(tmp_path)))
+
+
+def test_files_that_failed_are_not_counted_again_in_the_next_pass(tmp_path: Path) -> None:
+    table = ten_files(tmp_path, spec=BY_DATA)
+    damaged = next(file for file in live_files(tmp_path) if file.partition == ("1",))
+    Path(damaged.file_path).write_bytes(b"damaged")
+    # Groups of two partitions are dropped, since others rewrote their files.
+    others = [lambda: rewrite(table, where="data <> '1'")]
+    done = rewrite(table, {**ALL, "partial-progress.enabled": "true"}, others=others)
+    assert done.failed_data_files_count == 10
+
+
+def test_no_more_files_than_asked_for_are_rewritten_in_all_passes(tmp_path: Path) -> None:
+    table = ten_files(tmp_path, spec=BY_DATA)
+    others = [lambda: rewrite(table, where="data = '1'")]
+    done = rewrite(table, {**ALL, "max-files-to-rewrite": "20"}, others=others)
+    assert done.rewritten_data_files_count == 20
+    assert numbers(table) == list(range(100))
