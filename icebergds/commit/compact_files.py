@@ -91,6 +91,7 @@ class CompactFiles:
         replaced: entries of the data files to replace, as they were read.
         added: data files with their rows.
         moved: delete files for `added`, with the deletes of a NewDeletesError.
+        least_rows: how many rows `added` has at least, as far as the deletes tell.
         applied: the deletes that `added` and `moved` have regard to.
         snapshot_id, sequence_number: of the snapshot that was read.
         keeps_sequence_number: whether the new files have it too. If not, deletes by key that came
@@ -100,13 +101,14 @@ class CompactFiles:
     replaced: tuple[ManifestEntry, ...]
     added: tuple[DataFile, ...]
     moved: tuple[DataFile, ...]
+    least_rows: int
     applied: AppliedDeletes
     snapshot_id: int
     sequence_number: int
     keeps_sequence_number: bool = True
 
     def produce(self, work: Workspace, base: CommitBase) -> NewSnapshot:
-        self._refuse_more_rows(base)
+        self._refuse_other_rows(base)
         try:
             history_since(base, self.snapshot_id)
         except ValidationError as error:
@@ -178,13 +180,14 @@ class CompactFiles:
             found += [entry for entry in self.replaced if entry.data_file.spec_id != spec_id]
         return found
 
-    def _refuse_more_rows(self, base: CommitBase) -> None:
-        before = sum(entry.data_file.record_count for entry in self.replaced)
-        after = sum(file.record_count for file in self.added)
-        if after > before:
+    def _refuse_other_rows(self, base: CommitBase) -> None:
+        most = sum(entry.data_file.record_count for entry in self.replaced)
+        rows = sum(file.record_count for file in self.added)
+        if not self.least_rows <= rows <= most:
             raise ValidationError(
-                f"table {base.name}: files with {after} rows cannot replace files with {before}; "
-                "replacements must hold the same rows"
+                f"table {base.name}: files with {rows} rows cannot replace files with {most}, of "
+                f"which at least {self.least_rows} are not deleted; replacements must hold the "
+                "same rows"
             )
 
     def _refuse_position_delete_files(self, base: CommitBase) -> None:

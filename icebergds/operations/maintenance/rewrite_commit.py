@@ -32,6 +32,7 @@ from icebergds.operations.write.delete_file_settings import (
     delete_file_size,
     delete_granularity,
 )
+from icebergds.scan.plan.files import PlannedFile
 from icebergds.scan.tasks import ScanTaskGroup
 from icebergds.spec.manifest import DataFile, DataFileRef
 from icebergds.spec.metadata import TableMetadata
@@ -177,6 +178,7 @@ def _commit(commit: RewriteCommit, groups: Iterable[_Group], applied: AppliedDel
         replaced=tuple(file.entry for group in rewritten for file in group.group.files),
         added=tuple(file for group in rewritten for file in group.files),
         moved=tuple(file for group in groups for file in group.moved),
+        least_rows=sum(_least_rows(file) for group in rewritten for file in group.group.files),
         applied=applied,
         snapshot_id=commit.snapshot.snapshot_id,
         sequence_number=commit.snapshot.sequence_number,
@@ -184,6 +186,14 @@ def _commit(commit: RewriteCommit, groups: Iterable[_Group], applied: AppliedDel
     )
     table = commit.table
     return commit_snapshot(table.operations, action, commit.options, table.operations.refresh())
+
+
+def _least_rows(file: PlannedFile) -> int:
+    """How many rows of a file are not deleted, at least: a guard against tasks that lose some."""
+    if file.deletes.equality_deletes:
+        return 0
+    deleted = sum(entry.data_file.record_count for entry in file.deletes.position_deletes)
+    return max(0, file.entry.data_file.record_count - deleted)
 
 
 def _move(

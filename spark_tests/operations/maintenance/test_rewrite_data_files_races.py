@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -9,14 +10,25 @@ import pytest
 from test_rewrite_data_files import ALL, add_spec, numbers, rewrite, table_of, ten_files
 
 from icebergds import load_table
+from icebergds.catalog.address import TableAddress
+from icebergds.catalog.loaded_table import LoadedTable, load_for_write
 from icebergds.commit.append import Append
 from icebergds.commit.delete import Delete
 from icebergds.commit.row_delta import RowDelta
+from icebergds.errors import ValidationError
 from icebergds.expr.nodes import TRUE
 from icebergds.formats.deletes.position_deletes import only_data_path
+from icebergds.operations.maintenance.rewrite_data_files import rewrite_data_files
+from icebergds.operations.maintenance.rewrite_groups import RewrittenGroup, rewrite_group
+from icebergds.operations.maintenance.rewrite_options import RewriteOptions
+from icebergds.operations.maintenance.rewrite_plan import FileGroup
+from icebergds.operations.maintenance.rewrite_task import RewritePlan
+from icebergds.operations.maintenance.runner import LocalRunner
+from icebergds.operations.write.cleanup import delete_files
+from icebergds.operations.write.options import WriteOptions
 from icebergds.spec.manifest import DataFile, FileContent
 from icebergds.spec.updates.table_updates import UpgradeFormatVersion
-from icebergds.testing.contents import live_files, unused_files
+from icebergds.testing.contents import data_files, live_files, unused_files
 from icebergds.testing.delta_tables import BY_DATA, BY_ID, DeltaTable
 
 
@@ -135,3 +147,24 @@ def test_no_more_files_than_asked_for_are_rewritten_in_all_passes(tmp_path: Path
     done = rewrite(table, {**ALL, "max-files-to-rewrite": "20"}, others=others)
     assert done.rewritten_data_files_count == 20
     assert numbers(table) == list(range(100))
+
+
+@pytest.mark.parametrize("version", [2, 3])
+def test_tasks_that_lose_rows_change_nothing(tmp_path: Path, version: int) -> None:
+    table = ten_files(tmp_path, version=version)
+    table.change_where(lambda row: row["id"] % 10 == 3)
+    loaded = load_for_write(TableAddress(str(tmp_path)))
+    before = data_files(tmp_path)
+
+    def lossy(loaded: LoadedTable, plan: RewritePlan, group: FileGroup) -> RewrittenGroup:
+        done = rewrite_group(LocalRunner(), loaded, plan, group)
+        delete_files(loaded.io, done.files[-1:])
+        return replace(done, written=[done.files[:-1]])
+
+    options = RewriteOptions.of({**ALL, "target-file-size-bytes": "3000"}, {})
+    with pytest.raises(ValidationError, match=r"rows cannot replace files with 100, .* least 90"):
+        rewrite_data_files(
+            loaded, LocalRunner(), WriteOptions.of(loaded.address), options, None, lossy
+        )
+    assert len(numbers(table)) == 90
+    assert data_files(tmp_path) == before
