@@ -24,9 +24,12 @@ from icebergds.errors import (
     CommitConflictError,
     CommitStateUnknownError,
     IcebergError,
+    StorageError,
 )
 from icebergds.spec.updates.table_updates import SetProperties
 from icebergds.testing.catalog_steps import new_table
+from icebergds.testing.faults import Fault, Faults, When
+from icebergds.testing.faulty_system import DISK, faulty_system
 
 
 @pytest.fixture
@@ -258,6 +261,17 @@ def test_a_metadata_file_that_cannot_be_written_leaves_the_table(
         operations.commit(created, [], updates)
     assert not raised.value.outcome_unknown
     assert catalog.load(TABLE).metadata == created.metadata
+
+
+def test_a_commit_that_does_not_reach_the_database_leaves_no_file(tmp_path: Path) -> None:
+    catalog = open_sql_catalog(f"sqlite:///{tmp_path}/c.db", tmp_path)
+    created = create_table(catalog)
+    # The first two connections look for the table, the third one commits.
+    faults = Faults([Fault(2, When.BEFORE, DISK)], counted=("sqlite.connect",))
+    with faulty_system(faults), pytest.raises(StorageError, match="cannot be reached"):
+        set_property(catalog)
+    assert len(metadata_files(created)) == 1
+    assert catalog.load(TABLE) == created
 
 
 def test_a_database_out_of_reach_is_named_without_its_password(

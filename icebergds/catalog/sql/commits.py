@@ -29,6 +29,7 @@ from icebergds.errors import (
     InvalidMetadataError,
     MissingFileError,
     NoSuchTableError,
+    StorageError,
 )
 from icebergds.io.fileio import FileIO
 from icebergds.spec.json.metadata import parse_metadata
@@ -88,7 +89,12 @@ class SqlTableOperations:
         if metadata is base.metadata:
             return base
         new = write_next_metadata(self.io, metadata, base.metadata_location, self.name)
-        write = self.rows.swap(self.identifier, base.metadata_location, new)
+        try:
+            write = self.rows.swap(self.identifier, base.metadata_location, new)
+        except StorageError:
+            # The database was not reached.
+            delete_quietly(self.io, new, self.name)
+            raise
         if write.rows != 1 and not self._was_applied(write, base.metadata_location, new):
             delete_quietly(self.io, new, self.name)
             raise self._failure(write, base)
