@@ -64,9 +64,8 @@ _PATIENCE = {
 }
 
 
-def act(catalog: Properties, action: str) -> None:
-    """Runs an action, or all of them, on the table of a catalog."""
-    table = open_table(catalog)
+def act(table: Table, action: str) -> None:
+    """Runs an action, or all of them."""
     for name in ACTIONS if action == ALL else [action]:
         ACTIONS[name](table)
 

@@ -13,7 +13,7 @@ from actions import ACTIONS, ALL, CATALOGS, Place, act
 from api.processes import CONTEXT
 from effort import IS_NIGHTLY, rounds
 
-from icebergds.testing.api_tables import Properties
+from icebergds.testing.api_tables import Properties, open_table
 
 _KILLS = rounds("ICEBERGDS_KILLS", pull=1, nightly=50)
 
@@ -23,7 +23,7 @@ _KILLS = rounds("ICEBERGDS_KILLS", pull=1, nightly=50)
 def test_killed_at_any_time(tmp_path: Path, rng: random.Random, kind: str, action: str) -> None:
     place = Place(tmp_path, kind, action)
     start = time.monotonic()
-    act(place.catalog, action)
+    act(place.table, action)
     # A new process takes longer, for it also imports.
     longest = 2 * (time.monotonic() - start)
     for _ in range(_KILLS):
@@ -31,7 +31,7 @@ def test_killed_at_any_time(tmp_path: Path, rng: random.Random, kind: str, actio
         _run_and_kill(place, rng.uniform(0, longest))
         place.check_rows()
         place.remove_orphans()
-        act(place.catalog, action)
+        act(place.table, action)
         place.check_rows()
         place.remove_orphans()
 
@@ -50,4 +50,4 @@ def _run_and_kill(place: Place, seconds: float) -> None:
 
 def _act(catalog: Properties, action: str, starting: Connection) -> None:
     starting.send(None)
-    act(catalog, action)
+    act(open_table(catalog), action)

@@ -40,6 +40,6 @@ def test_files_of_tasks_that_end_late_are_deleted(
     for module in (rewrite, table_maintenance):
         monkeypatch.setattr(module, "task_runner", lambda _: _FailingRunner())
     with pytest.raises(StorageError, match=r"the last task failed.*nothing was committed"):
-        act(place.catalog, action)
+        act(place.table, action)
     assert place.files_now() == place.files
     assert place.table.metadata_location == place.metadata_location
