@@ -16,13 +16,16 @@ SPARK := --numprocesses $(SPARK_WORKERS) --dist loadfile --no-loadscope-reorder
 export PYSPARK_PYTHON = $(CURDIR)/$(BIN)/python
 export ICEBERGDS_JAVA_PYTHON = $(CURDIR)/$(SPARK41)/bin/python
 
-.PHONY: demo cdc tour test test-plain test-spark test-spark41 nightly check interop bench clean
+.PHONY: demo cdc maintenance tour test test-plain test-spark test-spark41 nightly check interop bench clean
 
 demo: $(VENV)/.installed
 	$(BIN)/python examples/demo.py
 
 cdc: $(VENV)/.installed
 	$(BIN)/python examples/cdc.py
+
+maintenance: $(VENV)/.installed
+	$(BIN)/python examples/maintenance.py
 
 tour: $(VENV)/.installed
 	$(BIN)/python examples/tour.py
