@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import shutil
 from pathlib import Path
 
@@ -12,10 +13,9 @@ from spark_changes import ids_of, rows_of
 from spark_feeds import Feed
 from spark_writes import create
 
-from icebergds import Table
 from icebergds.catalog.address import TableAddress
 from icebergds.commit.retry import Change, commit_change
-from icebergds.spec.updates.table_updates import RemoveSnapshots
+from icebergds.spec.updates.table_updates import RemoveProperties
 from icebergds.testing.contents import files_besides_metadata
 
 pytestmark = pytest.mark.spark
@@ -63,10 +63,35 @@ def test_replayed_batch_is_known_when_its_snapshot_has_expired(feed: Feed) -> No
     feed.run()
     table = feed.loaded()
     table.append(table.scan().to_arrow().slice(0, 0))
-    _expire_all_but_the_head(table)
+    table.expire_snapshots(older_than=table.metadata.last_updated_ms, retain_last=1)
+    assert len(table.snapshots()) == 1
     feed.forget_last_commit()
     feed.run()
     assert ids_of(feed.loaded()) == [1]
+
+
+def test_expiry_warns_of_the_query_whose_only_mark_it_removes(
+    feed: Feed, caplog: pytest.LogCaptureFixture
+) -> None:
+    """As of queries of Java Iceberg, which leave no mark in the properties."""
+    feed.add((1, "a"))
+    query_id = feed.run()
+    table = feed.loaded()
+    table.append(table.scan().to_arrow().slice(0, 0))
+    marks = tuple(name for name in table.metadata.properties if query_id in name)
+    commit_change(
+        TableAddress(table.location()).operations(),
+        lambda state: Change([], [RemoveProperties(marks)]),
+        lambda state: not set(marks) & set(state.metadata.properties),
+    )
+    table.refresh()
+    with caplog.at_level(logging.WARNING):
+        table.expire_snapshots(older_than=table.metadata.last_updated_ms, retain_last=1)
+    (message,) = caplog.messages
+    assert f"the newest known version of '{query_id}' was 0, and is none" in message
+    feed.add((2, "b"))
+    with pytest.raises(StreamingQueryException, match="has no batch before 1 of the streaming"):
+        feed.run()
 
 
 def test_batches_of_another_query_are_other_batches(feed: Feed) -> None:
@@ -209,14 +234,3 @@ def test_continuous_trigger_writes_nothing(spark: SparkSession, feed: Feed) -> N
     finally:
         query.stop()
     assert (ids_of(feed.loaded()), files_besides_metadata(feed.table)) == ([], set())
-
-
-def _expire_all_but_the_head(table: Table) -> None:
-    head = table.current_snapshot()
-    assert head is not None
-    old = tuple(s.snapshot_id for s in table.snapshots() if s.snapshot_id != head.snapshot_id)
-    commit_change(
-        TableAddress(table.location()).operations(),
-        lambda state: Change([], [RemoveSnapshots(old)]),
-        lambda state: len(state.metadata.snapshots) == 1,
-    )

@@ -129,6 +129,29 @@ def test_commit_that_is_no_append_ends_the_query(spark: SparkSession, tmp_path: 
     assert copy.run(skipping) == []
 
 
+def test_query_whose_snapshot_has_expired_says_so_and_may_go_on(
+    spark: SparkSession, tmp_path: Path
+) -> None:
+    table = people(tmp_path, count=2)
+    df = stream(spark, table, stream_from="now")
+    copy = Copy(spark, tmp_path, df)
+    copy.run(df)
+    read = table.current_snapshot()
+    more = load(spark, table.location()).selectExpr("id + 10 AS id", "part", "name").toArrow()
+    for _ in range(2):
+        table.append(more)
+    table.expire_snapshots(older_than=table.metadata.last_updated_ms, retain_last=1)
+    (known,) = table.snapshots()
+    assert read is not None
+    said = f"{read.snapshot_id}.* has expired; .*{known.snapshot_id}.*stream-on-expired"
+    with pytest.raises(StreamingQueryException, match=said):
+        copy.run(df)
+    going_on = stream(spark, table, stream_from="now", stream_on_expired="latest")
+    assert copy.run(going_on) == []
+    table.append(more)
+    assert copy.run(going_on) == [2]
+
+
 def test_added_columns_come_after_a_restart(spark: SparkSession, tmp_path: Path) -> None:
     table = people(tmp_path, count=2)
     df = stream(spark, table)
