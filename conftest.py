@@ -74,7 +74,12 @@ def _is_random(item: pytest.Item) -> bool:
 
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
-    """Says what was skipped, and why, a line a reason."""
+    """Says what tests have measured; and what was skipped, and why, a line a reason."""
+    for outcome in ("passed", "failed"):
+        for report in terminalreporter.stats.get(outcome, []):
+            for name, value in report.user_properties:
+                if name == "measured":
+                    terminalreporter.write_line(f"{report.location[2]}: {value}")
     skipped = terminalreporter.stats.get("skipped", [])
     reasons = Counter(_reason(report.longrepr) for report in skipped)
     if reasons:

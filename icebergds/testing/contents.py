@@ -28,8 +28,11 @@ def snapshot_entries(
     ]
 
 
-def used_files(io: FileIO, metadata: TableMetadata) -> set[str]:
-    """The manifest lists, manifests, data and delete files that any snapshot names."""
+def used_files(io: FileIO, metadata: TableMetadata, *, live_only: bool = False) -> set[str]:
+    """The manifest lists, manifests, data and delete files that any snapshot names.
+
+    Without those that it names as removed if `live_only`: these may be deleted already.
+    """
     used: set[str] = set()
     seen: set[str] = set()
     for snapshot in metadata.snapshots:
@@ -39,7 +42,9 @@ def used_files(io: FileIO, metadata: TableMetadata) -> set[str]:
             if manifest.manifest_path in seen:
                 continue
             seen.add(manifest.manifest_path)
-            entries = read_manifest(io, manifest, metadata.specs_by_id, metadata.schema())
+            entries = read_manifest(
+                io, manifest, metadata.specs_by_id, metadata.schema(), live_only=live_only
+            )
             used |= {entry.data_file.file_path for entry in entries}
     return used
 
