@@ -3,8 +3,8 @@
     make maintenance
 
 Each upsert adds small data files, and keys of deleted rows that reads compare with all older rows.
-`table.health()` says what that costs and what to do about it. No action changes a row: neither for
-readers nor in the change feed. Actions run while others read and write.
+`table.health()` says what that costs and what to do about it, and `table.maintain()` does it. That
+changes no row, neither for readers nor in the change feed, and others may read and write meanwhile.
 """
 
 from __future__ import annotations
@@ -46,8 +46,8 @@ def run(spark: SparkSession, directory: Path) -> None:
     before = table.current_snapshot()
     assert before is not None
     rows = table.scan().to_df(spark).orderBy("id").collect()
-    maintain(table)
-    print(f"\nAfter maintenance:\n{table.health()}\n")
+    print(f"{table.maintain()}\n")
+    print(f"After maintenance:\n{table.health()}\n")
 
     assert table.scan().to_df(spark).orderBy("id").collect() == rows
     changes = table.changes(before.snapshot_id).to_df(spark).count()
@@ -68,20 +68,10 @@ def accounts(spark: SparkSession, directory: Path) -> Table:
     return table
 
 
-def maintain(table: Table) -> None:
-    """Makes reads cheap again, in the order that the advice has."""
-    print(table.convert_equality_deletes())
-    print(table.rewrite_data_files())
-    print(table.rewrite_position_delete_files())
-    print(table.remove_dangling_deletes())
-    print(table.rewrite_manifests())
-
-
 def expire(table: Table) -> None:
     """Deletes the files that only old snapshots need, and those that failed writes have left.
 
-    The defaults of both keep what is younger than some days. Here nobody reads old snapshots, so
-    these may go at once.
+    `maintain` lets snapshots expire after five days. Here they go at once, since nobody reads them.
     """
     print(table.expire_snapshots(older_than=datetime.now(UTC), retain_last=1))
     print(table.remove_orphan_files())

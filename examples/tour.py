@@ -332,6 +332,27 @@ def conversions(tour: Tour) -> None:
     done("merge with decimal arithmetic", change)
 
 
+def maintenance(tour: Tour) -> None:
+    table, now = tour.table, datetime.now(UTC)
+    print(table.health())
+    table.maintain(dry_run=True)
+    before = table.current_snapshot()
+    print(table.maintain())
+    tour.done("maintain")
+    everything = {"rewrite-all": "true"}
+    table.rewrite_data_files("sort", sort_order="city, fare desc", options=everything)
+    tour.done("sort")
+    table.rewrite_data_files("zorder", sort_order="city, fare", options=everything)
+    tour.done("order by a curve")
+    table.rewrite_manifests()
+    table.remove_dangling_deletes()
+    tour.done("rewrite manifests")
+    assert before is not None
+    assert table.changes(before.snapshot_id).to_arrow().num_rows == 0
+    assert table.expire_snapshots(older_than=now, dry_run=True).expired_snapshot_ids
+    print(table.remove_orphan_files(dry_run=True))
+
+
 STEPS = (
     appends_and_overwrites,
     sql_views,
@@ -342,6 +363,7 @@ STEPS = (
     streams,
     schema_merging,
     scans,
+    maintenance,
     time_travel,
     conversions,
     errors,
