@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import logging
+import pickle
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pyarrow as pa
@@ -18,7 +20,10 @@ from icebergds.operations.maintenance.stream_maintenance import StreamBatch, mai
 from icebergds.operations.write.jobs import commit_batch
 from icebergds.operations.write.options import parse_write_options
 from icebergds.operations.write.stream_options import StreamMaintenance, streaming_write_options
+from icebergds.spark import stream_writer, writer
+from icebergds.spark.datasource import IcebergDataSource
 from icebergds.spark.write_jobs import plan_job
+from icebergds.testing.contents import live_files
 
 COLUMNS = StructType([StructField("id", LongType())])
 
@@ -142,6 +147,32 @@ def test_a_table_that_is_gone_fails_no_batch(
     monkeypatch.setattr(stream_maintenance, "load_for_write", fail)
     assert write(new_table(tmp_path), 0, 1) is None
     assert "catalog down" in caplog.text
+
+
+def test_the_sink_maintains_where_it_commits_and_not_when_a_batch_is_repeated(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    names = {"sql.streaming.queryId": "q"}
+    context = SimpleNamespace(
+        partitionId=lambda: 0, taskAttemptId=lambda: 0, getLocalProperty=names.get
+    )
+    for module in (stream_writer, writer):
+        monkeypatch.setattr(module, "TaskContext", SimpleNamespace(get=lambda: context))
+    table = new_table(tmp_path)
+    source = IcebergDataSource({"path": table.location(), "maintain-every": "5"})
+
+    def commit(batch_id: int) -> int:
+        # Spark plans a batch, runs its tasks and commits it in processes of their own.
+        task = pickle.loads(pickle.dumps(source.streamWriter(COLUMNS, False)))
+        message = task.write(iter([pa.record_batch({"id": pa.array([batch_id], pa.int64())})]))
+        source.streamWriter(COLUMNS, False).commit([message], batch_id)
+        return len(live_files(table.location()))
+
+    assert [commit(batch_id) for batch_id in range(6)] == [1, 2, 3, 4, 1, 2]
+    snapshots = table.refresh().snapshots()
+    assert commit(4) == 2
+    assert table.refresh().snapshots() == snapshots
+    assert ids(table) == list(range(6))
 
 
 def test_options_of_maintenance_are_parsed_and_not_those_of_the_write() -> None:

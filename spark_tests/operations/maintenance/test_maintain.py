@@ -161,12 +161,12 @@ def test_a_dry_run_changes_nothing_and_tells_what_would_be_done(tmp_path: Path) 
 
 
 def test_a_dry_run_tells_what_the_budget_would_leave(tmp_path: Path) -> None:
-    table = small_files(tmp_path, 5, 10)
+    table = small_files(tmp_path, 5, 6)
     size = max(file.file_size_in_bytes for file in live_files(tmp_path))
     before = contents(tmp_path)
-    report = api(table).maintain(dry_run=True, max_bytes=10 * size)
+    report = api(table).maintain(dry_run=True, max_bytes=7 * size)
     assert contents(tmp_path) == before
-    done = api(table).maintain(max_bytes=10 * size)
+    done = api(table).maintain(max_bytes=7 * size)
     assert report.steps[0].size_in_bytes == done.steps[0].size_in_bytes > 0
     assert report.steps[0].note == done.steps[0].note
 
@@ -209,17 +209,17 @@ def test_snapshots_expire_as_the_policy_says(
 
 
 def test_the_most_useful_groups_that_fit_are_rewritten(tmp_path: Path) -> None:
-    table = small_files(tmp_path, 6, 20, 6)
+    table = small_files(tmp_path, 5, 9, 5)
     sizes = {f.partition: f.file_size_in_bytes for f in live_files(tmp_path)}
-    report = api(table).maintain(max_bytes=21 * max(sizes.values()))
-    assert report.steps[0].result.rewritten_data_files_count == 20
+    report = api(table).maintain(max_bytes=10 * max(sizes.values()))
+    assert report.steps[0].result.rewritten_data_files_count == 9
     assert "left for the next time" in report.steps[0].note
     counts = [f.partition for f in live_files(tmp_path)]
-    assert [counts.count((str(partition),)) for partition in range(3)] == [6, 1, 6]
+    assert [counts.count((str(partition),)) for partition in range(3)] == [5, 1, 5]
 
 
 def test_a_partition_that_is_larger_than_the_budget_is_rewritten_in_parts(tmp_path: Path) -> None:
-    table = small_files(tmp_path, 20)
+    table = small_files(tmp_path, 14)
     before = table.rows()
     size = max(file.file_size_in_bytes for file in live_files(tmp_path))
     report = api(table).maintain(max_bytes=10 * size)
@@ -239,12 +239,12 @@ def test_a_budget_that_is_too_small_does_nothing_and_says_so(tmp_path: Path) -> 
 
 
 def test_maintenance_within_a_budget_comes_to_an_end(tmp_path: Path) -> None:
-    table = small_files(tmp_path, 5, 7, 9, 11)
+    table = small_files(tmp_path, 5, 6, 7)
     before = table.rows()
     size = max(file.file_size_in_bytes for file in live_files(tmp_path))
-    reports = [api(table).maintain(max_bytes=12 * size) for _ in range(4)]
+    reports = [api(table).maintain(max_bytes=8 * size) for _ in range(3)]
     assert reports[-1].after.is_healthy
-    assert len(live_files(tmp_path)) == 4
+    assert len(live_files(tmp_path)) == 3
     assert table.rows() == before
 
 
@@ -264,7 +264,7 @@ def test_no_action_is_begun_when_the_time_is_over(tmp_path: Path) -> None:
 def test_no_group_is_begun_when_the_time_is_over_and_those_done_are_committed(
     tmp_path: Path,
 ) -> None:
-    table = small_files(tmp_path, 6, 6, 6)
+    table = small_files(tmp_path, 5, 5, 5)
     before = table.rows()
     target = loaded(table)
     policy = MaintenancePolicy(max_seconds=10)
@@ -283,7 +283,7 @@ def test_no_group_is_begun_when_the_time_is_over_and_those_done_are_committed(
     request = MaintenanceRequest(policy, write, one, LocalRunner(), rewriter)
     report, _ = maintain(target, request, clock)
     assert report.steps[0].state == "done"
-    assert report.steps[0].result.rewritten_data_files_count == 12
+    assert report.steps[0].result.rewritten_data_files_count == 10
     assert report.steps[0].result.failed_data_files_count == 0
     assert "left for the next time" in report.steps[0].note
     assert table.rows() == before

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 from effort import examples
 from hypothesis import given, strategies as st
-from maintained_tables import _SIMPLE, MaintainedTable, Step
+from maintained_tables import MaintainedTable, Step
 
 from icebergds import CommitConflictError, MissingFileError, ValidationError
 from icebergds.operations.maintenance.maintain import MaintenanceRequest, maintain
@@ -20,6 +20,11 @@ from icebergds.spec.partition import PartitionSpec
 from icebergds.spec.updates.table_updates import SetProperties
 from icebergds.testing.delta_tables import BY_DATA, BY_ID, UNPARTITIONED
 
+_CHANGES = ("append", "upsert", "delete_keys", "delete", "update")
+_OF_METADATA = ("rewrite", "convert", "expire", "branch", "tag", "roll_back", "evolve", "upgrade")
+_SIMPLE = st.builds(
+    Step, st.sampled_from(_CHANGES * 2 + _OF_METADATA), st.integers(0, 2), st.integers(0, 59)
+)
 _OTHERS = st.lists(_SIMPLE, max_size=3).map(tuple)
 _MAINTAIN = st.builds(
     Step, st.just("maintain"), st.integers(0, 2), st.integers(0, 59), _OTHERS, _OTHERS
@@ -56,7 +61,7 @@ class _Table(MaintainedTable):
             assert step.in_tasks or step.in_commits, report
 
 
-@examples(20)
+@examples(16)
 @given(
     version=st.sampled_from([2, 3]),
     spec=st.sampled_from([UNPARTITIONED, BY_DATA, BY_ID]),
