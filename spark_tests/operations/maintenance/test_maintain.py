@@ -373,6 +373,44 @@ def test_what_others_commit_between_the_steps_stays_and_is_maintained(tmp_path: 
     assert sorted(table.rows()) == sorted([*expected, *((2000 + at, "0") for at in range(6))])
 
 
+def test_an_action_is_taken_once_more_if_others_make_it_worth_it_meanwhile(
+    tmp_path: Path,
+) -> None:
+    table = ill(tmp_path)
+    target = loaded(table)
+    others = [lambda: table.keyed("upsert", [table.batch((5, "1"))])]
+
+    def rewriter(*given: Any) -> Any:
+        done = rewrite_group(LocalRunner(), *given)
+        if others:
+            others.pop()()
+        return done
+
+    options = RewriteOptions.of({}, target.metadata.properties)
+    write = WriteOptions.of(target.address)
+    policy = MaintenancePolicy()
+    request = MaintenanceRequest(policy, write, options, LocalRunner(), rewriter)
+    report, _ = maintain(target, request)
+    assert actions(report, "done").count("convert_equality_deletes") == 2
+    assert report.after.deletes.equality_delete_files == 0
+    assert sorted(table.rows()) == sorted([*((i, str(i % 2)) for i in range(50)), (1000, "0")])
+
+
+def test_what_others_commit_after_a_step_is_seen_by_the_next_one(tmp_path: Path) -> None:
+    table = ill(tmp_path)
+    target = loaded(table)
+
+    class Busy(InterleavedOperations):
+        def commit(self, *given: Any) -> Any:
+            committed = super().commit(*given)
+            table.append((2000, "0"))
+            return committed
+
+    report = run(replace(target, operations=Busy(target.operations, [])))
+    assert report.after.files.rows == len(table.rows())
+    assert report.after.metadata.snapshots == len(table.table.metadata.snapshots)
+
+
 def test_only_the_branch_is_maintained(tmp_path: Path) -> None:
     table = small_files(tmp_path, 6)
     head = table.table.head.snapshot_id
