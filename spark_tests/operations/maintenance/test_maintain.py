@@ -324,6 +324,12 @@ def test_others_are_done_if_a_step_fails_and_its_error_is_raised_at_the_end(
     assert table.health().files.count == 1
 
 
+def test_an_error_of_another_process_has_no_report() -> None:
+    error = MaintenanceError("table db.t: 1 of 2 steps of maintenance failed")
+    assert str(error) == "table db.t: 1 of 2 steps of maintenance failed"
+    assert (error.report, error.retryable, error.outcome_unknown) == (None, False, False)
+
+
 def test_a_commit_of_unknown_outcome_ends_the_maintenance(tmp_path: Path) -> None:
     table = ill(tmp_path)
     target = loaded(table)
