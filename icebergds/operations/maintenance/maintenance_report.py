@@ -142,7 +142,7 @@ def _lines(report: MaintenanceReport) -> Iterator[tuple[str, list[str]]]:
 
 
 def _step(step: MaintenanceStep) -> Iterator[str]:
-    took = f" in {step.seconds:,.1f} s" if step.seconds else ""
+    took = f" in {step.seconds:,.1f} s" if step.state is StepState.DONE else ""
     size = f", {size_text(step.size_in_bytes)}" if step.size_in_bytes else ""
     yield f"{step.advice.call}: {step.state}{took}{size}"
     yield step.reason

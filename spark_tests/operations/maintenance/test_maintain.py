@@ -513,4 +513,6 @@ def test_a_report_fits_a_screen(tmp_path: Path) -> None:
         for step in report.steps:
             assert step.advice.call in str(report)
             assert step.action in report._repr_html_()
+    assert "rewrite_data_files(): would be done, " in str(reports[0])
+    assert "rewrite_data_files(): done in " in str(reports[1])
     assert "rewritten data files count 7" in str(reports[1])
