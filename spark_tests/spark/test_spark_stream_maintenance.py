@@ -14,7 +14,7 @@ from icebergds.testing.contents import live_files
 
 pytestmark = pytest.mark.spark
 
-_EXPIRING = {
+_CREATED = {
     "create": "true",
     "table_property.history.expire.max-snapshot-age-ms": "-1000",
     "format_version": "3",
@@ -29,17 +29,17 @@ def feed(spark: SparkSession, tmp_path: Path) -> Feed:
 def test_a_query_compacts_and_expires_and_writes_no_batch_twice(feed: Feed) -> None:
     for number in range(6):
         feed.add((number, "a"))
-    query = feed.run(**_EXPIRING, maintain_every="6")
+    query = feed.run(**_CREATED, maintain_every="6")
     assert len(live_files(feed.table)) == 1
     # Not even the snapshot of the last batch is left.
     summaries = [snapshot.summary for snapshot in feed.loaded().snapshots()]
     assert not any("spark.sql.streaming.queryId" in summary for summary in summaries)
     before = feed.loaded().metadata_location
     feed.forget_last_commit()
-    assert feed.run(**_EXPIRING, maintain_every="6") == query
+    assert feed.run(maintain_every="6") == query
     assert feed.loaded().metadata_location == before
     feed.add((6, "b"))
-    feed.run(**_EXPIRING, maintain_every="6")
+    feed.run(maintain_every="6")
     assert ids_of(feed.loaded()) == list(range(7))
 
 
