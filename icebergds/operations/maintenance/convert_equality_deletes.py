@@ -31,6 +31,7 @@ from icebergds.operations.maintenance.conversion_tasks import (
     ConvertedRows,
     write_converted,
 )
+from icebergds.operations.maintenance.maintained_branch import check_maintained_branch
 from icebergds.operations.maintenance.runner import Runner
 from icebergds.operations.read.options import ReadOptions, parse_read_options, split_options
 from icebergds.operations.read.snapshot_read import make_read_plan
@@ -43,7 +44,6 @@ from icebergds.operations.write.delete_file_settings import (
     delete_granularity,
 )
 from icebergds.operations.write.options import WriteOptions
-from icebergds.operations.write.target_branch import check_target_branch
 from icebergds.scan.plan.delete_index import DeleteIndex, key_types
 from icebergds.scan.plan.files import PlannedFile, plan_files
 from icebergds.scan.plan.live_deletes import live_deletes
@@ -149,7 +149,7 @@ def convert_equality_deletes(
         CommitStateUnknownError: it is not known whether it was committed; nothing was deleted.
         CorruptFileError, MissingFileError: a file of the table is damaged or missing.
     """
-    check_target_branch(table.state, options.write)
+    check_maintained_branch(table.state, options.write.branch)
     kept = table.keeping_reads()
     found = _plan(kept, options, None)
     if found is None:

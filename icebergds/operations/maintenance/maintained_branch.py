@@ -6,6 +6,7 @@ from typing import Any
 
 from icebergds.catalog.loaded_table import LoadedTable
 from icebergds.commit.base import check_branch
+from icebergds.commit.operations import TableState
 from icebergds.commit.options import CommitOptions
 from icebergds.errors import InvalidOptionError
 from icebergds.operations.options.arguments import mapping_argument, text_argument
@@ -25,14 +26,24 @@ def maintained_branch(table: LoadedTable, branch: Any, snapshot_properties: Any)
         UnsupportedFeatureError: the table is encrypted.
     """
     name = text_argument("branch", branch) or MAIN_BRANCH
-    check_branch(table.state, name)
-    refs = table.metadata.refs
-    known = {MAIN_BRANCH, *(r for r, ref in refs.items() if ref.ref_type is RefType.BRANCH)}
-    if name not in known:
-        near = did_you_mean(name, known)
-        raise InvalidOptionError(
-            f"table {table.name} has no branch {name!r}, but {', '.join(sorted(known))}"
-            + (f"; {near}" if near else "")
-        )
+    check_maintained_branch(table.state, name)
     properties = mapping_argument("snapshot_properties", snapshot_properties)
     return CommitOptions(name, None, properties, table.metadata.table_uuid)
+
+
+def check_maintained_branch(state: TableState, branch: str) -> None:
+    """Checks that a branch exists and can be committed to; main need not have a snapshot.
+
+    Raises:
+        InvalidOptionError: there is no such branch, or the name is a tag's.
+        UnsupportedFeatureError: the table is encrypted.
+    """
+    check_branch(state, branch)
+    refs = state.metadata.refs
+    known = {MAIN_BRANCH, *(r for r, ref in refs.items() if ref.ref_type is RefType.BRANCH)}
+    if branch not in known:
+        near = did_you_mean(branch, known)
+        raise InvalidOptionError(
+            f"table {state.name} has no branch {branch!r}, but {', '.join(sorted(known))}"
+            + (f"; {near}" if near else "")
+        )

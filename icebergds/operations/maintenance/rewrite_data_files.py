@@ -10,13 +10,13 @@ from functools import partial
 from math import ceil
 
 from icebergds.catalog.loaded_table import LoadedTable
-from icebergds.commit.base import check_branch
 from icebergds.commit.operations import TableState
 from icebergds.errors import CommitStateUnknownError, IcebergError, InvalidOptionError
 from icebergds.expr.bind import bind
 from icebergds.expr.nodes import TRUE, Expr
 from icebergds.expr.sql import parse_filter
 from icebergds.formats.manifests.manifest_list import read_snapshot_manifests
+from icebergds.operations.maintenance.maintained_branch import check_maintained_branch
 from icebergds.operations.maintenance.remove_dangling_deletes import remove_dangling_deletes
 from icebergds.operations.maintenance.rewrite_commit import RewriteCommit, commit_groups
 from icebergds.operations.maintenance.rewrite_groups import (
@@ -32,7 +32,6 @@ from icebergds.operations.maintenance.runner import Runner
 from icebergds.operations.write.cleanup import delete_files
 from icebergds.operations.write.commit_options import commit_options
 from icebergds.operations.write.options import WriteOptions
-from icebergds.operations.write.target_branch import check_target_branch
 from icebergds.scan.plan.files import plan_files
 from icebergds.spec.manifest import ManifestContent
 from icebergds.spec.snapshot import Snapshot
@@ -89,8 +88,7 @@ def rewrite_data_files(
         CommitConflictError, ValidationError: concurrent commits conflict.
         CommitStateUnknownError: whether a commit succeeded is not known; its files were kept.
     """
-    check_branch(table.state, write.branch)
-    check_target_branch(table.state, write)
+    check_maintained_branch(table.state, write.branch)
     tally = _Tally(table.state)
     rewriter = rewriter or partial(rewrite_group, runner)
     if limits is not None:

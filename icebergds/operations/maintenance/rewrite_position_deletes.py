@@ -27,6 +27,7 @@ from icebergds.formats.deletes.key_hash import new_seed
 from icebergds.formats.wrong_counts import Recorded
 from icebergds.operations.maintenance.delete_targets import find_delete_targets
 from icebergds.operations.maintenance.live_files import LiveFiles
+from icebergds.operations.maintenance.maintained_branch import check_maintained_branch
 from icebergds.operations.maintenance.position_delete_groups import (
     DeleteGroup,
     plan_delete_groups,
@@ -48,7 +49,6 @@ from icebergds.operations.write.commit_options import commit_options
 from icebergds.operations.write.data_file_settings import data_file_format
 from icebergds.operations.write.delete_file_settings import delete_file_format, delete_granularity
 from icebergds.operations.write.options import WriteOptions
-from icebergds.operations.write.target_branch import check_target_branch
 from icebergds.spec.manifest import DataFile, ManifestEntry
 from icebergds.spec.partition_keys import PartitionKey
 from icebergds.write.deletes.row_deletes import DeleteSettings
@@ -105,7 +105,7 @@ def rewrite_position_deletes(
         IcebergError: a task failed; if there are several commits, each group did.
         CommitStateUnknownError: whether a commit succeeded is not known.
     """
-    check_target_branch(table.state, write)
+    check_maintained_branch(table.state, write.branch)
     done = _Done(table.state)
     for _ in range(_PASSES):
         done.stale = None

@@ -17,6 +17,7 @@ from orphans import age, change, plant
 from icebergds import Table
 from icebergds.formats.manifests.manifest_list import read_snapshot_manifests
 from icebergds.io.fileio import FileIO
+from icebergds.scan.read.delete_cache import DELETES
 from icebergds.spec.metadata import TableMetadata
 from icebergds.spec.snapshot import RefType, SnapshotRef
 from icebergds.spec.updates.table_updates import SetSnapshotRef
@@ -129,6 +130,8 @@ class Place:
     def restore(self) -> None:
         shutil.rmtree(self.directory)
         shutil.copytree(self._before, self.directory)
+        # New files may have the names of former ones.
+        DELETES.clear()
 
     def rows_now(self) -> dict[int, Rows]:
         """The rows of each snapshot."""
