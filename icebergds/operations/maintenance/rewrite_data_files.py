@@ -95,10 +95,12 @@ def rewrite_data_files(
         rewriter = limits.in_time(rewriter)
     wanted = _Wanted(write, options, where, limits)
     dropped: list[FileGroup] = []
-    for _ in range(_PASSES):
+    for number in range(_PASSES):
         left = replace(options, max_files=options.max_files - tally.replaced - tally.failed)
+        asked = replace(wanted, options=left)
         try:
-            asked = replace(wanted, options=left)
+            if number:
+                tally.state = table.operations.refresh()
             dropped = _pass(table.at(tally.state), (rewriter, runner), asked, tally)
         except Exception as error:
             if not tally.replaced or options.partial_progress:
@@ -109,7 +111,6 @@ def rewrite_data_files(
             break
         if not dropped:
             break
-        tally.state = table.operations.refresh()
     tally.failed += sum(len(group.files) for group in dropped)
     if options.remove_dangling_deletes:
         _remove_dangling_deletes(table, write, tally)

@@ -16,7 +16,7 @@ from hypothesis import given, strategies as st
 from icebergds import RewrittenDataFiles, Table, load_table
 from icebergds.catalog.address import TableAddress
 from icebergds.catalog.loaded_table import LoadedTable, load_for_write
-from icebergds.errors import InvalidOptionError, ValidationError
+from icebergds.errors import InvalidOptionError, StorageError, ValidationError
 from icebergds.operations.maintenance.rewrite_data_files import rewrite_data_files
 from icebergds.operations.maintenance.rewrite_groups import RewrittenGroup, rewrite_group
 from icebergds.operations.maintenance.rewrite_options import RewriteOptions
@@ -30,6 +30,7 @@ from icebergds.spec.snapshot import RefType, SnapshotRef
 from icebergds.spec.updates.table_updates import AddPartitionSpec, SetDefaultSpec, SetSnapshotRef
 from icebergds.testing.contents import data_files, live_files, unused_files
 from icebergds.testing.delta_tables import BY_DATA, BY_ID, UNPARTITIONED, DeltaTable
+from icebergds.testing.faults import Fault, Faults, FaultyOperations, When
 
 _Item = TypeVar("_Item")
 _Result = TypeVar("_Result")
@@ -331,6 +332,23 @@ def test_a_file_that_others_rewrote_is_left_to_them_and_the_rest_is_done(tmp_pat
     # Those of two partitions, and in a second pass the one that others wrote.
     assert done.rewritten_data_files_count == 21
     assert len(live_files(tmp_path)) == 3
+
+
+def test_what_is_committed_counts_if_the_table_cannot_be_loaded_afterwards(tmp_path: Path) -> None:
+    """The partition that others changed is planned again, on the table as it is by then."""
+    table = ten_files(tmp_path, spec=BY_DATA)
+    before = table.rows()
+    loaded = load_for_write(TableAddress(str(tmp_path)))
+    # Before the third partition's group is left out, before the others' commit, and after it.
+    faults = Faults([Fault(2, When.BEFORE, StorageError("gone"))], counted=("refresh",))
+    loaded = replace(loaded, operations=FaultyOperations(loaded.operations, faults))
+    runner = Interrupted([lambda: rewrite(table, where="data = '1'")])
+    write, chosen = WriteOptions.of(loaded.address), RewriteOptions.of(ALL, {})
+    done, _ = rewrite_data_files(loaded, runner, write, chosen)
+    assert done.rewritten_data_files_count == 20
+    assert done.failed_data_files_count == 10
+    assert table.rows() == before
+    assert unused_files(api(table)) == set()
 
 
 def test_a_partition_that_others_dropped_stays_dropped(tmp_path: Path) -> None:
