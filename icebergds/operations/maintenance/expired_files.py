@@ -11,7 +11,7 @@ import pyarrow.compute as pc
 from icebergds.errors import FormatError, IcebergError, MissingFileError
 from icebergds.formats.wrong_counts import WrongCounts
 from icebergds.io.fileio import FileIO
-from icebergds.io.locations import is_local, protocol_of, split_location
+from icebergds.operations.maintenance.file_identity import Aliases
 from icebergds.operations.maintenance.reachable_files import (
     FileKind,
     FilesByKind,
@@ -28,6 +28,9 @@ from icebergds.spec.snapshot import Snapshot
 
 # What other processes have deleted, or what nobody could read anyway.
 _SKIPPED = (MissingFileError, FormatError)
+_NAMES = Aliases()
+# Slashes that count as one, and names that lead to another directory.
+_ODD = ("//", "/.")
 # Kept manifests that are read between looks at what is left to look for.
 _GROUP = 64
 
@@ -121,7 +124,7 @@ class _Spelling:
     """Spells locations so that different ones are different files.
 
     Attributes:
-        root: the table's location and a slash; what begins with it stays as it is.
+        root: the table's location and a slash; plain locations below it stay as they are.
     """
 
     io: FileIO
@@ -130,18 +133,14 @@ class _Spelling:
     def of(self, location: str) -> str:
         """The spelling of a location."""
         directory, slash, name = location.rpartition("/")
-        return (
-            location
-            if location.startswith(self.root)
-            else self._of_directory(directory + slash) + name
-        )
+        return self._of_directory(directory + slash) + name
 
     def of_all(self, locations: pa.ChunkedArray) -> pa.ChunkedArray:
-        """The spelling of many locations; those outside of the table are resolved by directory."""
+        """The spelling of many locations; those that are not plain are compared by directory."""
         return pa.chunked_array(map(self._of_chunk, locations.chunks), pa.string())
 
     def _of_chunk(self, locations: pa.StringArray) -> pa.StringArray:
-        if pc.all(pc.starts_with(locations, self.root)).as_py() is not False:
+        if self._are_plain(locations):
             return locations
         parts = pc.extract_regex(locations, r"(?s)^(?P<directory>.*/)?(?P<name>[^/]*)$")
         directories = parts.field("directory").dictionary_encode()
@@ -152,19 +151,23 @@ class _Spelling:
             spelled.take(directories.indices), parts.field("name"), ""
         )
 
+    def _are_plain(self, locations: pa.StringArray) -> bool:
+        if pc.all(pc.starts_with(locations, self.root)).as_py() is False:
+            return False
+        inside = pc.utf8_slice_codeunits(locations, len(self.root) - 1)
+        odd = pc.or_(*(pc.match_substring(inside, text) for text in _ODD))
+        return not pc.any(odd).as_py()
+
     def _of_directory(self, directory: str) -> str:
+        inside = directory[len(self.root) - 1 :]
+        if directory.startswith(self.root) and not any(text in inside for text in _ODD):
+            return directory
         try:
-            path, root = self.io.resolve(directory), self.io.resolve(self.root)
+            prefix, path = _NAMES.directory(directory, self.io)
+            own_prefix, root = _NAMES.directory(self.root, self.io)
         except IcebergError:
             # No file of this storage.
             return directory
-        path, root = _without_alias(path), _without_alias(root)
-        return f"{self.root}{path.removeprefix(root)}" if path.startswith(root) else path
-
-
-def _without_alias(path: str) -> str:
-    """A resolved location with one name for each file system, such as for s3 and s3a."""
-    if is_local(path):
-        return path
-    _, authority, rest = split_location(path)
-    return f"{protocol_of(path)}://{authority}{rest}"
+        if prefix == own_prefix and path.startswith(root):
+            return self.root + path.removeprefix(root)
+        return f"{prefix[0]}://{prefix[1]}{path}"

@@ -138,10 +138,24 @@ def test_files_of_a_staged_snapshot_that_was_picked_are_kept(builder: TableBuild
     assert ids_of(_table(builder)) == [1, 2]
 
 
-def test_one_file_under_two_names_is_kept(builder: TableBuilder) -> None:
+@pytest.mark.parametrize(
+    ("written", "again"),
+    [
+        ("/t/data/", "/t//data/"),
+        ("/t/data/", "/t/./data/"),
+        ("/t/data/", "/t/metadata/../data/"),
+        ("/t/data/", "/link/data/"),
+        ("/", "file:///"),
+        ("/", "file:/"),
+    ],
+)
+def test_one_file_under_two_names_is_kept(
+    tmp_path: Path, builder: TableBuilder, written: str, again: str
+) -> None:
+    (tmp_path / "link").symlink_to(builder.location)
     file = builder.data_file([(1, 0)])
     builder.commit(file)
-    same = replace(file, file_path=f"file://{file.file_path}")
+    same = replace(file, file_path=file.file_path.replace(written, again, 1))
     builder.commit(same, removed=[file], operation="replace")
     assert _expire(builder).deleted_data_files_count == 0
     assert ids_of(_table(builder)) == [1]
