@@ -46,11 +46,15 @@ class NewDeletesError(ValidationError):
 
     Attributes:
         deletes: all position deletes that may apply to such a data file now, by its path.
+        snapshot_id: the snapshot that has them.
     """
 
-    def __init__(self, message: str, deletes: Mapping[str, tuple[DataFile, ...]]) -> None:
+    def __init__(
+        self, message: str, deletes: Mapping[str, tuple[DataFile, ...]], snapshot_id: int
+    ) -> None:
         super().__init__(message)
         self.deletes = deletes
+        self.snapshot_id = snapshot_id
 
 
 class BranchMovedError(ValidationError):
@@ -93,7 +97,8 @@ class CompactFiles:
         moved: delete files for `added`, with the deletes of a NewDeletesError.
         least_rows: how many rows `added` has at least, as far as the deletes tell.
         applied: the deletes that `added` and `moved` have regard to.
-        snapshot_id, sequence_number: of the snapshot that was read.
+        snapshot_id: the newest snapshot whose deletes `applied` has, which must not be rolled back.
+        sequence_number: of the snapshot that was read.
         keeps_sequence_number: whether the new files have it too. If not, deletes by key that came
             meanwhile are a ValidationError.
     """
@@ -139,13 +144,15 @@ class CompactFiles:
             for entry in entries:
                 if entry.data_sequence_number <= delete.data_sequence_number:
                     found.setdefault(entry.data_file.file_path, []).append(file)
-        if found:
-            raise NewDeletesError(
-                f"table {base.name}: rows of {len(found)} of the files that this operation "
-                f"replaces were deleted meanwhile, such as of {next(iter(found))}; repeat the "
-                "operation",
-                {path: tuple(deletes) for path, deletes in found.items()},
-            )
+        if not found:
+            return
+        assert base.parent is not None, "a snapshot has the deletes"
+        raise NewDeletesError(
+            f"table {base.name}: rows of {len(found)} of the files that this operation replaces "
+            f"were deleted meanwhile, such as of {next(iter(found))}; repeat the operation",
+            {path: tuple(deletes) for path, deletes in found.items()},
+            base.parent.snapshot_id,
+        )
 
     def _unknown_deletes(self, base: CommitBase) -> Iterator[ManifestEntry]:
         """Delete files that are newer than the snapshot, or take the place of older ones."""

@@ -88,13 +88,13 @@ def commit_groups(commit: RewriteCommit, groups: Sequence[RewrittenGroup]) -> Co
     """
     left = [_Group(group) for group in groups]
     dropped: list[_Group] = []
-    applied = _applied(commit, groups)
+    applied, newest = _applied(commit, groups), commit.snapshot.snapshot_id
     try:
         for _ in range(_ROUNDS):
             if not left:
                 return CommittedGroups(None, [], [group.rewritten for group in dropped])
             try:
-                committed = _commit(commit, left, applied)
+                committed = _commit(commit, left, applied, newest)
                 return CommittedGroups(
                     committed,
                     [group.rewritten for group in left],
@@ -109,7 +109,7 @@ def commit_groups(commit: RewriteCommit, groups: Sequence[RewrittenGroup]) -> Co
                     raise
                 _LOG.info("table %s: %s", commit.table.name, error)
             except NewDeletesError as error:
-                applied = applied.with_deletes(error.deletes)
+                applied, newest = applied.with_deletes(error.deletes), error.snapshot_id
                 gone = _move(commit, left, error.deletes)
             for group in gone:
                 group.discard(commit)
@@ -172,7 +172,10 @@ def _applied(commit: RewriteCommit, groups: Iterable[RewrittenGroup]) -> Applied
     )
 
 
-def _commit(commit: RewriteCommit, groups: Iterable[_Group], applied: AppliedDeletes) -> Committed:
+def _commit(
+    commit: RewriteCommit, groups: Iterable[_Group], applied: AppliedDeletes, newest: int
+) -> Committed:
+    """Commits groups that have regard to the deletes of all snapshots up to the newest one."""
     rewritten = [group.rewritten for group in groups]
     action = CompactFiles(
         replaced=tuple(file.entry for group in rewritten for file in group.group.files),
@@ -180,7 +183,7 @@ def _commit(commit: RewriteCommit, groups: Iterable[_Group], applied: AppliedDel
         moved=tuple(file for group in groups for file in group.moved),
         least_rows=sum(_least_rows(file) for group in rewritten for file in group.group.files),
         applied=applied,
-        snapshot_id=commit.snapshot.snapshot_id,
+        snapshot_id=newest,
         sequence_number=commit.snapshot.sequence_number,
         keeps_sequence_number=commit.keeps_sequence_number,
     )

@@ -27,7 +27,8 @@ from icebergds.operations.maintenance.runner import LocalRunner
 from icebergds.operations.write.cleanup import delete_files
 from icebergds.operations.write.options import WriteOptions
 from icebergds.spec.manifest import DataFile, FileContent
-from icebergds.spec.updates.table_updates import UpgradeFormatVersion
+from icebergds.spec.snapshot import RefType, SnapshotRef
+from icebergds.spec.updates.table_updates import SetSnapshotRef, UpgradeFormatVersion
 from icebergds.testing.contents import data_files, live_files, unused_files
 from icebergds.testing.delta_tables import BY_DATA, BY_ID, DeltaTable
 
@@ -168,3 +169,20 @@ def test_tasks_that_lose_rows_change_nothing(tmp_path: Path, version: int) -> No
         )
     assert len(numbers(table)) == 90
     assert data_files(tmp_path) == before
+
+
+@pytest.mark.parametrize("version", [2, 3])
+def test_rows_whose_delete_is_rolled_back_after_it_was_moved_stay(
+    tmp_path: Path, version: int
+) -> None:
+    table = ten_files(tmp_path, version=version)
+    before = table.table.head.snapshot_id
+
+    def roll_back() -> None:
+        table.table.change(SetSnapshotRef("main", SnapshotRef(before, RefType.BRANCH)))
+
+    others = [lambda: table.change_where(lambda row: row["id"] == 5), roll_back]
+    done = rewrite(table, others=others)
+    assert (done.rewritten_data_files_count, done.added_data_files_count) == (10, 1)
+    assert numbers(table) == list(range(100))
+    assert not unused_files(load_table(str(tmp_path)))
