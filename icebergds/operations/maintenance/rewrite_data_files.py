@@ -11,6 +11,7 @@ from math import ceil
 
 from icebergds.catalog.loaded_table import LoadedTable
 from icebergds.commit.operations import TableState
+from icebergds.display import counted
 from icebergds.errors import CommitStateUnknownError, IcebergError, InvalidOptionError
 from icebergds.expr.bind import bind
 from icebergds.expr.nodes import TRUE, Expr
@@ -95,6 +96,7 @@ def rewrite_data_files(
         rewriter = limits.in_time(rewriter)
     wanted = _Wanted(write, options, where, limits)
     dropped: list[FileGroup] = []
+    reason = f"others changed them in each of {_PASSES} passes"
     for number in range(_PASSES):
         left = replace(options, max_files=options.max_files - tally.replaced - tally.failed)
         asked = replace(wanted, options=left)
@@ -106,12 +108,12 @@ def rewrite_data_files(
             if not tally.replaced or options.partial_progress:
                 raise
             # What an earlier pass has committed stays.
-            _LOG.warning("table %s: some files were not rewritten: %s", table.name, error)
-            tally.failure = tally.failure or str(error)
+            reason = tally.failure = tally.failure or str(error)
             break
         if not dropped:
             break
-    tally.failed += sum(len(group.files) for group in dropped)
+    if dropped:
+        _left(tally, dropped, reason)
     if options.remove_dangling_deletes:
         _remove_dangling_deletes(table, write, tally)
     return tally.result(), tally.state
@@ -297,12 +299,20 @@ def _remove_dangling_deletes(table: LoadedTable, write: WriteOptions, tally: _Ta
 
 
 def _failed(tally: _Tally, groups: Sequence[FileGroup], error: Exception) -> None:
+    tally.failure = tally.failure or str(error)
+    _left(tally, groups, str(error))
+
+
+def _left(tally: _Tally, groups: Sequence[FileGroup], reason: str) -> None:
+    """Counts files that stay as they are, and says why."""
     paths = {file.entry.data_file.file_path for group in groups for file in group.files}
     tally.failed += len(paths)
     tally.done |= paths
-    tally.failure = tally.failure or str(error)
     _LOG.warning(
-        "table %s: %d data files were not rewritten: %s", tally.state.name, len(paths), error
+        "table %s: %s not rewritten: %s",
+        tally.state.name,
+        counted(len(paths), "data file"),
+        reason,
     )
 
 

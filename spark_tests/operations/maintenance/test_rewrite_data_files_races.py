@@ -64,17 +64,27 @@ def test_a_file_that_others_list_once_more_meanwhile_is_left_alone(tmp_path: Pat
     assert numbers(table) == [1, 1, 2, 2]
 
 
+def replace_by_itself(table: DeltaTable) -> None:
+    """Removes all rows, and adds a data file again with a higher sequence number."""
+    file = data_file_of(table)
+    table.table.commit(Delete(TRUE))
+    table.table.commit(Append((file,)))
+
+
 def test_deleted_rows_of_a_file_that_others_add_again_meanwhile_come_back(tmp_path: Path) -> None:
     table = table_of(tmp_path, [(1, "a"), (2, "b"), (3, "c")])
     table.keyed("delete", [table.batch((1, "a"))])
-
-    def re_add() -> None:
-        file = data_file_of(table)
-        table.table.commit(Delete(TRUE))
-        table.table.commit(Append((file,)))
-
-    rewrite(table, ALL, others=[re_add])
+    rewrite(table, ALL, others=[lambda: replace_by_itself(table)])
     assert numbers(table) == [1, 2, 3]
+
+
+def test_files_that_others_change_again_and_again_count_as_failed(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    table = table_of(tmp_path, [(1, "a")])
+    done = rewrite(table, ALL, others=[lambda: replace_by_itself(table)] * 3)
+    assert (done.rewritten_data_files_count, done.failed_data_files_count) == (0, 1)
+    assert "1 data file not rewritten: others changed them" in caplog.text
 
 
 def test_newer_deletes_by_key_of_the_new_spec_spare_rows_of_the_old_one(
