@@ -104,6 +104,8 @@ def rewrite_data_files(
             if number:
                 tally.state = table.operations.refresh()
             dropped = _pass(table.at(tally.state), (rewriter, runner), asked, tally)
+        except CommitStateUnknownError:
+            raise
         except Exception as error:
             if not tally.replaced or options.partial_progress:
                 raise

@@ -15,9 +15,10 @@ from icebergds.catalog.loaded_table import LoadedTable, load_for_write
 from icebergds.commit.append import Append
 from icebergds.commit.delete import Delete
 from icebergds.commit.row_delta import RowDelta
-from icebergds.errors import ValidationError
+from icebergds.errors import CommitStateUnknownError, ValidationError
 from icebergds.expr.nodes import TRUE
 from icebergds.formats.deletes.position_deletes import only_data_path
+from icebergds.operations.maintenance.rewrite_commit import CommittedGroups, commit_groups
 from icebergds.operations.maintenance.rewrite_data_files import rewrite_data_files
 from icebergds.operations.maintenance.rewrite_groups import RewrittenGroup, rewrite_group
 from icebergds.operations.maintenance.rewrite_options import RewriteOptions
@@ -196,3 +197,21 @@ def test_rows_whose_delete_is_rolled_back_after_it_was_moved_stay(
     assert (done.rewritten_data_files_count, done.added_data_files_count) == (10, 1)
     assert numbers(table) == list(range(100))
     assert not unused_files(load_table(str(tmp_path)))
+
+
+def test_an_unknown_outcome_of_a_later_pass_is_an_error(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    table = ten_files(tmp_path, spec=BY_DATA)
+    commits = []
+
+    def commit(*given: Any) -> CommittedGroups:
+        commits.append(given)
+        # The first is that of the others.
+        if len(commits) > 2:
+            raise CommitStateUnknownError("the connection was lost")
+        return commit_groups(*given)
+
+    monkeypatch.setattr(f"{rewrite_data_files.__module__}.commit_groups", commit)
+    with pytest.raises(CommitStateUnknownError):
+        rewrite(table, ALL, others=[lambda: rewrite(table, where="data = '1'")])
