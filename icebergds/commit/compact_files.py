@@ -6,8 +6,7 @@ sequence number. Deletes by position must be moved: the error that finds them ha
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -129,7 +128,6 @@ class CompactFiles:
             data_sequence_number=self.sequence_number if self.keeps_sequence_number else None,
         )
         require_removed(base, [entry.data_file for entry in self.replaced], merged.removed)
-        _refuse_copies(base, merged.removed)
         return NewSnapshot("replace", merged.manifests, merged.changes)
 
     def _check_deletes(self, base: CommitBase) -> None:
@@ -242,18 +240,6 @@ class _Replaced:
 
 def _numbers(entry: ManifestEntry) -> tuple[int, int | None]:
     return entry.data_sequence_number, entry.data_file.first_row_id
-
-
-def _refuse_copies(base: CommitBase, removed: Iterable[DataFile]) -> None:
-    """Refuses to replace a file that is listed several times: its rows were read only once."""
-    counts = Counter(file.file_path for file in removed if file.content is FileContent.DATA)
-    copies = frozenset(path for path, count in counts.items() if count > 1)
-    if copies:
-        raise FilesGoneError(
-            f"table {base.name}: {len(copies)} of the files to replace are listed several times, "
-            f"such as {min(copies)}, so their rows cannot be replaced",
-            copies,
-        )
 
 
 class _Targets:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import TypeAlias
@@ -15,7 +16,7 @@ from icebergds.commit.partition_selection import PartitionSelection, partitions_
 from icebergds.commit.selection import Mask
 from icebergds.errors import ValidationError
 from icebergds.formats.manifests.reader import EntryColumns
-from icebergds.spec.manifest import DataFile, ManifestFile
+from icebergds.spec.manifest import DataFile, FileContent, ManifestFile
 
 FileKey: TypeAlias = tuple[str, int | None]
 """Identity of a file or deletion vector: path and content offset."""
@@ -71,14 +72,16 @@ def these_files(base: CommitBase, files: Sequence[DataFile]) -> FileSelection:
 def require_removed(
     base: CommitBase, files: Sequence[DataFile], removed: Iterable[DataFile]
 ) -> None:
-    """Checks that all files that a commit was to remove have been found.
+    """Checks that all files that a commit was to remove have been found, each data file once.
 
     Args:
         removed: the files that were found and removed.
 
     Raises:
-        FilesGoneError: one of `files` is not among them.
+        FilesGoneError: one of `files` is not among them; or a data file is listed several times,
+            so that more rows were removed than those that were read.
     """
+    removed = tuple(removed)
     found = set(map(file_key, removed))
     missing = [file.file_path for file in files if file_key(file) not in found]
     if missing:
@@ -87,4 +90,13 @@ def require_removed(
             f"{base.branch!r} (or no longer), such as {missing[0]}; read the table again and "
             "repeat the operation",
             frozenset(missing),
+        )
+    counts = Counter(file.file_path for file in removed if file.content is FileContent.DATA)
+    copies = frozenset(file.file_path for file in files if counts[file.file_path] > 1)
+    if copies:
+        raise FilesGoneError(
+            f"table {base.name}: {len(copies)} of the files to replace are listed several times in "
+            f"branch {base.branch!r}, such as {min(copies)}, so their rows cannot be replaced; "
+            "overwrite them as a whole",
+            copies,
         )

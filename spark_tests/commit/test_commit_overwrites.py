@@ -10,9 +10,12 @@ import pytest
 
 from icebergds.commit.append import Append, FastAppend
 from icebergds.commit.delete import Delete, can_delete_by_metadata
+from icebergds.commit.options import IsolationLevel
 from icebergds.commit.overwrite import Overwrite
 from icebergds.commit.replace_files import ReplaceFiles
 from icebergds.commit.replace_partitions import ReplacePartitions
+from icebergds.commit.rewrite_rows import RewriteRows
+from icebergds.commit.validation import Isolation
 from icebergds.errors import InvalidFilterError, ValidationError
 from icebergds.expr.nodes import TRUE
 from icebergds.expr.sql import parse_filter
@@ -149,6 +152,20 @@ def test_replaced_files_must_be_there(table: CommitTable) -> None:
     with pytest.raises(ValidationError, match="1 of the files to replace are not in branch"):
         table.commit(action)
     assert table.ids() == [1, 2, 3]
+
+
+def test_a_file_that_is_listed_several_times_is_not_replaced(table: CommitTable) -> None:
+    """All of its entries would go, although its rows were read only once."""
+    (file,) = [f.entry.data_file for f in table.files() if f.entry.data_file.record_count == 3]
+    table.commit(Append((file,)))
+    new, head = table.file([1, 2], 1), table.head.snapshot_id
+    for action in (
+        ReplaceFiles((file,), (new,), head),
+        RewriteRows((file,), (new,), Isolation(IsolationLevel.SNAPSHOT, head)),
+    ):
+        with pytest.raises(ValidationError, match="are listed several times"):
+            table.commit(action)
+    assert table.ids() == [1, 1, 2, 2, 3, 3, 4]
 
 
 def test_rows_cannot_be_replaced_by_more_rows(table: CommitTable) -> None:
