@@ -30,8 +30,10 @@ from icebergds.spec.reserved import DELETE_FILE_PATH, DELETE_POS, POS
 from icebergds.spec.schema import Schema
 from icebergds.spec.snapshot import RefType, Snapshot, SnapshotLogEntry, SnapshotRef
 from icebergds.spec.sort import SortOrder
+from icebergds.testing.data_files import write_file
 from icebergds.testing.files import Row, write_parquet_file
 from icebergds.testing.manifests import ManifestWriter, with_row_ids
+from icebergds.testing.rows import record_batch
 
 _FIRST_TIMESTAMP_MS = 1_700_000_000_000
 
@@ -119,12 +121,18 @@ class TableBuilder:
         schema: Schema | None = None,
         row_group_size: int | None = None,
         with_metrics: bool = True,
+        file_format: FileFormat = FileFormat.PARQUET,
     ) -> DataFile:
-        """Writes a Parquet data file of rows in `schema` (the current one by default)."""
+        """Writes a data file of rows in `schema` (the current one by default).
+
+        How many rows a row group has, and whether there are metrics, can be chosen for Parquet.
+        """
         schema = schema or self.schema
-        written = write_parquet_file(
-            self._path("data", "parquet"), schema, rows, row_group_size, with_metrics
-        )
+        path = self._path("data", file_format)
+        if file_format is FileFormat.PARQUET:
+            written = write_parquet_file(path, schema, rows, row_group_size, with_metrics)
+        else:
+            written = _written(path, schema, rows, file_format, FileContent.DATA)
         return replace(written, partition=partition, spec_id=self._spec_id(spec_id))
 
     def position_deletes(
@@ -133,11 +141,16 @@ class TableBuilder:
         *,
         partition: tuple[Any, ...] = (),
         spec_id: int | None = None,
+        file_format: FileFormat = FileFormat.PARQUET,
     ) -> DataFile:
         """Writes a position delete file with the deleted positions of each data file path."""
         rows = [(path, position) for path in sorted(positions) for position in positions[path]]
         schema = Schema((DELETE_FILE_PATH, DELETE_POS))
-        written = write_parquet_file(self._path("deletes", "parquet"), schema, rows)
+        path = self._path("deletes", file_format)
+        if file_format is FileFormat.PARQUET:
+            written = write_parquet_file(path, schema, rows)
+        else:
+            written = _written(path, schema, rows, file_format, FileContent.POSITION_DELETES)
         return replace(
             written,
             content=FileContent.POSITION_DELETES,
@@ -155,6 +168,7 @@ class TableBuilder:
         schema: Schema | None = None,
         with_metrics: bool = True,
         equality_ids: Sequence[int] | None = None,
+        file_format: FileFormat = FileFormat.PARQUET,
     ) -> DataFile:
         """Writes an equality delete file with keys of top-level columns.
 
@@ -169,9 +183,11 @@ class TableBuilder:
             if field.name == name
         )
         key_schema = Schema(fields)
-        written = write_parquet_file(
-            self._path("keys", "parquet"), key_schema, keys, None, with_metrics
-        )
+        path = self._path("keys", file_format)
+        if file_format is FileFormat.PARQUET:
+            written = write_parquet_file(path, key_schema, keys, None, with_metrics)
+        else:
+            written = _written(path, key_schema, keys, file_format, FileContent.EQUALITY_DELETES)
         return replace(
             written,
             content=FileContent.EQUALITY_DELETES,
@@ -357,3 +373,11 @@ class TableBuilder:
         Path(self.metadata_location).write_bytes(serialise_metadata(self.metadata))
         hint = self.location / "metadata" / "version-hint.text"
         hint.write_text(str(self.version))
+
+
+def _written(
+    path: Path, schema: Schema, rows: Sequence[Row], file_format: FileFormat, content: FileContent
+) -> DataFile:
+    """A file as write tasks of a format write it."""
+    batch = record_batch(schema, rows)
+    return write_file(path, schema, [batch], file_format=file_format, content=content)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable, Collection, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -9,7 +10,16 @@ from typing import Any, TypeVar
 
 import fastavro
 from hypothesis import strategies as st
-from strategies.small_values import POOLS, TYPES, WIDE, scalar_fields, values_of_field
+from strategies.every_type import rows_that_fit
+from strategies.imported_files import mapped_fields, without_field_ids
+from strategies.small_values import (
+    POOLS,
+    TYPES,
+    WIDE,
+    WIDE_TYPES,
+    scalar_fields,
+    values_of_field,
+)
 from strategies.table_model import (
     ModelDelete,
     ModelFile,
@@ -23,11 +33,17 @@ from strategies.table_model import (
     rows_of,
 )
 
+from icebergds.errors import UnsupportedFeatureError
+from icebergds.formats.data_file.write_properties import WriteProperties
+from icebergds.formats.data_writer import check_data_writer
 from icebergds.spec.evolution.promotion import can_promote
-from icebergds.spec.manifest import DataFile
+from icebergds.spec.json.name_mapping import NAME_MAPPING_PROPERTY, name_mapping_to_json
+from icebergds.spec.manifest import DataFile, FileFormat
+from icebergds.spec.name_mapping import NameMapping
 from icebergds.spec.partition import FIRST_PARTITION_FIELD_ID, PartitionField, PartitionSpec
 from icebergds.spec.reserved import LAST_UPDATED_SEQUENCE_NUMBER, ROW_ID
 from icebergds.spec.schema import Schema
+from icebergds.spec.sort import SortOrder
 from icebergds.spec.transforms import (
     BucketTransform,
     DayTransform,
@@ -51,7 +67,10 @@ from icebergds.spec.types import (
     STRING,
     TIMESTAMP,
     UNKNOWN,
+    VARIANT,
+    IcebergType,
     ListType,
+    MapType,
     NestedField,
     StructType,
 )
@@ -86,6 +105,8 @@ class RandomTable:
             their partition columns, manifest lists without partition summaries. PyIceberg
             matches no deletes in partitions of NaN, and applies every vector of a Puffin file
             that it opens: partitions by floats and vectors that are taken back are left out too.
+        is_wide: have files in all formats, Parquet files without field ids, which the name
+            mapping is for, and more types.
         format_versions: of the table at first; it may be raised to the last of them.
     """
 
@@ -95,10 +116,12 @@ class RandomTable:
         location: Path,
         *,
         is_plain: bool = False,
+        is_wide: bool = False,
         format_versions: Sequence[int] = (1, 2, 3),
     ) -> None:
         self._draw = draw
         self._is_plain = is_plain
+        self._is_wide = is_wide
         self._versions = format_versions
         version = draw(st.sampled_from(format_versions))
         self._last_column_id = 0
@@ -109,6 +132,7 @@ class RandomTable:
         schema = Schema(fields)
         spec = PartitionSpec(0, self._new_parts(schema, (), FIRST_PARTITION_FIELD_ID))
         self.builder = TableBuilder(location, schema, spec=spec, format_version=version)
+        self._map_names()
         self.states: dict[int, ModelState] = {}
         self._added: list[ModelFile] = []
         self._base = ModelState()
@@ -187,6 +211,15 @@ class RandomTable:
         change(fields)
         schema_id = max(schema.schema_id for schema in metadata.schemas) + 1
         self.builder.evolve(schema=Schema(tuple(fields), schema_id))
+        self._map_names()
+
+    def _map_names(self) -> None:
+        """Maps the names that files without field ids have to all fields that there ever were."""
+        if self._is_wide:
+            fields = [field for schema in self.builder.metadata.schemas for field in schema.fields]
+            mapping = json.dumps(name_mapping_to_json(NameMapping(mapped_fields(fields))))
+            properties = {**self.builder.metadata.properties, NAME_MAPPING_PROPERTY: mapping}
+            self.builder.set_properties(properties)
 
     def _add(self, fields: list[NestedField]) -> None:
         version = self.builder.metadata.format_version
@@ -264,7 +297,9 @@ class RandomTable:
             return NestedField(field_id, name, ListType(self._last_column_id, INT))
         if kind == 2 and version >= 3 and not self._is_plain:
             return NestedField(field_id, name, UNKNOWN)
-        field_type = self._one_of(TYPES)
+        if kind == 4 and self._is_wide and not nested:
+            return self._wide_field(field_id, name, version)
+        field_type = self._one_of([*TYPES, *WIDE_TYPES[: version + 2]] if self._is_wide else TYPES)
         if not added:
             # Arrow refuses to write null structs around required fields.
             return NestedField(field_id, name, field_type, not nested and self._rarely())
@@ -275,6 +310,18 @@ class RandomTable:
             default = 0.0
         is_required = not nested and self._draw(st.booleans())
         return NestedField(field_id, name, field_type, is_required, initial_default=default)
+
+    def _wide_field(self, field_id: int, name: str, version: int) -> NestedField:
+        if version >= 3 and self._rarely():
+            return NestedField(field_id, name, VARIANT)
+        self._last_column_id += 3
+        inside: IcebergType = self._one_of([INT, STRING, DATE])
+        if self._draw(st.booleans()):
+            child = NestedField(field_id + 3, "x", inside)
+            inside = StructType((child,))
+        if self._draw(st.booleans()):
+            return NestedField(field_id, name, ListType(field_id + 1, inside))
+        return NestedField(field_id, name, MapType(field_id + 1, STRING, field_id + 2, inside))
 
     def _free_name(self, fields: Sequence[NestedField]) -> str:
         taken = {field.name for field in fields}
@@ -373,7 +420,14 @@ class RandomTable:
             spec_id=spec.spec_id,
             schema=schema,
             row_group_size=self._one_of([None, 1, 2, 3]),
+            file_format=self._format(schema, rows),
         )
+        if (
+            self._is_wide
+            and data_file.file_format is FileFormat.PARQUET
+            and self._draw(st.booleans())
+        ):
+            data_file = without_field_ids(data_file, schema, rows)
         file = ModelFile(self._weakened(data_file, schema), 0, schema, tuple(rows))
         self._added.append(file)
         return file
@@ -431,6 +485,7 @@ class RandomTable:
                 {path: sorted(found) for path, found in positions.items()},
                 partition=files[0].data_file.partition,
                 spec_id=files[0].data_file.spec_id,
+                file_format=self._format(),
             )
             if by_file and self._draw(st.booleans()):
                 data_file = replace(data_file, referenced_data_file=files[0].path)
@@ -495,12 +550,22 @@ class RandomTable:
             spec_id=spec_id,
             schema=Schema(tuple(columns)),
             equality_ids=ids,
+            file_format=self._format(Schema(tuple(columns)), keys),
         )
         key_schema = Schema(tuple(columns))
         weakened = self._weakened(data_file, key_schema)
         deletes.append(ModelDelete(weakened, 0, {}, key_schema, tuple(keys)))
 
     # Parts of files.
+
+    def _format(self, schema: Schema | None = None, rows: Sequence[Row] = ()) -> FileFormat:
+        """A format for rows that it can store."""
+        if not self._is_wide:
+            return FileFormat.PARQUET
+        found: FileFormat = self._one_of([FileFormat.PARQUET, FileFormat.ORC, FileFormat.AVRO])
+        if found is FileFormat.PARQUET or schema is None or _can_store(found, schema, rows):
+            return found
+        return FileFormat.PARQUET
 
     def _positions(self, file: ModelFile) -> frozenset[int]:
         # Also one beyond the file's end.
@@ -543,6 +608,15 @@ class RandomTable:
 
     def _rarely(self) -> bool:
         return self._draw(st.integers(0, 3)) == 0
+
+
+def _can_store(file_format: FileFormat, schema: Schema, rows: Sequence[Row]) -> bool:
+    settings = WriteProperties.of({}, schema, SortOrder())
+    try:
+        check_data_writer(file_format, schema, settings, "")
+    except UnsupportedFeatureError:
+        return False
+    return repr(rows_that_fit(file_format, schema, rows)) == repr(list(rows))
 
 
 def inherited_first_row_ids(manifest_list: str) -> dict[str, int]:

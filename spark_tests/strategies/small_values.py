@@ -24,12 +24,19 @@ from icebergds.spec.types import (
     INT,
     LONG,
     STRING,
+    TIME,
     TIMESTAMP,
+    TIMESTAMP_NS,
+    TIMESTAMPTZ,
+    TIMESTAMPTZ_NS,
     UNKNOWN,
     UUID,
+    VARIANT,
     DecimalType,
+    FixedType,
     IcebergType,
     ListType,
+    MapType,
     NestedField,
     StructType,
     is_scalar,
@@ -38,6 +45,10 @@ from icebergds.spec.types import (
 _DAY = 86_400_000_000
 _NARROW, WIDE = DecimalType(4, 2), DecimalType(20, 2)
 _THIRD: float = struct.unpack("<f", struct.pack("<f", 1 / 3))[0]
+# Null, true and the number 7.
+_VARIANTS = [
+    {"metadata": b"\x01\x00\x00", "value": value} for value in (b"\x00", b"\x04", b"\x0c\x07")
+]
 _INTS = [-3, -1, 0, 1, 2, 3, 2**31 - 1]
 _FLOATS = [0.0, -0.0, 1.5, -1.5, math.nan, math.inf, -math.inf, _THIRD]
 _DECIMALS = [Decimal("-1.50"), Decimal("0.00"), Decimal("0.49"), Decimal("99.99")]
@@ -56,6 +67,17 @@ POOLS: dict[IcebergType, list[Any]] = {
     UUID: [bytes([first]) + bytes(14) + bytes([last]) for first in (0, 0x80) for last in (0, 1)],
 }
 TYPES: list[IcebergType] = [*(t for t in POOLS if t != WIDE), INT, INT, STRING]
+_WIDE_POOLS: dict[IcebergType, list[Any]] = {
+    TIMESTAMPTZ: POOLS[TIMESTAMP],
+    TIME: [0, 1, 3_600_000_000, 86_399_999_999],
+    FixedType(3): [b"\x00\x00\x00", b"abc", b"\xff\xff\xff"],
+    DecimalType(38, 0): [Decimal(0), Decimal(-1), Decimal(10**38 - 1)],
+    TIMESTAMP_NS: [value * 1000 for value in POOLS[TIMESTAMP]],
+    TIMESTAMPTZ_NS: [0, 1, 999, 1000, 86_400_000_000_001],
+}
+POOLS |= _WIDE_POOLS
+WIDE_TYPES = list(_WIDE_POOLS)
+"""Types of tables that are to have all of them; the last two came with version 3."""
 
 
 def filters(schema: Schema) -> st.SearchStrategy[Expr]:
@@ -110,8 +132,16 @@ def values_of_field(field: NestedField) -> st.SearchStrategy[Any]:
             value: st.SearchStrategy[Any] = st.tuples(*map(values_of_field, inner))
         case ListType(element_type=element):
             value = st.lists(values_of_field(NestedField(0, "", element)), max_size=2)
+        case MapType(key_type=key, value_type=element):
+            entry = st.tuples(
+                values_of_field(NestedField(0, "", key, True)),
+                values_of_field(NestedField(0, "", element)),
+            )
+            value = st.lists(entry, max_size=2, unique_by=lambda e: e[0])
         case _ if field.field_type == UNKNOWN:
             return st.none()
+        case _ if field.field_type == VARIANT:
+            value = st.sampled_from(_VARIANTS)
         case field_type:
             pool = POOLS[field_type]
             return st.sampled_from(pool if field.required else [None, *pool])
@@ -124,6 +154,6 @@ def scalar_fields(fields: Sequence[NestedField]) -> list[NestedField]:
     for field in fields:
         if isinstance(field.field_type, StructType):
             found += scalar_fields(field.field_type.fields)
-        elif is_scalar(field.field_type):
+        elif is_scalar(field.field_type) and field.field_type != VARIANT:
             found.append(field)
     return found

@@ -13,7 +13,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from icebergds.api.load import load_table
-from icebergds.spec.manifest import FileContent
+from icebergds.spec.manifest import FileContent, FileFormat
 from icebergds.spec.partition import PartitionField, PartitionSpec
 from icebergds.spec.schema import Schema
 from icebergds.spec.transforms import IdentityTransform
@@ -218,3 +218,20 @@ def _path(entry: dict[str, Any]) -> str:
 def _avro(path: str) -> list[dict[str, Any]]:
     with open(path, "rb") as file:
         return list(fastavro.reader(file))  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("file_format", [FileFormat.PARQUET, FileFormat.ORC, FileFormat.AVRO])
+def test_data_and_delete_files_are_of_any_format(tmp_path: Path, file_format: FileFormat) -> None:
+    table = TableBuilder(tmp_path / "t", _SCHEMA)
+    rows = [(at, str(at), None) for at in range(4)]
+    data_file = table.data_file(rows, file_format=file_format)
+    table.commit(data_file)
+    deletes = [
+        table.position_deletes({data_file.file_path: [1]}, file_format=file_format),
+        table.equality_deletes(["id"], [(2,)], file_format=file_format),
+    ]
+    table.commit(*deletes)
+    assert {file.file_format for file in (data_file, *deletes)} == {file_format}
+    assert [file.record_count for file in deletes] == [1, 1]
+    read = load_table(str(table.location)).scan().to_arrow()
+    assert read["id"].to_pylist() == [0, 3]
