@@ -131,9 +131,12 @@ class CompactFiles:
         return NewSnapshot("replace", merged.manifests, merged.changes)
 
     def _check_deletes(self, base: CommitBase) -> None:
+        deletes = list(self._unknown_deletes(base))
+        if not deletes:
+            return
         targets = _Targets(self.replaced)
         found: dict[str, list[DataFile]] = {}
-        for delete in self._unknown_deletes(base):
+        for delete in deletes:
             file = delete.data_file
             if file.content is FileContent.EQUALITY_DELETES:
                 entries = self._not_followed(base, delete, targets)

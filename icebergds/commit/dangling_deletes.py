@@ -6,7 +6,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
-import pyarrow as pa
 import pyarrow.compute as pc
 
 from icebergds.commit.base import CommitBase
@@ -48,11 +47,13 @@ class DanglingDeletes:
         return mask
 
     def _vectors(self, columns: EntryColumns) -> Mask:
-        paths = pa.array(sorted(self.removed_paths), pa.string())
-        of_removed = pc.is_in(columns.referenced_data_file, paths)
+        # Looks up the entries among the paths: there may be far more paths than entries.
+        referenced = columns.referenced_data_file.to_pylist()
+        of_removed = (path in self.removed_paths for path in referenced)
         is_vector = pc.equal(columns.file_format, FileFormat.PUFFIN.value)
-        mask: Mask = pc.and_(of_removed, is_vector).to_numpy(zero_copy_only=False)
-        return np.asarray(mask, np.bool_)
+        mask: Mask = np.fromiter(of_removed, np.bool_, len(columns))
+        mask &= is_vector.to_numpy(zero_copy_only=False)
+        return mask
 
 
 def dangling_deletes(

@@ -8,8 +8,6 @@ from dataclasses import dataclass
 from typing import TypeAlias
 
 import numpy as np
-import pyarrow as pa
-import pyarrow.compute as pc
 
 from icebergds.commit.base import CommitBase
 from icebergds.commit.partition_selection import PartitionSelection, partitions_of
@@ -49,14 +47,9 @@ class FileSelection:
         return self.partitions.may_select(manifest)
 
     def select(self, columns: EntryColumns) -> Mask:
-        paths = pa.array([path for path, _ in self.keys], pa.string())
-        mask: Mask = pc.is_in(columns.file_path, paths).to_numpy(zero_copy_only=False).copy()
-        indices = np.flatnonzero(mask)
-        candidates = columns.take(indices)
-        offsets = candidates.content_offset.to_pylist()
-        keys = zip(candidates.file_path.to_pylist(), offsets, strict=True)
-        mask[indices] = np.fromiter((key in self.keys for key in keys), np.bool_, len(indices))
-        return mask
+        # Looks up the entries among the keys: there may be far more keys than entries.
+        keys = zip(columns.file_path.to_pylist(), columns.content_offset.to_pylist(), strict=True)
+        return np.fromiter((key in self.keys for key in keys), np.bool_, len(columns))
 
 
 def file_key(file: DataFile) -> FileKey:

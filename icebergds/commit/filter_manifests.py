@@ -13,10 +13,10 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from icebergds.commit.base import CommitBase
-from icebergds.commit.new_manifests import write_entries
+from icebergds.commit.column_manifests import write_columns
 from icebergds.commit.selection import Selection, read_columns
 from icebergds.commit.workspace import Workspace
-from icebergds.formats.manifests.manifest import read_manifest
+from icebergds.formats.manifests.columns import EntryColumns
 from icebergds.formats.manifests.reader import MANIFEST_READERS
 from icebergds.spec.manifest import DataFile, ManifestEntryStatus, ManifestFile
 
@@ -27,7 +27,7 @@ class FilteredManifests:
 
     Attributes:
         manifests: in their order, without earlier manifests that have no live files.
-        removed: the removed files, as the manifests describe them.
+        removed: the removed files, as the manifests describe them, without metrics.
         replaced: the number of rewritten manifests.
     """
 
@@ -89,25 +89,16 @@ def _filter(
         is_removed |= selection.select(columns)
     if not is_removed.any():
         return manifest, ()
-    metadata = base.metadata
-    entries = read_manifest(
-        base.io,
-        manifest,
-        metadata.specs_by_id,
-        metadata.schema(),
-        history=base.metadata.schema_history,
-        live_only=True,
-        wrong_counts=base.wrong_counts,
+    deleted, existing = ManifestEntryStatus.DELETED.value, ManifestEntryStatus.EXISTING.value
+    whole = read_columns(base, manifest, None)
+    changed = replace(
+        whole,
+        status=np.where(is_removed, deleted, existing),
+        snapshot_id=np.where(is_removed, work.snapshot_id, whole.snapshot_id),
     )
-    removed = []
-    for index, selected in enumerate(is_removed.tolist()):
-        entry = entries[index]
-        if selected:
-            removed.append(entry.data_file)
-            entries[index] = replace(
-                entry, status=ManifestEntryStatus.DELETED, snapshot_id=work.snapshot_id
-            )
-        else:
-            entries[index] = replace(entry, status=ManifestEntryStatus.EXISTING)
-    written = write_entries(work, base, entries, manifest.partition_spec_id, manifest.content)
-    return written, removed
+    removed = replace(columns, stats={}).filter(is_removed)
+    return write_columns(work, base, manifest, changed), _data_files(removed)
+
+
+def _data_files(columns: EntryColumns) -> list[DataFile]:
+    return [entry.data_file for entry in columns.entries()]

@@ -9,17 +9,21 @@ from pathlib import Path
 import pytest
 
 from icebergds.commit.append import Append, FastAppend
+from icebergds.commit.base import commit_base
 from icebergds.commit.delete import Delete, can_delete_by_metadata
+from icebergds.commit.file_selection import these_files
+from icebergds.commit.filter_manifests import filter_manifests
 from icebergds.commit.options import IsolationLevel
 from icebergds.commit.overwrite import Overwrite
 from icebergds.commit.replace_files import ReplaceFiles
 from icebergds.commit.replace_partitions import ReplacePartitions
 from icebergds.commit.rewrite_rows import RewriteRows
 from icebergds.commit.validation import Isolation
+from icebergds.commit.workspace import Workspace
 from icebergds.errors import InvalidFilterError, ValidationError
 from icebergds.expr.nodes import TRUE
 from icebergds.expr.sql import parse_filter
-from icebergds.spec.manifest import FileContent, ManifestContent
+from icebergds.spec.manifest import FileContent, ManifestContent, ManifestEntryStatus
 from icebergds.spec.partition import PartitionField, PartitionSpec
 from icebergds.spec.schema import Schema
 from icebergds.spec.transforms import IdentityTransform
@@ -43,6 +47,38 @@ def test_an_overwrite_replaces_what_the_filter_selects(table: CommitTable) -> No
     assert table.ids() == [4, 9]
     assert table.head.operation == "overwrite"
     assert table.head.summary["deleted-records"] == "3"
+
+
+def test_files_of_a_manifest_that_are_not_removed_stay_as_they_are(tmp_path: Path) -> None:
+    table = create_table(tmp_path / "t", format_version=3)
+    table.commit(Append((table.file([1, 2], 1), table.file([3], 1), table.file([4], 2))))
+    before = {entry.data_file.file_path: entry for entry in table.entries()}
+    table.commit(Delete(parse_filter("id = 3")))
+    after = table.entries()
+    assert {entry.data_file.file_path for entry in after} == before.keys()
+    for entry in after:
+        known = before[entry.data_file.file_path]
+        is_gone = known.data_file.record_count == 1 and known.data_file.partition == (1,)
+        assert entry == replace(
+            known,
+            status=ManifestEntryStatus.DELETED if is_gone else ManifestEntryStatus.EXISTING,
+            snapshot_id=table.head.snapshot_id if is_gone else known.snapshot_id,
+        )
+    assert all(entry.data_file.lower_bounds for entry in after)
+
+
+def test_a_commit_holds_removed_files_without_their_metrics(table: CommitTable) -> None:
+    base = commit_base(table.state, "main")
+    files = [file.entry.data_file for file in table.files()]
+    found = filter_manifests(
+        Workspace(base.io, base.metadata),
+        base,
+        base.manifests_of(ManifestContent.DATA),
+        [these_files(base, files)],
+        "all",
+    )
+    assert [file.file_path for file in found.removed] == [file.file_path for file in files]
+    assert not any(file.lower_bounds or file.column_sizes for file in found.removed)
 
 
 def test_manifests_that_cannot_match_stay_as_they_are(table: CommitTable) -> None:

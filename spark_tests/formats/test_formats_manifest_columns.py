@@ -357,6 +357,18 @@ def test_deleted_entries_are_left_out_unless_asked_for(tmp_path: Path) -> None:
     assert len(read_manifest_columns(IO, manifest, live_only=False)) == 60
 
 
+def test_entries_share_what_they_have_in_common(tmp_path: Path) -> None:
+    entries = [renamed(like_java(n), split_offsets=(4, 10**9)) for n in range(20)]
+    data = container(java_schema(), blocks_of(encoded(entries), 50))
+    manifest = store(tmp_path / "m.avro", data, added_snapshot_id=10**15)
+    read = read_manifest_columns(IO, manifest, stats_ids=frozenset()).entries()
+    files = [entry.data_file for entry in read]
+    assert len({id(file.split_offsets) for file in files}) == 1
+    assert len({id(entry.snapshot_id) for entry in read}) == 1
+    assert len({id(file.partition) for file in files}) == len({file.partition for file in files})
+    assert len({id(file.lower_bounds) for file in files}) == 1
+
+
 def test_what_is_taken_holds_no_buffers_of_the_rest(tmp_path: Path) -> None:
     entries = [renamed(like_java(n), lower_bounds={1: bytes(20_000)}) for n in range(200)]
     data = container(java_schema(), blocks_of(encoded(entries), 50))

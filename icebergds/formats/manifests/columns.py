@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from itertools import pairwise
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 import numpy.typing as npt
@@ -22,6 +22,7 @@ from icebergds.spec.manifest import (
 from icebergds.spec.types import StructType
 
 Int64s = npt.NDArray[np.int64]
+_Value = TypeVar("_Value")
 
 STATISTICS = (
     "column_sizes",
@@ -131,7 +132,10 @@ class EntryColumns:
         return self if mask.all() else self.take(np.flatnonzero(mask))
 
     def entries(self) -> list[ManifestEntry]:
-        """An object for each entry, with the statistics that were read."""
+        """An object for each entry, with the statistics that were read.
+
+        Equal values are one object where many entries have them.
+        """
         statistics = _maps_of_all(self) if self.all_stats else _maps_of_some(self)
         data_files = map(
             DataFile,
@@ -139,13 +143,13 @@ class EntryColumns:
             self.file_path.to_pylist(),
             map(_FORMATS.__getitem__, self.file_format.to_pylist()),
             [self.spec_id] * len(self),
-            partition_tuples(self.partition_type, self.partition, len(self)),
+            _partitions(self),
             self.record_count.tolist(),
             self.file_size_in_bytes.tolist(),
             *(statistics[name] for name in STATISTICS),
             self.key_metadata.to_pylist(),
-            [tuple(offsets or ()) for offsets in self.split_offsets.to_pylist()],
-            [tuple(field_ids or ()) for field_ids in self.equality_ids.to_pylist()],
+            _tuples(self.split_offsets),
+            _tuples(self.equality_ids),
             self.sort_order_id.to_pylist(),
             self.first_row_id.to_pylist(),
             self.referenced_data_file.to_pylist(),
@@ -156,12 +160,30 @@ class EntryColumns:
             map(
                 ManifestEntry,
                 map(_STATUSES.__getitem__, self.status.tolist()),
-                self.snapshot_id.tolist(),
-                self.data_sequence_number.tolist(),
-                self.file_sequence_number.tolist(),
+                _shared(self.snapshot_id.tolist()),
+                _shared(self.data_sequence_number.tolist()),
+                _shared(self.file_sequence_number.tolist()),
                 data_files,
             )
         )
+
+
+def _shared(values: Iterable[_Value]) -> list[_Value]:
+    """The values, of which equal ones are the same object."""
+    known: dict[_Value, _Value] = {}
+    return [known.setdefault(value, value) for value in values]
+
+
+def _tuples(lists: pa.ListArray) -> list[tuple[int, ...]]:
+    """A tuple for each list, empty for null."""
+    return _shared(tuple(values or ()) for values in lists.to_pylist())
+
+
+def _partitions(columns: EntryColumns) -> list[tuple[Any, ...]]:
+    tuples = partition_tuples(columns.partition_type, columns.partition, len(columns))
+    # -0.0 equals 0.0, but is another partition.
+    is_floating = any(pa.types.is_floating(column.type) for column in columns.partition)
+    return tuples if is_floating else _shared(tuples)
 
 
 def _maps_of_all(columns: EntryColumns) -> dict[str, list[dict[int, Any]]]:
@@ -179,11 +201,18 @@ def _dictionaries(maps: pa.MapArray) -> list[dict[int, Any]]:
 
 
 def _maps_of_some(columns: EntryColumns) -> dict[str, list[dict[int, Any]]]:
-    maps: dict[str, list[dict[int, Any]]] = {
-        name: [{} for _ in range(len(columns))] for name in STATISTICS
-    }
-    for column_id, stats in columns.stats.items():
-        for name, column in zip(STATISTICS[1:], stats.columns(), strict=True):
+    count = len(columns)
+    # Most entries have none: these share one dictionary.
+    maps: dict[str, list[dict[int, Any]]] = {name: [{}] * count for name in STATISTICS}
+    for index, name in enumerate(STATISTICS[1:]):
+        known = {
+            column_id: column
+            for column_id, stats in columns.stats.items()
+            if (column := stats.columns()[index]).null_count < count
+        }
+        if known:
+            maps[name] = [{} for _ in range(count)]
+        for column_id, column in known.items():
             for values, value in zip(maps[name], column.to_pylist(), strict=True):
                 if value is not None:
                     values[column_id] = value
