@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from typing import TypeVar
@@ -34,6 +34,7 @@ from icebergds.spec.manifest import (
 from icebergds.spec.snapshot import CONVERT_EQUALITY_DELETES, OWN_OPERATION
 
 _Read = TypeVar("_Read")
+_ENTRIES_AT_A_TIME = 256
 
 
 class ConversionOutdatedError(ValidationError):
@@ -234,7 +235,7 @@ class ConvertDeletes:
             rest = columns.filter(~is_converted & is_older & (columns.record_count != 0))
             needed = {
                 file_key(delete.data_file)
-                for entry in rest.entries()
+                for entry in _few_at_a_time(rest)
                 for delete in self.base.applying(entry)
             }
             copies = Counter(columns.file_path.filter(pa.array(is_converted)).to_pylist())
@@ -308,6 +309,13 @@ class _LiveData:
     listed: Counter[str]
     converted: Counter[str]
     needed: frozenset[FileKey]
+
+
+def _few_at_a_time(columns: EntryColumns) -> Iterator[ManifestEntry]:
+    """The entries, of which few are in memory: their metrics take much."""
+    rows = np.arange(len(columns))
+    for start in range(0, len(rows), _ENTRIES_AT_A_TIME):
+        yield from columns.take(rows[start : start + _ENTRIES_AT_A_TIME]).entries()
 
 
 def _of_manifests(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from enum import IntEnum, StrEnum
 from typing import Any
 
@@ -85,6 +85,22 @@ class DataFile:
         return (
             self.content is FileContent.POSITION_DELETES and self.file_format is FileFormat.PUFFIN
         )
+
+
+_NO_METRICS: Mapping[int, Any] = {}
+
+
+def without_metrics(file: DataFile) -> DataFile:
+    """The file without sizes, counts and bounds of its columns, which take most of its memory."""
+    return replace(
+        file,
+        column_sizes=_NO_METRICS,
+        value_counts=_NO_METRICS,
+        null_value_counts=_NO_METRICS,
+        nan_value_counts=_NO_METRICS,
+        lower_bounds=_NO_METRICS,
+        upper_bounds=_NO_METRICS,
+    )
 
 
 @dataclass(frozen=True, slots=True)

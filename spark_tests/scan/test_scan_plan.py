@@ -146,6 +146,36 @@ def test_files_are_pruned_by_metrics(tmp_path: Path) -> None:
     assert _plan(table, "name is null and id is null") == []
 
 
+# More files than are compared with keys at a time.
+@pytest.mark.parametrize("filter", [None, "id > 10"])
+def test_files_without_metrics_have_the_same_deletes(tmp_path: Path, filter: str | None) -> None:
+    table = TableBuilder(tmp_path / "t", _SCHEMA)
+    some = [table.data_file([(10 * i, f"n{i}", None)]) for i in range(4)]
+    copies = [replace(file, file_path=f"{file.file_path}-{n}") for n in range(100) for file in some]
+    table.commit(*copies)
+    _delete_keys(table)
+    whole, bare = _plan(table, filter), _plan(table, filter, with_metrics=False)
+    assert [file.deletes for file in bare] == [file.deletes for file in whole]
+    assert {len(file.deletes.equality_deletes) for file in bare} == (
+        {0, 1, 2} if filter is None else {1, 2}
+    )
+    files = [file.entry.data_file for file in whole]
+    assert [f.entry.data_file for f in bare] == [replace(file, **_no_metrics()) for file in files]
+
+
+def test_only_chosen_files_are_returned(tmp_path: Path) -> None:
+    table = TableBuilder(tmp_path / "t", _SCHEMA)
+    table.commit(*(table.data_file([(10 * i, f"n{i}", None)]) for i in range(4)))
+    _delete_keys(table)
+    for with_metrics in (True, False):
+        chosen = _plan(
+            table,
+            with_metrics=with_metrics,
+            chosen=lambda file: bool(file.deletes.equality_deletes),
+        )
+        assert _ids(chosen) == [10, 20, 30]
+
+
 def test_a_filter_that_is_never_true_opens_nothing(by_day: TableBuilder) -> None:
     for manifest in _manifests(by_day):
         Path(manifest.manifest_path).unlink()
@@ -473,6 +503,13 @@ def _day_file(table: TableBuilder, day: int | None) -> DataFile:
     return table.data_file([(day, f"name {day}", day)], partition=(day,))
 
 
+def _delete_keys(table: TableBuilder) -> None:
+    """Deletes the ids 20 and 30 and a name; the bounds of other files exclude them."""
+    table.commit(table.equality_deletes(["id"], [(20,), (30,)]))
+    table.commit(table.equality_deletes(["name"], [("n1",)]))
+    table.commit(table.equality_deletes(["id"], [(30,), (1000,)]))
+
+
 def _manifests(table: TableBuilder) -> tuple[ManifestFile, ...]:
     snapshot = table.metadata.current_snapshot()
     assert snapshot is not None
@@ -504,9 +541,10 @@ def _bound(text: str | None, schema: Schema) -> Expr:
     return TRUE if text is None else bind(parse_filter(text), schema)
 
 
-def _plan(table: TableBuilder, filter: str | None = None) -> list[PlannedFile]:
+def _plan(table: TableBuilder, filter: str | None = None, **options: Any) -> list[PlannedFile]:
     schema, snapshot = table.schema, table.metadata.current_snapshot()
-    return plan_files(table.io, table.metadata, snapshot, schema, _bound(filter, schema))
+    row_filter = _bound(filter, schema)
+    return plan_files(table.io, table.metadata, snapshot, schema, row_filter, **options)
 
 
 def _task_groups(table: TableBuilder, options: SplitOptions) -> list[Any]:

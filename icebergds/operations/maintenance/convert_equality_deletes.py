@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import logging
 import uuid
-from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
@@ -31,6 +30,7 @@ from icebergds.operations.maintenance.conversion_tasks import (
     ConvertedRows,
     write_converted,
 )
+from icebergds.operations.maintenance.listed_paths import ListedPaths
 from icebergds.operations.maintenance.maintained_branch import check_maintained_branch
 from icebergds.operations.maintenance.runner import Runner
 from icebergds.operations.read.options import ReadOptions, parse_read_options, split_options
@@ -253,7 +253,14 @@ def _plan(
     )
     if not chosen:
         return None
-    files = plan_files(table.io, metadata, snapshot, schema, plan.row_filter)
+    # Of tables with many files, only those with equality deletes are in memory.
+    listed = ListedPaths()
+
+    def has_keys(file: PlannedFile) -> bool:
+        listed.add(file)
+        return bool(file.deletes.equality_deletes)
+
+    files = plan_files(table.io, metadata, snapshot, schema, plan.row_filter, chosen=has_keys)
     ids = {i for entry in chosen for i in entry.data_file.equality_ids}
     index = DeleteIndex(chosen, metadata.specs_by_id, key_types(metadata.schema_history, ids))
 
@@ -272,19 +279,16 @@ def _plan(
             and not entry.data_file.is_deletion_vector
         ),
     )
-    return _found(files, base)
+    # Position deletes apply to a path: a file that is listed twice cannot be converted.
+    return _found(listed.once(files), base)
 
 
 def _found(files: Sequence[PlannedFile], base: ConversionBase) -> _Found:
-    # Position deletes apply to a path: a file that is listed twice cannot be converted.
-    copies = Counter(file.entry.data_file.file_path for file in files)
     found, unread = dict[str, PlannedFile](), dict[str, ConvertedFile]()
     # Many files share one tuple of deletes.
     keys: dict[int, frozenset[FileKey]] = {}
     for file in files:
         path = file.entry.data_file.file_path
-        if not file.deletes.equality_deletes or copies[path] > 1:
-            continue
         applying = tuple(base.applying(file.entry))
         if not applying:
             continue

@@ -25,8 +25,9 @@ from icebergds.operations.maintenance.health_figures import (
     position_deletes,
 )
 from icebergds.operations.maintenance.health_text import health_lines, health_text
+from icebergds.operations.maintenance.listed_paths import ListedPaths
 from icebergds.operations.maintenance.rewrite_options import RewriteOptions
-from icebergds.operations.maintenance.rewrite_plan import FileGroup, listed_once, plan_groups
+from icebergds.operations.maintenance.rewrite_plan import FileGroup, plan_groups
 from icebergds.operations.read.time_travel import TimeTravel, resolve_snapshot
 from icebergds.scan.plan.files import PlannedFile, all_manifests, plan_files
 from icebergds.scan.plan.live_deletes import live_deletes
@@ -110,9 +111,9 @@ def examine(
     manifests: tuple[ManifestFile, ...] = ()
     if snapshot is not None:
         manifests, _ = all_manifests(state.io, snapshot, WrongCounts.FAIL)
-        files = plan_files(state.io, metadata, snapshot, schema)
+        files = plan_files(state.io, metadata, snapshot, schema, with_metrics=False)
         live = live_deletes(state.io, metadata, snapshot)
-    groups = plan_groups(listed_once(files), options, metadata.default_spec_id)
+    groups = plan_groups(ListedPaths(files).once(files), options, metadata.default_spec_id)
     dangling = _dangling(state, branch, files, live)
     given = {} if branch == MAIN_BRANCH else {"branch": branch}
     found = Findings(metadata, options, files, groups, dangling, manifests, given)

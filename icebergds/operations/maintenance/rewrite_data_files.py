@@ -17,6 +17,7 @@ from icebergds.expr.bind import bind
 from icebergds.expr.nodes import TRUE, Expr
 from icebergds.expr.sql import parse_filter
 from icebergds.formats.manifests.manifest_list import read_snapshot_manifests
+from icebergds.operations.maintenance.listed_paths import ListedPaths
 from icebergds.operations.maintenance.maintained_branch import check_maintained_branch
 from icebergds.operations.maintenance.remove_dangling_deletes import remove_dangling_deletes
 from icebergds.operations.maintenance.rewrite_commit import RewriteCommit, commit_groups
@@ -28,12 +29,12 @@ from icebergds.operations.maintenance.rewrite_groups import (
 )
 from icebergds.operations.maintenance.rewrite_limits import NotBegunError, RewriteLimits
 from icebergds.operations.maintenance.rewrite_options import RewriteOptions
-from icebergds.operations.maintenance.rewrite_plan import FileGroup, listed_once, plan_groups
+from icebergds.operations.maintenance.rewrite_plan import FileGroup, is_candidate, plan_groups
 from icebergds.operations.maintenance.runner import Runner
 from icebergds.operations.write.cleanup import delete_files
 from icebergds.operations.write.commit_options import commit_options
 from icebergds.operations.write.options import WriteOptions
-from icebergds.scan.plan.files import plan_files
+from icebergds.scan.plan.files import PlannedFile, plan_files
 from icebergds.spec.manifest import ManifestContent
 from icebergds.spec.snapshot import Snapshot
 
@@ -169,23 +170,37 @@ def _groups(
 ) -> list[FileGroup]:
     metadata, options = table.metadata, wanted.options
     condition = _condition(wanted.where, table, wanted.write.time_zone)
-    planned = plan_files(table.io, metadata, snapshot, metadata.schema(), condition)
-    once = listed_once(planned)
-    if len(once) < len(planned):
+    listed = ListedPaths()
+
+    def is_chosen(file: PlannedFile) -> bool:
+        listed.add(file)
+        is_new = file.entry.data_file.file_path not in tally.done
+        return is_new and is_candidate(file, options)
+
+    # Of tables with many files, only those are in memory that may be rewritten.
+    found = plan_files(
+        table.io,
+        metadata,
+        snapshot,
+        metadata.schema(),
+        condition,
+        with_metrics=False,
+        chosen=is_chosen,
+    )
+    files = listed.once(found)
+    if len(files) < len(found):
         _LOG.warning(
             "table %s: %d entries of data files that are listed several times are left as they are",
             table.name,
-            len(planned) - len(once),
+            len(found) - len(files),
         )
-    files = [file for file in once if file.entry.data_file.file_path not in tally.done]
     groups = plan_groups(files, options, _output_spec_id(table, options))
     if wanted.limits is not None:
         groups = wanted.limits.affordable(groups, options, tally.nbytes)
     _LOG.info(
-        "table %s: %d of %d data files are rewritten, in %d groups",
+        "table %s: %d data files are rewritten, in %d groups",
         table.name,
         sum(len(group.files) for group in groups),
-        len(files),
         len(groups),
     )
     return groups

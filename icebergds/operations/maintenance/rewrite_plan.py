@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from math import ceil
@@ -55,23 +54,19 @@ def plan_groups(
     may be of any partition of it. The oldest files of a group come first.
     """
     partitions: dict[PartitionKey | None, list[PlannedFile]] = {}
-    for file in sorted(files, key=lambda file: file.entry.data_sequence_number):
+    candidates = [file for file in files if is_candidate(file, options)]
+    candidates.sort(key=lambda file: file.entry.data_sequence_number)
+    for file in candidates:
         data_file = file.entry.data_file
         same_spec = data_file.spec_id == output_spec_id
         partitions.setdefault(partition_of(data_file) if same_spec else None, []).append(file)
     groups = [
         FileGroup(tuple(group), output_spec_id, split_size(_nbytes(group), options))
         for partition in partitions.values()
-        for group in _packed(_candidates(partition, options), options)
+        for group in _packed(partition, options)
         if _is_worth_it(group, options)
     ]
     return list(_limited(_in_order(groups, options.job_order), options))
-
-
-def listed_once(files: Sequence[PlannedFile]) -> list[PlannedFile]:
-    """Leaves out files that are listed several times: removing one entry removes them all."""
-    counts = Counter(file.entry.data_file.file_path for file in files)
-    return [file for file in files if counts[file.entry.data_file.file_path] == 1]
 
 
 def split_size(nbytes: int, options: RewriteOptions) -> int:
@@ -97,10 +92,9 @@ def new_file_count(nbytes: int, options: RewriteOptions) -> int:
     return without if nbytes // without < limit else ceil(nbytes / target)
 
 
-def _candidates(files: Sequence[PlannedFile], options: RewriteOptions) -> list[PlannedFile]:
-    if options.rewrite_all:
-        return list(files)
-    return [f for f in files if _has_wrong_size(f, options) or _has_many_deletes(f, options)]
+def is_candidate(file: PlannedFile, options: RewriteOptions) -> bool:
+    """Whether a file is to be rewritten, if others of its group make that worth it."""
+    return options.rewrite_all or _has_wrong_size(file, options) or _has_many_deletes(file, options)
 
 
 def _has_wrong_size(file: PlannedFile, options: RewriteOptions) -> bool:

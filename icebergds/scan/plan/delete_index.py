@@ -93,6 +93,11 @@ class DeleteIndex:
         equality += _of(self._keys.get(scope), data_file, number)
         return AppliedDeletes(positions, equality) if positions or equality else _NO_DELETES
 
+    def compares_metrics(self, entry: ManifestEntry) -> bool:
+        """Whether `deletes_for` looks at the metrics of a data file, if it is old enough."""
+        keys = self._keys
+        return bool(keys) and (None in keys or partition_of(entry.data_file) in keys)
+
     def _add_vector(self, entry: ManifestEntry) -> None:
         delete_file = entry.data_file
         path = delete_file.referenced_data_file

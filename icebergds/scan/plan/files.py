@@ -9,15 +9,22 @@ from __future__ import annotations
 
 import logging
 import time
+from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+
+import numpy as np
 
 from icebergds.errors import UnsupportedFeatureError
 from icebergds.expr.bind import field_ids
 from icebergds.expr.nodes import FALSE, TRUE, Expr
 from icebergds.formats.manifests.counts import check_totals
 from icebergds.formats.manifests.manifest_list import read_snapshot_manifests
-from icebergds.formats.manifests.reader import MANIFEST_READERS, read_manifest_columns
+from icebergds.formats.manifests.reader import (
+    MANIFEST_READERS,
+    EntryColumns,
+    read_manifest_columns,
+)
 from icebergds.formats.wrong_counts import WrongCounts
 from icebergds.io.fileio import FileIO
 from icebergds.scan.plan.counts import FileCounts, PlanCounts, count_plan
@@ -25,12 +32,19 @@ from icebergds.scan.plan.delete_index import AppliedDeletes, DeleteIndex, key_ty
 from icebergds.scan.plan.partition_filters import PartitionFilters
 from icebergds.scan.plan.prune import matching_entries, prune_entries
 from icebergds.scan.tasks import ChangeType
-from icebergds.spec.manifest import ManifestContent, ManifestEntry, ManifestFile
+from icebergds.spec.manifest import (
+    ManifestContent,
+    ManifestEntry,
+    ManifestFile,
+    without_metrics,
+)
 from icebergds.spec.metadata import TableMetadata
 from icebergds.spec.schema import Schema
 from icebergds.spec.snapshot import Snapshot
 
 _LOG = logging.getLogger(__name__)
+_FILES_WITH_METRICS = 256
+_NO_DELETES = AppliedDeletes()
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,6 +77,10 @@ class PlannedFile:
     change: FileChange | None = None
 
 
+def _all(_: PlannedFile) -> bool:
+    return True
+
+
 @dataclass(frozen=True, slots=True)
 class PlannedFiles:
     """The files of a scan, and what planning read and skipped."""
@@ -80,6 +98,8 @@ def plan_files(
     *,
     stats_of: frozenset[int] = frozenset(),
     wrong_counts: WrongCounts = WrongCounts.FAIL,
+    with_metrics: bool = True,
+    chosen: Callable[[PlannedFile], bool] = _all,
 ) -> list[PlannedFile]:
     """Finds a scan's data files and their deletes; none if no file can have matching rows.
 
@@ -89,6 +109,8 @@ def plan_files(
         row_filter: bound to `schema`.
         stats_of: field ids of columns whose metrics are read besides those of the filter.
         wrong_counts: what to do if a manifest has other files than the manifest list counts.
+        with_metrics: whether the data files keep the metrics that planning has read.
+        chosen: which of the files to return; all by default. The others take no memory.
 
     Raises:
         MissingFileError: a manifest list or manifest does not exist.
@@ -104,6 +126,8 @@ def plan_files(
         row_filter,
         stats_of=stats_of,
         wrong_counts=wrong_counts,
+        with_metrics=with_metrics,
+        chosen=chosen,
     ).files
 
 
@@ -116,6 +140,8 @@ def plan_files_counted(
     *,
     stats_of: frozenset[int] = frozenset(),
     wrong_counts: WrongCounts = WrongCounts.FAIL,
+    with_metrics: bool = True,
+    chosen: Callable[[PlannedFile], bool] = _all,
 ) -> PlannedFiles:
     """Does what `plan_files` does, and counts what was skipped; same arguments and errors."""
     if snapshot is None or row_filter == FALSE:
@@ -160,6 +186,9 @@ def plan_files_counted(
             )
             # Files without rows may not exist: some writers list them and never create them.
             with_rows = columns.filter(columns.record_count != 0)
+            if not with_metrics and row_filter == TRUE:
+                listed = list(filter(chosen, _bare_files(with_rows, index)))
+                return listed, FileCounts(len(with_rows), empty=len(columns) - len(with_rows))
             pruned = prune_entries(with_rows, filters.of(manifest), row_filter)
             counts = FileCounts(
                 kept=len(pruned.entries),
@@ -167,9 +196,9 @@ def plan_files_counted(
                 by_metrics=pruned.by_metrics,
                 empty=len(columns) - len(with_rows),
             )
-            return [
-                PlannedFile(entry, index.deletes_for(entry)) for entry in pruned.entries
-            ], counts
+            files = (PlannedFile(entry, index.deletes_for(entry)) for entry in pruned.entries)
+            found = filter(chosen, files)
+            return list(found if with_metrics else map(_bare, found)), counts
 
         found = list(pool.map(read_data, data))
     counts = count_plan(listed, manifests, [counted for _, counted in found])
@@ -187,6 +216,30 @@ def plan_files_counted(
         len(delete_entries),
     )
     return PlannedFiles(files, counts)
+
+
+def _bare_files(columns: EntryColumns, index: DeleteIndex) -> Iterator[PlannedFile]:
+    """The files of a manifest without their metrics, which only their deletes depend on.
+
+    Few files have metrics at a time: what they leave in memory would be more than the files.
+    """
+    entries = replace(columns, stats={}).entries()
+    compared = [index.compares_metrics(entry) for entry in entries]
+    deletes = [
+        _NO_DELETES if with_metrics else index.deletes_for(entry)
+        for entry, with_metrics in zip(entries, compared, strict=True)
+    ]
+    rows = np.flatnonzero(compared)
+    for start in range(0, len(rows), _FILES_WITH_METRICS):
+        some = rows[start : start + _FILES_WITH_METRICS]
+        for row, entry in zip(some.tolist(), columns.take(some).entries(), strict=True):
+            deletes[row] = index.deletes_for(entry)
+    return map(PlannedFile, entries, deletes)
+
+
+def _bare(file: PlannedFile) -> PlannedFile:
+    entry = file.entry
+    return replace(file, entry=replace(entry, data_file=without_metrics(entry.data_file)))
 
 
 def matching_manifests(

@@ -1,0 +1,38 @@
+"""Finds data files that a branch lists several times, in 8 bytes a file.
+
+Deletes by position and removals name a path, and so mean all entries of it: maintenance leaves such
+files as they are.
+"""
+
+from __future__ import annotations
+
+from array import array
+from collections.abc import Iterable
+
+import numpy as np
+
+from icebergds.scan.plan.files import PlannedFile
+
+
+class ListedPaths:
+    """The paths of data files that were listed, as hashes.
+
+    Two paths may have the same hash: then both files count as listed several times.
+    """
+
+    def __init__(self, files: Iterable[PlannedFile] = ()) -> None:
+        self._hashes = array("q", map(_hash, files))
+
+    def add(self, file: PlannedFile) -> None:
+        """Adds a file that is listed."""
+        self._hashes.append(_hash(file))
+
+    def once(self, files: Iterable[PlannedFile]) -> list[PlannedFile]:
+        """Those of some files that were added whose path was added once."""
+        values, counts = np.unique(np.array(self._hashes, np.int64), return_counts=True)
+        repeated = frozenset(values[counts > 1].tolist())
+        return [file for file in files if _hash(file) not in repeated]
+
+
+def _hash(file: PlannedFile) -> int:
+    return hash(file.entry.data_file.file_path)
