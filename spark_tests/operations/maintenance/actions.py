@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any, TypeAlias
 
 import pyarrow as pa
+from effort import IS_NIGHTLY
 from orphans import age, change, plant
 
 from icebergds import Table
@@ -56,6 +57,12 @@ ALL = "all"
 CATALOGS = ("filesystem", "sqlite")
 VERSIONS = {"filesystem": 2, "sqlite": 3}
 """The format version of the table in each catalog."""
+CASES = [
+    (action, kind)
+    for number, action in enumerate(ACTIONS)
+    for kind in (CATALOGS if IS_NIGHTLY else CATALOGS[number % 2 :][:1])
+]
+"""Actions and catalogs: each action in one of them, unless nightly."""
 
 _KEYS = ["id", "day"]
 _PATIENCE = {
@@ -75,7 +82,7 @@ class Place:
     """A catalog with the table, as it was before an action or as it is now.
 
     Attributes:
-        action: what the table is for.
+        action: what is done with the table.
         catalog: the properties of the catalog.
         rows: of each snapshot, before.
         heads: the rows of each branch and tag, before.
@@ -174,6 +181,10 @@ class Place:
     def _age(self) -> None:
         for path in self.files_now():
             age(path, 30)
+
+
+Places: TypeAlias = Callable[[str, str], Place]
+"""The table for an action in a kind of catalog, as it is before the action."""
 
 
 def _rows(table: Table, **scan: Any) -> Rows:

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from actions import ACTIONS, Place, act
+from actions import ACTIONS, Place, Places, act
 from orphans import change
 
 from icebergds import Table, delete_reachable_files, load_catalog
@@ -33,15 +33,9 @@ from icebergds.testing.contents import head, live_entries
 Call = Callable[[Table], Any]
 
 
-@pytest.fixture(scope="module")
-def made(tmp_path_factory: pytest.TempPathFactory) -> Place:
-    return Place(tmp_path_factory.mktemp("place"), "filesystem", "binpack")
-
-
 @pytest.fixture
-def place(made: Place) -> Place:
-    made.restore()
-    return made
+def place(places: Places) -> Place:
+    return places("binpack", "filesystem")
 
 
 def _refused(place: Place, call: Call, error: type[IcebergError], message: str) -> None:

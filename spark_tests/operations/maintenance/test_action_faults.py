@@ -13,7 +13,7 @@ from collections.abc import Sequence
 from itertools import product
 
 import pytest
-from actions import ACTIONS, CATALOGS, Place, act
+from actions import CASES, Place, Places, act
 from effort import IS_NIGHTLY
 
 from icebergds.errors import IcebergError
@@ -25,26 +25,20 @@ _CHANGES = (*_WRITES, "os.replace", "os.unlink", "os.rmdir", "sqlite.execute", "
 # What cannot be deleted is left, and so is what could not be seen to have been created.
 _MAY_LEAVE = ("os.unlink", "os.listdir", "os.scandir", "os.stat", "os.open")
 _EXPIRED = "expired, but no file was deleted"
-_CASES = [
-    (action, kind)
-    for number, action in enumerate(ACTIONS)
-    for kind in (CATALOGS if IS_NIGHTLY else CATALOGS[number % 2 :][:1])
-]
 # Of the many pieces of files that are written, so many fail.
 _PIECES = 10
 
 
-@pytest.fixture(scope="module", params=_CASES, ids="-".join)
-def place(
-    request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
-) -> tuple[Place, Sequence[str]]:
-    """A table for an action, and the calls of the action."""
-    action, kind = request.param
-    made, counting = Place(tmp_path_factory.mktemp("place"), kind, action), Faults(counted=None)
-    assert _run(made, counting) is None
-    made.check_rows()
-    assert made.files_now() != made.files
-    return made, counting.calls
+pytestmark = pytest.mark.parametrize(("action", "kind"), CASES)
+
+
+def _calls(place: Place) -> list[str]:
+    """The calls of the action."""
+    counting = Faults(counted=None)
+    assert _run(place, counting) is None
+    place.check_rows()
+    assert place.files_now() != place.files
+    return counting.calls
 
 
 def _run(place: Place, faults: Faults) -> IcebergError | None:
@@ -89,52 +83,55 @@ def _check_repeated(place: Place) -> None:
 
 
 def test_a_crash_leaves_before_or_after(
-    place: tuple[Place, Sequence[str]], rng: random.Random
+    places: Places, rng: random.Random, action: str, kind: str
 ) -> None:
-    table, calls = place[0], [call for call in place[1] if call in _CHANGES]
+    place = places(action, kind)
+    calls = [call for call in _calls(place) if call in _CHANGES]
     # Before a call is after the one before it.
     ways = product(range(len(calls)), (When.HALFWAY, When.AFTER))
     for fault in _chosen([Fault(call, when, Crash()) for call, when in ways], calls, rng):
-        table.restore()
-        _crash(table, Faults([fault], counted=_CHANGES))
-        table.remove_orphans()
-        table.check_rows()
-        _check_repeated(table)
-        table.remove_orphans()
+        place.restore()
+        _crash(place, Faults([fault], counted=_CHANGES))
+        place.remove_orphans()
+        place.check_rows()
+        _check_repeated(place)
+        place.remove_orphans()
 
 
 def test_an_error_leaves_before_or_after_and_is_told(
-    place: tuple[Place, Sequence[str]], rng: random.Random
+    places: Places, rng: random.Random, action: str, kind: str
 ) -> None:
-    table, calls = place
+    place = places(action, kind)
+    calls = _calls(place)
     ways = product(range(len(calls)), (When.BEFORE, When.AFTER), (False, True))
     failing = [Fault(call, when, _error(errno.EIO), lasting) for call, when, lasting in ways]
     for fault in _chosen(failing, calls, rng):
-        table.restore()
+        place.restore()
         faults = Faults([fault], counted=None)
-        outcome = _run(table, faults)
+        outcome = _run(place, faults)
         named = f"{faults.calls[fault.call]}, {fault}: {outcome}"
-        table.check_rows()
-        _check_told(table, outcome, named)
+        place.check_rows()
+        _check_told(place, outcome, named)
         is_known = outcome is None or not outcome.outcome_unknown
         if is_known and not fault.lasting and faults.calls[fault.call] not in _MAY_LEAVE:
-            assert not table.unneeded(), named
-        _check_repeated(table)
+            assert not place.unneeded(), named
+        _check_repeated(place)
 
 
 def test_a_full_disk_leaves_no_new_files(
-    place: tuple[Place, Sequence[str]], rng: random.Random
+    places: Places, rng: random.Random, action: str, kind: str
 ) -> None:
-    table, calls = place[0], [call for call in place[1] if call in _WRITES]
+    place = places(action, kind)
+    calls = [call for call in _calls(place) if call in _WRITES]
     ways = product(range(len(calls)), (When.BEFORE, When.HALFWAY))
     full = [Fault(call, when, _error(errno.ENOSPC), lasting=True) for call, when in ways]
     for fault in _chosen(full, calls, rng):
-        table.restore()
-        outcome = _run(table, Faults([fault], counted=_WRITES))
-        table.check_rows()
-        _check_told(table, outcome, f"{calls[fault.call]}, {fault}: {outcome}")
-        assert not table.unneeded(), f"{calls[fault.call]}, {fault}: {outcome}"
-        _check_repeated(table)
+        place.restore()
+        outcome = _run(place, Faults([fault], counted=_WRITES))
+        place.check_rows()
+        _check_told(place, outcome, f"{calls[fault.call]}, {fault}: {outcome}")
+        assert not place.unneeded(), f"{calls[fault.call]}, {fault}: {outcome}"
+        _check_repeated(place)
 
 
 def _check_told(place: Place, outcome: IcebergError | None, named: str) -> None:

@@ -6,10 +6,9 @@ import random
 import signal
 import time
 from multiprocessing.connection import Connection
-from pathlib import Path
 
 import pytest
-from actions import ACTIONS, ALL, CATALOGS, Place, act
+from actions import ACTIONS, ALL, CATALOGS, Place, Places, act
 from api.processes import CONTEXT
 from effort import IS_NIGHTLY, rounds
 
@@ -20,8 +19,8 @@ _KILLS = rounds("ICEBERGDS_KILLS", pull=1, nightly=50)
 
 @pytest.mark.parametrize("kind", CATALOGS)
 @pytest.mark.parametrize("action", [ALL, *(ACTIONS if IS_NIGHTLY else ())])
-def test_killed_at_any_time(tmp_path: Path, rng: random.Random, kind: str, action: str) -> None:
-    place = Place(tmp_path, kind, action)
+def test_killed_at_any_time(places: Places, rng: random.Random, kind: str, action: str) -> None:
+    place = places(action, kind)
     start = time.monotonic()
     act(place.table, action)
     # A new process takes longer, for it also imports.

@@ -11,7 +11,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 
 import pytest
-from actions import ACTIONS, CATALOGS, Place, act
+from actions import CASES, Place, Places, act
 from effort import IS_NIGHTLY
 
 from icebergds.api.catalog import load_catalog
@@ -21,21 +21,7 @@ from icebergds.testing.api_tables import TABLE, Properties, create_table, ids_of
 from icebergds.testing.faults import Fault, Faults, When
 from icebergds.testing.faulty_system import faulty_system
 
-_CASES = [
-    (action, kind)
-    for number, action in enumerate(ACTIONS)
-    for kind in (CATALOGS if IS_NIGHTLY else CATALOGS[number % 2 :][:1])
-]
-
-
-@pytest.fixture(scope="module", params=_CASES, ids="-".join)
-def place(
-    request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
-) -> tuple[Place, Sequence[str]]:
-    """A table for an action, and the calls of the action."""
-    action, kind = request.param
-    made = Place(tmp_path_factory.mktemp("place"), kind, action)
-    return made, _interrupted(made, -1, lambda: None)[0]
+pytestmark = pytest.mark.parametrize(("action", "kind"), CASES)
 
 
 def _interrupted(
@@ -52,16 +38,17 @@ def _interrupted(
     return faults.calls, None
 
 
-def _calls(calls: Sequence[str], rng: random.Random, count: int) -> list[int]:
-    """The calls to interrupt: some, unless nightly, and none within a transaction."""
+def _calls(place: Place, rng: random.Random) -> list[tuple[int, str]]:
+    """The calls to interrupt: one, unless nightly, and none within a transaction."""
+    calls, _ = _interrupted(place, -1, lambda: None)
     # Of the many pieces of a file the first.
     found = [
-        number
+        (number, call)
         for number, call in enumerate(calls)
         if (not call.startswith("sqlite.") or call == "sqlite.connect")
         and (call != "OSFile.write" or calls[number - 1] != call)
     ]
-    return found if IS_NIGHTLY else rng.sample(found, min(count, len(found)))
+    return found if IS_NIGHTLY else [rng.choice(found)]
 
 
 def _drop(catalog: Properties) -> None:
@@ -79,49 +66,49 @@ def _replace(catalog: Properties) -> None:
 
 @pytest.mark.parametrize("drop", [_drop, _purge])
 def test_a_table_that_is_dropped_meanwhile_stays_dropped(
-    place: tuple[Place, Sequence[str]], rng: random.Random, drop: Callable[[Properties], None]
+    places: Places, rng: random.Random, action: str, kind: str, drop: Callable[[Properties], None]
 ) -> None:
-    table, calls = place
-    for call in _calls(calls, rng, 2):
-        table.restore()
+    place = places(action, kind)
+    for number, call in _calls(place, rng):
+        place.restore()
         left: set[Path] = set()
 
         def dropped(left: set[Path] = left) -> None:
-            drop(table.catalog)
+            drop(place.catalog)
             # A commit of just before it may still write the hint at its version.
-            left |= {*table.files_now(), table.root / "metadata" / VERSION_HINT}
+            left |= {*place.files_now(), place.root / "metadata" / VERSION_HINT}
 
-        _, outcome = _interrupted(table, call, dropped)
+        _, outcome = _interrupted(place, number, dropped)
         with pytest.raises(NoSuchTableError):
-            open_table(table.catalog)
-        named = f"{calls[call]} {call}: {type(outcome).__name__} {outcome}"
+            open_table(place.catalog)
+        named = f"{number} {call}: {type(outcome).__name__} {outcome}"
         assert outcome is None or "db.t" in str(outcome) or "db/t" in str(outcome), named
         if outcome is not None and not outcome.outcome_unknown:
-            assert table.files_now() <= left, named
+            assert place.files_now() <= left, named
 
 
 def test_a_table_that_replaces_another_meanwhile_is_left_alone(
-    place: tuple[Place, Sequence[str]], rng: random.Random
+    places: Places, rng: random.Random, action: str, kind: str
 ) -> None:
-    table, calls = place
-    for call in _calls(calls, rng, 2):
-        table.restore()
-        _, outcome = _interrupted(table, call, lambda: _replace(table.catalog))
-        new = open_table(table.catalog)
-        assert ids_of(new) == [1, 2], f"{calls[call]} {call}: {outcome}"
-        assert len(new.snapshots()) == 1, f"{calls[call]} {call}: {outcome}"
+    place = places(action, kind)
+    for number, call in _calls(place, rng):
+        place.restore()
+        _, outcome = _interrupted(place, number, lambda: _replace(place.catalog))
+        new = open_table(place.catalog)
+        assert ids_of(new) == [1, 2], f"{number} {call}: {outcome}"
+        assert len(new.snapshots()) == 1, f"{number} {call}: {outcome}"
 
 
 def test_files_that_vanish_meanwhile_are_named_and_nothing_changes(
-    place: tuple[Place, Sequence[str]], rng: random.Random
+    places: Places, rng: random.Random, action: str, kind: str
 ) -> None:
-    table, calls = place
-    for call in _calls(calls, rng, 3):
-        table.restore()
-        file = rng.choice(sorted(path for path in table.files if path.suffix != ".json"))
-        _, outcome = _interrupted(table, call, lambda file=file: file.unlink(missing_ok=True))
-        named = f"{calls[call]} {call}: {outcome}"
+    place = places(action, kind)
+    for number, call in _calls(place, rng):
+        place.restore()
+        file = rng.choice(sorted(path for path in place.files if path.suffix != ".json"))
+        _, outcome = _interrupted(place, number, lambda file=file: file.unlink(missing_ok=True))
+        named = f"{number} {call}: {outcome}"
         assert outcome is None or file.name in str(outcome), named
         if outcome is not None and "expired, but no file was deleted" not in named:
-            assert table.files_now() <= table.files, named
-            assert table.table.metadata_location == table.metadata_location, named
+            assert place.files_now() <= place.files, named
+            assert place.table.metadata_location == place.metadata_location, named

@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from pathlib import Path
 from typing import Any
 
 import pytest
-from actions import CATALOGS, Place, act
+from actions import CATALOGS, Places, act
 
 from icebergds.api import rewrite, table_maintenance
 from icebergds.errors import StorageError
@@ -34,9 +33,9 @@ class _FailingRunner:
 @pytest.mark.parametrize("kind", CATALOGS)
 @pytest.mark.parametrize("action", ["binpack", "convert", "position deletes"])
 def test_files_of_tasks_that_end_late_are_deleted(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, kind: str, action: str
+    places: Places, monkeypatch: pytest.MonkeyPatch, kind: str, action: str
 ) -> None:
-    place = Place(tmp_path, kind, action)
+    place = places(action, kind)
     for module in (rewrite, table_maintenance):
         monkeypatch.setattr(module, "task_runner", lambda _: _FailingRunner())
     with pytest.raises(StorageError, match=r"the last task failed.*nothing was committed"):
