@@ -339,7 +339,7 @@ def test_what_is_committed_counts_if_the_table_cannot_be_loaded_afterwards(tmp_p
     table = ten_files(tmp_path, spec=BY_DATA)
     before = table.rows()
     loaded = load_for_write(TableAddress(str(tmp_path)))
-    # Before the third partition's group is left out, before the others' commit, and after it.
+    # It is loaded for two attempts to commit, and then to plan again.
     faults = Faults([Fault(2, When.BEFORE, StorageError("gone"))], counted=("refresh",))
     loaded = replace(loaded, operations=FaultyOperations(loaded.operations, faults))
     runner = Interrupted([lambda: rewrite(table, where="data = '1'")])
