@@ -14,7 +14,7 @@ from itertools import product
 
 import pytest
 from actions import CASES, Place, Places, act
-from effort import IS_NIGHTLY
+from effort import IS_NIGHTLY, rounds
 
 from icebergds.errors import IcebergError
 from icebergds.testing.faults import Crash, Fault, Faults, When
@@ -27,6 +27,9 @@ _MAY_LEAVE = ("os.unlink", "os.listdir", "os.scandir", "os.stat", "os.open")
 _EXPIRED = "expired, but no file was deleted"
 # Of the many pieces of files that are written, so many fail.
 _PIECES = 10
+# Nightly, it dies at every call.
+_CRASHES = None if IS_NIGHTLY else 1
+_ERRORS = rounds("ICEBERGDS_ERRORS", pull=1, nightly=100)
 
 
 pytestmark = pytest.mark.parametrize(("action", "kind"), CASES)
@@ -68,12 +71,14 @@ def _error(code: int) -> OSError:
     return OSError(code, os.strerror(code))
 
 
-def _chosen(faults: Sequence[Fault], calls: Sequence[str], rng: random.Random) -> list[Fault]:
-    """The faults to try: one, unless nightly."""
+def _chosen(
+    faults: Sequence[Fault], calls: Sequence[str], rng: random.Random, most: int | None
+) -> list[Fault]:
+    """The faults to try, in any order: at most so many."""
     pieces = [fault for fault in faults if calls[fault.call] == "OSFile.write"]
     others = [fault for fault in faults if calls[fault.call] != "OSFile.write"]
     chosen = [*others, *rng.sample(pieces, min(_PIECES, len(pieces)))]
-    return chosen if IS_NIGHTLY else rng.sample(chosen, min(1, len(chosen)))
+    return rng.sample(chosen, len(chosen) if most is None else min(most, len(chosen)))
 
 
 def _check_repeated(place: Place) -> None:
@@ -89,7 +94,7 @@ def test_a_crash_leaves_before_or_after(
     calls = [call for call in _calls(place) if call in _CHANGES]
     # Before a call is after the one before it.
     ways = product(range(len(calls)), (When.HALFWAY, When.AFTER))
-    for fault in _chosen([Fault(call, when, Crash()) for call, when in ways], calls, rng):
+    for fault in _chosen([Fault(call, when, Crash()) for call, when in ways], calls, rng, _CRASHES):
         place.restore()
         _crash(place, Faults([fault], counted=_CHANGES))
         place.remove_orphans()
@@ -105,7 +110,7 @@ def test_an_error_leaves_before_or_after_and_is_told(
     calls = _calls(place)
     ways = product(range(len(calls)), (When.BEFORE, When.AFTER), (False, True))
     failing = [Fault(call, when, _error(errno.EIO), lasting) for call, when, lasting in ways]
-    for fault in _chosen(failing, calls, rng):
+    for fault in _chosen(failing, calls, rng, _ERRORS):
         place.restore()
         faults = Faults([fault], counted=None)
         outcome = _run(place, faults)
@@ -125,7 +130,7 @@ def test_a_full_disk_leaves_no_new_files(
     calls = [call for call in _calls(place) if call in _WRITES]
     ways = product(range(len(calls)), (When.BEFORE, When.HALFWAY))
     full = [Fault(call, when, _error(errno.ENOSPC), lasting=True) for call, when in ways]
-    for fault in _chosen(full, calls, rng):
+    for fault in _chosen(full, calls, rng, _ERRORS):
         place.restore()
         outcome = _run(place, Faults([fault], counted=_WRITES))
         place.check_rows()
