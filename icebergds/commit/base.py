@@ -6,7 +6,12 @@ from collections.abc import Iterable
 from dataclasses import dataclass, replace
 
 from icebergds.commit.operations import TableState
-from icebergds.errors import InvalidDataError, InvalidOptionError, UnsupportedFeatureError
+from icebergds.errors import (
+    InvalidDataError,
+    InvalidOptionError,
+    UnsupportedFeatureError,
+    ValidationError,
+)
 from icebergds.formats.manifests.counts import check_totals
 from icebergds.formats.manifests.manifest_list import read_snapshot_manifests
 from icebergds.formats.manifests.reader import read_manifest_columns
@@ -104,6 +109,19 @@ def check_branch(state: TableState, branch: str) -> None:
         raise InvalidOptionError(
             f"table {state.name}: {branch!r} is a tag, and only branches can be committed to; "
             "choose another branch name"
+        )
+
+
+def require_branch(base: CommitBase) -> None:
+    """Refuses to create a branch from main's head instead of changing one that was there.
+
+    Raises:
+        ValidationError: the table has no such branch.
+    """
+    if base.branch_head is None and base.parent is not None:
+        raise ValidationError(
+            f"table {base.name}: branch {base.branch!r} was dropped during this operation; nothing "
+            "was changed"
         )
 
 

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from icebergds.commit.base import CommitBase
+from icebergds.commit.base import CommitBase, require_branch
 from icebergds.commit.file_selection import (
     FileKey,
     FilesGoneError,
@@ -112,6 +112,7 @@ class CompactFiles:
     keeps_sequence_number: bool = True
 
     def produce(self, work: Workspace, base: CommitBase) -> NewSnapshot:
+        require_branch(base)
         self._refuse_other_rows(base)
         try:
             history_since(base, self.snapshot_id)

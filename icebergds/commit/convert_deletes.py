@@ -13,7 +13,7 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from icebergds.commit.base import CommitBase
+from icebergds.commit.base import CommitBase, require_branch
 from icebergds.commit.file_selection import FileKey, file_key, require_removed, these_files
 from icebergds.commit.merging import merged_manifests
 from icebergds.commit.new_snapshot import NewSnapshot
@@ -190,6 +190,7 @@ class ConvertDeletes:
         return NewSnapshot("overwrite", merged.manifests, changes)
 
     def _check_base(self, base: CommitBase) -> None:
+        require_branch(base)
         # Rows may be live in a branch that was rolled back to before their deletes.
         history_since(base, self.base.snapshot_id)
         version = base.metadata.format_version

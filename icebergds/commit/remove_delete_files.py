@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from icebergds.commit.base import CommitBase
+from icebergds.commit.base import CommitBase, require_branch
 from icebergds.commit.column_manifests import write_columns
 from icebergds.commit.new_snapshot import NewSnapshot
 from icebergds.commit.nothing_to_commit import NothingToCommitError
@@ -38,6 +38,7 @@ class RemoveDeleteFiles:
         Raises:
             NothingToCommitError: no delete file is found.
         """
+        require_branch(base)
         found = {path: mask for path, mask in self.find(base).items() if mask.any()}
         if not found:
             raise NothingToCommitError(base.state)

@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from icebergds.commit.base import CommitBase
+from icebergds.commit.base import CommitBase, require_branch
 from icebergds.commit.file_selection import FileKey, file_key, these_files
 from icebergds.commit.merging import merged_manifests
 from icebergds.commit.new_manifests import numbered_manifests
@@ -70,6 +70,7 @@ class ReplacePositionDeletes:
             StaleDeletesError: no group can be replaced, the branch no longer has the snapshot in
                 its history, or the table's format version does not allow the added files.
         """
+        require_branch(base)
         try:
             # After a rollback, the deletes of later snapshots must not return.
             history_since(base, self._from_snapshot_id)

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TypeAlias
 
-from icebergds.commit.base import CommitBase
+from icebergds.commit.base import CommitBase, require_branch
 from icebergds.commit.cluster_manifests import ClusteredManifests, cluster_manifests
 from icebergds.commit.merge_manifests import can_merge, merge_manifests
 from icebergds.commit.new_manifests import target_manifest_size
@@ -58,6 +58,7 @@ class RewriteManifests:
             NothingToCommitError: of each kind of content, there is at most one manifest, which is
                 below the target size or cannot be split.
         """
+        require_branch(base)
         kinds = (self._rewritten(work, base, content) for content in ManifestContent)
         rewritten = [found for found in kinds if found is not None]
         if not rewritten:
