@@ -28,6 +28,7 @@ from icebergds.scan.plan.task_groups import plan_scan
 from icebergds.scan.projection import metadata_columns, project_columns
 from icebergds.scan.read.files import read_scan_tasks
 from icebergds.scan.read_plan import ReadPlan
+from icebergds.spec.json.name_mapping import table_name_mapping
 from icebergds.spec.schema import Schema
 from icebergds.spec.snapshot import Snapshot
 
@@ -51,7 +52,8 @@ _SPLITS = st.builds(
 @_SETTINGS
 def test_scans_return_the_rows_of_the_model(data: st.DataObject) -> None:
     with tempfile.TemporaryDirectory() as directory:
-        made = RandomTable(data.draw, Path(directory) / "t")
+        is_wide = data.draw(st.booleans())
+        made = RandomTable(data.draw, Path(directory) / "t", is_wide=is_wide)
         for _ in range(data.draw(st.integers(1, 10))):
             made.step()
         table = load_table(str(made.builder.location))
@@ -174,6 +176,7 @@ def _check(
         row_filter=row_filter,
         batch_size=batch_size,
         delete_cache_bytes=delete_cache_bytes,
+        name_mapping=table_name_mapping(table.metadata),
     )
     task_groups = plan_scan(table.io, table.metadata, snapshot, schema, row_filter, splits)
     plan, task_groups = pickle.loads(pickle.dumps((plan, task_groups)))
