@@ -141,6 +141,19 @@ def test_gathered_positions_are_counted_and_kept_once(parts: list[list[int]], li
         assert collector.result() == PositionSet.of([p for part in parts for p in part])
 
 
+@given(st.lists(_SETS, max_size=6), st.sampled_from([1, 10, 1 << 12]))
+def test_a_collector_takes_all_positions_of_others(parts: list[list[int]], limit: int) -> None:
+    whole = PositionCollector()
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(positions, "_DENSE_AT", limit)
+        for part in parts:
+            other = PositionCollector()
+            other.add(np.array(part[::-1], np.int64))
+            whole.add_all(other)
+    assert whole.added == sum(map(len, parts))
+    assert whole.result() == PositionSet.of([p for part in parts for p in part])
+
+
 @given(_SETS, st.sampled_from([1, 8, 100, 4096]))
 def test_parts_are_all_positions(positions: list[int], size: int) -> None:
     parts = [part.tolist() for part in PositionSet.of(positions).parts(size)]

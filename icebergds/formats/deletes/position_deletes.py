@@ -38,6 +38,25 @@ def read_position_deletes(
 ) -> Mapping[str, PositionSet]:
     """Reads the positions in a delete file, by data file location.
 
+    Arguments and errors are those of `collect_position_deletes`.
+
+    Returns:
+        An entry for each data file with at least one position.
+    """
+    collected = collect_position_deletes(io, location, file_format, paths=paths, recorded=recorded)
+    return {path: positions.result() for path, positions in collected.items()}
+
+
+def collect_position_deletes(
+    io: FileIO,
+    location: str,
+    file_format: FileFormat,
+    *,
+    paths: Collection[str] | None = None,
+    recorded: Recorded | None = None,
+) -> dict[str, PositionCollector]:
+    """Collects the positions in a delete file, by data file location.
+
     Memory grows with the result, not with the size of the file. Rows need not be sorted. A row with
     a null path or position deletes nothing.
 
@@ -72,7 +91,7 @@ def read_position_deletes(
                     collected.setdefault(path, PositionCollector()).add(positions)
     except InvalidDataError as error:
         raise CorruptFileError(f"{location} is not a position delete file: {error}") from error
-    return {path: positions.result() for path, positions in collected.items()}
+    return collected
 
 
 def positions_nbytes(deletes: Mapping[str, PositionSet]) -> int:

@@ -15,6 +15,8 @@ RowMask = npt.NDArray[np.bool_]
 
 # Collected positions are packed at this number, so that memory stays close to that of the result.
 _PACKED_AT = 1 << 20
+# From so many on, a container of a bitmap takes less than two bytes a position.
+_DENSE_AT = 1 << 12
 _POSITION_BYTES = 8
 # A bitmap has a container for each 2^16 rows with a position; about what it takes besides values.
 _CONTAINER_BITS = 16
@@ -160,6 +162,19 @@ class PositionCollector:
         self._pending_count += len(positions)
         self.added += len(positions)
         if self._pending_count >= _PACKED_AT:
+            self._pack()
+
+    def add_all(self, other: PositionCollector) -> None:
+        """Takes the positions of another collector, which must not be used afterwards."""
+        self._packed += other._packed
+        self.added += other.added
+        self._pending += other._pending
+        self._pending_count += other._pending_count
+        self.settle()
+
+    def settle(self) -> None:
+        """Packs positions that may take much less memory as a set."""
+        if self._pending_count >= _DENSE_AT:
             self._pack()
 
     def result(self) -> PositionSet:

@@ -9,8 +9,8 @@ from typing import Any
 
 import pyarrow as pa
 
-from icebergds.formats.deletes.position_deletes import read_position_deletes
-from icebergds.formats.deletes.positions import PositionSet
+from icebergds.formats.deletes.position_deletes import collect_position_deletes
+from icebergds.formats.deletes.positions import PositionCollector
 from icebergds.formats.wrong_counts import Recorded
 from icebergds.io.fileio import FileIO
 from icebergds.operations.maintenance.live_files import LiveFiles
@@ -95,12 +95,13 @@ def rewrite_delete_files(
     names = FileNames(task.number, attempt.attempt_id, rewrite.operation_id)
     files = NewFiles(rewrite.io, rewrite.locations, names, rewrite.schema)
     try:
-        found: dict[str, list[PositionSet]] = {}
+        # Sets of the positions of each file alone would take longer to make than the rest.
+        found: dict[str, PositionCollector] = {}
         for path, positions in _live_deletes(rewrite.io, task):
-            found.setdefault(path, []).append(positions)
+            found.setdefault(path, PositionCollector()).add_all(positions)
         deletes = [
-            FilePositions(DataFileRef(path, task.spec_id, task.partition), PositionSet.union(parts))
-            for path, parts in found.items()
+            FilePositions(DataFileRef(path, task.spec_id, task.partition), positions.result())
+            for path, positions in found.items()
         ]
         return write_deletes(files, deletes, rewrite.settings, rewrite.specs)
     except BaseException as error:
@@ -110,9 +111,15 @@ def rewrite_delete_files(
         raise
 
 
-def _live_deletes(io: FileIO, task: DeleteTask) -> Iterator[tuple[str, PositionSet]]:
-    def read(file: DeleteFileRef) -> Mapping[str, PositionSet]:
-        return read_position_deletes(io, file.location, file.file_format, recorded=file.recorded)
+def _live_deletes(io: FileIO, task: DeleteTask) -> Iterator[tuple[str, PositionCollector]]:
+    def read(file: DeleteFileRef) -> Mapping[str, PositionCollector]:
+        found = collect_position_deletes(
+            io, file.location, file.file_format, recorded=file.recorded
+        )
+        # All files may have been read before the first is looked at.
+        for positions in found.values():
+            positions.settle()
+        return found
 
     with ThreadPoolExecutor(_READERS) as pool:
         for file, deletes in zip(task.files, pool.map(read, task.files), strict=True):
