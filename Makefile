@@ -76,7 +76,9 @@ bench: $(VENV)/.installed $(SPARK41)/.installed
 		PYSPARK_PYTHON=$(CURDIR)/$(SPARK41)/bin/python \
 		$(SPARK41)/bin/python benchmarks/row_changes.py .cache/bench/row_changes && \
 		PYSPARK_PYTHON=$(CURDIR)/$(SPARK41)/bin/python \
-		$(SPARK41)/bin/python benchmarks/streaming.py .cache/bench/streaming
+		$(SPARK41)/bin/python benchmarks/streaming.py .cache/bench/streaming && \
+		PYSPARK_PYTHON=$(CURDIR)/$(SPARK41)/bin/python \
+		$(SPARK41)/bin/python benchmarks/maintenance.py .cache/bench/maintenance
 	$(BIN)/python benchmarks/planning.py .cache/bench/planning
 	$(BIN)/python benchmarks/manifests.py
 	$(BIN)/python benchmarks/commits.py
