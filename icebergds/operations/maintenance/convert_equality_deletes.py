@@ -260,7 +260,15 @@ def _plan(
         listed.add(file)
         return bool(file.deletes.equality_deletes)
 
-    files = plan_files(table.io, metadata, snapshot, schema, plan.row_filter, chosen=has_keys)
+    files = plan_files(
+        table.io,
+        metadata,
+        snapshot,
+        schema,
+        plan.row_filter,
+        with_metrics=False,
+        chosen=has_keys,
+    )
     ids = {i for entry in chosen for i in entry.data_file.equality_ids}
     index = DeleteIndex(chosen, metadata.specs_by_id, key_types(metadata.schema_history, ids))
 
@@ -285,11 +293,16 @@ def _plan(
 
 def _found(files: Sequence[PlannedFile], base: ConversionBase) -> _Found:
     found, unread = dict[str, PlannedFile](), dict[str, ConvertedFile]()
+    targets = frozenset(_keys(base.targets))
     # Many files share one tuple of deletes.
+    converted: dict[int, tuple[ManifestEntry, ...]] = {}
     keys: dict[int, frozenset[FileKey]] = {}
     for file in files:
         path = file.entry.data_file.file_path
-        applying = tuple(base.applying(file.entry))
+        all_keys = file.deletes.equality_deletes
+        if id(all_keys) not in converted:
+            converted[id(all_keys)] = _of(all_keys, targets)
+        applying = converted[id(all_keys)]
         if not applying:
             continue
         deletes = replace(file.deletes, equality_deletes=applying)
@@ -374,6 +387,10 @@ def _unread(
     vector = next((file_key(delete) for delete in before if delete.is_deletion_vector), None)
     replaced = tuple(delete for delete in before if only_data_path(delete) == path)
     return ConvertedFile(path, number, equality_deletes, 0, vector, replaced)
+
+
+def _of(deletes: Iterable[ManifestEntry], targets: frozenset[FileKey]) -> tuple[ManifestEntry, ...]:
+    return tuple(entry for entry in deletes if file_key(entry.data_file) in targets)
 
 
 def _keys(entries: Iterable[ManifestEntry]) -> Iterable[FileKey]:
