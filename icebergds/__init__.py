@@ -37,20 +37,28 @@ if TYPE_CHECKING:
         UnsupportedFeatureError,
         ValidationError,
     )
-    from icebergds.operations.maintenance.convert_equality_deletes import ConvertedEqualityDeletes
-    from icebergds.operations.maintenance.delete_reachable_files import DeletedReachableFiles
-    from icebergds.operations.maintenance.expire_snapshots import ExpiredSnapshots
-    from icebergds.operations.maintenance.health import TableHealth
-    from icebergds.operations.maintenance.maintenance_policy import MaintenancePolicy
-    from icebergds.operations.maintenance.maintenance_report import (
+    from icebergds.operations.maintenance.deletes.convert_equality_deletes import (
+        ConvertedEqualityDeletes,
+    )
+    from icebergds.operations.maintenance.deletes.remove_dangling_deletes import (
+        RemovedDanglingDeletes,
+    )
+    from icebergds.operations.maintenance.deletes.rewrite_position_deletes import (
+        RewrittenPositionDeletes,
+    )
+    from icebergds.operations.maintenance.health.health import TableHealth
+    from icebergds.operations.maintenance.policy import MaintenancePolicy
+    from icebergds.operations.maintenance.report import (
         MaintenanceReport,
         MaintenanceStep,
     )
-    from icebergds.operations.maintenance.orphan_files import OrphanFiles
-    from icebergds.operations.maintenance.remove_dangling_deletes import RemovedDanglingDeletes
-    from icebergds.operations.maintenance.rewrite_data_files import RewrittenDataFiles
+    from icebergds.operations.maintenance.rewrite.rewrite_data_files import RewrittenDataFiles
     from icebergds.operations.maintenance.rewrite_manifests import RewrittenManifests
-    from icebergds.operations.maintenance.rewrite_position_deletes import RewrittenPositionDeletes
+    from icebergds.operations.maintenance.unused_files.delete_reachable_files import (
+        DeletedReachableFiles,
+    )
+    from icebergds.operations.maintenance.unused_files.expire_snapshots import ExpiredSnapshots
+    from icebergds.operations.maintenance.unused_files.orphan_files import OrphanFiles
     from icebergds.operations.write.row_counts import RowCounts
     from icebergds.spark.registration import register
     from icebergds.spark.row_level.merge import MergeBuilder
@@ -130,20 +138,26 @@ _NAMES = {
         "UnsupportedFeatureError",
         "ValidationError",
     ),
-    "icebergds.operations.maintenance.rewrite_data_files": ("RewrittenDataFiles",),
-    "icebergds.operations.maintenance.remove_dangling_deletes": ("RemovedDanglingDeletes",),
+    "icebergds.operations.maintenance.rewrite.rewrite_data_files": ("RewrittenDataFiles",),
+    "icebergds.operations.maintenance.deletes.remove_dangling_deletes": ("RemovedDanglingDeletes",),
     "icebergds.operations.maintenance.rewrite_manifests": ("RewrittenManifests",),
-    "icebergds.operations.maintenance.delete_reachable_files": ("DeletedReachableFiles",),
-    "icebergds.operations.maintenance.expire_snapshots": ("ExpiredSnapshots",),
-    "icebergds.operations.maintenance.health": ("TableHealth",),
-    "icebergds.operations.maintenance.maintenance_policy": ("MaintenancePolicy",),
-    "icebergds.operations.maintenance.maintenance_report": (
+    "icebergds.operations.maintenance.unused_files.delete_reachable_files": (
+        "DeletedReachableFiles",
+    ),
+    "icebergds.operations.maintenance.unused_files.expire_snapshots": ("ExpiredSnapshots",),
+    "icebergds.operations.maintenance.health.health": ("TableHealth",),
+    "icebergds.operations.maintenance.policy": ("MaintenancePolicy",),
+    "icebergds.operations.maintenance.report": (
         "MaintenanceReport",
         "MaintenanceStep",
     ),
-    "icebergds.operations.maintenance.orphan_files": ("OrphanFiles",),
-    "icebergds.operations.maintenance.convert_equality_deletes": ("ConvertedEqualityDeletes",),
-    "icebergds.operations.maintenance.rewrite_position_deletes": ("RewrittenPositionDeletes",),
+    "icebergds.operations.maintenance.unused_files.orphan_files": ("OrphanFiles",),
+    "icebergds.operations.maintenance.deletes.convert_equality_deletes": (
+        "ConvertedEqualityDeletes",
+    ),
+    "icebergds.operations.maintenance.deletes.rewrite_position_deletes": (
+        "RewrittenPositionDeletes",
+    ),
     "icebergds.operations.write.row_counts": ("RowCounts",),
     "icebergds.spark.registration": ("register",),
     "icebergds.spark.row_level.merge": ("MergeBuilder",),

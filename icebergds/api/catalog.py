@@ -28,7 +28,7 @@ from icebergds.errors import (
 )
 from icebergds.expr.names import quote_name
 from icebergds.io.storage_options import storage_properties_of
-from icebergds.operations.maintenance.purge import purge
+from icebergds.operations.maintenance.unused_files.purge import purge
 from icebergds.operations.options.arguments import mapping_argument
 from icebergds.operations.write.property_checks import check_properties
 from icebergds.spec.updates.new_table import (

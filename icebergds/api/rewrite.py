@@ -12,11 +12,11 @@ from icebergds.api.outcomes import nothing_committed
 from icebergds.api.rewrite_strategy import rewriter_of
 from icebergds.catalog.loaded_table import LoadedTable
 from icebergds.commit.operations import TableState
-from icebergds.operations.maintenance.rewrite_data_files import (
+from icebergds.operations.maintenance.rewrite.options import RewriteOptions
+from icebergds.operations.maintenance.rewrite.rewrite_data_files import (
     RewrittenDataFiles,
     rewrite_data_files,
 )
-from icebergds.operations.maintenance.rewrite_options import RewriteOptions
 from icebergds.operations.options.arguments import mapping_argument
 from icebergds.operations.write.options import WriteOptions
 from icebergds.spec.sort import SortOrder

@@ -17,40 +17,40 @@ from icebergds.api.rewrite import rewrite_files
 from icebergds.api.rewrite_strategy import rewriter_of
 from icebergds.commit.retention import ExpiryRequest
 from icebergds.errors import InvalidOptionError
-from icebergds.operations.maintenance.convert_equality_deletes import (
+from icebergds.operations.maintenance.deletes.convert_equality_deletes import (
     ConvertedEqualityDeletes,
     conversion_options,
     convert_equality_deletes as _convert,
 )
-from icebergds.operations.maintenance.expire_snapshots import (
-    ExpiredSnapshots,
-    expire_snapshots as _expire,
+from icebergds.operations.maintenance.deletes.remove_dangling_deletes import (
+    RemovedDanglingDeletes,
+    remove_dangling_deletes as _remove_dangling,
 )
-from icebergds.operations.maintenance.health import TableHealth, health as _health
+from icebergds.operations.maintenance.deletes.rewrite_position_deletes import (
+    RewrittenPositionDeletes,
+    rewrite_position_deletes as _rewrite_position_deletes,
+)
+from icebergds.operations.maintenance.health.health import TableHealth, health as _health
 from icebergds.operations.maintenance.maintain import (
     MaintenanceRequest,
     maintain as _maintain,
 )
-from icebergds.operations.maintenance.maintenance_policy import MaintenancePolicy, policy_of
-from icebergds.operations.maintenance.maintenance_report import MaintenanceReport
-from icebergds.operations.maintenance.orphan_files import OrphanFiles
-from icebergds.operations.maintenance.orphan_options import parse_orphan_options
-from icebergds.operations.maintenance.remove_dangling_deletes import (
-    RemovedDanglingDeletes,
-    remove_dangling_deletes as _remove_dangling,
-)
-from icebergds.operations.maintenance.remove_orphan_files import (
-    remove_orphan_files as _remove_orphans,
-)
-from icebergds.operations.maintenance.rewrite_data_files import RewrittenDataFiles
+from icebergds.operations.maintenance.policy import MaintenancePolicy, policy_of
+from icebergds.operations.maintenance.report import MaintenanceReport
+from icebergds.operations.maintenance.rewrite.options import RewriteOptions
+from icebergds.operations.maintenance.rewrite.rewrite_data_files import RewrittenDataFiles
 from icebergds.operations.maintenance.rewrite_manifests import (
     RewrittenManifests,
     rewrite_manifests as _rewrite_manifests,
 )
-from icebergds.operations.maintenance.rewrite_options import RewriteOptions
-from icebergds.operations.maintenance.rewrite_position_deletes import (
-    RewrittenPositionDeletes,
-    rewrite_position_deletes as _rewrite_position_deletes,
+from icebergds.operations.maintenance.unused_files.expire_snapshots import (
+    ExpiredSnapshots,
+    expire_snapshots as _expire,
+)
+from icebergds.operations.maintenance.unused_files.orphan_files import OrphanFiles
+from icebergds.operations.maintenance.unused_files.orphan_options import parse_orphan_options
+from icebergds.operations.maintenance.unused_files.remove_orphan_files import (
+    remove_orphan_files as _remove_orphans,
 )
 from icebergds.operations.options.arguments import (
     integers_argument,

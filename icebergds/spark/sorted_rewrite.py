@@ -9,10 +9,10 @@ from math import ceil
 from pyspark.sql import DataFrame, SparkSession
 
 from icebergds.catalog.loaded_table import LoadedTable
-from icebergds.operations.maintenance.rewrite_groups import RewrittenGroup, discard_files_of
-from icebergds.operations.maintenance.rewrite_options import RewriteOptions
-from icebergds.operations.maintenance.rewrite_plan import FileGroup, new_file_count
-from icebergds.operations.maintenance.rewrite_task import RewritePlan
+from icebergds.operations.maintenance.rewrite.groups import RewrittenGroup, discard_files_of
+from icebergds.operations.maintenance.rewrite.options import RewriteOptions
+from icebergds.operations.maintenance.rewrite.plan import FileGroup, new_file_count
+from icebergds.operations.maintenance.rewrite.task import RewritePlan
 from icebergds.operations.read.planned_scan import PlannedScan
 from icebergds.scan.plan.counts import PlanCounts
 from icebergds.scan.plan.splits import SplitOptions

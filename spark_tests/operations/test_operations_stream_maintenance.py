@@ -15,7 +15,7 @@ from pyspark.sql.types import LongType, StructField, StructType
 from icebergds import Table, load_catalog
 from icebergds.errors import CommitConflictError, InvalidOptionError
 from icebergds.operations.maintenance import maintain as actions, stream_maintenance
-from icebergds.operations.maintenance.maintenance_report import MaintenanceReport
+from icebergds.operations.maintenance.report import MaintenanceReport
 from icebergds.operations.maintenance.stream_maintenance import StreamBatch, maintain_after_batch
 from icebergds.operations.write.jobs import commit_batch
 from icebergds.operations.write.options import parse_write_options

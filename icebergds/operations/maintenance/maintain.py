@@ -14,33 +14,38 @@ from icebergds.commit.operations import TableState
 from icebergds.commit.retention import ExpiryRequest
 from icebergds.display import counted, size_text
 from icebergds.errors import IcebergError, ValidationError
-from icebergds.operations.maintenance.convert_equality_deletes import (
+from icebergds.operations.maintenance.deletes.convert_equality_deletes import (
     conversion_options,
     convert_equality_deletes,
 )
-from icebergds.operations.maintenance.expire_snapshots import expire_snapshots
-from icebergds.operations.maintenance.health import TableHealth, examine
-from icebergds.operations.maintenance.health_advice import Advice, Gain
-from icebergds.operations.maintenance.maintenance_policy import MaintenancePolicy, moment_or_age
-from icebergds.operations.maintenance.maintenance_report import (
+from icebergds.operations.maintenance.deletes.remove_dangling_deletes import remove_dangling_deletes
+from icebergds.operations.maintenance.deletes.rewrite_position_deletes import (
+    rewrite_position_deletes,
+)
+from icebergds.operations.maintenance.health.advice import Advice, Gain
+from icebergds.operations.maintenance.health.health import TableHealth, examine
+from icebergds.operations.maintenance.policy import MaintenancePolicy, moment_or_age
+from icebergds.operations.maintenance.report import (
     MaintenanceReport,
     MaintenanceStep,
     StepState,
 )
-from icebergds.operations.maintenance.orphan_options import OrphanOptions, parse_orphan_options
-from icebergds.operations.maintenance.remove_dangling_deletes import remove_dangling_deletes
-from icebergds.operations.maintenance.remove_orphan_files import remove_orphan_files
-from icebergds.operations.maintenance.rewrite_data_files import (
+from icebergds.operations.maintenance.rewrite.groups import GroupRewriter
+from icebergds.operations.maintenance.rewrite.limits import RewriteLimits
+from icebergds.operations.maintenance.rewrite.options import RewriteOptions
+from icebergds.operations.maintenance.rewrite.plan import FileGroup
+from icebergds.operations.maintenance.rewrite.rewrite_data_files import (
     RewrittenDataFiles,
     rewrite_data_files,
 )
-from icebergds.operations.maintenance.rewrite_groups import GroupRewriter
-from icebergds.operations.maintenance.rewrite_limits import RewriteLimits
 from icebergds.operations.maintenance.rewrite_manifests import rewrite_manifests
-from icebergds.operations.maintenance.rewrite_options import RewriteOptions
-from icebergds.operations.maintenance.rewrite_plan import FileGroup
-from icebergds.operations.maintenance.rewrite_position_deletes import rewrite_position_deletes
 from icebergds.operations.maintenance.runner import Runner
+from icebergds.operations.maintenance.unused_files.expire_snapshots import expire_snapshots
+from icebergds.operations.maintenance.unused_files.orphan_options import (
+    OrphanOptions,
+    parse_orphan_options,
+)
+from icebergds.operations.maintenance.unused_files.remove_orphan_files import remove_orphan_files
 from icebergds.operations.write.options import WriteOptions
 from icebergds.spec.values.dates import now_ms
 

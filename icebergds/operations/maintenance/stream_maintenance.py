@@ -10,9 +10,9 @@ from icebergds.catalog.loaded_table import load_for_write
 from icebergds.commit.idempotent_writes import version_before
 from icebergds.commit.operations import TableState
 from icebergds.operations.maintenance.maintain import MaintenanceRequest, maintain
-from icebergds.operations.maintenance.maintenance_policy import MaintenancePolicy
-from icebergds.operations.maintenance.maintenance_report import MaintenanceReport
-from icebergds.operations.maintenance.rewrite_options import RewriteOptions
+from icebergds.operations.maintenance.policy import MaintenancePolicy
+from icebergds.operations.maintenance.report import MaintenanceReport
+from icebergds.operations.maintenance.rewrite.options import RewriteOptions
 from icebergds.operations.maintenance.runner import LocalRunner
 from icebergds.operations.write.options import WriteOptions
 from icebergds.operations.write.stream_options import StreamMaintenance

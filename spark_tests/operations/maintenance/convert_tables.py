@@ -14,7 +14,7 @@ from icebergds.commit.rewrite_rows import RewriteRows
 from icebergds.commit.row_delta import RowDelta
 from icebergds.commit.snapshot_commit import Action
 from icebergds.commit.validation import Isolation
-from icebergds.operations.maintenance.convert_equality_deletes import (
+from icebergds.operations.maintenance.deletes.convert_equality_deletes import (
     ConvertedEqualityDeletes,
     conversion_options,
     convert_equality_deletes,

@@ -28,17 +28,17 @@ from icebergds.commit.validation import Isolation
 from icebergds.errors import CommitConflictError, MissingFileError, ValidationError
 from icebergds.formats.manifests.manifest_list import read_snapshot_manifests
 from icebergds.io.fileio import FileIO
-from icebergds.operations.maintenance.convert_equality_deletes import (
+from icebergds.operations.maintenance.deletes.convert_equality_deletes import (
     conversion_options,
     convert_equality_deletes,
 )
-from icebergds.operations.maintenance.remove_dangling_deletes import remove_dangling_deletes
-from icebergds.operations.maintenance.rewrite_data_files import rewrite_data_files
-from icebergds.operations.maintenance.rewrite_groups import RewrittenGroup, rewrite_group
+from icebergds.operations.maintenance.deletes.remove_dangling_deletes import remove_dangling_deletes
+from icebergds.operations.maintenance.rewrite.groups import RewrittenGroup, rewrite_group
+from icebergds.operations.maintenance.rewrite.options import RewriteOptions
+from icebergds.operations.maintenance.rewrite.plan import FileGroup
+from icebergds.operations.maintenance.rewrite.rewrite_data_files import rewrite_data_files
+from icebergds.operations.maintenance.rewrite.task import RewritePlan
 from icebergds.operations.maintenance.rewrite_manifests import rewrite_manifests
-from icebergds.operations.maintenance.rewrite_options import RewriteOptions
-from icebergds.operations.maintenance.rewrite_plan import FileGroup
-from icebergds.operations.maintenance.rewrite_task import RewritePlan
 from icebergds.operations.maintenance.runner import LocalRunner
 from icebergds.operations.write.options import WriteOptions
 from icebergds.scan.plan.files import plan_files

@@ -16,7 +16,9 @@ from icebergds.api.load import load_table
 from icebergds.api.table import Table
 from icebergds.commit.append import Append
 from icebergds.errors import CorruptFileError, InvalidFilterError, InvalidOptionError
-from icebergds.operations.maintenance.convert_equality_deletes import ConvertedEqualityDeletes
+from icebergds.operations.maintenance.deletes.convert_equality_deletes import (
+    ConvertedEqualityDeletes,
+)
 from icebergds.spec.manifest import DataFile, FileContent
 from icebergds.spec.partition import PartitionField, PartitionSpec
 from icebergds.spec.schema import Schema

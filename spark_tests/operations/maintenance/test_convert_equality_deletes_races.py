@@ -17,7 +17,9 @@ from icebergds.commit.replace_files import ReplaceFiles
 from icebergds.commit.rewrite_rows import RewriteRows
 from icebergds.commit.validation import Isolation
 from icebergds.errors import ValidationError
-from icebergds.operations.maintenance.convert_equality_deletes import ConvertedEqualityDeletes
+from icebergds.operations.maintenance.deletes.convert_equality_deletes import (
+    ConvertedEqualityDeletes,
+)
 from icebergds.spec.manifest import FileContent
 from icebergds.spec.snapshot import RefType, SnapshotRef
 from icebergds.spec.updates.table_updates import SetProperties, SetSnapshotRef, UpgradeFormatVersion
@@ -73,7 +75,9 @@ def test_files_of_a_concurrent_compaction_are_converted_too(table: RacingTable) 
 
 def test_equality_deletes_that_a_new_file_needs_stay(table: RacingTable, monkeypatch: Any) -> None:
     """As above, if files must be given up because others compact all the time."""
-    monkeypatch.setattr("icebergds.operations.maintenance.convert_equality_deletes._ROUNDS", 1)
+    monkeypatch.setattr(
+        "icebergds.operations.maintenance.deletes.convert_equality_deletes._ROUNDS", 1
+    )
     before = _ids(table)
     done = table.convert(Meanwhile(table.compact_parent()))
     assert done.converted_equality_delete_files_count == 0

@@ -24,7 +24,7 @@ from icebergds.errors import (
     NoSuchSnapshotError,
     ValidationError,
 )
-from icebergds.operations.maintenance.expire_snapshots import expire_snapshots
+from icebergds.operations.maintenance.unused_files.expire_snapshots import expire_snapshots
 from icebergds.spec.partition import PartitionField, PartitionSpec
 from icebergds.spec.schema import Schema
 from icebergds.spec.snapshot import RefType, SnapshotRef

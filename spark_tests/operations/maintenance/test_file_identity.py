@@ -9,8 +9,12 @@ import pytest
 
 from icebergds.errors import InvalidOptionError
 from icebergds.io.fileio import FileIO
-from icebergds.operations.maintenance import file_identity
-from icebergds.operations.maintenance.file_identity import Aliases, Matches, match_files
+from icebergds.operations.maintenance.unused_files import file_identity
+from icebergds.operations.maintenance.unused_files.file_identity import (
+    Aliases,
+    Matches,
+    match_files,
+)
 
 KNOWN = Aliases({"oss": "s3"}, {"nn2": "nn1"})
 

@@ -18,7 +18,7 @@ from icebergds import Table, TableHealth, load_table
 from icebergds.commit.append import FastAppend
 from icebergds.display import WIDTH
 from icebergds.errors import InvalidOptionError, NoSuchSnapshotError
-from icebergds.operations.maintenance.health_advice import Advice
+from icebergds.operations.maintenance.health.advice import Advice
 from icebergds.spec.partition import PartitionSpec
 from icebergds.spec.updates.table_updates import AddPartitionSpec, SetDefaultSpec
 from icebergds.testing.api_tables import new_table, rows

@@ -28,8 +28,8 @@ from icebergds.display import WIDTH
 from icebergds.errors import CommitConflictError, StorageError
 from icebergds.operations.maintenance import maintain as module
 from icebergds.operations.maintenance.maintain import MaintenanceRequest, maintain
-from icebergds.operations.maintenance.rewrite_groups import rewrite_group
-from icebergds.operations.maintenance.rewrite_options import RewriteOptions
+from icebergds.operations.maintenance.rewrite.groups import rewrite_group
+from icebergds.operations.maintenance.rewrite.options import RewriteOptions
 from icebergds.operations.maintenance.runner import LocalRunner
 from icebergds.operations.write.options import WriteOptions
 from icebergds.spec.snapshot import RefType, SnapshotRef

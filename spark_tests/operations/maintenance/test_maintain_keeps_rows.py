@@ -13,8 +13,8 @@ from maintained_tables import MaintainedTable, Step
 
 from icebergds import CommitConflictError, MissingFileError, ValidationError
 from icebergds.operations.maintenance.maintain import MaintenanceRequest, maintain
-from icebergds.operations.maintenance.maintenance_policy import MaintenancePolicy
-from icebergds.operations.maintenance.rewrite_options import RewriteOptions
+from icebergds.operations.maintenance.policy import MaintenancePolicy
+from icebergds.operations.maintenance.rewrite.options import RewriteOptions
 from icebergds.operations.write.options import WriteOptions
 from icebergds.spec.partition import PartitionSpec
 from icebergds.spec.updates.table_updates import SetProperties

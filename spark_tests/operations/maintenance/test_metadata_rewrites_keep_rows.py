@@ -18,7 +18,7 @@ from icebergds.catalog.address import TableAddress
 from icebergds.catalog.loaded_table import LoadedTable
 from icebergds.commit.replace_files import ReplaceFiles
 from icebergds.formats.arrow.types import to_array
-from icebergds.operations.maintenance.remove_dangling_deletes import remove_dangling_deletes
+from icebergds.operations.maintenance.deletes.remove_dangling_deletes import remove_dangling_deletes
 from icebergds.operations.maintenance.rewrite_manifests import rewrite_manifests
 from icebergds.spec.reserved import LAST_UPDATED_SEQUENCE_NUMBER, ROW_ID
 from icebergds.spec.updates.table_updates import UpgradeFormatVersion

@@ -20,7 +20,7 @@ from icebergds.commit.operations import TableOperations
 from icebergds.commit.replace_files import ReplaceFiles
 from icebergds.errors import InvalidOptionError
 from icebergds.io.fileio import FileIO
-from icebergds.operations.maintenance.remove_dangling_deletes import (
+from icebergds.operations.maintenance.deletes.remove_dangling_deletes import (
     RemovedDanglingDeletes,
     remove_dangling_deletes,
 )

@@ -17,11 +17,11 @@ from icebergds import RewrittenDataFiles, Table, load_table
 from icebergds.catalog.address import TableAddress
 from icebergds.catalog.loaded_table import LoadedTable, load_for_write
 from icebergds.errors import InvalidOptionError, StorageError, ValidationError
-from icebergds.operations.maintenance.rewrite_data_files import rewrite_data_files
-from icebergds.operations.maintenance.rewrite_groups import RewrittenGroup, rewrite_group
-from icebergds.operations.maintenance.rewrite_options import RewriteOptions
-from icebergds.operations.maintenance.rewrite_plan import FileGroup
-from icebergds.operations.maintenance.rewrite_task import RewritePlan
+from icebergds.operations.maintenance.rewrite.groups import RewrittenGroup, rewrite_group
+from icebergds.operations.maintenance.rewrite.options import RewriteOptions
+from icebergds.operations.maintenance.rewrite.plan import FileGroup
+from icebergds.operations.maintenance.rewrite.rewrite_data_files import rewrite_data_files
+from icebergds.operations.maintenance.rewrite.task import RewritePlan
 from icebergds.operations.maintenance.runner import LocalRunner, TaskAttempt
 from icebergds.operations.write.options import WriteOptions
 from icebergds.spec.manifest import FileContent

@@ -18,12 +18,12 @@ from icebergds.commit.row_delta import RowDelta
 from icebergds.errors import CommitStateUnknownError, ValidationError
 from icebergds.expr.nodes import TRUE
 from icebergds.formats.deletes.position_deletes import only_data_path
-from icebergds.operations.maintenance.rewrite_commit import CommittedGroups, commit_groups
-from icebergds.operations.maintenance.rewrite_data_files import rewrite_data_files
-from icebergds.operations.maintenance.rewrite_groups import RewrittenGroup, rewrite_group
-from icebergds.operations.maintenance.rewrite_options import RewriteOptions
-from icebergds.operations.maintenance.rewrite_plan import FileGroup
-from icebergds.operations.maintenance.rewrite_task import RewritePlan
+from icebergds.operations.maintenance.rewrite.commit import CommittedGroups, commit_groups
+from icebergds.operations.maintenance.rewrite.groups import RewrittenGroup, rewrite_group
+from icebergds.operations.maintenance.rewrite.options import RewriteOptions
+from icebergds.operations.maintenance.rewrite.plan import FileGroup
+from icebergds.operations.maintenance.rewrite.rewrite_data_files import rewrite_data_files
+from icebergds.operations.maintenance.rewrite.task import RewritePlan
 from icebergds.operations.maintenance.runner import LocalRunner
 from icebergds.operations.write.cleanup import delete_files
 from icebergds.operations.write.options import WriteOptions

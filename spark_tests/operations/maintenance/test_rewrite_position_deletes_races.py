@@ -23,7 +23,9 @@ from icebergds.errors import (
     IcebergError,
     ValidationError,
 )
-from icebergds.operations.maintenance.rewrite_position_deletes import rewrite_position_deletes
+from icebergds.operations.maintenance.deletes.rewrite_position_deletes import (
+    rewrite_position_deletes,
+)
 from icebergds.operations.maintenance.runner import LocalRunner
 from icebergds.operations.write.options import WriteOptions
 from icebergds.spec.manifest import DataFile, DataFileRef

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING
 from icebergds.display import WIDTH, counted, printable, size_text
 
 if TYPE_CHECKING:
-    from icebergds.operations.maintenance.health import TableHealth
-    from icebergds.operations.maintenance.health_advice import Advice
+    from icebergds.operations.maintenance.health.advice import Advice
+    from icebergds.operations.maintenance.health.health import TableHealth
 
 _INDENT = 11
 _ROOM = WIDTH - _INDENT

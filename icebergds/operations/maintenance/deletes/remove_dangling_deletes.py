@@ -11,7 +11,7 @@ from icebergds.commit.nothing_to_commit import NothingToCommitError
 from icebergds.commit.operations import TableState
 from icebergds.commit.remove_delete_files import RemoveDeleteFiles
 from icebergds.commit.snapshot_commit import commit_snapshot
-from icebergds.operations.maintenance.dangling_deletes import dangling_deletes
+from icebergds.operations.maintenance.deletes.dangling_deletes import dangling_deletes
 from icebergds.operations.maintenance.maintained_branch import maintained_branch
 
 

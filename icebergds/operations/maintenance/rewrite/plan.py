@@ -8,7 +8,7 @@ from math import ceil
 from typing import Any
 
 from icebergds.formats.deletes.position_deletes import only_data_path
-from icebergds.operations.maintenance.rewrite_options import JobOrder, RewriteOptions
+from icebergds.operations.maintenance.rewrite.options import JobOrder, RewriteOptions
 from icebergds.scan.plan.files import PlannedFile
 from icebergds.spec.partition_keys import PartitionKey, partition_of
 

@@ -13,8 +13,8 @@ import pyarrow.compute as pc
 
 from icebergds.commit.operations import TableState
 from icebergds.errors import FormatError, MissingFileError, ValidationError
-from icebergds.operations.maintenance.file_identity import Aliases
-from icebergds.operations.maintenance.referenced_files import metadata_files
+from icebergds.operations.maintenance.unused_files.file_identity import Aliases
+from icebergds.operations.maintenance.unused_files.referenced_files import metadata_files
 from icebergds.spec.json.metadata import parse_identity
 from icebergds.spec.metadata import metadata_directory
 

@@ -13,9 +13,9 @@ from icebergds.commit.retry import Change, commit_change
 from icebergds.commit.unused_metadata import remove_unused
 from icebergds.display import counted
 from icebergds.errors import IcebergError, UnsupportedFeatureError
-from icebergds.operations.maintenance.delete_files import DeletedFiles, delete_files
-from icebergds.operations.maintenance.expired_files import expired_files
-from icebergds.operations.maintenance.reachable_files import (
+from icebergds.operations.maintenance.unused_files.delete_files import DeletedFiles, delete_files
+from icebergds.operations.maintenance.unused_files.expired_files import expired_files
+from icebergds.operations.maintenance.unused_files.reachable_files import (
     FileKind,
     require_garbage_collection,
 )

@@ -10,8 +10,8 @@ from typing import Any
 
 from icebergds.display import WIDTH, counted, html_table, printable, size_text
 from icebergds.errors import MaintenanceError
-from icebergds.operations.maintenance.health import TableHealth
-from icebergds.operations.maintenance.health_advice import Advice, Gain
+from icebergds.operations.maintenance.health.advice import Advice, Gain
+from icebergds.operations.maintenance.health.health import TableHealth
 
 _INDENT = 11
 

@@ -8,7 +8,7 @@ from icebergds.catalog.base import Catalog, Identifier
 from icebergds.commit.operations import TableState
 from icebergds.errors import IcebergError, UnsupportedFeatureError
 from icebergds.io.fileio import FileIO
-from icebergds.operations.maintenance.reachable_files import (
+from icebergds.operations.maintenance.unused_files.reachable_files import (
     reachable_files,
     require_garbage_collection,
 )

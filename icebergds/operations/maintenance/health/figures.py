@@ -11,8 +11,8 @@ from icebergds.commit.operations import TableState
 from icebergds.commit.retention import ExpiryRequest, choose_expired
 from icebergds.errors import MissingFileError, StorageError
 from icebergds.formats.deletes.position_deletes import only_data_path
-from icebergds.operations.maintenance.rewrite_options import RewriteOptions
-from icebergds.operations.maintenance.rewrite_plan import FileGroup
+from icebergds.operations.maintenance.rewrite.options import RewriteOptions
+from icebergds.operations.maintenance.rewrite.plan import FileGroup
 from icebergds.scan.plan.files import PlannedFile
 from icebergds.spec.manifest import FileContent, ManifestContent, ManifestEntry, ManifestFile
 from icebergds.spec.metadata import TableMetadata

@@ -10,9 +10,9 @@ from icebergds.commit.operations import TableState
 from icebergds.commit.retention import ExpiryRequest
 from icebergds.display import html_table
 from icebergds.formats.wrong_counts import WrongCounts
-from icebergds.operations.maintenance.dangling_deletes import dangling_deletes
-from icebergds.operations.maintenance.health_advice import Advice, Findings, advise
-from icebergds.operations.maintenance.health_figures import (
+from icebergds.operations.maintenance.deletes.dangling_deletes import dangling_deletes
+from icebergds.operations.maintenance.health.advice import Advice, Findings, advise
+from icebergds.operations.maintenance.health.figures import (
     DataFileHealth,
     DeleteHealth,
     ManifestHealth,
@@ -24,10 +24,10 @@ from icebergds.operations.maintenance.health_figures import (
     measure_metadata,
     position_deletes,
 )
-from icebergds.operations.maintenance.health_text import health_lines, health_text
+from icebergds.operations.maintenance.health.text import health_lines, health_text
 from icebergds.operations.maintenance.listed_paths import ListedPaths
-from icebergds.operations.maintenance.rewrite_options import RewriteOptions
-from icebergds.operations.maintenance.rewrite_plan import FileGroup, plan_groups
+from icebergds.operations.maintenance.rewrite.options import RewriteOptions
+from icebergds.operations.maintenance.rewrite.plan import FileGroup, plan_groups
 from icebergds.operations.read.time_travel import TimeTravel, resolve_snapshot
 from icebergds.scan.plan.files import PlannedFile, all_manifests, plan_files
 from icebergds.scan.plan.live_deletes import live_deletes

@@ -15,7 +15,7 @@ import pyarrow.compute as pc
 from icebergds.errors import InvalidOptionError
 from icebergds.formats.wrong_counts import WrongCounts
 from icebergds.io.recursive_listing import FILE_SCHEMA
-from icebergds.operations.maintenance.file_identity import Aliases
+from icebergds.operations.maintenance.unused_files.file_identity import Aliases
 from icebergds.operations.options.arguments import (
     integer_argument,
     mapping_argument,

@@ -13,7 +13,7 @@ from icebergds.formats.deletes.position_deletes import collect_position_deletes
 from icebergds.formats.deletes.positions import PositionCollector
 from icebergds.formats.wrong_counts import Recorded
 from icebergds.io.fileio import FileIO
-from icebergds.operations.maintenance.live_files import LiveFiles
+from icebergds.operations.maintenance.deletes.live_files import LiveFiles
 from icebergds.operations.maintenance.runner import TaskAttempt
 from icebergds.spec.manifest import DataFile, DataFileRef, FileFormat
 from icebergds.spec.partition import PartitionSpec

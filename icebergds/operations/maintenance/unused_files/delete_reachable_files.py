@@ -7,8 +7,8 @@ from dataclasses import dataclass
 
 from icebergds.commit.operations import TableState
 from icebergds.errors import MissingFileError
-from icebergds.operations.maintenance.delete_files import delete_files
-from icebergds.operations.maintenance.reachable_files import (
+from icebergds.operations.maintenance.unused_files.delete_files import delete_files
+from icebergds.operations.maintenance.unused_files.reachable_files import (
     FileKind,
     reachable_files,
     require_garbage_collection,

@@ -11,14 +11,14 @@ from typing import Any
 from icebergds.commit.new_manifests import target_manifest_size
 from icebergds.display import counted, size_text
 from icebergds.formats.manifests.reader import MANIFEST_READERS
-from icebergds.operations.maintenance.health_figures import (
+from icebergds.operations.maintenance.health.figures import (
     MetadataHealth,
     equality_deletes,
     nbytes,
     position_deletes,
 )
-from icebergds.operations.maintenance.rewrite_options import RewriteOptions
-from icebergds.operations.maintenance.rewrite_plan import FileGroup, new_file_count
+from icebergds.operations.maintenance.rewrite.options import RewriteOptions
+from icebergds.operations.maintenance.rewrite.plan import FileGroup, new_file_count
 from icebergds.operations.write.delete_file_settings import delete_granularity
 from icebergds.scan.plan.files import PlannedFile
 from icebergds.scan.plan.partition_filters import has_live_files

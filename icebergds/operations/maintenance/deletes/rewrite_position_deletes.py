@@ -25,24 +25,24 @@ from icebergds.expr.sql import parse_filter
 from icebergds.formats.data_file.write_properties import WriteProperties
 from icebergds.formats.deletes.key_hash import new_seed
 from icebergds.formats.wrong_counts import Recorded
-from icebergds.operations.maintenance.delete_targets import find_delete_targets
-from icebergds.operations.maintenance.live_files import LiveFiles
-from icebergds.operations.maintenance.maintained_branch import check_maintained_branch
-from icebergds.operations.maintenance.position_delete_groups import (
+from icebergds.operations.maintenance.deletes.delete_targets import find_delete_targets
+from icebergds.operations.maintenance.deletes.live_files import LiveFiles
+from icebergds.operations.maintenance.deletes.position_delete_groups import (
     DeleteGroup,
     plan_delete_groups,
 )
-from icebergds.operations.maintenance.position_delete_options import (
+from icebergds.operations.maintenance.deletes.position_delete_options import (
     PositionDeleteOptions,
     parse_position_delete_options,
 )
-from icebergds.operations.maintenance.position_delete_tasks import (
+from icebergds.operations.maintenance.deletes.position_delete_tasks import (
     DeleteFileRef,
     DeleteRewrite,
     DeleteTask,
     TaskFailure,
     rewrite_delete_files,
 )
+from icebergds.operations.maintenance.maintained_branch import check_maintained_branch
 from icebergds.operations.maintenance.runner import Runner
 from icebergds.operations.write.cleanup import WRITE_ID, delete_files, delete_files_of_write
 from icebergds.operations.write.commit_options import commit_options

@@ -25,7 +25,7 @@ from icebergds.commit.snapshot_commit import commit_snapshot
 from icebergds.errors import CommitStateUnknownError, InvalidOptionError
 from icebergds.formats.data_file.write_properties import WriteProperties
 from icebergds.formats.deletes.position_deletes import only_data_path
-from icebergds.operations.maintenance.conversion_tasks import (
+from icebergds.operations.maintenance.deletes.conversion_tasks import (
     ConversionPlan,
     ConvertedRows,
     write_converted,

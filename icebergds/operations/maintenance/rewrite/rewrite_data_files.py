@@ -17,19 +17,19 @@ from icebergds.expr.bind import bind
 from icebergds.expr.nodes import TRUE, Expr
 from icebergds.expr.sql import parse_filter
 from icebergds.formats.manifests.manifest_list import read_snapshot_manifests
+from icebergds.operations.maintenance.deletes.remove_dangling_deletes import remove_dangling_deletes
 from icebergds.operations.maintenance.listed_paths import ListedPaths
 from icebergds.operations.maintenance.maintained_branch import check_maintained_branch
-from icebergds.operations.maintenance.remove_dangling_deletes import remove_dangling_deletes
-from icebergds.operations.maintenance.rewrite_commit import RewriteCommit, commit_groups
-from icebergds.operations.maintenance.rewrite_groups import (
+from icebergds.operations.maintenance.rewrite.commit import RewriteCommit, commit_groups
+from icebergds.operations.maintenance.rewrite.groups import (
     GroupRewriter,
     RewrittenGroup,
     plan_rewrite,
     rewrite_group,
 )
-from icebergds.operations.maintenance.rewrite_limits import NotBegunError, RewriteLimits
-from icebergds.operations.maintenance.rewrite_options import RewriteOptions
-from icebergds.operations.maintenance.rewrite_plan import FileGroup, is_candidate, plan_groups
+from icebergds.operations.maintenance.rewrite.limits import NotBegunError, RewriteLimits
+from icebergds.operations.maintenance.rewrite.options import RewriteOptions
+from icebergds.operations.maintenance.rewrite.plan import FileGroup, is_candidate, plan_groups
 from icebergds.operations.maintenance.runner import Runner
 from icebergds.operations.write.cleanup import delete_files
 from icebergds.operations.write.commit_options import commit_options

@@ -20,8 +20,8 @@ import pyarrow.compute as pc
 from icebergds.errors import MissingFileError, StorageError
 from icebergds.io.fileio import FileIO
 from icebergds.io.recursive_listing import FILE_SCHEMA, ListedFiles
-from icebergds.operations.maintenance.file_identity import Aliases
-from icebergds.operations.maintenance.other_tables import METADATA_FILE
+from icebergds.operations.maintenance.unused_files.file_identity import Aliases
+from icebergds.operations.maintenance.unused_files.other_tables import METADATA_FILE
 from icebergds.spec.metadata import TableMetadata
 from icebergds.spec.partition import partition_path
 

@@ -11,8 +11,8 @@ import pyarrow.compute as pc
 from icebergds.errors import FormatError, IcebergError, MissingFileError
 from icebergds.formats.wrong_counts import WrongCounts
 from icebergds.io.fileio import FileIO
-from icebergds.operations.maintenance.file_identity import Aliases
-from icebergds.operations.maintenance.reachable_files import (
+from icebergds.operations.maintenance.unused_files.file_identity import Aliases
+from icebergds.operations.maintenance.unused_files.reachable_files import (
     FileKind,
     FilesByKind,
     content_by_kind,

@@ -23,8 +23,8 @@ from icebergds.commit.file_selection import FilesGoneError, file_key
 from icebergds.commit.options import CommitOptions
 from icebergds.commit.snapshot_commit import Committed, commit_snapshot
 from icebergds.errors import CommitStateUnknownError, ValidationError
-from icebergds.operations.maintenance.rewrite_groups import RewrittenGroup, discard_files_of
-from icebergds.operations.maintenance.rewrite_task import DeletesToMove, MovePlan, move_deletes
+from icebergds.operations.maintenance.rewrite.groups import RewrittenGroup, discard_files_of
+from icebergds.operations.maintenance.rewrite.task import DeletesToMove, MovePlan, move_deletes
 from icebergds.operations.maintenance.runner import Runner
 from icebergds.operations.write.cleanup import delete_files
 from icebergds.operations.write.delete_file_settings import (

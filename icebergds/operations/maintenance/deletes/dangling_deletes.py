@@ -16,7 +16,7 @@ from icebergds.commit.base import CommitBase
 from icebergds.commit.selection import Mask, read_columns
 from icebergds.formats.manifests.columns import EntryColumns, Int64s
 from icebergds.formats.manifests.reader import MANIFEST_READERS
-from icebergds.operations.maintenance.delete_columns import (
+from icebergds.operations.maintenance.deletes.delete_columns import (
     GLOBAL,
     STATS_IDS,
     DataNumbers,

@@ -10,7 +10,7 @@ from functools import partial
 from typing import TypeVar
 
 from icebergds.io.fileio import FileIO
-from icebergds.operations.maintenance.reachable_files import FileKind, FilesByKind
+from icebergds.operations.maintenance.unused_files.reachable_files import FileKind, FilesByKind
 
 _LOG = logging.getLogger(__name__)
 _Item = TypeVar("_Item")

@@ -31,26 +31,29 @@ from icebergds.errors import (
 )
 from icebergds.io.failures import storage_error
 from icebergds.io.fileio import FileIO
-from icebergds.operations.maintenance.candidates import (
+from icebergds.operations.maintenance.deletes.candidates import (
     Candidates,
     dated,
     given_candidates,
     list_candidates,
 )
-from icebergds.operations.maintenance.file_identity import (
+from icebergds.operations.maintenance.unused_files.file_identity import (
     FileKeys,
     Flags,
     Matches,
     match_files,
 )
-from icebergds.operations.maintenance.orphan_files import OrphanFiles
-from icebergds.operations.maintenance.orphan_options import (
+from icebergds.operations.maintenance.unused_files.orphan_files import OrphanFiles
+from icebergds.operations.maintenance.unused_files.orphan_options import (
     OrphanOptions,
     OtherTables,
     PrefixMismatch,
 )
-from icebergds.operations.maintenance.other_tables import nested_directories, refuse_sharing
-from icebergds.operations.maintenance.referenced_files import referenced_files
+from icebergds.operations.maintenance.unused_files.other_tables import (
+    nested_directories,
+    refuse_sharing,
+)
+from icebergds.operations.maintenance.unused_files.referenced_files import referenced_files
 from icebergds.spec.metadata import TableMetadata, metadata_directory
 from icebergds.spec.table_properties import (
     DATA_PATH,

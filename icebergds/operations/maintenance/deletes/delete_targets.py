@@ -17,8 +17,8 @@ from icebergds.errors import InvalidMetadataError
 from icebergds.formats.deletes.key_hash import Hashes
 from icebergds.formats.manifests.partitions import partition_tuples
 from icebergds.formats.manifests.reader import MANIFEST_READERS, EntryColumns
-from icebergds.operations.maintenance.live_files import LiveFiles, Numbers, hash_paths
-from icebergds.operations.maintenance.position_delete_groups import PlannedDeletes
+from icebergds.operations.maintenance.deletes.live_files import LiveFiles, Numbers, hash_paths
+from icebergds.operations.maintenance.deletes.position_delete_groups import PlannedDeletes
 from icebergds.scan.plan.partition_filters import has_live_files
 from icebergds.spec.manifest import ManifestContent, ManifestFile
 from icebergds.spec.partition_keys import PartitionKey, partition_key

@@ -15,7 +15,7 @@ from icebergds.commit.selection import read_columns
 from icebergds.expr.nodes import TRUE, Expr
 from icebergds.formats.deletes.position_deletes import only_data_path
 from icebergds.formats.manifests.reader import MANIFEST_READERS, EntryColumns
-from icebergds.operations.maintenance.position_delete_options import PositionDeleteOptions
+from icebergds.operations.maintenance.deletes.position_delete_options import PositionDeleteOptions
 from icebergds.operations.write.delete_file_settings import delete_granularity
 from icebergds.scan.plan.partition_filters import PartitionFilters, has_live_files
 from icebergds.scan.plan.prune import matching_entries

@@ -1,0 +1,1 @@
+"""Makes deletes cheap to read: converts, merges and removes delete files."""

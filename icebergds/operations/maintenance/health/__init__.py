@@ -1,0 +1,1 @@
+"""Measures what reads of a table cost, and advises what to do."""

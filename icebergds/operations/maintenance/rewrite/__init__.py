@@ -1,0 +1,1 @@
+"""Rewrites data files: few of a good size, with their deletes merged, sorted if asked for."""
