@@ -132,6 +132,27 @@ def listed_content(
     skipped: Errors = (),
     wrong_counts: WrongCounts = WrongCounts.FAIL,
 ) -> pa.Table:
+    """The batches of `content_batches` as a table."""
+    batches = content_batches(
+        io,
+        metadata,
+        manifests,
+        live_only=live_only,
+        skipped=skipped,
+        wrong_counts=wrong_counts,
+    )
+    return pa.Table.from_batches(batches, _CONTENT)
+
+
+def content_batches(
+    io: FileIO,
+    metadata: TableMetadata,
+    manifests: Iterable[ManifestFile],
+    *,
+    live_only: bool,
+    skipped: Errors = (),
+    wrong_counts: WrongCounts = WrongCounts.FAIL,
+) -> Iterator[pa.RecordBatch]:
     """The data and delete files that manifests list, as columns `location` and `content`.
 
     A file that several manifests list comes several times. Errors are those of `reachable_files`.
@@ -155,7 +176,7 @@ def listed_content(
         content = pa.array(columns.content, pa.int8())
         return pa.RecordBatch.from_arrays([columns.file_path, content], schema=_CONTENT)
 
-    return pa.Table.from_batches(_read_all(read, manifests, skipped), _CONTENT)
+    return _read_all(read, manifests, skipped)
 
 
 def content_by_kind(content: pa.Table) -> dict[FileKind, list[str]]:

@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from concurrent.futures import ThreadPoolExecutor
 
 import pyarrow as pa
 
 from icebergds.catalog.metadata_files import VERSION_HINT
 from icebergds.commit.operations import TableState
-from icebergds.formats.manifests.manifest_list import read_snapshot_manifests
-from icebergds.formats.manifests.reader import MANIFEST_READERS, read_manifest_columns
 from icebergds.formats.wrong_counts import WrongCounts
-from icebergds.spec.manifest import ManifestFile
+from icebergds.operations.maintenance.unused_files.reachable_files import (
+    content_batches,
+    listed_manifests,
+    manifest_lists,
+    statistics_files,
+)
 from icebergds.spec.metadata import metadata_directory
 
 
@@ -30,35 +32,22 @@ def referenced_files(state: TableState, wrong_counts: WrongCounts) -> Iterator[p
         CorruptFileError: one is damaged.
     """
     metadata = state.metadata
-    with ThreadPoolExecutor(MANIFEST_READERS) as pool:
-        manifests: dict[str, ManifestFile] = {}
-        for listed in pool.map(lambda s: read_snapshot_manifests(state.io, s), metadata.snapshots):
-            manifests.update((manifest.manifest_path, manifest) for manifest in listed)
-        lists = (snapshot.manifest_list for snapshot in metadata.snapshots)
-        yield pa.array(
-            [
-                *metadata_files(state),
-                f"{metadata_directory(metadata.location)}/{VERSION_HINT}",
-                *(file.statistics_path for file in metadata.statistics),
-                *(file.statistics_path for file in metadata.partition_statistics),
-                *(path for path in lists if path is not None),
-                *manifests,
-            ],
-            pa.string(),
-        )
-
-        def files_in(manifest: ManifestFile) -> pa.StringArray:
-            return read_manifest_columns(
-                state.io,
-                manifest,
-                metadata.specs_by_id,
-                metadata.schema(),
-                history=metadata.schema_history,
-                stats_ids=frozenset(),
-                wrong_counts=wrong_counts,
-            ).file_path
-
-        yield from pool.map(files_in, manifests.values())
+    manifests = listed_manifests(state.io, metadata.snapshots)
+    yield pa.array(
+        [
+            *metadata_files(state),
+            f"{metadata_directory(metadata.location)}/{VERSION_HINT}",
+            *statistics_files(metadata),
+            *manifest_lists(metadata.snapshots),
+            *manifests,
+        ],
+        pa.string(),
+    )
+    content = content_batches(
+        state.io, metadata, manifests.values(), live_only=True, wrong_counts=wrong_counts
+    )
+    for batch in content:
+        yield batch.column("location")
 
 
 def metadata_files(state: TableState) -> list[str]:

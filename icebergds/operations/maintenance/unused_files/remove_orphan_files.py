@@ -31,7 +31,7 @@ from icebergds.errors import (
 )
 from icebergds.io.failures import storage_error
 from icebergds.io.fileio import FileIO
-from icebergds.operations.maintenance.deletes.candidates import (
+from icebergds.operations.maintenance.unused_files.candidates import (
     Candidates,
     dated,
     given_candidates,
