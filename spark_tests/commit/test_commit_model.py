@@ -21,6 +21,7 @@ from icebergds.commit.overwrite import Overwrite
 from icebergds.commit.replace_files import ReplaceFiles
 from icebergds.commit.replace_partitions import ReplacePartitions
 from icebergds.commit.rewrite_manifests import RewriteManifests
+from icebergds.errors import ValidationError
 from icebergds.expr.nodes import TRUE
 from icebergds.expr.sql import parse_filter
 from icebergds.spec.manifest import DataFile, ManifestEntryStatus
@@ -113,8 +114,13 @@ class _Model:
     def rewrite_manifests(self) -> None:
         spec = self._pick(self.table.metadata.partition_specs)
         leading = tuple(part.field_id for part in spec.fields) if self.draw(st.booleans()) else ()
+        action = RewriteManifests(spec.spec_id, leading)
+        if self.branch not in self.branches and "main" in self.branches:
+            with pytest.raises(ValidationError, match="was dropped"):
+                self.table.commit(action, self.branch)
+            return
         with suppress(NothingToCommitError):
-            self._committed(RewriteManifests(spec.spec_id, leading), {}, [])
+            self._committed(action, {}, [])
 
     def evolve(self) -> None:
         metadata = self.table.metadata

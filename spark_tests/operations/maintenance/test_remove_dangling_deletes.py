@@ -249,9 +249,9 @@ def test_data_without_metrics_may_hold_any_key(tmp_path: Path) -> None:
 
 
 def test_many_files_are_looked_at_in_parts(tmp_path: Path, monkeypatch: Any) -> None:
-    maintenance = "icebergds.operations.maintenance"
-    monkeypatch.setattr(f"{maintenance}.dangling_deletes._FILES_AT_A_TIME", 1)
-    monkeypatch.setattr(f"{maintenance}.delete_columns._PATHS_AT_A_TIME", 1)
+    deletes = "icebergds.operations.maintenance.deletes"
+    monkeypatch.setattr(f"{deletes}.dangling_deletes._FILES_AT_A_TIME", 1)
+    monkeypatch.setattr(f"{deletes}.delete_columns._PATHS_AT_A_TIME", 1)
     days = _Days(tmp_path / "t")
     files = [days.data(day, key, key + 1) for day in (1, 2) for key in (10, 20, 30)]
     kept = [days.equality(1, 21), days.equality(2, 31), days.positions(*files[:2], day=1)]
