@@ -9,12 +9,14 @@ from typing import TYPE_CHECKING, Any
 from icebergds.api.table_definition import sort_order_of
 from icebergds.catalog.loaded_table import LoadedTable
 from icebergds.errors import InvalidOptionError
-from icebergds.operations.maintenance.rewrite.groups import GroupRewriter
-from icebergds.operations.maintenance.rewrite.options import RewriteOptions
+from icebergds.operations.maintenance.rewrite_groups import GroupRewriter
+from icebergds.operations.maintenance.rewrite_options import RewriteOptions
+from icebergds.operations.maintenance.sorted_rewrite import SortedRewriter
 from icebergds.spec.schema import Schema
 from icebergds.spec.sort import SortDirection, SortOrder
 from icebergds.spec.transforms import IdentityTransform
 from icebergds.suggestions import did_you_mean
+from icebergds.write.rows.arrangement import Curve
 from icebergds.write.rows.curve_keys import CurveName, can_order
 
 if TYPE_CHECKING:
@@ -67,14 +69,15 @@ def rewriter_of(
         order = _order(table, sort_order)
     else:
         field_ids = _columns(table, curve, sort_order, schema)
-    from icebergds.spark.curve_sort import Curve
+    from icebergds.spark.block_shuffle import BlockShuffle
+    from icebergds.spark.runner import SparkRunner
     from icebergds.spark.session import active_session
-    from icebergds.spark.sorted_rewrite import SortedRewriter
 
     session = spark or active_session()
+    by = SparkRunner(session), BlockShuffle(session)
     if curve is None:
-        return SortedRewriter(session, options, order)
-    return SortedRewriter(session, options, curve=Curve(curve, field_ids))
+        return SortedRewriter(*by, options, order)
+    return SortedRewriter(*by, options, curve=Curve(curve, field_ids))
 
 
 def _order(table: LoadedTable, given: Any) -> SortOrder:

@@ -102,21 +102,6 @@ def sort_within_tasks(
     return keyed.without_keys(keyed.rows.sortWithinPartitions(*keyed.keys)) if keyed.keys else df
 
 
-def sorted_by_range(
-    df: DataFrame, schema: Schema, spec: PartitionSpec, sort_order: SortOrder, count: int
-) -> DataFrame:
-    """Sorts all rows by partition, then by a sort order, into `count` tasks of about equal size."""
-    return in_ranges(_with_sort_keys(partition_keys(df, schema, spec), schema, sort_order), count)
-
-
-def in_ranges(keyed: KeyedRows, count: int) -> DataFrame:
-    """Sorts all rows by their keys, into `count` tasks of about equal size."""
-    if not keyed.keys:
-        return keyed.rows.coalesce(count)
-    ranges = keyed.rows.repartitionByRange(count, *keyed.keys)
-    return keyed.without_keys(ranges.sortWithinPartitions(*keyed.keys))
-
-
 @dataclass(frozen=True, slots=True)
 class KeyedRows:
     """Rows and the keys to shuffle or sort them by.
@@ -200,7 +185,7 @@ def _with_key(keyed: KeyedRows, schema: Schema, source_id: int, transform: Trans
     if not _is_stored_unchanged(incoming, source):
         return replace(keyed, keys=(*keyed.keys, _computed(transform, source)(column)))
     if isinstance(transform, BucketTransform) and source.type_id in _BYTE_TYPES:
-        name = unused_name(keyed.rows, "_icebergds_bucket")
+        name = _unused_name(keyed.rows, "_icebergds_bucket")
         zero = "\0" if source == STRING else b"\0"
         rows = add_text_buckets(keyed.rows, column, zero, transform.num_buckets, name)
         return KeyedRows(rows, (*keyed.keys, f.col(name)), (*keyed.added, name))
@@ -246,7 +231,7 @@ def _is_assigned(incoming: DataType, source: ScalarType) -> bool:
     return is_number and incoming != natural and not both_integral
 
 
-def unused_name(df: DataFrame, name: str) -> str:
+def _unused_name(df: DataFrame, name: str) -> str:
     """A name with which no column of `df` starts."""
     taken = [column.lower() for column in df.columns]
     while any(column.startswith(name) for column in taken):
@@ -254,7 +239,7 @@ def unused_name(df: DataFrame, name: str) -> str:
     return name
 
 
-def as_stored(array: pa.Array, source: ScalarType) -> pa.Array:
+def _as_stored(array: pa.Array, source: ScalarType) -> pa.Array:
     """A column as Spark passes it to Python, in the Arrow type of the column's type."""
     return convert(storage(array), source, to_arrow(source), "a partition's column")
 
@@ -313,7 +298,7 @@ def _date_in_utc(column: Column) -> Column:
 def _computed(transform: Transform, source: ScalarType) -> Callable[[Column], Column]:
 
     def values(array: pa.Array) -> pa.Array:
-        return apply_transform(transform, source, as_stored(array, source))
+        return apply_transform(transform, source, _as_stored(array, source))
 
     returned = spark_type(result_type(transform, source))
     udf: Callable[[Column], Column] = arrow_udf(values, returned)  # type: ignore[call-overload]

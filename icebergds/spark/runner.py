@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import pickle
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, TypeVar
 
 import pyarrow as pa
 from pyspark import TaskContext
-from pyspark.sql import SparkSession, functions as f
+from pyspark.sql import DataFrame, SparkSession, functions as f
 
 from icebergds.operations.maintenance.runner import LocalRunner, Runner, TaskAttempt
 from icebergds.spark.errors import own_errors, without_frames
@@ -47,14 +47,26 @@ class SparkRunner:
         """
         if not items:
             return []
-        packed = [pickle.dumps(item, pickle.HIGHEST_PROTOCOL) for item in items]
-        numbers = pa.array(range(len(items)), pa.int32())
-        rows = pa.table({"number": numbers, "item": pa.array(packed, pa.binary())})
         with discarding(self.spark, discard or _nothing), own_errors():
-            placed = self.spark.createDataFrame(rows).repartitionById(len(items), f.col("number"))
+            placed = items_frame(self.spark, items)
             done = placed.mapInArrow(_Packed(task), "number int, result binary").collect()
         results = {row.number: pickle.loads(row.result) for row in done}
         return [results[number] for number in range(len(items))]
+
+
+def items_frame(spark: SparkSession, items: Sequence[Any]) -> DataFrame:
+    """A row for each item, in a task of its own; `unpacked` reads them."""
+    packed = [pickle.dumps(item, pickle.HIGHEST_PROTOCOL) for item in items]
+    numbers = pa.array(range(len(items)), pa.int32())
+    rows = pa.table({"number": numbers, "item": pa.array(packed, pa.binary())})
+    return spark.createDataFrame(rows).repartitionById(len(items), f.col("number"))
+
+
+def unpacked(batches: Iterable[pa.RecordBatch]) -> Iterator[tuple[int, Any]]:
+    """The number of each item, and the item."""
+    for batch in batches:
+        for number, item in zip(*map(pa.Array.to_pylist, batch.columns), strict=True):
+            yield number, pickle.loads(item)
 
 
 def _nothing() -> int:
@@ -69,16 +81,15 @@ class _Packed:
 
     def __call__(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         settle_worker()
-        for batch in batches:
-            for number, item in zip(*map(pa.Array.to_pylist, batch.columns), strict=True):
-                yield pa.RecordBatch.from_arrays(
-                    [pa.array([number], pa.int32()), pa.array([self._result(number, item)])],
-                    ["number", "result"],
-                )
+        for number, item in unpacked(batches):
+            yield pa.RecordBatch.from_arrays(
+                [pa.array([number], pa.int32()), pa.array([self._result(number, item)])],
+                ["number", "result"],
+            )
 
     @without_frames()
-    def _result(self, number: int, item: bytes) -> bytes:
+    def _result(self, number: int, item: Any) -> bytes:
         context = TaskContext.get()
         assert context is not None, "Spark runs tasks"
-        result = self.task(pickle.loads(item), TaskAttempt(number, context.taskAttemptId()))
+        result = self.task(item, TaskAttempt(number, context.taskAttemptId()))
         return pickle.dumps(result, pickle.HIGHEST_PROTOCOL)

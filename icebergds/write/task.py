@@ -15,7 +15,7 @@ from icebergds.spec.schema import Schema
 from icebergds.spec.sort import SortOrder
 from icebergds.write.files import FileKind, TaskAttempt, TaskFiles
 from icebergds.write.locations import FileNames, LocationProvider
-from icebergds.write.rows.fanout import FanoutSettings, FanoutWriter, merged
+from icebergds.write.rows.fanout import FanoutSettings, FanoutWriter, combined
 from icebergds.write.rows.matching import Matching
 from icebergds.write.rows.partitioning import Partitioner, plan_partitioning
 from icebergds.write.rows.rolling import NewFiles
@@ -122,7 +122,7 @@ def write_batches(
     """
     attempt = start_attempt(plan, partition_id=partition_id, attempt_id=attempt_id)
     try:
-        return write_rows(plan, data_files(plan, attempt), _matched(plan.matching, batches))
+        return write_rows(plan, data_files(plan, attempt), matched(plan.matching, batches))
     except BaseException as error:
         attempt.discard(error)
         raise
@@ -154,7 +154,7 @@ def write_rows(
     writer = FanoutWriter(
         files, plan.fanout, plan.target_file_size, order=plan.order, sort=plan.sort
     )
-    for batch in batches if plan.partitioner.is_trivial else _combined(batches):
+    for batch in batches if plan.partitioner.is_trivial else combined(batches, _SPLIT_BYTES):
         _write_split(plan.partitioner, writer, batch)
     return writer.close()
 
@@ -165,21 +165,9 @@ def _write_split(partitioner: Partitioner, writer: FanoutWriter, batch: pa.Recor
         writer.write(rows)
 
 
-def _matched(matching: Matching, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+def matched(matching: Matching, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+    """Converts incoming rows to rows of the table's schema."""
     for batch in batches:
         if batch.num_rows:
             matching = matching.fitting(batch.schema)
             yield matching.apply(batch)
-
-
-def _combined(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-    """Combines batches until they are large enough to split."""
-    waiting: list[pa.RecordBatch] = []
-    size = 0
-    for batch in batches:
-        waiting.append(batch)
-        size += batch.nbytes
-        if size >= _SPLIT_BYTES:
-            yield from merged(waiting)
-            waiting, size = [], 0
-    yield from merged(waiting)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import OrderedDict
-from collections.abc import Hashable
+from collections.abc import Hashable, Iterable, Iterator
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -190,3 +190,16 @@ def merged(batches: list[pa.RecordBatch]) -> list[pa.RecordBatch]:
     if len(batches) < 2:
         return batches
     return list(pa.Table.from_batches(batches).combine_chunks().to_batches())
+
+
+def combined(batches: Iterable[pa.RecordBatch], size: int) -> Iterator[pa.RecordBatch]:
+    """Merges batches until they have `size` bytes."""
+    waiting: list[pa.RecordBatch] = []
+    nbytes = 0
+    for batch in batches:
+        waiting.append(batch)
+        nbytes += batch.nbytes
+        if nbytes >= size:
+            yield from merged(waiting)
+            waiting, nbytes = [], 0
+    yield from merged(waiting)

@@ -29,19 +29,49 @@ class RowOrder:
 
     def sort(self, batch: pa.RecordBatch) -> pa.RecordBatch:
         """Sorts the rows; the sort is stable."""
-        columns = self._columns(batch)
+        columns = self.columns(batch)
         if batch.num_rows < 2 or _in_order(columns):
             return batch
-        names = [str(at) for at in range(len(columns))]
-        table = pa.table([column.values for column in columns], names)
-        directions = [
-            (name, "descending" if column.descending else "ascending")
-            for name, column in zip(names, columns, strict=True)
-        ]
-        return batch.take(pc.sort_indices(table, sort_keys=directions))
+        return batch.take(sorted_indices(columns))
 
-    def _columns(self, batch: pa.RecordBatch) -> list[_Column]:
+    def columns(self, batch: pa.RecordBatch) -> list[KeyColumn]:
+        """The columns to compare rows by, most significant first."""
         return [column for key in self.keys for column in key.columns(batch)]
+
+
+@dataclass(frozen=True, slots=True)
+class KeyColumn:
+    """Values compared in Arrow's order; nulls are ordered by the preceding is-null column."""
+
+    values: pa.Array
+    descending: bool = False
+
+    def row(self, at: int) -> KeyColumn:
+        """A copy of one row's value."""
+        return self.take(pa.array([at]))
+
+    def take(self, rows: pa.Array) -> KeyColumn:
+        """A copy of some rows' values."""
+        return KeyColumn(self.values.take(rows), self.descending)
+
+
+def concatenated(parts: Sequence[Sequence[KeyColumn]]) -> list[KeyColumn]:
+    """The key columns of all rows of some batches; at least one batch."""
+    return [
+        KeyColumn(pa.concat_arrays([part.values for part in column]), column[0].descending)
+        for column in zip(*parts, strict=True)
+    ]
+
+
+def sorted_indices(columns: Sequence[KeyColumn]) -> pa.Array:
+    """The order of the rows by at least one key column; equal rows keep theirs."""
+    names = [str(at) for at in range(len(columns))]
+    table = pa.table([column.values for column in columns], names)
+    directions = [
+        (name, "descending" if column.descending else "ascending")
+        for name, column in zip(names, columns, strict=True)
+    ]
+    return pc.sort_indices(table, sort_keys=directions)
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,13 +88,13 @@ class SortKey:
     descending: bool
     nulls_first: bool
 
-    def columns(self, batch: pa.RecordBatch) -> list[_Column]:
+    def columns(self, batch: pa.RecordBatch) -> list[KeyColumn]:
         """The columns to compare: which values are null, then the values."""
         values = self.column.values(batch)
         if pa.types.is_null(values.type):
             return []
-        nulls = _Column(values.is_null(), self.nulls_first)
-        return [nulls, _Column(_comparable(values), self.descending)]
+        nulls = KeyColumn(values.is_null(), self.nulls_first)
+        return [nulls, KeyColumn(_comparable(values), self.descending)]
 
 
 def plan_order(order: SortOrder, schema: Schema, *, table: str) -> RowOrder | None:
@@ -95,34 +125,19 @@ class OrderCheck:
 
     def __init__(self, order: RowOrder) -> None:
         self._order = order
-        self._last: list[_Column] = []
+        self._last: list[KeyColumn] = []
         self.in_order = True
 
     def add(self, batch: pa.RecordBatch) -> None:
         """Checks the file's next rows."""
         if not self.in_order or not batch.num_rows:
             return
-        columns = self._order._columns(batch)
+        columns = self._order.columns(batch)
         firsts = [column.row(0) for column in columns]
         if self._last:
-            firsts = [
-                _Column(pa.concat_arrays([last.values, first.values]), first.descending)
-                for last, first in zip(self._last, firsts, strict=True)
-            ]
+            firsts = concatenated([self._last, firsts])
         self.in_order = _in_order(firsts) and _in_order(columns)
         self._last = [column.row(batch.num_rows - 1) for column in columns]
-
-
-@dataclass(frozen=True, slots=True)
-class _Column:
-    """Values compared in Arrow's order; nulls are ordered by the preceding is-null column."""
-
-    values: pa.Array
-    descending: bool
-
-    def row(self, at: int) -> _Column:
-        """A copy of one row's value."""
-        return _Column(self.values.take(pa.array([at])), self.descending)
 
 
 def _key(schema: Schema, field: SortField, what: str) -> SortKey:
@@ -144,7 +159,7 @@ def _comparable(values: pa.Array) -> pa.Array:
     return pa.array(ordered, integer, mask=values.is_null().to_numpy(zero_copy_only=False))
 
 
-def _in_order(columns: Sequence[_Column]) -> bool:
+def _in_order(columns: Sequence[KeyColumn]) -> bool:
     """Whether the rows are sorted."""
     if not columns or len(columns[0].values) < 2:
         return True

@@ -1,0 +1,177 @@
+"""Splits rows into ranges of their sort keys, which are sorted one by one.
+
+The bounds of the ranges are quantiles of a sample. A key that many rows have is a bound several
+times: its rows are spread over the ranges between, since equal rows need no order.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+
+from icebergds.write.rows.fanout import merged
+from icebergds.write.rows.sorting import KeyColumn, concatenated, sorted_indices
+
+Keys = Callable[[pa.RecordBatch], Sequence[KeyColumn]]
+"""Computes the columns to compare rows by."""
+
+_Ints = npt.NDArray[np.int64]
+
+_SAMPLE = 100_000
+
+
+@dataclass(frozen=True, slots=True)
+class Ranges:
+    """Ranges of rows by their keys; created by `ranges_of`.
+
+    Attributes:
+        count: of the ranges; range 0 is first.
+        bounds: the lowest key of each range but the first, sorted.
+    """
+
+    count: int
+    bounds: tuple[KeyColumn, ...]
+
+    def split(self, batch: pa.RecordBatch, keys: Keys) -> Iterator[tuple[int, pa.RecordBatch]]:
+        """The rows of each range that has some, and its number.
+
+        Depends on nothing but the arguments, so that a task that is repeated does the same.
+        """
+        if self.count == 1:
+            order, ends = None, np.array([batch.num_rows])
+        else:
+            order, ends = self._placed(keys(batch))
+        rows = batch if order is None else batch.take(pa.array(order))
+        for number in np.flatnonzero(np.diff(ends, prepend=0)):
+            start = int(ends[number - 1]) if number else 0
+            yield int(number), rows.slice(start, int(ends[number]) - start)
+
+    def _placed(
+        self, columns: Sequence[KeyColumn]
+    ) -> tuple[npt.NDArray[np.unsignedinteger], _Ints]:
+        """An order of rows that puts ranges one after the other, and the end of each range."""
+        own, bounds = _integers(columns), _integers(self.bounds)
+        if own is None or bounds is None:
+            order, below, until = _counted(columns, self.bounds)
+            return order, np.append(_spread(below, until), len(order))
+        numbers = np.searchsorted(bounds, own, "right")
+        repeated = np.searchsorted(bounds, own, "left")
+        # Of the ranges between equal bounds, the rows with this key take turns.
+        turns = np.flatnonzero(numbers - repeated > 1)
+        between = (numbers - repeated)[turns] - 1
+        numbers[turns] = repeated[turns] + 1 + np.arange(len(turns)) % between
+        narrow = numbers.astype(np.uint16 if self.count <= 1 << 16 else np.uint32)
+        # numpy uses radix sort for integers of 16 bits.
+        order = np.argsort(narrow, kind="stable").astype(np.uint32)
+        return order, np.bincount(numbers, minlength=self.count).cumsum()
+
+
+def ranges_of(columns: Sequence[KeyColumn], count: int) -> Ranges:
+    """Ranges of about equally many rows.
+
+    Args:
+        columns: the keys of a sample, in any order.
+        count: how many ranges are wanted; there is one if the sample is empty.
+    """
+    rows = len(columns[0].values)
+    if not rows or count == 1:
+        return Ranges(1, ())
+    sizes = np.arange(1, count) * rows // count
+    bounds = sorted_indices(columns).take(pa.array(sizes))
+    return Ranges(count, tuple(column.take(bounds) for column in columns))
+
+
+def in_order(batches: list[pa.RecordBatch], keys: Keys, limit: int) -> Iterator[pa.RecordBatch]:
+    """Sorts rows by their keys.
+
+    Args:
+        batches: rows of one schema; the list is emptied, so that they are freed early.
+        limit: how many bytes are sorted at once, and copied twice; more are split into ranges.
+    """
+    size = sum(batch.nbytes for batch in batches)
+    if size > limit and sum(batch.num_rows for batch in batches) > 1:
+        ranges = ranges_of(_sample(batches, keys), 2 * -(-size // limit))
+        parts: list[list[pa.RecordBatch]] = [[] for _ in range(ranges.count)]
+        while batches:
+            for number, rows in ranges.split(batches.pop(), keys):
+                parts[number].append(rows)
+        for part in parts:
+            # A limit that grows ends this, even if few rows are large.
+            yield from in_order(part, keys, 2 * limit)
+        return
+    whole = list(merged(batches))
+    batches.clear()
+    while whole:
+        yield _sorted(whole.pop(0), keys)
+
+
+def _sorted(batch: pa.RecordBatch, keys: Keys) -> pa.RecordBatch:
+    columns = keys(batch)
+    integers = _integers(columns)
+    return batch.take(
+        sorted_indices(columns) if integers is None else pa.array(np.argsort(integers))
+    )
+
+
+def _sample(batches: Sequence[pa.RecordBatch], keys: Keys) -> list[KeyColumn]:
+    """The keys of some rows of all batches."""
+    step = 1 + sum(batch.num_rows for batch in batches) // _SAMPLE
+    parts = []
+    for batch in batches:
+        rows = pa.array(np.arange(0, batch.num_rows, step))
+        parts.append([column.take(rows) for column in keys(batch)])
+    return concatenated(parts)
+
+
+def _integers(columns: Sequence[KeyColumn]) -> _Ints | None:
+    """The keys as integers, which are sorted much faster; None if they do not fit."""
+    # Columns that say which values are null are the same in all rows if none is.
+    varying = [c for c in columns if not (pa.types.is_boolean(c.values.type) and _is_false(c))]
+    if len(varying) != 1 or varying[0].values.null_count or not _is_whole(varying[0].values.type):
+        return None
+    values = varying[0].values
+    width = pa.int32() if values.type.bit_width == 32 else pa.int64()
+    integers = np.asarray(values.view(width)).astype(np.int64)
+    return ~integers if varying[0].descending else integers
+
+
+def _is_false(column: KeyColumn) -> bool:
+    return not column.values.null_count and not column.values.true_count
+
+
+def _is_whole(kind: pa.DataType) -> bool:
+    is_time = pa.types.is_date32(kind) or pa.types.is_time64(kind) or pa.types.is_timestamp(kind)
+    return bool(is_time or pa.types.is_int32(kind) or pa.types.is_int64(kind))
+
+
+def _counted(
+    columns: Sequence[KeyColumn], bounds: Sequence[KeyColumn]
+) -> tuple[npt.NDArray[np.unsignedinteger], _Ints, _Ints]:
+    """The order of the rows, how many rows are below each bound, and how many are not above it."""
+    rows, first = len(columns[0].values), len(bounds[0].values)
+    # Equal rows keep their order: the first copy of a bound comes before rows that are equal to
+    # it, the second one after them.
+    whole = sorted_indices(concatenated([bounds, columns, bounds]))
+    order = np.asarray(whole).astype(np.int64) - first
+    is_row = (order >= 0) & (order < rows)
+    before = is_row.cumsum()
+    return order[is_row].astype(np.uint32), before[order < 0], before[order >= rows]
+
+
+def _spread(below: _Ints, until: _Ints) -> _Ints:
+    """Where ranges begin: before the rows that equal their bound.
+
+    Of ranges that begin with the same key, the last begins after these rows; the others share them.
+    """
+    begins = below.copy()
+    equal = np.flatnonzero(until > below)
+    _, firsts, which, counts = np.unique(
+        below[equal], return_index=True, return_inverse=True, return_counts=True
+    )
+    turn, others = np.arange(len(equal)) - firsts[which], counts[which] - 1
+    begins[equal] += (until - below)[equal] * turn // np.maximum(others, 1)
+    return begins
