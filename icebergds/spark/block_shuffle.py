@@ -6,17 +6,25 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
 
+import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 from pyspark.sql import SparkSession, functions as f
 
 from icebergds.operations.maintenance.rewrite_groups import discard_files_of
 from icebergds.operations.maintenance.sorted_task import SortPlan, split_rows, write_ranges
 from icebergds.scan.tasks import ScanTaskGroup
 from icebergds.spark.errors import without_frames
+from icebergds.spark.registration import MAX_BYTES_PER_BATCH, UNBOUNDED
 from icebergds.spark.runner import items_frame, unpacked
 from icebergds.spark.save_job import write_in_tasks
 from icebergds.spark.worker import settle_worker
 from icebergds.spec.manifest import DataFile
+
+_MAX_ROWS = "spark.sql.execution.arrow.maxRecordsPerBatch"
+# What Spark should send to a Python task at once.
+_SENT_BYTES = 64 * 1024 * 1024
+_LEAST_BYTES_OF_A_ROW = 1024
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,8 +38,9 @@ class BlockShuffle:
     ) -> list[list[DataFile]]:
         if not files:
             return []
+        splitting = _Splitting(plan, _bytes_of_a_row(self.spark))
         blocks = items_frame(self.spark, files).mapInArrow(
-            _Splitting(plan), "task int, place int, block binary"
+            splitting, "task int, place int, block binary"
         )
         shuffled = blocks.repartitionById(count, f.col("task")).sortWithinPartitions("place")
         discard = partial(discard_files_of, plan.rewrite)
@@ -41,12 +50,41 @@ class BlockShuffle:
 
 @dataclass(frozen=True, slots=True)
 class _Splitting:
-    """Splits the rows of files, for `mapInArrow`, whose rows are groups of scan tasks."""
+    """Splits the rows of files, for `mapInArrow`, whose rows are groups of scan tasks.
+
+    Attributes:
+        bytes_of_a_row: as `_bytes_of_a_row` says.
+    """
 
     plan: SortPlan
+    bytes_of_a_row: int | None
 
     def __call__(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         settle_worker()
         with without_frames():
             for _, files in unpacked(batches):
-                yield from split_rows(self.plan, files)
+                for blocks in split_rows(self.plan, files):
+                    yield blocks
+                    if self.bytes_of_a_row is not None:
+                        yield _rows_besides(blocks, self.bytes_of_a_row)
+
+
+def _bytes_of_a_row(spark: SparkSession) -> int | None:
+    """How large a block may be without rows besides it; None if Spark limits bytes by itself.
+
+    If it counts nothing but rows, it sends 10,000 blocks at once to the tasks that write them.
+    """
+    if spark.conf.get(MAX_BYTES_PER_BATCH, None) != UNBOUNDED:
+        return None
+    rows = int(spark.conf.get(_MAX_ROWS, None) or 0)
+    return max(_SENT_BYTES // rows, _LEAST_BYTES_OF_A_ROW) if rows > 0 else None
+
+
+def _rows_besides(blocks: pa.RecordBatch, bytes_of_a_row: int) -> pa.RecordBatch:
+    """Rows without a block, in the ranges of large blocks, so that fewer of these are sent."""
+    sizes = pc.binary_length(blocks.column("block")).to_numpy()
+    rows = pa.array(np.repeat(np.arange(len(sizes)), sizes // bytes_of_a_row))
+    columns = [blocks.column(name).take(rows) for name in ("task", "place")]
+    return pa.RecordBatch.from_arrays(
+        [*columns, pa.nulls(len(rows), pa.binary())], schema=blocks.schema
+    )

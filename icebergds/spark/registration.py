@@ -15,8 +15,9 @@ from icebergds.spark.session_tables import guard_session_tables
 _CATALOG_PREFIX = "spark.icebergpy.catalog."
 # Identifies a session, also where PySpark returns another object for it.
 _SESSION_ID = "spark.icebergpy.session-id"
-_MAX_BYTES_PER_BATCH = "spark.sql.execution.arrow.maxBytesPerBatch"
-_UNBOUNDED = "2147483647"
+MAX_BYTES_PER_BATCH = "spark.sql.execution.arrow.maxBytesPerBatch"
+UNBOUNDED = "2147483647"
+"""With this value, Spark does not count the bytes that it sends to Python."""
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -52,7 +53,7 @@ def register(spark: SparkSession, *, fast_writes: bool = False, native_scans: bo
     if native_scans:
         enable_native_scans(spark)
     if fast_writes:
-        spark.conf.set(_MAX_BYTES_PER_BATCH, _UNBOUNDED)
+        spark.conf.set(MAX_BYTES_PER_BATCH, UNBOUNDED)
     catalogs: dict[str, dict[str, str]] = {}
     for key, value in spark.conf.getAll.items():
         if key.startswith(_CATALOG_PREFIX):

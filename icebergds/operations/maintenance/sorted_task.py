@@ -141,7 +141,11 @@ def split_rows(plan: SortPlan, files: ScanTaskGroup) -> Iterator[pa.RecordBatch]
 def write_ranges(
     plan: SortPlan, blocks: Iterable[pa.RecordBatch], *, partition_id: int, attempt_id: int
 ) -> list[DataFile]:
-    """Writes the rows of blocks that are ordered by range, sorted; deletes the files if it fails.
+    """Writes the rows of blocks, sorted; deletes the files if it fails.
+
+    Args:
+        blocks: those that `split_rows` returned for this task, ordered by `place`; blocks may be
+            null.
 
     Returns:
         The new files.
@@ -156,16 +160,17 @@ def write_ranges(
 
 def _sorted(plan: SortPlan, blocks: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
     schema = schema_to_arrow(plan.rewrite.write.schema)
-    placed = (
-        (place, block)
-        for batch in blocks
-        for place, block in zip(
-            batch.column("place").to_pylist(), batch.column("block"), strict=True
-        )
-    )
-    for _, group in groupby(placed, key=lambda block: block[0]):
-        rows = [pa.ipc.read_record_batch(block.as_buffer(), schema) for _, block in group]
+    for _, placed in groupby(_placed(blocks), key=lambda block: block[0]):
+        rows = [pa.ipc.read_record_batch(block, schema) for _, block in placed]
         yield from in_order(rows, plan.keys.of, _SORTED_BYTES)
+
+
+def _placed(blocks: Iterable[pa.RecordBatch]) -> Iterator[tuple[int, pa.Buffer]]:
+    """The blocks, each with the number of its range."""
+    for batch in blocks:
+        places, found = batch.column("place").to_numpy(), batch.column("block")
+        for at in np.flatnonzero(found.is_valid()):
+            yield places[at], found[at].as_buffer()
 
 
 class _Blocks:

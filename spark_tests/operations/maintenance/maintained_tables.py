@@ -16,6 +16,7 @@ from typing import Any
 
 from commit.interleaving import InterleavedOperations
 from hypothesis import strategies as st
+from local_shuffle import LocalShuffle
 
 from icebergds import load_table
 from icebergds.api.table import Table
@@ -32,20 +33,20 @@ from icebergds.operations.maintenance.deletes.convert_equality_deletes import (
     conversion_options,
     convert_equality_deletes,
 )
-from icebergds.operations.maintenance.deletes.remove_dangling_deletes import remove_dangling_deletes
-from icebergds.operations.maintenance.rewrite.groups import RewrittenGroup, rewrite_group
-from icebergds.operations.maintenance.rewrite.options import RewriteOptions
-from icebergds.operations.maintenance.rewrite.plan import FileGroup
-from icebergds.operations.maintenance.rewrite.rewrite_data_files import rewrite_data_files
-from icebergds.operations.maintenance.rewrite.task import RewritePlan
+from icebergds.operations.maintenance.remove_dangling_deletes import remove_dangling_deletes
+from icebergds.operations.maintenance.rewrite_data_files import rewrite_data_files
 from icebergds.operations.maintenance.rewrite_manifests import rewrite_manifests
+from icebergds.operations.maintenance.rewrite_options import RewriteOptions
 from icebergds.operations.maintenance.runner import LocalRunner
+from icebergds.operations.maintenance.sorted_rewrite import SortedRewriter
 from icebergds.operations.write.options import WriteOptions
 from icebergds.scan.plan.files import plan_files
 from icebergds.spec.manifest import DataFileRef
 from icebergds.spec.metadata import TableMetadata
 from icebergds.spec.partition import PartitionSpec
 from icebergds.spec.snapshot import RefType, Snapshot, SnapshotRef
+from icebergds.spec.sort import NullOrder, SortDirection, SortField, SortOrder
+from icebergds.spec.transforms import IdentityTransform
 from icebergds.spec.updates.table_updates import (
     AddPartitionSpec,
     SetDefaultSpec,
@@ -56,12 +57,16 @@ from icebergds.testing.contents import snapshot_entries
 from icebergds.testing.delta_tables import BY_DATA, BY_ID, DeltaTable
 from icebergds.write.changes.deltas import DeltaFiles
 from icebergds.write.changes.position_delta import DeleteTarget
+from icebergds.write.rows.arrangement import Curve
 from icebergds.write.task import write_batches
 
 Rows = Counter[tuple[Any, ...]]
 _LINEAGE = ("_row_id", "_last_updated_sequence_number")
 _CONFLICTS = (ValidationError, CommitConflictError, MissingFileError)
 _FAR_AHEAD_MS = 4_000_000_000_000
+_BY_DATA_DESC = SortOrder(
+    0, (SortField((2,), IdentityTransform(), SortDirection.DESC, NullOrder.NULLS_LAST),)
+)
 _CHANGES = ("append", "upsert", "delete_keys", "delete", "update", "rewrite", "convert")
 _ALONE = ("dangling", "manifests", "expire", "branch", "tag", "roll_back", "evolve", "upgrade")
 
@@ -273,18 +278,23 @@ class MaintainedTable:
             "max-concurrent-file-group-rewrites": "1",
         }
         loaded, runner = self._interrupted(step)
-
-        def shuffled(table: LoadedTable, plan: RewritePlan, group: FileGroup) -> RewrittenGroup:
-            return replace(rewrite_group(runner, table, plan, group), tasks=())
-
+        options = RewriteOptions.of(properties, loaded.metadata.properties)
+        by = runner, LocalShuffle(runner), options
         before = self._lineage_of(branch)
         rewrite_data_files(
             loaded,
             runner,
             WriteOptions.of(loaded.address, branch=branch),
-            RewriteOptions.of(properties, loaded.metadata.properties),
+            options,
             step.chosen(None, None, "data = 'a'", "id > 3"),
-            step.chosen(None, None, None, shuffled),
+            step.chosen(
+                None,
+                SortedRewriter(*by, _BY_DATA_DESC),
+                None,
+                None,
+                SortedRewriter(*by, curve=Curve("zorder", (1, 2))),
+                None,
+            ),
         )
         self._check_lineage(branch, step, before)
 
