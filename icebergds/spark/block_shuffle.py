@@ -76,7 +76,7 @@ def _bytes_of_a_row(spark: SparkSession) -> int | None:
     """
     if spark.conf.get(MAX_BYTES_PER_BATCH, None) != UNBOUNDED:
         return None
-    rows = int(spark.conf.get(_MAX_ROWS, None) or 0)
+    rows = int(spark.conf.get(_MAX_ROWS) or 0)
     return max(_SENT_BYTES // rows, _LEAST_BYTES_OF_A_ROW) if rows > 0 else None
 
 

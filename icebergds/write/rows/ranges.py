@@ -56,14 +56,15 @@ class Ranges:
         """An order of rows that puts ranges one after the other, and the end of each range."""
         own, bounds = _integers(columns), _integers(self.bounds)
         if own is None or bounds is None:
-            order, below, until = _counted(columns, self.bounds)
-            return order, np.append(_spread(below, until), len(order))
+            order, *counts = _counted(columns, self.bounds)
+            return order, np.append(_spread(*counts), len(order))
         numbers = np.searchsorted(bounds, own, "right")
-        repeated = np.searchsorted(bounds, own, "left")
-        # Of the ranges between equal bounds, the rows with this key take turns.
-        turns = np.flatnonzero(numbers - repeated > 1)
-        between = (numbers - repeated)[turns] - 1
-        numbers[turns] = repeated[turns] + 1 + np.arange(len(turns)) % between
+        if (bounds[1:] == bounds[:-1]).any():
+            # Of the ranges between equal bounds, the rows with this key take turns.
+            below = np.searchsorted(bounds, own, "left")
+            turns = np.flatnonzero(numbers - below > 1)
+            between = (numbers - below)[turns] - 1
+            numbers[turns] = below[turns] + 1 + np.arange(len(turns)) % between
         narrow = numbers.astype(np.uint16 if self.count <= 1 << 16 else np.uint32)
         # numpy uses radix sort for integers of 16 bits.
         order = np.argsort(narrow, kind="stable").astype(np.uint32)
@@ -131,7 +132,7 @@ def _integers(columns: Sequence[KeyColumn]) -> _Ints | None:
     """The keys as integers, which are sorted much faster; None if they do not fit."""
     # Columns that say which values are null are the same in all rows if none is.
     varying = [c for c in columns if not (pa.types.is_boolean(c.values.type) and _is_false(c))]
-    if len(varying) != 1 or varying[0].values.null_count or not _is_whole(varying[0].values.type):
+    if len(varying) != 1 or not _is_whole(varying[0].values.type):
         return None
     values = varying[0].values
     width = pa.int32() if values.type.bit_width == 32 else pa.int64()

@@ -70,7 +70,8 @@ class RewriteOptions:
         max_files: how many files are rewritten at most.
         remove_dangling_deletes: afterwards, in a commit of its own.
         compression_factor: size of the new files of a sort by the size of the old ones.
-        shuffle_partitions_per_file: how finely a sort is shuffled.
+        shuffle_partitions_per_file: into how many ranges a sort splits the rows of a new file, at
+            least.
     """
 
     target_file_size: int
