@@ -14,6 +14,7 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from icebergds.write.rows.fanout import merged
+from icebergds.write.rows.leading_words import are_exact, leading_words_of
 from icebergds.write.rows.sorting import KeyColumn, concatenated, sorted_indices
 
 Keys = Callable[[pa.RecordBatch], Sequence[KeyColumn]]
@@ -22,6 +23,8 @@ Keys = Callable[[pa.RecordBatch], Sequence[KeyColumn]]
 _Ints = npt.NDArray[np.int64]
 
 _SAMPLE = 100_000
+# If more rows need more than their words compared, all of them are compared at once.
+_FEW = 0.3
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,17 +57,20 @@ class Ranges:
         self, columns: Sequence[KeyColumn]
     ) -> tuple[npt.NDArray[np.unsignedinteger], _Ints]:
         """An order of rows that puts ranges one after the other, and the end of each range."""
-        own, bounds = _integers(columns), _integers(self.bounds)
-        if own is None or bounds is None:
+        leading = leading_words_of(self.bounds)
+        words, bounds = leading.of(columns), leading.of(self.bounds)
+        numbers, below = (np.searchsorted(bounds, words, side) for side in ("right", "left"))
+        # Those that equal one of the bounds, or the rows of a key that is a bound several times.
+        is_exact = are_exact(columns) and are_exact(self.bounds)
+        close = np.flatnonzero(numbers - below > is_exact)
+        if len(close) > _FEW * len(words):
             order, *counts = _counted(columns, self.bounds)
             return order, np.append(_spread(*counts), len(order))
-        numbers = np.searchsorted(bounds, own, "right")
-        if (bounds[1:] == bounds[:-1]).any():
-            # Of the ranges between equal bounds, the rows with this key take turns.
-            below = np.searchsorted(bounds, own, "left")
-            turns = np.flatnonzero(numbers - below > 1)
-            between = (numbers - below)[turns] - 1
-            numbers[turns] = below[turns] + 1 + np.arange(len(turns)) % between
+        if len(close):
+            rows = pa.array(close)
+            order, *counts = _counted([column.take(rows) for column in columns], self.bounds)
+            sizes = np.diff(_spread(*counts), prepend=0, append=len(order))
+            numbers[close[order]] = np.repeat(np.arange(self.count), sizes)
         narrow = numbers.astype(np.uint16 if self.count <= 1 << 16 else np.uint32)
         # numpy uses radix sort for integers of 16 bits.
         order = np.argsort(narrow, kind="stable").astype(np.uint32)
@@ -112,10 +118,19 @@ def in_order(batches: list[pa.RecordBatch], keys: Keys, limit: int) -> Iterator[
 
 def _sorted(batch: pa.RecordBatch, keys: Keys) -> pa.RecordBatch:
     columns = keys(batch)
-    integers = _integers(columns)
-    return batch.take(
-        sorted_indices(columns) if integers is None else pa.array(np.argsort(integers))
-    )
+    words = leading_words_of(columns).of(columns)
+    order = np.argsort(words)
+    if not are_exact(columns):
+        placed = words.take(order)
+        same = placed[1:] == placed[:-1]
+        # The rows whose words are those of the row before or after.
+        close = np.flatnonzero(np.append(same, False) | np.append(False, same))
+        if len(close) > _FEW * len(words):
+            return batch.take(sorted_indices(columns))
+        rows = pa.array(order.take(close))
+        nearer = [KeyColumn(pa.array(words).take(rows)), *(c.take(rows) for c in columns)]
+        order[close] = np.asarray(rows.take(sorted_indices(nearer)))
+    return batch.take(pa.array(order))
 
 
 def _sample(batches: Sequence[pa.RecordBatch], keys: Keys) -> list[KeyColumn]:
@@ -126,27 +141,6 @@ def _sample(batches: Sequence[pa.RecordBatch], keys: Keys) -> list[KeyColumn]:
         rows = pa.array(np.arange(0, batch.num_rows, step))
         parts.append([column.take(rows) for column in keys(batch)])
     return concatenated(parts)
-
-
-def _integers(columns: Sequence[KeyColumn]) -> _Ints | None:
-    """The keys as integers, which are sorted much faster; None if they do not fit."""
-    # Columns that say which values are null are the same in all rows if none is.
-    varying = [c for c in columns if not (pa.types.is_boolean(c.values.type) and _is_false(c))]
-    if len(varying) != 1 or not _is_whole(varying[0].values.type):
-        return None
-    values = varying[0].values
-    width = pa.int32() if values.type.bit_width == 32 else pa.int64()
-    integers = np.asarray(values.view(width)).astype(np.int64)
-    return ~integers if varying[0].descending else integers
-
-
-def _is_false(column: KeyColumn) -> bool:
-    return not column.values.null_count and not column.values.true_count
-
-
-def _is_whole(kind: pa.DataType) -> bool:
-    is_time = pa.types.is_date32(kind) or pa.types.is_time64(kind) or pa.types.is_timestamp(kind)
-    return bool(is_time or pa.types.is_int32(kind) or pa.types.is_int64(kind))
 
 
 def _counted(
