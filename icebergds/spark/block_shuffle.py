@@ -66,7 +66,7 @@ class _Splitting:
                 for blocks in split_rows(self.plan, files):
                     yield blocks
                     if self.bytes_of_a_row is not None:
-                        yield _rows_besides(blocks, self.bytes_of_a_row)
+                        yield from _rows_besides(blocks, self.bytes_of_a_row)
 
 
 def _bytes_of_a_row(spark: SparkSession) -> int | None:
@@ -80,11 +80,11 @@ def _bytes_of_a_row(spark: SparkSession) -> int | None:
     return max(_SENT_BYTES // rows, _LEAST_BYTES_OF_A_ROW) if rows > 0 else None
 
 
-def _rows_besides(blocks: pa.RecordBatch, bytes_of_a_row: int) -> pa.RecordBatch:
+def _rows_besides(blocks: pa.RecordBatch, bytes_of_a_row: int) -> Iterator[pa.RecordBatch]:
     """Rows without a block, in the ranges of large blocks, so that fewer of these are sent."""
     sizes = pc.binary_length(blocks.column("block")).to_numpy()
     rows = pa.array(np.repeat(np.arange(len(sizes)), sizes // bytes_of_a_row))
-    columns = [blocks.column(name).take(rows) for name in ("task", "place")]
-    return pa.RecordBatch.from_arrays(
-        [*columns, pa.nulls(len(rows), pa.binary())], schema=blocks.schema
-    )
+    if len(rows):
+        columns = [blocks.column(name).take(rows) for name in ("task", "place")]
+        nulls = pa.nulls(len(rows), pa.binary())
+        yield pa.RecordBatch.from_arrays([*columns, nulls], schema=blocks.schema)

@@ -15,10 +15,11 @@ def test_large_blocks_have_rows_besides_them_so_that_fewer_are_sent_at_once() ->
             "block": pa.array([b"x" * 100, b"x" * 9, b"x" * 20], pa.binary()),
         }
     )
-    added = _rows_besides(blocks, 10)
+    (added,) = _rows_besides(blocks, 10)
     assert added.schema == blocks.schema
     assert added.to_pydict() == {
         "task": [0] * 10 + [1] * 2,
         "place": [4] * 10 + [9] * 2,
         "block": [None] * 12,
     }
+    assert not list(_rows_besides(blocks, 101))

@@ -10,8 +10,9 @@ import pytest
 from pyspark.sql import Row, SparkSession
 
 from icebergds import Schema, Table, load_catalog
+from icebergds.errors import CorruptFileError
 from icebergds.spec.types import LONG, UUID, FixedType, NestedField
-from icebergds.testing.contents import live_files
+from icebergds.testing.contents import data_files, live_files
 
 COLUMNS = ["id", "day", "_row_id", "_last_updated_sequence_number"]
 
@@ -84,6 +85,27 @@ def test_the_order_of_the_table_is_stamped_on_sorted_files(
     table.rewrite_data_files("sort", options={"rewrite-all": "true"})
     assert [file.sort_order_id for file in live_files(table.location())] == [1]
     assert table.scan().to_df(spark).exceptAll(rows).count() == 0
+
+
+def test_a_sort_of_a_damaged_file_fails_and_leaves_no_files(
+    spark: SparkSession, tmp_path: Path
+) -> None:
+    lake = load_catalog("lake", warehouse=str(tmp_path))
+    lake.create_namespace("db")
+    table = lake.create_table("db.t", "id bigint, data string")
+    for _ in range(2):
+        table.append(spark.range(1000).selectExpr("id", "concat('data ', id) AS data").coalesce(1))
+    # The sample of ids does not see it.
+    path = Path(live_files(table.location())[1].file_path)
+    chunk = pq.read_metadata(path).row_group(0).column(1)
+    start = chunk.dictionary_page_offset or chunk.data_page_offset
+    damaged = bytearray(path.read_bytes())
+    damaged[start : start + chunk.total_compressed_size] = b"\xff" * chunk.total_compressed_size
+    path.write_bytes(damaged)
+    before = data_files(table.location())
+    with pytest.raises(CorruptFileError, match=path.name):
+        table.rewrite_data_files("sort", sort_order="id", options={"rewrite-all": "true"})
+    assert data_files(table.location()) == before
 
 
 @pytest.mark.parametrize("strategy", ["zorder", "hilbert"])

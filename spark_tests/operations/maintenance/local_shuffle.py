@@ -20,7 +20,7 @@ _BLOCKS_AT_ONCE = 3
 
 @dataclass(frozen=True, slots=True)
 class LocalShuffle:
-    """Brings blocks to the tasks that write them; those of a range come in any order."""
+    """Brings blocks to the tasks that write them, with nulls; those of a range in any order."""
 
     runner: Runner
 
@@ -36,8 +36,10 @@ class LocalShuffle:
 
 
 def _split(plan: bytes, files: ScanTaskGroup, _: TaskAttempt) -> pa.Table:
-    empty = pa.schema([("task", pa.int32()), ("place", pa.int32()), ("block", pa.binary())])
-    return pa.Table.from_batches(list(split_rows(pickle.loads(plan), files)), empty)
+    schema = pa.schema([("task", pa.int32()), ("place", pa.int32()), ("block", pa.binary())])
+    blocks = pa.Table.from_batches(list(split_rows(pickle.loads(plan), files)), schema)
+    nulls = blocks.set_column(2, schema.field(2), pa.nulls(len(blocks), pa.binary()))
+    return pa.concat_tables([blocks, nulls])
 
 
 def _of_task(blocks: pa.Table, number: int) -> pa.Table:
