@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING, Any
 from icebergds.api.table_definition import sort_order_of
 from icebergds.catalog.loaded_table import LoadedTable
 from icebergds.errors import InvalidOptionError
-from icebergds.operations.maintenance.rewrite_groups import GroupRewriter
-from icebergds.operations.maintenance.rewrite_options import RewriteOptions
-from icebergds.operations.maintenance.sorted_rewrite import SortedRewriter
+from icebergds.operations.maintenance.rewrite.groups import GroupRewriter
+from icebergds.operations.maintenance.rewrite.options import RewriteOptions
+from icebergds.operations.maintenance.rewrite.sorted_rewrite import SortedRewriter
 from icebergds.spec.schema import Schema
 from icebergds.spec.sort import SortDirection, SortOrder
 from icebergds.spec.transforms import IdentityTransform

@@ -11,8 +11,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from pyspark.sql import SparkSession, functions as f
 
-from icebergds.operations.maintenance.rewrite_groups import discard_files_of
-from icebergds.operations.maintenance.sorted_task import SortPlan, split_rows, write_ranges
+from icebergds.operations.maintenance.rewrite.groups import discard_files_of
+from icebergds.operations.maintenance.rewrite.sorted_task import SortPlan, split_rows, write_ranges
 from icebergds.scan.tasks import ScanTaskGroup
 from icebergds.spark.errors import without_frames
 from icebergds.spark.registration import MAX_BYTES_PER_BATCH, UNBOUNDED

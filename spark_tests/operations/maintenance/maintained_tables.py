@@ -33,12 +33,12 @@ from icebergds.operations.maintenance.deletes.convert_equality_deletes import (
     conversion_options,
     convert_equality_deletes,
 )
-from icebergds.operations.maintenance.remove_dangling_deletes import remove_dangling_deletes
-from icebergds.operations.maintenance.rewrite_data_files import rewrite_data_files
+from icebergds.operations.maintenance.deletes.remove_dangling_deletes import remove_dangling_deletes
+from icebergds.operations.maintenance.rewrite.options import RewriteOptions
+from icebergds.operations.maintenance.rewrite.rewrite_data_files import rewrite_data_files
+from icebergds.operations.maintenance.rewrite.sorted_rewrite import SortedRewriter
 from icebergds.operations.maintenance.rewrite_manifests import rewrite_manifests
-from icebergds.operations.maintenance.rewrite_options import RewriteOptions
 from icebergds.operations.maintenance.runner import LocalRunner
-from icebergds.operations.maintenance.sorted_rewrite import SortedRewriter
 from icebergds.operations.write.options import WriteOptions
 from icebergds.scan.plan.files import plan_files
 from icebergds.spec.manifest import DataFileRef

@@ -20,10 +20,10 @@ from icebergds.catalog.address import TableAddress
 from icebergds.catalog.loaded_table import load_for_write
 from icebergds.errors import CorruptFileError
 from icebergds.operations.maintenance import sorted_rewrite, sorted_task
-from icebergds.operations.maintenance.rewrite_data_files import rewrite_data_files
-from icebergds.operations.maintenance.rewrite_options import RewriteOptions
+from icebergds.operations.maintenance.rewrite.options import RewriteOptions
+from icebergds.operations.maintenance.rewrite.rewrite_data_files import rewrite_data_files
+from icebergds.operations.maintenance.rewrite.sorted_rewrite import SortedRewriter
 from icebergds.operations.maintenance.runner import LocalRunner, Runner
-from icebergds.operations.maintenance.sorted_rewrite import SortedRewriter
 from icebergds.operations.write.options import WriteOptions
 from icebergds.spec.sort import NullOrder, SortDirection, SortField, SortOrder
 from icebergds.spec.transforms import IdentityTransform

@@ -16,7 +16,7 @@ import numpy as np
 import pyarrow as pa
 
 from icebergds.formats.arrow.types import schema_to_arrow
-from icebergds.operations.maintenance.rewrite_task import RewritePlan
+from icebergds.operations.maintenance.rewrite.task import RewritePlan
 from icebergds.operations.maintenance.runner import TaskAttempt
 from icebergds.scan.read.files import read_scan_tasks
 from icebergds.scan.read_plan import ReadPlan

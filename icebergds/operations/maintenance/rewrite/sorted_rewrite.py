@@ -9,17 +9,17 @@ from math import ceil
 from typing import Protocol
 
 from icebergds.catalog.loaded_table import LoadedTable
-from icebergds.operations.maintenance.rewrite_groups import RewrittenGroup
-from icebergds.operations.maintenance.rewrite_options import RewriteOptions
-from icebergds.operations.maintenance.rewrite_plan import FileGroup, new_file_count
-from icebergds.operations.maintenance.rewrite_task import RewritePlan
-from icebergds.operations.maintenance.runner import Runner
-from icebergds.operations.maintenance.sorted_task import (
+from icebergds.operations.maintenance.rewrite.groups import RewrittenGroup
+from icebergds.operations.maintenance.rewrite.options import RewriteOptions
+from icebergds.operations.maintenance.rewrite.plan import FileGroup, new_file_count
+from icebergds.operations.maintenance.rewrite.sorted_task import (
     SortPlan,
     plan_sample,
     plan_sort,
     sample_rows,
 )
+from icebergds.operations.maintenance.rewrite.task import RewritePlan
+from icebergds.operations.maintenance.runner import Runner
 from icebergds.scan.plan.splits import SplitOptions
 from icebergds.scan.plan.task_groups import pack_files
 from icebergds.scan.tasks import ScanTaskGroup
