@@ -19,7 +19,7 @@ from icebergds import RewrittenDataFiles
 from icebergds.catalog.address import TableAddress
 from icebergds.catalog.loaded_table import load_for_write
 from icebergds.errors import CorruptFileError
-from icebergds.operations.maintenance import sorted_rewrite, sorted_task
+from icebergds.operations.maintenance.rewrite import sorted_rewrite, sorted_task
 from icebergds.operations.maintenance.rewrite.options import RewriteOptions
 from icebergds.operations.maintenance.rewrite.rewrite_data_files import rewrite_data_files
 from icebergds.operations.maintenance.rewrite.sorted_rewrite import SortedRewriter
