@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import errno
 from collections.abc import Callable, Iterable, Sequence
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -21,6 +22,7 @@ from icebergds.commit.validation import Isolation
 from icebergds.errors import (
     CorruptFileError,
     IcebergError,
+    StorageError,
     ValidationError,
 )
 from icebergds.operations.maintenance.deletes.rewrite_position_deletes import (
@@ -34,7 +36,7 @@ from icebergds.spec.updates.table_updates import SetSnapshotRef, UpgradeFormatVe
 from icebergds.testing.api_tables import faulty
 from icebergds.testing.commit_tables import CommitTable, open_table
 from icebergds.testing.contents import unused_files
-from icebergds.testing.faults import Fault, Faults, When
+from icebergds.testing.faults import Fault, Faults, FaultyOperations, When
 
 
 class Meanwhile:
@@ -121,6 +123,21 @@ def test_of_two_rewrites_at_once_the_second_does_the_rest(tmp_path: Path) -> Non
     assert (done.rewritten_delete_files_count, done.added_delete_files_count) == (2, 1)
     assert days.ids() == before
     assert len(position_deletes_of(days.table)) == 2
+    assert unused_files(days.table) == set()
+
+
+def test_what_is_committed_counts_if_the_table_cannot_be_loaded_afterwards(tmp_path: Path) -> None:
+    days = _two_each(tmp_path / "t")
+    before = days.ids()
+    table = load_for_write(TableAddress(str(days.builder.location)))
+    # It is loaded for the second attempt to commit, and then to plan again.
+    faults = Faults([Fault(1, When.BEFORE, StorageError("gone"))], counted=("refresh",))
+    table = replace(table, operations=FaultyOperations(table.operations, faults))
+    others = Meanwhile([lambda: days.table.rewrite_position_delete_files("day = 1", options=ALL)])
+    write = WriteOptions(table.address)
+    done, _ = rewrite_position_deletes(table, None, ALL, write, others)
+    assert done.rewritten_delete_files_count == 2
+    assert days.ids() == before
     assert unused_files(days.table) == set()
 
 

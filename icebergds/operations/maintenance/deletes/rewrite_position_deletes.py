@@ -107,9 +107,11 @@ def rewrite_position_deletes(
     """
     check_maintained_branch(table.state, write.branch)
     done = _Done(table.state)
-    for _ in range(_PASSES):
-        done.stale = None
+    for number in range(_PASSES):
         try:
+            if number:
+                done.state = table.operations.refresh()
+            done.stale = None
             _pass(table.at(done.state), where, options, write, runner, done)
         except CommitStateUnknownError:
             raise
@@ -121,7 +123,6 @@ def rewrite_position_deletes(
             break
         if done.stale is None:
             break
-        done.state = table.operations.refresh()
     return done.result(), done.state
 
 
