@@ -53,19 +53,20 @@ from icebergds.operations.maintenance.unused_files.other_tables import (
     nested_directories,
     refuse_sharing,
 )
+from icebergds.operations.maintenance.unused_files.reachable_files import (
+    require_garbage_collection,
+)
 from icebergds.operations.maintenance.unused_files.referenced_files import referenced_files
 from icebergds.spec.metadata import TableMetadata, metadata_directory
 from icebergds.spec.table_properties import (
     DATA_PATH,
-    GC_ENABLED,
-    GC_ENABLED_DEFAULT,
     METADATA_PATH,
-    bool_property,
 )
 
 _LOG = logging.getLogger(__name__)
 
 _PATHS = (DATA_PATH, METADATA_PATH, "write.object-storage.path", "write.folder-storage.path")
+_INSTEAD = "remove none of its files"
 _DELETE_BATCH = 1_000
 _MOST_LOGGED = 20
 
@@ -142,7 +143,7 @@ def _find(table: LoadedTable, options: OrphanOptions) -> _Found:
     metadata = table.metadata
     # Locations of a list are as in metadata; what was listed is not mapped once more.
     io = table.io.without_map() if options.file_list is None else table.io
-    _require_garbage_collection(table.state)
+    require_garbage_collection(table.state, _INSTEAD)
     location = metadata.location if options.location is None else options.location
     is_own = _is_own_directory(table.state, location, options)
     candidates = _candidates(table, location, options)
@@ -171,15 +172,6 @@ def _find(table: LoadedTable, options: OrphanOptions) -> _Found:
             counted(undated, "file"),
         )
     return _Found(orphans.filter(pc.invert(is_undated)), io, undated, candidates.examined)
-
-
-def _require_garbage_collection(state: TableState) -> None:
-    if not bool_property(state.metadata.properties, GC_ENABLED, GC_ENABLED_DEFAULT):
-        raise ValidationError(
-            f"table {state.name} has the property {GC_ENABLED} = false, because other tables may "
-            "share its files, so orphan files are not removed; if none does, set the property to "
-            "true"
-        )
 
 
 def _own_locations(metadata: TableMetadata) -> list[str]:
@@ -224,7 +216,7 @@ def _reloaded(table: LoadedTable) -> TableState:
         UnsupportedFeatureError: only a catalog knows which of its metadata files is current.
     """
     state = table.operations.refresh()
-    _require_garbage_collection(state)
+    require_garbage_collection(state, _INSTEAD)
     if state.metadata.table_uuid != table.metadata.table_uuid:
         raise ValidationError(
             f"table {state.name} was dropped and re-created while its files were listed; try again"
