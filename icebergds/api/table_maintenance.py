@@ -6,7 +6,7 @@ They are methods of `Table`, which takes them from here.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from datetime import datetime
+from datetime import datetime, timedelta
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
@@ -58,7 +58,7 @@ from icebergds.operations.options.arguments import (
     positive_argument,
     text_argument,
 )
-from icebergds.operations.options.moments import moment_argument
+from icebergds.operations.options.moments import moment_or_age
 from icebergds.spec.sort import SortOrder
 from icebergds.spec.values.dates import now_ms
 
@@ -355,7 +355,7 @@ def rewrite_manifests(
 
 def expire_snapshots(
     self: Table,
-    older_than: datetime | str | int | None = None,
+    older_than: datetime | timedelta | str | int | None = None,
     retain_last: int | None = None,
     snapshot_ids: Sequence[int] | int | None = None,
     *,
@@ -371,8 +371,8 @@ def expire_snapshots(
     both. Branches and tags that are older than their maximum age are removed, except main.
 
     Args:
-        older_than: expire snapshots before this time: a datetime with a time zone, a timestamp
-            such as `2026-01-31T12:00:00Z`, or milliseconds since 1970.
+        older_than: expire snapshots before this time: an age as a timedelta, a datetime with a
+            time zone, a timestamp such as `2026-01-31T12:00:00Z`, or milliseconds since 1970.
         retain_last: how many snapshots of each branch to keep, however old.
         snapshot_ids: snapshots to expire however young, besides those that are old enough.
         clean_expired_metadata: also remove partition specs and schemas that no remaining
@@ -395,7 +395,7 @@ def expire_snapshots(
     """
     request = ExpiryRequest(
         now_ms(),
-        moment_argument("older_than", older_than),
+        moment_or_age("older_than", older_than),
         positive_argument("retain_last", retain_last),
         frozenset(integers_argument("snapshot_ids", snapshot_ids)),
     )
@@ -413,7 +413,7 @@ def expire_snapshots(
 
 def remove_orphan_files(
     self: Table,
-    older_than: datetime | int | str | None = None,
+    older_than: datetime | timedelta | str | int | None = None,
     location: str | None = None,
     *,
     dry_run: bool = False,
@@ -431,8 +431,8 @@ def remove_orphan_files(
 
     Args:
         older_than: only files last modified before are deleted; 3 days ago by default, at
-            least 24 hours ago. A datetime (without a zone: local time), milliseconds since
-            1970, or a timestamp with an offset as text.
+            least 24 hours ago. An age as a timedelta, a datetime (without a zone: local time),
+            milliseconds since 1970, or a timestamp with an offset as text.
         location: the directory to search, the table's location by default. No other directory
             is searched, not even that of the property `write.data.path`.
         dry_run: only find them.

@@ -24,7 +24,7 @@ from icebergds.operations.maintenance.deletes.rewrite_position_deletes import (
 )
 from icebergds.operations.maintenance.health.advice import Advice, Gain
 from icebergds.operations.maintenance.health.health import TableHealth, examine
-from icebergds.operations.maintenance.policy import MaintenancePolicy, moment_or_age
+from icebergds.operations.maintenance.policy import MaintenancePolicy
 from icebergds.operations.maintenance.report import (
     MaintenanceReport,
     MaintenanceStep,
@@ -46,6 +46,7 @@ from icebergds.operations.maintenance.unused_files.orphan_options import (
     parse_orphan_options,
 )
 from icebergds.operations.maintenance.unused_files.remove_orphan_files import remove_orphan_files
+from icebergds.operations.options.moments import moment_or_age
 from icebergds.operations.write.options import WriteOptions
 from icebergds.spec.values.dates import now_ms
 

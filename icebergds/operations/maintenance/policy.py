@@ -10,12 +10,10 @@ from typing import Any
 
 from icebergds.errors import InvalidOptionError
 from icebergds.operations.options.arguments import positive_argument, text_argument
-from icebergds.operations.options.moments import moment_argument
+from icebergds.operations.options.moments import moment_or_age
 from icebergds.spec.sort import SortOrder
-from icebergds.spec.values.dates import now_ms
 from icebergds.suggestions import did_you_mean
 
-_MILLISECOND = timedelta(milliseconds=1)
 # A group is rewritten to so many files if time is short, since it is not ended before it is done.
 _TIMED_GROUP_FILES = 8
 
@@ -107,19 +105,6 @@ def policy_of(policy: Any, changes: Mapping[str, Any]) -> MaintenancePolicy:
                 + f"Known arguments: {', '.join(known)}"
             )
     return replace(policy or MaintenancePolicy(), **changes)
-
-
-def moment_or_age(name: str, value: Any) -> int | None:
-    """A moment in milliseconds since 1970, given as such, as an age, or as a timestamp; or None.
-
-    Raises:
-        InvalidOptionError: it is something else, a negative age, or has no time zone.
-    """
-    if not isinstance(value, timedelta):
-        return moment_argument(name, value)
-    if value < timedelta():
-        raise InvalidOptionError(f"{name} = {value!r}: expected an age of 0 or more")
-    return now_ms() - value // _MILLISECOND
 
 
 def _check_seconds(value: Any) -> None:

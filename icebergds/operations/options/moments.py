@@ -12,11 +12,13 @@ from icebergds.errors import InvalidOptionError
 from icebergds.expr.literals import parse_timestamp, round_literal
 from icebergds.operations.options.values import integer
 from icebergds.spec.types import TIMESTAMPTZ
+from icebergds.spec.values.dates import now_ms
 
 # The end of the year 9999, in seconds since 1970.
 _LAST_SECOND = 253_402_300_799
 _WHOLE_NUMBER = re.compile(r"[+-]?\d+", re.ASCII)
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+_MILLISECOND = timedelta(milliseconds=1)
 
 
 def milliseconds_or_timestamp(time_zone: str | None) -> Callable[[str], int]:
@@ -73,13 +75,26 @@ def moment_argument(name: str, value: Any) -> int | None:
             raise InvalidOptionError(
                 f"{shown} has no time zone; give one, such as the Z in 2026-01-31T12:00:00Z"
             )
-        return (value - _EPOCH) // timedelta(milliseconds=1)
+        return (value - _EPOCH) // _MILLISECOND
     if isinstance(value, bool):
         raise _no_moment(shown)
     try:
         return operator.index(value)
     except TypeError:
         raise _no_moment(shown) from None
+
+
+def moment_or_age(name: str, value: Any) -> int | None:
+    """A moment in milliseconds since 1970, given as such, as an age, or as a timestamp; or None.
+
+    Raises:
+        InvalidOptionError: it is something else, a negative age, or has no time zone.
+    """
+    if not isinstance(value, timedelta):
+        return moment_argument(name, value)
+    if value < timedelta():
+        raise InvalidOptionError(f"{name} = {value!r}: expected an age of 0 or more")
+    return now_ms() - value // _MILLISECOND
 
 
 def _no_moment(shown: str) -> InvalidOptionError:

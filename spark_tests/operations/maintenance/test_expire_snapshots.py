@@ -219,10 +219,11 @@ def test_a_table_that_shares_files_expires_nothing(builder: TableBuilder) -> Non
         lambda ms: ms,
         str,
         lambda ms: datetime.fromtimestamp(ms / 1000, UTC),
-        lambda ms: (datetime.fromtimestamp(ms / 1000, UTC) + timedelta(hours=0)).isoformat(),
+        lambda ms: datetime.fromtimestamp(ms / 1000, UTC).isoformat(),
+        lambda ms: datetime.now(UTC) - datetime.fromtimestamp(ms / 1000, UTC),
     ],
 )
-def test_times_are_milliseconds_datetimes_or_text(
+def test_times_are_milliseconds_datetimes_text_or_ages(
     builder: TableBuilder, moment: Callable[[int], Any]
 ) -> None:
     table = _table(builder)
@@ -237,6 +238,7 @@ def test_times_are_milliseconds_datetimes_or_text(
         ({"older_than": "2026-01-01T00:00:00"}, "has no time zone"),
         ({"older_than": "yesterday"}, "older_than = 'yesterday': expected milliseconds"),
         ({"older_than": True}, "older_than = True: expected milliseconds"),
+        ({"older_than": timedelta(days=-1)}, "expected an age of 0 or more"),
         ({"older_than": 1.5}, r"older_than = 1\.5: expected milliseconds"),
         ({"retain_last": 0}, "retain_last = 0: expected a whole number of at least 1"),
         ({"retain_last": "two"}, "retain_last = 'two' is of type str"),

@@ -81,7 +81,7 @@ def test_young_files_are_kept(table: Table) -> None:
     assert removed(table) == {old}
 
 
-@pytest.mark.parametrize("form", ["datetime", "zoned", "milliseconds", "text"])
+@pytest.mark.parametrize("form", ["datetime", "zoned", "milliseconds", "text", "age"])
 def test_the_age_can_be_chosen(table: Table, form: str) -> None:
     plant(root_of(table), "data/young.parquet", days=1.4)
     old = plant(root_of(table), "data/old.parquet", days=1.6)
@@ -91,8 +91,15 @@ def test_the_age_can_be_chosen(table: Table, form: str) -> None:
         "zoned": moment,
         "milliseconds": int(moment.timestamp() * 1000),
         "text": moment.isoformat(),
+        "age": timedelta(days=1.5),
     }
     assert removed(table, older_than=given[form]) == {old}
+
+
+def test_an_age_of_a_day_is_enough(table: Table) -> None:
+    plant(root_of(table), "data/young.parquet", days=0.9)
+    old = plant(root_of(table), "data/old.parquet", days=1.1)
+    assert removed(table, older_than=timedelta(days=1)) == {old}
 
 
 def test_less_than_a_day_is_refused(table: Table) -> None:

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import datetime, timedelta
 from enum import StrEnum
 from typing import Any
 
@@ -22,8 +21,9 @@ from icebergds.operations.options.arguments import (
     names_argument,
     text_argument,
 )
-from icebergds.operations.options.moments import milliseconds_or_timestamp
+from icebergds.operations.options.moments import milliseconds_or_timestamp, moment_or_age
 from icebergds.operations.options.values import boolean, one_of, parse
+from icebergds.spec.values.dates import now_ms
 from icebergds.suggestions import did_you_mean
 
 _DAY_MS = 24 * 60 * 60 * 1000
@@ -137,22 +137,28 @@ def _refuse_unknown(given: Iterable[str]) -> None:
 
 
 def _older_than(value: Any, *, is_listing: bool) -> int:
-    now = time.time_ns() // 1_000_000
-    if value is None:
-        return now - _DEFAULT_AGE_MS
-    if isinstance(value, datetime):
-        moment = int(value.timestamp() * 1000)
-    elif isinstance(value, str):
-        moment = parse({"older_than": value}, "older_than", milliseconds_or_timestamp(None), 0)
-    else:
-        moment = integer_argument("older_than", value) or 0
+    moment = _moment(value)
+    now = now_ms()
     if is_listing and moment > now - _DAY_MS:
         raise InvalidOptionError(
             f"older_than = {value!r} is less than 24 hours ago: files of writes that are still "
             "under way would be removed, and their commits would leave a table that cannot be "
             "read; give an earlier time, or the files themselves as file_list"
         )
-    return int(moment)
+    return moment
+
+
+def _moment(value: Any) -> int:
+    if value is None:
+        return now_ms() - _DEFAULT_AGE_MS
+    if isinstance(value, timedelta):
+        return moment_or_age("older_than", value) or 0
+    if isinstance(value, datetime):
+        return int(value.timestamp() * 1000)
+    if isinstance(value, str):
+        parser = milliseconds_or_timestamp(None)
+        return int(parse({"older_than": value}, "older_than", parser, 0))
+    return integer_argument("older_than", value) or 0
 
 
 def _file_list(value: Any) -> pa.Table:
