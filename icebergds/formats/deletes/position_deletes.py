@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Mapping
 from contextlib import suppress
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 import numpy as np
+import numpy.typing as npt
 import pyarrow as pa
 
 from icebergds.errors import CorruptFileError, InvalidDataError
@@ -26,6 +27,45 @@ _SCHEMA = Schema((replace(DELETE_FILE_PATH, required=False), replace(DELETE_POS,
 _NAMES = NameMapping(tuple(MappedField((field.name,), field.field_id) for field in _SCHEMA.fields))
 # Filters with more paths exclude hardly any row group.
 _MOST_FILTERED_PATHS = 100
+
+
+@dataclass(frozen=True, slots=True)
+class PositionBatch:
+    """Rows of a position delete file.
+
+    Attributes:
+        paths: distinct locations of data files.
+        codes: for each row, the number of its location in `paths`.
+        positions: none is negative.
+    """
+
+    paths: list[str]
+    codes: npt.NDArray[np.int32]
+    positions: Positions
+
+    @classmethod
+    def of(cls, paths: pa.Array, positions: Positions) -> PositionBatch:
+        """Rows with these locations, in which there is no null.
+
+        Raises:
+            UnicodeDecodeError: a location is not UTF-8.
+        """
+        encoded = paths.dictionary_encode()
+        return cls(encoded.dictionary.to_pylist(), encoded.indices.to_numpy(), positions)
+
+    def by_path(self) -> Iterator[tuple[str, Positions]]:
+        """The positions of each data file, in the order of the rows; each part is a copy."""
+        if not self.paths:
+            return
+        codes, positions = self.codes, self.positions
+        # Codes count up in the order of first appearance, so grouped rows have ascending codes.
+        if (codes[1:] < codes[:-1]).any():
+            order = codes.argsort(kind="stable")
+            codes, positions = codes[order], positions[order]
+        starts = np.flatnonzero(np.diff(codes, prepend=-1))
+        for path, part in zip(self.paths, np.split(positions, starts[1:]), strict=True):
+            # A copy, so that the batch can be freed.
+            yield path, part.copy()
 
 
 def read_position_deletes(
@@ -75,6 +115,25 @@ def collect_position_deletes(
         MissingFileError: the file does not exist.
     """
     collected: dict[str, PositionCollector] = {}
+    for batch in position_batches(io, location, file_format, paths=paths, recorded=recorded):
+        for path, positions in batch.by_path():
+            if paths is None or path in paths:
+                collected.setdefault(path, PositionCollector()).add(positions)
+    return collected
+
+
+def position_batches(
+    io: FileIO,
+    location: str,
+    file_format: FileFormat,
+    *,
+    paths: Collection[str] | None = None,
+    recorded: Recorded | None = None,
+) -> Iterator[PositionBatch]:
+    """Reads the rows of a delete file; with `paths`, rows of other data files may be among them.
+
+    Arguments and errors are those of `collect_position_deletes`.
+    """
     request = ReadRequest(_SCHEMA, row_filter=_filter(paths))
     try:
         with open_data_file(
@@ -87,11 +146,9 @@ def collect_position_deletes(
         ) as reader:
             _check_columns(reader.file_schema, location)
             for read in reader.batches(request):
-                for path, positions in _by_path(read.batch, paths, location):
-                    collected.setdefault(path, PositionCollector()).add(positions)
+                yield _position_batch(read.batch, location)
     except InvalidDataError as error:
         raise CorruptFileError(f"{location} is not a position delete file: {error}") from error
-    return collected
 
 
 def positions_nbytes(deletes: Mapping[str, PositionSet]) -> int:
@@ -106,19 +163,7 @@ def positions_by_path(paths: pa.Array, positions: Positions) -> Iterator[tuple[s
         paths: strings, without nulls.
         positions: one for each path.
     """
-    if not len(paths):
-        return
-    encoded = paths.dictionary_encode()
-    codes = encoded.indices.to_numpy()
-    # Codes count up in the order of first appearance, so grouped rows have ascending codes.
-    if (codes[1:] < codes[:-1]).any():
-        order = codes.argsort(kind="stable")
-        codes, positions = codes[order], positions[order]
-    starts = np.flatnonzero(np.diff(codes, prepend=-1))
-    named = encoded.dictionary.to_pylist()
-    for path, part in zip(named, np.split(positions, starts[1:]), strict=True):
-        # A copy, so that the batch can be freed.
-        yield path, part.copy()
+    return PositionBatch.of(paths, positions).by_path()
 
 
 def only_data_path(delete_file: DataFile) -> str | None:
@@ -152,20 +197,13 @@ def _filter(paths: Collection[str] | None) -> Expr:
     )
 
 
-def _by_path(
-    batch: pa.RecordBatch, paths: Collection[str] | None, location: str
-) -> Iterator[tuple[str, Positions]]:
-    """The positions of a batch for each wanted data file."""
+def _position_batch(batch: pa.RecordBatch, location: str) -> PositionBatch:
     if any(column.null_count for column in batch.columns):
         batch = batch.drop_null()
-    if not batch.num_rows:
-        return
     positions = batch.column(1).to_numpy()
-    if positions.min() < 0:
+    if len(positions) and positions.min() < 0:
         raise CorruptFileError(f"{location} holds the negative position {positions.min()}")
     try:
-        for path, part in positions_by_path(batch.column(0), positions):
-            if paths is None or path in paths:
-                yield path, part
+        return PositionBatch.of(batch.column(0), positions)
     except UnicodeDecodeError as error:
         raise CorruptFileError(f"{location} holds a path that is not UTF-8: {error}") from error

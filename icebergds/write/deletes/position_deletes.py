@@ -9,7 +9,7 @@ import numpy as np
 import pyarrow as pa
 
 from icebergds.formats.arrow.types import schema_to_arrow
-from icebergds.formats.deletes.positions import PositionSet
+from icebergds.formats.deletes.positions import Positions, PositionSet
 from icebergds.spec.manifest import DataFile, DataFileRef
 from icebergds.spec.partition_keys import partition_of
 from icebergds.spec.reserved import DELETE_FILE_PATH, DELETE_POS
@@ -76,13 +76,28 @@ def _write_group(
     unlimited = np.iinfo(np.int64).max
     size = int(unlimited) if target_size is None else target_size
     writer = RollingWriter(files_of(file.spec_id), file.partition, size, None)
-    for delete in group:
-        for batch in _batches(delete.file.file_path, delete.positions):
-            writer.write(batch, _MEMORY)
+    for batch in _batches(group):
+        writer.write(batch, _MEMORY)
     return writer.close()
 
 
-def _batches(path: str, positions: PositionSet) -> Iterator[pa.RecordBatch]:
-    for some in positions.parts(_ROWS_AT_ONCE):
-        columns = [pa.repeat(pa.scalar(path, pa.string()), len(some)), pa.array(some, pa.int64())]
-        yield pa.RecordBatch.from_arrays(columns, schema=_ARROW_SCHEMA)
+def _batches(group: Sequence[FilePositions]) -> Iterator[pa.RecordBatch]:
+    """The rows in batches of about `_ROWS_AT_ONCE`, also of many data files with few rows each."""
+    paths, parts, count = list[str](), list[Positions](), 0
+    for delete in group:
+        for part in delete.positions.parts(_ROWS_AT_ONCE):
+            paths.append(delete.file.file_path)
+            parts.append(part)
+            count += len(part)
+            if count >= _ROWS_AT_ONCE:
+                yield _batch(paths, parts)
+                paths, parts, count = [], [], 0
+    if parts:
+        yield _batch(paths, parts)
+
+
+def _batch(paths: Sequence[str], parts: Sequence[Positions]) -> pa.RecordBatch:
+    codes = np.repeat(np.arange(len(paths)), [len(part) for part in parts])
+    repeated = pa.array(paths, pa.string()).take(pa.array(codes))
+    columns = [repeated, pa.array(np.concatenate(parts), pa.int64())]
+    return pa.RecordBatch.from_arrays(columns, schema=_ARROW_SCHEMA)

@@ -8,7 +8,6 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from icebergds.errors import InvalidMetadataError
 from icebergds.formats.deletes.key_columns import encode_column
 from icebergds.formats.deletes.key_hash import Hashes, hash_columns
 from icebergds.spec.reserved import DELETE_FILE_PATH
@@ -16,7 +15,8 @@ from icebergds.spec.reserved import DELETE_FILE_PATH
 Numbers = npt.NDArray[np.int64]
 Mask = npt.NDArray[np.bool_]
 
-_NEVER = np.iinfo(np.int64).max
+NEVER = np.iinfo(np.int64).max
+"""Higher than the data sequence number of any delete file."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -54,32 +54,22 @@ class LiveFiles:
         hashes = hashes[first]
         return cls(seed, hashes, lowest, hashes[is_repeated], highest[is_repeated])
 
-    def named(self, paths: pa.StringArray, data_sequence_number: int) -> Mask:
-        """Which of some paths are live files that position deletes with this number apply to.
-
-        Raises:
-            InvalidMetadataError: they apply to one entry of a data file, but not to another one.
-        """
+    def numbers_of(self, paths: pa.StringArray) -> tuple[Numbers, Numbers]:
+        """The lowest and the highest data sequence number of some files; `NEVER` if not live."""
         wanted = hash_paths(paths, self.seed)
-        mask = _number_of(self.hashes, self.numbers, wanted) <= data_sequence_number
-        if len(self.repeated):
-            highest = _number_of(self.repeated, self.highest, wanted)
-            partly = mask & (highest > data_sequence_number) & (highest < _NEVER)
-            if partly.any():
-                raise InvalidMetadataError(
-                    f"data file {paths[int(partly.argmax())]} is listed several times, and a "
-                    "position delete file applies to the older entries only, so it cannot be "
-                    "rewritten; remove the file from the table first"
-                )
-        return mask
+        lowest = _number_of(self.hashes, self.numbers, wanted)
+        if not len(self.repeated):
+            return lowest, lowest
+        highest = _number_of(self.repeated, self.highest, wanted)
+        return lowest, np.where(highest == NEVER, lowest, highest)
 
 
 def _number_of(hashes: Hashes, numbers: Numbers, wanted: Hashes) -> Numbers:
     """The number of each wanted hash; a higher one than all others if it is not among `hashes`."""
     if not len(hashes):
-        return np.full(len(wanted), _NEVER)
+        return np.full(len(wanted), NEVER)
     found = hashes.searchsorted(wanted).clip(max=len(hashes) - 1)
-    return np.where(hashes[found] == wanted, numbers[found], _NEVER)
+    return np.where(hashes[found] == wanted, numbers[found], NEVER)
 
 
 def hash_paths(paths: pa.StringArray, seed: int) -> Hashes:

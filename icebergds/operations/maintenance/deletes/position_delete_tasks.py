@@ -2,18 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from typing import Any
 
-import pyarrow as pa
-
-from icebergds.formats.deletes.position_deletes import collect_position_deletes
-from icebergds.formats.deletes.positions import PositionCollector
+from icebergds.formats.deletes.position_deletes import position_batches
+from icebergds.formats.deletes.positions import PositionSet
 from icebergds.formats.wrong_counts import Recorded
 from icebergds.io.fileio import FileIO
 from icebergds.operations.maintenance.deletes.live_files import LiveFiles
+from icebergds.operations.maintenance.deletes.live_positions import LivePositions
 from icebergds.operations.maintenance.runner import TaskAttempt
 from icebergds.spec.manifest import DataFile, DataFileRef, FileFormat
 from icebergds.spec.partition import PartitionSpec
@@ -95,13 +94,9 @@ def rewrite_delete_files(
     names = FileNames(task.number, attempt.attempt_id, rewrite.operation_id)
     files = NewFiles(rewrite.io, rewrite.locations, names, rewrite.schema)
     try:
-        # Sets of the positions of each file alone would take longer to make than the rest.
-        found: dict[str, PositionCollector] = {}
-        for path, positions in _live_deletes(rewrite.io, task):
-            found.setdefault(path, PositionCollector()).add_all(positions)
         deletes = [
-            FilePositions(DataFileRef(path, task.spec_id, task.partition), positions.result())
-            for path, positions in found.items()
+            FilePositions(DataFileRef(path, task.spec_id, task.partition), positions)
+            for path, positions in _live_deletes(rewrite.io, task)
         ]
         return write_deletes(files, deletes, rewrite.settings, rewrite.specs)
     except BaseException as error:
@@ -111,20 +106,14 @@ def rewrite_delete_files(
         raise
 
 
-def _live_deletes(io: FileIO, task: DeleteTask) -> Iterator[tuple[str, PositionCollector]]:
-    def read(file: DeleteFileRef) -> Mapping[str, PositionCollector]:
-        found = collect_position_deletes(
-            io, file.location, file.file_format, recorded=file.recorded
-        )
-        # All files may have been read before the first is looked at.
-        for positions in found.values():
-            positions.settle()
-        return found
+def _live_deletes(io: FileIO, task: DeleteTask) -> list[tuple[str, PositionSet]]:
+    found = LivePositions(task.live)
+
+    def read(file: DeleteFileRef) -> None:
+        for batch in position_batches(io, file.location, file.file_format, recorded=file.recorded):
+            found.add(batch, file.data_sequence_number)
 
     with ThreadPoolExecutor(_READERS) as pool:
-        for file, deletes in zip(task.files, pool.map(read, task.files), strict=True):
-            paths = list(deletes)
-            is_live = task.live.named(pa.array(paths, pa.string()), file.data_sequence_number)
-            for path, keep in zip(paths, is_live.tolist(), strict=True):
-                if keep:
-                    yield path, deletes[path]
+        for _ in pool.map(read, task.files):
+            pass
+    return found.result()
