@@ -2,7 +2,7 @@
 
 `ICEBERGDS_PROFILE` chooses between two profiles:
 
-- `pull`, the default: a quarter of the examples and a few rounds, the same in every run;
+- `pull`, the default: an eighth of the examples and a few rounds, the same in every run;
 - `nightly`: all examples and rounds, different ones in every run.
 
 `ICEBERGDS_SEED` sets where random choices start: it repeats a nightly run that failed, and gives
@@ -13,9 +13,12 @@ from __future__ import annotations
 
 import os
 import random
-from typing import Any
+from collections.abc import Sequence
+from typing import Any, TypeVar
 
 from hypothesis import HealthCheck, settings
+
+_T = TypeVar("_T")
 
 PROFILE = os.environ.get("ICEBERGDS_PROFILE", "pull")
 IS_NIGHTLY = PROFILE == "nightly"
@@ -51,7 +54,7 @@ def environment() -> str:
 
 
 def examples(full: int = 100, **more: Any) -> settings:
-    """Settings of a property that takes `full` examples in the nightly profile, else a quarter."""
+    """Settings of a property that takes `full` examples in the nightly profile, else an eighth."""
     return settings(max_examples=scaled(full), **more)
 
 
@@ -60,6 +63,14 @@ def rounds(variable: str, *, pull: int, nightly: int) -> int:
     return int(os.environ.get(variable, nightly if IS_NIGHTLY else pull))
 
 
+def some(items: Sequence[_T], pull: int) -> list[_T]:
+    """All items in the nightly profile, else so many: the first, the last, and evenly between."""
+    last = len(items) - 1
+    if IS_NIGHTLY or last < pull:
+        return list(items)
+    return [items[round(at * last / (pull - 1))] for at in range(pull)]
+
+
 def scaled(full: int) -> int:
     """A number of examples, by the profile."""
-    return full if IS_NIGHTLY else max(2, full // 4)
+    return full if IS_NIGHTLY else max(2, full // 8)

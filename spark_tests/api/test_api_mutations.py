@@ -54,7 +54,7 @@ def test_a_mutated_table_gives_its_rows_or_notices(
     shutil.copytree(tmp_path / "t", whole)
     caplog.set_level(logging.WARNING, "icebergds")
     noticed = 0
-    for _ in range(rounds("ICEBERGDS_MUTATIONS", pull=40, nightly=1000)):
+    for _ in range(rounds("ICEBERGDS_MUTATIONS", pull=16, nightly=1000)):
         shutil.rmtree(tmp_path / "t")
         shutil.copytree(whole, tmp_path / "t")
         caplog.clear()

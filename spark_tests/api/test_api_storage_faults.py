@@ -149,7 +149,7 @@ def _faults(calls: int, error: Exception) -> list[Fault]:
     faults = [Fault(call, when, error, lasting) for call, when, lasting in ways]
     if IS_NIGHTLY:
         return faults
-    return random.Random(given_seed() or 0).sample(faults, 6)
+    return random.Random(given_seed() or 0).sample(faults, 4)
 
 
 @pytest.mark.parametrize(("kind", "verb"), _CASES)

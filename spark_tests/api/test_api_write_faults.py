@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
+from effort import some
 from faulty_writes import (
     CALLS,
     find_table,
@@ -41,9 +42,9 @@ def _catalog(directory: Path, catalog: str) -> dict[str, str]:
 
 
 def _at_every_call(
-    tmp_path: Path, catalog: str, kind: str, *times: When
+    tmp_path: Path, catalog: str, kind: str, *times: When, pull: int = 12
 ) -> Iterator[tuple[str, Properties, Callable[[BaseException | Callable[[], object]], Faults]]]:
-    """Each call of a write, before, halfway and after it, with a table of its own."""
+    """Calls of a write, before, halfway and after them, each with a table; some, unless nightly."""
     counting, faults = _catalog(tmp_path / "count", catalog), Faults(counted=CALLS)
     prepare(counting, kind)
     write(counting, kind, faults)
@@ -51,19 +52,22 @@ def _at_every_call(
     assert {"open_output", "write_stream", "close_stream", "write", "commit"} <= set(calls)
     # Of the many pieces of a data file the first and the last.
     pieces = [number for number, call in enumerate(calls) if call == "write_stream"]
-    for number, call in enumerate(calls):
-        for when in times:
-            if number in pieces[1:-1] or (when is When.HALFWAY and call not in _HALVES):
-                continue
-            place = _catalog(tmp_path / f"{number}-{when}", catalog)
-            prepare(place, kind)
+    ways = [
+        (number, call, when)
+        for number, call in enumerate(calls)
+        for when in times
+        if number not in pieces[1:-1] and (when is not When.HALFWAY or call in _HALVES)
+    ]
+    for number, call, when in some(ways, pull):
+        place = _catalog(tmp_path / f"{number}-{when}", catalog)
+        prepare(place, kind)
 
-            def planned(
-                error: BaseException | Callable[[], object], number: int = number, when: When = when
-            ) -> Faults:
-                return Faults([Fault(number, when, error)], counted=CALLS)
+        def planned(
+            error: BaseException | Callable[[], object], number: int = number, when: When = when
+        ) -> Faults:
+            return Faults([Fault(number, when, error)], counted=CALLS)
 
-            yield call, place, planned
+        yield call, place, planned
 
 
 def _data_files(catalog: Properties) -> set[Path]:
@@ -156,7 +160,8 @@ def test_a_table_made_while_it_is_slowly_created_is_not_mixed_up(
     tmp_path: Path, catalog: str
 ) -> None:
     winners = []
-    for _, place, planned in _at_every_call(tmp_path, catalog, "create", When.BEFORE, When.AFTER):
+    times = When.BEFORE, When.AFTER
+    for _, place, planned in _at_every_call(tmp_path, catalog, "create", *times, pull=1000):
 
         def create_other(place: Properties = place) -> None:
             try:

@@ -9,6 +9,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 from corpus import corpus_dir
+from effort import some
 
 from icebergds.expr.bind import bind
 from icebergds.expr.names import quote_name
@@ -39,7 +40,7 @@ def test_java_files_read_by_page_give_the_rows_of_reading_them_whole(monkeypatch
 
     monkeypatch.setattr(page_reader, "_open_leaf", open_leaf)
     asked = 0
-    for path in files_with_page_index():
+    for path in some(files_with_page_index(), 40):
         with open_data_file(
             FileIO(), str(path), FileFormat.PARQUET, table_schema=Schema(()), name_mapping=None
         ) as reader:

@@ -75,7 +75,7 @@ def _faults(calls: int) -> list[Fault]:
     """Each call fails once or from then on, before its effect or after it; some, unless nightly."""
     ways = product(range(calls), (When.BEFORE, When.AFTER), (False, True))
     faults = [Fault(call, when, DISK, lasting) for call, when, lasting in ways]
-    return faults if IS_NIGHTLY else random.Random(given_seed() or 0).sample(faults, 30)
+    return faults if IS_NIGHTLY else random.Random(given_seed() or 0).sample(faults, 8)
 
 
 @pytest.mark.parametrize("kind", ["filesystem", "sqlite"])
