@@ -18,6 +18,8 @@ _Item = TypeVar("_Item")
 _BATCH = 1000
 _BATCHES_AT_ONCE = 4
 _FILES_AT_ONCE = 16
+# An item that waits for its thread takes a kilobyte.
+_SUBMITTED = 10_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,4 +93,8 @@ def _parallel(delete: Callable[[_Item], int], items: Sequence[_Item], at_once: i
     if len(items) < 2:
         return [delete(item) for item in items]
     with ThreadPoolExecutor(min(at_once, len(items))) as pool:
-        return list(pool.map(delete, items))
+        return [
+            failures
+            for start in range(0, len(items), _SUBMITTED)
+            for failures in pool.map(delete, items[start : start + _SUBMITTED])
+        ]

@@ -12,11 +12,12 @@ from icebergds.errors import FormatError, IcebergError, MissingFileError
 from icebergds.formats.wrong_counts import WrongCounts
 from icebergds.io.fileio import FileIO
 from icebergds.operations.maintenance.unused_files.file_identity import Aliases
+from icebergds.operations.maintenance.unused_files.file_set import FileSet
 from icebergds.operations.maintenance.unused_files.reachable_files import (
     FileKind,
     FilesByKind,
+    content_batches,
     content_by_kind,
-    listed_content,
     listed_manifests,
     manifest_lists,
     statistics_files,
@@ -70,18 +71,19 @@ def expired_files(
 
     listed = listed_manifests(io, expired, _SKIPPED)
     manifests = unused(listed)
-    content = listed_content(
+    content = FileSet()
+    for batch in content_batches(
         io,
         before,
         [listed[location] for location in manifests],
         live_only=True,
         skipped=_SKIPPED,
         wrong_counts=WrongCounts.WARN,
-    )
+    ):
+        content.add(batch, spelling.of_all(batch["location"]))
+    _leave_out_live(content, io, after, list(kept_manifests.values()), spelling)
     return {
-        **content_by_kind(
-            _without_live(io, after, content, list(kept_manifests.values()), spelling)
-        ),
+        **content_by_kind(content),
         FileKind.MANIFEST: manifests,
         FileKind.MANIFEST_LIST: unused(manifest_lists(expired)),
         FileKind.STATISTICS: unused(statistics_files(before)),
@@ -95,28 +97,21 @@ def _kept_manifests(io: FileIO, snapshots: Iterable[Snapshot]) -> dict[str, Mani
     return listed_manifests(io, snapshots, read=read)
 
 
-def _without_live(
+def _leave_out_live(
+    content: FileSet,
     io: FileIO,
     metadata: TableMetadata,
-    content: pa.Table,
     manifests: Sequence[ManifestFile],
     spelling: _Spelling,
-) -> pa.Table:
+) -> None:
     """Leaves out what is live in manifests, which are read until nothing is left to look for."""
-    left = content.append_column("spelled", spelling.of_all(content["location"]))
     # Files that expired manifests list, too, are mostly in manifests that took them over.
     ordered = sorted(manifests, key=lambda m: m.existing_files_count == 0)
-    live: list[pa.Array] = []
     for start in range(0, len(ordered), _GROUP):
-        if not len(left):
+        if not len(content):
             break
-        group = listed_content(io, metadata, ordered[start : start + _GROUP], live_only=True)
-        live += spelling.of_all(group["location"]).chunks
-        # Each look costs as much as what is left to look for.
-        if sum(map(len, live)) >= len(left) or start + _GROUP >= len(ordered):
-            found = pc.is_in(left["spelled"], value_set=pa.chunked_array(live, pa.string()))
-            left, live = left.filter(pc.invert(found)), []
-    return left
+        for batch in content_batches(io, metadata, ordered[start : start + _GROUP], live_only=True):
+            content.leave_out(spelling.of_all(batch["location"]))
 
 
 @dataclass(frozen=True, slots=True)
@@ -135,11 +130,8 @@ class _Spelling:
         directory, slash, name = location.rpartition("/")
         return self._of_directory(directory + slash) + name
 
-    def of_all(self, locations: pa.ChunkedArray) -> pa.ChunkedArray:
+    def of_all(self, locations: pa.StringArray) -> pa.StringArray:
         """The spelling of many locations; those that are not plain are compared by directory."""
-        return pa.chunked_array(map(self._of_chunk, locations.chunks), pa.string())
-
-    def _of_chunk(self, locations: pa.StringArray) -> pa.StringArray:
         if self._are_plain(locations):
             return locations
         parts = pc.extract_regex(locations, r"(?s)^(?P<directory>.*/)?(?P<name>[^/]*)$")

@@ -18,6 +18,7 @@ from icebergds.formats.manifests.manifest_list import read_snapshot_manifests
 from icebergds.formats.manifests.reader import MANIFEST_READERS, read_manifest_columns
 from icebergds.formats.wrong_counts import WrongCounts
 from icebergds.io.fileio import FileIO
+from icebergds.operations.maintenance.unused_files.file_set import FileSet, Locations
 from icebergds.spec.json.metadata import parse_metadata
 from icebergds.spec.manifest import FileContent, ManifestFile
 from icebergds.spec.metadata import TableMetadata
@@ -86,7 +87,8 @@ def reachable_files(state: TableState, skipped: Errors = ()) -> FilesByKind:
     """
     metadata = state.metadata
     manifests = listed_manifests(state.io, metadata.snapshots, skipped)
-    content = listed_content(
+    content = FileSet()
+    for batch in content_batches(
         state.io,
         metadata,
         manifests.values(),
@@ -94,7 +96,8 @@ def reachable_files(state: TableState, skipped: Errors = ()) -> FilesByKind:
         skipped=skipped,
         # What a damaged manifest still lists is listed.
         wrong_counts=WrongCounts.WARN,
-    )
+    ):
+        content.add(batch, batch["location"])
     return {
         **content_by_kind(content),
         FileKind.MANIFEST: list(manifests),
@@ -121,27 +124,6 @@ def listed_manifests(
     for _ in _read_all(collect, snapshots, skipped):
         continue
     return found
-
-
-def listed_content(
-    io: FileIO,
-    metadata: TableMetadata,
-    manifests: Iterable[ManifestFile],
-    *,
-    live_only: bool,
-    skipped: Errors = (),
-    wrong_counts: WrongCounts = WrongCounts.FAIL,
-) -> pa.Table:
-    """The batches of `content_batches` as a table."""
-    batches = content_batches(
-        io,
-        metadata,
-        manifests,
-        live_only=live_only,
-        skipped=skipped,
-        wrong_counts=wrong_counts,
-    )
-    return pa.Table.from_batches(batches, _CONTENT)
 
 
 def content_batches(
@@ -179,13 +161,19 @@ def content_batches(
     return _read_all(read, manifests, skipped)
 
 
-def content_by_kind(content: pa.Table) -> dict[FileKind, list[str]]:
-    """Data and delete files by their kinds, each once."""
+def content_by_kind(content: FileSet) -> dict[FileKind, Locations]:
+    """The data and delete files of a set by their kinds; they are not held any longer."""
+    found: dict[FileKind, list[pa.StringArray]] = {kind: [] for kind in _KINDS.values()}
+    for batch in content.drain():
+        for value, kind in _KINDS.items():
+            is_of_kind = pc.equal(batch["content"], value.value)
+            # A manifest lists either data files or delete files, mostly of one kind.
+            if pc.all(is_of_kind).as_py():
+                found[kind].append(batch["location"])
+            elif pc.any(is_of_kind).as_py():
+                found[kind].append(batch["location"].filter(is_of_kind))
     return {
-        kind: pc.unique(
-            content.filter(pc.equal(content["content"], value.value))["location"]
-        ).to_pylist()
-        for value, kind in _KINDS.items()
+        kind: Locations(pa.chunked_array(chunks, pa.string())) for kind, chunks in found.items()
     }
 
 
