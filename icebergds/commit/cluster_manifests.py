@@ -25,12 +25,17 @@ from icebergds.commit.workspace import Workspace
 from icebergds.formats.avro.container_writer import Block
 from icebergds.formats.manifests.columns import EntryColumns, Int64s
 from icebergds.formats.manifests.reader import MANIFEST_READERS
+from icebergds.formats.manifests.writer import ManifestForm
 from icebergds.spec.manifest import ManifestEntryStatus, ManifestFile
 from icebergds.spec.types import StructType
 
 _KEPT_BYTES = 64 << 20
 """Manifests of up to this size together are read once, and their entries held uncompressed."""
-_BATCH_BYTES = 64 << 20
+_BYTES_AT_ONCE = 16 << 20
+"""Manifests of up to this size together are decoded side by side, which takes ten times as much."""
+_ENTRIES_AT_ONCE = 1 << 13
+_BATCH_BYTES = 32 << 20
+_WRITERS = 8
 _SAMPLED_MANIFESTS = 8
 _SAMPLED_ENTRIES = 200
 
@@ -58,9 +63,16 @@ def cluster_manifests(
         MissingFileError, CorruptFileError: a manifest cannot be read.
     """
     keep = sum(manifest.manifest_length for manifest in manifests) <= _KEPT_BYTES
-    with ThreadPoolExecutor(MANIFEST_READERS) as pool:
-        found = pool.map(lambda manifest: _source(base, manifest, keep), manifests)
-        sources = [source for source in found if len(source)]
+    with _readers(manifests) as readers:
+        sources = [
+            source
+            for group in _groups(manifests)
+            for source in readers.map(
+                lambda manifest: _source(base, manifest, keep), manifests[group]
+            )
+            if len(source)
+        ]
+        count = sum(map(len, sources))
         groups: dict[StructType, list[_Source]] = {}
         for source in sources:
             # The type of a dropped column's values may be known to some manifests only.
@@ -68,9 +80,27 @@ def cluster_manifests(
         written = [
             manifest
             for group in groups.values()
-            for manifest in _Clustering(work, base, group, leading, pool).run()
+            for manifest in _Clustering(work, base, group, leading, readers).run()
         ]
-    return ClusteredManifests(tuple(written), sum(map(len, sources)))
+    return ClusteredManifests(tuple(written), count)
+
+
+def _groups(manifests: Sequence[ManifestFile]) -> list[slice]:
+    """Neighbouring manifests that are decoded side by side."""
+    groups: list[slice] = []
+    start = size = 0
+    for number, manifest in enumerate(manifests):
+        if number > start and size + manifest.manifest_length > _BYTES_AT_ONCE:
+            groups.append(slice(start, number))
+            start, size = number, 0
+        size += manifest.manifest_length
+    return [*groups, slice(start, len(manifests))]
+
+
+def _readers(manifests: Sequence[ManifestFile]) -> ThreadPoolExecutor:
+    """Threads to decode manifests; a thread that had a large one keeps some of its memory."""
+    most = max(group.stop - group.start for group in _groups(manifests))
+    return ThreadPoolExecutor(max(1, min(MANIFEST_READERS, most)))
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,7 +108,7 @@ class _Source:
     """The live entries of a manifest.
 
     Attributes:
-        encoded: None to read the manifest again.
+        encoded: in parts; empty to read the manifest again.
     """
 
     manifest: ManifestFile
@@ -86,7 +116,7 @@ class _Source:
     partition: tuple[pa.Array, ...]
     data_sequence_number: Int64s
     record_count: Int64s
-    encoded: pa.LargeBinaryArray | None
+    encoded: list[pa.LargeBinaryArray]
 
     def __len__(self) -> int:
         return len(self.record_count)
@@ -100,7 +130,7 @@ def _source(base: CommitBase, manifest: ManifestFile, keep: bool) -> _Source:
         columns.partition,
         columns.data_sequence_number,
         columns.record_count,
-        manifest_form(base, manifest, columns.partition_type).encode(columns) if keep else None,
+        _encoded(manifest_form(base, manifest, columns.partition_type), columns) if keep else [],
     )
 
 
@@ -108,6 +138,15 @@ def _live_entries(base: CommitBase, manifest: ManifestFile) -> EntryColumns:
     """The live entries with all statistics, as files that were there before."""
     columns = read_columns(base, manifest, None)
     return replace(columns, status=np.full(len(columns), ManifestEntryStatus.EXISTING.value))
+
+
+def _encoded(form: ManifestForm, columns: EntryColumns) -> list[pa.LargeBinaryArray]:
+    """The encoded entries in parts: encoding a part takes several times its memory."""
+    rows = np.arange(len(columns))
+    return [
+        form.encode(columns.take(rows[start : start + _ENTRIES_AT_ONCE]))
+        for start in range(0, len(rows), _ENTRIES_AT_ONCE)
+    ]
 
 
 @dataclass(slots=True)
@@ -131,9 +170,9 @@ class _Clustering:
         base: CommitBase,
         sources: Sequence[_Source],
         leading: Sequence[int],
-        pool: ThreadPoolExecutor,
+        readers: ThreadPoolExecutor,
     ) -> None:
-        self._work, self._base, self._sources, self._pool = work, base, sources, pool
+        self._work, self._base, self._sources, self._readers = work, base, sources, readers
         self._manifest = sources[0].manifest
         self._type = sources[0].partition_type
         self._form = manifest_form(base, self._manifest, self._type)
@@ -141,6 +180,8 @@ class _Clustering:
             pa.concat_arrays([source.partition[at] for source in sources])
             for at in range(len(self._type.fields))
         ]
+        self._numbers = np.concatenate([source.data_sequence_number for source in sources])
+        self._rows = np.concatenate([source.record_count for source in sources])
         self._order = self._sorted(leading)
         self._bounds = self._split()
 
@@ -151,25 +192,45 @@ class _Clustering:
         ranks[self._order] = np.arange(total)
         targets = [_Target(int(count)) for count in np.diff(self._bounds)]
         written: dict[int, ManifestFile] = {}
-        for batch_ranks, encoded in self._batches(ranks):
-            order = np.argsort(batch_ranks)
-            cuts = np.searchsorted(batch_ranks[order], self._bounds)
-
-            def add(
-                number: int,
-                order: Int64s = order,
-                cuts: Int64s = cuts,
-                encoded: pa.LargeBinaryArray = encoded,
-            ) -> None:
-                target, chosen = targets[number], order[cuts[number] : cuts[number + 1]]
-                target.blocks += self._form.blocks(encoded.take(pa.array(chosen)))
-                target.missing -= len(chosen)
-                if not target.missing:
-                    written[number] = self._written(number, target.blocks)
-                    target.blocks = []
-
-            list(self._pool.map(add, np.flatnonzero(np.diff(cuts)).tolist()))
+        batch: list[pa.LargeBinaryArray] = []
+        start = end = size = 0
+        for encoded in self._all_encoded():
+            batch.append(encoded)
+            size += encoded.nbytes
+            end += len(encoded)
+            if size >= _BATCH_BYTES or end == total:
+                self._distribute(batch, ranks[start:end], targets, written)
+                start, size = end, 0
         return [written[number] for number in range(len(targets))]
+
+    def _distribute(
+        self,
+        batch: list[pa.LargeBinaryArray],
+        ranks: Int64s,
+        targets: Sequence[_Target],
+        written: dict[int, ManifestFile],
+    ) -> None:
+        """Adds entries to their manifests, and writes those that have all of theirs.
+
+        Args:
+            batch: emptied, so that the entries are in memory once.
+            ranks: the entries' places in the order of all.
+        """
+        encoded = pa.concat_arrays(batch)
+        batch.clear()
+        order = np.argsort(ranks)
+        cuts = np.searchsorted(ranks[order], self._bounds)
+
+        def add(number: int) -> None:
+            target, chosen = targets[number], order[cuts[number] : cuts[number + 1]]
+            target.blocks += self._form.blocks(encoded.take(pa.array(chosen)))
+            target.missing -= len(chosen)
+            if not target.missing:
+                written[number] = self._written(number, target.blocks)
+                target.blocks = []
+
+        with ThreadPoolExecutor(_WRITERS) as pool:
+            list(pool.map(add, np.flatnonzero(np.diff(cuts)).tolist()))
 
     def _sorted(self, leading: Sequence[int]) -> Int64s:
         """The entries' order by partition; those of one partition stay in the order of the list."""
@@ -177,7 +238,7 @@ class _Clustering:
         positions = [ids.index(field_id) for field_id in leading if field_id in ids]
         positions += [at for at in range(len(ids)) if at not in positions]
         if not positions:
-            return np.arange(sum(map(len, self._sources)))
+            return np.arange(len(self._rows))
         rows = pa.table(dict(zip(map(str, range(len(ids))), self._partition, strict=True)))
         keys = [(str(at), "ascending") for at in positions]
         order: Int64s = pc.sort_indices(rows, sort_keys=keys).to_numpy().astype(np.int64)
@@ -193,36 +254,29 @@ class _Clustering:
     def _entry_size(self) -> float:
         """The mean size of an entry in bytes, compressed, in a sample of all manifests."""
         chosen = np.linspace(0, len(self._sources) - 1, _SAMPLED_MANIFESTS).astype(np.int64)
-        samples = [
-            self._encoded(self._sources[number])[:_SAMPLED_ENTRIES]
-            for number in np.unique(chosen).tolist()
-        ]
-        sample = pa.concat_arrays(samples)
+        sample = pa.concat_arrays(
+            [self._sample(self._sources[number]) for number in np.unique(chosen).tolist()]
+        )
         return sum(len(stored) for _, stored in self._form.blocks(sample)) / len(sample)
 
-    def _batches(self, ranks: Int64s) -> Iterator[tuple[Int64s, pa.LargeBinaryArray]]:
-        """Parts of the entries that take little memory, and the entries' ranks."""
-        ends = np.cumsum([len(source) for source in self._sources])
-        batch: list[pa.LargeBinaryArray] = []
-        start = size = 0
-        for end, encoded in zip(ends.tolist(), self._all_encoded(), strict=True):
-            batch.append(encoded)
-            size += encoded.nbytes
-            if size >= _BATCH_BYTES or end == ends[-1]:
-                yield ranks[start:end], pa.concat_arrays(batch)
-                batch, start, size = [], end, 0
+    def _sample(self, source: _Source) -> pa.LargeBinaryArray:
+        if source.encoded:
+            return source.encoded[0][:_SAMPLED_ENTRIES]
+        columns = _live_entries(self._base, source.manifest)
+        return self._form.encode(columns.take(np.arange(min(len(columns), _SAMPLED_ENTRIES))))
 
-    def _all_encoded(self) -> Iterable[pa.LargeBinaryArray]:
-        """The entries of each source, read a few sources ahead."""
-        for start in range(0, len(self._sources), MANIFEST_READERS):
-            yield from self._pool.map(
-                self._encoded, self._sources[start : start + MANIFEST_READERS]
+    def _all_encoded(self) -> Iterator[pa.LargeBinaryArray]:
+        """The entries of all sources in parts, which are not held any longer."""
+
+        def encoded(source: _Source) -> list[pa.LargeBinaryArray]:
+            return source.encoded or _encoded(
+                self._form, _live_entries(self._base, source.manifest)
             )
 
-    def _encoded(self, source: _Source) -> pa.LargeBinaryArray:
-        if source.encoded is not None:
-            return source.encoded
-        return self._form.encode(_live_entries(self._base, source.manifest))
+        for group in _groups([source.manifest for source in self._sources]):
+            for parts in self._readers.map(encoded, self._sources[group]):
+                while parts:
+                    yield parts.pop(0)
 
     def _written(self, number: int, blocks: Iterable[Block]) -> ManifestFile:
         data = self._form.manifest(blocks)
@@ -234,18 +288,15 @@ class _Clustering:
             partition_spec_id=self._manifest.partition_spec_id,
             content=self._manifest.content,
             sequence_number=UNASSIGNED,
-            min_sequence_number=int(self._numbers("data_sequence_number")[entries].min()),
+            min_sequence_number=int(self._numbers[entries].min()),
             added_snapshot_id=self._work.snapshot_id,
             added_files_count=0,
             existing_files_count=len(entries),
             deleted_files_count=0,
             added_rows_count=0,
-            existing_rows_count=int(self._numbers("record_count")[entries].sum()),
+            existing_rows_count=int(self._rows[entries].sum()),
             deleted_rows_count=0,
             partitions=column_summaries(
                 self._type, [column.take(positions) for column in self._partition]
             ),
         )
-
-    def _numbers(self, name: str) -> Int64s:
-        return np.concatenate([getattr(source, name) for source in self._sources])

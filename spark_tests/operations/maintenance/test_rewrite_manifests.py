@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import time
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
@@ -243,16 +244,19 @@ def test_wrong_arguments_are_refused(
     assert len(table.metadata.snapshots) == 2
 
 
+@pytest.mark.parametrize("kept", [0, 1 << 20])
 @pytest.mark.parametrize("version", [2, 3])
 def test_entries_of_many_manifests_are_read_in_parts(
-    tmp_path: Path, version: int, monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path, version: int, kept: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     table = _appended(
         table_of_files(tmp_path / "t", format_version=version), *(d % 4 for d in range(12))
     )
     table.set_properties(commit__manifest__target_size_bytes=800)
     before = _contents(table)
-    monkeypatch.setattr(cluster_manifests, "_KEPT_BYTES", 0)
+    monkeypatch.setattr(cluster_manifests, "_KEPT_BYTES", kept)
+    monkeypatch.setattr(cluster_manifests, "_BYTES_AT_ONCE", 20_000)
+    monkeypatch.setattr(cluster_manifests, "_ENTRIES_AT_ONCE", 1)
     monkeypatch.setattr(cluster_manifests, "_BATCH_BYTES", 1000)
     assert _rewrite(table).added_manifests_count > 1
     assert _contents(table) == before
@@ -261,6 +265,34 @@ def test_entries_of_many_manifests_are_read_in_parts(
     )
     counts = [(m.existing_files_count, m.existing_rows_count) for m in table.manifests()]
     assert counts == [(len(days), len(days)) for days in _days(table)]
+
+
+@pytest.mark.parametrize("kept", [0, 1 << 20])
+def test_large_manifests_are_decoded_few_at_a_time(
+    tmp_path: Path, kept: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    table = _appended(table_of_files(tmp_path / "t"), *range(6))
+    largest = max(manifest.manifest_length for manifest in table.manifests())
+    monkeypatch.setattr(cluster_manifests, "_KEPT_BYTES", kept)
+    monkeypatch.setattr(cluster_manifests, "_BYTES_AT_ONCE", 2 * largest)
+    decoding: list[str] = []
+    most = 0
+    read_columns = cluster_manifests.read_columns
+
+    def slowly(base: Any, manifest: Any, stats_ids: Any) -> Any:
+        nonlocal most
+        decoding.append(manifest.manifest_path)
+        most = max(most, len(decoding))
+        time.sleep(0.01)
+        found = read_columns(base, manifest, stats_ids)
+        decoding.remove(manifest.manifest_path)
+        return found
+
+    monkeypatch.setattr(cluster_manifests, "read_columns", slowly)
+    before = _contents(table)
+    _rewrite(table)
+    assert most == 2
+    assert _contents(table) == before
 
 
 def test_rows_keep_their_ids_and_update_numbers(tmp_path: Path) -> None:
