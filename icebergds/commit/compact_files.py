@@ -6,27 +6,30 @@ sequence number. Deletes by position must be moved: the error that finds them ha
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
 import numpy as np
+import pyarrow as pa
 
 from icebergds.commit.base import CommitBase, require_branch
 from icebergds.commit.file_selection import (
     FileKey,
     FilesGoneError,
     file_key,
-    require_removed,
-    these_files,
+    require_each_removed,
 )
 from icebergds.commit.merging import merged_manifests
 from icebergds.commit.new_snapshot import NewSnapshot
+from icebergds.commit.partition_selection import partitions_of
+from icebergds.commit.removed_files import RemovedEntries, RemovedFiles
 from icebergds.commit.selection import Mask, read_columns
 from icebergds.commit.validation import history_since
 from icebergds.commit.workspace import Workspace
 from icebergds.errors import ValidationError
 from icebergds.formats.deletes.position_deletes import only_data_path
 from icebergds.formats.manifests.columns import EntryColumns
+from icebergds.formats.manifests.packed_entries import Int64s, PackedEntries, PathIndex
 from icebergds.spec.manifest import (
     DataFile,
     FileContent,
@@ -34,10 +37,11 @@ from icebergds.spec.manifest import (
     ManifestEntry,
     ManifestFile,
 )
-from icebergds.spec.partition_keys import PartitionKey, partition_of
+from icebergds.spec.partition_keys import partition_of
 from icebergds.spec.reserved import DELETE_FILE_PATH
 
 _PATH_IDS = frozenset({DELETE_FILE_PATH.field_id})
+_NONE = np.empty(0, np.int64)
 
 
 class NewDeletesError(ValidationError):
@@ -91,7 +95,7 @@ class CompactFiles:
     BranchMovedError if the branch was rolled back.
 
     Attributes:
-        replaced: entries of the data files to replace, as they were read.
+        replaced: the data files to replace, as they were read; none is listed twice.
         added: data files with their rows.
         moved: delete files for `added`, with the deletes of a NewDeletesError.
         least_rows: how many rows `added` has at least, as far as the deletes tell.
@@ -102,7 +106,7 @@ class CompactFiles:
             meanwhile are a ValidationError.
     """
 
-    replaced: tuple[ManifestEntry, ...]
+    replaced: PackedEntries
     added: tuple[DataFile, ...]
     moved: tuple[DataFile, ...]
     least_rows: int
@@ -119,23 +123,26 @@ class CompactFiles:
         except ValidationError as error:
             raise BranchMovedError(str(error)) from None
         self._refuse_position_delete_files(base)
-        self._check_deletes(base)
+        index = self.replaced.index()
+        self._check_deletes(base, index)
+        replaced = _Replaced(base, self.replaced, index)
         merged = merged_manifests(
             work,
             base,
             added=(*self.added, *self.moved),
-            removed=_Replaced(base, self.replaced),
+            removed=replaced,
             key="compact",
             data_sequence_number=self.sequence_number if self.keeps_sequence_number else None,
+            removed_data=replaced.removed,
         )
-        require_removed(base, [entry.data_file for entry in self.replaced], merged.removed)
+        require_each_removed(base, self.replaced, merged.removed_of)
         return NewSnapshot("replace", merged.manifests, merged.changes)
 
-    def _check_deletes(self, base: CommitBase) -> None:
+    def _check_deletes(self, base: CommitBase, index: PathIndex) -> None:
         deletes = list(self._unknown_deletes(base))
         if not deletes:
             return
-        targets = _Targets(self.replaced)
+        targets = _Targets(self.replaced, index)
         found: dict[str, list[DataFile]] = {}
         for delete in deletes:
             file = delete.data_file
@@ -143,9 +150,9 @@ class CompactFiles:
                 entries = self._not_followed(base, delete, targets)
             else:
                 entries = targets.of(file)
-            for entry in entries:
-                if entry.data_sequence_number <= delete.data_sequence_number:
-                    found.setdefault(entry.data_file.file_path, []).append(file)
+            is_older = entries.data_sequence_number <= delete.data_sequence_number
+            for path in entries.take(np.flatnonzero(is_older)).paths.to_pylist():
+                found.setdefault(path, []).append(file)
         if not found:
             return
         assert base.parent is not None, "a snapshot has the deletes"
@@ -169,28 +176,28 @@ class CompactFiles:
 
     def _not_followed(
         self, base: CommitBase, delete: ManifestEntry, targets: _Targets
-    ) -> list[ManifestEntry]:
+    ) -> PackedEntries:
         """Replaced files whose rows a newer delete by key treats otherwise in the new files."""
         spec_id = delete.data_file.spec_id
         is_global = base.spec(spec_id).is_unpartitioned
         entries = self.replaced if is_global else targets.of(delete.data_file)
-        if entries and not self.keeps_sequence_number:
+        if len(entries) and not self.keeps_sequence_number:
             raise ValidationError(
                 f"table {base.name}: {delete.data_file.file_path} deletes rows of files that this "
                 "operation replaces; repeat it, with the option 'use-starting-sequence-number' = "
                 "'true'"
             )
         if is_global or not self.keeps_sequence_number:
-            return []
+            return self.replaced.take(_NONE)
         # Deletes of a partition apply to files of its own spec only.
         new_specs = {file.spec_id for file in self.added}
-        found = [entry for entry in entries if new_specs - {entry.data_file.spec_id}]
+        found = [entries if new_specs - {spec_id} else self.replaced.take(_NONE)]
         if partition_of(delete.data_file) in set(map(partition_of, self.added)):
-            found += [entry for entry in self.replaced if entry.data_file.spec_id != spec_id]
-        return found
+            found.append(self.replaced.take(np.flatnonzero(self.replaced.spec_ids != spec_id)))
+        return PackedEntries.concat(found)
 
     def _refuse_other_rows(self, base: CommitBase) -> None:
-        most = sum(entry.data_file.record_count for entry in self.replaced)
+        most = int(self.replaced.record_count.sum())
         rows = sum(file.record_count for file in self.added)
         if not self.least_rows <= rows <= most:
             raise ValidationError(
@@ -211,28 +218,28 @@ class CompactFiles:
 class _Replaced:
     """Selects the files to replace; raises FilesGoneError if one is not as it was read."""
 
-    def __init__(self, base: CommitBase, entries: Sequence[ManifestEntry]) -> None:
-        self._base = base
-        self._files = these_files(base, [entry.data_file for entry in entries])
-        self._known = {entry.data_file.file_path: _numbers(entry) for entry in entries}
+    def __init__(self, base: CommitBase, entries: PackedEntries, index: PathIndex) -> None:
+        self._base, self._entries, self._index = base, entries, index
+        self._partitions = partitions_of(base, entries.partitions())
 
     @property
     def stats_ids(self) -> frozenset[int]:
-        return self._files.stats_ids
+        return frozenset()
 
     def may_select(self, manifest: ManifestFile) -> bool:
-        return self._files.may_select(manifest)
+        is_data = manifest.content is ManifestContent.DATA
+        return is_data and self._partitions.may_select(manifest)
 
     def select(self, columns: EntryColumns) -> Mask:
-        mask = self._files.select(columns)
-        found = columns.take(np.flatnonzero(mask))
-        paths, row_ids = found.file_path.to_pylist(), found.first_row_id.to_pylist()
-        numbers = zip(found.data_sequence_number.tolist(), row_ids, strict=True)
-        now = zip(paths, numbers, strict=True)
-        changed = frozenset(path for path, known in now if self._known[path] != known)
-        if changed:
+        rows = self._index.find(columns.file_path)
+        mask: Mask = rows >= 0
+        known, now = self._entries.take(rows[mask]), columns.filter(mask)
+        is_same = known.data_sequence_number == now.data_sequence_number
+        is_same &= _row_ids(known.first_row_id) == _row_ids(now.first_row_id)
+        if not is_same.all():
             # Other deletes apply to a file that was added again. After an upgrade, other commits
             # give ids to rows that had none when they were read.
+            changed = frozenset(now.filter(~is_same).file_path.to_pylist())
             raise FilesGoneError(
                 f"table {self._base.name}: since they were read, {len(changed)} of the files to "
                 f"replace were added again, or their rows got ids, such as {min(changed)}; read "
@@ -241,25 +248,32 @@ class _Replaced:
             )
         return mask
 
+    def removed(self, columns: EntryColumns, is_removed: Mask) -> RemovedFiles:
+        """The files that were selected, as they were read."""
+        rows = self._index.find(columns.file_path)
+        return RemovedEntries(self._entries.take(rows[is_removed]))
 
-def _numbers(entry: ManifestEntry) -> tuple[int, int | None]:
-    return entry.data_sequence_number, entry.data_file.first_row_id
+
+def _row_ids(first_row_ids: pa.Int64Array) -> Int64s:
+    """The ids, which are not negative; -1 for none."""
+    ids: Int64s = first_row_ids.fill_null(-1).to_numpy()
+    return ids
 
 
 class _Targets:
     """The replaced data files that a delete file may apply to."""
 
-    def __init__(self, entries: Sequence[ManifestEntry]) -> None:
-        self._by_path = {entry.data_file.file_path: entry for entry in entries}
-        self._by_partition: dict[PartitionKey, list[ManifestEntry]] = {}
-        for entry in entries:
-            self._by_partition.setdefault(partition_of(entry.data_file), []).append(entry)
+    def __init__(self, entries: PackedEntries, index: PathIndex) -> None:
+        self._entries, self._index = entries, index
+        self._partitions = entries.by_partition()
 
-    def of(self, delete: DataFile) -> list[ManifestEntry]:
+    def of(self, delete: DataFile) -> PackedEntries:
         """Those of its data file, if it tells which, or else of its partition."""
         path = None
         if delete.content is FileContent.POSITION_DELETES:
             path = only_data_path(delete)
         if path is None:
-            return self._by_partition.get(partition_of(delete), [])
-        return [self._by_path[path]] if path in self._by_path else []
+            rows = self._partitions.get(partition_of(delete), _NONE)
+        else:
+            rows = self._index.find(pa.array([path], pa.string()))
+        return self._entries.take(rows[rows >= 0])

@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 
-import numpy as np
 import pyarrow.compute as pc
 
 from icebergds.commit.base import CommitBase
 from icebergds.commit.partition_selection import PartitionSelection, partitions_of
+from icebergds.commit.removed_files import RemovedFiles, index_of
 from icebergds.commit.selection import Mask
+from icebergds.formats.manifests.packed_entries import PathIndex
 from icebergds.formats.manifests.reader import EntryColumns
-from icebergds.spec.manifest import DataFile, FileFormat, ManifestFile
+from icebergds.spec.manifest import FileFormat, ManifestFile
 
 
 @dataclass(frozen=True, slots=True)
@@ -21,12 +21,14 @@ class DanglingDeletes:
 
     Attributes:
         oldest_data: the lowest data sequence number of the remaining data files.
-        removed_paths: paths of the data files that the commit removes.
+        removed: the data files that the commit removes, if the table has deletion vectors.
+        removed_paths: finds them.
         partitions: the partitions of those files.
     """
 
     oldest_data: int
-    removed_paths: frozenset[str]
+    removed: tuple[RemovedFiles, ...]
+    removed_paths: PathIndex
     partitions: PartitionSelection
 
     @property
@@ -36,34 +38,32 @@ class DanglingDeletes:
     def may_select(self, manifest: ManifestFile) -> bool:
         if manifest.min_sequence_number < self.oldest_data:
             return True
-        return bool(self.removed_paths) and self.partitions.may_select(manifest)
+        return len(self.removed_paths) > 0 and self.partitions.may_select(manifest)
 
     def select(self, columns: EntryColumns) -> Mask:
         numbers = columns.data_sequence_number
         # Files from version 1 have sequence number 0, which says nothing about their age.
         mask: Mask = (numbers > 0) & (numbers < self.oldest_data)
-        if self.removed_paths:
+        if len(self.removed_paths):
             mask |= self._vectors(columns)
         return mask
 
     def _vectors(self, columns: EntryColumns) -> Mask:
-        # Looks up the entries among the paths: there may be far more paths than entries.
-        referenced = columns.referenced_data_file.to_pylist()
-        of_removed = (path in self.removed_paths for path in referenced)
         is_vector = pc.equal(columns.file_format, FileFormat.PUFFIN.value)
-        mask: Mask = np.fromiter(of_removed, np.bool_, len(columns))
+        mask: Mask = self.removed_paths.find(columns.referenced_data_file) >= 0
         mask &= is_vector.to_numpy(zero_copy_only=False)
         return mask
 
 
 def dangling_deletes(
-    base: CommitBase, oldest_data: int, removed: Sequence[DataFile]
+    base: CommitBase, oldest_data: int, removed: tuple[RemovedFiles, ...]
 ) -> DanglingDeletes:
     """The deletes that dangle once `removed` data files are gone."""
     # Tables have deletion vectors only from version 3.
     removed = removed if base.metadata.format_version >= 3 else ()
     return DanglingDeletes(
         oldest_data,
-        frozenset(file.file_path for file in removed),
-        partitions_of(base, removed),
+        removed,
+        index_of(removed),
+        partitions_of(base, (file for part in removed for file in part)),
     )

@@ -11,8 +11,10 @@ import numpy as np
 
 from icebergds.commit.base import CommitBase
 from icebergds.commit.partition_selection import PartitionSelection, partitions_of
+from icebergds.commit.removed_files import RemovedEntries, RemovedFiles
 from icebergds.commit.selection import Mask
 from icebergds.errors import ValidationError
+from icebergds.formats.manifests.packed_entries import PackedEntries
 from icebergds.formats.manifests.reader import EntryColumns
 from icebergds.spec.manifest import DataFile, FileContent, ManifestFile
 
@@ -77,6 +79,33 @@ def require_removed(
     removed = tuple(removed)
     found = set(map(file_key, removed))
     missing = [file.file_path for file in files if file_key(file) not in found]
+    counts = Counter(file.file_path for file in removed if file.content is FileContent.DATA)
+    _refuse(base, missing, [file.file_path for file in files if counts[file.file_path] > 1])
+
+
+def require_each_removed(
+    base: CommitBase, files: PackedEntries, removed: Iterable[RemovedFiles]
+) -> None:
+    """Checks the same for data files that no two of have the same path.
+
+    Args:
+        removed: those of data files are `RemovedEntries` of `files`.
+
+    Errors are those of `require_removed`.
+    """
+    counts = np.zeros(len(files.columns.path), np.int64)
+    for part in removed:
+        if isinstance(part, RemovedEntries):
+            np.add.at(counts, part.entries.rows, 1)
+    found = counts[files.rows]
+    missing, copies = (
+        files.take(np.flatnonzero(mask)).paths.to_pylist() for mask in (found == 0, found > 1)
+    )
+    _refuse(base, missing, copies)
+
+
+def _refuse(base: CommitBase, missing: Sequence[str], copies: Sequence[str]) -> None:
+    """Raises FilesGoneError if files to remove were not found, or several times."""
     if missing:
         raise FilesGoneError(
             f"table {base.name}: {len(missing)} of the files to replace are not in branch "
@@ -84,12 +113,10 @@ def require_removed(
             "repeat the operation",
             frozenset(missing),
         )
-    counts = Counter(file.file_path for file in removed if file.content is FileContent.DATA)
-    copies = frozenset(file.file_path for file in files if counts[file.file_path] > 1)
     if copies:
         raise FilesGoneError(
-            f"table {base.name}: {len(copies)} of the files to replace are listed several times in "
-            f"branch {base.branch!r}, such as {min(copies)}, so their rows cannot be replaced; "
-            "overwrite them as a whole",
-            copies,
+            f"table {base.name}: {len(set(copies))} of the files to replace are listed several "
+            f"times in branch {base.branch!r}, such as {min(copies)}, so their rows cannot be "
+            "replaced; overwrite them as a whole",
+            frozenset(copies),
         )

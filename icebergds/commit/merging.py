@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterable, Sequence
+from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
 from icebergds.commit.base import CommitBase
@@ -10,10 +10,12 @@ from icebergds.commit.dangling_deletes import dangling_deletes
 from icebergds.commit.filter_manifests import filter_manifests
 from icebergds.commit.merge_manifests import merge_manifests
 from icebergds.commit.new_manifests import UNASSIGNED, new_manifests
-from icebergds.commit.selection import Selection
+from icebergds.commit.removed_files import RemovedColumns, RemovedFiles
+from icebergds.commit.selection import Mask, Selection
 from icebergds.commit.summary import changes_summary
 from icebergds.commit.workspace import Workspace
 from icebergds.errors import InvalidDataError
+from icebergds.formats.manifests.columns import EntryColumns
 from icebergds.spec.manifest import DataFile, FileContent, ManifestContent, ManifestFile
 
 
@@ -22,13 +24,18 @@ class MergedManifests:
     """The manifests of a new snapshot.
 
     Attributes:
-        removed: the removed files, dangling deletes among them.
+        removed_of: the removed files of each manifest, dangling deletes among them.
         changes: summary entries for the added and removed files.
     """
 
     manifests: Sequence[ManifestFile]
-    removed: Sequence[DataFile]
+    removed_of: Sequence[RemovedFiles]
     changes: dict[str, str]
+
+    @property
+    def removed(self) -> Iterator[DataFile]:
+        """All of the removed files."""
+        return (file for files in self.removed_of for file in files)
 
 
 def merged_manifests(
@@ -39,6 +46,7 @@ def merged_manifests(
     removed: Selection | None = None,
     key: Hashable = None,
     data_sequence_number: int | None = None,
+    removed_data: Callable[[EntryColumns, Mask], RemovedFiles] = RemovedColumns.of,
 ) -> MergedManifests:
     """Adds and removes files, drops the deletes that then dangle, and merges manifests.
 
@@ -46,11 +54,17 @@ def merged_manifests(
         removed: the data files and delete files to remove.
         key: what `removed` depends on, see `filter_manifests`.
         data_sequence_number: for the added files, if their rows are from earlier commits.
+        removed_data: keeps removed data files, as for `filter_manifests`.
     """
     selections = [] if removed is None else [removed]
     new = new_manifests(work, base, added, data_sequence_number)
     data = filter_manifests(
-        work, base, base.manifests_of(ManifestContent.DATA), selections, ("data", key)
+        work,
+        base,
+        base.manifests_of(ManifestContent.DATA),
+        selections,
+        ("data", key),
+        removed_data,
     )
     all_data = [*_of(new, ManifestContent.DATA), *data.manifests]
     dangling = dangling_deletes(base, _oldest(base, all_data), data.removed)
@@ -59,14 +73,14 @@ def merged_manifests(
         base,
         base.manifests_of(ManifestContent.DELETES),
         [*selections, dangling],
-        ("deletes", key, dangling.oldest_data, dangling.removed_paths),
+        ("deletes", key, dangling.oldest_data, dangling.removed),
     )
     all_deletes = [*_of(new, ManifestContent.DELETES), *deletes.manifests]
-    all_removed = (*data.removed, *deletes.removed)
+    removed_of = (*data.removed, *deletes.removed)
     return MergedManifests(
         [*merge_manifests(work, base, all_data), *merge_manifests(work, base, all_deletes)],
-        all_removed,
-        changes_summary(base, added, all_removed),
+        removed_of,
+        changes_summary(base, added, (file for files in removed_of for file in files)),
     )
 
 

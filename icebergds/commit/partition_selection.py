@@ -17,7 +17,7 @@ from icebergds.expr.summary import manifest_might_match
 from icebergds.formats.arrow.filter import filter_mask
 from icebergds.formats.manifests.partitions import partition_tuples
 from icebergds.formats.manifests.reader import EntryColumns
-from icebergds.spec.manifest import DataFile, ManifestFile
+from icebergds.spec.manifest import DataFile, DataFileRef, ManifestFile
 from icebergds.spec.partition_keys import PartitionKey, partition_key, partition_of
 from icebergds.spec.types import UNKNOWN, NestedField
 
@@ -71,7 +71,7 @@ class PartitionSelection:
         return mask
 
 
-def partitions_of(base: CommitBase, files: Iterable[DataFile]) -> PartitionSelection:
+def partitions_of(base: CommitBase, files: Iterable[DataFile | DataFileRef]) -> PartitionSelection:
     """Selects the partitions that files are in.
 
     Raises:

@@ -14,13 +14,14 @@ from icebergds.commit.replace_position_deletes import ReplacePositionDeletes
 from icebergds.commit.rewrite_manifests import RewriteManifests
 from icebergds.commit.snapshot_commit import Action
 from icebergds.errors import ValidationError
+from icebergds.formats.manifests.packed_entries import PackedEntries
 from icebergds.testing.commit_tables import create_table
 
 
 def _actions(head: int) -> list[Action]:
     none = AppliedDeletes(frozenset(), frozenset())
     return [
-        CompactFiles((), (), (), 0, none, head, 1),
+        CompactFiles(PackedEntries.of(()), (), (), 0, none, head, 1),
         ConvertDeletes(ConversionBase(head, 2, (), lambda entry: (), frozenset()), (), False),
         ReplacePositionDeletes((), head),
         RemoveDeleteFiles(lambda base: {}),

@@ -37,10 +37,13 @@ from icebergds.spec.partition import PartitionSpec, partition_type
 from icebergds.spec.schema import Schema
 from icebergds.spec.types import UNKNOWN, StructType
 
-__all__ = ["ColumnStats", "EntryColumns", "read_manifest_columns"]
+__all__ = ["ColumnStats", "EntryColumns", "few_readers", "read_manifest_columns"]
 
 MANIFEST_READERS = 8
 """Threads that read manifests: object stores have high latency, and decoding releases the GIL."""
+
+# Of manifests that are read at once; decoded, they take about ten times as much memory.
+_FEW_BYTES = 16 << 20
 
 _FORMATS = frozenset(file_format.value for file_format in FileFormat)
 _STATISTICS_IDS = (
@@ -55,6 +58,12 @@ _MAP_TYPES = {
     field_id: pa.map_(pa.int64(), pa.binary() if name.endswith("bounds") else pa.int64())
     for name, field_id in zip(STATISTICS, _STATISTICS_IDS, strict=True)
 }
+
+
+def few_readers(manifests: Iterable[ManifestFile]) -> int:
+    """How many threads read some manifests in bounded memory: fewer if one of them is large."""
+    largest = max((manifest.manifest_length for manifest in manifests), default=0)
+    return max(1, min(MANIFEST_READERS, _FEW_BYTES // max(largest, 1)))
 
 
 def read_manifest_columns(

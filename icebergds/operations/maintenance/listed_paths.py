@@ -11,7 +11,9 @@ from collections.abc import Iterable
 
 import numpy as np
 
+from icebergds.formats.manifests.packed_entries import Int64s
 from icebergds.scan.plan.files import PlannedFile
+from icebergds.scan.plan.packed_files import PackedFiles
 
 
 class ListedPaths:
@@ -20,18 +22,30 @@ class ListedPaths:
     Two paths may have the same hash: then both files count as listed several times.
     """
 
-    def __init__(self, files: Iterable[PlannedFile] = ()) -> None:
-        self._hashes = array("q", map(_hash, files))
+    def __init__(self) -> None:
+        self._hashes = array("q")
 
     def add(self, file: PlannedFile) -> None:
         """Adds a file that is listed."""
         self._hashes.append(_hash(file))
 
+    def add_all(self, files: PackedFiles) -> None:
+        """Adds files that are listed."""
+        self._hashes.frombytes(files.entries.path_hashes.tobytes())
+
     def once(self, files: Iterable[PlannedFile]) -> list[PlannedFile]:
         """Those of some files that were added whose path was added once."""
-        values, counts = np.unique(np.array(self._hashes, np.int64), return_counts=True)
-        repeated = frozenset(values[counts > 1].tolist())
+        repeated = frozenset(self._repeated().tolist())
         return [file for file in files if _hash(file) not in repeated]
+
+    def once_of(self, files: PackedFiles) -> PackedFiles:
+        """Those of some files that were added whose path was added once."""
+        return files.filter(~np.isin(files.entries.path_hashes, self._repeated()))
+
+    def _repeated(self) -> Int64s:
+        values, counts = np.unique(np.array(self._hashes, np.int64), return_counts=True)
+        repeated: Int64s = values[counts > 1]
+        return repeated
 
 
 def _hash(file: PlannedFile) -> int:

@@ -9,9 +9,10 @@ from __future__ import annotations
 
 import logging
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
+from typing import TypeVar
 
 import numpy as np
 
@@ -23,6 +24,7 @@ from icebergds.formats.manifests.manifest_list import read_snapshot_manifests
 from icebergds.formats.manifests.reader import (
     MANIFEST_READERS,
     EntryColumns,
+    few_readers,
     read_manifest_columns,
 )
 from icebergds.formats.wrong_counts import WrongCounts
@@ -44,7 +46,9 @@ from icebergds.spec.snapshot import Snapshot
 
 _LOG = logging.getLogger(__name__)
 _FILES_WITH_METRICS = 256
+_FILES_AT_A_TIME = 4096
 _NO_DELETES = AppliedDeletes()
+_Gathered = TypeVar("_Gathered")
 
 
 @dataclass(frozen=True, slots=True)
@@ -144,15 +148,55 @@ def plan_files_counted(
     chosen: Callable[[PlannedFile], bool] = _all,
 ) -> PlannedFiles:
     """Does what `plan_files` does, and counts what was skipped; same arguments and errors."""
+
+    def listed(files: Iterable[PlannedFile]) -> list[PlannedFile]:
+        return list(filter(chosen, files))
+
+    found, counts = gather_files(
+        io,
+        metadata,
+        snapshot,
+        schema,
+        row_filter,
+        listed,
+        stats_of=stats_of,
+        wrong_counts=wrong_counts,
+        with_metrics=with_metrics,
+    )
+    return PlannedFiles([file for files in found for file in files], counts)
+
+
+def gather_files(
+    io: FileIO,
+    metadata: TableMetadata,
+    snapshot: Snapshot | None,
+    schema: Schema,
+    row_filter: Expr,
+    gather: Callable[[Iterable[PlannedFile]], _Gathered],
+    *,
+    stats_of: frozenset[int] = frozenset(),
+    wrong_counts: WrongCounts = WrongCounts.FAIL,
+    with_metrics: bool = True,
+) -> tuple[list[_Gathered], PlanCounts]:
+    """Calls a function with the files of each manifest; further arguments as for `plan_files`.
+
+    Args:
+        gather: called by several threads; without metrics, with the files of a large manifest in
+            parts.
+
+    Returns:
+        What it returned, in the order of the files, and what was skipped.
+    """
     if snapshot is None or row_filter == FALSE:
-        return PlannedFiles([], PlanCounts())
+        return [], PlanCounts()
     started = time.perf_counter()
     filters = PartitionFilters(metadata.specs_by_id, schema, row_filter)
     listed, wrong_counts = all_manifests(io, snapshot, wrong_counts)
     manifests = [m for m in listed if filters.might_match(m)]
     deletes = [m for m in manifests if m.content is ManifestContent.DELETES]
     data = [m for m in manifests if m.content is ManifestContent.DATA]
-    with ThreadPoolExecutor(MANIFEST_READERS) as pool:
+    readers = MANIFEST_READERS if with_metrics else few_readers(manifests)
+    with ThreadPoolExecutor(readers) as pool:
 
         def read_deletes(manifest: ManifestFile) -> list[ManifestEntry]:
             columns = read_manifest_columns(
@@ -174,7 +218,7 @@ def plan_files_counted(
         )
         stats_ids = field_ids(row_filter) | equality_ids | stats_of
 
-        def read_data(manifest: ManifestFile) -> tuple[list[PlannedFile], FileCounts]:
+        def read_data(manifest: ManifestFile) -> list[tuple[_Gathered, FileCounts]]:
             columns = read_manifest_columns(
                 io,
                 manifest,
@@ -184,25 +228,29 @@ def plan_files_counted(
                 stats_ids=stats_ids,
                 wrong_counts=wrong_counts,
             )
+            parts = [columns] if with_metrics else _parts(columns)
+            return [gathered(part, filters.of(manifest)) for part in parts]
+
+        def gathered(columns: EntryColumns, partition_filter: Expr) -> tuple[_Gathered, FileCounts]:
             # Files without rows may not exist: some writers list them and never create them.
             with_rows = columns.filter(columns.record_count != 0)
+            empty = len(columns) - len(with_rows)
             if not with_metrics and row_filter == TRUE:
-                listed = list(filter(chosen, _bare_files(with_rows, index)))
-                return listed, FileCounts(len(with_rows), empty=len(columns) - len(with_rows))
-            pruned = prune_entries(with_rows, filters.of(manifest), row_filter)
+                return gather(_bare_files(with_rows, index)), FileCounts(
+                    len(with_rows), empty=empty
+                )
+            pruned = prune_entries(with_rows, partition_filter, row_filter)
             counts = FileCounts(
                 kept=len(pruned.entries),
                 by_partition=pruned.by_partition,
                 by_metrics=pruned.by_metrics,
-                empty=len(columns) - len(with_rows),
+                empty=empty,
             )
             files = (PlannedFile(entry, index.deletes_for(entry)) for entry in pruned.entries)
-            found = filter(chosen, files)
-            return list(found if with_metrics else map(_bare, found)), counts
+            return gather(files if with_metrics else map(_bare, files)), counts
 
-        found = list(pool.map(read_data, data))
+        found = [part for parts in pool.map(read_data, data) for part in parts]
     counts = count_plan(listed, manifests, [counted for _, counted in found])
-    files = [file for planned, _ in found for file in planned]
     _LOG.info(
         "%s: planned snapshot %d in %.0f ms: %d manifests read, %d skipped; %d data files kept, %d "
         "skipped; %d delete files",
@@ -211,11 +259,17 @@ def plan_files_counted(
         1000 * (time.perf_counter() - started),
         len(manifests),
         len(listed) - len(manifests),
-        len(files),
+        counts.files.kept,
         sum(counted.skipped for _, counted in found),
         len(delete_entries),
     )
-    return PlannedFiles(files, counts)
+    return [gathered for gathered, _ in found], counts
+
+
+def _parts(columns: EntryColumns) -> Iterator[EntryColumns]:
+    """The entries of a manifest, so few at a time that their objects take little memory."""
+    for start in range(0, len(columns), _FILES_AT_A_TIME):
+        yield columns.take(np.arange(start, min(start + _FILES_AT_A_TIME, len(columns))))
 
 
 def _bare_files(columns: EntryColumns, index: DeleteIndex) -> Iterator[PlannedFile]:

@@ -314,7 +314,7 @@ def test_shuffled_groups_are_rewritten_again_after_deletes(tmp_path: Path) -> No
     others = [lambda: table.change_where(lambda row: row["id"] in (4, 7))]
 
     def shuffled(loaded: LoadedTable, plan: RewritePlan, group: FileGroup) -> RewrittenGroup:
-        return replace(rewrite_group(Interrupted(others), loaded, plan, group), tasks=())
+        return replace(rewrite_group(Interrupted(others), loaded, plan, group), is_shuffled=True)
 
     options = RewriteOptions.of({"max-concurrent-file-group-rewrites": "1"}, {})
     write = WriteOptions.of(loaded.address)

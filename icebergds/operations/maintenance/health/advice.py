@@ -8,6 +8,8 @@ from dataclasses import dataclass, field
 from math import ceil
 from typing import Any
 
+import numpy as np
+
 from icebergds.commit.new_manifests import target_manifest_size
 from icebergds.display import counted, size_text
 from icebergds.formats.manifests.reader import MANIFEST_READERS
@@ -16,16 +18,18 @@ from icebergds.operations.maintenance.health.figures import (
     equality_deletes,
     nbytes,
     position_deletes,
+    with_equality_deletes,
+    with_position_deletes,
 )
 from icebergds.operations.maintenance.rewrite.options import RewriteOptions
 from icebergds.operations.maintenance.rewrite.plan import FileGroup, new_file_count
 from icebergds.operations.write.delete_file_settings import delete_granularity
-from icebergds.scan.plan.files import PlannedFile
+from icebergds.scan.plan.packed_files import PackedFiles
 from icebergds.scan.plan.partition_filters import has_live_files
 from icebergds.spec.manifest import ManifestFile
 from icebergds.spec.metadata import TableMetadata
-from icebergds.spec.partition_keys import partition_of
 
+_NONE = np.empty(0, np.int64)
 _SPARED_MANIFESTS = MANIFEST_READERS
 """Planning reads so many manifests at once, so that sparing fewer hardly makes it faster."""
 
@@ -90,7 +94,7 @@ class Findings:
 
     metadata: TableMetadata
     options: RewriteOptions
-    files: Sequence[PlannedFile]
+    files: PackedFiles
     groups: Sequence[FileGroup]
     dangling: int
     manifests: Sequence[ManifestFile]
@@ -114,11 +118,11 @@ def _convert_equality_deletes(found: Findings) -> Iterator[Advice]:
     if not deletes:
         return
     keys = sum(max(entry.data_file.record_count, 0) for entry in deletes)
-    applied = [file.entry.data_file for file in found.files if file.deletes.equality_deletes]
+    applied = with_equality_deletes(found.files)
     # Only key columns are read.
     key_columns = len({i for entry in deletes for i in entry.data_file.equality_ids})
     share = min(key_columns / max(len(found.metadata.schema().fields), 1), 1.0)
-    read = round(sum(file.file_size_in_bytes for file in applied) * share)
+    read = round(applied.nbytes * share)
     yield Advice(
         "convert_equality_deletes",
         f"{counted(keys, 'key')} in {counted(len(deletes), 'equality delete file')} may apply to "
@@ -134,23 +138,19 @@ def _convert_equality_deletes(found: Findings) -> Iterator[Advice]:
 
 
 def _rewrite_data_files(found: Findings) -> Iterator[Advice]:
-    files = [file for group in found.groups for file in group.files]
+    files = _rewritten(found)
+    sizes = files.entries.file_size_in_bytes
     # Reads of tasks that run side by side are slowed down by the largest file.
-    large = sum(
-        file.entry.data_file.file_size_in_bytes > found.options.max_file_size for file in files
-    )
+    large = int((sizes > found.options.max_file_size).sum())
     # Equality deletes are converted before.
     deletes = position_deletes(files)
     added = sum(new_file_count(group.nbytes, found.options) for group in found.groups)
     # Files that become as many others of their size would be rewritten again and again.
     if len(files) <= added and not large and not deletes:
         return
-    with_deletes = [file for file in found.files if file.deletes.position_deletes]
-    spared = deletes.keys() - position_deletes(_outside(found, with_deletes)).keys()
-    small = sum(
-        file.entry.data_file.file_size_in_bytes < found.options.min_file_size for file in files
-    )
-    deleted = sum(bool(file.deletes.position_deletes) for file in files)
+    spared = deletes.keys() - position_deletes(_outside(found)).keys()
+    small = int((sizes < found.options.min_file_size).sum())
+    deleted = len(with_position_deletes(files))
     kinds = [(small, "small"), (large, "large"), (deleted, "with deleted rows")]
     shown = ", ".join(f"{number:,} {kind}" for number, kind in kinds if number)
     nbytes_of_files = sum(group.nbytes for group in found.groups)
@@ -170,14 +170,13 @@ def _rewrite_data_files(found: Findings) -> Iterator[Advice]:
 
 def _rewrite_position_delete_files(found: Findings) -> Iterator[Advice]:
     least = found.options.min_input_files
-    many = [file for file in found.files if len(file.deletes.position_deletes) >= least]
-    many = _outside(found, many)
+    many = with_position_deletes(_outside(found), least)
     if not many:
         return
     deletes = position_deletes(many).values()
-    most = max(len(file.deletes.position_deletes) for file in many)
+    most = max(len(applied.position_deletes) for applied in many.applied())
     by_partition = delete_granularity(found.metadata) == "partition"
-    units = {partition_of(file.entry.data_file) for file in many}
+    units = many.entries.partitions()
     left = len(units) if by_partition and found.metadata.format_version < 3 else len(many)
     yield Advice(
         "rewrite_position_delete_files",
@@ -240,9 +239,14 @@ def _expire_snapshots(found: MetadataHealth) -> Iterator[Advice]:
     )
 
 
-def _outside(found: Findings, files: Sequence[PlannedFile]) -> list[PlannedFile]:
-    """Those of some data files that `rewrite_data_files` leaves as they are."""
-    if not files:
-        return []
-    replaced = {id(file) for group in found.groups for file in group.files}
-    return [file for file in files if id(file) not in replaced]
+def _rewritten(found: Findings) -> PackedFiles:
+    """The data files that `rewrite_data_files` would replace."""
+    return PackedFiles.concat([group.files for group in found.groups])
+
+
+def _outside(found: Findings) -> PackedFiles:
+    """The data files that `rewrite_data_files` leaves as they are."""
+    # All of them are rows of the same columns.
+    replaced = [group.files.entries.rows for group in found.groups]
+    mask = np.isin(found.files.entries.rows, np.concatenate([_NONE, *replaced]), invert=True)
+    return found.files.filter(mask)

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
+import numpy as np
+
 from icebergds.commit.file_selection import FileKey, file_key
 from icebergds.commit.new_manifests import target_manifest_size
 from icebergds.commit.operations import TableState
@@ -12,8 +14,8 @@ from icebergds.commit.retention import ExpiryRequest, choose_expired
 from icebergds.errors import MissingFileError, StorageError
 from icebergds.formats.deletes.position_deletes import only_data_path
 from icebergds.operations.maintenance.rewrite.options import RewriteOptions
-from icebergds.operations.maintenance.rewrite.plan import FileGroup
-from icebergds.scan.plan.files import PlannedFile
+from icebergds.operations.maintenance.rewrite.plan import FileGroup, delete_count
+from icebergds.scan.plan.packed_files import PackedFiles
 from icebergds.spec.manifest import FileContent, ManifestContent, ManifestEntry, ManifestFile
 from icebergds.spec.metadata import TableMetadata
 from icebergds.spec.table_properties import GC_ENABLED, GC_ENABLED_DEFAULT, bool_property
@@ -123,7 +125,7 @@ class MetadataHealth:
 
 
 def measure_files(
-    files: Sequence[PlannedFile],
+    files: PackedFiles,
     groups: Sequence[FileGroup],
     options: RewriteOptions,
     metadata: TableMetadata,
@@ -133,28 +135,29 @@ def measure_files(
     Args:
         groups: the files that are worth a rewrite.
     """
-    data_files = [file.entry.data_file for file in files]
-    others = [f.spec_id for f in data_files if f.spec_id != metadata.default_spec_id]
-    order = metadata.sort_order()
-    unsorted = [f for f in data_files if f.sort_order_id != order.order_id]
+    entries, order = files.entries, metadata.sort_order()
+    sizes, specs = entries.file_size_in_bytes, entries.spec_ids
+    in_others = specs != metadata.default_spec_id
+    orders = np.array([kind.sort_order_id == order.order_id for kind in entries.kinds], np.bool_)
+    unsorted = ~orders[entries.kind_numbers]
     return DataFileHealth(
-        count=len(data_files),
-        rows=sum(max(f.record_count, 0) for f in data_files),
-        size_in_bytes=sum(f.file_size_in_bytes for f in data_files),
+        count=len(files),
+        rows=_row_count(files),
+        size_in_bytes=files.nbytes,
         target_size=options.target_file_size,
-        small=sum(f.file_size_in_bytes < options.min_file_size for f in data_files),
-        large=sum(f.file_size_in_bytes > options.max_file_size for f in data_files),
+        small=int((sizes < options.min_file_size).sum()),
+        large=int((sizes > options.max_file_size).sum()),
         to_rewrite=sum(len(group.files) for group in groups),
         to_rewrite_bytes=sum(group.nbytes for group in groups),
-        other_specs=tuple(sorted(set(others))),
-        in_other_specs=len(others),
-        unsorted=len(unsorted) if order.fields else None,
-        unsorted_bytes=sum(f.file_size_in_bytes for f in unsorted) if order.fields else None,
+        other_specs=tuple(np.unique(specs[in_others]).tolist()),
+        in_other_specs=int(in_others.sum()),
+        unsorted=int(unsorted.sum()) if order.fields else None,
+        unsorted_bytes=int(sizes[unsorted].sum()) if order.fields else None,
     )
 
 
 def measure_deletes(
-    files: Sequence[PlannedFile], live: Sequence[ManifestEntry], dangling: int
+    files: PackedFiles, live: Sequence[ManifestEntry], dangling: int
 ) -> DeleteHealth:
     """Measures delete files.
 
@@ -165,10 +168,8 @@ def measure_deletes(
     """
     positions, keys = position_deletes(files), equality_deletes(files)
     kinds = [_kind(entry) for entry in live]
-    per_file = [
-        len(file.deletes.position_deletes) + len(file.deletes.equality_deletes) for file in files
-    ]
-    rows = sum(max(file.entry.data_file.record_count, 0) for file in files)
+    per_file = files.by_deletes(delete_count)
+    rows = _row_count(files)
     deleted = _rows(positions.values())
     return DeleteHealth(
         position_delete_files=kinds.count("positions"),
@@ -176,11 +177,11 @@ def measure_deletes(
         equality_delete_files=kinds.count("keys"),
         size_in_bytes=nbytes(live),
         dangling=dangling,
-        mean_per_data_file=sum(per_file) / len(files) if files else 0.0,
-        most_per_data_file=max(per_file, default=0),
+        mean_per_data_file=int(per_file.sum()) / len(files) if files else 0.0,
+        most_per_data_file=int(per_file.max(initial=0)),
         deleted_rows=deleted,
         deleted_share=min(deleted / rows, 1.0) if rows else 0.0,
-        data_files_with_keys=sum(bool(file.deletes.equality_deletes) for file in files),
+        data_files_with_keys=len(with_equality_deletes(files)),
         equality_keys=_rows(keys.values()),
         overhead_bytes=_deleted_bytes(files) + nbytes(positions.values()) + nbytes(keys.values()),
     )
@@ -220,14 +221,24 @@ def measure_metadata(state: TableState, request: ExpiryRequest) -> MetadataHealt
     )
 
 
-def position_deletes(files: Iterable[PlannedFile]) -> dict[FileKey, ManifestEntry]:
+def with_position_deletes(files: PackedFiles, least: int = 1) -> PackedFiles:
+    """The data files to which so many position delete files or deletion vectors apply."""
+    return files.filter(files.by_deletes(lambda found: len(found.position_deletes)) >= least)
+
+
+def with_equality_deletes(files: PackedFiles) -> PackedFiles:
+    """The data files to which equality deletes may apply."""
+    return files.filter(files.by_deletes(lambda found: len(found.equality_deletes)) > 0)
+
+
+def position_deletes(files: PackedFiles) -> dict[FileKey, ManifestEntry]:
     """The position delete files and deletion vectors that apply to some data files."""
-    return _distinct(file.deletes.position_deletes for file in files)
+    return _distinct(deletes.position_deletes for deletes in files.applied())
 
 
-def equality_deletes(files: Iterable[PlannedFile]) -> dict[FileKey, ManifestEntry]:
+def equality_deletes(files: PackedFiles) -> dict[FileKey, ManifestEntry]:
     """The equality delete files that may apply to some data files."""
-    return _distinct(file.deletes.equality_deletes for file in files)
+    return _distinct(deletes.equality_deletes for deletes in files.applied())
 
 
 def nbytes(deletes: Iterable[ManifestEntry]) -> int:
@@ -255,14 +266,18 @@ def _rows(entries: Iterable[ManifestEntry]) -> int:
     return sum(max(entry.data_file.record_count, 0) for entry in entries)
 
 
-def _deleted_bytes(files: Sequence[PlannedFile]) -> int:
+def _row_count(files: PackedFiles) -> int:
+    """The rows of data files, before deletes; a negative count is unknown."""
+    return int(np.maximum(files.entries.record_count, 0).sum())
+
+
+def _deleted_bytes(files: PackedFiles) -> int:
     """About how many bytes of data files are of rows that are deleted by position."""
-    exact, rows, size = 0.0, 0, 0
+    exact, rows, size = 0.0, _row_count(files), files.nbytes
     shared = dict[FileKey, int]()
-    for file in files:
+    for file in with_position_deletes(files):
         data_file = file.entry.data_file
         count = max(data_file.record_count, 0)
-        rows, size = rows + count, size + data_file.file_size_in_bytes
         own = 0
         for entry in file.deletes.position_deletes:
             deleted = max(entry.data_file.record_count, 0)

@@ -8,9 +8,11 @@ files, and the commit is tried again.
 from __future__ import annotations
 
 import logging
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
+
+import numpy as np
 
 from icebergds.catalog.loaded_table import LoadedTable
 from icebergds.commit.compact_files import (
@@ -23,7 +25,12 @@ from icebergds.commit.file_selection import FilesGoneError, file_key
 from icebergds.commit.options import CommitOptions
 from icebergds.commit.snapshot_commit import Committed, commit_snapshot
 from icebergds.errors import CommitStateUnknownError, ValidationError
-from icebergds.operations.maintenance.rewrite.groups import RewrittenGroup, discard_files_of
+from icebergds.formats.manifests.packed_entries import path_hashes
+from icebergds.operations.maintenance.rewrite.groups import (
+    RewrittenGroup,
+    discard_files_of,
+    tasks_of,
+)
 from icebergds.operations.maintenance.rewrite.task import DeletesToMove, MovePlan, move_deletes
 from icebergds.operations.maintenance.runner import Runner
 from icebergds.operations.write.cleanup import delete_files
@@ -32,7 +39,8 @@ from icebergds.operations.write.delete_file_settings import (
     delete_file_size,
     delete_granularity,
 )
-from icebergds.scan.plan.files import PlannedFile
+from icebergds.scan.plan.delete_index import AppliedDeletes as FileDeletes
+from icebergds.scan.plan.packed_files import PackedFiles
 from icebergds.scan.tasks import ScanTaskGroup
 from icebergds.spec.manifest import DataFile, DataFileRef
 from icebergds.spec.metadata import TableMetadata
@@ -104,7 +112,7 @@ def commit_groups(commit: RewriteCommit, groups: Sequence[RewrittenGroup]) -> Co
                 gone = list(left)
                 _LOG.info("%s", error)
             except FilesGoneError as error:
-                gone = [group for group in left if error.paths & group.paths]
+                gone = [group for group in left if len(group.named(error.paths))]
                 if not gone:
                     raise
                 _LOG.info("table %s: %s", commit.table.name, error)
@@ -141,10 +149,11 @@ class _Group:
     deletes: dict[str, tuple[DataFile, ...]] = field(default_factory=dict)
     moved: list[DataFile] = field(default_factory=list)
 
-    @property
-    def paths(self) -> frozenset[str]:
-        """The paths of the old data files."""
-        return frozenset(file.entry.data_file.file_path for file in self.rewritten.group.files)
+    def named(self, paths: Collection[str]) -> list[str]:
+        """Those of some paths that are of old data files."""
+        hashes = self.rewritten.group.files.entries.path_hashes
+        files = self.rewritten.group.files.filter(np.isin(hashes, path_hashes(paths)))
+        return [path for path in files.entries.paths.to_pylist() if path in paths]
 
     def discard(self, commit: RewriteCommit) -> None:
         """Deletes the new files."""
@@ -152,8 +161,9 @@ class _Group:
 
     def add_deletes(self, deletes: Mapping[str, tuple[DataFile, ...]]) -> bool:
         """Adds deletes of old data files; returns whether there are any of this group."""
-        mine = {path: files for path, files in deletes.items() if path in self.paths}
-        for path, files in mine.items():
+        mine = self.named(deletes.keys())
+        for path in mine:
+            files = deletes[path]
             # A deletion vector has the rows of the one that it replaced, too.
             vectors = tuple(file for file in files if file.is_deletion_vector)
             self.deletes[path] = vectors or (*self.deletes.get(path, ()), *files)
@@ -166,8 +176,8 @@ def _applied(commit: RewriteCommit, groups: Iterable[RewrittenGroup]) -> Applied
         frozenset(
             file_key(entry.data_file)
             for group in groups
-            for file in group.group.files
-            for entry in file.deletes.position_deletes
+            for deletes in group.group.files.applied()
+            for entry in deletes.position_deletes
         ),
     )
 
@@ -177,11 +187,12 @@ def _commit(
 ) -> Committed:
     """Commits groups that have regard to the deletes of all snapshots up to the newest one."""
     rewritten = [group.rewritten for group in groups]
+    replaced = PackedFiles.concat([group.group.files for group in rewritten])
     action = CompactFiles(
-        replaced=tuple(file.entry for group in rewritten for file in group.group.files),
+        replaced=replaced.entries,
         added=tuple(file for group in rewritten for file in group.files),
         moved=tuple(file for group in groups for file in group.moved),
-        least_rows=sum(_least_rows(file) for group in rewritten for file in group.group.files),
+        least_rows=_least_rows(replaced),
         applied=applied,
         snapshot_id=newest,
         sequence_number=commit.snapshot.sequence_number,
@@ -191,12 +202,19 @@ def _commit(
     return commit_snapshot(table.operations, action, commit.options, table.operations.refresh())
 
 
-def _least_rows(file: PlannedFile) -> int:
-    """How many rows of a file are not deleted, at least: a guard against tasks that lose some."""
-    if file.deletes.equality_deletes:
-        return 0
-    deleted = sum(entry.data_file.record_count for entry in file.deletes.position_deletes)
-    return max(0, file.entry.data_file.record_count - deleted)
+def _least_rows(files: PackedFiles) -> int:
+    """How many rows of files are not deleted, at least: a guard against tasks that lose some."""
+    rows = files.entries.record_count - files.by_deletes(_deleted_rows)
+    rows[files.by_deletes(_equality_delete_count) > 0] = 0
+    return int(np.maximum(rows, 0).sum())
+
+
+def _deleted_rows(deletes: FileDeletes) -> int:
+    return sum(entry.data_file.record_count for entry in deletes.position_deletes)
+
+
+def _equality_delete_count(deletes: FileDeletes) -> int:
+    return len(deletes.equality_deletes)
 
 
 def _move(
@@ -217,7 +235,9 @@ def _moved(commit: RewriteCommit, group: _Group) -> list[DataFile]:
     move = MovePlan(plan, _settings(metadata, group.rewritten), metadata.specs_by_id)
     items = [
         DeletesToMove(files, tuple(map(_counted, written)), deletes)
-        for files, written in zip(group.rewritten.tasks, group.rewritten.written, strict=True)
+        for files, written in zip(
+            tasks_of(commit.table, group.rewritten.group), group.rewritten.written, strict=True
+        )
         if (deletes := _of(files, group.deletes))
     ]
     found = commit.runner.run(partial(move_deletes, move), items, partial(discard_files_of, plan))

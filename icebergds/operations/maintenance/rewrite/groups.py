@@ -31,14 +31,14 @@ class RewrittenGroup:
     """A group of data files, and the new files with their rows.
 
     Attributes:
-        tasks: what each task read; none if rows were shuffled.
         written: what each task wrote, in the order of its rows.
+        is_shuffled: whether tasks wrote rows that others have read.
     """
 
     group: FileGroup
     plan: RewritePlan
-    tasks: Sequence[ScanTaskGroup]
     written: Sequence[Sequence[DataFile]]
+    is_shuffled: bool = False
 
     @property
     def files(self) -> list[DataFile]:
@@ -48,7 +48,7 @@ class RewrittenGroup:
     @property
     def keeps_order(self) -> bool:
         """Whether each task wrote rows in the order in which it read them."""
-        return bool(self.tasks) and self.group.keeps_order
+        return not self.is_shuffled and self.group.keeps_order
 
 
 class GroupRewriter(Protocol):
@@ -99,12 +99,17 @@ def rewrite_group(
         CorruptFileError, MissingFileError: a data or delete file is damaged or missing.
         StorageError: a file cannot be read or written.
     """
+    own = plan.renamed()
+    tasks = tasks_of(table, group)
+    written = runner.run(partial(rewrite_files, own), tasks, partial(discard_files_of, own))
+    return RewrittenGroup(group, own, written)
+
+
+def tasks_of(table: LoadedTable, group: FileGroup) -> list[ScanTaskGroup]:
+    """What each task of `rewrite_group` reads: the same each time for the same group."""
     metadata = table.metadata
     splits = SplitOptions(split_size=group.split_size, lookback=1, file_open_cost=0)
-    tasks = pack_files(group.files, metadata, metadata.schema(), splits)
-    own = plan.renamed()
-    written = runner.run(partial(rewrite_files, own), tasks, partial(discard_files_of, own))
-    return RewrittenGroup(group, own, tasks, written)
+    return pack_files(group.files, metadata, metadata.schema(), splits)
 
 
 def discard_files_of(plan: RewritePlan) -> int:

@@ -9,6 +9,7 @@ from typing import ParamSpec, TypeVar
 from icebergds.operations.maintenance.rewrite.options import RewriteOptions
 from icebergds.operations.maintenance.rewrite.plan import (
     FileGroup,
+    delete_count,
     new_file_count,
     plan_groups,
 )
@@ -78,8 +79,5 @@ def _parts(group: FileGroup, options: RewriteOptions, sizes: Sequence[int]) -> S
 def _usefulness(group: FileGroup, options: RewriteOptions) -> float:
     """How many files fewer a full read opens, for each byte that is rewritten."""
     size = group.nbytes
-    deletes = sum(
-        len(file.deletes.position_deletes) + len(file.deletes.equality_deletes)
-        for file in group.files
-    )
+    deletes = int(group.files.by_deletes(delete_count).sum())
     return (max(len(group.files) - new_file_count(size, options), 0) + deletes) / max(size, 1)

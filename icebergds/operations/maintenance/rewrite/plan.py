@@ -2,22 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 from math import ceil
 from typing import Any
 
+import numpy as np
+
 from icebergds.formats.deletes.position_deletes import only_data_path
+from icebergds.formats.manifests.packed_entries import Int64s
 from icebergds.operations.maintenance.rewrite.options import JobOrder, RewriteOptions
-from icebergds.scan.plan.files import PlannedFile
-from icebergds.spec.partition_keys import PartitionKey, partition_of
+from icebergds.scan.plan.delete_index import AppliedDeletes
+from icebergds.scan.plan.packed_files import Mask, PackedFiles
 
 # New files differ a little in size from the rows' share of the old ones.
 _SPLIT_OVERHEAD = 5 * 1024
 _EVENLY_LARGER = 1.1
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False)
 class FileGroup:
     """Data files of one partition that are rewritten, and committed, together.
 
@@ -26,14 +29,14 @@ class FileGroup:
         split_size: how many bytes a task reads, to write about one file.
     """
 
-    files: tuple[PlannedFile, ...]
+    files: PackedFiles
     output_spec_id: int
     split_size: int
 
     @property
     def nbytes(self) -> int:
         """The size of the files, in bytes."""
-        return _nbytes(self.files)
+        return self.files.nbytes
 
     @property
     def keeps_order(self) -> bool:
@@ -41,29 +44,23 @@ class FileGroup:
 
         Rows of other partition specs may be of several partitions of the new one.
         """
-        specs = {file.entry.data_file.spec_id for file in self.files}
-        return specs == {self.output_spec_id}
+        return bool((self.files.entries.spec_ids == self.output_spec_id).all())
 
 
 def plan_groups(
-    files: Iterable[PlannedFile], options: RewriteOptions, output_spec_id: int
+    files: PackedFiles, options: RewriteOptions, output_spec_id: int
 ) -> list[FileGroup]:
     """Groups the files that are worth a rewrite by their partition.
 
     Files of other partition specs than the output's form one group of partitions, since their rows
     may be of any partition of it. The oldest files of a group come first.
     """
-    partitions: dict[PartitionKey | None, list[PlannedFile]] = {}
-    candidates = [file for file in files if is_candidate(file, options)]
-    candidates.sort(key=lambda file: file.entry.data_sequence_number)
-    for file in candidates:
-        data_file = file.entry.data_file
-        same_spec = data_file.spec_id == output_spec_id
-        partitions.setdefault(partition_of(data_file) if same_spec else None, []).append(file)
+    chosen = files.filter(candidates(files, options))
+    chosen = chosen.take(np.argsort(chosen.entries.data_sequence_number, kind="stable"))
     groups = [
-        FileGroup(tuple(group), output_spec_id, split_size(_nbytes(group), options))
-        for partition in partitions.values()
-        for group in _packed(partition, options)
+        FileGroup(group, output_spec_id, split_size(group.nbytes, options))
+        for rows in _by_partition(chosen, output_spec_id)
+        for group in _packed(chosen.take(rows), options)
         if _is_worth_it(group, options)
     ]
     return list(_limited(_in_order(groups, options.job_order), options))
@@ -92,53 +89,71 @@ def new_file_count(nbytes: int, options: RewriteOptions) -> int:
     return without if nbytes // without < limit else ceil(nbytes / target)
 
 
-def is_candidate(file: PlannedFile, options: RewriteOptions) -> bool:
-    """Whether a file is to be rewritten, if others of its group make that worth it."""
-    return options.rewrite_all or _has_wrong_size(file, options) or _has_many_deletes(file, options)
+def candidates(files: PackedFiles, options: RewriteOptions) -> Mask:
+    """Marks the files that are to be rewritten, if others of their group make that worth it."""
+    if options.rewrite_all:
+        return np.ones(len(files), np.bool_)
+    sizes = files.entries.file_size_in_bytes
+    mask: Mask = (sizes < options.min_file_size) | (sizes > options.max_file_size)
+    mask |= _have_many_deletes(files, options)
+    return mask
 
 
-def _has_wrong_size(file: PlannedFile, options: RewriteOptions) -> bool:
-    size = file.entry.data_file.file_size_in_bytes
-    return not options.min_file_size <= size <= options.max_file_size
+def delete_count(deletes: AppliedDeletes) -> int:
+    """How many delete files apply to a data file."""
+    return len(deletes.position_deletes) + len(deletes.equality_deletes)
 
 
-def _has_many_deletes(file: PlannedFile, options: RewriteOptions) -> bool:
-    positions, keys = file.deletes.position_deletes, file.deletes.equality_deletes
-    if len(positions) + len(keys) >= options.delete_file_threshold:
-        return True
-    rows = file.entry.data_file.record_count
+def _have_many_deletes(files: PackedFiles, options: RewriteOptions) -> Mask:
+    rows = files.entries.record_count
+    deleted = np.minimum(files.by_deletes(_deleted_rows), rows)
+    mask: Mask = files.by_deletes(delete_count) >= options.delete_file_threshold
+    mask |= (rows > 0) & (deleted / np.maximum(rows, 1) >= options.delete_ratio_threshold)
+    return mask
+
+
+def _deleted_rows(deletes: AppliedDeletes) -> int:
     # Those of other delete files may be of other data files.
-    deleted = sum(
+    return sum(
         entry.data_file.record_count
-        for entry in positions
+        for entry in deletes.position_deletes
         if only_data_path(entry.data_file) is not None
     )
-    return rows > 0 and min(deleted, rows) / rows >= options.delete_ratio_threshold
 
 
-def _packed(files: Iterable[PlannedFile], options: RewriteOptions) -> Iterator[list[PlannedFile]]:
-    group: list[PlannedFile] = []
-    size = 0
-    for file in files:
-        added = file.entry.data_file.file_size_in_bytes
-        is_full = size + added > options.max_group_size or len(group) >= options.max_group_files
-        if group and is_full:
-            yield group
-            group, size = [], 0
-        group.append(file)
+def _by_partition(files: PackedFiles, output_spec_id: int) -> Iterator[Int64s]:
+    """The numbers of the files of each partition, in the order of their first files."""
+    entries = files.entries
+    same_spec = entries.spec_ids == output_spec_id
+    partitions = np.where(same_spec, entries.partition_numbers(), -1)
+    _, first, at, counts = np.unique(
+        partitions, return_index=True, return_inverse=True, return_counts=True
+    )
+    rows = np.split(np.argsort(at, kind="stable"), np.cumsum(counts)[:-1])
+    for number in np.argsort(first):
+        yield rows[number]
+
+
+def _packed(files: PackedFiles, options: RewriteOptions) -> Iterator[PackedFiles]:
+    start = size = 0
+    for at, added in enumerate(files.entries.file_size_in_bytes.tolist()):
+        is_full = size + added > options.max_group_size or at - start >= options.max_group_files
+        if at > start and is_full:
+            yield files.take(np.arange(start, at))
+            start, size = at, 0
         size += added
-    if group:
-        yield group
+    if len(files) > start:
+        yield files.take(np.arange(start, len(files)))
 
 
-def _is_worth_it(group: Sequence[PlannedFile], options: RewriteOptions) -> bool:
-    size = _nbytes(group)
+def _is_worth_it(group: PackedFiles, options: RewriteOptions) -> bool:
+    size = group.nbytes
     return (
         options.rewrite_all
         or (len(group) > 1 and len(group) >= options.min_input_files)
         or (len(group) > 1 and size > options.target_file_size)
         or size > options.max_file_size
-        or any(_has_many_deletes(file, options) for file in group)
+        or bool(_have_many_deletes(group, options).any())
     )
 
 
@@ -157,13 +172,9 @@ def _limited(groups: Iterable[FileGroup], options: RewriteOptions) -> Iterator[F
     """The first groups, with at most so many files as the options say; the last one may be cut."""
     left = options.max_files
     for group in groups:
-        files = group.files[:left]
+        files = group.files.take(np.arange(min(left, len(group.files))))
         left -= len(files)
         if len(files) == len(group.files):
             yield group
         elif len(files) > 1 or (files and _is_worth_it(files, options)):
-            yield replace(group, files=files, split_size=split_size(_nbytes(files), options))
-
-
-def _nbytes(files: Iterable[PlannedFile]) -> int:
-    return sum(file.entry.data_file.file_size_in_bytes for file in files)
+            yield replace(group, files=files, split_size=split_size(files.nbytes, options))

@@ -9,6 +9,8 @@ from dataclasses import dataclass, field, replace
 from functools import partial
 from math import ceil
 
+import numpy as np
+
 from icebergds.catalog.loaded_table import LoadedTable
 from icebergds.commit.operations import TableState
 from icebergds.display import counted
@@ -17,6 +19,7 @@ from icebergds.expr.bind import bind
 from icebergds.expr.nodes import TRUE, Expr
 from icebergds.expr.sql import parse_filter
 from icebergds.formats.manifests.manifest_list import read_snapshot_manifests
+from icebergds.formats.manifests.packed_entries import Int64s, path_hashes
 from icebergds.operations.maintenance.deletes.remove_dangling_deletes import remove_dangling_deletes
 from icebergds.operations.maintenance.listed_paths import ListedPaths
 from icebergds.operations.maintenance.maintained_branch import check_maintained_branch
@@ -29,12 +32,12 @@ from icebergds.operations.maintenance.rewrite.groups import (
 )
 from icebergds.operations.maintenance.rewrite.limits import NotBegunError, RewriteLimits
 from icebergds.operations.maintenance.rewrite.options import RewriteOptions
-from icebergds.operations.maintenance.rewrite.plan import FileGroup, is_candidate, plan_groups
+from icebergds.operations.maintenance.rewrite.plan import FileGroup, candidates, plan_groups
 from icebergds.operations.maintenance.runner import Runner
 from icebergds.operations.write.cleanup import delete_files
 from icebergds.operations.write.commit_options import commit_options
 from icebergds.operations.write.options import WriteOptions
-from icebergds.scan.plan.files import PlannedFile, plan_files
+from icebergds.scan.plan.packed_files import Mask, PackedFiles, plan_packed_files
 from icebergds.spec.manifest import ManifestContent
 from icebergds.spec.snapshot import Snapshot
 
@@ -127,12 +130,12 @@ class _Tally:
     """What was done so far, and the table's state.
 
     Attributes:
-        done: the paths of new data files, and of those whose rewrite failed: they are not
-            rewritten in another pass.
+        done: hashes of the paths of new data files, and of those whose rewrite failed: they are
+            not rewritten in another pass.
     """
 
     state: TableState
-    done: set[str] = field(default_factory=set)
+    done: list[Int64s] = field(default_factory=list)
     replaced: int = 0
     added: int = 0
     nbytes: int = 0
@@ -172,22 +175,17 @@ def _groups(
     condition = _condition(wanted.where, table, wanted.write.time_zone)
     listed = ListedPaths()
 
-    def is_chosen(file: PlannedFile) -> bool:
-        listed.add(file)
-        is_new = file.entry.data_file.file_path not in tally.done
-        return is_new and is_candidate(file, options)
+    done = np.concatenate([np.empty(0, np.int64), *tally.done])
+
+    def chosen(files: PackedFiles) -> Mask:
+        listed.add_all(files)
+        return candidates(files, options) & ~np.isin(files.entries.path_hashes, done)
 
     # Of tables with many files, only those are in memory that may be rewritten.
-    found = plan_files(
-        table.io,
-        metadata,
-        snapshot,
-        metadata.schema(),
-        condition,
-        with_metrics=False,
-        chosen=is_chosen,
+    found = plan_packed_files(
+        table.io, metadata, snapshot, metadata.schema(), condition, chosen=chosen
     )
-    files = listed.once(found)
+    files = listed.once_of(found)
     if len(files) < len(found):
         _LOG.warning(
             "table %s: %d entries of data files that are listed several times are left as they are",
@@ -288,12 +286,11 @@ def _commit(
         _failed(tally, [group.group for group in groups], error)
         return []
     if done.committed is not None:
-        replaced = [file for group in done.groups for file in group.group.files]
-        tally.replaced += len(replaced)
+        tally.replaced += sum(len(group.group.files) for group in done.groups)
         written = [file.file_path for group in done.groups for file in group.files]
         tally.added += len(written)
-        tally.done.update(written)
-        tally.nbytes += sum(file.entry.data_file.file_size_in_bytes for file in replaced)
+        tally.done.append(path_hashes(written))
+        tally.nbytes += sum(group.group.nbytes for group in done.groups)
         tally.removed_deletes += int(
             done.committed.snapshot.summary.get("removed-delete-files", "0")
         )
@@ -322,13 +319,13 @@ def _failed(tally: _Tally, groups: Sequence[FileGroup], error: Exception) -> Non
 
 def _left(tally: _Tally, groups: Sequence[FileGroup], reason: str) -> None:
     """Counts files that stay as they are, and says why."""
-    paths = {file.entry.data_file.file_path for group in groups for file in group.files}
-    tally.failed += len(paths)
-    tally.done |= paths
+    count = sum(len(group.files) for group in groups)
+    tally.failed += count
+    tally.done += [group.files.entries.path_hashes for group in groups]
     _LOG.warning(
         "table %s: %s not rewritten: %s",
         tally.state.name,
-        counted(len(paths), "data file"),
+        counted(count, "data file"),
         reason,
     )
 

@@ -74,7 +74,7 @@ class SortedRewriter:
         own = self._sorting(plan.renamed(), table.name)
         count = new_file_count(ceil(group.nbytes * self.options.compression_factor), self.options)
         sort = self._plan(own, group, files, count)
-        return RewrittenGroup(group, own, (), self.shuffle(sort, files, count))
+        return RewrittenGroup(group, own, self.shuffle(sort, files, count), is_shuffled=True)
 
     def _sorting(self, plan: RewritePlan, table: str) -> RewritePlan:
         """The plan for rows in the order."""
@@ -88,8 +88,8 @@ class SortedRewriter:
         # The rows of files of the same spec are of one partition.
         spec = PartitionSpec() if group.keeps_order else own.write.spec
         arranging = Arranging(spec, self.order, self.curve)
-        data_files = [file.entry.data_file for file in group.files]
-        sample = plan_sample(own.read, arranging, data_files)
+        rows = int(group.files.entries.record_count.sum())
+        sample = plan_sample(own.read, arranging, rows, group.nbytes)
         sampled = self.runner.run(partial(sample_rows, sample), files)
         return plan_sort(
             own,

@@ -67,16 +67,16 @@ class SamplePlan:
     share: float
 
 
-def plan_sample(read: ReadPlan, arranging: Arranging, files: Sequence[DataFile]) -> SamplePlan:
+def plan_sample(read: ReadPlan, arranging: Arranging, rows: int, nbytes: int) -> SamplePlan:
     """Plans a sample of the keys of files, of bounded size.
 
     Args:
         read: how the files are read.
+        rows: how many they have.
+        nbytes: their size.
     """
-    rows = max(sum(file.record_count for file in files), 1)
-    nbytes = max(sum(file.file_size_in_bytes for file in files), 1)
     columns = read.table_schema.select(arranging.field_ids)
-    share = min(1.0, _SAMPLED_ROWS / rows, _SAMPLED_BYTES / nbytes)
+    share = min(1.0, _SAMPLED_ROWS / max(rows, 1), _SAMPLED_BYTES / max(nbytes, 1))
     return SamplePlan(replace(read, columns=columns), share)
 
 
