@@ -11,6 +11,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
 from math import ceil
+from typing import TypeAlias
 
 import numpy as np
 import pyarrow as pa
@@ -20,7 +21,7 @@ from icebergds.commit.base import CommitBase
 from icebergds.commit.column_manifests import manifest_form
 from icebergds.commit.new_manifests import UNASSIGNED, target_manifest_size
 from icebergds.commit.partition_summaries import column_summaries
-from icebergds.commit.selection import read_columns
+from icebergds.commit.selection import read_together
 from icebergds.commit.workspace import Workspace
 from icebergds.formats.avro.container_writer import Block
 from icebergds.formats.manifests.columns import EntryColumns, Int64s
@@ -31,6 +32,8 @@ from icebergds.spec.types import StructType
 
 _KEPT_BYTES = 64 << 20
 """Manifests of up to this size together are read once, and their entries held uncompressed."""
+_BYTES_TOGETHER = 1 << 20
+"""Small manifests of up to this size together are decoded as if they were one."""
 _BYTES_AT_ONCE = 16 << 20
 """Manifests of up to this size together are decoded side by side, which takes ten times as much."""
 _ENTRIES_AT_ONCE = 1 << 13
@@ -38,6 +41,8 @@ _BATCH_BYTES = 32 << 20
 _WRITERS = 8
 _SAMPLED_MANIFESTS = 8
 _SAMPLED_ENTRIES = 200
+
+_Bundle: TypeAlias = tuple[ManifestFile, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,14 +68,13 @@ def cluster_manifests(
         MissingFileError, CorruptFileError: a manifest cannot be read.
     """
     keep = sum(manifest.manifest_length for manifest in manifests) <= _KEPT_BYTES
-    with _readers(manifests) as readers:
+    bundles = list(_bundles(manifests))
+    with _readers(bundles) as readers:
         sources = [
             source
-            for group in _groups(manifests)
-            for source in readers.map(
-                lambda manifest: _source(base, manifest, keep), manifests[group]
-            )
-            if len(source)
+            for group in _groups(bundles)
+            for found in readers.map(lambda bundle: _sources(base, bundle, keep), bundles[group])
+            for source in found
         ]
         count = sum(map(len, sources))
         groups: dict[StructType, list[_Source]] = {}
@@ -85,33 +89,49 @@ def cluster_manifests(
     return ClusteredManifests(tuple(written), count)
 
 
-def _groups(manifests: Sequence[ManifestFile]) -> list[slice]:
-    """Neighbouring manifests that are decoded side by side."""
+def _bundles(manifests: Iterable[ManifestFile]) -> Iterator[_Bundle]:
+    """Neighbouring manifests that are decoded together."""
+    bundle: _Bundle = ()
+    for manifest in manifests:
+        if bundle and _size(bundle) + manifest.manifest_length > _BYTES_TOGETHER:
+            yield bundle
+            bundle = ()
+        bundle += (manifest,)
+    if bundle:
+        yield bundle
+
+
+def _groups(bundles: Sequence[_Bundle]) -> list[slice]:
+    """Neighbouring bundles that are decoded side by side."""
     groups: list[slice] = []
     start = size = 0
-    for number, manifest in enumerate(manifests):
-        if number > start and size + manifest.manifest_length > _BYTES_AT_ONCE:
+    for number, bundle in enumerate(bundles):
+        if number > start and size + _size(bundle) > _BYTES_AT_ONCE:
             groups.append(slice(start, number))
             start, size = number, 0
-        size += manifest.manifest_length
-    return [*groups, slice(start, len(manifests))]
+        size += _size(bundle)
+    return [*groups, slice(start, len(bundles))]
 
 
-def _readers(manifests: Sequence[ManifestFile]) -> ThreadPoolExecutor:
+def _size(bundle: _Bundle) -> int:
+    return sum(manifest.manifest_length for manifest in bundle)
+
+
+def _readers(bundles: Sequence[_Bundle]) -> ThreadPoolExecutor:
     """Threads to decode manifests; a thread that had a large one keeps some of its memory."""
-    most = max(group.stop - group.start for group in _groups(manifests))
+    most = max(group.stop - group.start for group in _groups(bundles))
     return ThreadPoolExecutor(max(1, min(MANIFEST_READERS, most)))
 
 
 @dataclass(frozen=True, slots=True)
 class _Source:
-    """The live entries of a manifest.
+    """The live entries of manifests whose partition values have one type.
 
     Attributes:
-        encoded: in parts; empty to read the manifest again.
+        encoded: in parts; empty to read the manifests again.
     """
 
-    manifest: ManifestFile
+    manifests: _Bundle
     partition_type: StructType
     partition: tuple[pa.Array, ...]
     data_sequence_number: Int64s
@@ -122,26 +142,37 @@ class _Source:
         return len(self.record_count)
 
 
-def _source(base: CommitBase, manifest: ManifestFile, keep: bool) -> _Source:
-    columns = _live_entries(base, manifest) if keep else read_columns(base, manifest, ())
+def _sources(base: CommitBase, bundle: _Bundle, keep: bool) -> list[_Source]:
+    alike: dict[StructType, list[tuple[ManifestFile, EntryColumns]]] = {}
+    read = read_together(base, bundle, None if keep else ())
+    for manifest, columns in zip(bundle, read, strict=True):
+        if len(columns):
+            alike.setdefault(columns.partition_type, []).append((manifest, columns))
+    return [
+        _source(base, tuple(m for m, _ in found), EntryColumns.concat([c for _, c in found]), keep)
+        for found in alike.values()
+    ]
+
+
+def _source(base: CommitBase, bundle: _Bundle, columns: EntryColumns, keep: bool) -> _Source:
+    form = manifest_form(base, bundle[0], columns.partition_type)
     return _Source(
-        manifest,
+        bundle,
         columns.partition_type,
         columns.partition,
         columns.data_sequence_number,
         columns.record_count,
-        _encoded(manifest_form(base, manifest, columns.partition_type), columns) if keep else [],
+        _encoded(form, columns) if keep else [],
     )
-
-
-def _live_entries(base: CommitBase, manifest: ManifestFile) -> EntryColumns:
-    """The live entries with all statistics, as files that were there before."""
-    columns = read_columns(base, manifest, None)
-    return replace(columns, status=np.full(len(columns), ManifestEntryStatus.EXISTING.value))
 
 
 def _encoded(form: ManifestForm, columns: EntryColumns) -> list[pa.LargeBinaryArray]:
     """The encoded entries in parts: encoding a part takes several times its memory."""
+    # As of files that were there before.
+    existing = np.full(len(columns), ManifestEntryStatus.EXISTING.value)
+    columns = replace(columns, status=existing)
+    if len(columns) <= _ENTRIES_AT_ONCE:
+        return [form.encode(columns)]
     rows = np.arange(len(columns))
     return [
         form.encode(columns.take(rows[start : start + _ENTRIES_AT_ONCE]))
@@ -173,7 +204,7 @@ class _Clustering:
         readers: ThreadPoolExecutor,
     ) -> None:
         self._work, self._base, self._sources, self._readers = work, base, sources, readers
-        self._manifest = sources[0].manifest
+        self._manifest = sources[0].manifests[0]
         self._type = sources[0].partition_type
         self._form = manifest_form(base, self._manifest, self._type)
         self._partition = [
@@ -262,18 +293,20 @@ class _Clustering:
     def _sample(self, source: _Source) -> pa.LargeBinaryArray:
         if source.encoded:
             return source.encoded[0][:_SAMPLED_ENTRIES]
-        columns = _live_entries(self._base, source.manifest)
-        return self._form.encode(columns.take(np.arange(min(len(columns), _SAMPLED_ENTRIES))))
+        (columns,) = read_together(self._base, source.manifests[:1], None)
+        sampled = np.arange(min(len(columns), _SAMPLED_ENTRIES))
+        return _encoded(self._form, columns.take(sampled))[0]
 
     def _all_encoded(self) -> Iterator[pa.LargeBinaryArray]:
         """The entries of all sources in parts, which are not held any longer."""
 
         def encoded(source: _Source) -> list[pa.LargeBinaryArray]:
-            return source.encoded or _encoded(
-                self._form, _live_entries(self._base, source.manifest)
-            )
+            if source.encoded:
+                return source.encoded
+            read = read_together(self._base, source.manifests, None)
+            return _encoded(self._form, EntryColumns.concat(read))
 
-        for group in _groups([source.manifest for source in self._sources]):
+        for group in _groups([source.manifests for source in self._sources]):
             for parts in self._readers.map(encoded, self._sources[group]):
                 while parts:
                     yield parts.pop(0)

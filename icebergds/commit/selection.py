@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import Protocol
 
 import numpy as np
 import numpy.typing as npt
 
 from icebergds.commit.base import CommitBase
-from icebergds.formats.manifests.reader import EntryColumns, read_manifest_columns
+from icebergds.formats.manifests.reader import (
+    EntryColumns,
+    read_manifest_columns,
+    read_small_manifests,
+)
 from icebergds.spec.manifest import ManifestFile
 
 Mask = npt.NDArray[np.bool_]
@@ -73,5 +77,20 @@ def read_columns(
         history=base.metadata.schema_history,
         stats_ids=None if stats_ids is None else frozenset(stats_ids),
         live_only=live_only,
+        wrong_counts=base.wrong_counts,
+    )
+
+
+def read_together(
+    base: CommitBase, manifests: Sequence[ManifestFile], stats_ids: Iterable[int] | None
+) -> list[EntryColumns]:
+    """Reads the live entries of a few small manifests, as `read_columns` does of each."""
+    return read_small_manifests(
+        base.io,
+        manifests,
+        base.metadata.specs_by_id,
+        base.metadata.schema(),
+        history=base.metadata.schema_history,
+        stats_ids=None if stats_ids is None else frozenset(stats_ids),
         wrong_counts=base.wrong_counts,
     )

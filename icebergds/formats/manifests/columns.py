@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 from typing import Any, TypeVar
@@ -124,6 +124,34 @@ class EntryColumns:
                     return column
 
         return EntryColumns(*(chosen(getattr(self, name)) for name in self.__slots__))
+
+    @classmethod
+    def concat(cls, parts: Sequence[EntryColumns]) -> EntryColumns:
+        """The entries of manifests of one spec, with partition values of one type, in order.
+
+        Args:
+            parts: at least one; read with the same statistics.
+        """
+
+        def joined(columns: Sequence[Any]) -> Any:
+            match columns[0]:
+                case np.ndarray():
+                    return np.concatenate(columns)
+                case pa.Array():
+                    return pa.concat_arrays(columns)
+                case tuple():
+                    return tuple(map(joined, zip(*columns, strict=True)))
+                case dict() as first:
+                    return {key: joined([column[key] for column in columns]) for key in first}
+                case ColumnStats():
+                    stats = [column.columns() for column in columns]
+                    return ColumnStats(*map(joined, zip(*stats, strict=True)))
+                case same:
+                    return same
+
+        if len(parts) == 1:
+            return parts[0]
+        return cls(*(joined([getattr(part, name) for part in parts]) for name in cls.__slots__))
 
     def filter(self, mask: npt.NDArray[np.bool_] | pa.BooleanArray) -> EntryColumns:
         """The entries for which a mask is true; null counts as false."""

@@ -14,6 +14,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from copy import copy
 from dataclasses import dataclass
+from itertools import accumulate, chain
+from operator import methodcaller
 
 import numpy as np
 import pyarrow as pa
@@ -73,22 +75,50 @@ def decode_entries(
     )
 
 
-def _chunks(container: AvroContainer) -> Iterator[list[_Block]]:
+def decode_together(
+    containers: Sequence[AvroContainer], layout: ManifestLayout, stats_ids: StatsIds
+) -> list[StoredColumns[pa.Array]]:
+    """Decodes all entries of small manifests at once; one result for each manifest.
+
+    Args:
+        containers: with entries of the same layout, which is flat.
+
+    Raises:
+        CorruptFileError: as `decode_entries`, but it may name another manifest.
+    """
+    decoder = _Decoder(layout, stats_ids, containers[0].what)
+    parts = [columns for chunk in _chunks(*containers) for columns in decoder.decode(chunk)]
+    columns = concat_columns(parts)
+    counts = [container.record_count for container in containers]
+    starts = accumulate(counts, initial=0)
+    return [
+        columns.map(methodcaller("slice", start, count))
+        for start, count in zip(starts, counts, strict=False)
+    ]
+
+
+def _chunks(*containers: AvroContainer) -> Iterator[list[_Block]]:
     chunk: list[_Block] = []
     size = 0
+    for block in chain.from_iterable(map(_plain_blocks, containers)):
+        chunk.append(block)
+        size += len(block[1])
+        if size >= _CHUNK_BYTES:
+            yield chunk
+            chunk, size = [], 0
+    if chunk:
+        yield chunk
+
+
+def _plain_blocks(container: AvroContainer) -> Iterator[_Block]:
+    """The blocks that have entries."""
     for count, plain in container.decompressed():
         if count > len(plain) or (plain and not count):
             raise CorruptFileError(
                 f"{container.what}: a block of {len(plain)} bytes cannot hold {count} entries"
             )
         if count:
-            chunk.append((count, plain))
-        size += len(plain)
-        if size >= _CHUNK_BYTES:
-            yield chunk
-            chunk, size = [], 0
-    if chunk:
-        yield chunk
+            yield count, plain
 
 
 @dataclass(frozen=True, slots=True)
@@ -128,8 +158,8 @@ class _Decoder:
         candidates = self._candidates(decoder, ends, counts)
         columns = self._verified(decoder, candidates, ends, counts)
         if columns is None:
-            chain = self._chain(decoder, candidates, ends, counts)
-            columns = None if chain is None else self._verified(decoder, chain, ends, counts)
+            linked = self._chain(decoder, candidates, ends, counts)
+            columns = None if linked is None else self._verified(decoder, linked, ends, counts)
         return None if columns is None else columns.map(lambda c: column_to_arrow(c, decoder.data))
 
     def _candidates(self, decoder: ColumnDecoder, ends: Int64s, counts: Int64s) -> Int64s:
@@ -172,15 +202,15 @@ class _Decoder:
         reached = _skip(decoder, self._front(), begins)
         nearest = np.minimum(np.searchsorted(candidates, reached), len(candidates) - 1)
         following = np.where(candidates[nearest] == reached, nearest, -1).tolist()
-        chain = []
+        linked = []
         for block, count in enumerate(counts.tolist()):
             index = following[block]
             for _ in range(count):
                 if index < 0:
                     return None
-                chain.append(index)
+                linked.append(index)
                 index = following[len(counts) + index]
-        return candidates[chain]
+        return candidates[linked]
 
     def _read(
         self,

@@ -6,7 +6,8 @@ columns, and objects are only created for the remaining entries.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from enum import IntEnum
 
 import numpy as np
@@ -17,7 +18,7 @@ from icebergds.formats.avro.container import AvroContainer, parse_container
 from icebergds.formats.manifests import layout as ids
 from icebergds.formats.manifests.columns import STATISTICS, ColumnStats, EntryColumns
 from icebergds.formats.manifests.counts import check_manifest
-from icebergds.formats.manifests.decoder import FEW_ENTRIES, decode_entries
+from icebergds.formats.manifests.decoder import FEW_ENTRIES, decode_entries, decode_together
 from icebergds.formats.manifests.header import header_schema, header_spec
 from icebergds.formats.manifests.inheritance import (
     Int64s,
@@ -37,7 +38,13 @@ from icebergds.spec.partition import PartitionSpec, partition_type
 from icebergds.spec.schema import Schema
 from icebergds.spec.types import UNKNOWN, StructType
 
-__all__ = ["ColumnStats", "EntryColumns", "few_readers", "read_manifest_columns"]
+__all__ = [
+    "ColumnStats",
+    "EntryColumns",
+    "few_readers",
+    "read_manifest_columns",
+    "read_small_manifests",
+]
 
 MANIFEST_READERS = 8
 """Threads that read manifests: object stores have high latency, and decoding releases the GIL."""
@@ -100,25 +107,115 @@ def read_manifest_columns(
         InvalidMetadataError: its partition spec is unknown.
         UnsupportedFeatureError: it is encrypted, or lists files of an unknown format.
     """
-    what = f"manifest {manifest.manifest_path!r}"
-    data = io.read_bytes(manifest.manifest_path)
-    container = parse_container(data, what, io.max_block_bytes)
-    layout = _layout(container.schema_json, what)
-    spec = _spec_of(container, manifest, specs or {}, layout)
-    wanted = _partition_type(container, spec, schema, history)
+    opened = _Opened.of(io, manifest, specs or {}, schema, history)
+    layout = opened.layout
     try:
-        decoded = decode_entries(container, layout, stats_ids, few_entries)
+        decoded = decode_entries(opened.container, layout, stats_ids, few_entries)
     except CorruptFileError:
-        schema_json = with_fixed_as_bytes(container.schema_json)
+        schema_json = with_fixed_as_bytes(opened.container.schema_json)
         if schema_json is None:
             raise
-        layout = _layout(schema_json, what)
-        decoded = decode_entries(container, layout, stats_ids, few_entries)
-    columns = _entry_columns(decoded, layout, manifest, wanted, stats_ids, what)
-    check_manifest(manifest, len(data), columns.status, columns.record_count, wrong_counts)
-    if not live_only:
-        return columns
-    return columns.filter(columns.status != ManifestEntryStatus.DELETED.value)
+        layout = _layout(schema_json, opened.container.what)
+        decoded = decode_entries(opened.container, layout, stats_ids, few_entries)
+    columns = _entry_columns(decoded, layout, manifest, opened.wanted, stats_ids, opened.what)
+    return opened.checked(columns, live_only, wrong_counts)
+
+
+def read_small_manifests(
+    io: FileIO,
+    manifests: Sequence[ManifestFile],
+    specs: Mapping[int, PartitionSpec],
+    schema: Schema,
+    *,
+    history: Iterable[Schema] = (),
+    stats_ids: frozenset[int] | None = None,
+    live_only: bool = True,
+    wrong_counts: WrongCounts = WrongCounts.FAIL,
+) -> list[EntryColumns]:
+    """Reads several manifests as `read_manifest_columns` does, decoding many of them together.
+
+    This is faster for small ones. All of them are held in memory, so choose few at a time.
+    """
+    history = tuple(history)
+    found: dict[int, EntryColumns] = {}
+    alike: dict[str, list[tuple[int, _Opened]]] = {}
+    for number, manifest in enumerate(manifests):
+        opened = _Opened.of(io, manifest, specs, schema, history)
+        if opened.layout.is_flat and opened.container.record_count:
+            alike.setdefault(opened.container.schema_json, []).append((number, opened))
+    for group in alike.values():
+        layout = group[0][1].layout
+        try:
+            parts = decode_together([one.container for _, one in group], layout, stats_ids)
+        except CorruptFileError:
+            # Each by itself, so that the error names the right one.
+            continue
+        for (number, opened), decoded in zip(group, parts, strict=True):
+            columns = _entry_columns(
+                decoded, layout, opened.manifest, opened.wanted, stats_ids, opened.what
+            )
+            found[number] = opened.checked(columns, live_only, wrong_counts)
+    return [
+        found[number]
+        if number in found
+        else read_manifest_columns(
+            io,
+            manifest,
+            specs,
+            schema,
+            history=history,
+            stats_ids=stats_ids,
+            live_only=live_only,
+            wrong_counts=wrong_counts,
+        )
+        for number, manifest in enumerate(manifests)
+    ]
+
+
+@dataclass(frozen=True, slots=True)
+class _Opened:
+    """A manifest with its entries still encoded.
+
+    Attributes:
+        wanted: the type of the partition values.
+        size: of the manifest, in bytes.
+    """
+
+    manifest: ManifestFile
+    container: AvroContainer
+    layout: ManifestLayout
+    wanted: StructType
+    size: int
+
+    @classmethod
+    def of(
+        cls,
+        io: FileIO,
+        manifest: ManifestFile,
+        specs: Mapping[int, PartitionSpec],
+        schema: Schema | None,
+        history: Iterable[Schema],
+    ) -> _Opened:
+        what = f"manifest {manifest.manifest_path!r}"
+        data = io.read_bytes(manifest.manifest_path)
+        container = parse_container(data, what, io.max_block_bytes)
+        layout = _layout(container.schema_json, what)
+        spec = _spec_of(container, manifest, specs, layout)
+        wanted = _partition_type(container, spec, schema, history)
+        return cls(manifest, container, layout, wanted, len(data))
+
+    @property
+    def what(self) -> str:
+        return self.container.what
+
+    def checked(
+        self, columns: EntryColumns, live_only: bool, wrong_counts: WrongCounts
+    ) -> EntryColumns:
+        """The columns without files that are not wanted, if the manifest list counts them so."""
+        check_manifest(self.manifest, self.size, columns.status, columns.record_count, wrong_counts)
+        if not live_only:
+            return columns
+        return columns.filter(columns.status != ManifestEntryStatus.DELETED.value)
 
 
 def _layout(schema_json: str, what: str) -> ManifestLayout:

@@ -255,7 +255,8 @@ def test_entries_of_many_manifests_are_read_in_parts(
     table.set_properties(commit__manifest__target_size_bytes=800)
     before = _contents(table)
     monkeypatch.setattr(cluster_manifests, "_KEPT_BYTES", kept)
-    monkeypatch.setattr(cluster_manifests, "_BYTES_AT_ONCE", 20_000)
+    monkeypatch.setattr(cluster_manifests, "_BYTES_AT_ONCE", 40_000)
+    monkeypatch.setattr(cluster_manifests, "_BYTES_TOGETHER", 20_000)
     monkeypatch.setattr(cluster_manifests, "_ENTRIES_AT_ONCE", 1)
     monkeypatch.setattr(cluster_manifests, "_BATCH_BYTES", 1000)
     assert _rewrite(table).added_manifests_count > 1
@@ -275,20 +276,21 @@ def test_large_manifests_are_decoded_few_at_a_time(
     largest = max(manifest.manifest_length for manifest in table.manifests())
     monkeypatch.setattr(cluster_manifests, "_KEPT_BYTES", kept)
     monkeypatch.setattr(cluster_manifests, "_BYTES_AT_ONCE", 2 * largest)
-    decoding: list[str] = []
+    monkeypatch.setattr(cluster_manifests, "_BYTES_TOGETHER", largest)
+    decoding: list[Any] = []
     most = 0
-    read_columns = cluster_manifests.read_columns
+    read_together = cluster_manifests.read_together
 
-    def slowly(base: Any, manifest: Any, stats_ids: Any) -> Any:
+    def slowly(base: Any, manifests: Any, stats_ids: Any) -> Any:
         nonlocal most
-        decoding.append(manifest.manifest_path)
+        decoding.append(manifests)
         most = max(most, len(decoding))
         time.sleep(0.01)
-        found = read_columns(base, manifest, stats_ids)
-        decoding.remove(manifest.manifest_path)
+        found = read_together(base, manifests, stats_ids)
+        decoding.remove(manifests)
         return found
 
-    monkeypatch.setattr(cluster_manifests, "read_columns", slowly)
+    monkeypatch.setattr(cluster_manifests, "read_together", slowly)
     before = _contents(table)
     _rewrite(table)
     assert most == 2
@@ -390,13 +392,13 @@ class TestConcurrentCommits:
         table = _appended(table_of_files(tmp_path / "t"), 1, 2)
         monkeypatch.setattr(cluster_manifests, "_BATCH_BYTES", 1)
         read: list[str] = []
-        live_entries = cluster_manifests._live_entries
+        read_together = cluster_manifests.read_together
 
-        def recorded(base: Any, manifest: Any) -> Any:
-            read.append(manifest.manifest_path)
-            return live_entries(base, manifest)
+        def recorded(base: Any, manifests: Any, stats_ids: Any) -> Any:
+            read.extend(manifest.manifest_path for manifest in manifests)
+            return read_together(base, manifests, stats_ids)
 
-        monkeypatch.setattr(cluster_manifests, "_live_entries", recorded)
+        monkeypatch.setattr(cluster_manifests, "read_together", recorded)
         self._rewrite_among(table, lambda: table.commit(FastAppend((table.file([8], 3),))))
         assert len(read) == 2
 
