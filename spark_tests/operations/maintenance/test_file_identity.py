@@ -76,6 +76,37 @@ def test_maps_are_followed_for_directories_and_for_files() -> None:
     assert paths == ["/new/t/d/f", "/other/h", "/new/t/d/i"]
 
 
+def test_keys_of_many_locations_are_made_in_parts(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(file_identity, "_KEYS_AT_ONCE", 2)
+    io = FileIO(location_map={"s3://old/t/g": "/other/h"})
+    chunks = [["s3://x/a", "/t//b", "s3a://x/c"], [], ["s3://old/t/g", "s3://y/d"]]
+    keys = KNOWN.keys(pa.chunked_array(chunks, pa.string()), io)
+    assert keys.paths.to_pylist() == ["/a", "/t/b", "/c", "/other/h", "/d"]
+    prefixes = [keys.distinct[number] for number in keys.prefixes]
+    assert prefixes == [("s3", "x"), ("file", ""), ("s3", "x"), ("file", ""), ("s3", "y")]
+
+
+def test_looking_up_many_files_takes_little_more_than_their_paths(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(file_identity, "_KEYS_AT_ONCE", 1_000)
+    monkeypatch.setattr(file_identity, "_PART_ROWS", 2_000)
+    chunks = [
+        pa.array([f"s3://bucket/t/day={n % 7}/{n:0100}" for n in range(start, start + 1_000)])
+        for start in range(0, 20_000, 1_000)
+    ]
+    found = pa.chunked_array(chunks)
+    before = pa.default_memory_pool()
+    pool = pa.proxy_memory_pool(before)
+    pa.set_memory_pool(pool)
+    try:
+        matches = match_files(KNOWN.keys(found, FileIO()), chunks[5:], KNOWN, FileIO())
+    finally:
+        pa.set_memory_pool(before)
+    assert matches.referenced.tolist() == [n >= 5_000 for n in range(20_000)]
+    assert pool.max_memory() < 1.5 * found.nbytes
+
+
 def test_a_file_on_another_machine_is_an_error() -> None:
     with pytest.raises(InvalidOptionError, match="on the host"):
         key("file://server/f")

@@ -73,15 +73,14 @@ def given_candidates(
     io: FileIO, file_list: pa.Table, location: str, older_than_ms: int, aliases: Aliases
 ) -> Candidates:
     """The files of a list that are below a directory; hidden ones, too, as in Java."""
-    files = file_list.combine_chunks()
-    keys = aliases.keys(files["location"].combine_chunks(), io)
+    keys = aliases.keys(file_list["location"], io)
     prefix, path = aliases.directory(location, io)
     same = [number for number, known in enumerate(keys.distinct) if known == prefix]
     inside = pc.and_(
         pc.is_in(pa.array(keys.prefixes), pa.array(same, pa.int64())),
         pc.starts_with(keys.paths, path),
     )
-    files = files.filter(inside)
+    files = file_list.filter(inside)
     described = files.filter(_is_metadata(files))
     resolved = [io.resolve(location) for location in described["location"].to_pylist()]
     described = described.set_column(0, FILE_SCHEMA.field(0), pa.array(resolved, pa.string()))
@@ -161,4 +160,4 @@ def _skew_ms(listed: ListedFiles) -> int:
 
 
 def _together(batches: list[pa.RecordBatch]) -> pa.Table:
-    return pa.Table.from_batches(batches, FILE_SCHEMA).combine_chunks()
+    return pa.Table.from_batches(batches, FILE_SCHEMA)

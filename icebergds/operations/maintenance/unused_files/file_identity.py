@@ -31,6 +31,7 @@ _EQUAL_SCHEMES = {"s3n": "s3", "s3a": "s3", "gcs": "gs", "abfss": "abfs", "wasbs
 _SLASHES = re.compile("/{2,}")
 # A file name that no prefix of a location map ends in.
 _ANY_NAME = "\x00"
+_KEYS_AT_ONCE = 1 << 16
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,7 +44,7 @@ class FileKeys:
         distinct: the prefixes.
     """
 
-    paths: pa.StringArray
+    paths: pa.ChunkedArray
     prefixes: np.ndarray[tuple[int], np.dtype[np.int64]]
     distinct: tuple[Prefix, ...]
 
@@ -60,7 +61,7 @@ class Aliases:
     schemes: Mapping[str, str] = field(default_factory=dict)
     authorities: Mapping[str, str] = field(default_factory=dict)
 
-    def keys(self, locations: pa.StringArray, io: FileIO) -> FileKeys:
+    def keys(self, locations: pa.StringArray | pa.ChunkedArray, io: FileIO) -> FileKeys:
         """The locations' keys, without access to remote storage.
 
         Args:
@@ -70,12 +71,29 @@ class Aliases:
         Raises:
             InvalidOptionError: a `file:` location is on another machine.
         """
+        chunks = locations.chunks if isinstance(locations, pa.ChunkedArray) else [locations]
+        known: dict[Prefix, int] = {}
+        real: dict[str, str] = {}
+        # What lies between locations and keys takes as much memory as both.
+        found = [
+            self._keys_of(chunk[start : start + _KEYS_AT_ONCE], io, known, real)
+            for chunk in chunks
+            for start in range(0, len(chunk), _KEYS_AT_ONCE)
+        ]
+        return FileKeys(
+            pa.chunked_array([paths for paths, _ in found], pa.string()),
+            np.concatenate([np.empty(0, np.int64), *(prefixes for _, prefixes in found)]),
+            tuple(known),
+        )
+
+    def _keys_of(
+        self, locations: pa.StringArray, io: FileIO, known: dict[Prefix, int], real: dict[str, str]
+    ) -> tuple[pa.StringArray, np.ndarray[tuple[int], np.dtype[np.int64]]]:
+        """The paths and prefixes of some locations; new prefixes are added to the known ones."""
         directories = pc.replace_substring_regex(locations, "[^/]*$", "")
         names = pc.replace_substring_regex(locations, "(?s)^.*/", "")
         encoded = directories.dictionary_encode()
-        known: dict[Prefix, int] = {}
         indices, paths = [], []
-        real: dict[str, str] = {}
         for directory in encoded.dictionary.to_pylist():
             prefix, path = self._of_located(
                 io.locate(directory + _ANY_NAME)[: -len(_ANY_NAME)], real
@@ -95,7 +113,7 @@ class Aliases:
                 prefixes[row] = known.setdefault(prefix, len(known))
                 single.append(path + name)
             found = pc.replace_with_mask(found, mapped, pa.array(single, pa.string()))
-        return FileKeys(found, prefixes, tuple(known))
+        return found, prefixes
 
     def directory(self, location: str, io: FileIO) -> tuple[Prefix, str]:
         """The prefix and the path of a directory; the path ends in a slash."""
@@ -178,20 +196,23 @@ def _real(path: str, known: dict[str, str]) -> str:
     return known[path]
 
 
-# How many locations are looked up at once: each time, a hash table is built of them.
-_PART_ROWS = 1_000_000
+# How many locations are looked up at once: each time, a hash table is built of them, and all files
+# are looked at.
+_PART_ROWS = 1 << 18
 
 
-def _gathered(parts: Iterable[pa.StringArray]) -> Iterator[pa.StringArray]:
+def _gathered(parts: Iterable[pa.StringArray]) -> Iterator[pa.ChunkedArray]:
     """Few large parts instead of many small ones."""
     held: list[pa.StringArray] = []
+    rows = 0
     for part in parts:
         held.append(part)
-        if sum(map(len, held)) >= _PART_ROWS:
-            yield pa.concat_arrays(held)
-            held = []
+        rows += len(part)
+        if rows >= _PART_ROWS:
+            yield pa.chunked_array(held, pa.string())
+            held, rows = [], 0
     if held:
-        yield pa.concat_arrays(held)
+        yield pa.chunked_array(held, pa.string())
 
 
 def _is_same_storage(referenced: Prefix, found: Prefix) -> bool:

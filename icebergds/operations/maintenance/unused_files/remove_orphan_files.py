@@ -43,6 +43,7 @@ from icebergds.operations.maintenance.unused_files.file_identity import (
     Matches,
     match_files,
 )
+from icebergds.operations.maintenance.unused_files.file_set import Locations
 from icebergds.operations.maintenance.unused_files.orphan_files import OrphanFiles
 from icebergds.operations.maintenance.unused_files.orphan_options import (
     OrphanOptions,
@@ -149,7 +150,7 @@ def _find(table: LoadedTable, options: OrphanOptions) -> _Found:
     candidates = _candidates(table, location, options)
     # Whatever was committed until now refers to files that may have been listed.
     state = _reloaded(table)
-    keys = options.aliases.keys(candidates.files["location"].combine_chunks(), io)
+    keys = options.aliases.keys(candidates.files["location"], io)
     matches = match_files(
         keys, referenced_files(state, options.wrong_counts), options.aliases, state.io
     )
@@ -304,9 +305,9 @@ def _shown(scheme: str, authority: str, path: str) -> str:
 
 def _delete(found: _Found, options: OrphanOptions, table: str) -> _Deleted:
     """Deletes files in batches side by side."""
-    locations = found.files["location"]
+    locations = Locations(found.files["location"])
     batches = [
-        locations[start : start + _DELETE_BATCH].to_pylist()
+        locations[start : start + _DELETE_BATCH]
         for start in range(0, len(locations), _DELETE_BATCH)
     ]
     failed: dict[str, str] = {}
@@ -318,7 +319,7 @@ def _delete(found: _Found, options: OrphanOptions, table: str) -> _Deleted:
     return _Deleted(len(locations) - len(failed), failed)
 
 
-def _delete_batch(io: FileIO, batch: list[str]) -> dict[str, str]:
+def _delete_batch(io: FileIO, batch: Locations) -> dict[str, str]:
     try:
         failed = io.delete_each(batch)
     except Exception as error:
