@@ -21,6 +21,8 @@ from icebergds.commit.workspace import Workspace
 from icebergds.formats.manifests.reader import EntryColumns, few_readers
 from icebergds.spec.manifest import ManifestEntryStatus, ManifestFile
 
+# Of manifests, whose entries are decoded, changed and encoded.
+_BYTES_AT_A_TIME = 8 << 20
 _RemovedFiles: TypeAlias = Callable[[EntryColumns, Mask], RemovedFiles]
 
 
@@ -66,7 +68,7 @@ def filter_manifests(
     live = [m for m in manifests if m.added_files_count or m.existing_files_count]
     candidates = [m for m in live if any(selection.may_select(m) for selection in selections)]
     if len(candidates) > 1:
-        with ThreadPoolExecutor(few_readers(candidates)) as pool:
+        with ThreadPoolExecutor(few_readers(candidates, _BYTES_AT_A_TIME)) as pool:
             found = dict(zip(_paths(candidates), pool.map(filtered, candidates), strict=True))
     else:
         found = dict(zip(_paths(candidates), map(filtered, candidates), strict=True))

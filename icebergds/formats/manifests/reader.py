@@ -49,9 +49,6 @@ __all__ = [
 MANIFEST_READERS = 8
 """Threads that read manifests: object stores have high latency, and decoding releases the GIL."""
 
-# Of manifests that are read at once; decoded, they take about ten times as much memory.
-_FEW_BYTES = 16 << 20
-
 _FORMATS = frozenset(file_format.value for file_format in FileFormat)
 _STATISTICS_IDS = (
     ids.COLUMN_SIZES,
@@ -67,10 +64,13 @@ _MAP_TYPES = {
 }
 
 
-def few_readers(manifests: Iterable[ManifestFile]) -> int:
-    """How many threads read some manifests in bounded memory: fewer if one of them is large."""
+def few_readers(manifests: Iterable[ManifestFile], most_bytes: int) -> int:
+    """How many threads read manifests, at least one: so many bytes of them at a time at most.
+
+    Decoding takes 10 to 20 times as much memory.
+    """
     largest = max((manifest.manifest_length for manifest in manifests), default=0)
-    return max(1, min(MANIFEST_READERS, _FEW_BYTES // max(largest, 1)))
+    return max(1, min(MANIFEST_READERS, most_bytes // max(largest, 1)))
 
 
 def read_manifest_columns(

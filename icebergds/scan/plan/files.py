@@ -47,6 +47,7 @@ from icebergds.spec.snapshot import Snapshot
 _LOG = logging.getLogger(__name__)
 _FILES_WITH_METRICS = 256
 _FILES_AT_A_TIME = 4096
+_BYTES_AT_A_TIME = 16 << 20
 _NO_DELETES = AppliedDeletes()
 _Gathered = TypeVar("_Gathered")
 
@@ -195,7 +196,7 @@ def gather_files(
     manifests = [m for m in listed if filters.might_match(m)]
     deletes = [m for m in manifests if m.content is ManifestContent.DELETES]
     data = [m for m in manifests if m.content is ManifestContent.DATA]
-    readers = MANIFEST_READERS if with_metrics else few_readers(manifests)
+    readers = MANIFEST_READERS if with_metrics else few_readers(manifests, _BYTES_AT_A_TIME)
     with ThreadPoolExecutor(readers) as pool:
 
         def read_deletes(manifest: ManifestFile) -> list[ManifestEntry]:

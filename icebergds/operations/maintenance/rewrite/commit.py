@@ -25,7 +25,7 @@ from icebergds.commit.file_selection import FilesGoneError, file_key
 from icebergds.commit.options import CommitOptions
 from icebergds.commit.snapshot_commit import Committed, commit_snapshot
 from icebergds.errors import CommitStateUnknownError, ValidationError
-from icebergds.formats.manifests.packed_entries import path_hashes
+from icebergds.formats.manifests.packed_entries import Int64s, path_hashes
 from icebergds.operations.maintenance.rewrite.groups import (
     RewrittenGroup,
     discard_files_of,
@@ -112,7 +112,8 @@ def commit_groups(commit: RewriteCommit, groups: Sequence[RewrittenGroup]) -> Co
                 gone = list(left)
                 _LOG.info("%s", error)
             except FilesGoneError as error:
-                gone = [group for group in left if len(group.named(error.paths))]
+                hashes = path_hashes(error.paths)
+                gone = [group for group in left if group.named(error.paths, hashes)]
                 if not gone:
                     raise
                 _LOG.info("table %s: %s", commit.table.name, error)
@@ -149,19 +150,19 @@ class _Group:
     deletes: dict[str, tuple[DataFile, ...]] = field(default_factory=dict)
     moved: list[DataFile] = field(default_factory=list)
 
-    def named(self, paths: Collection[str]) -> list[str]:
-        """Those of some paths that are of old data files."""
-        hashes = self.rewritten.group.files.entries.path_hashes
-        files = self.rewritten.group.files.filter(np.isin(hashes, path_hashes(paths)))
-        return [path for path in files.entries.paths.to_pylist() if path in paths]
+    def named(self, paths: Collection[str], hashes: Int64s) -> list[str]:
+        """Those of some paths, given with their hashes, that are of old data files."""
+        files = self.rewritten.group.files
+        found = files.filter(np.isin(files.entries.path_hashes, hashes)).entries.paths.to_pylist()
+        return [path for path in found if path in paths]
 
     def discard(self, commit: RewriteCommit) -> None:
         """Deletes the new files."""
         delete_files(commit.table.io, [*self.rewritten.files, *self.moved])
 
-    def add_deletes(self, deletes: Mapping[str, tuple[DataFile, ...]]) -> bool:
+    def add_deletes(self, deletes: Mapping[str, tuple[DataFile, ...]], hashes: Int64s) -> bool:
         """Adds deletes of old data files; returns whether there are any of this group."""
-        mine = self.named(deletes.keys())
+        mine = self.named(deletes.keys(), hashes)
         for path in mine:
             files = deletes[path]
             # A deletion vector has the rows of the one that it replaced, too.
@@ -192,7 +193,7 @@ def _commit(
         replaced=replaced.entries,
         added=tuple(file for group in rewritten for file in group.files),
         moved=tuple(file for group in groups for file in group.moved),
-        least_rows=_least_rows(replaced),
+        least_rows=sum(_least_rows(group.group.files) for group in rewritten),
         applied=applied,
         snapshot_id=newest,
         sequence_number=commit.snapshot.sequence_number,
@@ -221,7 +222,8 @@ def _move(
     commit: RewriteCommit, groups: Iterable[_Group], deletes: Mapping[str, tuple[DataFile, ...]]
 ) -> list[_Group]:
     """Moves deletes to new data files; returns the groups for which that is not possible."""
-    touched = [group for group in groups if group.add_deletes(deletes)]
+    hashes = path_hashes(deletes)
+    touched = [group for group in groups if group.add_deletes(deletes, hashes)]
     for group in touched:
         if group.rewritten.keeps_order:
             delete_files(commit.table.io, group.moved)
