@@ -73,7 +73,7 @@ def rewriter_of(
     from icebergds.spark.runner import SparkRunner
     from icebergds.spark.session import active_session
 
-    session = spark or active_session()
+    session = spark or active_session(f"strategy = {strategy!r}")
     by = SparkRunner(session), BlockShuffle(session)
     if curve is None:
         return SortedRewriter(*by, options, order)

@@ -7,8 +7,11 @@ from pyspark.sql import SparkSession
 from icebergds.errors import InvalidOptionError
 
 
-def active_session() -> SparkSession:
+def active_session(asked: str = "this") -> SparkSession:
     """The session of this thread, or the default one.
+
+    Args:
+        asked: what needs it, for the message.
 
     Raises:
         InvalidOptionError: there is none.
@@ -17,8 +20,7 @@ def active_session() -> SparkSession:
         return SparkSession.active()
     except Exception:
         raise InvalidOptionError(
-            "row-level changes need Spark, and no SparkSession is active; start one, or pass it as "
-            "spark="
+            f"{asked} needs Spark, and no SparkSession is active; start one, or pass it as spark="
         ) from None
 
 

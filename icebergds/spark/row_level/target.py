@@ -222,7 +222,7 @@ def make_target(
         InvalidOptionError: there is no session, it has another time zone than the options, or the
             branch does not exist.
     """
-    session = spark or active_session()
+    session = spark or active_session(f"table.{verb}")
     zone = session_zone(session)
     zoned = options.in_zone(zone)
     if zoned.time_zone != zone:

@@ -488,6 +488,25 @@ def test_an_order_that_does_not_fit_the_strategy_is_refused(
         api(ten_files(tmp_path)).rewrite_data_files(strategy, sort_order=sort_order)
 
 
+@pytest.mark.parametrize(
+    ("verb", "message"),
+    [
+        (lambda table: table.rewrite_data_files("sort", sort_order="id"), "strategy = 'sort'"),
+        (lambda table: table.maintain(strategy="zorder", sort_order="id"), "strategy = 'zorder'"),
+        (lambda table: table.delete("id = 1"), "table.delete"),
+    ],
+)
+def test_what_needs_spark_is_named_if_no_session_is_active(
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    verb: Callable[[Table], object],
+    message: str,
+) -> None:
+    monkeypatch.setattr("icebergds.spark.session.SparkSession", None)
+    with pytest.raises(InvalidOptionError, match=f"^{message} needs Spark, .* pass it as spark="):
+        verb(api(ten_files(tmp_path)))
+
+
 CHANGES = st.lists(
     st.tuples(
         st.sampled_from(["append", "upsert", "delete", "update", "rewrite"]), st.integers(2, 5)
