@@ -49,8 +49,9 @@ class SparkRunner:
             return []
         with discarding(self.spark, discard or _nothing), own_errors():
             placed = items_frame(self.spark, items)
-            done = placed.mapInArrow(_Packed(task), "number int, result binary").collect()
-        results = {row.number: pickle.loads(row.result) for row in done}
+            # Unlike collect(), it fails if the JVM cannot send all results.
+            done = placed.mapInArrow(_Packed(task), "number int, result binary").toArrow()
+        results = dict(unpacked(done.to_batches()))
         return [results[number] for number in range(len(items))]
 
 

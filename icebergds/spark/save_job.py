@@ -62,8 +62,10 @@ def write_in_tasks(df: DataFrame, task: Task, discard: Callable[[], int]) -> lis
     # mapInArrow parses dots and backticks in column names.
     plain = df.toDF(*(f"c{at}" for at in range(len(df.columns))))
     with discarding(df.sparkSession, discard), own_errors():
-        reports = plain.mapInArrow(reporting, "result binary").collect()
-        return [pickle.loads(report.result) for report in reports]
+        # If the JVM runs out of memory while it sends rows, collect() returns those it has sent,
+        # without an error, and the files of other tasks would not be committed.
+        reports = plain.mapInArrow(reporting, "result binary").toArrow()
+        return [pickle.loads(result) for result in reports["result"].to_pylist()]
 
 
 @contextmanager

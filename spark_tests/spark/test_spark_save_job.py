@@ -15,7 +15,7 @@ from py4j.protocol import Py4JError
 from pyspark.errors import PySparkException
 from pyspark.sql import SparkSession, functions as f
 from spark_changes import people
-from spark_reads import ids, load
+from spark_reads import ids, load, run_program
 from spark_writes import create
 
 from icebergds import load_table
@@ -139,3 +139,7 @@ def test_rows_of_no_task_are_committed(spark: SparkSession, tmp_path: Path) -> N
     path = create(spark.range(2), tmp_path / "t")
     load_table(path).append(spark.range(0))
     assert len(load_table(path).snapshots()) == 2
+
+
+def test_no_result_is_missing_if_the_driver_has_hardly_memory_for_them(tmp_path: Path) -> None:
+    assert run_program("small_driver.py", directory=tmp_path) == {"tasks": list(range(16))}
