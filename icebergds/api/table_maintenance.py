@@ -298,8 +298,10 @@ def remove_dangling_deletes(
 
     These are deletes that are older than all data files of their partition, deletes of data
     files that are gone, and equality deletes whose keys are outside the bounds of every data
-    file that they could apply to. Only metadata is read. If there are none, nothing is
-    committed.
+    file that they could apply to. That is known from metadata. Besides, position deletes are
+    read, up to 256 MB of them, that may apply to data files by their bounds alone, if these
+    were all added later, as by a compaction: deletes that name none of them are removed, too.
+    If there are none, nothing is committed.
 
     Args:
         branch: the branch to commit to; main by default.
@@ -307,6 +309,7 @@ def remove_dangling_deletes(
 
     Raises:
         InvalidOptionError: the table has no such branch.
+        CorruptFileError, MissingFileError: a manifest or delete file cannot be read.
         CommitConflictError, CommitStateUnknownError: as for `append`.
     """
     with nothing_committed(self.name):

@@ -182,6 +182,12 @@ class PackedEntries:
         return np.array(numbers, np.int64)[self.columns.commit[self.rows]]
 
     @property
+    def file_sequence_number(self) -> Int64s:
+        """The sequence numbers of the commits that added the files."""
+        numbers = [commit.file_sequence_number for commit in self.columns.commits]
+        return np.array(numbers, np.int64)[self.columns.commit[self.rows]]
+
+    @property
     def kind_numbers(self) -> Int32s:
         """The numbers of the kinds of the files in `kinds`."""
         return self.columns.kind[self.rows]

@@ -21,7 +21,7 @@ from icebergds.errors import InvalidOptionError, NoSuchSnapshotError
 from icebergds.operations.maintenance.health.advice import Advice
 from icebergds.spec.partition import PartitionSpec
 from icebergds.spec.updates.table_updates import AddPartitionSpec, SetDefaultSpec
-from icebergds.testing.api_tables import new_table, rows
+from icebergds.testing.api_tables import ids_of, new_table, rows
 from icebergds.testing.commit_tables import create_table as table_of_files
 from icebergds.testing.contents import live_files
 from icebergds.testing.delta_tables import BY_DATA, BY_ID, SCHEMA, UNPARTITIONED, DeltaTable
@@ -384,3 +384,23 @@ def test_following_the_advice_leaves_a_healthy_table_of_the_same_rows(
         assert _health(table).is_healthy, str(_health(table))
         assert table.rows() == before
         assert re.search("advice +none", str(_health(table)))
+
+
+def test_deletes_that_only_newer_files_could_have_count_as_dangling(tmp_path: Path) -> None:
+    builder = TableBuilder(tmp_path / "t", SCHEMA)
+    written = (builder.data_file([(i, "a")]) for i in range(3))
+    files = sorted(written, key=lambda file: file.file_path)
+    first, second, third = files
+    builder.commit(first, third)
+    builder.commit(builder.position_deletes({first.file_path: [0], third.file_path: [0]}))
+    # As a compaction does, whose new file is called so that the deletes may name it.
+    builder.commit(second, removed=[first, third], data_sequence_numbers={second.file_path: 1})
+    table = load_table(str(builder.location))
+    health, before = table.health(), ids_of(table)
+    assert (health.deletes.dangling, health.deletes.deleted_rows) == (1, 0)
+    (advice,) = (a for a in health.advice if a.action == "remove_dangling_deletes")
+    assert advice.gain.files == 1
+    assert advice.read_bytes > 0
+    assert _follow(table, advice).removed_position_delete_files_count == 1
+    assert table.health().deletes.count == 0
+    assert ids_of(table) == before

@@ -13,18 +13,20 @@ from commit.interleaving import InterleavedOperations
 from effort import examples
 from hypothesis import given, strategies as st
 
+from icebergds import load_table
 from icebergds.catalog.address import TableAddress
 from icebergds.catalog.loaded_table import LoadedTable
 from icebergds.commit.append import Append
 from icebergds.commit.operations import TableOperations
 from icebergds.commit.replace_files import ReplaceFiles
 from icebergds.errors import InvalidOptionError
+from icebergds.formats.deletes.position_deletes import only_data_path, read_position_deletes
 from icebergds.io.fileio import FileIO
 from icebergds.operations.maintenance.deletes.remove_dangling_deletes import (
     RemovedDanglingDeletes,
     remove_dangling_deletes,
 )
-from icebergds.spec.manifest import DataFile, ManifestEntryStatus
+from icebergds.spec.manifest import DataFile, ManifestEntry, ManifestEntryStatus
 from icebergds.spec.partition import PartitionSpec
 from icebergds.spec.snapshot import Snapshot
 from icebergds.testing.api_tables import catalog_in, create_table, ids_of, rows
@@ -168,6 +170,33 @@ def test_position_deletes_are_removed_if_their_bounds_include_no_path(tmp_path: 
     days.positions(files[1], files[2], day=1)
     days.gone(files[1], files[2])
     _check(days, RemovedDanglingDeletes(1, 1))
+
+
+def test_position_deletes_are_removed_if_only_newer_files_are_within_their_bounds(
+    tmp_path: Path,
+) -> None:
+    days = _Days(tmp_path / "t")
+    files = sorted((days.data(1) for _ in range(3)), key=lambda file: file.file_path)
+    first, second, third = files
+    days.positions(first, third, day=1)
+    days.gone(*files)
+    days.builder.commit(second, data_sequence_numbers={second.file_path: 1})
+    table = days.table
+    (attached,) = _attached(table).values()
+    assert attached
+    assert _remove(table) == RemovedDanglingDeletes(1, 1)
+    assert _attached(table) == {second.file_path: set()}
+
+
+def test_position_deletes_of_a_file_that_is_added_again_stay(tmp_path: Path) -> None:
+    days = _Days(tmp_path / "t")
+    first, second = days.data(1, 1), days.data(1, 2)
+    deletes = days.positions(first, second, day=1)
+    days.gone(first, second)
+    days.builder.commit(first, data_sequence_numbers={first.file_path: 1})
+    assert _rows(days.table) == []
+    _check(days, RemovedDanglingDeletes(), deletes)
+    assert _rows(days.table) == []
 
 
 def test_vectors_of_files_that_are_gone_are_removed_from_among_others(tmp_path: Path) -> None:
@@ -401,7 +430,8 @@ class _History:
     number: int = 0
 
     def step(self) -> None:
-        steps = [self.add_data] * 3 + [self.remove_data, self.add_positions, self.add_equality]
+        steps = [self.add_data] * 3 + [self.remove_data, self.add_again]
+        steps += [self.add_positions, self.add_equality]
         self._pick(steps)()
 
     def add_data(self) -> None:
@@ -423,6 +453,12 @@ class _History:
             file = self._pick(self.live)
             self.live.remove(file)
             self._commit(removed=[file])
+
+    def add_again(self) -> None:
+        gone = [file for file in self.data if file not in self.live]
+        if gone:
+            self.live.append(self._pick(gone))
+            self._commit(self.live[-1], may_be_old=True)
 
     def add_positions(self) -> None:
         if not self.data:
@@ -476,7 +512,7 @@ class _History:
 
 @examples(120)
 @given(st.data())
-def test_exactly_the_deletes_that_planning_attaches_stay(data: st.DataObject) -> None:
+def test_exactly_the_deletes_that_may_change_a_row_stay(data: st.DataObject) -> None:
     with tempfile.TemporaryDirectory() as directory:
         builder = TableBuilder(Path(directory) / "t", SCHEMA, spec=BY_DAY)
         history = _History(data.draw, builder)
@@ -489,9 +525,37 @@ def test_exactly_the_deletes_that_planning_attaches_stay(data: st.DataObject) ->
             if data.draw(st.booleans()):
                 builder.upgrade(3)
         table = open_table(builder.location)
-        attached, deletes = _attached(table), _deletes(table)
+        attached, deletes, rows = _attached(table), _deletes(table), _rows(table)
+        idle = _suspected_that_name_no_live_file(table)
         counts = _remove(table)
-        assert _attached(table) == attached
-        assert _deletes(table) == set().union(*attached.values())
+        assert _rows(table) == rows
+        assert _attached(table) == {path: found - idle for path, found in attached.items()}
+        assert _deletes(table) == set().union(*attached.values()) - idle
         assert counts.removed_delete_files_count == len(deletes) - len(_deletes(table))
         assert _remove(table) == RemovedDanglingDeletes()
+
+
+def _rows(table: CommitTable) -> list[Any]:
+    read = load_table(str(table.location)).scan().to_arrow()
+    return sorted(map(repr, read.to_pylist()))
+
+
+def _suspected_that_name_no_live_file(table: CommitTable) -> set[_File]:
+    """Position deletes attached to newer data files only, none of which their rows name."""
+    newest: dict[str, int] = {}
+    deletes: dict[str, ManifestEntry] = {}
+    for planned in table.files():
+        for entry in planned.deletes.position_deletes:
+            if entry.data_file.is_deletion_vector or only_data_path(entry.data_file):
+                continue
+            path = entry.data_file.file_path
+            deletes[path] = entry
+            number = planned.entry.file_sequence_number
+            newest[path] = min(newest.get(path, number), number)
+    live = {planned.entry.data_file.file_path for planned in table.files()}
+    return {
+        (path, None)
+        for path, entry in deletes.items()
+        if entry.file_sequence_number < newest[path]
+        and not live & read_position_deletes(FileIO(), path, entry.data_file.file_format).keys()
+    }

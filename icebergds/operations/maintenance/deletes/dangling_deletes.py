@@ -3,12 +3,16 @@
 Most are decided in columns, by paths, partitions and sequence numbers. For the others, planning's
 own index says whether their bounds meet those of a data file. Data files that are said to have no
 rows count too: a wrong count must not cost deletes.
+
+A file of position deletes is suspected if all data files within its bounds are newer: a compaction
+may have given them names between those of the files that it replaced. Its rows tell.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
 
 import numpy as np
 
@@ -25,24 +29,35 @@ from icebergds.operations.maintenance.deletes.delete_columns import (
     delete_columns,
 )
 from icebergds.scan.plan.delete_index import DeleteIndex, key_types
-from icebergds.spec.manifest import ManifestContent, ManifestEntry, ManifestFile
+from icebergds.spec.manifest import FileContent, ManifestContent, ManifestEntry, ManifestFile
 
 _FILES_AT_A_TIME = 512
 
 
-def dangling_deletes(base: CommitBase) -> dict[str, Mask]:
-    """Marks the delete files that planning attaches to no data file.
+@dataclass(frozen=True, slots=True)
+class DanglingDeletes:
+    """Masks of the live entries of each delete manifest, by the manifest's path.
 
-    Returns:
-        A mask of the live entries of each delete manifest, by the manifest's path.
+    Attributes:
+        dangling: the delete files that planning attaches to no data file.
+        suspected: those of position deletes that it attaches only to data files that were added
+            later.
+    """
+
+    dangling: Mapping[str, Mask]
+    suspected: Mapping[str, Mask]
+
+
+def find_dangling_deletes(base: CommitBase) -> DanglingDeletes:
+    """Finds delete files that apply to nothing, from metadata alone.
 
     Raises:
         MissingFileError, CorruptFileError: a manifest cannot be read.
         InvalidMetadataError: an equality delete file has no key columns.
     """
-    manifests = _live(base, ManifestContent.DELETES)
+    manifests = live_manifests(base, ManifestContent.DELETES)
     if not manifests:
-        return {}
+        return DanglingDeletes({}, {})
     specs = base.metadata.partition_specs
     global_specs = frozenset(spec.spec_id for spec in specs if spec.is_unpartitioned)
     with ThreadPoolExecutor(MANIFEST_READERS) as pool:
@@ -50,19 +65,40 @@ def dangling_deletes(base: CommitBase) -> dict[str, Mask]:
         found = _read(base, manifests, STATS_IDS, pool)
         deletes = delete_columns(found, scopes, global_specs)
         data = DataNumbers(deletes, scopes)
-        for columns in _read(base, _live(base, ManifestContent.DATA), (), pool):
+        for columns in _read(base, live_manifests(base, ManifestContent.DATA), (), pool):
             data.add(columns, scopes.of(columns))
         applies, may_apply = data.decide()
+        suspected = np.zeros(len(deletes), np.bool_)
         if may_apply.any():
             masks = np.split(may_apply, deletes.bounds[1:-1])
             undecided = _Undecided(base, deletes, may_apply, _entries(base, manifests, masks))
             _attach_by_bounds(base, undecided, scopes, data.has_vector(), pool)
             applies |= undecided.attached
-    masks = np.split(~applies, deletes.bounds[1:-1])
-    return {m.manifest_path: mask for m, mask in zip(manifests, masks, strict=True)}
+            suspected = undecided.suspected & ~applies
+    paths = [manifest.manifest_path for manifest in manifests]
+    dangling, left = (
+        dict(zip(paths, np.split(mask, deletes.bounds[1:-1]), strict=True))
+        for mask in (~applies & ~suspected, suspected)
+    )
+    return DanglingDeletes(dangling, left)
 
 
-def _live(base: CommitBase, content: ManifestContent) -> list[ManifestFile]:
+def is_older(delete: ManifestEntry, file_sequence_number: int) -> bool:
+    """Whether position deletes were committed before a data file, which they hardly name then.
+
+    They may: a file that was removed can be added again.
+
+    Args:
+        file_sequence_number: of the data file.
+    """
+    return (
+        delete.data_file.content is FileContent.POSITION_DELETES
+        and delete.file_sequence_number < file_sequence_number
+    )
+
+
+def live_manifests(base: CommitBase, content: ManifestContent) -> list[ManifestFile]:
+    """The manifests of data files, or of delete files, that have live entries."""
     return [
         manifest
         for manifest in base.manifests_of(content)
@@ -98,6 +134,7 @@ class _Undecided:
 
     Attributes:
         attached: those of all deletes that were found to apply.
+        suspected: those of all deletes that were found within the bounds of newer data files.
         equality_ids: ids of all key columns.
     """
 
@@ -109,7 +146,7 @@ class _Undecided:
         entries: Sequence[ManifestEntry],
     ) -> None:
         self._base, self._deletes = base, deletes
-        self.attached = np.zeros(len(deletes), np.bool_)
+        self.attached, self.suspected = np.zeros((2, len(deletes)), np.bool_)
         self.equality_ids = frozenset(i for e in entries for i in e.data_file.equality_ids)
         # By identity: the index returns the objects that it was given.
         self._left = {
@@ -136,11 +173,15 @@ class _Undecided:
         for entry, is_replaced in zip(entries, has_vector.tolist(), strict=True):
             applied = self._index.deletes_for(entry)
             positions = () if is_replaced else applied.position_deletes
-            for found in (positions, applied.equality_deletes):
-                for delete in found:
-                    at, _ = self._left.pop(id(delete), (None, None))
-                    if at is not None:
-                        self.attached[at] = True
+            for delete in (*positions, *applied.equality_deletes):
+                at, _ = self._left.get(id(delete), (None, None))
+                if at is None:
+                    continue
+                if is_older(delete, entry.file_sequence_number):
+                    self.suspected[at] = True
+                else:
+                    self.attached[at] = True
+                    del self._left[id(delete)]
         if len(self._left) < 0.9 * self._size:
             self._build()
 
@@ -174,7 +215,7 @@ def _attach_by_bounds(
 ) -> None:
     """Looks in the data files, in the order of `has_vector`, until all deletes are decided."""
     start = 0
-    manifests = _live(base, ManifestContent.DATA)
+    manifests = live_manifests(base, ManifestContent.DATA)
     for columns in _read(base, manifests, undecided.equality_ids, pool):
         own = has_vector[start : start + len(columns)]
         start += len(columns)

@@ -11,7 +11,7 @@ from icebergds.commit.nothing_to_commit import NothingToCommitError
 from icebergds.commit.operations import TableState
 from icebergds.commit.remove_delete_files import RemoveDeleteFiles
 from icebergds.commit.snapshot_commit import commit_snapshot
-from icebergds.operations.maintenance.deletes.dangling_deletes import dangling_deletes
+from icebergds.operations.maintenance.deletes.suspected_deletes import removable_deletes
 from icebergds.operations.maintenance.maintained_branch import maintained_branch
 
 
@@ -42,10 +42,11 @@ def remove_dangling_deletes(
 
     Raises:
         InvalidOptionError: the table has no such branch.
+        CorruptFileError, MissingFileError: a manifest or delete file cannot be read.
         CommitConflictError, CommitStateUnknownError: as for other commits.
     """
     options = maintained_branch(table, branch, snapshot_properties)
-    action = RemoveDeleteFiles(dangling_deletes)
+    action = RemoveDeleteFiles(removable_deletes)
     try:
         committed = commit_snapshot(table.operations, action, options, table.state)
     except NothingToCommitError as nothing:

@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 
+from icebergds.commit.file_selection import FileKey
 from icebergds.commit.new_manifests import target_manifest_size
 from icebergds.display import counted, size_text
 from icebergds.formats.manifests.reader import MANIFEST_READERS
@@ -26,7 +27,7 @@ from icebergds.operations.maintenance.rewrite.plan import FileGroup, new_file_co
 from icebergds.operations.write.delete_file_settings import delete_granularity
 from icebergds.scan.plan.packed_files import PackedFiles
 from icebergds.scan.plan.partition_filters import has_live_files
-from icebergds.spec.manifest import ManifestFile
+from icebergds.spec.manifest import ManifestEntry, ManifestFile
 from icebergds.spec.metadata import TableMetadata
 
 _NONE = np.empty(0, np.int64)
@@ -89,6 +90,7 @@ class Findings:
         files: the data files, with the deletes that apply to them.
         groups: those that `rewrite_data_files` would replace.
         dangling: how many delete files apply to no data file.
+        suspected: those that hardly do, without these.
         branch: arguments that name the branch.
     """
 
@@ -97,6 +99,7 @@ class Findings:
     files: PackedFiles
     groups: Sequence[FileGroup]
     dangling: int
+    suspected: Mapping[FileKey, ManifestEntry]
     manifests: Sequence[ManifestFile]
     branch: Mapping[str, Any]
 
@@ -189,13 +192,19 @@ def _rewrite_position_delete_files(found: Findings) -> Iterator[Advice]:
 
 
 def _remove_dangling_deletes(found: Findings) -> Iterator[Advice]:
-    if count := found.dangling:
+    suspected = found.suspected.values()
+    if count := found.dangling + len(suspected):
         does = "applies" if count == 1 else "apply"
         yield Advice(
             "remove_dangling_deletes",
             f"{counted(count, 'delete file')} {does} to no data file",
-            Gain(besides=f"planning looks at {counted(count, 'file')} fewer"),
+            Gain(
+                len(suspected),
+                nbytes(suspected),
+                f"planning looks at {counted(count, 'file')} fewer",
+            ),
             found.branch,
+            nbytes(suspected),
         )
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -13,6 +13,7 @@ from icebergds.commit.operations import TableState
 from icebergds.commit.retention import ExpiryRequest, choose_expired
 from icebergds.errors import MissingFileError, StorageError
 from icebergds.formats.deletes.position_deletes import only_data_path
+from icebergds.operations.maintenance.deletes.dangling_deletes import is_older
 from icebergds.operations.maintenance.rewrite.options import RewriteOptions
 from icebergds.operations.maintenance.rewrite.plan import FileGroup, delete_count
 from icebergds.scan.plan.packed_files import PackedFiles
@@ -57,7 +58,8 @@ class DeleteHealth:
     Attributes:
         position_delete_files: without deletion vectors.
         size_in_bytes: of all of them.
-        dangling: how many apply to no data file.
+        dangling: how many apply to no data file, or were written before all data files that they
+            may apply to.
         mean_per_data_file, most_per_data_file: how many apply to a data file.
         deleted_rows: rows that are deleted by position; position delete files may count some twice.
         deleted_share: their share of all rows, from 0 to 1.
@@ -157,7 +159,10 @@ def measure_files(
 
 
 def measure_deletes(
-    files: PackedFiles, live: Sequence[ManifestEntry], dangling: int
+    files: PackedFiles,
+    live: Sequence[ManifestEntry],
+    dangling: int,
+    suspected: Mapping[FileKey, ManifestEntry],
 ) -> DeleteHealth:
     """Measures delete files.
 
@@ -165,25 +170,28 @@ def measure_deletes(
         files: the data files, with the deletes that apply to them.
         live: all delete files.
         dangling: how many of them apply to no data file.
+        suspected: those that hardly do (`suspected_deletes`), without these.
     """
     positions, keys = position_deletes(files), equality_deletes(files)
     kinds = [_kind(entry) for entry in live]
     per_file = files.by_deletes(delete_count)
     rows = _row_count(files)
-    deleted = _rows(positions.values())
+    deleted = _rows(entry for key, entry in positions.items() if key not in suspected)
     return DeleteHealth(
         position_delete_files=kinds.count("positions"),
         deletion_vectors=kinds.count("vector"),
         equality_delete_files=kinds.count("keys"),
         size_in_bytes=nbytes(live),
-        dangling=dangling,
+        dangling=dangling + len(suspected),
         mean_per_data_file=int(per_file.sum()) / len(files) if files else 0.0,
         most_per_data_file=int(per_file.max(initial=0)),
         deleted_rows=deleted,
         deleted_share=min(deleted / rows, 1.0) if rows else 0.0,
         data_files_with_keys=len(with_equality_deletes(files)),
         equality_keys=_rows(keys.values()),
-        overhead_bytes=_deleted_bytes(files) + nbytes(positions.values()) + nbytes(keys.values()),
+        overhead_bytes=_deleted_bytes(files, suspected)
+        + nbytes(positions.values())
+        + nbytes(keys.values()),
     )
 
 
@@ -241,6 +249,24 @@ def equality_deletes(files: PackedFiles) -> dict[FileKey, ManifestEntry]:
     return _distinct(deletes.equality_deletes for deletes in files.applied())
 
 
+def suspected_deletes(files: PackedFiles) -> dict[FileKey, ManifestEntry]:
+    """Position deletes that may apply to data files by their bounds alone, all of them newer."""
+    pairs = np.unique(np.stack([files.delete_numbers, files.entries.file_sequence_number]), axis=1)
+    found, applied = dict[FileKey, ManifestEntry](), set[FileKey]()
+    for number, file_sequence_number in pairs.T.tolist():
+        for delete in files.deletes[number].position_deletes:
+            key = file_key(delete.data_file)
+            if (
+                is_older(delete, file_sequence_number)
+                and not delete.data_file.is_deletion_vector
+                and only_data_path(delete.data_file) is None
+            ):
+                found[key] = delete
+            else:
+                applied.add(key)
+    return {key: delete for key, delete in found.items() if key not in applied}
+
+
 def nbytes(deletes: Iterable[ManifestEntry]) -> int:
     """How many bytes of delete files are read; of deletion vectors, only their part of the file."""
     found = (entry.data_file for entry in deletes)
@@ -271,7 +297,7 @@ def _row_count(files: PackedFiles) -> int:
     return int(np.maximum(files.entries.record_count, 0).sum())
 
 
-def _deleted_bytes(files: PackedFiles) -> int:
+def _deleted_bytes(files: PackedFiles, suspected: Mapping[FileKey, ManifestEntry]) -> int:
     """About how many bytes of data files are of rows that are deleted by position."""
     exact, rows, size = 0.0, _row_count(files), files.nbytes
     shared = dict[FileKey, int]()
@@ -281,10 +307,10 @@ def _deleted_bytes(files: PackedFiles) -> int:
         own = 0
         for entry in file.deletes.position_deletes:
             deleted = max(entry.data_file.record_count, 0)
-            if only_data_path(entry.data_file) is None:
-                shared[file_key(entry.data_file)] = deleted
-            else:
+            if only_data_path(entry.data_file) is not None:
                 own += deleted
+            elif (key := file_key(entry.data_file)) not in suspected:
+                shared[key] = deleted
         if own and count:
             exact += data_file.file_size_in_bytes * min(own / count, 1.0)
     # It is not known which files the rows of other delete files are in.

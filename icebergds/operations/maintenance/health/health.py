@@ -10,7 +10,7 @@ from icebergds.commit.operations import TableState
 from icebergds.commit.retention import ExpiryRequest
 from icebergds.display import html_table
 from icebergds.formats.wrong_counts import WrongCounts
-from icebergds.operations.maintenance.deletes.dangling_deletes import dangling_deletes
+from icebergds.operations.maintenance.deletes.dangling_deletes import find_dangling_deletes
 from icebergds.operations.maintenance.health.advice import Advice, Findings, advise
 from icebergds.operations.maintenance.health.figures import (
     DataFileHealth,
@@ -23,6 +23,7 @@ from icebergds.operations.maintenance.health.figures import (
     measure_manifests,
     measure_metadata,
     position_deletes,
+    suspected_deletes,
 )
 from icebergds.operations.maintenance.health.text import health_lines, health_text
 from icebergds.operations.maintenance.listed_paths import ListedPaths
@@ -118,15 +119,15 @@ def examine(
     listed = ListedPaths()
     listed.add_all(files)
     groups = plan_groups(listed.once_of(files), options, metadata.default_spec_id)
-    dangling = _dangling(state, branch, files, live)
+    dangling, suspected = _dangling(state, branch, files, live), suspected_deletes(files)
     given = {} if branch == MAIN_BRANCH else {"branch": branch}
-    found = Findings(metadata, options, files, groups, dangling, manifests, given)
+    found = Findings(metadata, options, files, groups, dangling, suspected, manifests, given)
     of_metadata = measure_metadata(state, expiry)
     measured = TableHealth(
         table=state.name,
         branch=branch,
         files=measure_files(files, groups, options, metadata),
-        deletes=measure_deletes(files, live, dangling),
+        deletes=measure_deletes(files, live, dangling, suspected),
         manifests=measure_manifests(manifests, metadata),
         metadata=of_metadata,
         advice=advise(found, of_metadata),
@@ -135,10 +136,10 @@ def examine(
 
 
 def _dangling(state: TableState, branch: str, files: PackedFiles, live: list[ManifestEntry]) -> int:
-    """How many delete files `remove_dangling_deletes` would remove."""
+    """How many delete files apply to nothing, as metadata tells."""
     applied = position_deletes(files).keys() | equality_deletes(files).keys()
     if all(file_key(entry.data_file) in applied for entry in live):
         return 0
     # Deletes of data files that are said to have no rows, which planning skips, are kept too.
-    masks = dangling_deletes(commit_base(state, branch))
-    return sum(int(mask.sum()) for mask in masks.values())
+    found = find_dangling_deletes(commit_base(state, branch))
+    return sum(int(mask.sum()) for mask in found.dangling.values())
