@@ -85,8 +85,8 @@ class FileIO:
             `gcs.oauth2.token`, `adls.account-key`, ...), and the options of
             `io.storage_options`; others are ignored.
         location_map: maps prefixes of locations to their replacements, for tables that were
-            moved. The longest prefix that ends at a path segment wins; the empty prefix matches
-            every relative path.
+            moved. The longest prefix that ends at a path segment wins, with or without a slash at
+            its end; the empty prefix matches every relative path.
         working_directory: the base of relative paths that are not mapped; if empty, the process's
             working directory.
         table_root: the root directory of the one table whose files are accessed; a location with a
@@ -153,6 +153,9 @@ class FileIO:
                 if not rest or rest[0] == "/" or prefix[-1] in "/:":
                     joined = joined_location(prefix, target, rest)
                     return absolute_location(joined, self.working_directory), rest
+            elif location and f"{location}/" == prefix:
+                # The directory itself, such as a table's location.
+                return absolute_location(target.rstrip("/") or "/", self.working_directory), ""
         return absolute_location(location, self.working_directory), location
 
     def locate(self, location: str) -> str:

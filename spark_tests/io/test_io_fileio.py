@@ -83,6 +83,23 @@ def test_slashes_at_the_ends_of_prefix_and_target_do_not_matter(prefix: str, tar
     assert FileIO(location_map={prefix: target}).resolve("/a/x/y") == "/b/x/y"
 
 
+@pytest.mark.parametrize(
+    ("prefix", "target", "location", "expected"),
+    [
+        ("/a/b/", "/c/", "/a/b", "/c"),
+        ("s3://b/t/", "/c", "s3://b/t", "/c"),
+        ("s3://b/", "s3://c/", "s3://b", "s3://c"),
+        ("/a/", "/", "/a", "/"),
+        ("/a/b/", "/c/", "/a", "/a"),
+        ("/a/b/", "/c/", "/a/bc", "/a/bc"),
+    ],
+)
+def test_a_prefix_with_a_slash_stands_for_the_directory_itself_too(
+    prefix: str, target: str, location: str, expected: str
+) -> None:
+    assert FileIO(location_map={prefix: target}).resolve(location) == expected
+
+
 def test_the_empty_prefix_stands_for_relative_paths_only() -> None:
     io = FileIO(location_map={"": "/home/table", "data": "/elsewhere"})
     assert io.resolve("metadata/x") == "/home/table/metadata/x"

@@ -294,10 +294,11 @@ def test_names_are_taken_literally(tmp_path: Path, name: str) -> None:
     assert ids_of(table) == [1]
 
 
-def test_a_moved_table_is_compared_where_it_is_now(table: Table, tmp_path: Path) -> None:
+@pytest.mark.parametrize("end", ["", "/"])
+def test_a_moved_table_is_compared_where_it_is_now(table: Table, tmp_path: Path, end: str) -> None:
     old, new = table.location(), str(tmp_path / "moved")
     shutil.move(old, new)
-    moved = load_table(new, location_map={old: new})
+    moved = load_table(new, location_map={f"{old}{end}": f"{new}{end}"})
     planted = plant(Path(new))
     assert moved.remove_orphan_files().orphan_file_locations == (planted,)
     assert ids_of(moved) == [1, 2, 3]
