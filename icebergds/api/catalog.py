@@ -246,6 +246,8 @@ class Catalog:
         Raises:
             NoSuchTableError: the table does not exist.
             ValidationError: the table property `gc.enabled` is false.
+            InvalidOptionError: the table was copied or moved, and its old location is not mapped to
+                the new one.
             FormatError, MissingFileError: metadata or a manifest is damaged or missing, so the
                 files cannot be listed; the table was not dropped.
             IcebergError: the table was dropped, but some files could not be deleted.

@@ -17,7 +17,10 @@ from icebergds.operations.options.arguments import mapping_argument, path_argume
 
 
 def delete_reachable_files(
-    metadata_location: str | os.PathLike[str], *, properties: Mapping[str, str] | None = None
+    metadata_location: str | os.PathLike[str],
+    *,
+    properties: Mapping[str, str] | None = None,
+    location_map: Mapping[str, str] | None = None,
 ) -> DeletedReachableFiles:
     """Deletes every file that a metadata file reaches: all files of a table that was dropped.
 
@@ -28,6 +31,7 @@ def delete_reachable_files(
     Args:
         metadata_location: the metadata file, such as `<table>/metadata/00012-<uuid>.metadata.json`.
         properties: of the storage, such as `s3.endpoint`.
+        location_map: maps prefixes of locations to their replacements, for tables that were moved.
 
     Returns:
         How many files were deleted. If some could not be, the metadata file is still there, and
@@ -37,7 +41,9 @@ def delete_reachable_files(
         NoSuchTableError: there is no such metadata file.
         ValidationError: the table property `gc.enabled` is false.
         CorruptFileError: a manifest list or manifest is damaged; nothing was deleted.
-        InvalidOptionError: the location is not that of a metadata file, or a property is unknown.
+        InvalidOptionError: the location is not that of a metadata file, or a property is unknown;
+            or the metadata file was copied or moved, and the table's location is not mapped to
+            where the file is: it may reach the files of another table.
     """
     location = path_argument("metadata_location", metadata_location)
     if not is_metadata_file(location):
@@ -48,5 +54,6 @@ def delete_reachable_files(
     given = mapping_argument("properties", properties)
     storage = storage_properties_of(given)
     rest = {key: value for key, value in given.items() if key not in storage}
-    address = TableAddress(location, None, rest, storage, {})
+    locations = mapping_argument("location_map", location_map)
+    address = TableAddress(location, None, rest, storage, locations)
     return delete_reachable(address.load())

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
 from icebergds.api import table_maintenance
@@ -20,7 +20,7 @@ from icebergds.api.row_level import (
 )
 from icebergds.api.scan import TableScan, listed_names
 from icebergds.catalog.address import TableAddress
-from icebergds.catalog.loaded_table import LoadedTable
+from icebergds.catalog.loaded_table import LoadedTable, load_for_write
 from icebergds.commit.operations import TableOperations, TableState
 from icebergds.errors import InvalidFilterError, InvalidOptionError, ValidationError
 from icebergds.io.fileio import FileIO
@@ -559,19 +559,19 @@ class Table:
         """Loads the table's current state.
 
         Raises:
-            InvalidOptionError: the table was loaded from a metadata file, which cannot change.
+            InvalidOptionError: the table was loaded from a metadata file, which cannot change; or
+                it was copied or moved, and its old location is not mapped to the new one.
             ValidationError: the name now belongs to another table.
         """
-        if self._operations is None:
-            self._operations = self._address.operations()
-        state = self._operations.refresh()
-        known, found = self.metadata.table_uuid, state.metadata.table_uuid
+        table = load_for_write(self._address, self._operations)
+        self._operations = table.operations
+        known, found = self.metadata.table_uuid, table.metadata.table_uuid
         if known is not None and found != known:
             raise ValidationError(
-                f"table {state.name} was dropped and re-created since it was loaded: its UUID is "
+                f"table {table.name} was dropped and re-created since it was loaded: its UUID is "
                 f"{found}, expected {known}; load it again"
             )
-        return LoadedTable(self._address, self._operations, state, self.metadata)
+        return replace(table, seen=self.metadata)
 
     def _options(
         self,

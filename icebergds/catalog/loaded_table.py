@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 
 from icebergds.catalog.address import TableAddress
+from icebergds.catalog.filesystem.commits import check_changeable
 from icebergds.commit.operations import TableOperations, TableState
 from icebergds.io.fileio import FileIO
 from icebergds.spec.metadata import TableMetadata
@@ -49,12 +50,18 @@ class LoadedTable:
         return replace(self, state=state)
 
 
-def load_for_write(address: TableAddress) -> LoadedTable:
+def load_for_write(address: TableAddress, operations: TableOperations | None = None) -> LoadedTable:
     """Loads a table through what commits to it, so that a read-only one is refused here.
+
+    Args:
+        operations: of the table at the address; made from the address by default.
 
     Raises:
         NoSuchTableError: the table does not exist.
-        InvalidOptionError: the address is a metadata file, which never changes.
+        InvalidOptionError: the address is a metadata file, which never changes; or the table was
+            copied or moved, and its old location is not mapped to the new one.
     """
-    operations = address.operations()
-    return LoadedTable(address, operations, operations.refresh())
+    operations = operations or address.operations()
+    state = operations.refresh()
+    check_changeable(operations, state)
+    return LoadedTable(address, operations, state)

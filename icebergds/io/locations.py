@@ -7,6 +7,9 @@ import re
 from icebergds.errors import InvalidOptionError
 from icebergds.io.fsspec_options import fsspec_protocol
 
+EQUAL_SCHEMES = {"s3n": "s3", "s3a": "s3", "gcs": "gs", "abfss": "abfs", "wasbs": "wasb"}
+"""Java's s3n and s3a, and pairs that lead to one storage with and without encryption."""
+
 _SCHEME = re.compile(r"([A-Za-z][A-Za-z0-9+.\-]*):(?=/)")
 
 

@@ -38,6 +38,7 @@ from icebergds.errors import (
 )
 from icebergds.io.failures import storage_failures
 from icebergds.io.fileio import FileIO
+from icebergds.io.same_directory import is_same_directory
 from icebergds.spec.json.metadata import parse_identity, serialise_metadata
 from icebergds.spec.metadata import TableMetadata, metadata_directory
 from icebergds.spec.table_properties import (
@@ -65,6 +66,23 @@ def location_operations(io: FileIO, location: str, name: str) -> TableOperations
 def is_by_location(operations: TableOperations) -> bool:
     """Whether operations find the table's newest metadata file by listing a directory."""
     return isinstance(operations, _LocationOperations)
+
+
+def check_changeable(operations: TableOperations, state: TableState) -> None:
+    """Refuses to change a table that was copied or moved and is addressed by its new location.
+
+    The files that its metadata names may be those of the table that it was copied from, and new
+    files would be written there. Tables of catalogs that know where they are always pass.
+
+    Args:
+        operations: of the table.
+        state: the table as they loaded it.
+
+    Raises:
+        InvalidOptionError: the metadata has another location, also after mapping.
+    """
+    if isinstance(operations, _LocationOperations):
+        _check_own_location(operations, state.metadata)
 
 
 def create_at_location(
@@ -162,7 +180,9 @@ class _LocationOperations:
         Raises:
             UnsupportedFeatureError: the table belongs to another catalog, the storage cannot create
                 files exclusively, or the updates move the table or its metadata.
+            InvalidOptionError: the table was copied or moved; see `check_changeable`.
         """
+        _check_own_location(self, base.metadata)
         version, file = self._check_newest(base)
         check_requirements(requirements, base.metadata, self.name)
         previous = f"{metadata_directory(self.location)}/{file}"
@@ -202,6 +222,20 @@ class _LocationOperations:
                 f"commit is based on {base.metadata_location}"
             )
         return version, file
+
+
+def _check_own_location(table: _LocationOperations, metadata: TableMetadata) -> None:
+    """Raises InvalidOptionError if the metadata does not have the location where it was found."""
+    if not is_same_directory(metadata.location, table.location, table.io):
+        mapping = {metadata.location: table.location}
+        raise InvalidOptionError(
+            f"table {table.name} is at {table.location}, but its metadata has the location "
+            f"{metadata.location}: it was copied or moved, so the files that it names may be those "
+            "of another table. It can be read, but not changed, until the old location is mapped "
+            f"to the new one: location_map={mapping} of load_table "
+            "and load_catalog, or the option 'location-map' of a DataFrame. If the table at "
+            f"{metadata.location} is meant, load it by that location or from its catalog"
+        )
 
 
 def _commit_version(io: FileIO, new: NewVersion, name: str) -> TableState:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import shutil
 from pathlib import Path
 from typing import Any
 
@@ -10,7 +9,8 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 from convert_tables import RacingTable
-from corpus import corpus_dir, exact_tables
+from corpus import exact_tables
+from corpus_copies import copied_table
 
 from icebergds.api.load import load_table
 from icebergds.api.table import Table
@@ -388,14 +388,7 @@ def _with_equality_deletes() -> list[dict[str, Any]]:
 @VERSIONS
 @pytest.mark.parametrize("known", _with_equality_deletes(), ids=lambda known: known["id"])
 def test_tables_of_the_corpus(tmp_path: Path, known: dict[str, Any], version: int) -> None:
-    copy = tmp_path / "t"
-    shutil.copytree(corpus_dir() / known["path"], copy, copy_function=shutil.copyfile)
-    (copy / "metadata" / "v999.metadata.json").write_bytes(
-        (corpus_dir() / known["metadata"]).read_bytes()
-    )
-    (copy / "metadata" / "version-hint.text").write_text("999")
-    inside = {e["prefix"]: e["replace_with"].removeprefix(known["path"]) for e in known["resolve"]}
-    table = load_table(str(copy), location_map={k: f"{copy}{v}" for k, v in inside.items()})
+    table = copied_table(known, tmp_path / "t")
     before = sorted(map(str, table.scan().to_arrow().to_pylist()))
     assert len(before) == known["expected"]["rows"]
     done = table.upgrade(version).convert_equality_deletes()

@@ -2,20 +2,17 @@
 
 from __future__ import annotations
 
-import gzip
-import json
-import shutil
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
 import pytest
-from corpus import corpus_dir, exact_tables, expected_rows, skip_where_files_are_absent
+from corpus import exact_tables, expected_rows, skip_where_files_are_absent
+from corpus_copies import copied_table
 from effort import IS_NIGHTLY
 from oracles.canon import canonical_rows
 from oracles.comparison import difference
 
-from icebergds.api.load import load_table
 from icebergds.api.table import Table
 from icebergds.errors import MissingFileError
 from icebergds.spec.json.schema import schema_to_json
@@ -103,7 +100,7 @@ def _cases() -> list[Any]:
 def test_rows_are_those_of_independent_readers_after_each_action(
     tmp_path: Path, known: dict[str, Any], actions: _Actions
 ) -> None:
-    table, expected = _copy(known, tmp_path / "t"), expected_rows(known)
+    table, expected = copied_table(known, tmp_path / "t"), expected_rows(known)
     try:
         table.scan().to_arrow()
     except MissingFileError as error:
@@ -113,24 +110,6 @@ def test_rows_are_those_of_independent_readers_after_each_action(
         read = canonical_rows(table.scan().to_arrow(), schema_to_json(table.schema()))
         problem = difference(read, expected, f"{known['id']} after {action.__name__}")
         assert problem is None, problem
-
-
-def _copy(known: dict[str, Any], copy: Path) -> Table:
-    shutil.copytree(corpus_dir() / known["path"], copy, copy_function=shutil.copyfile)
-    (copy / "metadata" / "v999.metadata.json").write_bytes(_metadata(known, copy))
-    (copy / "metadata" / "version-hint.text").write_text("999")
-    inside = {e["prefix"]: e["replace_with"].removeprefix(known["path"]) for e in known["resolve"]}
-    return load_table(str(copy), location_map={k: f"{copy}{v}" for k, v in inside.items()})
-
-
-def _metadata(known: dict[str, Any], copy: Path) -> bytes:
-    """The table's metadata, with an absolute location, as writing to the table needs it."""
-    data: bytes = (corpus_dir() / known["metadata"]).read_bytes()
-    metadata = json.loads(gzip.decompress(data) if data.startswith(b"\x1f\x8b") else data)
-    if "://" not in metadata["location"] and not metadata["location"].startswith(("/", "file:")):
-        metadata["location"] = str(copy)
-    metadata.get("properties", {}).pop("write.data.path", None)
-    return json.dumps(metadata).encode()
 
 
 def _named(options: dict[str, str]) -> dict[str, str]:

@@ -6,13 +6,15 @@ import logging
 from dataclasses import dataclass
 
 from icebergds.commit.operations import TableState
-from icebergds.errors import MissingFileError
+from icebergds.errors import InvalidOptionError, MissingFileError
+from icebergds.io.same_directory import is_same_directory
 from icebergds.operations.maintenance.unused_files.delete_files import delete_files
 from icebergds.operations.maintenance.unused_files.reachable_files import (
     FileKind,
     reachable_files,
     require_garbage_collection,
 )
+from icebergds.spec.metadata import metadata_directory
 
 _LOG = logging.getLogger(__name__)
 
@@ -46,8 +48,10 @@ def delete_reachable(state: TableState) -> DeletedReachableFiles:
 
     Raises:
         ValidationError: the table property `gc.enabled` is false.
+        InvalidOptionError: the metadata file is not in the table's directory.
         CorruptFileError: a manifest list or manifest is damaged; nothing was deleted.
     """
+    _check_place(state)
     require_garbage_collection(state, "delete its metadata alone")
     files = reachable_files(state, (MissingFileError,))
     deleted = delete_files(state.io, files, stop_at_failure=True)
@@ -63,3 +67,23 @@ def delete_reachable(state: TableState) -> DeletedReachableFiles:
     )
     _LOG.info("%s: %s", state.metadata_location, result)
     return result
+
+
+def _check_place(state: TableState) -> None:
+    """Refuses a copied metadata file: it reaches the files of the table that it was copied from.
+
+    Raises:
+        InvalidOptionError: the file is in none of the directories that the metadata names.
+    """
+    metadata, found = state.metadata, state.metadata_location.rpartition("/")[0]
+    named = (metadata_directory(metadata.location), metadata.metadata_directory)
+    if any(is_same_directory(found, directory, state.io) for directory in named):
+        return
+    mapping = {metadata.location: found.removesuffix("/metadata")}
+    raise InvalidOptionError(
+        f"{state.metadata_location} was copied or moved: it describes a table at "
+        f"{metadata.location}, so the files that it names may be those of another table. If they "
+        f"were copied, too, map the old location to the new one: "
+        f"location_map={mapping}; if all files of the table at "
+        f"{metadata.location} are to be deleted, give a metadata file in {named[1]}"
+    )

@@ -19,15 +19,13 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from icebergds.io.fileio import FileIO
-from icebergds.io.locations import is_local, split_location
+from icebergds.io.locations import EQUAL_SCHEMES, is_local, split_location
 
 Prefix: TypeAlias = tuple[str, str]
 """A scheme and an authority, in lower case."""
 Flags: TypeAlias = np.ndarray[tuple[int], np.dtype[np.bool_]]
 
 _LOCAL = ("file", "")
-# Java's s3n and s3a, and pairs that lead to one storage with and without encryption.
-_EQUAL_SCHEMES = {"s3n": "s3", "s3a": "s3", "gcs": "gs", "abfss": "abfs", "wasbs": "wasb"}
 _SLASHES = re.compile("/{2,}")
 # A file name that no prefix of a location map ends in.
 _ANY_NAME = "\x00"
@@ -124,7 +122,7 @@ class Aliases:
             return _LOCAL, f"{_real(_SLASHES.sub('/', located).rstrip('/'), real)}/"
         scheme, authority, path = split_location(located)
         scheme = self.schemes.get(scheme, scheme)
-        scheme = _EQUAL_SCHEMES.get(scheme, scheme)
+        scheme = EQUAL_SCHEMES.get(scheme, scheme)
         authority = authority.lower()
         authority = self.authorities.get(authority, authority)
         path = _SLASHES.sub("/", path if path.startswith("/") else f"/{path}")

@@ -5,6 +5,7 @@ from __future__ import annotations
 from itertools import accumulate
 
 from icebergds.catalog.base import Catalog, Identifier
+from icebergds.catalog.filesystem.commits import check_changeable
 from icebergds.commit.operations import TableState
 from icebergds.errors import IcebergError, UnsupportedFeatureError
 from icebergds.io.fileio import FileIO
@@ -22,11 +23,13 @@ def purge(catalog: Catalog, identifier: Identifier) -> None:
     Raises:
         NoSuchTableError: the table does not exist.
         ValidationError: the table property `gc.enabled` is false.
+        InvalidOptionError: the table was copied or moved, and its old location is not mapped.
         FormatError, MissingFileError: metadata or a manifest is damaged or missing, so the files
             cannot be listed; the table was not dropped.
         IcebergError: the table was dropped, but some files could not be deleted.
     """
     before = catalog.load(identifier)
+    check_changeable(catalog.operations(identifier), before)
     require_garbage_collection(before, _INSTEAD)
     files = _files_of(before)
     for file in files:
