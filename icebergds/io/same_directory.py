@@ -34,12 +34,13 @@ def is_same_directory(one: str, other: str, io: FileIO) -> bool:
 def _is_same_local(one: str, other: str) -> bool:
     # Python keeps two slashes at the beginning.
     one, other = _SLASHES.sub("/", one), _SLASHES.sub("/", other)
-    if os.path.realpath(one) == os.path.realpath(other):
-        return True
     try:
+        if os.path.realpath(one) == os.path.realpath(other):
+            return True
         # Names that differ only in case, and directories that are mounted twice.
         return os.path.samefile(one, other)
     except (OSError, ValueError):
+        # One does not exist, or no directory can have its name.
         return False
 
 

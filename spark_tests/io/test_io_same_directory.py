@@ -36,6 +36,7 @@ def test_locations_of_one_directory(one: str, other: str) -> None:
         ("/a/b", "/a/c"),
         ("/a/b", "/a/b/c"),
         ("/a/b c", "/a/b%20c"),
+        ("/a/b\0", "/a/b"),
         ("s3://b/t", "s3://c/t"),
         ("s3://b/t", "/b/t"),
         ("s3://b/t", "gs://b/t"),
