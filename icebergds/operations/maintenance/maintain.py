@@ -356,7 +356,7 @@ def _orphan_options(request: MaintenanceRequest) -> OrphanOptions | None:
     if not policy.remove_orphan_files:
         return None
     return parse_orphan_options(
-        older_than=moment_or_age("orphans_older_than", policy.orphans_older_than),
+        older_than=policy.orphans_older_than,
         location=None,
         dry_run=request.dry_run,
         max_concurrent_deletes=None,
@@ -365,4 +365,5 @@ def _orphan_options(request: MaintenanceRequest) -> OrphanOptions | None:
         equal_authorities=None,
         prefix_mismatch_mode="error",
         options=None,
+        older_than_name="orphans_older_than",
     )

@@ -19,6 +19,7 @@ _LAST_SECOND = 253_402_300_799
 _WHOLE_NUMBER = re.compile(r"[+-]?\d+", re.ASCII)
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _MILLISECOND = timedelta(milliseconds=1)
+_YEAR_2000_MS = 946_684_800_000
 
 
 def milliseconds_or_timestamp(time_zone: str | None) -> Callable[[str], int]:
@@ -54,18 +55,23 @@ def seconds_or_timestamp(time_zone: str | None) -> Callable[[str], int]:
     return convert
 
 
-def moment_argument(name: str, value: Any) -> int | None:
-    """A moment in milliseconds since 1970, given as such, as a datetime or as text; or None.
+def moment_or_age(name: str, value: Any) -> int | None:
+    """A moment in milliseconds since 1970, given as such, as an age, or as a timestamp; or None.
 
     Raises:
-        InvalidOptionError: it is something else, or a timestamp without a time zone.
+        InvalidOptionError: it is something else, a negative age, has no time zone, or is a number
+            of milliseconds that cannot be meant.
     """
     if value is None:
         return None
     shown = f"{name} = {value!r}"
+    if isinstance(value, timedelta):
+        if value < timedelta():
+            raise InvalidOptionError(f"{shown}: expected an age of 0 or more")
+        return now_ms() - value // _MILLISECOND
     if isinstance(value, str):
         if _WHOLE_NUMBER.fullmatch(value.strip()):
-            return int(value)
+            return _meant(shown, int(value))
         try:
             value = parse_timestamp(value.strip())
         except ValueError:
@@ -73,34 +79,33 @@ def moment_argument(name: str, value: Any) -> int | None:
     if isinstance(value, datetime):
         if value.tzinfo is None:
             raise InvalidOptionError(
-                f"{shown} has no time zone; give one, such as the Z in 2026-01-31T12:00:00Z"
+                f"{shown} has no time zone; give one, such as the Z in 2026-01-31T12:00:00Z, or "
+                "give an age, such as timedelta(days=7)"
             )
         return (value - _EPOCH) // _MILLISECOND
     if isinstance(value, bool):
         raise _no_moment(shown)
     try:
-        return operator.index(value)
+        return _meant(shown, operator.index(value))
     except TypeError:
         raise _no_moment(shown) from None
 
 
-def moment_or_age(name: str, value: Any) -> int | None:
-    """A moment in milliseconds since 1970, given as such, as an age, or as a timestamp; or None.
-
-    Raises:
-        InvalidOptionError: it is something else, a negative age, or has no time zone.
-    """
-    if not isinstance(value, timedelta):
-        return moment_argument(name, value)
-    if value < timedelta():
-        raise InvalidOptionError(f"{name} = {value!r}: expected an age of 0 or more")
-    return now_ms() - value // _MILLISECOND
+def _meant(shown: str, number: int) -> int:
+    # Seconds since 1970, or a number of days. 0 is meant: nothing is older.
+    if number and number < _YEAR_2000_MS:
+        raise InvalidOptionError(
+            f"{shown}: a number means milliseconds since 1970, and this one is before the year "
+            "2000; give an age, such as timedelta(days=7), or a timestamp, such as "
+            "'2026-01-31T12:00:00Z'"
+        )
+    return number
 
 
 def _no_moment(shown: str) -> InvalidOptionError:
     return InvalidOptionError(
-        f"{shown}: expected milliseconds since 1970, a datetime with a time zone, or a timestamp "
-        "such as '2026-01-31T12:00:00Z'"
+        f"{shown}: expected an age, such as timedelta(days=7), a datetime with a time zone, a "
+        "timestamp, such as '2026-01-31T12:00:00Z', or milliseconds since 1970"
     )
 
 

@@ -236,10 +236,15 @@ def test_times_are_milliseconds_datetimes_text_or_ages(
     [
         ({"older_than": datetime(2026, 1, 1)}, "has no time zone"),
         ({"older_than": "2026-01-01T00:00:00"}, "has no time zone"),
-        ({"older_than": "yesterday"}, "older_than = 'yesterday': expected milliseconds"),
-        ({"older_than": True}, "older_than = True: expected milliseconds"),
+        ({"older_than": "yesterday"}, "older_than = 'yesterday': expected an age"),
+        ({"older_than": "7 days"}, r"'7 days': expected an age, such as timedelta\(days=7\)"),
+        ({"older_than": 7}, "older_than = 7: a number means milliseconds since 1970.*timedelta"),
+        ({"older_than": 1_790_000_000}, "1790000000: a number means milliseconds.*timedelta"),
+        ({"older_than": "1790000000"}, "'1790000000': a number means milliseconds.*timedelta"),
+        ({"older_than": -1}, "older_than = -1: a number means milliseconds"),
+        ({"older_than": True}, "older_than = True: expected an age"),
         ({"older_than": timedelta(days=-1)}, "expected an age of 0 or more"),
-        ({"older_than": 1.5}, r"older_than = 1\.5: expected milliseconds"),
+        ({"older_than": 1.5}, r"older_than = 1\.5: expected an age"),
         ({"retain_last": 0}, "retain_last = 0: expected a whole number of at least 1"),
         ({"retain_last": "two"}, "retain_last = 'two' is of type str"),
         ({"snapshot_ids": ["1001"]}, "snapshot_ids = '1001' is of type str"),
@@ -253,6 +258,11 @@ def test_a_wrong_argument_is_an_error(
     with pytest.raises(InvalidOptionError, match=message):
         _table(builder).expire_snapshots(**arguments)
     assert _ids(_table(builder)) == [1001, 1002, 1003, 1004]
+
+
+def test_nothing_is_older_than_the_year_1970(builder: TableBuilder) -> None:
+    expired = _table(builder).expire_snapshots(0, snapshot_ids=[1002])
+    assert expired.expired_snapshot_ids == (1002,)
 
 
 def test_a_dry_run_says_what_would_go_and_changes_nothing(builder: TableBuilder) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from datetime import datetime, timedelta
+from datetime import datetime
 from enum import StrEnum
 from typing import Any
 
@@ -21,7 +21,7 @@ from icebergds.operations.options.arguments import (
     names_argument,
     text_argument,
 )
-from icebergds.operations.options.moments import milliseconds_or_timestamp, moment_or_age
+from icebergds.operations.options.moments import moment_or_age
 from icebergds.operations.options.values import boolean, one_of, parse
 from icebergds.spec.values.dates import now_ms
 from icebergds.suggestions import did_you_mean
@@ -90,8 +90,12 @@ def parse_orphan_options(
     equal_authorities: Any,
     prefix_mismatch_mode: Any,
     options: Any,
+    older_than_name: str = "older_than",
 ) -> OrphanOptions:
     """Checks the arguments of `Table.remove_orphan_files`.
+
+    Args:
+        older_than_name: what errors call `older_than`.
 
     Raises:
         InvalidOptionError: one is of the wrong type or value, an option is unknown, or
@@ -107,7 +111,7 @@ def parse_orphan_options(
     mode = text_argument("prefix_mismatch_mode", prefix_mismatch_mode)
     given_mode = {} if mode is None else {"prefix_mismatch_mode": mode}
     return OrphanOptions(
-        older_than_ms=_older_than(older_than, is_listing=file_list is None),
+        older_than_ms=_older_than(older_than_name, older_than, is_listing=file_list is None),
         location=text_argument("location", location),
         dry_run=dry_run,
         max_concurrent_deletes=_DEFAULT_DELETES if deletes is None else deletes,
@@ -136,29 +140,24 @@ def _refuse_unknown(given: Iterable[str]) -> None:
             )
 
 
-def _older_than(value: Any, *, is_listing: bool) -> int:
-    moment = _moment(value)
+def _older_than(name: str, value: Any, *, is_listing: bool) -> int:
+    moment = _moment(name, value)
     now = now_ms()
     if is_listing and moment > now - _DAY_MS:
         raise InvalidOptionError(
-            f"older_than = {value!r} is less than 24 hours ago: files of writes that are still "
-            "under way would be removed, and their commits would leave a table that cannot be "
-            "read; give an earlier time, or the files themselves as file_list"
+            f"{name} = {value!r} is less than 24 hours ago: files of writes that are still under "
+            "way would be removed, and their commits would leave a table that cannot be read; "
+            "give an age of at least timedelta(days=1), or an earlier time. Only "
+            "remove_orphan_files with a file_list takes a later one"
         )
     return moment
 
 
-def _moment(value: Any) -> int:
-    if value is None:
-        return now_ms() - _DEFAULT_AGE_MS
-    if isinstance(value, timedelta):
-        return moment_or_age("older_than", value) or 0
-    if isinstance(value, datetime):
-        return int(value.timestamp() * 1000)
-    if isinstance(value, str):
-        parser = milliseconds_or_timestamp(None)
-        return int(parse({"older_than": value}, "older_than", parser, 0))
-    return integer_argument("older_than", value) or 0
+def _moment(name: str, value: Any) -> int:
+    if isinstance(value, datetime) and value.tzinfo is None:
+        value = value.astimezone()
+    moment = moment_or_age(name, value)
+    return now_ms() - _DEFAULT_AGE_MS if moment is None else moment
 
 
 def _file_list(value: Any) -> pa.Table:
