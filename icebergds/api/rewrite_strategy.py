@@ -8,22 +8,27 @@ from typing import TYPE_CHECKING, Any
 
 from icebergds.api.table_definition import sort_order_of
 from icebergds.catalog.loaded_table import LoadedTable
-from icebergds.errors import InvalidOptionError
+from icebergds.errors import InvalidFilterError, InvalidOptionError
+from icebergds.expr.bind import bind
+from icebergds.expr.sql import parse_filter
 from icebergds.operations.maintenance.rewrite.groups import GroupRewriter
 from icebergds.operations.maintenance.rewrite.options import RewriteOptions
 from icebergds.operations.maintenance.rewrite.sorted_rewrite import SortedRewriter
+from icebergds.operations.maintenance.rewrite.strategies import (
+    BINPACK,
+    CURVES,
+    SORT,
+    check_strategy,
+)
 from icebergds.spec.schema import Schema
 from icebergds.spec.sort import SortDirection, SortOrder
 from icebergds.spec.transforms import IdentityTransform
-from icebergds.suggestions import did_you_mean
 from icebergds.write.rows.arrangement import Curve
-from icebergds.write.rows.curve_keys import CurveName, can_order
+from icebergds.write.rows.curve_keys import can_order
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-_CURVES: tuple[CurveName, ...] = ("zorder", "hilbert")
-_STRATEGIES = ("binpack", "sort", *_CURVES)
 # As Java Iceberg has it: strategy 'sort' with the order zorder(a, b).
 _CALL = re.compile(r"\s*(\w+)\s*\((.*)\)\s*", re.DOTALL)
 
@@ -45,24 +50,19 @@ def rewriter_of(
         InvalidOptionError: the two do not fit each other or the table, or no Spark session is
             active.
     """
-    if strategy not in _STRATEGIES:
-        near = did_you_mean(str(strategy), _STRATEGIES, shown=repr)
-        raise InvalidOptionError(
-            f"strategy = {strategy!r}: expected one of {', '.join(map(repr, _STRATEGIES))}"
-            + (f"; {near}" if near else "")
-        )
-    if strategy == "binpack":
+    check_strategy(strategy)
+    if strategy == BINPACK:
         if sort_order is not None:
             raise InvalidOptionError(
                 "strategy = 'binpack' keeps the order of rows; to sort them, use strategy='sort'"
             )
         return None
     schema = table.metadata.schema()
-    curve = next((name for name in _CURVES if name == strategy), None)
+    curve = next((name for name in CURVES if name == strategy), None)
     called = _CALL.fullmatch(sort_order) if isinstance(sort_order, str) else None
-    if called is not None and called[1].lower() in _CURVES:
-        curve = next(name for name in _CURVES if name == called[1].lower())
-        if strategy not in ("sort", curve):
+    if called is not None and called[1].lower() in CURVES:
+        curve = next(name for name in CURVES if name == called[1].lower())
+        if strategy not in (SORT, curve):
             raise InvalidOptionError(f"sort_order = {sort_order!r}: the strategy is {strategy!r}")
         sort_order = called[2]
     if curve is None:
@@ -78,6 +78,41 @@ def rewriter_of(
     if curve is None:
         return SortedRewriter(*by, options, order)
     return SortedRewriter(*by, options, curve=Curve(curve, field_ids))
+
+
+def refuse_sort_order_as_condition(
+    table: LoadedTable, strategy: str, where: str, time_zone: str | None
+) -> None:
+    """Refuses a sort order that is given as the condition, which comes before it.
+
+    In Java Iceberg's procedure, the sort order comes after the strategy.
+
+    Raises:
+        InvalidFilterError: the condition does not fit the table; the error says if it is a sort
+            order.
+    """
+    if strategy == BINPACK:
+        return
+    schema = table.metadata.schema()
+    try:
+        bind(parse_filter(where, time_zone=time_zone), schema, case_sensitive=False)
+    except InvalidFilterError as error:
+        if not _is_sort_order(where, schema):
+            raise
+        raise InvalidFilterError(
+            f"where = {where!r} is a sort order and not a condition: give it as "
+            f"sort_order={where!r}"
+        ) from error
+
+
+def _is_sort_order(text: str, schema: Schema) -> bool:
+    called = _CALL.fullmatch(text)
+    if called is not None and called[1].lower() in CURVES:
+        text = called[2]
+    try:
+        return sort_order_of(text, schema).is_sorted
+    except InvalidOptionError:
+        return False
 
 
 def _order(table: LoadedTable, given: Any) -> SortOrder:

@@ -168,17 +168,18 @@ def rewrite_data_files(
     what they delete is deleted in the new files too.
 
     Args:
-        strategy: `binpack`, which keeps the order of rows; or, by Spark, `sort`, or `zorder` or
-            `hilbert`, which sort by several columns at once.
+        strategy: `binpack`, which keeps the order of rows; or `sort`, or `zorder` or `hilbert`,
+            which sort by several columns at once and, as `sort`, need a Spark session.
         where: rewrite only files that may have rows that match this Spark SQL condition.
         sort_order: for `sort`, such as `"region, ts desc"`, the table's by default; for
-            `zorder` and `hilbert`, the columns.
+            `zorder` and `hilbert`, the columns. `"zorder(region, ts)"` and
+            `"hilbert(region, ts)"` are orders of `sort`, too.
         branch: the branch whose files are rewritten; main by default.
         options: Java Iceberg's, such as `target-file-size-bytes`, `rewrite-all` or
             `partial-progress.enabled`; see docs/maintenance.md.
         snapshot_properties: entries to add to the snapshot summary.
         spark: the session that runs the tasks; the active one by default. Without one, this
-            process runs them.
+            process runs them, unless rows are sorted.
 
     Raises:
         InvalidOptionError, InvalidFilterError: an argument or option is malformed.

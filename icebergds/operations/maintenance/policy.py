@@ -9,7 +9,8 @@ from math import isfinite
 from typing import Any
 
 from icebergds.errors import InvalidOptionError
-from icebergds.operations.options.arguments import positive_argument, text_argument
+from icebergds.operations.maintenance.rewrite.strategies import check_strategy
+from icebergds.operations.options.arguments import positive_argument
 from icebergds.operations.options.moments import moment_or_age
 from icebergds.spec.sort import SortOrder
 from icebergds.suggestions import did_you_mean
@@ -70,7 +71,7 @@ class MaintenancePolicy:
         for name in ("retain_last", "max_bytes"):
             positive_argument(name, getattr(self, name))
         _check_seconds(self.max_seconds)
-        text_argument("strategy", self.strategy)
+        check_strategy(self.strategy)
 
     def takes(self, action: str) -> bool:
         """Whether an action, the name of a method of `Table`, is one of the policy."""

@@ -16,7 +16,12 @@ from hypothesis import given, strategies as st
 from icebergds import RewrittenDataFiles, Table, load_table
 from icebergds.catalog.address import TableAddress
 from icebergds.catalog.loaded_table import LoadedTable, load_for_write
-from icebergds.errors import InvalidOptionError, StorageError, ValidationError
+from icebergds.errors import (
+    InvalidFilterError,
+    InvalidOptionError,
+    StorageError,
+    ValidationError,
+)
 from icebergds.operations.maintenance.rewrite.groups import RewrittenGroup, rewrite_group
 from icebergds.operations.maintenance.rewrite.options import RewriteOptions
 from icebergds.operations.maintenance.rewrite.plan import FileGroup
@@ -467,6 +472,28 @@ def test_wrong_options_are_refused_by_name(
 def test_an_unknown_strategy_is_refused(tmp_path: Path) -> None:
     with pytest.raises(InvalidOptionError, match=r"strategy = 'bin-pack': .* did you mean"):
         api(ten_files(tmp_path)).rewrite_data_files("bin-pack")
+
+
+@pytest.mark.parametrize("condition", ["id > 3", "id = 3", "data IN ('a', 'b')", "id is null"])
+def test_a_condition_that_is_given_first_is_told_from_a_strategy(
+    tmp_path: Path, condition: str
+) -> None:
+    with pytest.raises(InvalidOptionError, match=r"; to rewrite only files .* give it as where="):
+        api(ten_files(tmp_path)).rewrite_data_files(condition)
+
+
+@pytest.mark.parametrize("strategy", ["sort", "zorder"])
+@pytest.mark.parametrize("order", ["id, data", "id desc", "id", "zorder(id, data)"])
+def test_a_sort_order_that_is_given_second_is_told_from_a_condition(
+    tmp_path: Path, strategy: str, order: str
+) -> None:
+    with pytest.raises(InvalidFilterError, match=r"is a sort order and not a condition: .*order="):
+        api(ten_files(tmp_path)).rewrite_data_files(strategy, order)
+
+
+def test_a_wrong_condition_of_a_sort_is_an_error_of_its_own(tmp_path: Path) -> None:
+    with pytest.raises(InvalidFilterError, match="nope"):
+        api(ten_files(tmp_path)).rewrite_data_files("sort", "nope = 3")
 
 
 @pytest.mark.parametrize(
