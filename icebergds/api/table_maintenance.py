@@ -16,7 +16,6 @@ from icebergds.api.outcomes import nothing_committed
 from icebergds.api.rewrite import rewrite_files
 from icebergds.api.rewrite_strategy import rewriter_of
 from icebergds.commit.retention import ExpiryRequest
-from icebergds.errors import InvalidOptionError
 from icebergds.operations.maintenance.deletes.convert_equality_deletes import (
     ConvertedEqualityDeletes,
     conversion_options,
@@ -53,6 +52,7 @@ from icebergds.operations.maintenance.unused_files.remove_orphan_files import (
     remove_orphan_files as _remove_orphans,
 )
 from icebergds.operations.options.arguments import (
+    flag_argument,
     integers_argument,
     mapping_argument,
     positive_argument,
@@ -133,8 +133,7 @@ def maintain(
         MaintenanceError: a step failed; the others were done. Its cause is the first failure.
     """
     chosen = policy_of(policy, changes)
-    if not isinstance(dry_run, bool):
-        raise InvalidOptionError(f"dry_run = {dry_run!r}: expected True or False")
+    is_dry = flag_argument("dry_run", dry_run)
     write = self._options(None, snapshot_properties, branch=branch).in_zone(zone_of(spark))
     table = self._current()
     options = RewriteOptions.of({}, table.metadata.properties)
@@ -144,7 +143,7 @@ def maintain(
         options,
         task_runner(spark),
         rewriter_of(table, chosen.strategy, chosen.sort_order, options, spark),
-        dry_run=dry_run,
+        dry_run=is_dry,
     )
     report, self._state = _maintain(table, request)
     report.raise_failures()
@@ -389,7 +388,7 @@ def expire_snapshots(
         The expired snapshots, and how many files were deleted.
 
     Raises:
-        InvalidOptionError: an argument is of the wrong type.
+        InvalidOptionError: an argument is of the wrong type or out of range.
         NoSuchSnapshotError: the table does not have one of `snapshot_ids`.
         ValidationError: a branch or tag refers to one of `snapshot_ids`, or the table property
             `gc.enabled` is false.
@@ -403,14 +402,16 @@ def expire_snapshots(
         positive_argument("retain_last", retain_last),
         frozenset(integers_argument("snapshot_ids", snapshot_ids)),
     )
+    cleans = flag_argument("clean_expired_metadata", clean_expired_metadata)
     at_once = positive_argument("max_concurrent_deletes", max_concurrent_deletes)
+    is_dry = flag_argument("dry_run", dry_run)
     with nothing_committed(self.name):
         self._state, expired = _expire(
             self._current(),
             request,
-            clean_expired_metadata=clean_expired_metadata,
+            clean_expired_metadata=cleans,
             max_concurrent_deletes=at_once,
-            dry_run=dry_run,
+            dry_run=is_dry,
         )
     return expired
 

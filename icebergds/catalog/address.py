@@ -43,9 +43,11 @@ class TableAddress:
 
     def __post_init__(self) -> None:
         if self.catalog is None and self.catalog_properties:
+            names = ", ".join(self.catalog_properties)
+            one = len(self.catalog_properties) == 1
             raise InvalidOptionError(
-                f"{', '.join(self.catalog_properties)} are properties of a catalog, but no catalog "
-                "is given: set option('catalog', '<name>') or catalog='<name>'"
+                f"{names} {'is a property' if one else 'are properties'} of a catalog, but no "
+                "catalog is given: set option('catalog', '<name>') or catalog='<name>'"
             )
 
     @property

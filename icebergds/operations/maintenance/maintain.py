@@ -22,7 +22,11 @@ from icebergds.operations.maintenance.deletes.remove_dangling_deletes import rem
 from icebergds.operations.maintenance.deletes.rewrite_position_deletes import (
     rewrite_position_deletes,
 )
-from icebergds.operations.maintenance.health.advice import Advice, Gain
+from icebergds.operations.maintenance.health.advice import (
+    Advice,
+    Gain,
+    expiry_arguments,
+)
 from icebergds.operations.maintenance.health.health import TableHealth, examine
 from icebergds.operations.maintenance.policy import MaintenancePolicy
 from icebergds.operations.maintenance.report import (
@@ -48,6 +52,7 @@ from icebergds.operations.maintenance.unused_files.orphan_options import (
 from icebergds.operations.maintenance.unused_files.remove_orphan_files import remove_orphan_files
 from icebergds.operations.options.moments import moment_or_age
 from icebergds.operations.write.options import WriteOptions
+from icebergds.spec.table_properties import GC_ENABLED, GC_ENABLED_DEFAULT, bool_property
 from icebergds.spec.values.dates import now_ms
 
 _LOG = logging.getLogger(__name__)
@@ -120,8 +125,6 @@ class _Maintenance:
         self._bytes_left = policy.max_bytes
         self._expire_before = moment_or_age("expire_older_than", policy.expire_older_than)
         self._orphans = _orphan_options(request)
-        kept = {"older_than": self._expire_before, "retain_last": policy.retain_last}
-        self._kept = {name: value for name, value in kept.items() if value is not None}
         self._groups: list[FileGroup] = []
         self._steps: list[MaintenanceStep] = []
         self._is_safe = True
@@ -133,6 +136,7 @@ class _Maintenance:
                 self._step(advice)
         else:
             after = self._follow(before)
+        self._explain_missing_expiry()
         if self._orphans is not None:
             reason = "writes that fail leave files that nothing refers to"
             self._step(Advice("remove_orphan_files", reason, Gain()))
@@ -146,6 +150,18 @@ class _Maintenance:
             self._clock() - self._started,
         )
         return report, self._table.state
+
+    def _explain_missing_expiry(self) -> None:
+        """Adds a step that says why snapshots do not expire that the policy asks to expire."""
+        arguments, properties = expiry_arguments(self._expiry()), self._table.metadata.properties
+        keeps_files = not bool_property(properties, GC_ENABLED, GC_ENABLED_DEFAULT)
+        if keeps_files and arguments and self._request.policy.expire_snapshots:
+            reason = "the policy says how long snapshots are to be kept"
+            note = (
+                f"not begun: the table property {GC_ENABLED} is false, because other tables may "
+                "share its files"
+            )
+            self._add(Advice(_EXPIRY, reason, Gain(), arguments), StepState.SKIPPED, note)
 
     def _follow(self, health: TableHealth) -> TableHealth:
         """Does what is advised until nothing is; returns the health of the table then."""
@@ -173,11 +189,7 @@ class _Maintenance:
         return ExpiryRequest(now_ms(), self._expire_before, self._request.policy.retain_last)
 
     def _wanted(self, health: TableHealth) -> list[Advice]:
-        return [
-            replace(advice, arguments=self._kept) if advice.action == _EXPIRY else advice
-            for advice in health.advice
-            if self._request.policy.takes(advice.action)
-        ]
+        return [a for a in health.advice if self._request.policy.takes(a.action)]
 
     def _next(self, health: TableHealth) -> Advice | None:
         """The first advice that was not followed, or was before other steps gave rise to it."""

@@ -10,7 +10,7 @@ from typing import Any
 
 from icebergds.errors import InvalidOptionError
 from icebergds.operations.maintenance.rewrite.strategies import check_strategy
-from icebergds.operations.options.arguments import positive_argument
+from icebergds.operations.options.arguments import flag_argument, positive_argument
 from icebergds.operations.options.moments import moment_or_age
 from icebergds.spec.sort import SortOrder
 from icebergds.suggestions import did_you_mean
@@ -63,9 +63,8 @@ class MaintenancePolicy:
 
     def __post_init__(self) -> None:
         for field in fields(self):
-            value = getattr(self, field.name)
-            if isinstance(field.default, bool) and not isinstance(value, bool):
-                raise InvalidOptionError(f"{field.name} = {value!r}: expected True or False")
+            if isinstance(field.default, bool):
+                flag_argument(field.name, getattr(self, field.name))
         for name in ("expire_older_than", "orphans_older_than"):
             moment_or_age(name, getattr(self, name))
         for name in ("retain_last", "max_bytes"):
@@ -113,7 +112,8 @@ def _check_seconds(value: Any) -> None:
         return
     if isinstance(value, bool) or not isinstance(value, int | float):
         raise InvalidOptionError(
-            f"max_seconds = {value!r} is of type {type(value).__name__}, expected a number"
+            f"max_seconds = {value!r} is of type {type(value).__name__}, expected a number of "
+            "seconds"
         )
     if not (isfinite(value) and value > 0):
         raise InvalidOptionError(f"max_seconds = {value}: expected a number of seconds above 0")

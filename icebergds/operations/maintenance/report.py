@@ -96,14 +96,14 @@ class MaintenanceReport:
 
     @property
     def skipped(self) -> tuple[MaintenanceStep, ...]:
-        """The steps that the budget did not allow, or that were not safe to begin."""
+        """The steps that the budget or the table did not allow, or that were not safe to begin."""
         return self._of(StepState.SKIPPED)
 
     def raise_failures(self) -> None:
         """Raises MaintenanceError if a step failed."""
         if not self.failed:
             return
-        errors = "; ".join(f"{step.action}: {step.note}" for step in self.failed)
+        errors = "; ".join(f"{step.action}: {step.note}" for step in self.failed).rstrip(".")
         raise MaintenanceError(
             f"table {self.table}: {len(self.failed)} of {counted(len(self.steps), 'step')} of "
             f"maintenance failed: {errors}. The error's report has what was done",

@@ -32,10 +32,19 @@ def integer_argument(name: str, value: Any) -> int | None:
     """An integer, also one of numpy's, or None."""
     if value is None:
         return None
+    if isinstance(value, bool):
+        raise _wrong(name, value, "a whole number")
     try:
         return operator.index(value)
     except TypeError:
         raise _wrong(name, value, "a whole number") from None
+
+
+def flag_argument(name: str, value: Any) -> bool:
+    """True or False, and nothing that is taken for one of them."""
+    if not isinstance(value, bool):
+        raise InvalidOptionError(f"{name} = {value!r}: expected True or False")
+    return value
 
 
 def positive_argument(name: str, value: Any) -> int | None:

@@ -141,5 +141,5 @@ def test_only_a_metadata_file_is_accepted(table: Table) -> None:
         delete_reachable_files(table.location())
     with pytest.raises(NoSuchTableError):
         delete_reachable_files(f"{table.location()}/metadata/v99.metadata.json")
-    with pytest.raises(InvalidOptionError, match="properties of a catalog"):
+    with pytest.raises(InvalidOptionError, match="warehouse is a property of a catalog"):
         delete_reachable_files(table.metadata_location, properties={"warehouse": "/tmp"})

@@ -18,6 +18,7 @@ from icebergds.catalog.loaded_table import LoadedTable
 from icebergds.commit.append import Append
 from icebergds.commit.operations import TableOperations, TableState
 from icebergds.commit.retention import ExpiryRequest
+from icebergds.display import WIDTH
 from icebergds.errors import (
     CommitStateUnknownError,
     InvalidOptionError,
@@ -220,7 +221,8 @@ def test_a_table_that_shares_files_expires_nothing(builder: TableBuilder) -> Non
         str,
         lambda ms: datetime.fromtimestamp(ms / 1000, UTC),
         lambda ms: datetime.fromtimestamp(ms / 1000, UTC).isoformat(),
-        lambda ms: datetime.now(UTC) - datetime.fromtimestamp(ms / 1000, UTC),
+        # An age is measured again later; snapshots are a second apart.
+        lambda ms: datetime.now(UTC) - datetime.fromtimestamp((ms - 500) / 1000, UTC),
     ],
 )
 def test_times_are_milliseconds_datetimes_text_or_ages(
@@ -246,6 +248,9 @@ def test_times_are_milliseconds_datetimes_text_or_ages(
         ({"older_than": timedelta(days=-1)}, "expected an age of 0 or more"),
         ({"older_than": 1.5}, r"older_than = 1\.5: expected an age"),
         ({"retain_last": 0}, "retain_last = 0: expected a whole number of at least 1"),
+        ({"retain_last": True}, "retain_last = True is of type bool, expected a whole number"),
+        ({"dry_run": "yes"}, "dry_run = 'yes': expected True or False"),
+        ({"clean_expired_metadata": 1}, "clean_expired_metadata = 1: expected True or False"),
         ({"retain_last": "two"}, "retain_last = 'two' is of type str"),
         ({"snapshot_ids": ["1001"]}, "snapshot_ids = '1001' is of type str"),
         ({"snapshot_ids": "1001"}, "snapshot_ids = '1001' is of type str"),
@@ -258,6 +263,30 @@ def test_a_wrong_argument_is_an_error(
     with pytest.raises(InvalidOptionError, match=message):
         _table(builder).expire_snapshots(**arguments)
     assert _ids(_table(builder)) == [1001, 1002, 1003, 1004]
+
+
+def test_the_result_is_shown_in_a_few_lines(builder: TableBuilder) -> None:
+    table = _table(builder)
+    planned = table.expire_snapshots(_ALL, dry_run=True)
+    expired = table.expire_snapshots(_ALL)
+    assert str(planned).splitlines() == [
+        "ExpiredSnapshots: 3 snapshots would expire; would be deleted: 3 data files, "
+        "3 manifests, 3 manifest lists (dry run)",
+        "  1001, 1002, 1003",
+    ]
+    assert str(expired).splitlines()[0] == (
+        "ExpiredSnapshots: 3 snapshots expired; deleted: 3 data files, 3 manifests, "
+        "3 manifest lists"
+    )
+    assert "1002" in expired._repr_html_()
+
+
+def test_the_result_of_many_snapshots_fits_a_screen() -> None:
+    many = ExpiredSnapshots(expired_snapshot_ids=tuple(range(10**18, 10**18 + 1000)))
+    first, second = str(many).splitlines()
+    assert first == "ExpiredSnapshots: 1,000 snapshots expired"
+    assert second.endswith("more snapshots")
+    assert len(second) <= WIDTH
 
 
 def test_nothing_is_older_than_the_year_1970(builder: TableBuilder) -> None:

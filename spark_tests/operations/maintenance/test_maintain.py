@@ -27,7 +27,9 @@ from icebergds.catalog.loaded_table import LoadedTable, load_for_write
 from icebergds.display import WIDTH
 from icebergds.errors import CommitConflictError, StorageError
 from icebergds.operations.maintenance import maintain as module
+from icebergds.operations.maintenance.health.advice import Advice, Gain
 from icebergds.operations.maintenance.maintain import MaintenanceRequest, maintain
+from icebergds.operations.maintenance.report import MaintenanceStep, StepState
 from icebergds.operations.maintenance.rewrite.groups import rewrite_group
 from icebergds.operations.maintenance.rewrite.options import RewriteOptions
 from icebergds.operations.maintenance.runner import LocalRunner
@@ -204,8 +206,9 @@ def test_snapshots_expire_as_the_policy_says(
     assert len(table.snapshots()) == left
     assert actions(report) == ([] if left == 7 else ["expire_snapshots"])
     if "retain_last" in given:
-        call = "table.expire_snapshots(older_than=4000000000000, retain_last=4)"
+        call = "table.expire_snapshots(older_than='2096-10-02T07:06:40Z', retain_last=4)"
         assert report.steps[0].advice.call == call
+        assert report.steps[0].reason == "3 of 7 snapshots are older than is to be kept"
 
 
 def test_the_most_useful_groups_that_fit_are_rewritten(tmp_path: Path) -> None:
@@ -457,7 +460,31 @@ def test_tables_that_keep_their_files_are_maintained_without_expiry(tmp_path: Pa
     table = ill(tmp_path)
     table.table.change(SetProperties({"gc.enabled": "false"}))
     report = api(table).maintain()
-    assert actions(report, "done") == _ORDER[:-1]
+    assert actions(report, "done") == actions(report) == _ORDER[:-1]
+
+
+@pytest.mark.parametrize("dry_run", [False, True])
+def test_an_expiry_that_the_table_does_not_allow_is_explained(
+    tmp_path: Path, dry_run: bool
+) -> None:
+    table = ill(tmp_path)
+    table.table.change(SetProperties({"gc.enabled": "false"}))
+    report = api(table).maintain(expire_older_than="2026-01-31T00:00:00Z", dry_run=dry_run)
+    (skipped,) = report.skipped
+    call = "table.expire_snapshots(older_than='2026-01-31T00:00:00Z')"
+    assert skipped.advice.call == call
+    assert "gc.enabled is false" in skipped.note
+    assert f"{call}: skipped" in str(report)
+    assert not api(table).maintain(expire_older_than=timedelta(0), expire_snapshots=False).skipped
+
+
+def test_an_error_ends_with_one_full_stop(tmp_path: Path) -> None:
+    advice = Advice("rewrite_data_files", "small files", Gain())
+    step = MaintenanceStep(advice, StepState.FAILED, "2 files failed. Write them again.")
+    health = api(ill(tmp_path)).health()
+    report = MaintenanceReport("db.t", "main", False, (step,), health, health, 1.0)
+    with pytest.raises(MaintenanceError, match=r"Write them again\. The error's report"):
+        report.raise_failures()
 
 
 @pytest.mark.parametrize(
@@ -471,8 +498,10 @@ def test_tables_that_keep_their_files_are_maintained_without_expiry(tmp_path: Pa
         ({"max_bytes": "1 GB"}, "max_bytes = '1 GB'"),
         ({"max_seconds": 0}, "max_seconds = 0"),
         ({"max_seconds": "60"}, "max_seconds = '60'"),
+        ({"max_seconds": timedelta(minutes=1)}, "timedelta, expected a number of seconds$"),
         ({"max_seconds": float("nan")}, "max_seconds = nan"),
         ({"retain_last": 0}, "retain_last = 0"),
+        ({"retain_last": True}, "retain_last = True"),
         ({"expire_older_than": "7 days"}, r"expire_older_than = '7 days': .* timedelta\(days=7\)"),
         ({"expire_older_than": 7}, "expire_older_than = 7: a number means milliseconds"),
         ({"expire_older_than": timedelta(days=-1)}, "expected an age of 0 or more"),

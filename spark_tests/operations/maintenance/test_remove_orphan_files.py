@@ -75,6 +75,13 @@ def test_a_dry_run_finds_the_same_and_deletes_nothing(table: Table) -> None:
     assert removed(table) == planted
 
 
+def test_a_size_that_is_not_known_is_not_shown(table: Table) -> None:
+    planted = plant(root_of(table))
+    found = table.remove_orphan_files(file_list=[planted], dry_run=True)
+    assert str(found).startswith("OrphanFiles: 1 orphan among 1 file, nothing deleted (dry run)")
+    assert "1 orphan (6 bytes) among" in str(table.remove_orphan_files(dry_run=True))
+
+
 def test_young_files_are_kept(table: Table) -> None:
     plant(root_of(table), "data/young.parquet", days=2.9)
     old = plant(root_of(table), "data/old.parquet", days=3.1)

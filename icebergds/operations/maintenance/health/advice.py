@@ -12,7 +12,8 @@ import numpy as np
 
 from icebergds.commit.file_selection import FileKey
 from icebergds.commit.new_manifests import target_manifest_size
-from icebergds.display import counted, size_text
+from icebergds.commit.retention import ExpiryRequest
+from icebergds.display import counted, size_text, time_text
 from icebergds.formats.manifests.reader import MANIFEST_READERS
 from icebergds.operations.maintenance.health.figures import (
     MetadataHealth,
@@ -92,6 +93,7 @@ class Findings:
         dangling: how many delete files apply to no data file.
         suspected: those that hardly do, without these.
         branch: arguments that name the branch.
+        expiry: which snapshots may expire.
     """
 
     metadata: TableMetadata
@@ -102,6 +104,7 @@ class Findings:
     suspected: Mapping[FileKey, ManifestEntry]
     manifests: Sequence[ManifestFile]
     branch: Mapping[str, Any]
+    expiry: ExpiryRequest
 
 
 def advise(found: Findings, snapshots: MetadataHealth) -> tuple[Advice, ...]:
@@ -112,7 +115,7 @@ def advise(found: Findings, snapshots: MetadataHealth) -> tuple[Advice, ...]:
         *_rewrite_position_delete_files(found),
         *_remove_dangling_deletes(found),
         *_rewrite_manifests(found),
-        *_expire_snapshots(snapshots),
+        *_expire_snapshots(found.expiry, snapshots),
     )
 
 
@@ -235,16 +238,28 @@ def _rewrite_manifests(found: Findings) -> Iterator[Advice]:
         )
 
 
-def _expire_snapshots(found: MetadataHealth) -> Iterator[Advice]:
+def expiry_arguments(expiry: ExpiryRequest) -> Mapping[str, Any]:
+    """The arguments of `expire_snapshots` that ask for the same; times are readable."""
+    older_than, retain_last = expiry.older_than_ms, expiry.retain_last
+    return {
+        **({} if older_than is None else {"older_than": time_text(older_than)}),
+        **({} if retain_last is None else {"retain_last": retain_last}),
+    }
+
+
+def _expire_snapshots(expiry: ExpiryRequest, found: MetadataHealth) -> Iterator[Advice]:
     if not found.expirable_snapshots and not found.expirable_refs:
         return
     old = f"{found.expirable_snapshots:,} of {counted(found.snapshots, 'snapshot')}"
     if found.expirable_refs:
         old += f", and {found.expirable_refs:,} branches or tags,"
+    arguments = expiry_arguments(expiry)
+    bound = "is to be kept" if arguments else "the table keeps them"
     yield Advice(
         "expire_snapshots",
-        f"{old} are older than the table keeps them",
+        f"{old} are older than {bound}",
         Gain(besides="the metadata file shrinks, and files that only they use are deleted"),
+        arguments,
     )
 
 

@@ -121,7 +121,9 @@ def examine(
     groups = plan_groups(listed.once_of(files), options, metadata.default_spec_id)
     dangling, suspected = _dangling(state, branch, files, live), suspected_deletes(files)
     given = {} if branch == MAIN_BRANCH else {"branch": branch}
-    found = Findings(metadata, options, files, groups, dangling, suspected, manifests, given)
+    found = Findings(
+        metadata, options, files, groups, dangling, suspected, manifests, given, expiry
+    )
     of_metadata = measure_metadata(state, expiry)
     measured = TableHealth(
         table=state.name,

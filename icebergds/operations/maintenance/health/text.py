@@ -53,7 +53,7 @@ def _files(health: TableHealth) -> Iterator[str]:
     if files.other_specs:
         specs = counted(len(files.other_specs), "former partition spec")
         yield f"{files.in_other_specs:,} in {specs}"
-    if files.unsorted is not None and files.unsorted_bytes is not None:
+    if files.unsorted and files.unsorted_bytes is not None:
         yield (
             f"{files.unsorted:,} ({size_text(files.unsorted_bytes)}) not written in the table's "
             "sort order"

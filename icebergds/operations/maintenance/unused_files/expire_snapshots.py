@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import logging
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 
 from icebergds.catalog.loaded_table import LoadedTable
 from icebergds.commit.idempotent_writes import forgotten_writes
@@ -11,7 +11,7 @@ from icebergds.commit.operations import TableState
 from icebergds.commit.retention import Expiry, ExpiryRequest, check_known, choose_expired
 from icebergds.commit.retry import Change, commit_change
 from icebergds.commit.unused_metadata import remove_unused
-from icebergds.display import counted
+from icebergds.display import WIDTH, block, counted, html_table, joined
 from icebergds.errors import IcebergError, UnsupportedFeatureError
 from icebergds.operations.maintenance.unused_files.delete_files import DeletedFiles, delete_files
 from icebergds.operations.maintenance.unused_files.expired_files import expired_files
@@ -39,8 +39,17 @@ from icebergds.spec.updates.table_updates import (
 
 _LOG = logging.getLogger(__name__)
 
+_DELETED = {
+    "data_files": "data file",
+    "position_delete_files": "position delete file",
+    "equality_delete_files": "equality delete file",
+    "manifest_files": "manifest",
+    "manifest_lists": "manifest list",
+    "statistics_files": "statistics file",
+}
 
-@dataclass(frozen=True, slots=True)
+
+@dataclass(frozen=True, slots=True, repr=False)
 class ExpiredSnapshots:
     """What an expiry of snapshots removed, or would remove.
 
@@ -48,6 +57,7 @@ class ExpiredSnapshots:
         failed_files_count: files that could not be deleted; each is logged.
         expired_snapshot_ids: the snapshots, in the order of the metadata.
         expired_refs: the names of branches and tags that were older than their maximum age.
+        dry_run: whether nothing was to be changed; it does not count in comparisons.
     """
 
     deleted_data_files_count: int = 0
@@ -59,6 +69,37 @@ class ExpiredSnapshots:
     failed_files_count: int = 0
     expired_snapshot_ids: tuple[int, ...] = ()
     expired_refs: tuple[str, ...] = ()
+    dry_run: bool = field(default=False, compare=False)
+
+    def __repr__(self) -> str:
+        return block(f"ExpiredSnapshots: {self._summary()}", self._lines(), "line")
+
+    def _repr_html_(self) -> str:
+        rows = [(str(snapshot_id),) for snapshot_id in self.expired_snapshot_ids]
+        title = f"Expired snapshots: {self._summary()}"
+        return html_table(title, ("expired_snapshot_id",), rows, "snapshot")
+
+    def _summary(self) -> str:
+        told = [counted(len(self.expired_snapshot_ids), "snapshot")]
+        if refs := len(self.expired_refs):
+            told.append("1 branch or tag" if refs == 1 else f"{refs:,} branches and tags")
+        parts = [f"{' and '.join(told)} {'would expire' if self.dry_run else 'expired'}"]
+        counts = {noun: getattr(self, f"deleted_{name}_count") for name, noun in _DELETED.items()}
+        if files := [counted(number, noun) for noun, number in counts.items() if number]:
+            verb = "would be deleted" if self.dry_run else "deleted"
+            parts.append(f"{verb}: {', '.join(files)}")
+        if self.failed_files_count:
+            parts.append(f"{counted(self.failed_files_count, 'file')} could not be deleted")
+        return "; ".join(parts) + (" (dry run)" if self.dry_run else "")
+
+    def _lines(self) -> list[str]:
+        room = WIDTH - 2
+        ids, refs = [str(i) for i in self.expired_snapshot_ids], self.expired_refs
+        return [
+            joined(texts, noun, room)
+            for texts, noun in ((ids, "snapshot"), (refs, "name"))
+            if texts
+        ]
 
 
 def expire_snapshots(
@@ -97,7 +138,7 @@ def expire_snapshots(
         _warn_of_forgotten_writes(table.name, table.metadata, expected)
         files = expired_files(table.io, table.metadata, attempt.snapshots, expected)
         counts = {kind: len(found) for kind, found in files.items()}
-        return table.state, _result(attempt, DeletedFiles(counts, 0))
+        return table.state, replace(_result(attempt, DeletedFiles(counts, 0)), dry_run=True)
     if not attempt.updates:
         return table.state, ExpiredSnapshots()
 
@@ -114,7 +155,7 @@ def expire_snapshots(
     _warn_of_forgotten_writes(table.name, attempt.base.metadata, committed.metadata)
     deleted = _delete(attempt, committed, max_concurrent_deletes)
     result = _result(attempt, deleted)
-    _LOG.info("table %s: %s", table.name, result)
+    _LOG.info("table %s: %s", table.name, result._summary())
     return committed, result
 
 

@@ -15,7 +15,8 @@ class OrphanFiles:
     Attributes:
         orphan_file_locations: the orphan files; with the option `stream-results` only some.
         orphan_files_count: how many there are.
-        orphan_bytes_count: their sizes together, as far as they are known.
+        orphan_bytes_count: their sizes together, as far as they are known; those of a `file_list`
+            are not.
         deleted_files_count: how many of them were deleted; 0 in a dry run.
         failed_deletes: why others could not be deleted, by location.
         undated_files_count: further files that nothing refers to, but whose age the storage does
@@ -42,9 +43,10 @@ class OrphanFiles:
         return html_table(f"Orphan files: {self._summary()}", header, rows, "file")
 
     def _summary(self) -> str:
+        size = f" ({size_text(self.orphan_bytes_count)})" if self.orphan_bytes_count else ""
         found = (
-            f"{counted(self.orphan_files_count, 'orphan')} ({size_text(self.orphan_bytes_count)}) "
-            f"among {counted(self.examined_files_count, 'file')}"
+            f"{counted(self.orphan_files_count, 'orphan')}{size} among "
+            f"{counted(self.examined_files_count, 'file')}"
         )
         told = [found]
         if self.dry_run:

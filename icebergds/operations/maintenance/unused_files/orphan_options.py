@@ -16,6 +16,7 @@ from icebergds.formats.wrong_counts import WrongCounts
 from icebergds.io.recursive_listing import FILE_SCHEMA
 from icebergds.operations.maintenance.unused_files.file_identity import Aliases
 from icebergds.operations.options.arguments import (
+    flag_argument,
     integer_argument,
     mapping_argument,
     names_argument,
@@ -103,8 +104,6 @@ def parse_orphan_options(
     """
     given = {name.lower(): text for name, text in mapping_argument("options", options).items()}
     _refuse_unknown(given)
-    if not isinstance(dry_run, bool):
-        raise InvalidOptionError(f"dry_run = {dry_run!r}: expected True or False")
     deletes = integer_argument("max_concurrent_deletes", max_concurrent_deletes)
     if deletes is not None and deletes <= 0:
         raise InvalidOptionError(f"max_concurrent_deletes = {deletes}: expected a number above 0")
@@ -113,7 +112,7 @@ def parse_orphan_options(
     return OrphanOptions(
         older_than_ms=_older_than(older_than_name, older_than, is_listing=file_list is None),
         location=text_argument("location", location),
-        dry_run=dry_run,
+        dry_run=flag_argument("dry_run", dry_run),
         max_concurrent_deletes=_DEFAULT_DELETES if deletes is None else deletes,
         file_list=None if file_list is None else _file_list(file_list),
         aliases=Aliases(
