@@ -458,7 +458,7 @@ def remove_orphan_files(
         The orphan files, and which of them could not be deleted.
 
     Raises:
-        InvalidOptionError: an argument is wrong, or `location` is not the table's.
+        InvalidOptionError: an argument is wrong, or `location` is missing or not the table's.
         UnsupportedFeatureError: the table belongs to a catalog but is named by its location.
         ValidationError: the table property `gc.enabled` is false, another table's metadata is
             in the directory, or files are referenced with another scheme or authority.

@@ -197,3 +197,35 @@ def aged(record: str, days: int) -> str:
     """The record of a batch as it would stand there if it had been written days before."""
     batch, time = record.rsplit("@t", 1)
     return f"{batch}@t{int(time) - days * DAY_MS}"
+
+
+def test_a_batch_of_global_deletes_is_warned_of_once(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    """Spark plans a batch twice: to write it, and to commit it."""
+    columns = StructType([StructField("id", LongType()), StructField("part", LongType())])
+    schema = pa.schema({"id": pa.int64(), "part": pa.int64()})
+    table = load_catalog("c", warehouse=str(tmp_path)).create_table(
+        "db.t", schema, partition_spec="part"
+    )
+    given = {"path": table.location(), "write-operation": "upsert", "upsert-keys": "id"}
+    for batch_id in range(2):
+        options = parse_write_options(given)
+        planned, _ = (plan_job(options, columns, overwrite=False) for _ in range(2))
+        rows = pa.record_batch({"id": [batch_id], "part": [1]}, schema=schema)
+        result = planned.task(iter([rows]), partition_id=0, attempt_id=batch_id)
+        commit_batch(planned.job, [result], "q", batch_id, may_miss_batches=False)
+        (warning,) = (text for text in caplog.messages if "global equality deletes" in text)
+        assert "partition spec (part)" in warning
+        caplog.clear()
+
+
+def test_deletes_of_one_partition_are_not_warned_of(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    schema = pa.schema({"id": pa.int64(), "part": pa.int64()})
+    table = load_catalog("c", warehouse=str(tmp_path)).create_table(
+        "db.t", schema, partition_spec="part"
+    )
+    table.upsert(pa.table({"id": [1], "part": [1]}), ["id", "part"])
+    assert not caplog.messages

@@ -205,6 +205,12 @@ def test_how_a_table_is_created() -> None:
         ("txnVersion", "1", ": use 'txn-version'"),
         ("userMetadata", "x", ": use 'snapshot-property.<key>'"),
         ("versionAsOf", "1", "'versionasof': it is an option of reads"),
+        (
+            "maintain-every",
+            "5",
+            "it is an option of streaming queries that write (writeStream); aft",
+        ),
+        ("on-missing-batches", "fail", "option of streaming queries that write"),
         ("timestampAsOf", "1", "'timestampasof': it is an option of reads"),
         ("readChangeFeed", "true", ": it is an option of reads: use 'read-change-feed'"),
         ("write.format.default", "orc", "Known options: path, catalog, branch"),

@@ -87,6 +87,14 @@ _OF_READS = {
 }
 
 
+_OF_STREAMS = {
+    "maintain-every",
+    "maintain-max-seconds",
+    "maintain-max-bytes",
+    "on-missing-batches",
+}
+
+
 def own_option(name: str, *, is_write: bool) -> str:
     """The hint of an unknown-option message: what to use instead; empty if that is not known.
 
@@ -94,6 +102,9 @@ def own_option(name: str, *, is_write: bool) -> str:
         name: the unknown option, in lower case.
         is_write: whether it was given to a write, rather than to a read.
     """
+    if name in _OF_STREAMS:
+        after = "; after a batch write, call table.maintain()" if "maintain" in name else ""
+        return f"it is an option of streaming queries that write (writeStream){after}"
     if name in (_OF_READS if is_write else _OF_WRITES):
         what = "reads" if is_write else "writes"
         return f"it is an option of {what}" + (f": use {_OWN[name]}" if name in _OWN else "")

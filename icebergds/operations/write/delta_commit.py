@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import TypeAlias
@@ -22,11 +23,14 @@ from icebergds.operations.write.cleanup import WRITE_ID, delete_files
 from icebergds.operations.write.commit_options import commit_options
 from icebergds.operations.write.options import WriteOptions
 from icebergds.operations.write.row_counts import summary_of_counts
+from icebergds.spec.manifest import FileContent
 from icebergds.spec.partition import PartitionSpec
 from icebergds.spec.updates.requirements import AssertLastAssignedPartitionId
 from icebergds.spec.updates.table_updates import AddPartitionSpec
 from icebergds.write.changes.deltas import DeltaFiles, merge_deltas
 from icebergds.write.changes.key_hashes import refuse_shared_keys
+
+_LOG = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,6 +46,7 @@ class PreparedDelta:
         isolation_level: which concurrent commits make it fail.
         conflict_filter: the rows that the operation read.
         new_spec: the spec of its delete files, if the table does not have it yet.
+        deletes_are_global: whether equality deletes apply to all partitions of the table.
         statement: such as `merge`, for the snapshot summary.
         rewrites: whether data files are rewritten; otherwise delete files are added.
     """
@@ -56,6 +61,7 @@ class PreparedDelta:
     isolation_level: IsolationLevel
     conflict_filter: Expr = TRUE
     new_spec: PartitionSpec | None = None
+    deletes_are_global: bool = False
     statement: str | None = None
     rewrites: bool = False
 
@@ -92,7 +98,7 @@ def commit_delta(
         table = table or load_for_write(prepared.address)
         if prepared.new_spec is not None:
             table = _with_spec(table, prepared.new_spec)
-        return commit_snapshot(
+        committed = commit_snapshot(
             table.operations,
             _action(prepared, delta),
             commit_options(prepared.options, prepared.table_uuid, summary),
@@ -106,6 +112,23 @@ def commit_delta(
     except Exception as error:
         delete_files(prepared.io, delta.all_files, error)
         raise
+    has_keys = any(file.content is FileContent.EQUALITY_DELETES for file in delta.deletes)
+    if prepared.deletes_are_global and has_keys:
+        _warn_of_global_deletes(committed.state)
+    return committed
+
+
+def _warn_of_global_deletes(state: TableState) -> None:
+    # At the commit: a streaming query plans each batch twice.
+    schema, sources = state.metadata.schema(), state.metadata.spec().source_ids
+    _LOG.warning(
+        "table %s: this change wrote global equality deletes, which readers compare with the rows "
+        "of every partition. To limit deletes to partitions, include the source columns of the "
+        "partition spec (%s) in the keys, if rows never change them, and rewrite data files of "
+        "older partition specs",
+        state.name,
+        ", ".join(sorted(str(schema.find_name(source)) for source in sources)),
+    )
 
 
 def _with_spec(table: LoadedTable, spec: PartitionSpec) -> LoadedTable:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import logging
 from functools import partial
 
 import pyarrow as pa
@@ -31,8 +30,6 @@ from icebergds.spec.partition import PartitionSpec
 from icebergds.spec.schema import Schema
 from icebergds.write.changes.keyed_delta import plan_keyed_delta, write_keyed_delta
 from icebergds.write.rows.matching import plan_matching
-
-_LOG = logging.getLogger(__name__)
 
 
 def prepare_key_change(
@@ -104,6 +101,7 @@ def prepare_key_change(
         None if head is None else head.snapshot_id,
         IsolationLevel(options.isolation_level or IsolationLevel.NONE),
         new_spec=None if delete_spec.spec_id in state.metadata.specs_by_id else delete_spec,
+        deletes_are_global=bool(state.metadata.spec().fields) and not delete_spec.fields,
     )
     task: DeltaTask = partial(write_keyed_delta, plan)
     if change.operation is WriteOperation.UPSERT and ordered is None:
@@ -171,14 +169,6 @@ def _delete_spec(
         return spec
     if spec.source_ids <= set(key_ids) and _is_only_spec(options, state, spec):
         return spec
-    _LOG.warning(
-        "table %s: this change writes global equality deletes, which readers compare with the rows "
-        "of every partition. To limit deletes to partitions, include the source columns of the "
-        "partition spec (%s) in the keys, if rows never change them, and rewrite data files of "
-        "older partition specs",
-        state.name,
-        ", ".join(sorted(str(metadata.schema().find_name(source)) for source in spec.source_ids)),
-    )
     unpartitioned = (spec for spec in metadata.partition_specs if not spec.fields)
     newest = max(metadata.specs_by_id)
     return next(unpartitioned, PartitionSpec(newest + 1, ()))

@@ -120,6 +120,7 @@ def test_a_table_of_a_catalog_is_refused_by_its_location(tmp_path: Path) -> None
         ({"older_than": "2020-01-01"}, "has no time zone; give one, such as the Z in [^']*$"),
         ({"older_than": 1_790_000_000}, "a number means milliseconds since 1970.*timedelta"),
         ({"older_than": 1.5}, "expected an age"),
+        ({"location": "/nope"}, "location '/nope' does not exist; give one of the table's direct"),
         ({"location": 1}, "location = 1"),
         ({"dry_run": "yes"}, "expected True or False"),
         ({"max_concurrent_deletes": 0}, "above 0"),

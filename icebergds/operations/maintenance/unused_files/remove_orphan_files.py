@@ -78,7 +78,7 @@ def remove_orphan_files(table: LoadedTable, options: OrphanOptions) -> OrphanFil
     Files that cannot be deleted are named in the result and are no error.
 
     Raises:
-        InvalidOptionError: the location is not one of the table's directories.
+        InvalidOptionError: the location does not exist, or is not one of the table's directories.
         UnsupportedFeatureError: the table belongs to a catalog but is named by its location.
         ValidationError: the table property `gc.enabled` is false, there are other tables, or files
             are referenced with another scheme or authority.
@@ -203,7 +203,16 @@ def _is_own_directory(state: TableState, location: str, options: OrphanOptions) 
 
 def _candidates(table: LoadedTable, location: str, options: OrphanOptions) -> Candidates:
     if options.file_list is None:
-        return list_candidates(table.io, location, options.older_than_ms, table.metadata)
+        try:
+            return list_candidates(table.io, location, options.older_than_ms, table.metadata)
+        except MissingFileError as error:
+            if options.location is None:
+                raise
+            own = ", ".join(_own_locations(table.metadata))
+            raise InvalidOptionError(
+                f"table {table.name}: location {location!r} does not exist; give one of the "
+                f"table's directories ({own}) or one below them"
+            ) from error
     return given_candidates(
         table.io, options.file_list, location, options.older_than_ms, options.aliases
     )
