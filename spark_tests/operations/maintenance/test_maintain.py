@@ -42,6 +42,9 @@ from icebergds.testing.delta_tables import BY_DATA, DeltaTable
 from icebergds.testing.faults import Fault, Faults, FaultyOperations, When
 
 _ILL = {"commit.manifest-merge.enabled": "false", "history.expire.max-snapshot-age-ms": "-1000"}
+_ONLY_EXPIRY = MaintenancePolicy(
+    convert_equality_deletes=False, rewrite_data_files=False, remove_dangling_deletes=False
+)
 _ORDER = [
     "convert_equality_deletes",
     "rewrite_data_files",
@@ -199,16 +202,23 @@ def test_snapshots_expire_as_the_policy_says(
     tmp_path: Path, given: dict[str, Any], left: int
 ) -> None:
     table = api(ill(tmp_path, properties={}))
-    policy = MaintenancePolicy(
-        convert_equality_deletes=False, rewrite_data_files=False, remove_dangling_deletes=False
-    )
-    report = table.maintain(policy, **given)
+    report = table.maintain(_ONLY_EXPIRY, **given)
     assert len(table.snapshots()) == left
     assert actions(report) == ([] if left == 7 else ["expire_snapshots"])
     if "retain_last" in given:
         call = "table.expire_snapshots(older_than='2096-10-02T07:06:40Z', retain_last=4)"
         assert report.steps[0].advice.call == call
         assert report.steps[0].reason == "3 of 7 snapshots are older than is to be kept"
+
+
+@pytest.mark.parametrize("ahead_ms", [0, 10**15])
+def test_the_call_of_an_expiry_does_the_same(tmp_path: Path, ahead_ms: int) -> None:
+    """Now, and after the year 9999."""
+    table = api(ill(tmp_path, properties={}))
+    at = table.metadata.last_updated_ms + 1 + ahead_ms
+    (step,) = table.maintain(_ONLY_EXPIRY, expire_older_than=at, dry_run=True).steps
+    expired = table.expire_snapshots(**step.advice.arguments)
+    assert len(expired.expired_snapshot_ids) == 6
 
 
 def test_the_most_useful_groups_that_fit_are_rewritten(tmp_path: Path) -> None:

@@ -239,12 +239,18 @@ def _rewrite_manifests(found: Findings) -> Iterator[Advice]:
 
 
 def expiry_arguments(expiry: ExpiryRequest) -> Mapping[str, Any]:
-    """The arguments of `expire_snapshots` that ask for the same; times are readable."""
+    """The arguments of `expire_snapshots` that ask for the same; times are text if they can be."""
     older_than, retain_last = expiry.older_than_ms, expiry.retain_last
     return {
-        **({} if older_than is None else {"older_than": time_text(older_than)}),
+        **({} if older_than is None else {"older_than": _readable(older_than)}),
         **({} if retain_last is None else {"retain_last": retain_last}),
     }
+
+
+def _readable(timestamp_ms: int) -> str | int:
+    text = time_text(timestamp_ms)
+    # After the year 9999 there is only the number.
+    return text if text.endswith("Z") else timestamp_ms
 
 
 def _expire_snapshots(expiry: ExpiryRequest, found: MetadataHealth) -> Iterator[Advice]:
