@@ -20,8 +20,8 @@ from pathlib import Path
 
 from pyspark.sql import SparkSession
 
-_TESTS = Path(__file__).parents[2]
-sys.path += [str(_TESTS), str(_TESTS / "operations" / "maintenance")]
+sys.path.append(str(Path(__file__).parents[2]))
+sys.path.append(str(Path(__file__).parents[2] / "operations" / "maintenance"))
 
 from actions import Place, act
 
