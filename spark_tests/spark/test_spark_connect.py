@@ -5,13 +5,15 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
+from effort import IS_NIGHTLY
 from spark_reads import run_program
 from spark_tables import ALL_PEOPLE, LIVE_PEOPLE, people
 
 pytestmark = [pytest.mark.spark, pytest.mark.long]
 
 Seen = dict[str, Any]
-MODES = pytest.mark.parametrize("mode", ["merge-on-read", "copy-on-write"])
+MODES = ["merge-on-read", "copy-on-write"] if IS_NIGHTLY else ["merge-on-read"]
+IN_EACH_MODE = pytest.mark.parametrize("mode", MODES)
 
 
 @pytest.fixture(scope="module")
@@ -19,7 +21,9 @@ def seen(tmp_path_factory: pytest.TempPathFactory) -> Seen:
     directory = tmp_path_factory.mktemp("connect")
     people(directory / "people")
     table = str(directory / "people")
-    return run_program("connect.py", str(directory), table, "people", directory=directory)
+    return run_program(
+        "connect.py", str(directory), table, "people", ",".join(MODES), directory=directory
+    )
 
 
 @pytest.fixture
@@ -111,7 +115,7 @@ def test_connect_hands_on_catalogs_of_the_session(writes: Seen) -> None:
     assert writes["batches"] == "2147483647"
 
 
-@MODES
+@IN_EACH_MODE
 def test_connect_changes_rows(changes: Seen, mode: str) -> None:
     assert changes[mode]["rows"] == [
         [1, None],
@@ -135,7 +139,7 @@ def test_connect_applies_a_stream_of_changes_once(changes: Seen) -> None:
     assert changes["streamed"] == [[1, "new"], [2, "n2"], [7, "added"]]
 
 
-@MODES
+@IN_EACH_MODE
 def test_errors_of_statements_are_ours(changes: Seen, mode: str) -> None:
     seen = changes[mode]
     assert seen["unresolved"].startswith("InvalidFilterError: delete: condition")

@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 from counting.read_log import Reads
+from effort import IS_NIGHTLY
 from spark_reads import run_counted
 
 pytestmark = [pytest.mark.spark, pytest.mark.long]
@@ -26,13 +27,16 @@ STATEMENTS = {
     "merge": [1, 11, 12, 13, 14, 20, 103],
     "overwrite of rows": [12, 13, 14, 20, 30, 103],
 }
+MODES = {"files": ["copy-on-write"], "sql": ["merge-on-read"]}
+if IS_NIGHTLY:
+    MODES = {catalog: ["copy-on-write", "merge-on-read"] for catalog in MODES}
 STATEMENT = pytest.mark.parametrize(
     ("catalog", "statement", "mode"),
     [
         (catalog, statement, mode)
-        for catalog in ("files", "sql")
+        for catalog, modes in MODES.items()
         for statement in STATEMENTS
-        for mode in ("copy-on-write", "merge-on-read")
+        for mode in modes
     ],
 )
 
@@ -41,7 +45,9 @@ STATEMENT = pytest.mark.parametrize(
 def counted(tmp_path_factory: pytest.TempPathFactory) -> tuple[dict[str, Any], dict[str, Reads]]:
     """What each step returned, and what it read."""
     directory = tmp_path_factory.mktemp("counted")
-    return run_counted("counted.py", str(directory), directory=directory)
+    return run_counted(
+        "counted.py", str(directory), "all" if IS_NIGHTLY else "some", directory=directory
+    )
 
 
 @CATALOGS

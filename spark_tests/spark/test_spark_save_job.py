@@ -11,6 +11,7 @@ from threading import Thread
 
 import pyarrow as pa
 import pytest
+from effort import IS_NIGHTLY
 from py4j.protocol import Py4JError
 from pyspark.errors import PySparkException
 from pyspark.sql import SparkSession, functions as f
@@ -141,5 +142,6 @@ def test_rows_of_no_task_are_committed(spark: SparkSession, tmp_path: Path) -> N
     assert len(load_table(path).snapshots()) == 2
 
 
+@pytest.mark.skipif(not IS_NIGHTLY, reason="a driver of its own, left to the nightly profile")
 def test_no_result_is_missing_if_the_driver_has_hardly_memory_for_them(tmp_path: Path) -> None:
     assert run_program("small_driver.py", directory=tmp_path) == {"tasks": list(range(16))}

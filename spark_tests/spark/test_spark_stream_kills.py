@@ -22,12 +22,16 @@ import icebergds
 from icebergds import NestedField, Schema, Table, load_catalog, load_table
 from icebergds.spec.types import LONG
 
-pytestmark = [pytest.mark.spark, pytest.mark.long, pytest.mark.every_spark]
+# 50 take ten minutes a test.
+KILLS = rounds("ICEBERGDS_KILLS", pull=0, nightly=10)
+pytestmark = [
+    pytest.mark.spark,
+    pytest.mark.long,
+    pytest.mark.every_spark,
+    pytest.mark.skipif(KILLS == 0, reason="kills that are left to the nightly profile"),
+]
 
-# 50 take ten minutes a test; a single kill leaves some tests out.
-KILLS = rounds("ICEBERGDS_KILLS", pull=1, nightly=10)
-OF_QUERIES = ["append", "upsert", "follow"] if KILLS > 1 else ["follow"]
-FILES = KILLS * 6 if KILLS > 1 else 3
+FILES = KILLS * 6
 ROWS = 40
 
 
@@ -61,15 +65,6 @@ def kill(process: subprocess.Popen[str]) -> None:
     process.wait()
 
 
-def wait(process: subprocess.Popen[str], table: Table, seconds: float) -> None:
-    """A while; a single kill waits for the first batch, so that it strikes a query that writes."""
-    if KILLS > 1:
-        time.sleep(seconds)
-        return
-    while process.poll() is None and not load_table(table.location()).snapshots():
-        time.sleep(0.05)
-
-
 def kill_executor(process: subprocess.Popen[str], rng: random.Random) -> None:
     """One of the executors that a query has at the moment, if there is one."""
     command = ["pgrep", "--session", str(process.pid), "--full", "CoarseGrainedExecutorBackend"]
@@ -97,14 +92,14 @@ def table(tmp_path: Path) -> Table:
     return load_table(catalog.create_table("db.t", schema).location())
 
 
-@pytest.mark.parametrize("operation", OF_QUERIES)
+@pytest.mark.parametrize("operation", ["append", "upsert", "follow"])
 def test_killed_query_goes_on_exactly_where_it_was(
     tmp_path: Path, rng: random.Random, table: Table, operation: str
 ) -> None:
     kills = 0
     while kills < KILLS:
         process = start(tmp_path, operation)
-        wait(process, table, rng.uniform(0, 5))
+        time.sleep(rng.uniform(0, 5))
         if process.poll() is not None:
             break  # All is written.
         kill(process)
@@ -115,7 +110,6 @@ def test_killed_query_goes_on_exactly_where_it_was(
     assert rows_of(table.location()) == expected(operation)
 
 
-@pytest.mark.skipif(KILLS == 1, reason="kills that are left to the nightly profile")
 @pytest.mark.parametrize("operation", ["append", "upsert"])
 def test_killed_executors_lose_and_double_nothing(
     tmp_path: Path, rng: random.Random, table: Table, operation: str

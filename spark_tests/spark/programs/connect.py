@@ -2,10 +2,10 @@
 
 What a part returns is a value by its name.
 
-    connect.py DIRECTORY TABLE RELATIVE
+    connect.py DIRECTORY TABLE RELATIVE MODES
 
 `TABLE` is read, which `RELATIVE` names from where this program runs; others are written in
-`DIRECTORY`, in which it runs.
+`DIRECTORY`, in which it runs. Rows are changed in each of `MODES`.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ import connect_writes
 from pyspark.sql import SparkSession
 
 
-def main(directory: str, table: str, relative: str) -> None:
+def main(directory: str, table: str, relative: str, modes: str) -> None:
     spark = (
         SparkSession.builder.remote("local[2]")
         .config("spark.ui.enabled", "false")
@@ -30,7 +30,7 @@ def main(directory: str, table: str, relative: str) -> None:
     )
     seen = {"session": type(spark).__module__, "reads": connect_reads.see(spark, table, relative)}
     spark.conf.set("spark.sql.session.timeZone", "America/New_York")
-    seen["row changes"] = connect_row_changes.see(spark, "changed")
+    seen["row changes"] = connect_row_changes.see(spark, "changed", modes.split(","))
     seen["writes"] = connect_writes.see(spark, os.path.join(directory, "written"), "written/t")
     print(json.dumps(seen), flush=True)
     spark.stop()

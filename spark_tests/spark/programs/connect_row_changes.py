@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Iterable
 from dataclasses import astuple
 from typing import Any
 
@@ -13,10 +14,10 @@ from icebergds import load_table
 from icebergds.errors import IcebergError
 
 
-def see(spark: SparkSession, directory: str) -> dict[str, Any]:
+def see(spark: SparkSession, directory: str, modes: Iterable[str]) -> dict[str, Any]:
     """Rows and counts of the statements by mode, and rows of the table that a stream filled."""
     seen: dict[str, Any] = {}
-    for mode in ("merge-on-read", "copy-on-write"):
+    for mode in modes:
         # Relative to this process; the server runs in a directory of its own.
         path = os.path.join(directory, mode)
         properties = {f"table-property.write.{v}.mode": mode for v in ("delete", "update", "merge")}

@@ -1,8 +1,9 @@
 """Changes and reads tables in steps, each of which `read_log` counts the reads of.
 
-    counted.py DIRECTORY
+    counted.py DIRECTORY MODES
 
-It prints what each step returned as a line of JSON, by catalog.
+`MODES` says in which modes rows are changed: `all`, or `some` for one mode in each catalog. It
+prints what each step returned as a line of JSON, by catalog.
 """
 
 from __future__ import annotations
@@ -13,12 +14,13 @@ from importlib.util import find_spec
 
 import counted_reads
 import counted_statements
+from counted_statements import MODES
 from pyspark.sql import SparkSession
 
 from icebergds import load_catalog, register
 
 
-def main(directory: str) -> None:
+def main(directory: str, modes: str) -> None:
     spark = (
         SparkSession.builder.master("local[2]")
         .config("spark.ui.enabled", "false")
@@ -38,11 +40,13 @@ def main(directory: str) -> None:
     if find_spec("sqlalchemy") is None:
         del catalogs["sql"]
     seen = {}
-    for name, properties in catalogs.items():
+    for number, (name, properties) in enumerate(catalogs.items()):
         catalog = load_catalog(name, **properties)
         catalog.create_namespace("db")
         seen[name] = {
-            "statements": counted_statements.see(spark, catalog),
+            "statements": counted_statements.see(
+                spark, catalog, MODES if modes == "all" else MODES[number : number + 1]
+            ),
             "reads": counted_reads.see(spark, catalog, properties, directory),
         }
     print(json.dumps(seen), flush=True)

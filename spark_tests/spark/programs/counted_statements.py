@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import pyarrow as pa
@@ -12,13 +12,13 @@ from read_log import step
 from icebergds import Catalog, Table
 
 _SCHEMA = pa.schema([("id", pa.int64()), ("part", pa.int32())])
-_MODES = ("copy-on-write", "merge-on-read")
+MODES = ("copy-on-write", "merge-on-read")
 
 
-def see(spark: SparkSession, catalog: Catalog) -> dict[str, list[int]]:
+def see(spark: SparkSession, catalog: Catalog, modes: Sequence[str]) -> dict[str, list[int]]:
     """The ids in a table after each statement, by statement and mode."""
     seen: dict[str, list[int]] = {}
-    for mode in _MODES:
+    for mode in modes:
         table = catalog.create_table(
             f"db.{mode.replace('-', '_')}",
             _SCHEMA,
