@@ -29,6 +29,7 @@ from icebergds.operations.maintenance.health.text import health_lines, health_te
 from icebergds.operations.maintenance.listed_paths import ListedPaths
 from icebergds.operations.maintenance.rewrite.options import RewriteOptions
 from icebergds.operations.maintenance.rewrite.plan import FileGroup, plan_groups
+from icebergds.operations.maintenance.rewrite.shared_deletes import SharedDeletes
 from icebergds.operations.read.time_travel import TimeTravel, resolve_snapshot
 from icebergds.scan.plan.files import all_manifests
 from icebergds.scan.plan.live_deletes import live_deletes
@@ -116,9 +117,10 @@ def examine(
         manifests, _ = all_manifests(state.io, snapshot, WrongCounts.FAIL)
         files = plan_packed_files(state.io, metadata, snapshot, schema)
         live = live_deletes(state.io, metadata, snapshot)
-    listed = ListedPaths()
+    listed, shared = ListedPaths(), SharedDeletes()
     listed.add_all(files)
-    groups = plan_groups(listed.once_of(files), options, metadata.default_spec_id)
+    shared.add(files)
+    groups = plan_groups(listed.once_of(files), options, metadata.default_spec_id, shared)
     dangling, suspected = _dangling(state, branch, files, live), suspected_deletes(files)
     given = {} if branch == MAIN_BRANCH else {"branch": branch}
     found = Findings(

@@ -73,7 +73,8 @@ def _parts(group: FileGroup, options: RewriteOptions, sizes: Sequence[int]) -> S
     size = min(sizes, default=options.max_group_size)
     if group.nbytes <= size:
         return [group]
-    return plan_groups(group.files, replace(options, max_group_size=size), group.output_spec_id)
+    smaller = replace(options, max_group_size=size)
+    return plan_groups(group.files, smaller, group.output_spec_id, group.shared)
 
 
 def _usefulness(group: FileGroup, options: RewriteOptions) -> float:

@@ -12,6 +12,7 @@ import numpy as np
 from icebergds.formats.deletes.position_deletes import only_data_path
 from icebergds.formats.manifests.packed_entries import Int64s
 from icebergds.operations.maintenance.rewrite.options import JobOrder, RewriteOptions
+from icebergds.operations.maintenance.rewrite.shared_deletes import SharedDeletes
 from icebergds.scan.plan.delete_index import AppliedDeletes
 from icebergds.scan.plan.packed_files import Mask, PackedFiles
 
@@ -27,11 +28,13 @@ class FileGroup:
     Attributes:
         output_spec_id: the partition spec of the new files.
         split_size: how many bytes a task reads, to write about one file.
+        shared: the delete files that the files share with others.
     """
 
     files: PackedFiles
     output_spec_id: int
     split_size: int
+    shared: SharedDeletes
 
     @property
     def nbytes(self) -> int:
@@ -48,20 +51,23 @@ class FileGroup:
 
 
 def plan_groups(
-    files: PackedFiles, options: RewriteOptions, output_spec_id: int
+    files: PackedFiles, options: RewriteOptions, output_spec_id: int, shared: SharedDeletes
 ) -> list[FileGroup]:
     """Groups the files that are worth a rewrite by their partition.
 
     Files of other partition specs than the output's form one group of partitions, since their rows
     may be of any partition of it. The oldest files of a group come first.
+
+    Args:
+        shared: has the delete files that apply to several of the table's data files.
     """
-    chosen = files.filter(candidates(files, options))
+    chosen = files.filter(candidates(files, options, shared))
     chosen = chosen.take(np.argsort(chosen.entries.data_sequence_number, kind="stable"))
     groups = [
-        FileGroup(group, output_spec_id, split_size(group.nbytes, options))
+        FileGroup(group, output_spec_id, split_size(group.nbytes, options), shared)
         for rows in _by_partition(chosen, output_spec_id)
         for group in _packed(chosen.take(rows), options)
-        if _is_worth_it(group, options)
+        if _is_worth_it(group, options, shared)
     ]
     return list(_limited(_in_order(groups, options.job_order), options))
 
@@ -89,13 +95,19 @@ def new_file_count(nbytes: int, options: RewriteOptions) -> int:
     return without if nbytes // without < limit else ceil(nbytes / target)
 
 
-def candidates(files: PackedFiles, options: RewriteOptions) -> Mask:
+def possible_candidates(files: PackedFiles, options: RewriteOptions, shared: SharedDeletes) -> Mask:
+    """Marks files of which `candidates` marks some, as long as not all files are known."""
+    mask: Mask = candidates(files, options, shared) | shared.any_of(files)
+    return mask
+
+
+def candidates(files: PackedFiles, options: RewriteOptions, shared: SharedDeletes) -> Mask:
     """Marks the files that are to be rewritten, if others of their group make that worth it."""
     if options.rewrite_all:
         return np.ones(len(files), np.bool_)
     sizes = files.entries.file_size_in_bytes
     mask: Mask = (sizes < options.min_file_size) | (sizes > options.max_file_size)
-    mask |= _have_many_deletes(files, options)
+    mask |= _have_many_deletes(files, options, shared)
     return mask
 
 
@@ -104,16 +116,16 @@ def delete_count(deletes: AppliedDeletes) -> int:
     return len(deletes.position_deletes) + len(deletes.equality_deletes)
 
 
-def _have_many_deletes(files: PackedFiles, options: RewriteOptions) -> Mask:
+def _have_many_deletes(files: PackedFiles, options: RewriteOptions, shared: SharedDeletes) -> Mask:
     rows = files.entries.record_count
-    deleted = np.minimum(files.by_deletes(_deleted_rows), rows)
+    own = np.minimum(files.by_deletes(_deleted_rows), rows) / np.maximum(rows, 1)
+    deleted = np.minimum(own + shared.shares(files), 1)
     mask: Mask = files.by_deletes(delete_count) >= options.delete_file_threshold
-    mask |= (rows > 0) & (deleted / np.maximum(rows, 1) >= options.delete_ratio_threshold)
+    mask |= (rows > 0) & (deleted >= options.delete_ratio_threshold)
     return mask
 
 
 def _deleted_rows(deletes: AppliedDeletes) -> int:
-    # Those of other delete files may be of other data files.
     return sum(
         entry.data_file.record_count
         for entry in deletes.position_deletes
@@ -146,14 +158,14 @@ def _packed(files: PackedFiles, options: RewriteOptions) -> Iterator[PackedFiles
         yield files.take(np.arange(start, len(files)))
 
 
-def _is_worth_it(group: PackedFiles, options: RewriteOptions) -> bool:
+def _is_worth_it(group: PackedFiles, options: RewriteOptions, shared: SharedDeletes) -> bool:
     size = group.nbytes
     return (
         options.rewrite_all
         or (len(group) > 1 and len(group) >= options.min_input_files)
         or (len(group) > 1 and size > options.target_file_size)
         or size > options.max_file_size
-        or bool(_have_many_deletes(group, options).any())
+        or bool(_have_many_deletes(group, options, shared).any())
     )
 
 
@@ -176,5 +188,5 @@ def _limited(groups: Iterable[FileGroup], options: RewriteOptions) -> Iterator[F
         left -= len(files)
         if len(files) == len(group.files):
             yield group
-        elif len(files) > 1 or (files and _is_worth_it(files, options)):
+        elif len(files) > 1 or (files and _is_worth_it(files, options, group.shared)):
             yield replace(group, files=files, split_size=split_size(files.nbytes, options))

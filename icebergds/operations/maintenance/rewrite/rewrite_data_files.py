@@ -32,7 +32,12 @@ from icebergds.operations.maintenance.rewrite.groups import (
 )
 from icebergds.operations.maintenance.rewrite.limits import NotBegunError, RewriteLimits
 from icebergds.operations.maintenance.rewrite.options import RewriteOptions
-from icebergds.operations.maintenance.rewrite.plan import FileGroup, candidates, plan_groups
+from icebergds.operations.maintenance.rewrite.plan import (
+    FileGroup,
+    plan_groups,
+    possible_candidates,
+)
+from icebergds.operations.maintenance.rewrite.shared_deletes import SharedDeletes
 from icebergds.operations.maintenance.runner import Runner
 from icebergds.operations.write.cleanup import delete_files
 from icebergds.operations.write.commit_options import commit_options
@@ -173,13 +178,14 @@ def _groups(
 ) -> list[FileGroup]:
     metadata, options = table.metadata, wanted.options
     condition = _condition(wanted.where, table, wanted.write.time_zone)
-    listed = ListedPaths()
-
+    listed, shared = ListedPaths(), SharedDeletes()
     done = np.concatenate([np.empty(0, np.int64), *tally.done])
 
     def chosen(files: PackedFiles) -> Mask:
         listed.add_all(files)
-        return candidates(files, options) & ~np.isin(files.entries.path_hashes, done)
+        shared.add(files)
+        is_done = np.isin(files.entries.path_hashes, done)
+        return possible_candidates(files, options, shared) & ~is_done
 
     # Of tables with many files, only those are in memory that may be rewritten.
     found = plan_packed_files(
@@ -192,7 +198,7 @@ def _groups(
             table.name,
             len(found) - len(files),
         )
-    groups = plan_groups(files, options, _output_spec_id(table, options))
+    groups = plan_groups(files, options, _output_spec_id(table, options), shared)
     if wanted.limits is not None:
         groups = wanted.limits.affordable(groups, options, tally.nbytes)
     _LOG.info(
