@@ -81,7 +81,7 @@ def test_java_reads_random_tables_that_both_maintain_in_turn(
     """Tables that Java cannot read before, or reads otherwise, tell nothing."""
     outcomes: Counter[str] = Counter()
 
-    @examples(32, **_FIXED)
+    @examples(64, **_FIXED)
     @given(st.data())
     def check(data: st.DataObject) -> None:
         name = f"random_{next(_NUMBERS)}"
