@@ -104,8 +104,8 @@ def test_java_reads_random_tables_that_both_maintain_in_turn(
                 assert problem is None, problem
 
     check()
-    # Java is an oracle only if it reads and maintains most tables.
-    assert outcomes["readable True"] > outcomes["readable False"], outcomes
+    # Java is an oracle only if it reads and maintains many tables.
+    assert 3 * outcomes["readable True"] > outcomes["readable False"], outcomes
     assert outcomes["maintained"] > outcomes["refused"], outcomes
 
 
