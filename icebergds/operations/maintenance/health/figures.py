@@ -255,15 +255,13 @@ def suspected_deletes(files: PackedFiles) -> dict[FileKey, ManifestEntry]:
     found, applied = dict[FileKey, ManifestEntry](), set[FileKey]()
     for number, file_sequence_number in pairs.T.tolist():
         for delete in files.deletes[number].position_deletes:
-            key = file_key(delete.data_file)
-            if (
-                is_older(delete, file_sequence_number)
-                and not delete.data_file.is_deletion_vector
-                and only_data_path(delete.data_file) is None
-            ):
-                found[key] = delete
+            file = delete.data_file
+            if file.is_deletion_vector or only_data_path(file) is not None:
+                continue
+            if is_older(delete, file_sequence_number):
+                found[file_key(file)] = delete
             else:
-                applied.add(key)
+                applied.add(file_key(file))
     return {key: delete for key, delete in found.items() if key not in applied}
 
 
