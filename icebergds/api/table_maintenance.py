@@ -135,7 +135,8 @@ def maintain(
     chosen = policy_of(policy, changes)
     is_dry = flag_argument("dry_run", dry_run)
     write = self._options(None, snapshot_properties, branch=branch).in_zone(zone_of(spark))
-    table = self._current()
+    with nothing_committed(self.name):
+        table = self._current()
     options = RewriteOptions.of({}, table.metadata.properties)
     request = MaintenanceRequest(
         chosen,
@@ -187,9 +188,9 @@ def rewrite_data_files(
         StorageError: the storage or the catalog's database failed.
     """
     write = self._options(None, snapshot_properties, branch=branch)
-    done, self._state = rewrite_files(
-        self._current(), strategy, where, sort_order, write, options, spark
-    )
+    with nothing_committed(self.name):
+        table = self._current()
+    done, self._state = rewrite_files(table, strategy, where, sort_order, write, options, spark)
     return done
 
 

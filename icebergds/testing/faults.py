@@ -80,7 +80,7 @@ class Faults:
     ) -> _T:
         """Runs a call, with its fault if one is planned."""
         if self._dead is not None:
-            raise self._dead
+            raise _as_new(self._dead)
         if self.counted is not None and name not in self.counted:
             return call()
         number = len(self.calls)
@@ -96,7 +96,13 @@ class Faults:
             halfway()
         if isinstance(fault.error, Crash):
             self._dead = fault.error
-        raise fault.error
+        raise _as_new(fault.error)
+
+
+def _as_new(error: BaseException) -> BaseException:
+    """An error without the frames that it was raised through before, and all that they hold."""
+    error.__cause__ = error.__context__ = None
+    return error.with_traceback(None)
 
 
 def _interrupted(

@@ -85,7 +85,11 @@ def session_conf(spark: SparkSession, name: str, value: str) -> Iterator[None]:
 
 
 def run_program(
-    name: str, *arguments: str, directory: Path, log: Path | None = None
+    name: str,
+    *arguments: str,
+    directory: Path,
+    log: Path | None = None,
+    timeout: int = 600,
 ) -> dict[str, Any]:
     """Runs a program of `programs` in a process of its own; what it printed, read as JSON.
 
@@ -94,6 +98,7 @@ def run_program(
 
     Args:
         log: what the program's processes open is noted here (`run_counted`).
+        timeout: in seconds; many times what the program takes, for the machine may be busy.
     """
     package = Path(icebergds.__file__).parent
     path = [str(package / "spark" / "discovery"), str(package.parent), str(_PROGRAMS)]
@@ -114,8 +119,7 @@ def run_program(
             },
             capture_output=True,
             text=True,
-            # Many times what the slowest takes, for the machine may be busy.
-            timeout=600,
+            timeout=timeout,
             check=False,
         )
     assert finished.returncode == 0, finished.stderr[-4000:]

@@ -22,5 +22,5 @@ _KILLS = rounds("ICEBERGDS_KILLS", pull=1, nightly=50)
 def test_killed_executors_change_no_row(tmp_path: Path, rng: random.Random, action: str) -> None:
     given = (str(tmp_path / "t"), action, str(_KILLS), str(rng.random()))
     (tmp_path / "t").mkdir()
-    seen = run_program("cluster_maintenance.py", *given, directory=tmp_path)
+    seen = run_program("cluster_maintenance.py", *given, directory=tmp_path, timeout=3600)
     assert seen["killed"] == _KILLS

@@ -27,6 +27,8 @@ SCHEMA = Schema(
     )
 )
 FIRST, LAST = -62_135_500_000_000_000, 253_402_200_000_000_000
+# From 1582-10-04 to 1582-10-16: the calendar of ORC's writers lacks days, which they move.
+NO_DAYS = -12_220_243_200_000_000, -12_219_206_400_000_000
 
 
 def micros_in_runs(chance: random.Random) -> list[int | None]:
@@ -34,6 +36,8 @@ def micros_in_runs(chance: random.Random) -> list[int | None]:
 
     def anywhere() -> int | None:
         moment = chance.randrange(FIRST, LAST)
+        if NO_DAYS[0] <= moment < NO_DAYS[1]:
+            moment = NO_DAYS[1]
         # No writer of ORC can store fractions of the last second before 1970.
         return chance.choice([moment, moment // 1_000_000 * 1_000_000, 0, None])
 
