@@ -8,10 +8,9 @@ from collections.abc import Mapping
 
 from icebergds.api.table import Table
 from icebergds.catalog.address import TableAddress
-from icebergds.catalog.config import configured_catalogs, default_catalog_name, is_configured
-from icebergds.catalog.metadata_files import is_metadata_file
-from icebergds.errors import InvalidFilterError, NoSuchTableError
-from icebergds.expr.names import quote_name, split_name
+from icebergds.catalog.config import configured_catalogs
+from icebergds.catalog.naming import named_catalog, table_name_parts
+from icebergds.errors import NoSuchTableError
 from icebergds.io.storage_options import storage_properties_of
 from icebergds.operations.options.arguments import mapping_argument, path_argument, text_argument
 
@@ -46,9 +45,9 @@ def load_table(
     """
     path = path_argument("path", path)
     catalog = text_argument("catalog", catalog)
-    names = _parts(path) if catalog is None else ()
+    names = table_name_parts(path) if catalog is None else ()
     if names:
-        catalog, path = _named_catalog(names, path)
+        catalog, path = named_catalog(path)
     given = {
         key.removeprefix("catalog."): value
         for key, value in mapping_argument("properties", properties).items()
@@ -68,26 +67,3 @@ def load_table(
         raise
     _LOG.info("table %s: loaded, at snapshot %s", state.name, state.metadata.current_snapshot_id)
     return Table(address, state, operations)
-
-
-def _parts(path: str) -> tuple[str, ...]:
-    """The parts of a path that can be a table's name; none for other paths."""
-    if "." not in path or "/" in path or ":" in path or is_metadata_file(path):
-        return ()
-    try:
-        return split_name(path)
-    except InvalidFilterError:
-        return ()
-
-
-def _named_catalog(parts: tuple[str, ...], path: str) -> tuple[str | None, str]:
-    """The catalog of a table that is named as in Spark, and its identifier there.
-
-    None if no catalog is: the path is then a location.
-    """
-    if len(parts) > 1 and is_configured(parts[0]):
-        return parts[0], quote_name(parts[1:])
-    default = default_catalog_name()
-    if len(parts) > 1 and is_configured(default) and not os.path.exists(path):
-        return default, path
-    return None, path

@@ -20,15 +20,13 @@ from icebergds.operations.read.options import (
     parse_load_options,
     refuse_stream_options,
 )
-from icebergds.scan.projection import metadata_columns
 from icebergds.spark.errors import without_frames
 from icebergds.spark.planned_load import planned_load
 from icebergds.spark.read_mark import marked_schema, read_marks
 from icebergds.spark.types import spark_schema
-from icebergds.spark.user_schema import project_user_schema
+from icebergds.spark.user_schema import project_load_schema, refuse_second_choice
 from icebergds.spark.worker import spare_archives
 from icebergds.spec.schema import Schema
-from icebergds.spec.types import NestedField
 
 if TYPE_CHECKING:
     from icebergds.catalog.address import TableAddress
@@ -166,12 +164,9 @@ class IcebergDataSource(DataSource):
         return IcebergReader(plan, lambda _: task_groups)
 
     def _columns(self, schema: StructType, load: _Pinned, of_feed: bool) -> Schema:
-        if load.options.columns is not None and not self._chose_columns:
-            raise InvalidOptionError(
-                "option 'columns' and the schema of the load both choose columns; give one"
-            )
-        further = _unshadowed(load.state, load.schema, of_feed)
-        return project_user_schema(schema, (*load.schema.fields, *further), load.state.name)
+        if not self._chose_columns:
+            refuse_second_choice(load.options)
+        return project_load_schema(schema, load.state, load.schema, of_feed=of_feed)
 
     def __getstate__(self) -> dict[str, Any]:
         # Spark pickles the source before it plans, and may plan a load more than once, so the
@@ -217,9 +212,3 @@ def _packed_task_groups(
     from icebergds.scan.packing import pack_task_group
 
     return list(map(pack_task_group, plan_task_groups(options, state, snapshot, plan)))
-
-
-def _unshadowed(state: TableState, schema: Schema, of_feed: bool) -> tuple[NestedField, ...]:
-    taken = {field.name for field in schema.fields}
-    columns = metadata_columns(state.metadata, of_feed=of_feed)
-    return tuple(field for field in columns if field.name not in taken)

@@ -27,13 +27,9 @@ from icebergds.expr.nodes import (
     or_,
 )
 from icebergds.spark.reader import IcebergReader
+from icebergds.spark.types import READ_AS_ANOTHER_TYPE
 from icebergds.spec.schema import Schema
-from icebergds.spec.types import TypeId
 
-# Types that Spark reads as another type: a literal of a Spark filter is not a value of the column.
-_READ_AS_ANOTHER_TYPE = frozenset(
-    {TypeId.UUID, TypeId.TIMESTAMP_NS, TypeId.TIMESTAMPTZ_NS, TypeId.TIME, TypeId.FIXED}
-)
 # Decimals with this many digits or more may have been rounded on the way to Python.
 _EXACT_DECIMAL_DIGITS = 28
 
@@ -61,7 +57,7 @@ def bound_spark_filter(pushed: spark.Filter, schema: Schema) -> Expr:
     unusable = []
 
     def check(leaf: BoundPredicate) -> Expr:
-        if getattr(leaf.field_type, "type_id", None) in _READ_AS_ANOTHER_TYPE:
+        if getattr(leaf.field_type, "type_id", None) in READ_AS_ANOTHER_TYPE:
             unusable.append(leaf)
         return leaf
 

@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING
 
 from icebergds.catalog.config import SessionCatalogs, set_session_catalogs
 from icebergds.spark.datasource import IcebergDataSource
-from icebergds.spark.native import enable_native_scans
+from icebergds.spark.frames.readers import READER, take_over_reader
+from icebergds.spark.native import NATIVE_SCANS
 from icebergds.spark.session import active_session
 from icebergds.spark.session_tables import guard_session_tables
 
@@ -23,7 +24,13 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 
-def register(spark: SparkSession, *, fast_writes: bool = False, native_scans: bool = False) -> None:
+def register(
+    spark: SparkSession,
+    *,
+    fast_writes: bool = False,
+    native_scans: bool = True,
+    reader: bool = True,
+) -> None:
     """Registers the format `icebergpy` with a session.
 
     Spark finds the format of an installed package without this call, unless another module named
@@ -50,8 +57,9 @@ def register(spark: SparkSession, *, fast_writes: bool = False, native_scans: bo
             then on, Spark reads Parquet by field id in this session, if a schema has ids.
     """
     guard_session_tables(spark)
-    if native_scans:
-        enable_native_scans(spark)
+    spark.conf.set(NATIVE_SCANS, "true" if native_scans else "false")
+    spark.conf.set(READER, "true" if reader else "false")
+    take_over_reader(spark)
     if fast_writes:
         spark.conf.set(MAX_BYTES_PER_BATCH, UNBOUNDED)
     catalogs: dict[str, dict[str, str]] = {}

@@ -5,10 +5,12 @@ from __future__ import annotations
 import base64
 import logging
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 
 from pyspark.sql import DataFrame, SparkSession
 
 from icebergds.commit.operations import TableState
+from icebergds.expr.nodes import and_
 from icebergds.operations.read.options import ReadOptions
 from icebergds.operations.read.planned_scan import (
     PlannedScan,
@@ -68,12 +70,13 @@ def scan_by_reader(
             scan.state.name,
             0 if frame is None else len(native),
             len(files),
-            "" if frame is not None or not native else ", as it cannot find columns by field id",
+            "" if frame is not None or not native else ", as it cannot find their columns",
         )
         if frame is not None and not others:
             return frame, native
         files = files if frame is None else tuple(others)
-    ours = planned_dataframe(spark, scan.plan, task_groups_of(scan, files))
+    plan = replace(scan.plan, row_filter=and_(scan.plan.row_filter, scan.rechecked))
+    ours = planned_dataframe(spark, plan, task_groups_of(scan, files))
     return (ours, ()) if frame is None else (frame.union(ours), native)
 
 

@@ -36,3 +36,8 @@ def session_zone(spark: SparkSession | None) -> str | None:
     """The time zone of a session, or of the active one; None if there is none."""
     session = session_or_active(spark)
     return None if session is None else session.conf.get("spark.sql.session.timeZone")
+
+
+def is_connect(spark: SparkSession) -> bool:
+    """Whether a session is one of Spark Connect."""
+    return type(spark).__module__.startswith("pyspark.sql.connect")

@@ -11,6 +11,7 @@ from functools import wraps
 from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar
 
 from icebergds.errors import InvalidOptionError
+from icebergds.spark.session import is_connect
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -113,7 +114,7 @@ def _is_format(source: object) -> bool:
 
 
 def _writer_class(spark: SparkSession) -> type:
-    if type(spark).__module__.startswith("pyspark.sql.connect"):
+    if is_connect(spark):
         from pyspark.sql.connect.readwriter import DataFrameWriter as ConnectWriter
 
         return ConnectWriter

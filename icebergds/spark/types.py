@@ -15,6 +15,8 @@ variant                        variant
 
 from __future__ import annotations
 
+from typing import TypeVar, cast
+
 import pyarrow as pa
 from pyspark.sql import types as spark
 
@@ -28,6 +30,8 @@ from icebergds.spec.types import (
     StructType,
     TypeId,
 )
+
+_Type = TypeVar("_Type", bound=spark.DataType)
 
 _SPARK_TYPES: dict[TypeId, spark.DataType] = {
     TypeId.BOOLEAN: spark.BooleanType(),
@@ -51,6 +55,11 @@ _SPARK_TYPES: dict[TypeId, spark.DataType] = {
     TypeId.GEOMETRY: spark.BinaryType(),
     TypeId.GEOGRAPHY: spark.BinaryType(),
 }
+
+READ_AS_ANOTHER_TYPE = frozenset(
+    {TypeId.UUID, TypeId.TIMESTAMP_NS, TypeId.TIMESTAMPTZ_NS, TypeId.TIME, TypeId.FIXED}
+)
+"""Types that Spark reads as another type: a literal of Spark's is not a value of the column."""
 
 # Spark prescribes the order of the fields and the field metadata that marks a variant.
 _VARIANT = pa.struct(
@@ -107,6 +116,27 @@ def spark_type(field_type: IcebergType) -> spark.DataType:
             return spark.DecimalType(precision, scale)
         case _:
             return _SPARK_TYPES[field_type.type_id]
+
+
+def all_nullable(data_type: _Type) -> _Type:
+    """The type with nulls allowed at every level, as Spark reads files."""
+    match data_type:
+        case spark.StructType(fields=fields):
+            nullable: spark.DataType = spark.StructType(
+                [
+                    spark.StructField(x.name, all_nullable(x.dataType), True, x.metadata)
+                    for x in fields
+                ]
+            )
+        case spark.ArrayType():
+            nullable = spark.ArrayType(all_nullable(data_type.elementType))
+        case spark.MapType():
+            nullable = spark.MapType(
+                all_nullable(data_type.keyType), all_nullable(data_type.valueType)
+            )
+        case _:
+            nullable = data_type
+    return cast(_Type, nullable)
 
 
 def spark_arrow_schema(schema: Schema) -> pa.Schema:

@@ -9,12 +9,42 @@ from dataclasses import replace
 
 from pyspark.sql import types as spark
 
+from icebergds.commit.operations import TableState
 from icebergds.errors import InvalidOptionError
+from icebergds.operations.read.options import ReadOptions
+from icebergds.scan.projection import metadata_columns
 from icebergds.spark.types import spark_type
 from icebergds.spec.reserved import is_reserved
 from icebergds.spec.schema import Schema
 from icebergds.spec.types import IcebergType, ListType, MapType, NestedField, StructType
 from icebergds.suggestions import did_you_mean
+
+
+def project_load_schema(
+    user: spark.StructType, state: TableState, schema: Schema, *, of_feed: bool
+) -> Schema:
+    """The columns of a load that gives its schema, which may name metadata columns, too.
+
+    Args:
+        user: the schema given to the load.
+        schema: the table's schema to read with.
+        of_feed: whether the change feed is read.
+
+    Raises:
+        InvalidOptionError: as for `project_user_schema`.
+    """
+    taken = {field.name for field in schema.fields}
+    further = metadata_columns(state.metadata, of_feed=of_feed)
+    available = (*schema.fields, *(field for field in further if field.name not in taken))
+    return project_user_schema(user, available, state.name)
+
+
+def refuse_second_choice(options: ReadOptions) -> None:
+    """Raises InvalidOptionError if options choose columns, as the schema of the load does."""
+    if options.columns is not None:
+        raise InvalidOptionError(
+            "option 'columns' and the schema of the load both choose columns; give one"
+        )
 
 
 def project_user_schema(

@@ -14,6 +14,8 @@ from icebergds import register
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
+DATA_SOURCE_ALONE = {"reader": False, "native_scans": False}
+
 os.environ.setdefault("JAVA_TOOL_OPTIONS", QUICK_JVM)
 
 
@@ -21,7 +23,15 @@ os.environ.setdefault("JAVA_TOOL_OPTIONS", QUICK_JVM)
 def _registered(spark: SparkSession) -> None:
     # Many tests make tasks fail on purpose.
     spark.sparkContext.setLogLevel("OFF")
-    register(spark)
+    register(spark, **DATA_SOURCE_ALONE)
+
+
+@pytest.fixture(autouse=True)
+def _data_source_alone(spark: SparkSession) -> Iterator[None]:
+    """Most tests are of the data source, as where nothing is registered; some register."""
+    yield
+    for name in ("spark.icebergpy.reader", "spark.icebergpy.native-scans"):
+        spark.conf.set(name, "false")
 
 
 @pytest.fixture(params=["true", "false"], ids=["pushdown-on", "pushdown-off"])

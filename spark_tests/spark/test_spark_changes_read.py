@@ -102,7 +102,7 @@ def test_a_table_reads_its_changes_as_a_dataframe(spark: SparkSession, built: Ta
 def test_native_scans_leave_changes_to_the_data_source(
     spark: SparkSession, built: TableBuilder
 ) -> None:
-    register(spark, native_scans=True)
+    register(spark, reader=False)
     try:
         table = load_table(str(built.location))
         assert ids(table.appends(1003).to_df(spark)) == [5]

@@ -13,7 +13,7 @@ import pyarrow.parquet as pq
 import pytest
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.types import IntegerType, StringType, StructField, StructType
-from spark_reads import message_of, session_conf
+from spark_reads import session_conf
 from spark_tables import LIVE_PEOPLE, people
 
 from icebergds import Table, load_table, register
@@ -42,10 +42,9 @@ _AB = Schema((NestedField(1, "a", INT), NestedField(2, "b", STRING)))
 
 @pytest.fixture(autouse=True)
 def _native_scans(spark: SparkSession) -> Iterator[None]:
-    register(spark, native_scans=True)
+    register(spark, reader=False)
     yield
     spark.conf.unset(_NATIVE_SCANS)
-    spark.conf.unset(_READ_BY_ID)
 
 
 def _frame(spark: SparkSession, builder: TableBuilder, **scan: Any) -> DataFrame:
@@ -90,10 +89,7 @@ def test_sessions_that_did_not_ask_have_none(spark: SparkSession, tmp_path: Path
     builder = TableBuilder(tmp_path / "t", _AB)
     builder.commit(builder.data_file([(1, "x")]))
     scan = load_table(str(builder.location)).scan()
-    for name in (_NATIVE_SCANS, _READ_BY_ID):
-        with session_conf(spark, name, "false"):
-            assert not _is_native(scan.to_df(spark))
-    with session_conf(spark, "spark.sql.parquet.fieldId.read.ignoreMissing", "true"):
+    with session_conf(spark, _NATIVE_SCANS, "false"):
         assert not _is_native(scan.to_df(spark))
     assert not _is_native(replace(scan, options={"pushdown": "true"}).to_df(spark))
     assert _is_native(scan.to_df(spark))
@@ -225,16 +221,31 @@ def test_types_that_spark_refuses_are_read_by_us(spark: SparkSession, tmp_path: 
     assert _is_native(table.scan(columns=["a"]).to_df(spark))
 
 
-def test_without_reading_by_id_a_native_scan_fails_rather_than_read_nulls(
+def test_no_setting_of_the_session_changes_how_columns_are_found(
     spark: SparkSession, tmp_path: Path
 ) -> None:
     builder = TableBuilder(tmp_path / "t", _AB)
     builder.commit(builder.data_file([(None, "x"), (2, "y")]))
+    renamed = Schema((NestedField(1, "c", INT), NestedField(2, "a", STRING)), 1)
+    builder.evolve(renamed)
     df = _frame(spark, builder)
-    with session_conf(spark, _READ_BY_ID, "false"):
-        for query in (df, df.select("a"), df.groupBy().count()):
-            assert _READ_BY_ID in message_of(query.collect)
-    assert df.count() == 2
+    for by_id, ignoring in (("false", "false"), ("true", "true"), ("false", "true")):
+        with (
+            session_conf(spark, _READ_BY_ID, by_id),
+            session_conf(spark, "spark.sql.parquet.fieldId.read.ignoreMissing", ignoring),
+        ):
+            for frame in (df, _frame(spark, builder)):
+                assert _rows(frame) == [(2, "y"), (None, "x")]
+    assert spark.conf.get(_READ_BY_ID) == "false"
+
+
+def test_other_reads_of_parquet_match_columns_by_name(spark: SparkSession, tmp_path: Path) -> None:
+    builder = TableBuilder(tmp_path / "t", _AB)
+    file = builder.data_file([(1, "x")])
+    builder.commit(file)
+    assert _rows(_frame(spark, builder)) == [(1, "x")]
+    by_id = StructType([StructField("z", IntegerType(), True, {"parquet.field.id": 1})])
+    assert _rows(spark.read.schema(by_id).parquet(file.file_path)) == [(None,)]
 
 
 def test_a_file_that_is_gone_is_an_error(spark: SparkSession, tmp_path: Path) -> None:
@@ -281,24 +292,53 @@ def test_columns_that_exchanged_their_names_keep_their_types(
     ]
 
 
-def test_table_whose_names_all_changed_hands_is_not_native(
-    spark: SparkSession, tmp_path: Path
-) -> None:
+def test_columns_whose_names_all_changed_hands(spark: SparkSession, tmp_path: Path) -> None:
     builder = TableBuilder(tmp_path / "t", _AB)
     builder.commit(builder.data_file([(1, "x")]))
     builder.evolve(Schema((NestedField(1, "B", INT), NestedField(2, "A", STRING)), 1))
-    df = load_table(str(builder.location)).scan().to_df(spark)
-    assert not _is_native(df)
-    assert _rows(df) == [(1, "x")]
+    df = _frame(spark, builder)
+    assert _rows(df) == _rows(df.where("A = 'x' and B = 1")) == [(1, "x")]
 
 
-def test_table_whose_schemas_were_removed_is_not_native(
+def test_files_that_were_written_with_schemas_that_are_gone(
     spark: SparkSession, tmp_path: Path
 ) -> None:
-    """Files may have been written with these, under any names."""
+    """They may have columns under any names."""
     builder = TableBuilder(tmp_path / "t", _AB)
     builder.commit(builder.data_file([(1, "x")]))
     builder.evolve(Schema((NestedField(1, "a", INT), NestedField(2, "c", STRING)), 2))
-    table = load_table(str(builder.location))
-    assert not _is_native(table.scan().to_df(spark))
-    assert _rows(table.scan().to_df(spark)) == [(1, "x")]
+    df = _frame(spark, builder)
+    assert _rows(df) == _rows(df.where("c = 'x'")) == [(1, "x")]
+    assert "EqualTo(c,x)" not in _plan(df.where("c = 'x'"))
+
+
+def test_filters_are_pushed_to_files_on_columns_that_alone_ever_had_their_name(
+    spark: SparkSession, tmp_path: Path
+) -> None:
+    builder = TableBuilder(tmp_path / "t", _AB)
+    builder.commit(builder.data_file([(1, "x"), (2, "y")]))
+    assert "EqualTo(b,x)" in _plan(_frame(spark, builder).where("b = 'x'"))
+    builder.evolve(Schema((NestedField(1, "a", INT), NestedField(3, "b", STRING)), 1))
+    df = _frame(spark, builder)
+    assert "IsNull(b)" not in _plan(df.where("b is null"))
+    assert _rows(df.where("b is null")) == [(1, None), (2, None)]
+    assert "EqualTo(a,1)" in _plan(df.where("a = 1"))
+
+
+def _plan(df: DataFrame) -> str:
+    return df._jdf.queryExecution().executedPlan().toString()
+
+
+def test_a_scan_of_many_files_starts_no_job_to_list_them(
+    spark: SparkSession, tmp_path: Path
+) -> None:
+    builder = TableBuilder(tmp_path / "t", _AB)
+    builder.commit(*(builder.data_file([(i, "x")]) for i in range(40)))
+    tracker = spark.sparkContext.statusTracker()
+    spark.sparkContext.setJobGroup("listing", "")
+    try:
+        df = _frame(spark, builder)
+        assert len(df.inputFiles()) == 40
+        assert list(tracker.getJobIdsForGroup("listing")) == []
+    finally:
+        spark.sparkContext.setLocalProperty("spark.jobGroup.id", None)

@@ -32,7 +32,7 @@ MODES = pytest.mark.parametrize("mode", [MERGE_ON_READ, COPY_ON_WRITE])
 
 @pytest.fixture(autouse=True)
 def _native_scans(spark: SparkSession) -> Iterator[None]:
-    register(spark, native_scans=True)
+    register(spark, reader=False)
     yield
     spark.conf.unset("spark.icebergpy.native-scans")
     spark.conf.unset("spark.sql.parquet.fieldId.read.enabled")

@@ -24,7 +24,7 @@ def table(tmp_path_factory: pytest.TempPathFactory) -> Table:
 
 @pytest.fixture
 def native_spark(spark: SparkSession) -> Iterator[SparkSession]:
-    register(spark, native_scans=True)
+    register(spark, reader=False)
     yield spark
     spark.conf.unset("spark.icebergpy.native-scans")
     spark.conf.unset("spark.sql.parquet.fieldId.read.enabled")

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from icebergds.commit.operations import TableState
-from icebergds.expr.nodes import Expr
+from icebergds.expr.nodes import TRUE, Expr, and_
 from icebergds.expr.residual import residual_evaluator
 from icebergds.operations.read.options import ReadOptions, split_options
 from icebergds.operations.read.snapshot_read import plan_read
@@ -24,6 +24,7 @@ from icebergds.scan.plan.splits import SplitOptions
 from icebergds.scan.plan.task_groups import pack_files
 from icebergds.scan.read_plan import ReadPlan
 from icebergds.scan.tasks import ScanTaskGroup
+from icebergds.spec.schema import Schema
 from icebergds.spec.snapshot import Snapshot
 
 _LOG = logging.getLogger(__name__)
@@ -39,6 +40,7 @@ class PlannedScan:
         files: the files that may have rows of the scan, with the deletes that apply to them.
         splits: how files are packed into task groups.
         counts: what planning read and skipped.
+        rechecked: what else chose the files; whoever reads the scan checks it for every row.
     """
 
     state: TableState
@@ -47,14 +49,25 @@ class PlannedScan:
     files: tuple[PlannedFile, ...]
     splits: SplitOptions
     counts: PlanCounts
+    rechecked: Expr = TRUE
 
 
-def plan_scan(state: TableState, options: ReadOptions, *, for_native: bool) -> PlannedScan:
+def plan_scan(
+    state: TableState,
+    options: ReadOptions,
+    *,
+    for_native: bool,
+    rechecked: Expr = TRUE,
+    columns: Schema | None = None,
+) -> PlannedScan:
     """Plans a scan of one snapshot; reads each manifest that may matter once.
 
     Args:
         options: of a read of a snapshot, not of changes.
         for_native: keep the statistics that tell which files Spark's own reader may read.
+        rechecked: a bound condition; files without rows that meet it are left out, but other rows
+            may be returned.
+        columns: those that are read; by default those of the options.
 
     Raises:
         InvalidFilterError: the filter cannot be bound or used.
@@ -63,7 +76,7 @@ def plan_scan(state: TableState, options: ReadOptions, *, for_native: bool) -> P
         MissingFileError, CorruptFileError: as for `scan.plan.files.plan_files`.
     """
     assert options.changes is None, "changes are planned by plan_task_groups"
-    snapshot, plan = plan_read(state, options)
+    snapshot, plan = plan_read(state, options, columns)
     metadata = state.metadata
     stats_of = identity_columns(plan.specs) if for_native else frozenset()
     found = plan_files_counted(
@@ -71,12 +84,13 @@ def plan_scan(state: TableState, options: ReadOptions, *, for_native: bool) -> P
         metadata,
         snapshot,
         plan.table_schema,
-        plan.row_filter,
+        and_(plan.row_filter, rechecked),
         stats_of=stats_of,
         wrong_counts=plan.wrong_counts,
     )
     splits = split_options(options, metadata.properties)
-    return PlannedScan(state, snapshot, plan, tuple(found.files), splits, found.counts)
+    files = tuple(found.files)
+    return PlannedScan(state, snapshot, plan, files, splits, found.counts, rechecked)
 
 
 def task_groups_of(scan: PlannedScan, files: Iterable[PlannedFile]) -> list[ScanTaskGroup]:
@@ -101,16 +115,22 @@ def native_rule_of(scan: PlannedScan) -> NativeRule | None:
     if (obstacle := native_obstacle_of(scan)) is not None:
         _LOG.info("table %s: native scans are not possible: %s", scan.state.name, obstacle)
         return None
-    return native_rule(scan.plan, _names(scan))
+    return native_rule(scan.plan, _names(scan.state))
 
 
 def native_obstacle_of(scan: PlannedScan) -> str | None:
     """Why `native_rule_of` has no rule; None if it has one."""
-    if scan.state.io.properties:
+    return native_obstacle_in(scan.state, scan.plan)
+
+
+def native_obstacle_in(state: TableState, plan: ReadPlan) -> str | None:
+    """Why Spark's own reader may read no file of a read that is not planned yet."""
+    if state.io.properties:
         return "the table has storage properties, which Spark does not know"
-    return native_obstacle(scan.plan, _names(scan))
+    return native_obstacle(plan, _names(state))
 
 
-def _names(scan: PlannedScan) -> set[str]:
-    schemas = scan.state.metadata.schemas
-    return {field.name for schema in schemas for field in schema.fields_by_id.values()}
+def _names(state: TableState) -> set[str]:
+    return {
+        field.name for schema in state.metadata.schemas for field in schema.fields_by_id.values()
+    }

@@ -25,8 +25,13 @@ from icebergds.spec.schema import Schema
 from icebergds.spec.snapshot import Snapshot
 
 
-def plan_read(state: TableState, options: ReadOptions) -> tuple[Snapshot | None, ReadPlan]:
+def plan_read(
+    state: TableState, options: ReadOptions, columns: Schema | None = None
+) -> tuple[Snapshot | None, ReadPlan]:
     """Resolves the snapshot of a read (or the end snapshot of its changes) and plans the read.
+
+    Args:
+        columns: those that are read; by default those of the options.
 
     Raises:
         InvalidFilterError: the filter cannot be bound or used.
@@ -34,7 +39,8 @@ def plan_read(state: TableState, options: ReadOptions) -> tuple[Snapshot | None,
         NoSuchSnapshotError: the snapshot, branch or tag does not exist.
     """
     snapshot, schema = resolve_read(options, state.metadata, state.name)
-    columns = chosen_columns(options, state.metadata, schema)
+    if columns is None:
+        columns = chosen_columns(options, state.metadata, schema)
     return snapshot, make_read_plan(options, state, schema, columns)
 
 

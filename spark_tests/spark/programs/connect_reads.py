@@ -46,7 +46,7 @@ def see(spark: SparkSession, table: str, relative: str) -> dict[str, Any]:
 
 def native_scan(spark: SparkSession, table: str) -> dict[str, Any]:
     """Ids of the first snapshot, whose files have no deletes, and who read them."""
-    register(spark, native_scans=True)
+    register(spark, reader=False)
     loaded = load_table(table)
     df = loaded.scan(snapshot_id=1001).to_df(spark)
     seen = {

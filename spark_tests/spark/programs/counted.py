@@ -28,7 +28,7 @@ def main(directory: str, modes: str) -> None:
         .config("spark.sql.shuffle.partitions", "2")
         .getOrCreate()
     )
-    register(spark)
+    register(spark, reader=False, native_scans=False)
     catalogs: dict[str, dict[str, str]] = {
         "files": {"warehouse": f"{directory}/files"},
         "sql": {

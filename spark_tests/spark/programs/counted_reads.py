@@ -57,7 +57,7 @@ def see(
     counted("scan", lambda: table.scan().to_df(spark).count())
     counted("filtered scan", lambda: table.scan("part = 2").to_df(spark).count())
     counted("changes", lambda: table.changes().to_df(spark).count())
-    register(spark, native_scans=True)
+    register(spark, reader=False)
     counted("native scan", lambda: table.scan().to_df(spark).count())
     spark.conf.set("spark.icebergpy.native-scans", "false")
     for limited in (False, True):

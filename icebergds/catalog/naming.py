@@ -1,0 +1,35 @@
+"""Finds the catalog that the name of a table begins with."""
+
+from __future__ import annotations
+
+import os
+
+from icebergds.catalog.config import default_catalog_name, is_configured
+from icebergds.catalog.metadata_files import is_metadata_file
+from icebergds.errors import InvalidFilterError
+from icebergds.expr.names import quote_name, split_name
+
+
+def table_name_parts(path: str) -> tuple[str, ...]:
+    """The parts of a path that can be a table's name; none for other paths."""
+    if "." not in path or "/" in path or ":" in path or is_metadata_file(path):
+        return ()
+    try:
+        return split_name(path)
+    except InvalidFilterError:
+        return ()
+
+
+def named_catalog(path: str) -> tuple[str | None, str]:
+    """The catalog of a table that is named as in Spark, and its identifier there.
+
+    The default catalog is that of a name that begins with no other and that no directory has. None
+    if there is no catalog: the path is then a location.
+    """
+    parts = table_name_parts(path)
+    if len(parts) > 1 and is_configured(parts[0]):
+        return parts[0], quote_name(parts[1:])
+    default = default_catalog_name()
+    if len(parts) > 1 and is_configured(default) and not os.path.exists(path):
+        return default, path
+    return None, path

@@ -1,0 +1,1 @@
+"""Lets a registered session's reader return DataFrames that prune by their own conditions."""

@@ -1,0 +1,165 @@
+"""A DataFrame of classic Spark that prunes by its own conditions.
+
+Its `shape` is made by Spark alone, on an empty relation, so that Spark resolves columns and checks
+conditions at once and nothing is planned. What a job needs is planned when it is first asked for:
+the same plan of Spark's with the rows beneath, that files may have for the conditions by then. The
+empty relation stays in it, as the first side of a union, because attributes are its attributes, of
+every DataFrame of one load; Spark's optimizer drops it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+from pyspark.sql import Column, DataFrame, SparkSession
+from pyspark.sql.classic.dataframe import DataFrame as ClassicDataFrame
+from pyspark.sql.types import StructType
+
+from icebergds.expr.nodes import TRUE, Expr, and_
+from icebergds.spark.frames.classic_conditions import converted
+from icebergds.spark.frames.table_load import TableLoad
+from icebergds.spec.types import NestedField
+
+
+def classic_frame(spark: SparkSession, load: TableLoad) -> DataFrame:
+    """All rows of a load."""
+    root = _Root(spark, load)
+    return ClassicFrame(root, root.shape, TRUE)
+
+
+class ClassicFrame(ClassicDataFrame):
+    """Rows of a load that conditions choose, and plain columns of them.
+
+    `where`, `filter` and `select` of plain columns return such a frame; all other methods return
+    Spark's own DataFrames.
+    """
+
+    def __init__(self, root: _Root, shape: DataFrame, condition: Expr) -> None:
+        self._root, self._shape, self._condition = root, shape, condition
+        self._rows: Any = None
+        super().__init__(shape._jdf, root.spark)
+
+    @property
+    def _jdf(self) -> Any:
+        """What all methods of Spark's use: with rows, which are planned now."""
+        if self._rows is None:
+            self._rows = self._root.with_rows(self._shape, self._condition)
+        return self._rows
+
+    @_jdf.setter
+    def _jdf(self, jdf: Any) -> None:
+        """Spark's own constructor sets what the shape has already."""
+
+    @property
+    def schema(self) -> StructType:
+        return self._shape.schema
+
+    @property
+    def columns(self) -> list[str]:
+        return self._shape.columns
+
+    def printSchema(self, level: int | None = None) -> None:
+        self._shape.printSchema(level)
+
+    def __getitem__(self, item: Any) -> Any:
+        if isinstance(item, Column):
+            return self.filter(item)
+        if isinstance(item, list | tuple):
+            return self.select(*item)
+        return self._shape[item]
+
+    def __getattr__(self, name: str) -> Column:
+        if name == "_shape":
+            raise AttributeError(name)
+        column: Column = getattr(self._shape, name)
+        return column
+
+    def filter(self, condition: Any) -> DataFrame:
+        if self.is_cached:
+            return self._plain().filter(condition)
+        shape = self._shape.filter(condition)
+        known = self._root.condition_of(shape)
+        return ClassicFrame(self._root, shape, and_(self._condition, known))
+
+    def where(self, condition: Any) -> DataFrame:
+        return self.filter(condition)
+
+    def select(self, *cols: Any) -> DataFrame:
+        shape = self._shape.select(*cols)
+        if self.is_cached or not _selects_attributes(shape):
+            return self._plain().select(*cols)
+        return ClassicFrame(self._root, shape, self._condition)
+
+    def _plain(self) -> DataFrame:
+        return DataFrame(self._jdf, self._root.spark)
+
+
+@dataclass(frozen=True)
+class _Root:
+    """What the frames of one load share."""
+
+    spark: SparkSession
+    load: TableLoad
+
+    @cached_property
+    def shape(self) -> DataFrame:
+        """An empty relation with the columns of the load."""
+        session: Any = self.spark._jsparkSession
+        schema = session.parseDataType(self.load.schema.json())
+        return DataFrame(
+            session.createDataFrame(self._jvm.java.util.ArrayList(), schema), self.spark
+        )
+
+    def condition_of(self, filtered: DataFrame) -> Expr:
+        """What the topmost filter of a shape says of the columns of the table."""
+        plan: Any = filtered._jdf
+        plan = plan.logicalPlan()
+        while plan.getClass().getSimpleName() == "Project":
+            plan = plan.child()
+        if plan.getClass().getSimpleName() != "Filter":
+            return TRUE
+        return converted(plan.condition(), self.load.plan.table_schema, self._columns)
+
+    def with_rows(self, shape: DataFrame, condition: Expr) -> Any:
+        """A shape with rows beneath, at least those that meet the condition."""
+        rows: Any = self.load.rows(self.spark, condition)
+        empty: Any = self.shape
+        sides = self._seq(empty._jdf.logicalPlan(), rows._jdf.logicalPlan())
+        plans = self._jvm.org.apache.spark.sql.catalyst.plans.logical
+        union = plans.Union(sides, False, False)
+        top: Any = shape._jdf
+        plan = self._on(union, top.logicalPlan())
+        return self._jvm.org.apache.spark.sql.classic.Dataset.ofRows(
+            self.spark._jsparkSession, plan
+        )
+
+    def _on(self, union: Any, plan: Any) -> Any:
+        """A plan with a union in the place of its leaf."""
+        children = plan.children()
+        if children.isEmpty():
+            return union
+        return plan.withNewChildren(self._seq(self._on(union, children.head())))
+
+    @cached_property
+    def _columns(self) -> Mapping[int, NestedField]:
+        empty: Any = self.shape
+        output = empty._jdf.logicalPlan().output()
+        fields = self.load.plan.columns.fields
+        return {output.apply(i).exprId().id(): field for i, field in enumerate(fields)}
+
+    def _seq(self, *items: Any) -> Any:
+        return self._jvm.PythonUtils.toSeq(list(items))
+
+    @property
+    def _jvm(self) -> Any:
+        return self.spark._jvm
+
+
+def _selects_attributes(shape: DataFrame) -> bool:
+    """Whether a selection has made no new columns."""
+    plan: Any = shape._jdf
+    plan = plan.logicalPlan()
+    return bool(plan.outputSet().subsetOf(plan.inputSet()))

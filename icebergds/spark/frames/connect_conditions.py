@@ -1,0 +1,212 @@
+"""Converts conditions of Spark Connect to predicates on a table's columns.
+
+Nothing is resolved on this side, so that only comparisons are converted whose meaning does not
+depend on how Spark coerces types. Other parts become `TRUE`: Spark evaluates the whole condition
+for every row.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import UTC, date, datetime, timedelta
+from typing import Any
+
+import numpy as np
+from pyspark.sql.connect.expressions import (
+    ColumnReference,
+    Expression,
+    LiteralExpression,
+    SQLExpression,
+    UnresolvedFunction,
+)
+
+from icebergds.errors import InvalidFilterError
+from icebergds.expr.bind import bind
+from icebergds.expr.names import quote_name, split_name
+from icebergds.expr.nodes import TRUE, Expr, Operation, Predicate, and_, not_, or_
+from icebergds.expr.sql import parse_filter
+from icebergds.spark.types import READ_AS_ANOTHER_TYPE
+from icebergds.spec.schema import Schema
+from icebergds.spec.types import DecimalType, NestedField, StructType, TypeId
+
+_COMPARISONS = {
+    "==": Operation.EQ,
+    "=": Operation.EQ,
+    ">": Operation.GT,
+    ">=": Operation.GT_EQ,
+    "<": Operation.LT,
+    "<=": Operation.LT_EQ,
+}
+_MIRRORED = {
+    Operation.EQ: Operation.EQ,
+    Operation.GT: Operation.LT,
+    Operation.GT_EQ: Operation.LT_EQ,
+    Operation.LT: Operation.GT,
+    Operation.LT_EQ: Operation.GT_EQ,
+}
+_INTEGERS = frozenset({"tinyint", "smallint", "int", "bigint"})
+# Types of literals that Spark compares with a column without changing any value of it.
+_SAME_VALUES: dict[TypeId, frozenset[str]] = {
+    TypeId.INT: _INTEGERS | {"double"},
+    TypeId.LONG: _INTEGERS,
+    TypeId.FLOAT: frozenset({"float", "double"}),
+    TypeId.DOUBLE: frozenset({"float", "double"}),
+    TypeId.BOOLEAN: frozenset({"boolean"}),
+    TypeId.STRING: frozenset({"string"}),
+    TypeId.BINARY: frozenset({"binary"}),
+    TypeId.DATE: frozenset({"date"}),
+    TypeId.TIMESTAMP: frozenset({"timestamp_ntz"}),
+    TypeId.TIMESTAMPTZ: frozenset({"timestamp"}),
+}
+# Text that Spark reads as one date.
+_DATE = re.compile(r"\d{4}-\d\d-\d\d", re.ASCII)
+_EPOCH_DAY, _EPOCH = date(1970, 1, 1), datetime(1970, 1, 1)
+
+
+def converted(
+    condition: Any, schema: Schema, columns: Sequence[NestedField], time_zone: str | None
+) -> Expr:
+    """A bound predicate that is true for every row for which a condition is.
+
+    Args:
+        condition: a Column, or text.
+        schema: the table's.
+        columns: those that are read, under the names that the condition uses.
+        time_zone: the session's.
+    """
+    converter = _Converter(schema, columns, time_zone)
+    if isinstance(condition, str):
+        return converter.of_text(condition)
+    expression = getattr(condition, "_expr", None)
+    return TRUE if expression is None else converter.at_least(expression)
+
+
+@dataclass(frozen=True, slots=True)
+class _Converter:
+    _schema: Schema
+    _columns: Sequence[NestedField]
+    _time_zone: str | None
+
+    def of_text(self, text: str) -> Expr:
+        try:
+            return bind(parse_filter(text, time_zone=self._time_zone), self._schema, False)
+        except InvalidFilterError:
+            return TRUE
+
+    def at_least(self, node: Expression) -> Expr:
+        """What is true for every row for which the node is."""
+        match node:
+            case SQLExpression():
+                return self.of_text(node._expr)
+            case UnresolvedFunction(_name="and", _args=[left, right]):
+                return and_(self.at_least(left), self.at_least(right))
+            case UnresolvedFunction(_name="or", _args=[left, right]):
+                return or_(self.at_least(left), self.at_least(right))
+        exact = self._exact(node)
+        if exact is None:
+            return TRUE
+        try:
+            return bind(exact, self._schema)
+        except InvalidFilterError:
+            return TRUE
+
+    def _exact(self, node: Expression) -> Expr | None:
+        """The same condition, not bound yet; None if there is none."""
+        match node:
+            case UnresolvedFunction(_name="and" | "or", _args=[left, right]):
+                one, other = self._exact(left), self._exact(right)
+                if one is None or other is None:
+                    return None
+                return and_(one, other) if node._name == "and" else or_(one, other)
+            case UnresolvedFunction(_name="not", _args=[child]):
+                inner = self._exact(child)
+                return None if inner is None else not_(inner)
+            case UnresolvedFunction(_name="isNull", _args=[child]):
+                return self._null_test(Operation.IS_NULL, child)
+            case UnresolvedFunction(_name="isNotNull", _args=[child]):
+                return self._null_test(Operation.NOT_NULL, child)
+            case UnresolvedFunction(_name="in", _args=[column, *values]):
+                return self._of_values(Operation.IN, column, values)
+            case UnresolvedFunction(_name="startsWith", _args=[column, prefix]):
+                return self._of_values(Operation.STARTS_WITH, column, [prefix])
+            case UnresolvedFunction(_args=[left, right]) if node._name in _COMPARISONS:
+                operation = _COMPARISONS[node._name]
+                found = self._of_values(operation, left, [right])
+                return found or self._of_values(_MIRRORED[operation], right, [left])
+            case _:
+                return None
+
+    def _null_test(self, operation: Operation, node: Expression) -> Expr | None:
+        name = self._name(self._field(node))
+        return None if name is None else Predicate(operation, name)
+
+    def _of_values(
+        self, operation: Operation, column: Expression, values: Sequence[Expression]
+    ) -> Expr | None:
+        """A comparison of a column with literals; None if they are something else."""
+        field = self._field(column)
+        name = self._name(field)
+        if field is None or name is None:
+            return None
+        found = []
+        for value in values:
+            if not isinstance(value, LiteralExpression) or not _is_comparable(field, value):
+                return None
+            found.append(_python_value(value))
+        return Predicate(operation, name, tuple(found))
+
+    def _name(self, field: NestedField | None) -> str | None:
+        path = None if field is None else self._schema.paths_by_id.get(field.field_id)
+        return None if path is None else quote_name(path)
+
+    def _field(self, node: Expression) -> NestedField | None:
+        """The column that a node names, at the top level or in structs; None for others."""
+        if not isinstance(node, ColumnReference) or node._is_metadata_column:
+            return None
+        try:
+            parts = split_name(node._unparsed_identifier)
+        except InvalidFilterError:
+            return None
+        fields, field = self._columns, None
+        for part in parts:
+            named = [found for found in fields if found.name.lower() == part.lower()]
+            if len(named) != 1:
+                return None
+            field = named[0]
+            fields = field.field_type.fields if isinstance(field.field_type, StructType) else ()
+        return field
+
+
+def _is_comparable(field: NestedField, literal: LiteralExpression) -> bool:
+    """Whether a comparison with the literal is one of the column's own values."""
+    if literal._value is None:
+        return True
+    name = literal._dataType.simpleString()
+    if isinstance(field.field_type, DecimalType):
+        # Spark compares them as decimals that hold both, if these have no more than 38 digits.
+        return name in _INTEGERS and field.field_type.precision + 19 <= 38
+    type_id = field.field_type.type_id if hasattr(field.field_type, "type_id") else None
+    if type_id is None or type_id in READ_AS_ANOTHER_TYPE:
+        return False
+    if type_id is TypeId.DATE and name == "string":
+        return bool(_DATE.fullmatch(literal._value))
+    return name in _SAME_VALUES.get(type_id, frozenset())
+
+
+def _python_value(literal: LiteralExpression) -> Any:
+    value = literal._value
+    match literal._dataType.simpleString():
+        case _ if value is None:
+            return None
+        case "date":
+            return _EPOCH_DAY + timedelta(days=value)
+        case "timestamp_ntz":
+            return _EPOCH + timedelta(microseconds=value)
+        case "timestamp":
+            return _EPOCH.replace(tzinfo=UTC) + timedelta(microseconds=value)
+        case "float":
+            return float(np.float32(value))
+        case _:
+            return value

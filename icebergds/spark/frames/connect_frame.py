@@ -1,0 +1,159 @@
+"""A DataFrame of Spark Connect that prunes by its own conditions.
+
+As with classic Spark (`classic_frame`), its `shape` is made by Spark alone on an empty relation,
+and what a job needs is planned when it is first asked for. Columns of DataFrames name the plan that
+they belong to by its id: plans with rows have the ids of the shape's.
+"""
+
+from __future__ import annotations
+
+import copy
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+from pyspark.sql import Column, DataFrame, SparkSession
+from pyspark.sql.connect.dataframe import DataFrame as ConnectDataFrame
+from pyspark.sql.connect.expressions import ColumnReference
+from pyspark.sql.types import StructType
+
+from icebergds.errors import InvalidFilterError
+from icebergds.expr.names import split_name
+from icebergds.expr.nodes import TRUE, Expr, and_
+from icebergds.spark.frames.connect_conditions import converted
+from icebergds.spark.frames.table_load import TableLoad
+from icebergds.spark.session import session_zone
+
+
+def connect_frame(spark: SparkSession, load: TableLoad) -> DataFrame:
+    """All rows of a load."""
+    root = _Root(spark, load)
+    return ConnectFrame(root, root.shape, TRUE)
+
+
+class ConnectFrame(ConnectDataFrame):
+    """Rows of a load that conditions choose, and plain columns of them.
+
+    `where`, `filter` and `select` of plain columns return such a frame; all other methods return
+    Spark's own DataFrames.
+    """
+
+    def __init__(self, root: _Root, shape: Any, condition: Expr) -> None:
+        self._root, self._shape, self._condition = root, shape, condition
+        # Spark's own constructor looks at the plan.
+        self._rows: Any = shape._plan
+        super().__init__(shape._plan, root.spark)  # type: ignore[arg-type]
+        self._rows, self._is_stored = None, False
+        self._cached_schema = shape._cached_schema
+
+    @property
+    def _plan(self) -> Any:
+        """What all methods of Spark's use: with rows, which are planned now."""
+        if self._rows is None:
+            self._rows = self._root.with_rows(self._shape._plan, self._condition)
+        return self._rows
+
+    @_plan.setter
+    def _plan(self, plan: Any) -> None:
+        """Spark's own constructor sets what the shape has already."""
+
+    @property
+    def schema(self) -> StructType:
+        schema: StructType = self._shape.schema
+        return schema
+
+    @property
+    def columns(self) -> list[str]:
+        columns: list[str] = self._shape.columns
+        return columns
+
+    def __getitem__(self, item: Any) -> Any:
+        if isinstance(item, Column):
+            return self.filter(item)
+        if isinstance(item, list | tuple):
+            return self.select(*item)
+        return self._shape[item]
+
+    def __getattr__(self, name: str) -> Column:
+        if name == "_shape":
+            raise AttributeError(name)
+        column: Column = getattr(self._shape, name)
+        return column
+
+    def filter(self, condition: Any) -> DataFrame:
+        if self._is_stored:
+            return self._plain().filter(condition)
+        shape = self._shape.filter(condition)
+        known = self._root.condition_of(condition)
+        return ConnectFrame(self._root, shape, and_(self._condition, known))
+
+    def select(self, *cols: Any) -> DataFrame:
+        if self._is_stored or not self._root.are_plain(cols):
+            return self._plain().select(*cols)
+        return ConnectFrame(self._root, self._shape.select(*cols), self._condition)
+
+    def cache(self) -> DataFrame:
+        self._is_stored = True
+        return super().cache()
+
+    def persist(self, *level: Any, **named: Any) -> DataFrame:
+        self._is_stored = True
+        return super().persist(*level, **named)
+
+    def _plain(self) -> DataFrame:
+        return ConnectDataFrame(self._plan, self._root.spark)  # type: ignore[arg-type]
+
+
+@dataclass(frozen=True)
+class _Root:
+    """What the frames of one load share."""
+
+    spark: SparkSession
+    load: TableLoad
+
+    @cached_property
+    def shape(self) -> Any:
+        """An empty relation with the columns of the load."""
+        empty: Any = self.spark.createDataFrame([], self.load.schema)
+        empty._cached_schema = self.load.schema
+        return empty
+
+    def condition_of(self, condition: Any) -> Expr:
+        """What a condition says of the columns of the table."""
+        plan = self.load.plan
+        return converted(
+            condition, plan.table_schema, plan.columns.fields, session_zone(self.spark)
+        )
+
+    def are_plain(self, columns: Any) -> bool:
+        """Whether whole columns are named only: others would be new ones, of any name."""
+        if len(columns) == 1 and isinstance(columns[0], list | tuple):
+            columns = columns[0]
+        names = {field.name for field in self.load.plan.columns.fields}
+        return bool(columns) and all(_name_of(column) in names for column in columns)
+
+    def with_rows(self, plan: Any, condition: Expr) -> Any:
+        """The plan of a shape with rows beneath, at least those that meet the condition."""
+        empty: Any = self.spark.createDataFrame([], self.load.schema)
+        union: Any = empty.union(self.load.rows(self.spark, condition))
+        union._plan._root_plan_id = self.shape._plan._root_plan_id
+        return self._on(union._plan, plan)
+
+    def _on(self, union: Any, plan: Any) -> Any:
+        if plan is self.shape._plan:
+            return union
+        changed = copy.copy(plan)
+        changed._child = self._on(union, plan._child)
+        return changed
+
+
+def _name_of(column: Any) -> str | None:
+    """The name of a column that is a single name; None for others."""
+    expression = getattr(column, "_expr", None)
+    if isinstance(expression, ColumnReference) and not expression._is_metadata_column:
+        column = expression._unparsed_identifier
+    try:
+        parts = split_name(column) if isinstance(column, str) else ()
+    except InvalidFilterError:
+        return None
+    return parts[0] if len(parts) == 1 else None

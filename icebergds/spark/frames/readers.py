@@ -1,0 +1,188 @@
+"""Gives registered sessions a reader of ours: `spark.read.format("icebergpy")`.
+
+Spark's readers choose the class of themselves where they are asked for a format, at one place for
+classic Spark and at one for Spark Connect. Readers of other formats and other sessions stay as they
+are, and so do options and schemas that were set before the format.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from functools import wraps
+from typing import TYPE_CHECKING, Any
+
+from icebergds.catalog.naming import named_catalog
+from icebergds.errors import InvalidOptionError, NoSuchTableError
+from icebergds.spark.frames.table_load import open_load
+from icebergds.spark.planned_load import PLANNED_SCAN
+from icebergds.spark.session import is_connect
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, SparkSession
+    from pyspark.sql.types import StructType
+
+READER = "spark.icebergpy.reader"
+"""The setting of a session whose reader is ours."""
+
+_FORMAT = "icebergpy"
+_IS_OURS = "_icebergds_reader"
+
+
+def take_over_reader(spark: SparkSession) -> None:
+    """Makes `spark.read` of this session, and of others with the setting, give our reader."""
+    kind: Any = _connect_reader() if is_connect(spark) else _classic_reader()
+    if getattr(kind, _IS_OURS, None) is None:
+        _take_over(kind)
+
+
+def _classic_reader() -> type:
+    from pyspark.sql.readwriter import DataFrameReader
+
+    return DataFrameReader
+
+
+def _connect_reader() -> type:
+    from pyspark.sql.connect.readwriter import DataFrameReader
+
+    return DataFrameReader
+
+
+def _take_over(kind: Any) -> None:
+    choose, load = kind.format, kind.load
+    ours: Any = type("IcebergReader", (_Verbs, kind), {"_load_by_spark": load})
+
+    @wraps(choose)
+    def format(self: Any, source: str) -> Any:
+        if _is_format(source) and _session(self).conf.get(READER, "false") == "true":
+            self.__class__ = ours
+        elif isinstance(self, ours):
+            self.__class__ = kind
+        return choose(self, source)
+
+    @wraps(load)
+    def loaded(
+        self: Any, path: Any = None, format: str | None = None, schema: Any = None, **options: Any
+    ) -> Any:
+        if format is not None:
+            self.format(format)
+        # The format may have changed the class.
+        verb = ours.load if isinstance(self, ours) else load
+        return verb(self, path, None, schema, **options)
+
+    kind.format, kind.load = format, loaded
+    setattr(kind, _IS_OURS, ours)
+
+
+class _Verbs:
+    """A reader of Iceberg tables, whose DataFrames prune by their own conditions."""
+
+    def load(
+        self: Any, path: Any = None, format: str | None = None, schema: Any = None, **options: Any
+    ) -> DataFrame:
+        """Loads a table by its location, a metadata file, or with `catalog` its identifier.
+
+        Raises:
+            IcebergError: an option is malformed or does not fit the table, or it cannot be loaded.
+        """
+        if format is not None:
+            chosen = self.format(format)
+            if not isinstance(chosen, _Verbs):
+                return chosen.load(path, None, schema, **options)  # type: ignore[no-any-return]
+        if schema is not None:
+            self.schema(schema)
+        self.options(**options)
+        given = _given(self)
+        if _is_left_to_spark(given):
+            return self._load_by_spark(path)  # type: ignore[no-any-return]
+        return _loaded(self, path, given, _user_schema(self))
+
+    def table(self: Any, tableName: str) -> DataFrame:  # noqa: N803 - the name in PySpark
+        """Loads a table by its name: in the option `catalog`, or with a catalog's name first.
+
+        Raises:
+            NoSuchTableError: the name begins with no catalog that is known.
+        """
+        given = _given(self)
+        if not any(name.lower() == "catalog" for name in given):
+            catalog, tableName = named_catalog(tableName)  # noqa: N806
+            if catalog is None:
+                raise NoSuchTableError(
+                    f"table {tableName}: its name begins with no configured catalog; configure "
+                    "one, set option('catalog', '<name>'), or load('<location>')"
+                )
+            given["catalog"] = catalog
+        return _loaded(self, tableName, given, _user_schema(self))
+
+
+def _is_left_to_spark(given: Mapping[str, str]) -> bool:
+    """Whether a load is planned already, or in the process that gets filters from Spark."""
+    options = {name.lower(): value.lower() for name, value in given.items()}
+    return PLANNED_SCAN in options or options.get("pushdown") == "true"
+
+
+def _loaded(
+    reader: Any, path: Any, given: Mapping[str, str], schema: StructType | None
+) -> DataFrame:
+    spark = _session(reader)
+    named = _named_path(path)
+    options = {name: value for name, value in given.items() if not named or name.lower() != "path"}
+    load = open_load(spark, {**options, **named}, schema)
+    if is_connect(spark):
+        from icebergds.spark.frames.connect_frame import connect_frame
+
+        return connect_frame(spark, load)
+    from icebergds.spark.frames.classic_frame import classic_frame
+
+    return classic_frame(spark, load)
+
+
+def _named_path(path: Any) -> dict[str, str]:
+    match path:
+        case None:
+            return {}
+        case str():
+            return {"path": path}
+        case [str() as only]:
+            return {"path": only}
+        case _:
+            return {"paths": json.dumps(list(path))}
+
+
+def _session(reader: Any) -> SparkSession:
+    session: SparkSession = reader._client if hasattr(reader, "_client") else reader._spark
+    return session
+
+
+def _given(reader: Any) -> dict[str, str]:
+    """The options that a reader has."""
+    if hasattr(reader, "_client"):
+        return {name: value for name, value in reader._options.items() if value is not None}
+    jvm: Any = _session(reader)._jvm
+    options = reader._jreader.extraOptions().originalMap()
+    return dict(jvm.scala.jdk.javaapi.CollectionConverters.asJava(options))
+
+
+def _user_schema(reader: Any) -> StructType | None:
+    from pyspark.sql.types import StructType
+
+    if hasattr(reader, "_client"):
+        text = reader._schema
+        if not text:
+            return None
+        return StructType.fromJson(json.loads(text)) if text.startswith("{") else _ddl(text)
+    found = reader._jreader.userSpecifiedSchema()
+    return StructType.fromJson(json.loads(found.get().json())) if found.isDefined() else None
+
+
+def _ddl(text: str) -> StructType:
+    from pyspark.sql.types import StructType
+
+    schema = StructType.fromDDL(text)
+    if not isinstance(schema, StructType):
+        raise InvalidOptionError(f"schema {text!r} of the load is not one of columns")
+    return schema
+
+
+def _is_format(source: object) -> bool:
+    return isinstance(source, str) and source.lower() == _FORMAT

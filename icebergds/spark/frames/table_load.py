@@ -1,0 +1,117 @@
+"""What a load of a registered session reads, and the rows of it that meet a condition."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql.types import StructType
+
+from icebergds.commit.operations import TableState
+from icebergds.expr.nodes import Expr
+from icebergds.operations.read.options import (
+    ReadOptions,
+    parse_load_options,
+    refuse_stream_options,
+)
+from icebergds.operations.read.planned_scan import native_obstacle_in, plan_scan
+from icebergds.operations.read.snapshot_read import (
+    check_read,
+    chosen_columns,
+    make_read_plan,
+    plan_task_groups,
+    resolve_read,
+)
+from icebergds.scan.read_plan import ReadPlan
+from icebergds.spark.native import has_native_scans
+from icebergds.spark.read_mark import marked_schema
+from icebergds.spark.scan import planned_dataframe, scan_dataframe
+from icebergds.spark.session import session_zone
+from icebergds.spark.types import all_nullable, spark_schema
+from icebergds.spark.user_schema import project_load_schema, refuse_second_choice
+from icebergds.spec.schema import Schema
+from icebergds.spec.snapshot import Snapshot
+
+
+@dataclass(frozen=True, slots=True)
+class TableLoad:
+    """One snapshot of a table, or the changes between two, pinned by a load.
+
+    Attributes:
+        snapshot: None for a table without rows.
+        plan: what is read; planning has found no files yet.
+        schema: of the DataFrames.
+    """
+
+    state: TableState
+    options: ReadOptions
+    snapshot: Snapshot | None
+    plan: ReadPlan
+    schema: StructType
+
+    def rows(self, spark: SparkSession, condition: Expr) -> DataFrame:
+        """The rows, at least those that meet a condition; planned now.
+
+        Args:
+            condition: bound to the table's schema.
+
+        Raises:
+            MissingFileError, CorruptFileError: metadata is missing or damaged.
+        """
+        if self.options.changes is not None:
+            groups = plan_task_groups(self.options, self.state, self.snapshot, self.plan)
+            return planned_dataframe(spark, self.plan, groups)
+        scan = plan_scan(
+            self.state,
+            self.options,
+            for_native=has_native_scans(spark),
+            rechecked=condition,
+            columns=self.plan.columns,
+        )
+        return scan_dataframe(spark, scan)
+
+
+def open_load(
+    spark: SparkSession, options: Mapping[str, str], schema: StructType | None
+) -> TableLoad:
+    """Loads the metadata of a table, pins what is read, and checks all options.
+
+    Args:
+        options: of the load, with its `path`.
+        schema: the columns that the user asks for; None for those of the options.
+
+    Raises:
+        IcebergError: an option is malformed or does not fit the table, or it cannot be loaded.
+    """
+    address, parsed = parse_load_options(_in_zone_of(spark, options))
+    refuse_stream_options(options)
+    state = address.load()
+    snapshot, table_schema = resolve_read(parsed, state.metadata, state.name)
+    check_read(parsed, state, snapshot, table_schema)
+    columns = _columns(parsed, state, table_schema, schema)
+    plan = make_read_plan(parsed, state, table_schema, columns)
+    read = spark_schema(columns)
+    if has_native_scans(spark) and native_obstacle_in(state, plan) is None:
+        read = all_nullable(read)
+    branch = parsed.newest_of
+    if branch is not None and not address.is_metadata_file:
+        read = marked_schema(read, state.metadata, branch, snapshot)
+    return TableLoad(state, parsed, snapshot, plan, read)
+
+
+def _in_zone_of(spark: SparkSession, options: Mapping[str, str]) -> dict[str, str]:
+    """The options with the session's time zone, unless they name one."""
+    zone = session_zone(spark)
+    if zone is None or any(name.lower() == "time-zone" for name in options):
+        return dict(options)
+    return {**options, "time-zone": zone}
+
+
+def _columns(
+    options: ReadOptions, state: TableState, table_schema: Schema, schema: StructType | None
+) -> Schema:
+    if schema is None:
+        return chosen_columns(options, state.metadata, table_schema)
+    refuse_second_choice(options)
+    return project_load_schema(schema, state, table_schema, of_feed=options.is_feed)

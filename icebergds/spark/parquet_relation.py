@@ -1,0 +1,103 @@
+"""Makes DataFrames of Parquet files whose columns classic Spark matches by field id.
+
+Whether it does is a setting of the session that a relation belongs to. That is a copy of the user's
+session here, so that no other read of the user's session changes.
+"""
+
+from __future__ import annotations
+
+import logging
+import weakref
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from pyspark.errors import PySparkException
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql.types import StructType
+
+_LOG = logging.getLogger(__name__)
+
+READ_OPTIONS = {
+    # Paths are not patterns, and a directory such as `day=1` is not a column.
+    "__globPaths__": "false",
+    "recursiveFileLookup": "true",
+    # A session may be set to skip missing or corrupt files, which would lose rows.
+    "ignoreMissingFiles": "false",
+    "ignoreCorruptFiles": "false",
+    "mergeSchema": "false",
+    # Iceberg dates and timestamps use the proleptic Gregorian calendar.
+    "datetimeRebaseMode": "CORRECTED",
+    "int96RebaseMode": "CORRECTED",
+}
+"""How Spark reads data files."""
+
+_BY_ID = {
+    "spark.sql.parquet.fieldId.read.enabled": "true",
+    # A file without ids is an error instead of nulls.
+    "spark.sql.parquet.fieldId.read.ignoreMissing": "false",
+}
+# Spark lists more paths than this with a job of a task each, which local disks do not need.
+_LISTED_BY_JOB = {"spark.sql.sources.parallelPartitionDiscovery.threshold": str(2**31 - 1)}
+_FEW_LISTING_TASKS = {"spark.sql.sources.parallelPartitionDiscovery.parallelism": "32"}
+
+
+def parquet_by_id(
+    spark: SparkSession, schema: StructType, addresses: Sequence[str]
+) -> DataFrame | None:
+    """The rows of Parquet files in classic Spark; None if Spark cannot access them.
+
+    Args:
+        schema: its fields have the metadata `parquet.field.id`.
+        addresses: of at least one file, without line breaks.
+    """
+    from py4j.protocol import Py4JError
+
+    jvm: Any = spark._jvm
+    try:
+        session = _session_by_id(spark, is_local=addresses[0].startswith("file:"))
+        reader = session.read().schema(session.parseDataType(schema.json()))
+        for option, value in READ_OPTIONS.items():
+            reader = reader.option(option, value)
+        # One call for all paths.
+        paths = jvm.java.util.regex.Pattern.compile("\n").split("\n".join(addresses))
+        plan = reader.parquet(paths).logicalPlan()
+        classic = jvm.org.apache.spark.sql.classic.Dataset
+        return DataFrame(classic.ofRows(spark._jsparkSession, plan), spark)
+    except (PySparkException, Py4JError) as error:
+        log_refusal(addresses[0], error)
+        return None
+
+
+def log_refusal(address: str, error: Exception) -> None:
+    """Logs why Spark does not read files, of which one is named."""
+    _LOG.info("Spark cannot read %s by itself: %s", address, str(error).partition("\n")[0])
+
+
+@dataclass(frozen=True, slots=True)
+class _SessionById:
+    """A copy of a session, and the settings that it was made with (objects of the JVM)."""
+
+    session: Any
+    settings: Any
+
+
+_sessions: weakref.WeakKeyDictionary[SparkSession, dict[bool, _SessionById]] = (
+    weakref.WeakKeyDictionary()
+)
+
+
+def _session_by_id(spark: SparkSession, *, is_local: bool) -> Any:
+    """A copy of a session as it is now, in which columns are matched by field id."""
+    copies = _sessions.setdefault(spark, {})
+    original: Any = spark._jsparkSession
+    settings = original.sessionState().conf().getAllConfs()
+    known = copies.get(is_local)
+    if known is not None and known.settings.equals(settings):
+        return known.session
+    session = original.cloneSession()
+    listing = _LISTED_BY_JOB if is_local else _FEW_LISTING_TASKS
+    for name, value in {**_BY_ID, **listing}.items():
+        session.conf().set(name, value)
+    copies[is_local] = _SessionById(session, settings)
+    return session
