@@ -71,8 +71,15 @@ def maintain(draw: Draw, table: Table) -> None:
 
 
 def _rewrite(draw: Draw, table: Table, branch: str) -> None:
-    specs = st.sampled_from([str(spec_id) for spec_id in table.metadata.specs_by_id])
-    options = _options(draw, _REWRITE_DATA | {"output-spec-id": specs})
+    known = table.schema().fields_by_id
+    # A spec whose column was dropped is refused.
+    usable = [
+        str(spec_id)
+        for spec_id, spec in table.metadata.specs_by_id.items()
+        if all(field.source_id in known for field in spec.fields)
+    ]
+    chosen = {"output-spec-id": st.sampled_from(usable)} if usable else {}
+    options = _options(draw, _REWRITE_DATA | chosen)
     table.rewrite_data_files(where=_where(draw, table), branch=branch, options=options)
 
 
