@@ -50,3 +50,13 @@ def pushdown_enabled(spark: SparkSession) -> Iterator[None]:
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Modules that take long come first: no worker waits at the end for one that began last."""
     items.sort(key=lambda item: item.get_closest_marker("long") is None)
+
+
+@pytest.fixture
+def front(spark: SparkSession) -> Iterator[SparkSession]:
+    """A session of its own that is registered as users do."""
+    session = spark.newSession()
+    register(session)
+    session.conf.set("spark.sql.shuffle.partitions", "1")
+    yield session
+    session.catalog.clearCache()

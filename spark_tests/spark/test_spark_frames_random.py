@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Iterator
 from datetime import date
 from pathlib import Path
 from typing import Any
@@ -14,7 +13,7 @@ from effort import rounds
 from frame_programs import program, run
 from pyspark.sql import SparkSession
 
-from icebergds import Table, load_catalog, register
+from icebergds import Table, load_catalog
 
 pytestmark = pytest.mark.spark
 
@@ -54,17 +53,6 @@ def filled(directory: Path, version: int) -> Table:
     table.delete("id in (13, 41)")
     table.delete_keys(pa.table({"id": [22, 23], "p": pa.array([2, 2], pa.int32())}), ["id", "p"])
     return table
-
-
-@pytest.fixture
-def front(spark: SparkSession) -> Iterator[SparkSession]:
-    """A registered session."""
-    session = spark.newSession()
-    register(session)
-    session.conf.set("spark.sql.shuffle.partitions", "1")
-    session.conf.set("spark.sql.autoBroadcastJoinThreshold", "10000000")
-    yield session
-    session.catalog.clearCache()
 
 
 @pytest.mark.parametrize("version", [2, 3])
