@@ -71,8 +71,8 @@ class TableScan:
         """Plans the scan now and returns it as a DataFrame, pinned to this state of the table.
 
         Timestamps without an offset, in the filter and in options, are in the session's time zone.
-        In a session with native scans (`register(spark, native_scans=True)`) Spark's own Parquet
-        reader reads the files that it reads correctly, and all columns are nullable.
+        In a registered session Spark's own Parquet reader reads the files that it reads correctly,
+        and all columns are nullable.
 
         Raises:
             InvalidFilterError: the filter cannot be parsed, bound or used.

@@ -52,9 +52,10 @@ def register(
             to Python by number of rows only. With very wide rows, lower
             `spark.sql.execution.arrow.maxRecordsPerBatch`: a whole batch (10,000 rows by default)
             is held in memory.
-        native_scans: let Spark's own reader read Parquet files without deletes in
-            `table.scan(...).to_df(spark)`. Spark must be able to access the table's storage. From
-            then on, Spark reads Parquet by field id in this session, if a schema has ids.
+        native_scans: let Spark's own reader read the Parquet files that it reads correctly, where
+            it can access them: faster, and all columns are nullable.
+        reader: make `spark.read.format("icebergpy")` give a reader of ours, whose DataFrames leave
+            out files by the conditions of their `where` and `filter`.
     """
     guard_session_tables(spark)
     spark.conf.set(NATIVE_SCANS, "true" if native_scans else "false")

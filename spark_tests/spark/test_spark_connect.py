@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from effort import IS_NIGHTLY
+from effort import IS_NIGHTLY, given_seed, rounds
 from spark_reads import run_program
 from spark_tables import ALL_PEOPLE, LIVE_PEOPLE, people
 
@@ -21,8 +21,12 @@ def seen(tmp_path_factory: pytest.TempPathFactory) -> Seen:
     directory = tmp_path_factory.mktemp("connect")
     people(directory / "people")
     table = str(directory / "people")
+    programs = rounds("ICEBERGDS_FRAME_PROGRAMS", pull=2, nightly=60)
     return run_program(
-        "connect.py", str(directory), table, "people", ",".join(MODES), directory=directory
+        "connect.py",
+        *(str(directory), table, "people", ",".join(MODES), str(programs), str(given_seed())),
+        directory=directory,
+        timeout=3600 if IS_NIGHTLY else 600,
     )
 
 
@@ -145,3 +149,18 @@ def test_errors_of_statements_are_ours(changes: Seen, mode: str) -> None:
     assert seen["unresolved"].startswith("InvalidFilterError: delete: condition")
     assert "not deterministic" in seen["random"]
     assert "row of the source" in seen["twice"]
+
+
+def test_frames_of_connect_have_rows_and_lineage_of_plain_spark(seen: Seen) -> None:
+    assert seen["frames"]["different"] == []
+
+
+def test_frames_of_connect_leave_files_out_by_their_conditions(seen: Seen) -> None:
+    frames = seen["frames"]
+    assert frames["class"] == "ConnectFrame"
+    assert frames["other class"] == "DataFrame"
+    # The files of partitions 1, 2 and 4 have deletes, and Spark's reader does not read them.
+    assert frames["files"] == [3, 1]
+    assert frames["by Columns"] == 2
+    assert frames["by computed columns"] == 10
+    assert frames["schema"] == "struct<id:bigint,s:string>"

@@ -2,10 +2,11 @@
 
 What a part returns is a value by its name.
 
-    connect.py DIRECTORY TABLE RELATIVE MODES
+    connect.py DIRECTORY TABLE RELATIVE MODES PROGRAMS SEED
 
 `TABLE` is read, which `RELATIVE` names from where this program runs; others are written in
-`DIRECTORY`, in which it runs. Rows are changed in each of `MODES`.
+`DIRECTORY`, in which it runs. Rows are changed in each of `MODES`. `PROGRAMS` says how many random
+chains of DataFrames are compared, which `SEED` chooses.
 """
 
 from __future__ import annotations
@@ -14,13 +15,14 @@ import json
 import os
 import sys
 
+import connect_frames
 import connect_reads
 import connect_row_changes
 import connect_writes
 from pyspark.sql import SparkSession
 
 
-def main(directory: str, table: str, relative: str, modes: str) -> None:
+def main(directory: str, table: str, relative: str, modes: str, programs: str, seed: str) -> None:
     spark = (
         SparkSession.builder.remote("local[2]")
         .config("spark.ui.enabled", "false")
@@ -32,6 +34,9 @@ def main(directory: str, table: str, relative: str, modes: str) -> None:
     spark.conf.set("spark.sql.session.timeZone", "America/New_York")
     seen["row changes"] = connect_row_changes.see(spark, "changed", modes.split(","))
     seen["writes"] = connect_writes.see(spark, os.path.join(directory, "written"), "written/t")
+    seen["frames"] = connect_frames.see(
+        spark, os.path.join(directory, "frames"), int(programs), seed
+    )
     print(json.dumps(seen), flush=True)
     spark.stop()
 
