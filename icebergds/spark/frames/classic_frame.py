@@ -12,7 +12,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
+from typing import Any, Self
 
 from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql.classic.dataframe import DataFrame as ClassicDataFrame
@@ -36,6 +36,10 @@ class ClassicFrame(ClassicDataFrame):
     `where`, `filter` and `select` of plain columns return such a frame; all other methods return
     Spark's own DataFrames.
     """
+
+    def __new__(cls, *_: object) -> Self:
+        # Spark's own takes the arguments of its constructor.
+        return object.__new__(cls)
 
     def __init__(self, root: _Root, shape: DataFrame, condition: Expr) -> None:
         self._root, self._shape, self._condition = root, shape, condition

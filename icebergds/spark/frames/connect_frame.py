@@ -10,7 +10,7 @@ from __future__ import annotations
 import copy
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
+from typing import Any, Self
 
 from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql.connect.dataframe import DataFrame as ConnectDataFrame
@@ -37,6 +37,10 @@ class ConnectFrame(ConnectDataFrame):
     `where`, `filter` and `select` of plain columns return such a frame; all other methods return
     Spark's own DataFrames.
     """
+
+    def __new__(cls, *_: object) -> Self:
+        # Spark's own takes the arguments of its constructor.
+        return object.__new__(cls)
 
     def __init__(self, root: _Root, shape: Any, condition: Expr) -> None:
         self._root, self._shape, self._condition = root, shape, condition

@@ -1,0 +1,168 @@
+"""Times TPC-H over temporary views: icebergds, Spark's own Parquet reader, Java Iceberg.
+
+All read the same tables, in turns in one session; the best of the runs of each query is compared.
+Answers must be those of Spark's own reader. Seconds depend on the machine, ratios much less.
+
+    python benchmarks/tpch.py DIRECTORY [--scale 1] [--runs 2] [--queries 1,6]
+
+`tpchgen-cli` makes the data. To include Java Iceberg, set ICEBERGDS_ICEBERG_JAR to its Spark
+runtime jar, built for the Spark version in use.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+import duckdb
+import duckdb_extension_tpch
+import sqlglot
+from pyspark.sql import DataFrame, SparkSession
+
+from icebergds import Table, load_catalog, register
+
+os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
+PARTITIONED = {"lineitem": "years(l_shipdate)", "orders": "years(o_orderdate)"}
+TABLES = ("customer", "lineitem", "nation", "orders", "part", "partsupp", "region", "supplier")
+Reader = Callable[[str], DataFrame]
+
+
+def main() -> None:
+    arguments = parse_arguments()
+    jar = os.environ.get("ICEBERGDS_ICEBERG_JAR")
+    spark = start(jar)
+    tables = filled(spark, arguments.directory, arguments.scale)
+    readers = readers_of(spark, tables, with_java=jar is not None)
+    print(f"Spark {spark.version}, scale {arguments.scale}, best of {arguments.runs} runs")
+    for name, read in readers.items():
+        print(f"views of 8 tables, {name}: {seconds_of(lambda read=read: view(read)):.2f} s")
+    chosen = {number: text for number, text in queries() if number in arguments.queries}
+    best = {name: dict.fromkeys(chosen, float("inf")) for name in readers}
+    for number, text in chosen.items():
+        answers = {}
+        for _ in range(arguments.runs):
+            for name, read in readers.items():
+                view(read)
+                rows: list = []
+                taken = seconds_of(lambda rows=rows, text=text: rows.extend(ask(spark, text)))
+                best[name][number], answers[name] = min(best[name][number], taken), rows
+        assert all(rows == answers["parquet"] for rows in answers.values()), f"query {number}"
+        print(described(f"query {number}", {name: best[name][number] for name in readers}))
+    print(described("sum", {name: sum(taken.values()) for name, taken in best.items()}))
+    spark.stop()
+
+
+def parse_arguments() -> argparse.Namespace:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("directory", type=Path)
+    parser.add_argument("--scale", type=float, default=1)
+    parser.add_argument("--runs", type=int, default=2)
+    parser.add_argument("--queries", type=numbers, default=tuple(range(1, 23)))
+    return parser.parse_args()
+
+
+def numbers(text: str) -> tuple[int, ...]:
+    return tuple(map(int, text.split(",")))
+
+
+def start(jar: str | None) -> SparkSession:
+    builder = (
+        SparkSession.builder.master("local[2]")
+        .config("spark.ui.enabled", "false")
+        .config("spark.ui.showConsoleProgress", "false")
+        .config("spark.driver.memory", "6g")
+        .config("spark.sql.session.timeZone", "UTC")
+        .config("spark.sql.shuffle.partitions", "4")
+    )
+    if jar is not None:
+        builder = (
+            builder.config("spark.jars", jar)
+            .config("spark.sql.catalog.default_iceberg", "org.apache.iceberg.spark.SparkCatalog")
+            .config("spark.sql.catalog.default_iceberg.type", "hadoop")
+            .config("spark.sql.catalog.default_iceberg.warehouse", "/tmp")
+        )
+    spark = builder.getOrCreate()
+    spark.sparkContext.setLogLevel("ERROR")
+    register(spark)
+    return spark
+
+
+def filled(spark: SparkSession, directory: Path, scale: float) -> dict[str, Table]:
+    """The tables, made once a directory."""
+    catalog = load_catalog("tpch", warehouse=str(directory / f"scale-{scale:g}"))
+    if ("tpch",) not in catalog.list_namespaces():
+        raw = directory / f"raw-{scale:g}"
+        command = Path(sys.executable).with_name("tpchgen-cli")
+        options = ["parquet", "--scale-factor", f"{scale:g}", f"--output-dir={raw}"]
+        subprocess.run([str(command), *options], check=True)
+        catalog.create_namespace("tpch")
+        for name in TABLES:
+            rows = spark.read.parquet(str(raw / f"{name}.parquet"))
+            schema = ", ".join(f"{f.name} {f.dataType.simpleString()}" for f in rows.schema)
+            spec = PARTITIONED.get(name)
+            catalog.create_table(f"tpch.{name}", schema, partition_spec=spec).append(rows)
+    return {name: catalog.load_table(f"tpch.{name}") for name in TABLES}
+
+
+def readers_of(
+    spark: SparkSession, tables: dict[str, Table], *, with_java: bool
+) -> dict[str, Reader]:
+    files = {
+        name: [task.file.file_path for task in table.scan().plan_files()]
+        for name, table in tables.items()
+    }
+    readers: dict[str, Reader] = {
+        "parquet": lambda name: spark.read.parquet(*files[name]),
+        "icebergds": lambda name: spark.read.format("icebergpy").load(tables[name].location()),
+    }
+    if with_java:
+        readers["java"] = lambda name: spark.read.format("iceberg").load(tables[name].location())
+    return readers
+
+
+def view(read: Reader) -> None:
+    for name in TABLES:
+        read(name).createOrReplaceTempView(name)
+
+
+def queries() -> list[tuple[int, str]]:
+    """The queries as Spark writes them, by number."""
+    connection = duckdb.connect(config={"allow_unsigned_extensions": "true"})
+    package = Path(duckdb_extension_tpch.__file__).parent
+    (extension,) = package.rglob("*.duckdb_extension")
+    connection.execute(f"LOAD '{extension}'")
+    found = connection.execute("SELECT query_nr, query FROM tpch_queries()").fetchall()
+    return [
+        (number, sqlglot.transpile(text.rstrip("; \n"), read="duckdb", write="spark")[0])
+        for number, text in found
+    ]
+
+
+def ask(spark: SparkSession, text: str) -> list:
+    return sorted(tuple(map(rounded, row)) for row in spark.sql(text).collect())
+
+
+def rounded(value: object) -> str:
+    """A value as text: sums of floating-point numbers depend on the order of the rows."""
+    return f"{value:.6g}" if isinstance(value, float) else str(value)
+
+
+def seconds_of(action: Callable[[], object]) -> float:
+    started = time.perf_counter()
+    action()
+    return time.perf_counter() - started
+
+
+def described(name: str, times: dict[str, float]) -> str:
+    against = times.get("java", times["parquet"])
+    parts = [f"{reader} {taken:6.2f} s ({taken / against:4.2f})" for reader, taken in times.items()]
+    return f"{name:10} " + "  ".join(parts)
+
+
+if __name__ == "__main__":
+    main()
