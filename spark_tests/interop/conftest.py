@@ -10,6 +10,7 @@ from pathlib import Path
 import java_process as java_processes
 import pytest
 import written_tables  # noqa: F401  (registers the tables)
+from effort import IS_NIGHTLY
 from oracles.index import ExpectedTable, load_index
 from oracles.java_environment import ICEBERG_VERSION, JavaEnvironment, java_environment
 from our_tables import OUR_TABLES, OurTable, Writer
@@ -18,6 +19,8 @@ from pyspark.sql import SparkSession
 import icebergds
 
 _ORACLES = Path(__file__).resolve().parents[1] / "oracles"
+# Other sessions read by the data source alone.
+_READERS = ["registered", "data source"] if IS_NIGHTLY else ["registered"]
 # Modules that have no part in writing tables: changing them does not outdate the cache.
 _NOT_WRITING = {
     "comparison.py",
@@ -69,10 +72,11 @@ def java_process(java: JavaEnvironment, our_writer: Writer) -> Iterator[java_pro
         yield process
 
 
-@pytest.fixture(scope="session")
-def spark(spark: SparkSession) -> SparkSession:
-    """The session of the whole suite, with the source registered."""
-    icebergds.register(spark)
+@pytest.fixture(scope="session", params=_READERS)
+def spark(spark: SparkSession, request: pytest.FixtureRequest) -> SparkSession:
+    """The session of the whole suite, registered."""
+    is_ours = request.param == "registered"
+    icebergds.register(spark, reader=is_ours, native_scans=is_ours)
     return spark
 
 
