@@ -62,6 +62,16 @@ NEGATED: dict[Operation, Operation] = {
 }
 NEGATED.update({negated: op for op, negated in NEGATED.items()})
 
+MIRRORED: dict[Operation, Operation] = {
+    Operation.EQ: Operation.EQ,
+    Operation.NOT_EQ: Operation.NOT_EQ,
+    Operation.LT: Operation.GT,
+    Operation.LT_EQ: Operation.GT_EQ,
+    Operation.GT: Operation.LT,
+    Operation.GT_EQ: Operation.LT_EQ,
+}
+"""What a comparison becomes when its sides change places."""
+
 
 @dataclass(frozen=True, slots=True)
 class AlwaysTrue:

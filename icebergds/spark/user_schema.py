@@ -6,18 +6,21 @@ Spark does not validate such a schema against the table, so this module does.
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import TYPE_CHECKING
 
 from pyspark.sql import types as spark
 
-from icebergds.commit.operations import TableState
 from icebergds.errors import InvalidOptionError
-from icebergds.operations.read.options import ReadOptions
 from icebergds.scan.projection import metadata_columns
 from icebergds.spark.types import spark_type
 from icebergds.spec.reserved import is_reserved
 from icebergds.spec.schema import Schema
 from icebergds.spec.types import IcebergType, ListType, MapType, NestedField, StructType
 from icebergds.suggestions import did_you_mean
+
+if TYPE_CHECKING:
+    from icebergds.commit.operations import TableState
+    from icebergds.operations.read.options import ReadOptions
 
 
 def project_load_schema(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import shutil
 from collections.abc import Callable
 from datetime import UTC, date, datetime
@@ -11,7 +12,7 @@ from typing import Any
 
 import pyarrow as pa
 import pytest
-from pyspark.errors import AnalysisException
+from pyspark.errors import AnalysisException, PySparkException
 from pyspark.sql import DataFrame, SparkSession, functions as f
 from pyspark.sql.readwriter import DataFrameReader
 from pyspark.sql.types import LongType, StringType, StructField, StructType
@@ -62,10 +63,21 @@ def row(number: int) -> dict[str, Any]:
     }
 
 
+@pytest.fixture(scope="module")
+def table(tmp_path_factory: pytest.TempPathFactory) -> Table:
+    """A table that tests only read: see `created`."""
+    return created(tmp_path_factory.mktemp("frames"))
+
+
 @pytest.fixture
-def table(tmp_path: Path) -> Table:
+def own_table(tmp_path: Path) -> Table:
+    """A table that a test may change: see `created`."""
+    return created(tmp_path)
+
+
+def created(directory: Path) -> Table:
     """Rows 0 to 4, each in a file of its own, and a file of which all but `id` is null."""
-    catalog = load_catalog("lake", warehouse=str(tmp_path / "lake"))
+    catalog = load_catalog("lake", warehouse=str(directory / "lake"))
     catalog.create_namespace("db")
     table = catalog.create_table("db.t", _SCHEMA)
     for number in range(5):
@@ -145,6 +157,14 @@ def test_conditions_that_cannot_be_used_prune_nothing(
     assert ids(found) == ids(with_filter)
 
 
+def test_a_condition_that_fails_does_so_where_spark_evaluates_it(
+    front: SparkSession, table: Table
+) -> None:
+    df = load(front, table).where("i = 'three'")
+    with pytest.raises(PySparkException, match="CAST_INVALID_INPUT"):
+        df.collect()
+
+
 def test_conditions_add_up_and_pass_selections_of_columns(
     front: SparkSession, table: Table
 ) -> None:
@@ -202,41 +222,48 @@ def test_other_methods_return_frames_of_spark(
     assert type(change(load(front, table).where("i = 1"))) is type(front.range(1))
 
 
-def test_nothing_is_planned_before_rows_are_needed(front: SparkSession, table: Table) -> None:
-    df = load(front, table)
-    moved = shutil.move(table.metadata.current_snapshot().manifest_list, table.location() + "/x")
+def test_nothing_is_planned_before_rows_are_needed(front: SparkSession, own_table: Table) -> None:
+    df = load(front, own_table)
+    moved = shutil.move(
+        own_table.metadata.current_snapshot().manifest_list, own_table.location() + "/x"
+    )
     narrow = df.where("i = 3").select("id", "i")
     assert narrow.columns == ["id", "i"]
     assert [field.name for field in df.schema.fields][:2] == ["id", "i"]
     df.printSchema()
     with pytest.raises(MissingFileError):
         narrow.count()
-    shutil.move(moved, table.metadata.current_snapshot().manifest_list)
+    shutil.move(moved, own_table.metadata.current_snapshot().manifest_list)
     assert narrow.count() == 1
 
 
-def test_a_load_is_one_snapshot_for_ever(front: SparkSession, table: Table) -> None:
-    df = load(front, table)
-    table.delete("id = 3")
-    table.append(pa.Table.from_pylist([row(3) | {"id": 9}], _SCHEMA))
+def test_a_load_is_one_snapshot_for_ever(front: SparkSession, own_table: Table) -> None:
+    df = load(front, own_table)
+    own_table.delete("id = 3")
+    own_table.append(pa.Table.from_pylist([row(3) | {"id": 9}], _SCHEMA))
     assert ids(df) == [0, 1, 2, 3, 4, 5]
     assert ids(df.where("i = 3")) == [3]
-    assert ids(load(front, table).where("i = 3")) == [9]
+    assert ids(load(front, own_table).where("i = 3")) == [9]
 
 
-def test_rows_of_a_cached_frame_are_not_read_again(front: SparkSession, table: Table) -> None:
-    df = load(front, table).cache()
+def test_rows_of_a_cached_frame_are_not_read_again(front: SparkSession, own_table: Table) -> None:
+    df = load(front, own_table).cache()
     assert df.count() == 6
-    shutil.rmtree(table.location() + "/data")
+    shutil.rmtree(own_table.location() + "/data")
     assert ids(df.where("i = 3")) == [3]
     assert ids(df.select("id", "i").where("i > 3")) == [4]
 
 
-def test_files_with_deletes_are_left_out_too(front: SparkSession, tmp_path: Path) -> None:
+def test_files_with_deletes_are_left_out_too(
+    front: SparkSession, tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
     people(tmp_path / "t")
     df = front.read.format("icebergpy").load(str(tmp_path / "t"))
     assert ids(df) == LIVE_PEOPLE
-    assert ids(df.where("id < 4")) == ids(df.where(df["id"] < 4)) == [1, 2]
+    with caplog.at_level(logging.INFO):
+        assert ids(df.where("id < 4")) == ids(df.where(df["id"] < 4)) == [1, 2]
+    plans = [line for line in caplog.messages if "data files kept" in line]
+    assert ["1 data files kept, 1 skipped" in line for line in plans] == [True, True]
     assert df.where("id > 100").collect() == []
 
 
@@ -254,7 +281,7 @@ def test_options_and_a_schema_are_given_before_or_after_the_format(
     assert [tuple(row) for row in after.where("i = 0").collect()] == [(0, 0)]
 
 
-def test_a_table_is_read_by_its_name(front: SparkSession, table: Table, tmp_path: Path) -> None:
+def test_a_table_is_read_by_its_name(front: SparkSession, own_table: Table, tmp_path: Path) -> None:
     reader = front.read.format("icebergpy").option("catalog", "lake")
     assert reader.option("catalog.warehouse", str(tmp_path / "lake")).table("db.t").count() == 6
     front.conf.set("spark.icebergpy.catalog.harbour.warehouse", str(tmp_path / "lake"))

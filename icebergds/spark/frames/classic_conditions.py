@@ -17,7 +17,7 @@ import numpy as np
 from icebergds.errors import InvalidFilterError
 from icebergds.expr.bind import bind
 from icebergds.expr.names import quote_name
-from icebergds.expr.nodes import TRUE, Expr, Operation, Predicate, and_, not_, or_
+from icebergds.expr.nodes import MIRRORED, TRUE, Expr, Operation, Predicate, and_, not_, or_
 from icebergds.spark.types import READ_AS_ANOTHER_TYPE
 from icebergds.spec.schema import Schema
 from icebergds.spec.types import NestedField, StructType
@@ -28,13 +28,6 @@ _COMPARISONS = {
     "GreaterThanOrEqual": Operation.GT_EQ,
     "LessThan": Operation.LT,
     "LessThanOrEqual": Operation.LT_EQ,
-}
-_MIRRORED = {
-    Operation.EQ: Operation.EQ,
-    Operation.GT: Operation.LT,
-    Operation.GT_EQ: Operation.LT_EQ,
-    Operation.LT: Operation.GT,
-    Operation.LT_EQ: Operation.GT_EQ,
 }
 # Of values that are the same in every query; others are foldable too, such as the current time.
 _CONSTANT = frozenset(
@@ -131,7 +124,7 @@ class _Converter:
             case _ if kind in _COMPARISONS:
                 operation, left, right = _COMPARISONS[kind], node.left(), node.right()
                 found = self._of_values(operation, left, [right])
-                return found or self._of_values(_MIRRORED[operation], right, [left])
+                return found or self._of_values(MIRRORED[operation], right, [left])
             case _:
                 return None
 
@@ -223,12 +216,13 @@ def _decimal(name: str) -> tuple[int, int] | None:
 def _constant(node: Any) -> Any:
     """The value of a node as Python has it; `_UNKNOWN` if it has none that is always the same."""
     from py4j.protocol import Py4JError
+    from pyspark.errors import PySparkException
 
     if not _is_constant(node):
         return _UNKNOWN
     try:
         value = node.eval(None)
-    except Py4JError:
+    except (Py4JError, PySparkException):
         # Spark raises it, too, if it evaluates the condition.
         return _UNKNOWN
     return None if value is None else _python_value(_type(node), value)

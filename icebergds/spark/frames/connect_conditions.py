@@ -25,7 +25,7 @@ from pyspark.sql.connect.expressions import (
 from icebergds.errors import InvalidFilterError
 from icebergds.expr.bind import bind
 from icebergds.expr.names import quote_name, split_name
-from icebergds.expr.nodes import TRUE, Expr, Operation, Predicate, and_, not_, or_
+from icebergds.expr.nodes import MIRRORED, TRUE, Expr, Operation, Predicate, and_, not_, or_
 from icebergds.expr.sql import parse_filter
 from icebergds.spark.types import READ_AS_ANOTHER_TYPE
 from icebergds.spec.schema import Schema
@@ -38,13 +38,6 @@ _COMPARISONS = {
     ">=": Operation.GT_EQ,
     "<": Operation.LT,
     "<=": Operation.LT_EQ,
-}
-_MIRRORED = {
-    Operation.EQ: Operation.EQ,
-    Operation.GT: Operation.LT,
-    Operation.GT_EQ: Operation.LT_EQ,
-    Operation.LT: Operation.GT,
-    Operation.LT_EQ: Operation.GT_EQ,
 }
 _INTEGERS = frozenset({"tinyint", "smallint", "int", "bigint"})
 # Types of literals that Spark compares with a column without changing any value of it.
@@ -134,7 +127,7 @@ class _Converter:
             case UnresolvedFunction(_args=[left, right]) if node._name in _COMPARISONS:
                 operation = _COMPARISONS[node._name]
                 found = self._of_values(operation, left, [right])
-                return found or self._of_values(_MIRRORED[operation], right, [left])
+                return found or self._of_values(MIRRORED[operation], right, [left])
             case _:
                 return None
 

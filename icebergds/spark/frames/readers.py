@@ -50,7 +50,7 @@ def _connect_reader() -> type:
 
 def _take_over(kind: Any) -> None:
     choose, load = kind.format, kind.load
-    ours: Any = type("IcebergReader", (_Verbs, kind), {"_load_by_spark": load})
+    ours: Any = type("IcebergDataFrameReader", (_Verbs, kind), {"_load_by_spark": load})
 
     @wraps(choose)
     def format(self: Any, source: str) -> Any:
