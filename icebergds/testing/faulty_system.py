@@ -9,6 +9,7 @@ import builtins
 import errno
 import os
 import sqlite3
+import weakref
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -189,8 +190,14 @@ def _connections(faults: Faults) -> type[sqlite3.Connection]:
             return _sql(faults, "execute", lambda: super(FaultyCursor, self).execute(*args))
 
     class FaultyConnection(sqlite3.Connection):
+        def __init__(self, *args: Any, **named: Any) -> None:
+            super().__init__(*args, **named)
+            self.cursors: weakref.WeakSet[sqlite3.Cursor] = weakref.WeakSet()
+
         def cursor(self, factory: Any = FaultyCursor) -> Any:
-            return super().cursor(factory)
+            cursor = super().cursor(factory)
+            self.cursors.add(cursor)
+            return cursor
 
         def commit(self) -> None:
             _sql(faults, "commit", super().commit)
@@ -199,7 +206,10 @@ def _connections(faults: Faults) -> type[sqlite3.Connection]:
             _sql(faults, "rollback", super().rollback)
 
         def close(self) -> None:
-            # Closed in any case: an open connection would keep its locks.
+            # Closed in any case: an open connection would keep its locks, and so would an open
+            # cursor that some frame of an error holds.
+            for cursor in self.cursors:
+                cursor.close()
             super().close()
             _sql(faults, "close", lambda: None)
 
