@@ -8,7 +8,6 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TypeAlias
 
-from icebergds.api.outcomes import nothing_committed
 from icebergds.api.table import Table
 from icebergds.api.table_definition import Columns, Partitioning, Sorting, read_definition
 from icebergds.catalog import base, loading
@@ -30,6 +29,7 @@ from icebergds.expr.names import quote_name
 from icebergds.io.storage_options import storage_properties_of
 from icebergds.operations.maintenance.unused_files.purge import purge
 from icebergds.operations.options.arguments import mapping_argument
+from icebergds.operations.outcomes import nothing_committed
 from icebergds.operations.write.property_checks import check_properties
 from icebergds.spec.updates.new_table import (
     NO_PROPERTIES,

@@ -8,7 +8,6 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from icebergds.api.maintenance import sql_argument, task_runner, zone_of
-from icebergds.api.outcomes import nothing_committed
 from icebergds.api.rewrite_strategy import refuse_sort_order_as_condition, rewriter_of
 from icebergds.catalog.loaded_table import LoadedTable
 from icebergds.commit.operations import TableState
@@ -18,6 +17,7 @@ from icebergds.operations.maintenance.rewrite.rewrite_data_files import (
     rewrite_data_files,
 )
 from icebergds.operations.options.arguments import mapping_argument
+from icebergds.operations.outcomes import nothing_committed
 from icebergds.operations.write.options import WriteOptions
 from icebergds.spec.sort import SortOrder
 

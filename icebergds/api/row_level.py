@@ -4,19 +4,18 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from icebergds.api.outcomes import nothing_committed
 from icebergds.catalog.loaded_table import LoadedTable
 from icebergds.commit.operations import TableState
 from icebergds.commit.snapshot_commit import Committed
 from icebergds.errors import InvalidOptionError
+from icebergds.operations.outcomes import nothing_committed
 from icebergds.operations.write.arrow_rows import Rows, change_rows
 from icebergds.operations.write.conditions import plannable_condition
 from icebergds.operations.write.metadata_delete import delete_by_metadata, is_metadata_delete
 from icebergds.operations.write.options import WriteOptions, refuse_options_of_writes
-from icebergds.operations.write.read_marks import ReadMark
 from icebergds.operations.write.row_counts import RowCounts, counts_of
 
 if TYPE_CHECKING:
@@ -40,18 +39,9 @@ def write_frame(
 
     Arguments and errors are those of `Table.append` and `Table.overwrite`.
     """
+    _require_frame(df)
     from icebergds.spark import dataframe_writes
 
-    _require_frame(df)
-    options = options.in_zone(_session_zone(df.sparkSession))
-    condition = options.overwrite_filter
-    if overwrite and condition is not None:
-        row_filter = plannable_condition(condition, table.metadata.schema(), options.time_zone)
-        table = table.keeping_reads()
-        if row_filter is None or not is_metadata_delete(table, row_filter, options):
-            return overwrite_rows(table, df, condition, replace(options, overwrite_filter=None))
-    if overwrite:
-        options = _with_read_marks(options, table, df, only_some=condition is not None)
     return dataframe_writes.write_frame(df, table, options, overwrite=overwrite)
 
 
@@ -64,14 +54,10 @@ def overwrite_rows(
             f"overwrite_filter is a {type(condition).__name__}, which needs the rows as a Spark "
             "DataFrame; with Arrow rows, give overwrite_filter as SQL text"
         )
-    from icebergds.spark.row_level import overwrite
-    from icebergds.spark.row_level.target import make_target
-
     _require_frame(df)
-    refuse_options_of_writes(options, "overwrite")
-    options = _with_read_marks(options, table, df, only_some=True)
-    target = make_target(df.sparkSession, table, "overwrite", options)
-    return overwrite.overwrite_rows(target, df, condition)
+    from icebergds.spark import dataframe_writes
+
+    return dataframe_writes.overwrite_rows(df, table, condition, options)
 
 
 def delete_rows(
@@ -152,25 +138,6 @@ def change_by_key(table: LoadedTable, rows: Rows | DataFrame, options: WriteOpti
 
     _require_frame(rows)
     return _changed(table, upsert.change_by_key(table, rows, options))
-
-
-def _with_read_marks(
-    options: WriteOptions, table: LoadedTable, df: DataFrame, *, only_some: bool
-) -> WriteOptions:
-    """The options of an overwrite with the loads that its rows come from, as for `df.write`.
-
-    Args:
-        only_some: it replaces the rows of a filter, which may also be computed from what the caller
-            has seen.
-    """
-    from icebergds.spark.read_mark import read_marks
-
-    marks = read_marks(df.schema)
-    seen = (table.seen or table.metadata).head_of(options.branch)
-    if marks and only_some and table.metadata.table_uuid is not None:
-        seen_id = None if seen is None else seen.snapshot_id
-        marks = (*marks, ReadMark(table.metadata.table_uuid, seen_id, options.branch))
-    return replace(options, read_marks=marks)
 
 
 def _changed(table: LoadedTable, committed: Committed | None) -> Changed:

@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, Any
 
 from icebergds.api import table_maintenance
 from icebergds.api.display import table_html, table_text
-from icebergds.api.outcomes import nothing_committed
 from icebergds.api.row_level import (
     Changed,
     begin_merge,
@@ -32,6 +31,7 @@ from icebergds.operations.options.arguments import (
     names_argument,
     text_argument,
 )
+from icebergds.operations.outcomes import nothing_committed
 from icebergds.operations.write.arrow_rows import Rows, write_rows
 from icebergds.operations.write.options import WriteOptions
 from icebergds.operations.write.row_change_options import WriteOperation

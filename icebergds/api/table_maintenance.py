@@ -12,7 +12,6 @@ from typing import TYPE_CHECKING, Any
 import pyarrow as pa
 
 from icebergds.api.maintenance import sql_argument, task_runner, zone_of
-from icebergds.api.outcomes import nothing_committed
 from icebergds.api.rewrite import rewrite_files
 from icebergds.api.rewrite_strategy import rewriter_of
 from icebergds.commit.retention import ExpiryRequest
@@ -59,6 +58,7 @@ from icebergds.operations.options.arguments import (
     text_argument,
 )
 from icebergds.operations.options.moments import moment_or_age
+from icebergds.operations.outcomes import nothing_committed
 from icebergds.spec.sort import SortOrder
 from icebergds.spec.values.dates import now_ms
 

@@ -22,6 +22,11 @@ def quote_name(parts: Iterable[str]) -> str:
     return ".".join(_quote(part) for part in parts)
 
 
+def in_backticks(parts: Iterable[str]) -> str:
+    """Joins parts to a name, all of them quoted: in texts where more than dots separates names."""
+    return ".".join("`" + part.replace("`", "``") + "`" for part in parts)
+
+
 def split_name(name: str) -> tuple[str, ...]:
     """Splits a name into its parts, without their backticks.
 

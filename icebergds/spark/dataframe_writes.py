@@ -1,34 +1,69 @@
-"""Shuffles and writes DataFrames, for the methods of `Table`."""
+"""Writes DataFrames to loaded tables, shuffled and sorted as the tables ask for."""
 
 from __future__ import annotations
 
 from dataclasses import replace
 
-from pyspark.sql import DataFrame
+from pyspark.sql import Column, DataFrame
 
 from icebergds.catalog.loaded_table import LoadedTable
 from icebergds.commit.snapshot_commit import Committed
 from icebergds.errors import InvalidDataError
+from icebergds.operations.write.conditions import plannable_condition
 from icebergds.operations.write.distribution_mode import distribution_mode
-from icebergds.operations.write.options import WriteOptions
+from icebergds.operations.write.metadata_delete import is_metadata_delete
+from icebergds.operations.write.options import WriteOptions, refuse_options_of_writes
+from icebergds.operations.write.read_marks import ReadMark
 from icebergds.spark.distribution import distribute, sort_within_tasks
 from icebergds.spark.float_texts import floats_as_text
+from icebergds.spark.read_mark import read_marks
+from icebergds.spark.row_level import overwrite as row_overwrite
+from icebergds.spark.row_level.target import make_target
 from icebergds.spark.save_job import run_job
+from icebergds.spark.session import session_zone
 from icebergds.spark.write_jobs import plan_job
 
 
 def write_frame(
     df: DataFrame, table: LoadedTable, options: WriteOptions, *, overwrite: bool
 ) -> Committed | None:
-    """Writes a DataFrame to a table, shuffled and sorted as the table requests.
+    """Appends a DataFrame, or replaces rows of a table by its rows.
 
     Args:
-        overwrite: replace rows, rather than append.
+        overwrite: replace rows: all, those of the options' filter or of the partitions of `df`.
 
     Raises:
         IcebergError: the rows or the commit were refused, as by `plan_job` and `run_job`.
         PySparkException: the write failed for another reason.
     """
+    options = options.in_zone(session_zone(df.sparkSession))
+    condition = options.overwrite_filter
+    if overwrite and condition is not None:
+        row_filter = plannable_condition(condition, table.metadata.schema(), options.time_zone)
+        table = table.keeping_reads()
+        if row_filter is None or not is_metadata_delete(table, row_filter, options):
+            return overwrite_rows(df, table, condition, replace(options, overwrite_filter=None))
+    if overwrite:
+        options = _with_read_marks(options, table, df, only_some=condition is not None)
+    return _write_distributed(df, table, options, overwrite=overwrite)
+
+
+def overwrite_rows(
+    df: DataFrame, table: LoadedTable, condition: str | Column, options: WriteOptions
+) -> Committed | None:
+    """Replaces the rows that meet a condition which only Spark can evaluate.
+
+    Errors are those of `row_level.overwrite.overwrite_rows`.
+    """
+    refuse_options_of_writes(options, "overwrite")
+    options = _with_read_marks(options, table, df, only_some=True)
+    target = make_target(df.sparkSession, table, "overwrite", options)
+    return row_overwrite.overwrite_rows(target, df, condition)
+
+
+def _write_distributed(
+    df: DataFrame, table: LoadedTable, options: WriteOptions, *, overwrite: bool
+) -> Committed | None:
     if not df.columns:
         raise InvalidDataError(
             f"table {table.name}: the DataFrame to write has no columns; select at least one"
@@ -47,3 +82,20 @@ def write_frame(
         replace(options, distribution_mode="none"), incoming, overwrite=overwrite, table=table
     )
     return run_job(df, planned)
+
+
+def _with_read_marks(
+    options: WriteOptions, table: LoadedTable, df: DataFrame, *, only_some: bool
+) -> WriteOptions:
+    """The options of an overwrite with the loads that its rows come from, as for `df.write`.
+
+    Args:
+        only_some: it replaces the rows of a filter, which may also be computed from what the caller
+            has seen.
+    """
+    marks = read_marks(df.schema)
+    seen = (table.seen or table.metadata).head_of(options.branch)
+    if marks and only_some and table.metadata.table_uuid is not None:
+        seen_id = None if seen is None else seen.snapshot_id
+        marks = (*marks, ReadMark(table.metadata.table_uuid, seen_id, options.branch))
+    return replace(options, read_marks=marks)

@@ -12,6 +12,8 @@ from icebergds.spark.frames.readers import READER, take_over_reader
 from icebergds.spark.native import NATIVE_SCANS
 from icebergds.spark.session import active_session
 from icebergds.spark.session_tables import guard_session_tables
+from icebergds.spark.writers.save_writer import WRITER, take_over_writer
+from icebergds.spark.writers.table_writer import take_over_table_writer
 
 _CATALOG_PREFIX = "spark.icebergpy.catalog."
 # Identifies a session, also where PySpark returns another object for it.
@@ -30,6 +32,7 @@ def register(
     fast_writes: bool = False,
     native_scans: bool = True,
     reader: bool = True,
+    writer: bool = True,
 ) -> None:
     """Registers the format `icebergpy` with a session.
 
@@ -56,11 +59,16 @@ def register(
             it can access them: faster, and all columns are nullable.
         reader: make `spark.read.format("icebergpy")` give a reader of ours, whose DataFrames leave
             out files by the conditions of their `where` and `filter`.
+        writer: make `df.write.format("icebergpy")` and `df.writeTo` give writers of ours, which
+            shuffle and sort rows as the tables ask for, and create and replace tables.
     """
     guard_session_tables(spark)
     spark.conf.set(NATIVE_SCANS, "true" if native_scans else "false")
     spark.conf.set(READER, "true" if reader else "false")
+    spark.conf.set(WRITER, "true" if writer else "false")
     take_over_reader(spark)
+    take_over_writer(spark)
+    take_over_table_writer(spark)
     if fast_writes:
         spark.conf.set(MAX_BYTES_PER_BATCH, UNBOUNDED)
     catalogs: dict[str, dict[str, str]] = {}

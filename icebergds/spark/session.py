@@ -2,13 +2,29 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
+
 from pyspark.sql import SparkSession
 
 from icebergds.errors import InvalidOptionError
 
+_acting: ContextVar[SparkSession | None] = ContextVar("acting", default=None)
+
+
+@contextmanager
+def acting_in(spark: SparkSession) -> Iterator[None]:
+    """Makes a session the active one for this package, in the block: its catalogs count."""
+    token = _acting.set(spark)
+    try:
+        yield
+    finally:
+        _acting.reset(token)
+
 
 def active_session(asked: str = "this") -> SparkSession:
-    """The session of this thread, or the default one.
+    """The session of `acting_in` or of this thread, or the default one.
 
     Args:
         asked: what needs it, for the message.
@@ -17,7 +33,7 @@ def active_session(asked: str = "this") -> SparkSession:
         InvalidOptionError: there is none.
     """
     try:
-        return SparkSession.active()
+        return _acting.get() or SparkSession.active()
     except Exception:
         raise InvalidOptionError(
             f"{asked} needs Spark, and no SparkSession is active; start one, or pass it as spark="

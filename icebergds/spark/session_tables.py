@@ -128,6 +128,7 @@ def _refused(what: str) -> InvalidOptionError:
         f"{what}: tables of Spark's session catalog are not supported, because it drops their "
         "options, so that they could not be read again. Create the table with "
         "icebergds.load_catalog(...).create_table(...), or by df.write.format('icebergpy')"
-        ".option('create', 'true').save(...); to name it in SQL, create a temporary view: CREATE "
-        "TEMPORARY VIEW v USING icebergpy OPTIONS (path '<table location>')"
+        ".save(...) or .saveAsTable('<catalog>.<namespace>.<table>') in a registered session"
+        "; to name it in SQL, create a temporary view: CREATE TEMPORARY VIEW v USING icebergpy "
+        "OPTIONS (path '<table location>')"
     )

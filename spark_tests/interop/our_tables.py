@@ -13,9 +13,13 @@ from oracles.canon import canonical_rows
 
 from icebergds.api.load import load_table
 from icebergds.api.table import Table
+from icebergds.catalog.loaded_table import load_for_write
 from icebergds.catalog.loading import load_catalog
 from icebergds.commit.operations import TableOperations
 from icebergds.operations.options.partition_text import parse_partition_by, parse_sort_by
+from icebergds.operations.write.arrow_rows import write_rows
+from icebergds.operations.write.options import Creation, WriteOptions
+from icebergds.operations.write.replace import plan_replacement
 from icebergds.spec.json.partition import partition_spec_from_json
 from icebergds.spec.json.schema import schema_from_json, schema_to_json
 from icebergds.spec.updates.new_table import new_table_updates
@@ -107,6 +111,22 @@ class OurTable:
         replaced = {partition(row) for row in rows}
         self.rows[:] = [*(row for row in self.rows if partition(row) not in replaced), *rows]
         return self._record("dynamic")
+
+    def replace(
+        self, rows: Sequence[Row], columns: Sequence[tuple[str, Any]], partition: str
+    ) -> OurTable:
+        """Replaces columns, partitioning and rows."""
+        address = self.table._address
+        planned = plan_replacement(
+            load_for_write(address),
+            Creation(partition_by=partition),
+            schema_from_json(numbered(struct(*columns))),
+        )
+        fields = arrow_schema(schema_to_json(planned.metadata.schema()))
+        new = pa.Table.from_pylist([dict(row) for row in rows], fields)
+        write_rows(WriteOptions(address), new, overwrite=False, table=planned)
+        self.branches["main"] = list(rows)
+        return self.record("replace")
 
     def delete(self, text: str, condition: Any, matches: Callable[[Row], bool]) -> OurTable:
         self.table.delete(text)

@@ -721,3 +721,25 @@ def geometries(writer: Writer, name: str) -> OurTable:
     written = writer.create(name, columns, version=3)
     point = bytes.fromhex("0101000000000000000000f03f0000000000000040")
     return written.append([{"id": 1, "g": point, "h": point}, {"id": 2}])
+
+
+def _replaced(writer: Writer, name: str, version: int) -> OurTable:
+    columns = [("id!", "int"), ("text", "string"), ("point", struct(("x", "int"), ("y", "int")))]
+    written = writer.create(name, columns, partition="text", version=version)
+    rows = [{"id": i, "text": f"t{i % 3}", "point": {"x": i, "y": -i}} for i in range(9)]
+    written.append(rows[:6]).append(rows[6:])
+    # A wider type, another one, a field more, another order and a column of an old one's name.
+    columns = [("point", struct(("y", "long"), ("z", "int"))), ("text", "int"), ("id", "int")]
+    new = [{"id": i, "text": i * 2, "point": {"y": i, "z": i + 1}} for i in range(20, 25)]
+    written.replace(new, columns, "bucket(2, id)").append([{"id": 30, "text": 7}])
+    return written.replace([{"id": 1, "text": "new"}], [("text", "string"), ("id", "int")], "text")
+
+
+@table
+def replaced_v2(writer: Writer, name: str) -> OurTable:
+    return _replaced(writer, name, 2)
+
+
+@table
+def replaced_v3(writer: Writer, name: str) -> OurTable:
+    return _replaced(writer, name, 3)

@@ -14,7 +14,7 @@ from icebergds import register
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-DATA_SOURCE_ALONE = {"reader": False, "native_scans": False}
+DATA_SOURCE_ALONE = {"reader": False, "writer": False, "native_scans": False}
 
 os.environ.setdefault("JAVA_TOOL_OPTIONS", QUICK_JVM)
 
@@ -30,8 +30,8 @@ def _registered(spark: SparkSession) -> None:
 def _data_source_alone(spark: SparkSession) -> Iterator[None]:
     """Most tests are of the data source, as where nothing is registered; some register."""
     yield
-    for name in ("spark.icebergpy.reader", "spark.icebergpy.native-scans"):
-        spark.conf.set(name, "false")
+    for name in ("reader", "writer", "native-scans"):
+        spark.conf.set(f"spark.icebergpy.{name}", "false")
 
 
 @pytest.fixture(params=["true", "false"], ids=["pushdown-on", "pushdown-off"])

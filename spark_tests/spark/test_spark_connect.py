@@ -114,6 +114,20 @@ def test_errors_of_writes_are_ours(writes: Seen) -> None:
     assert "cannot store every value" in writes["null"]
 
 
+def test_writers_of_registered_sessions_of_connect_are_ours(writes: Seen) -> None:
+    assert writes["front door"] == {
+        "class": "IcebergDataFrameWriter",
+        "columns": "id4",
+        "partitions": ["part"],
+        "owner": "me",
+        "named": [0, 1, 2, 7],
+        "v2": [0, 10, 11],
+        "v2 partitions": ["at_day", "id_bucket"],
+        "exists": writes["front door"]["exists"],
+    }
+    assert "errorifexists" in writes["front door"]["exists"]
+
+
 def test_connect_hands_on_catalogs_of_the_session(writes: Seen) -> None:
     assert writes["catalog"] == [0, 1]
     assert writes["batches"] == "2147483647"

@@ -88,7 +88,7 @@ def plan_new_table(address: TableAddress, creation: Creation, schema: Schema) ->
         location=address.new_location(creation.location),
         spec=parse_partition_by(creation.partition_by, schema),
         sort_order=parse_sort_by(creation.sort_by, schema),
-        properties=_naming_columns(creation.properties, schema),
+        properties=naming_columns(creation.properties, schema),
         format_version=creation.format_version,
     )
     new_table = NewTable(address, address.io(), tuple(updates))
@@ -96,7 +96,7 @@ def plan_new_table(address: TableAddress, creation: Creation, schema: Schema) ->
     return new_table
 
 
-def _naming_columns(properties: Mapping[str, str], schema: Schema) -> dict[str, str]:
+def naming_columns(properties: Mapping[str, str], schema: Schema) -> dict[str, str]:
     """Properties of columns by the columns' names, whose case the options of a DataFrame lose."""
     named = {}
     for name, value in properties.items():

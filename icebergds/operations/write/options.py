@@ -80,12 +80,13 @@ class Creation:
     Attributes:
         partition_by, sort_by: text for `operations.options.partition_text`; empty for none.
         location: None to let the catalog choose.
+        format_version: None for 2, or that of the table that is replaced.
     """
 
     partition_by: str = ""
     sort_by: str = ""
     location: str | None = None
-    format_version: int = 2
+    format_version: int | None = None
     properties: Mapping[str, str] = field(default_factory=dict)
 
 
@@ -283,7 +284,7 @@ def _creation(given: Mapping[str, str], options: Mapping[str, str]) -> Creation:
         given.get("partition-by", ""),
         given.get("sort-by", ""),
         given.get("location"),
-        parse(given, "format-version", _format_version, 2),
+        parse(given, "format-version", _format_version, None),
         _properties(options, _TABLE_PROPERTY, _TABLE_PROPERTIES),
     )
 

@@ -12,11 +12,11 @@ from collections.abc import Mapping
 from functools import wraps
 from typing import TYPE_CHECKING, Any
 
-from icebergds.catalog.naming import named_catalog
-from icebergds.errors import InvalidOptionError, NoSuchTableError
+from icebergds.errors import InvalidOptionError
 from icebergds.spark.frames.table_load import open_load
 from icebergds.spark.planned_load import PLANNED_SCAN
-from icebergds.spark.session import is_connect
+from icebergds.spark.session import acting_in, is_connect
+from icebergds.spark.verbs import is_format, named_table, options_of
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -25,7 +25,6 @@ if TYPE_CHECKING:
 READER = "spark.icebergpy.reader"
 """The setting of a session whose reader is ours."""
 
-_FORMAT = "icebergpy"
 _IS_OURS = "_icebergds_reader"
 
 
@@ -54,7 +53,7 @@ def _take_over(kind: Any) -> None:
 
     @wraps(choose)
     def format(self: Any, source: str) -> Any:
-        if _is_format(source) and _session(self).conf.get(READER, "false") == "true":
+        if is_format(source) and _session(self).conf.get(READER, "false") == "true":
             self.__class__ = ours
         elif isinstance(self, ours):
             self.__class__ = kind
@@ -103,16 +102,9 @@ class _Verbs:
         Raises:
             NoSuchTableError: the name begins with no catalog that is known.
         """
-        given = _given(self)
-        if not any(name.lower() == "catalog" for name in given):
-            catalog, tableName = named_catalog(tableName)  # noqa: N806
-            if catalog is None:
-                raise NoSuchTableError(
-                    f"table {tableName}: its name begins with no configured catalog; configure "
-                    "one, set option('catalog', '<name>'), or load('<location>')"
-                )
-            given["catalog"] = catalog
-        return _loaded(self, tableName, given, _user_schema(self))
+        with acting_in(_session(self)):
+            given = named_table(_given(self), tableName)
+        return _loaded(self, given["path"], given, _user_schema(self))
 
 
 def _is_left_to_spark(given: Mapping[str, str]) -> bool:
@@ -127,7 +119,8 @@ def _loaded(
     spark = _session(reader)
     named = _named_path(path)
     options = {name: value for name, value in given.items() if not named or name.lower() != "path"}
-    load = open_load(spark, {**options, **named}, schema)
+    with acting_in(spark):
+        load = open_load(spark, {**options, **named}, schema)
     if is_connect(spark):
         from icebergds.spark.frames.connect_frame import connect_frame
 
@@ -158,9 +151,7 @@ def _given(reader: Any) -> dict[str, str]:
     """The options that a reader has."""
     if hasattr(reader, "_client"):
         return {name: value for name, value in reader._options.items() if value is not None}
-    jvm: Any = _session(reader)._jvm
-    options = reader._jreader.extraOptions().originalMap()
-    return dict(jvm.scala.jdk.javaapi.CollectionConverters.asJava(options))
+    return options_of(_session(reader)._jvm, reader._jreader.extraOptions())
 
 
 def _user_schema(reader: Any) -> StructType | None:
@@ -182,7 +173,3 @@ def _ddl(text: str) -> StructType:
     if not isinstance(schema, StructType):
         raise InvalidOptionError(f"schema {text!r} of the load is not one of columns")
     return schema
-
-
-def _is_format(source: object) -> bool:
-    return isinstance(source, str) and source.lower() == _FORMAT

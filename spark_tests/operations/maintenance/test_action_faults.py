@@ -94,7 +94,11 @@ def test_a_crash_leaves_before_or_after(
 
 
 def test_an_error_leaves_before_or_after_and_is_told(
-    places: Places, rng: random.Random, action: str, kind: str
+    places: Places,
+    rng: random.Random,
+    caplog: pytest.LogCaptureFixture,
+    action: str,
+    kind: str,
 ) -> None:
     place = places(action, kind)
     calls = _calls(place)
@@ -102,12 +106,15 @@ def test_an_error_leaves_before_or_after_and_is_told(
     failing = [Fault(call, when, _error(errno.EIO), lasting) for call, when, lasting in ways]
     for fault in _chosen(failing, calls, rng, _ERRORS):
         place.restore()
+        caplog.clear()
         faults = Faults([fault], counted=None)
         outcome = _run(place, faults)
         named = f"{faults.calls[fault.call]}, {fault}: {outcome}"
         place.check_rows()
         _check_told(place, outcome, named)
-        is_known = outcome is None or not outcome.outcome_unknown
+        # Of a step that may fail, the outcome is logged.
+        is_logged = any("not known whether the commit" in line for line in caplog.messages)
+        is_known = not is_logged and (outcome is None or not outcome.outcome_unknown)
         if is_known and not fault.lasting and faults.calls[fault.call] not in _MAY_LEAVE:
             assert not place.unneeded(), named
         _check_repeated(place)
@@ -133,7 +140,6 @@ def _check_told(place: Place, outcome: IcebergError | None, named: str) -> None:
     """An error means that nothing was committed, unless it says something else."""
     if outcome is None or outcome.outcome_unknown or _EXPIRED in str(outcome):
         return
-    if place.action == "partial progress":
-        assert "nothing was committed" not in str(outcome), named
+    if place.action == "partial progress" and "nothing was committed" not in str(outcome):
         return
     assert place.table.metadata_location == place.metadata_location, named

@@ -7,9 +7,10 @@ import threading
 from typing import Any
 
 from pyspark.errors import AnalysisException, PythonException
-from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import DataFrame, SparkSession, functions as f
+from pyspark.sql.functions import partitioning
 
-from icebergds import load_catalog, load_table, register
+from icebergds import IcebergError, load_catalog, load_table, register
 
 
 def see(spark: SparkSession, directory: str, relative: str) -> dict[str, Any]:
@@ -22,6 +23,7 @@ def see(spark: SparkSession, directory: str, relative: str) -> dict[str, Any]:
         df = spark.read.format("icebergpy").options(**options).load(path)
         return sorted(row[0] for row in df.select("id").collect())
 
+    register(spark, writer=False)
     path = os.path.join(directory, "t")
     layout = {"create": "true", "partition-by": "bucket(2, id)"}
     save(spark.range(3), path, **layout)
@@ -48,13 +50,49 @@ def see(spark: SparkSession, directory: str, relative: str) -> dict[str, Any]:
     load_catalog("lake", warehouse=warehouse).create_namespace("db")
     save(spark.range(2), "db.t", catalog="lake", create="true")
     seen["catalog"] = ids("db.t", catalog="lake")
+    seen["front door"] = through_the_front_door(spark, directory)
     seen["batches"] = spark.conf.get("spark.sql.execution.arrow.maxBytesPerBatch")
     return seen
+
+
+def through_the_front_door(spark: SparkSession, directory: str) -> dict[str, Any]:
+    """What the writers of a registered session left in tables."""
+    path = os.path.join(directory, "front")
+    writer = spark.range(6).selectExpr("id", "id % 2 as part").write.format("icebergpy")
+    writer.partitionBy("part").sortBy("id desc").option("table-property.Owner", "me").save(path)
+    spark.range(1).selectExpr("7L as a", "1L as b").write.save(
+        path, format="icebergpy", mode="append", **{"merge-schema": "true"}
+    )
+    named = spark.range(3).selectExpr("id", "'x' as s").write.format("icebergpy")
+    named.partitionBy("bucket(2, id)").saveAsTable("lake.db.named")
+    spark.sql("select 'y', 'z'").selectExpr("7 as a", "'w' as b").write.format(
+        "icebergpy"
+    ).insertInto("lake.db.named")
+    by_name = spark.range(2).selectExpr("id", "timestamp '2024-01-02 03:04:05' as at")
+    by_name.writeTo("lake.db.v2").partitionedBy(
+        partitioning.days("at"), partitioning.bucket(4, f.col("id"))
+    ).create()
+    by_name.selectExpr("id + 10 as id", "at").writeTo("lake.db.v2").overwrite(f.col("id") == 1)
+    table, v2 = load_table(path), load_catalog("lake").load_table("db.v2")
+    return {
+        "class": type(writer).__name__,
+        "columns": table.schema().fields[0].name + str(len(table.schema().fields)),
+        "partitions": [field.name for field in table.spec().fields],
+        "owner": table.properties["Owner"],
+        "named": sorted(
+            row.id for row in spark.read.format("icebergpy").table("lake.db.named").collect()
+        ),
+        "v2": sorted(
+            row.id for row in spark.read.format("icebergpy").table("lake.db.v2").collect()
+        ),
+        "v2 partitions": [field.name for field in v2.spec().fields],
+        "exists": message(lambda: writer.save(path)),
+    }
 
 
 def message(action: Any) -> str:
     try:
         action()
-    except (AnalysisException, PythonException) as error:
+    except (AnalysisException, PythonException, IcebergError) as error:
         return str(error)
     return "no error"

@@ -1,0 +1,165 @@
+"""Replaces a table by another definition and other rows, in one commit that keeps its history."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+
+from icebergds.catalog.loaded_table import LoadedTable
+from icebergds.commit.operations import TableOperations, TableState
+from icebergds.errors import IcebergError, InvalidOptionError, ValidationError
+from icebergds.operations.options.partition_text import parse_partition_by, parse_sort_by
+from icebergds.operations.write.create import naming_columns
+from icebergds.operations.write.options import Creation
+from icebergds.operations.write.property_checks import check_properties
+from icebergds.spec.evolution.replacement import replacing_schema
+from icebergds.spec.metadata import TableMetadata
+from icebergds.spec.partition import NO_FIELD_ID
+from icebergds.spec.schema import Schema
+from icebergds.spec.snapshot import MAIN_BRANCH, Snapshot
+from icebergds.spec.updates.apply_updates import apply_updates
+from icebergds.spec.updates.requirements import AssertRefSnapshotId, TableRequirement
+from icebergds.spec.updates.table_updates import (
+    LAST_ADDED,
+    AddPartitionSpec,
+    AddSchema,
+    AddSortOrder,
+    RemoveSnapshotRef,
+    SetCurrentSchema,
+    SetDefaultSortOrder,
+    SetDefaultSpec,
+    SetProperties,
+    TableUpdate,
+    UpgradeFormatVersion,
+)
+from icebergds.spec.values.dates import now_ms
+
+
+@dataclass(frozen=True, slots=True)
+class ReplacedTable:
+    """A table whose next commit replaces it (`TableOperations`).
+
+    Until then it seems to have the new definition and no rows; other branches, tags and all
+    snapshots are kept.
+
+    Attributes:
+        operations: of the table.
+        creation: the new definition.
+        columns: the new columns; their ids do not matter.
+        planned: the metadata that the rows are written for; None while that is planned.
+        replaces: the only snapshot that may be replaced; None for any.
+    """
+
+    operations: TableOperations
+    creation: Creation
+    columns: Schema
+    planned: TableMetadata | None = None
+    replaces: Snapshot | None = None
+    _found: dict[str, TableState] = field(default_factory=dict, repr=False)
+
+    @property
+    def name(self) -> str:
+        return self.operations.name
+
+    def refresh(self) -> TableState:
+        """The table as it is now, with the new definition and without rows."""
+        found = self.operations.refresh()
+        try:
+            return self.replaced(found)
+        except IcebergError:
+            # `commit` raises it: it is known there that nothing was committed.
+            return found
+
+    def commit(
+        self,
+        base: TableState,
+        requirements: Sequence[TableRequirement],
+        updates: Sequence[TableUpdate],
+    ) -> TableState:
+        """Replaces the table's definition, and applies the updates to it.
+
+        Raises:
+            ValidationError: another commit has changed the ids that new files are written with, or
+                rows that the new ones were computed from.
+        """
+        found = self._found[base.metadata_location]
+        self._check(found)
+        head = found.metadata.head_of(MAIN_BRANCH)
+        unchanged = AssertRefSnapshotId(MAIN_BRANCH, None if head is None else head.snapshot_id)
+        others = [each for each in requirements if not isinstance(each, AssertRefSnapshotId)]
+        return self.operations.commit(
+            found, [*others, unchanged], [*self._updates(found.metadata), *updates]
+        )
+
+    def replaced(self, found: TableState) -> TableState:
+        """A state of the table with the new definition and without rows."""
+        self._found[found.metadata_location] = found
+        updates = self._updates(found.metadata)
+        return replace(found, metadata=apply_updates(found.metadata, updates, now_ms=now_ms()))
+
+    def _check(self, found: TableState) -> None:
+        now, planned = self.replaced(found).metadata, self.planned
+        if planned is not None and _written_with(planned) != _written_with(now):
+            raise ValidationError(
+                f"table {self.name}: another commit changed the table's columns, partitioning or "
+                "sort order while the rows that replace it were written; repeat the write"
+            )
+        if self.replaces not in (None, found.metadata.head_of(MAIN_BRANCH)):
+            raise ValidationError(
+                f"table {self.name}: another commit changed rows that this write, whose rows come "
+                "from the table, was to replace; read the table again and repeat the write"
+            )
+
+    def _updates(self, metadata: TableMetadata) -> list[TableUpdate]:
+        creation = self.creation
+        version = creation.format_version
+        schema = replacing_schema(metadata.schema(), self.columns, metadata.last_column_id)
+        spec = parse_partition_by(creation.partition_by, schema)
+        # The fields of other specs keep their ids.
+        fields = tuple(replace(each, field_id=NO_FIELD_ID) for each in spec.fields)
+        return [
+            *([] if version is None else [UpgradeFormatVersion(version)]),
+            RemoveSnapshotRef(MAIN_BRANCH),
+            AddSchema(schema),
+            SetCurrentSchema(LAST_ADDED),
+            AddPartitionSpec(replace(spec, fields=fields)),
+            SetDefaultSpec(LAST_ADDED),
+            AddSortOrder(parse_sort_by(creation.sort_by, schema)),
+            SetDefaultSortOrder(LAST_ADDED),
+            SetProperties(naming_columns(creation.properties, schema)),
+        ]
+
+
+def plan_replacement(
+    table: LoadedTable, creation: Creation, columns: Schema, *, only_head: bool = False
+) -> LoadedTable:
+    """Plans the replacement of a table; its next commit carries it out.
+
+    Columns that have the name and the type of an old one keep its id.
+
+    Args:
+        columns: of the rows; their ids do not matter.
+        only_head: fail rather than replace rows of later commits, too.
+
+    Raises:
+        InvalidOptionError: `partition-by`, `sort-by` or properties do not fit, or `location` is
+            another one than the table's.
+        InvalidMetadataError: the definition is invalid, or the format version has no such change.
+    """
+    chosen = creation.location
+    if chosen is not None and chosen.rstrip("/") != table.metadata.location.rstrip("/"):
+        raise InvalidOptionError(
+            f"option 'location' = {chosen!r}: table {table.name}, which is replaced, is at "
+            f"{table.metadata.location} and stays there; leave the option out, or drop the table"
+        )
+    replaced = ReplacedTable(table.operations, creation, columns)
+    state = replaced.replaced(table.state)
+    check_properties(state.metadata)
+    head = table.metadata.head_of(MAIN_BRANCH) if only_head else None
+    operations = replace(replaced, planned=state.metadata, replaces=head)
+    return replace(table, operations=operations, state=state, seen=None)
+
+
+def _written_with(metadata: TableMetadata) -> tuple[object, ...]:
+    """What new files depend on."""
+    return metadata.schema().fields, metadata.spec(), metadata.sort_order()

@@ -1,0 +1,41 @@
+"""What the reader and the writers of registered sessions have in common."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from icebergds.catalog.naming import named_catalog
+from icebergds.errors import NoSuchTableError
+
+FORMAT = "icebergpy"
+
+
+def is_format(source: object) -> bool:
+    """Whether a format that a user names is this one."""
+    return isinstance(source, str) and source.lower() == FORMAT
+
+
+def named_table(given: Mapping[str, str], name: str) -> dict[str, str]:
+    """The options of a table that is named as in Spark, with a catalog's name first.
+
+    Args:
+        given: the options so far; those with `catalog` have the name in that catalog.
+
+    Raises:
+        NoSuchTableError: the name begins with no catalog that is known.
+    """
+    if any(option.lower() == "catalog" for option in given):
+        return {**given, "path": name}
+    catalog, identifier = named_catalog(name)
+    if catalog is None:
+        raise NoSuchTableError(
+            f"table {name}: its name begins with no configured catalog; configure one, set "
+            "option('catalog', '<name>'), or give the table's location to load or save"
+        )
+    return {**given, "catalog": catalog, "path": identifier}
+
+
+def options_of(jvm: Any, extra_options: Any) -> dict[str, str]:
+    """The options that a classic reader or writer holds, with names as they were given."""
+    return dict(jvm.scala.jdk.javaapi.CollectionConverters.asJava(extra_options.originalMap()))

@@ -1,0 +1,142 @@
+"""Gives registered sessions a writer of ours: `df.write.format("icebergpy")`.
+
+Spark's writers choose the class of themselves where they are asked for a format, at one place for
+classic Spark and at one for Spark Connect. Writers of other formats and other sessions stay as they
+are, and so does what was set before the format.
+"""
+
+from __future__ import annotations
+
+from functools import wraps
+from typing import TYPE_CHECKING, Any
+
+from icebergds.spark.session import acting_in, is_connect
+from icebergds.spark.verbs import is_format
+from icebergds.spark.writers.request import request_of
+from icebergds.spark.writers.saves import insert_into, save, save_as_table
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+WRITER = "spark.icebergpy.writer"
+"""The setting of a session whose writers are ours."""
+
+_IS_OURS = "_icebergds_writer"
+
+
+def take_over_writer(spark: SparkSession) -> None:
+    """Makes `df.write` of this session, and of others with the setting, give our writer."""
+    kind: Any = _writer_class(spark)
+    if getattr(kind, _IS_OURS, None) is None:
+        _take_over(kind)
+
+
+def _writer_class(spark: SparkSession) -> type:
+    if is_connect(spark):
+        from pyspark.sql.connect.readwriter import DataFrameWriter as ConnectWriter
+
+        return ConnectWriter
+    from pyspark.sql.readwriter import DataFrameWriter
+
+    return DataFrameWriter
+
+
+def _take_over(kind: Any) -> None:
+    choose = kind.format
+    ours: Any = type("IcebergDataFrameWriter", (_Verbs, kind), {})
+
+    @wraps(choose)
+    def format(self: Any, source: str) -> Any:
+        if is_format(source) and self._spark.conf.get(WRITER, "false") == "true":
+            self.__class__ = ours
+        elif isinstance(self, ours):
+            self.__class__ = kind
+        return choose(self, source)
+
+    kind.format = format
+    kind.save = _choosing(kind, ours, "save")
+    kind.saveAsTable = _choosing(kind, ours, "saveAsTable")
+    setattr(kind, _IS_OURS, ours)
+
+
+def _choosing(kind: Any, ours: Any, verb: str) -> Any:
+    """A method of Spark's writer whose argument `format` may make the writer ours."""
+    own = getattr(kind, verb)
+
+    @wraps(own)
+    def chosen(
+        self: Any, target: str | None = None, format: str | None = None, *args: Any, **kwargs: Any
+    ) -> Any:
+        if format is not None:
+            self.format(format)
+        if isinstance(self, ours):
+            return getattr(ours, verb)(self, target, None, *args, **kwargs)
+        return own(self, target, format, *args, **kwargs)
+
+    return chosen
+
+
+class _Verbs:
+    """A writer of Iceberg tables, which shuffles and sorts rows as the tables ask for."""
+
+    def save(
+        self: Any,
+        path: str | None = None,
+        format: str | None = None,
+        mode: str | None = None,
+        partitionBy: str | list[str] | None = None,  # noqa: N803 - the name in PySpark
+        **options: Any,
+    ) -> None:
+        """Writes to a table by its location, or with a catalog by its name.
+
+        Errors are those of `saves.save`.
+        """
+        if self._is_of_other_format(format):
+            self.save(path, None, mode, partitionBy, **options)
+            return
+        self._set(mode, partitionBy, options)
+        if path is not None:
+            self.option("path", path)
+        with acting_in(self._spark):
+            save(request_of(self))
+
+    def saveAsTable(
+        self: Any,
+        name: str,
+        format: str | None = None,
+        mode: str | None = None,
+        partitionBy: str | list[str] | None = None,  # noqa: N803 - the name in PySpark
+        **options: Any,
+    ) -> None:
+        """Writes to a table of a catalog by its name.
+
+        Errors are those of `saves.save_as_table`.
+        """
+        if self._is_of_other_format(format):
+            self.saveAsTable(name, None, mode, partitionBy, **options)
+            return
+        self._set(mode, partitionBy, options)
+        with acting_in(self._spark):
+            save_as_table(request_of(self), name)
+
+    def insertInto(
+        self: Any,
+        tableName: str,  # noqa: N803 - the name in PySpark
+        overwrite: bool | None = None,
+    ) -> None:
+        """Writes to the columns of a table by position.
+
+        Errors are those of `saves.insert_into`.
+        """
+        if overwrite is not None:
+            self.mode("overwrite" if overwrite else "append")
+        with acting_in(self._spark):
+            insert_into(request_of(self), tableName)
+
+    def _set(self: Any, mode: str | None, partition_by: Any, options: dict[str, Any]) -> None:
+        self.mode(mode).options(**options)
+        if partition_by is not None:
+            self.partitionBy(partition_by)
+
+    def _is_of_other_format(self: Any, format: str | None) -> bool:
+        return format is not None and not isinstance(self.format(format), _Verbs)

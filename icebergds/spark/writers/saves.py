@@ -1,0 +1,161 @@
+"""Carries out `save`, `saveAsTable` and `insertInto`."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from icebergds.catalog.loaded_table import LoadedTable
+from icebergds.errors import (
+    AlreadyExistsError,
+    InvalidDataError,
+    InvalidOptionError,
+    NoSuchTableError,
+)
+from icebergds.operations.options.partition_text import parse_partition_by, parse_sort_by
+from icebergds.operations.write.options import WriteOptions, parse_write_options
+from icebergds.spark.verbs import named_table
+from icebergds.spark.writers.request import WriteRequest
+from icebergds.spark.writers.table_writes import (
+    create_from,
+    replace_by,
+    table_to_write,
+    write_into,
+)
+
+_CREATE = {"create": "true"}
+
+
+def save(request: WriteRequest) -> None:
+    """Writes a DataFrame to the table that the options name.
+
+    Appends and overwrites need a table that exists, unless option `create` is set; the other save
+    modes create one.
+
+    Raises:
+        AlreadyExistsError: the mode is `errorifexists`, and the table exists.
+        NoSuchTableError: the table does not exist, and is not to be created.
+        InvalidOptionError: options are malformed, or do not fit the write or the table.
+
+    Other errors are those of `Table.append` and `Table.overwrite`.
+    """
+    creates = request.mode in ("errorifexists", "ignore")
+    given = {**request.options, **(_CREATE if creates else {})}
+    options = _parsed(request, given)
+    table = table_to_write(options)
+    if table is None:
+        if options.creation is None:
+            raise NoSuchTableError(
+                f"table {options.address.path} does not exist; to create it with this write, set "
+                "option('create', 'true') or mode('errorifexists')"
+            )
+        create_from(request.df, options)
+        return
+    _write(request, table, options)
+
+
+def save_as_table(request: WriteRequest, name: str) -> None:
+    """Writes a DataFrame to a table of a catalog, which is created if it does not exist.
+
+    The mode `overwrite` replaces the table, with its columns, partitioning and order, as in Spark.
+
+    Raises:
+        NoSuchTableError: the name begins with no catalog that is known.
+
+    Other errors are those of `save`.
+    """
+    given = {option: value for option, value in request.options.items() if option.lower() != "path"}
+    path = [value for option, value in request.options.items() if option.lower() == "path"]
+    location = {"location": path[-1]} if path else {}
+    options = _parsed(request, {**named_table(given, name), **location, **_CREATE})
+    table = table_to_write(options)
+    if table is None:
+        create_from(request.df, options)
+    elif request.mode == "overwrite":
+        replace_by(request.df, table, options)
+    else:
+        _write(request, table, options)
+
+
+def insert_into(request: WriteRequest, name: str) -> None:
+    """Writes the columns of a DataFrame to those of a table by their positions.
+
+    An overwrite replaces all rows, or with `spark.sql.sources.partitionOverwriteMode` = `dynamic`
+    the partitions of the new rows.
+
+    Raises:
+        InvalidDataError: the table has another number of columns.
+        NoSuchTableError: there is no such table.
+    """
+    if request.partition_by or request.sort_by:
+        raise InvalidOptionError(
+            "insertInto writes to a table that has its partitioning and order; leave partitionBy "
+            "and sortBy out"
+        )
+    given = named_table(request.options, name)
+    overwrite = request.mode == "overwrite"
+    if overwrite and _is_dynamic(request) and not _names_rows(given):
+        given["overwrite-mode"] = "dynamic"
+    options = parse_write_options(given)
+    table = table_to_write(options)
+    if table is None:
+        raise NoSuchTableError(f"table {name} does not exist; saveAsTable creates it")
+    names = [field.name for field in table.metadata.schema().fields]
+    if len(names) != len(request.df.columns):
+        raise InvalidDataError(
+            f"table {table.name}: insertInto writes columns by position, and the rows have "
+            f"{len(request.df.columns)} columns, the table {len(names)}: {', '.join(names)}; "
+            "select as many, or append by name with mode('append').save"
+        )
+    write_into(request.df.toDF(*names), table, options, overwrite=overwrite)
+
+
+def _write(request: WriteRequest, table: LoadedTable, options: WriteOptions) -> None:
+    """Writes to a table that exists."""
+    if request.mode == "ignore":
+        return
+    if request.mode == "errorifexists":
+        raise AlreadyExistsError(
+            f"table {table.name} exists, and the save mode is errorifexists, which is Spark's "
+            "default; use mode('append'), mode('overwrite') or mode('ignore')"
+        )
+    _check_definition(request, table)
+    write_into(request.df, table, options, overwrite=request.mode == "overwrite")
+
+
+def _parsed(request: WriteRequest, given: Mapping[str, str]) -> WriteOptions:
+    definition = request.definition()
+    creates = any(name.lower() == "create" and value == "true" for name, value in given.items())
+    # A table that exists is checked against the definition instead.
+    return parse_write_options({**given, **(definition if creates else {})})
+
+
+def _check_definition(request: WriteRequest, table: LoadedTable) -> None:
+    """Refuses another partitioning or order than that of a table which exists."""
+    metadata = table.metadata
+    schema = metadata.schema()
+    if request.partition_by:
+        asked = parse_partition_by(", ".join(request.partition_by), schema, "partitionBy")
+        terms = [(field.source_ids, str(field.transform)) for field in asked.fields]
+        known = [(field.source_ids, str(field.transform)) for field in metadata.spec().fields]
+        if terms != known:
+            partitioning = ", ".join(str(field) for field in metadata.spec().fields) or "nothing"
+            raise InvalidOptionError(
+                f"partitionBy({', '.join(request.partition_by)}): table {table.name} exists and is "
+                f"partitioned by {partitioning}; leave partitionBy out"
+            )
+    if request.sort_by:
+        order = parse_sort_by(", ".join(request.sort_by), schema, "sortBy")
+        if order.fields != metadata.sort_order().fields:
+            raise InvalidOptionError(
+                f"sortBy({', '.join(request.sort_by)}): table {table.name} exists and has another "
+                "sort order; leave sortBy out"
+            )
+
+
+def _is_dynamic(request: WriteRequest) -> bool:
+    mode = request.df.sparkSession.conf.get("spark.sql.sources.partitionOverwriteMode", "static")
+    return str(mode).lower() == "dynamic"
+
+
+def _names_rows(given: Mapping[str, str]) -> bool:
+    return bool({"overwrite-mode", "overwrite-filter"} & {name.lower() for name in given})

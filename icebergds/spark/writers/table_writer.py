@@ -1,0 +1,257 @@
+"""Gives registered sessions `df.writeTo` for tables of our catalogs."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import wraps
+from typing import TYPE_CHECKING, Any
+
+from icebergds.catalog.naming import named_catalog
+from icebergds.errors import AlreadyExistsError, InvalidOptionError, NoSuchTableError
+from icebergds.operations.write.options import WriteOptions, parse_write_options
+from icebergds.spark.session import acting_in, is_connect
+from icebergds.spark.verbs import FORMAT, is_format, named_table
+from icebergds.spark.writers.column_terms import is_true, partition_term
+from icebergds.spark.writers.request import terms
+from icebergds.spark.writers.save_writer import WRITER
+from icebergds.spark.writers.table_writes import (
+    create_from,
+    replace_by,
+    table_to_write,
+    write_into,
+)
+
+if TYPE_CHECKING:
+    from pyspark.sql import Column, DataFrame, SparkSession
+
+    from icebergds.catalog.loaded_table import LoadedTable
+
+_IS_OURS = "_icebergds_writer"
+_OF = "_icebergds_of"
+
+
+def take_over_table_writer(spark: SparkSession) -> None:
+    """Makes `df.writeTo` of this session, and of others with the setting, give our writer.
+
+    For tables in our catalogs at once, for others when `using("icebergpy")` is called.
+    """
+    frame, writer = _classes(spark)
+    if not getattr(frame.writeTo, _IS_OURS, False):
+        frame.writeTo = _choosing(frame.writeTo)
+        writer.using = _using(writer.using)
+
+
+def _in_its_session(verb: Callable[..., None]) -> Callable[..., None]:
+    @wraps(verb)
+    def acting(self: TableWriter, *args: Any, **kwargs: Any) -> None:
+        with acting_in(self._df.sparkSession):
+            verb(self, *args, **kwargs)
+
+    return acting
+
+
+class TableWriter:
+    """Writes a DataFrame to a table by name: what `df.writeTo` returns."""
+
+    def __init__(self, df: DataFrame, name: str) -> None:
+        self._df, self._name = df, name
+        self._options: dict[str, str] = {}
+        self._properties: dict[str, str] = {}
+        self._partitioning: tuple[str, ...] = ()
+
+    def using(self, provider: str) -> TableWriter:
+        """Names the format.
+
+        Raises:
+            InvalidOptionError: it is not `icebergpy`.
+        """
+        if not is_format(provider):
+            raise InvalidOptionError(
+                f"using({provider!r}): table {self._name} is in a catalog of Iceberg tables; use "
+                f"using({FORMAT!r}) or leave it out"
+            )
+        return self
+
+    def option(self, key: str, value: Any) -> TableWriter:
+        """Sets an option of the write."""
+        if value is not None:
+            self._options[key] = _text(value)
+        return self
+
+    def options(self, **options: Any) -> TableWriter:
+        """Sets options of the write."""
+        for key, value in options.items():
+            self.option(key, value)
+        return self
+
+    def tableProperty(self, property: str, value: str) -> TableWriter:
+        """Sets a property of the table that is created or replaced."""
+        self._properties[property] = value
+        return self
+
+    def partitionedBy(self, col: str | Column, *cols: str | Column) -> TableWriter:
+        """Partitions the table that is created or replaced, by columns or transforms of them.
+
+        Raises:
+            InvalidOptionError: one is something else.
+        """
+        columns = self._df.columns
+        self._partitioning = tuple(
+            terms([each], columns)[0] if isinstance(each, str) else partition_term(each)
+            for each in (col, *cols)
+        )
+        return self
+
+    def clusterBy(self, col: str, *cols: str) -> TableWriter:
+        """Refuses clustering, which Iceberg's tables do not have."""
+        raise InvalidOptionError(
+            f"clusterBy({', '.join((col, *cols))}) is not supported: tables of Iceberg are "
+            "partitioned and sorted; use partitionedBy and option('sort-by', ...)"
+        )
+
+    @_in_its_session
+    def create(self) -> None:
+        """Creates the table with the rows.
+
+        Raises:
+            AlreadyExistsError: it exists.
+        """
+        options = self._definition()
+        if (table := table_to_write(options)) is not None:
+            raise AlreadyExistsError(
+                f"table {table.name} exists; use append(), overwritePartitions() or "
+                "createOrReplace()"
+            )
+        create_from(self._df, options)
+
+    @_in_its_session
+    def replace(self) -> None:
+        """Replaces the table's definition and rows, and keeps its history.
+
+        Raises:
+            NoSuchTableError: it does not exist.
+        """
+        options = self._definition()
+        replace_by(self._df, self._existing(options, "createOrReplace() creates it"), options)
+
+    @_in_its_session
+    def createOrReplace(self) -> None:
+        """Creates the table, or replaces its definition and rows."""
+        options = self._definition()
+        if (table := table_to_write(options)) is None:
+            create_from(self._df, options)
+        else:
+            replace_by(self._df, table, options)
+
+    @_in_its_session
+    def append(self) -> None:
+        """Appends the rows, by the names of their columns.
+
+        Raises:
+            NoSuchTableError: the table does not exist.
+        """
+        options = self._of_rows("append")
+        write_into(self._df, self._existing(options), options)
+
+    @_in_its_session
+    def overwrite(self, condition: str | Column) -> None:
+        """Replaces the rows that meet a condition.
+
+        Args:
+            condition: a column, or Spark SQL.
+
+        Raises:
+            NoSuchTableError: the table does not exist.
+        """
+        options = self._of_rows("overwrite")
+        table = self._existing(options)
+        if isinstance(condition, str):
+            given = parse_write_options({**self._given(), "overwrite-filter": condition})
+            write_into(self._df, table, given, overwrite=True)
+        elif is_true(condition):
+            write_into(self._df, table, options, overwrite=True)
+        else:
+            write_into(self._df, table, options, overwrite=True, condition=condition)
+
+    @_in_its_session
+    def overwritePartitions(self) -> None:
+        """Replaces the partitions that the rows are of.
+
+        Raises:
+            NoSuchTableError: the table does not exist.
+        """
+        self._of_rows("overwritePartitions")
+        options = parse_write_options({**self._given(), "overwrite-mode": "dynamic"})
+        write_into(self._df, self._existing(options), options, overwrite=True)
+
+    def _given(self) -> dict[str, str]:
+        return named_table(self._options, self._name)
+
+    def _definition(self) -> WriteOptions:
+        given = self._given()
+        if self._partitioning:
+            if any(name.lower() == "partition-by" for name in given):
+                raise InvalidOptionError(
+                    "option 'partition-by' and partitionedBy both say it; give one"
+                )
+            given["partition-by"] = ", ".join(self._partitioning)
+        named = {f"table-property.{name}": value for name, value in self._properties.items()}
+        return parse_write_options({**given, **named, "create": "true"})
+
+    def _of_rows(self, verb: str) -> WriteOptions:
+        if self._partitioning or self._properties:
+            raise InvalidOptionError(
+                f"{verb}() writes to table {self._name} as it is; partitionedBy and tableProperty "
+                "are for create(), replace() and createOrReplace()"
+            )
+        return parse_write_options(self._given())
+
+    def _existing(self, options: WriteOptions, instead: str = "create() creates it") -> LoadedTable:
+        table = table_to_write(options)
+        if table is None:
+            raise NoSuchTableError(f"table {self._name} does not exist; {instead}")
+        return table
+
+
+def _classes(spark: SparkSession) -> tuple[Any, Any]:
+    """Spark's classes of DataFrames and of what their `writeTo` returns."""
+    if is_connect(spark):
+        from pyspark.sql.connect.dataframe import DataFrame as ConnectDataFrame
+        from pyspark.sql.connect.readwriter import DataFrameWriterV2 as ConnectWriter
+
+        return ConnectDataFrame, ConnectWriter
+    from pyspark.sql.classic.dataframe import DataFrame as ClassicDataFrame
+    from pyspark.sql.readwriter import DataFrameWriterV2
+
+    return ClassicDataFrame, DataFrameWriterV2
+
+
+def _choosing(write_to: Callable[..., Any]) -> Callable[..., Any]:
+    @wraps(write_to)
+    def chosen(self: Any, table: str) -> Any:
+        session = self.sparkSession
+        if session.conf.get(WRITER, "false") != "true":
+            return write_to(self, table)
+        with acting_in(session):
+            catalog, _ = named_catalog(table)
+        if catalog is not None and session.conf.get(f"spark.sql.catalog.{catalog}", None) is None:
+            return TableWriter(self, table)
+        writer = write_to(self, table)
+        setattr(writer, _OF, (self, table))
+        return writer
+
+    setattr(chosen, _IS_OURS, True)
+    return chosen
+
+
+def _using(using: Callable[..., Any]) -> Callable[..., Any]:
+    @wraps(using)
+    def chosen(self: Any, provider: str) -> Any:
+        of = getattr(self, _OF, None)
+        return TableWriter(*of) if of is not None and is_format(provider) else using(self, provider)
+
+    return chosen
+
+
+def _text(value: Any) -> str:
+    return str(value).lower() if isinstance(value, bool) else str(value)

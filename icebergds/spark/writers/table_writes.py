@@ -1,0 +1,117 @@
+"""Creates, replaces, extends and overwrites tables by DataFrames, each in one commit."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from pyspark.sql import Column, DataFrame
+
+from icebergds.catalog.loaded_table import LoadedTable, load_for_write
+from icebergds.commit.options import IsolationLevel
+from icebergds.errors import InvalidOptionError, NoSuchTableError
+from icebergds.operations.outcomes import nothing_committed
+from icebergds.operations.write.create import plan_new_table
+from icebergds.operations.write.isolation import check_marked_rows, overwrite_isolation
+from icebergds.operations.write.options import Creation, WriteOptions
+from icebergds.operations.write.replace import plan_replacement
+from icebergds.spark.dataframe_schema import iceberg_schema, optional_columns
+from icebergds.spark.dataframe_writes import overwrite_rows, write_frame
+from icebergds.spark.read_mark import read_marks
+from icebergds.spark.row_level.upsert import change_by_key
+from icebergds.spec.schema import Schema
+from icebergds.spec.snapshot import MAIN_BRANCH
+
+
+def table_to_write(options: WriteOptions) -> LoadedTable | None:
+    """The table that options name; None if there is none.
+
+    Errors are those of `load_for_write`.
+    """
+    try:
+        return load_for_write(options.address)
+    except NoSuchTableError:
+        return None
+
+
+def write_into(
+    df: DataFrame,
+    table: LoadedTable,
+    options: WriteOptions,
+    *,
+    overwrite: bool = False,
+    condition: Column | None = None,
+) -> None:
+    """Appends to a table or overwrites its rows, or changes them by key if options say so.
+
+    Args:
+        condition: of the rows to replace, instead of the options' filter.
+    """
+    with nothing_committed(table.name, merges_schema=options.merge_schema):
+        if options.row_change is not None:
+            if overwrite:
+                raise InvalidOptionError(
+                    f"option 'write-operation' = {str(options.row_change.operation)!r} changes "
+                    "rows by key; use it with appends, not with overwrites"
+                )
+            change_by_key(table, df, options)
+        elif condition is not None:
+            overwrite_rows(df, table, condition, options)
+        else:
+            write_frame(df, table, options, overwrite=overwrite)
+
+
+def create_from(df: DataFrame, options: WriteOptions) -> None:
+    """Creates a table with the rows of a DataFrame.
+
+    Raises:
+        AlreadyExistsError: another writer created it meanwhile.
+    """
+    _refuse_changes(options, "creates the table")
+    address = options.address
+    new_table = plan_new_table(address, options.creation or Creation(), _columns(df))
+    with nothing_committed(address.path):
+        write_into(df, LoadedTable(address, new_table, new_table.planned()), options)
+
+
+def replace_by(df: DataFrame, table: LoadedTable, options: WriteOptions) -> None:
+    """Replaces a table's columns, partitioning, order and rows by those of a DataFrame.
+
+    Snapshots, tags and other branches stay; so do properties that are not set anew.
+
+    Raises:
+        ValidationError: the rows come from an older load of the table.
+    """
+    _refuse_changes(options, "replaces the table")
+    if options.branch != MAIN_BRANCH or options.wap_id is not None:
+        raise InvalidOptionError(
+            "options 'branch', 'wap.branch' and 'wap.id': a write that replaces the table commits "
+            "to its main branch; leave them out, or overwrite the rows of the branch"
+        )
+    marked = replace(options, read_marks=read_marks(df.schema))
+    isolation = overwrite_isolation(marked, table)
+    check_marked_rows(marked, table, isolation)
+    replaced = plan_replacement(
+        table,
+        options.creation or Creation(),
+        _columns(df),
+        only_head=isolation.level is not IsolationLevel.NONE,
+    )
+    write_into(df, replaced, options)
+
+
+def _columns(df: DataFrame) -> Schema:
+    return optional_columns(iceberg_schema(df.schema))
+
+
+def _refuse_changes(options: WriteOptions, does: str) -> None:
+    given = {
+        "write-operation": options.row_change is not None,
+        "overwrite-filter": options.overwrite_filter is not None,
+        "overwrite-mode": options.overwrite_mode == "dynamic",
+    }
+    for name, is_given in given.items():
+        if is_given:
+            raise InvalidOptionError(
+                f"option {name!r}: this write {does}, so there are no rows to change; leave it "
+                "out, or write to the table as it is"
+            )
