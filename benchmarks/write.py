@@ -2,7 +2,8 @@
 
 All writers run in turns in one session, on the same rows; the medians are compared. Seconds depend
 on the machine, ratios much less. The rows are read from Parquet files; `source` is the time of that
-read alone.
+read alone. `icebergpy` is `df.write` as it comes in a registered session, `icebergpy alone` that of
+the data source, which does not shuffle.
 
     python benchmarks/write.py DIRECTORY [--runs 3] [--rows 10000000] [--cases days,bucket]
 
@@ -185,18 +186,16 @@ def writers_for(
 
         return write
 
-    def ours(*, fast: bool) -> Callable[[], None]:
-        spark.conf.unset("spark.sql.execution.arrow.maxBytesPerBatch")
-        if fast:
-            register(spark, fast_writes=True)
+    def ours(*, registered: bool) -> Callable[[], None]:
+        register(spark, writer=registered)
         location = str(directory / "ours")
         options = {"distribution-mode": case.distribution}
         created = rows.limit(0).write.format("icebergpy").mode("append").options(**options)
         if case.partition_by:
             created = created.option("partition-by", case.partition_by)
         created.option("create", "true").save(location)
-        table = load_table(location)
-        return lambda: table.append(rows, options=options)
+        writer = rows.write.format("icebergpy").mode("append").options(**options)
+        return lambda: writer.save(location)
 
     def java() -> Callable[[], None]:
         spark.sql("DROP TABLE IF EXISTS java.db.written")
@@ -211,8 +210,8 @@ def writers_for(
     writers = {
         "source": lambda: lambda: rows.write.format("noop").mode("overwrite").save(),
         "parquet": parquet,
-        "icebergpy": lambda: ours(fast=False),
-        "icebergpy fast": lambda: ours(fast=True),
+        "icebergpy": lambda: ours(registered=True),
+        "icebergpy alone": lambda: ours(registered=False),
     }
     return writers | ({"java": java} if with_java else {})
 
@@ -224,7 +223,7 @@ def measure(
     folders = {
         "parquet": directory / "parquet",
         "icebergpy": directory / "ours",
-        "icebergpy fast": directory / "ours",
+        "icebergpy alone": directory / "ours",
         "java": directory / "warehouse" / "db" / "written",
     }
     for turn in range(runs + 1):

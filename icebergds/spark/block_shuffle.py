@@ -15,7 +15,7 @@ from icebergds.operations.maintenance.rewrite.groups import discard_files_of
 from icebergds.operations.maintenance.rewrite.sorted_task import SortPlan, split_rows, write_ranges
 from icebergds.scan.tasks import ScanTaskGroup
 from icebergds.spark.errors import without_frames
-from icebergds.spark.registration import MAX_BYTES_PER_BATCH, UNBOUNDED
+from icebergds.spark.quick_batches import MAX_BYTES_PER_BATCH, UNBOUNDED
 from icebergds.spark.runner import items_frame, unpacked
 from icebergds.spark.save_job import write_in_tasks
 from icebergds.spark.worker import settle_worker

@@ -10,6 +10,7 @@ from icebergds.catalog.config import SessionCatalogs, set_session_catalogs
 from icebergds.spark.datasource import IcebergDataSource
 from icebergds.spark.frames.readers import READER, take_over_reader
 from icebergds.spark.native import NATIVE_SCANS
+from icebergds.spark.quick_batches import FAST_WRITES, MAX_BYTES_PER_BATCH, UNBOUNDED
 from icebergds.spark.session import active_session
 from icebergds.spark.session_tables import guard_session_tables
 from icebergds.spark.writers.save_writer import WRITER, take_over_writer
@@ -18,9 +19,6 @@ from icebergds.spark.writers.table_writer import take_over_table_writer
 _CATALOG_PREFIX = "spark.icebergpy.catalog."
 # Identifies a session, also where PySpark returns another object for it.
 _SESSION_ID = "spark.icebergpy.session-id"
-MAX_BYTES_PER_BATCH = "spark.sql.execution.arrow.maxBytesPerBatch"
-UNBOUNDED = "2147483647"
-"""With this value, Spark does not count the bytes that it sends to Python."""
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -29,7 +27,7 @@ if TYPE_CHECKING:
 def register(
     spark: SparkSession,
     *,
-    fast_writes: bool = False,
+    fast_writes: bool | None = None,
     native_scans: bool = True,
     reader: bool = True,
     writer: bool = True,
@@ -51,10 +49,12 @@ def register(
 
     Args:
         spark: the session.
-        fast_writes: make writes about 1.7 times as fast, by limiting the batches that Spark sends
-            to Python by number of rows only. With very wide rows, lower
+        fast_writes: whether Spark limits the batches that it sends to Python by number of rows
+            only, which makes writes about 1.7 times as fast. By default in writes of methods of
+            `Table` and of `writer`, if no column has binary values, lists or maps. True: in all
+            queries of the session; with very wide rows, lower
             `spark.sql.execution.arrow.maxRecordsPerBatch`: a whole batch (10,000 rows by default)
-            is held in memory.
+            is held in memory. False: never.
         native_scans: let Spark's own reader read the Parquet files that it reads correctly, where
             it can access them: faster, and all columns are nullable.
         reader: make `spark.read.format("icebergpy")` give a reader of ours, whose DataFrames leave
@@ -69,6 +69,7 @@ def register(
     take_over_reader(spark)
     take_over_writer(spark)
     take_over_table_writer(spark)
+    spark.conf.set(FAST_WRITES, "false" if fast_writes is False else "true")
     if fast_writes:
         spark.conf.set(MAX_BYTES_PER_BATCH, UNBOUNDED)
     catalogs: dict[str, dict[str, str]] = {}

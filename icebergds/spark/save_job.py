@@ -22,6 +22,7 @@ from icebergds.operations.write.jobs import (
     discard_unreported,
 )
 from icebergds.spark.errors import own_errors
+from icebergds.spark.quick_batches import in_quick_batches
 from icebergds.spark.writer import ReportingTask
 
 # Spark's default of spark.python.task.killTimeout: how long a killed task may go on.
@@ -64,7 +65,7 @@ def write_in_tasks(df: DataFrame, task: Task, discard: Callable[[], int]) -> lis
     with discarding(df.sparkSession, discard), own_errors():
         # If the JVM runs out of memory while it sends rows, collect() returns those it has sent,
         # without an error, and the files of other tasks would not be committed.
-        reports = plain.mapInArrow(reporting, "result binary").toArrow()
+        reports = in_quick_batches(plain).mapInArrow(reporting, "result binary").toArrow()
         return [pickle.loads(result) for result in reports["result"].to_pylist()]
 
 

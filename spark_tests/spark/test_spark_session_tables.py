@@ -61,7 +61,7 @@ WAYS: dict[str, Callable[[SparkSession, Path], object]] = {
 def test_no_name_is_left_in_the_session_catalog(
     spark: SparkSession, tmp_path: Path, way: Callable[[SparkSession, Path], object]
 ) -> None:
-    register(spark)
+    register(spark, writer=False)
     with pytest.raises(InvalidOptionError, match="create a temporary view"):
         way(spark, tmp_path / "t")
     assert not spark.catalog.tableExists("left_over")

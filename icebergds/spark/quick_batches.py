@@ -1,0 +1,118 @@
+"""Sends rows to Python in batches that are bounded by rows alone, where rows cannot be too wide.
+
+Spark computes the size of a batch for every row that it adds, to keep to
+`spark.sql.execution.arrow.maxBytesPerBatch`. That takes half of a write. Here the types of columns
+say how many rows a batch may have, and Spark counts rows alone, in a copy of the session: no other
+query of the user's session changes.
+"""
+
+from __future__ import annotations
+
+import logging
+from typing import Any
+
+from pyspark.errors import PySparkException
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql.types import (
+    BooleanType,
+    ByteType,
+    DataType,
+    DateType,
+    DayTimeIntervalType,
+    DecimalType,
+    DoubleType,
+    FloatType,
+    IntegerType,
+    LongType,
+    NullType,
+    ShortType,
+    StringType,
+    StructType,
+    TimestampNTZType,
+    TimestampType,
+)
+
+from icebergds.spark.session import is_connect
+
+FAST_WRITES = "spark.icebergpy.fast-writes"
+"""The setting of a session whose writes leave Spark's batches as they are, if it is false."""
+
+MAX_BYTES_PER_BATCH = "spark.sql.execution.arrow.maxBytesPerBatch"
+UNBOUNDED = "2147483647"
+"""With this value, Spark does not count the bytes that it sends to Python."""
+
+_LOG = logging.getLogger(__name__)
+
+_MAX_ROWS = "spark.sql.execution.arrow.maxRecordsPerBatch"
+_BATCH_BYTES = 64 * 2**20
+# Texts are taken to have as many bytes, on average over a batch; longer ones make it larger.
+_TEXT_BYTES = 8 * 2**10
+# Counting is cheap then, and a copy of the session is not.
+_FEW_BYTES = 32 * 2**20
+_FIXED = (
+    *(BooleanType, ByteType, ShortType, IntegerType, LongType, FloatType, DoubleType, NullType),
+    *(DateType, TimestampType, TimestampNTZType, DayTimeIntervalType, DecimalType),
+)
+
+
+def in_quick_batches(df: DataFrame) -> DataFrame:
+    """A DataFrame whose next `mapInArrow` gets batches that Spark bounds by rows alone.
+
+    The same DataFrame where this is not known to be safe or worth it: for columns of binary values,
+    lists and maps, for few rows, with `Observation`s, and through Spark Connect.
+    """
+    spark = df.sparkSession
+    most = _most_rows(df.schema)
+    if most is None or is_connect(spark) or spark.conf.get(FAST_WRITES, "true") == "false":
+        return df
+    known = int(spark.conf.get(_MAX_ROWS, "10000") or 0)
+    if known <= 0 or spark.conf.get(MAX_BYTES_PER_BATCH, None) == UNBOUNDED:
+        return df
+    try:
+        return _in_copy(df, spark, min(known, most))
+    except _errors() as error:
+        _LOG.info("Spark counts the bytes of batches: %s", str(error).partition("\n")[0])
+        return df
+
+
+def _in_copy(df: DataFrame, spark: SparkSession, rows: int) -> DataFrame:
+    execution: Any = df._jdf.queryExecution()
+    if int(str(execution.optimizedPlan().stats().sizeInBytes())) < _FEW_BYTES:
+        return df
+    plan = execution.analyzed()
+    # Observations are told of queries of their own session alone, and wait for them.
+    if "CollectMetrics" in plan.toString():
+        return df
+    # A new copy each time: files that the user adds to the session for Python belong to it.
+    original: Any = spark._jsparkSession
+    copy = original.cloneSession()
+    copy.conf().set(MAX_BYTES_PER_BATCH, UNBOUNDED)
+    copy.conf().set(_MAX_ROWS, str(rows))
+    jvm: Any = spark._jvm
+    return DataFrame(jvm.org.apache.spark.sql.classic.Dataset.ofRows(copy, plan), spark)
+
+
+def _errors() -> tuple[type[Exception], ...]:
+    from py4j.protocol import Py4JError
+
+    return PySparkException, Py4JError
+
+
+def _most_rows(schema: StructType) -> int | None:
+    """How many rows a batch may have; None if columns may be of any width."""
+    widths = [_width(field.dataType) for field in schema.fields]
+    known = [width for width in widths if width is not None]
+    return _BATCH_BYTES // max(1, sum(known)) if len(known) == len(widths) else None
+
+
+def _width(kind: DataType) -> int | None:
+    """Bytes of a value in a batch; None if that may be any number."""
+    if isinstance(kind, _FIXED):
+        return 16
+    if isinstance(kind, StringType):
+        return _TEXT_BYTES
+    if isinstance(kind, StructType):
+        widths = [_width(field.dataType) for field in kind.fields]
+        known = [width for width in widths if width is not None]
+        return sum(known) if len(known) == len(widths) else None
+    return None
