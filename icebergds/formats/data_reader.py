@@ -65,7 +65,8 @@ def open_data_file(
     options: dict[str, Any] = {"table_schema": table_schema, "name_mapping": name_mapping}
     if file_format is FileFormat.AVRO:
         options["max_block_bytes"] = io.max_block_bytes
-    with storage_failures("reading", location), io.open(location) as handle:
+    size = None if recorded is None else recorded.file_size_in_bytes
+    with storage_failures("reading", location), io.open(location, size) as handle:
         with telling_encrypted(handle, location):
             reader = kind(handle, location, **options)
         if recorded is None:

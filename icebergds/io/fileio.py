@@ -9,14 +9,13 @@ from __future__ import annotations
 import builtins
 import copy
 import errno
-import inspect
 import os
 import stat
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import partial
-from typing import Any, TypeVar, cast
+from typing import Any, TypeVar
 
 import fsspec
 import pyarrow as pa
@@ -55,6 +54,8 @@ from icebergds.io.locations import (
     split_location,
     without_dot,
 )
+from icebergds.io.ranged_file import Open, PrefetchingFile, Range
+from icebergds.io.read_ahead import ReadAhead
 from icebergds.io.recursive_listing import (
     ListedFiles,
     list_local,
@@ -62,6 +63,7 @@ from icebergds.io.recursive_listing import (
     modified_local,
     modified_remote,
 )
+from icebergds.io.remote_files import key_of, names_in, open_remote, read_whole
 from icebergds.io.storage_options import (
     MAX_BLOCK_BYTES,
     MAX_METADATA_BYTES,
@@ -101,6 +103,9 @@ class FileIO:
     working_directory: str = ""
     table_root: str = ""
     _kept: KeptReads | None = field(default=None, init=False, repr=False, compare=False)
+    _ahead: ReadAhead[pa.NativeFile] | None = field(
+        default=None, init=False, repr=False, compare=False
+    )
 
     def __post_init__(self) -> None:
         directory = os.path.abspath(self.working_directory)
@@ -176,6 +181,7 @@ class FileIO:
         bound = copy.copy(self)
         object.__setattr__(bound, "table_root", root)
         object.__setattr__(bound, "_kept", self._kept)
+        object.__setattr__(bound, "_ahead", self._ahead)
         return bound
 
     def keeping_reads(self) -> FileIO:
@@ -189,6 +195,19 @@ class FileIO:
         kept = copy.copy(self)
         object.__setattr__(kept, "_kept", KeptReads())
         return kept
+
+    def expecting(self, opens: Iterable[Open]) -> FileIO:
+        """The same storage, which opens files ahead, for who opens them in this order.
+
+        Local files are not opened ahead. Copies in other processes expect nothing.
+        """
+        remote = [each for each in opens if not is_local(self.locate(each.location))]
+        if len(remote) < 2:
+            return self
+        expecting = copy.copy(self)
+        files = [(each, partial(self._open, each)) for each in dict.fromkeys(remote)]
+        object.__setattr__(expecting, "_ahead", ReadAhead(files))
+        return expecting
 
     def read_bytes(self, location: str) -> bytes:
         """Reads a whole file in one call to the storage.
@@ -207,28 +226,42 @@ class FileIO:
             if is_local(path):
                 with open(path, "rb", buffering=0) as file:
                     return file.read()
-            return self._remote(path, _read_whole)
+            return self._remote(path, read_whole)
 
     def __getstate__(self) -> dict[str, Any]:
-        return {**self.__dict__, "_kept": None}
+        return {**self.__dict__, "_kept": None, "_ahead": None}
 
-    def open(self, location: str) -> pa.NativeFile:
+    def open(
+        self, location: str, size: int | None = None, first: Range | None = None
+    ) -> pa.NativeFile:
         """Opens a file for random access; the caller closes it.
 
-        Reads of the file raise errors of Arrow if it is local, else StorageError.
+        A remote file is a `PrefetchingFile`. Reads of the file raise errors of Arrow if it is
+        local, else StorageError.
+
+        Args:
+            size: of the file in bytes, if it is known; it may be wrong.
+            first: the bytes that are read first; the end by default, if the size is known.
 
         Raises:
             MissingFileError: the file does not exist.
             StorageError: it cannot be opened.
         """
+        wanted = Open(location, size, first)
+        ahead = None if self._ahead is None else self._ahead.take(wanted)
+        return self._open(wanted) if ahead is None else ahead
+
+    def _open(self, wanted: Open) -> pa.NativeFile:
+        location = wanted.location
         path = self.resolve(location)
         with self._failures("opening", location, path):
             if is_local(path):
                 if os.path.isdir(path):
                     raise IsADirectoryError(path)
                 return pa.OSFile(path, "rb")
-            file = self._remote(path, lambda fs, key: fs.open(key, "rb", cache_type="none"))
-            return pa.PythonFile(RemoteFile(file, "reading", location), "r")
+            return PrefetchingFile(
+                self._remote(path, partial(open_remote, wanted)), "reading", location
+            )
 
     def exists(self, location: str) -> bool:
         """Whether there is a file or directory at a location.
@@ -266,7 +299,7 @@ class FileIO:
         with self._failures("listing", location, path):
             if is_local(path):
                 return os.listdir(path)
-            return self._remote(path, _names_in)
+            return self._remote(path, names_in)
 
     def list_recursively(self, location: str) -> Iterator[ListedFiles]:
         """All files below a directory with sizes and times, in batches and in no order.
@@ -507,7 +540,7 @@ class FileIO:
         # fsspec keeps one instance for equal options, so this is cheap.
         fs = file_system(**fsspec_options(protocol, authority, self.properties))
         try:
-            return use(fs, _key(fs, protocol, path, authority, rest))
+            return use(fs, key_of(fs, protocol, path, authority, rest))
         except Exception as error:
             if not lacks_credentials(error):
                 raise
@@ -537,42 +570,9 @@ class FileIO:
                 ) from error
 
 
-def _read_whole(fs: Any, key: str) -> bytes:
-    # Newer releases of s3fs request the size first unless told to read one part at a time.
-    in_parts = "max_concurrency" in inspect.signature(fs.cat_file).parameters
-    return bytes(fs.cat_file(key, **({"max_concurrency": 1} if in_parts else {})))
-
-
-def _names_in(fs: Any, key: str) -> list[str]:
-    found = [name.rstrip("/") for name in _listed(fs, key)]
-    # The marker of an empty directory of an object store is listed as if it were inside it.
-    return [name.rpartition("/")[2] for name in found if name != key.rstrip("/")]
-
-
-def _listed(fs: Any, key: str, attempts: int = 100) -> Iterable[str]:
-    # fsspec's `memory` looks up each file of a listing again: another thread may have deleted it.
-    for _ in range(attempts - 1):
-        with suppress(KeyError):
-            return cast(Iterable[str], fs.ls(key, detail=False))
-    return cast(Iterable[str], fs.ls(key, detail=False))
-
-
 def _is_missing_file(error: OSError) -> bool:
     is_absent = isinstance(error, FileNotFoundError | NotADirectoryError | IsADirectoryError)
     return is_absent or error.errno == errno.ENAMETOOLONG
-
-
-def _key(fs: Any, protocol: str, path: str, authority: str, rest: str) -> str:
-    """The file system's path of a file. Never parsed as a URL, so no character is special."""
-    match protocol:
-        case "s3" | "gs":
-            return authority + rest
-        case "abfs":
-            return authority.partition("@")[0] + rest
-        case "hdfs" | "viewfs":
-            return rest
-        case _:
-            return str(fs._strip_protocol(path))
 
 
 def _missing_package(path: str, protocol: str) -> str:

@@ -17,6 +17,7 @@ import pyarrow as pa
 
 from icebergds.commit.operations import TableOperations, TableState
 from icebergds.io.fileio import FileIO
+from icebergds.io.ranged_file import Range
 from icebergds.spec.updates.requirements import TableRequirement
 from icebergds.spec.updates.table_updates import TableUpdate
 
@@ -134,8 +135,10 @@ class FaultyFileIO(FileIO):
     def read_bytes(self, location: str) -> bytes:
         return self.faults.around("read_bytes", lambda: FileIO.read_bytes(self, location))
 
-    def open(self, location: str) -> pa.NativeFile:
-        return self.faults.around("open", lambda: FileIO.open(self, location))
+    def open(
+        self, location: str, size: int | None = None, first: Range | None = None
+    ) -> pa.NativeFile:
+        return self.faults.around("open", lambda: FileIO.open(self, location, size, first))
 
     def write(self, location: str, data: bytes) -> None:
         self.faults.around(

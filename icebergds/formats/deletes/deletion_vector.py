@@ -24,7 +24,12 @@ _FRAME_BYTES = 12
 
 
 def read_deletion_vector(
-    io: FileIO, location: str, offset: int, length: int, cardinality: int | None = None
+    io: FileIO,
+    location: str,
+    offset: int,
+    length: int,
+    cardinality: int | None = None,
+    file_size: int | None = None,
 ) -> PositionSet:
     """Reads the blob that a manifest entry points at, without the file's footer.
 
@@ -33,6 +38,7 @@ def read_deletion_vector(
         offset: `content_offset` of the manifest entry.
         length: `content_size_in_bytes` of the manifest entry.
         cardinality: `record_count` of the manifest entry, checked if given.
+        file_size: `file_size_in_bytes` of the manifest entry; then one request reads the blob.
 
     Raises:
         CorruptFileError: the blob is damaged, or its cardinality is another one.
@@ -45,7 +51,7 @@ def read_deletion_vector(
         raise CorruptFileError(f"{source}: offset and length in the manifest cannot be negative")
     with (
         storage_failures("reading", location),
-        io.open(location) as file,
+        io.open(location, file_size, (offset, offset + length)) as file,
         telling_encrypted(file, location),
     ):
         size = file.size()

@@ -36,6 +36,7 @@ from icebergds.formats.parquet.open import open_parquet
 from icebergds.formats.parquet.page_pruning import PagePruner, PageSelection
 from icebergds.formats.parquet.page_reader import read_pages
 from icebergds.formats.parquet.row_group_metrics import filter_columns, row_group_metrics
+from icebergds.io.ranged_file import PrefetchingFile, Range
 from icebergds.spec.name_mapping import NameMapping
 from icebergds.spec.schema import Schema
 
@@ -70,7 +71,7 @@ class ParquetReader:
     ) -> None:
         self._location = location
         self._handle = handle
-        self._is_remote = isinstance(handle, pa.PythonFile)
+        self._is_remote = isinstance(handle, PrefetchingFile)
         with decoding(location, "Parquet"):
             self._file = open_parquet(handle, read_footer(handle, location))
             columns = columns_of(self._file.schema_arrow)
@@ -218,10 +219,9 @@ class ParquetReader:
             for first in range(0, num_rows, batch_size):
                 yield [], min(batch_size, num_rows - first)
             return
-        fetch = self._is_remote and sum(g.encoded_size(leaves) for g in run) <= _FETCH_LIMIT
         with decoding(self._location, "Parquet"):
-            buffer_size = _REMOTE_BUFFER if self._is_remote else _LOCAL_BUFFER
-            file = open_parquet(self._handle, self._file.metadata, 0 if fetch else buffer_size)
+            buffer_size = self._fetched(run, leaves)
+            file = open_parquet(self._handle, self._file.metadata, buffer_size)
             # A task has one core: Spark runs as many tasks as there are cores.
             batches = file.reader.iter_batches(
                 batch_size,
@@ -231,6 +231,21 @@ class ParquetReader:
             )
             for batch in batches:
                 yield batch.columns, batch.num_rows
+
+    def _fetched(self, run: Sequence[_RowGroup], leaves: AbstractSet[int]) -> int:
+        """Reads the columns of a remote file before Arrow does, several at a time.
+
+        Returns:
+            The size of Arrow's buffers; 0 if all is in memory.
+        """
+        if not isinstance(self._handle, PrefetchingFile):
+            return _LOCAL_BUFFER
+        chunks = [group.range_of(leaf) for group in run for leaf in leaves]
+        if sum(end - start for start, end in chunks) <= _FETCH_LIMIT:
+            self._handle.prefetch(chunks)
+            return 0
+        self._handle.stream(chunks, _FETCH_LIMIT)
+        return _REMOTE_BUFFER
 
 
 @dataclass(frozen=True, slots=True)
@@ -243,6 +258,14 @@ class _RowGroup:
     @property
     def num_rows(self) -> int:
         return int(self.metadata.num_rows)
+
+    def range_of(self, leaf: int) -> Range:
+        """The bytes of a column."""
+        chunk = self.metadata.column(leaf)
+        start = chunk.data_page_offset
+        if chunk.has_dictionary_page and 0 < chunk.dictionary_page_offset < start:
+            start = chunk.dictionary_page_offset
+        return start, start + chunk.total_compressed_size
 
     def encoded_size(self, leaves: AbstractSet[int]) -> int:
         return sum(self.metadata.column(leaf).total_compressed_size for leaf in leaves)

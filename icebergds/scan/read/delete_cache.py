@@ -27,6 +27,11 @@ class DeleteCache:
         """Memory that the cached values use, in bytes."""
         return self._nbytes
 
+    def __contains__(self, key: Hashable) -> bool:
+        """Whether a value is cached now."""
+        with self._lock:
+            return key in self._kept
+
     def get_or_load(
         self,
         key: Hashable,

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 
 from icebergds.formats.data_reader import ReadRequest, open_data_file
 from icebergds.formats.deletes.deletion_vector import read_deletion_vector
 from icebergds.formats.deletes.position_deletes import positions_nbytes, read_position_deletes
 from icebergds.formats.deletes.positions import PositionSet
 from icebergds.formats.wrong_counts import Recorded, WrongCounts
+from icebergds.io.ranged_file import Open
 from icebergds.scan.column_paths import column_at, locate
 from icebergds.scan.read.delete_cache import DELETES
 from icebergds.scan.read.key_set import EqualityKeySet, EqualityKeySetBuilder
@@ -43,6 +44,20 @@ def load_positions(
     return PositionSet.union(found) if found else None
 
 
+def opens_for_positions(
+    plan: ReadPlan, task_group: ScanTaskGroup, indices: Sequence[int]
+) -> Iterator[Open]:
+    """What `load_positions` opens, in its order, unless it was cached before."""
+    for index in indices:
+        ref = task_group.position_deletes[index]
+        if _cached_as(plan, task_group, index)[0] in DELETES:
+            continue
+        blob = None
+        if ref.content_offset is not None and ref.content_size_in_bytes is not None:
+            blob = (ref.content_offset, ref.content_offset + ref.content_size_in_bytes)
+        yield Open(ref.file_path, ref.file_size_in_bytes, blob)
+
+
 def load_key_set(plan: ReadPlan, key_schema: Schema, group: EqualityDeleteGroup) -> EqualityKeySet:
     """Loads the deleted keys of a group of equality delete files.
 
@@ -71,20 +86,19 @@ def _positions_in(
     plan: ReadPlan, task_group: ScanTaskGroup, index: int, data_path: str
 ) -> PositionSet | None:
     ref = task_group.position_deletes[index]
+    key, paths = _cached_as(plan, task_group, index)
     if ref.content_offset is not None and ref.content_size_in_bytes is not None:
         offset, length = ref.content_offset, ref.content_size_in_bytes
         return DELETES.get_or_load(
-            (_identity(plan, ref), offset),
-            lambda: read_deletion_vector(plan.io, ref.file_path, offset, length, ref.record_count),
+            key,
+            lambda: read_deletion_vector(
+                plan.io, ref.file_path, offset, length, ref.record_count, ref.file_size_in_bytes
+            ),
             lambda positions: positions.nbytes,
             plan.delete_cache_bytes,
         )
-    # A delete file may apply to files of many tasks: read it whole, once, unless it is too large.
-    paths = None
-    if ref.record_count * _POSITION_BYTES > plan.delete_cache_bytes // 4:
-        paths = frozenset(task.file_path for task in task_group.tasks if task.uses_positions(index))
     by_path: Mapping[str, PositionSet] = DELETES.get_or_load(
-        (_identity(plan, ref), paths),
+        key,
         lambda: read_position_deletes(
             plan.io, ref.file_path, ref.file_format, paths=paths, recorded=_recorded(plan, ref)
         ),
@@ -92,6 +106,20 @@ def _positions_in(
         plan.delete_cache_bytes,
     )
     return by_path.get(data_path)
+
+
+def _cached_as(
+    plan: ReadPlan, task_group: ScanTaskGroup, index: int
+) -> tuple[tuple[object, object], frozenset[str] | None]:
+    """The key of position deletes in the cache, and which files' deletes to load; None for all."""
+    ref = task_group.position_deletes[index]
+    if ref.content_offset is not None:
+        return (_identity(plan, ref), ref.content_offset), None
+    # A delete file may apply to files of many tasks: read it whole, once, unless it is too large.
+    paths = None
+    if ref.record_count * _POSITION_BYTES > plan.delete_cache_bytes // 4:
+        paths = frozenset(task.file_path for task in task_group.tasks if task.uses_positions(index))
+    return (_identity(plan, ref), paths), paths
 
 
 def _warn_of_last(ref: DeleteFileRef, last: int, task: FileScanTask) -> None:
@@ -116,9 +144,10 @@ def _read_key_set(
     paths = [_path(fields, field_id) for field_id in group.equality_ids]
     builder = EqualityKeySetBuilder([_leaf(fields, path) for path in paths])
     request = ReadRequest(Schema(fields))
+    io = plan.io.expecting(Open(ref.file_path, ref.file_size_in_bytes) for ref in group.files)
     for ref in group.files:
         with open_data_file(
-            plan.io,
+            io,
             ref.file_path,
             ref.file_format,
             table_schema=plan.table_schema,

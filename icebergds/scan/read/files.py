@@ -7,7 +7,7 @@ equality deletes need by field id, drop deleted and filtered rows, project to th
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 import numpy.typing as npt
@@ -20,8 +20,9 @@ from icebergds.formats.arrow.filter import filter_mask
 from icebergds.formats.data_reader import PositionedBatch, ReadRequest, open_data_file
 from icebergds.formats.deletes.positions import PositionSet
 from icebergds.formats.wrong_counts import Recorded
+from icebergds.io.ranged_file import Open
 from icebergds.scan.column_paths import column_at, locate
-from icebergds.scan.read.deletes import load_key_set, load_positions
+from icebergds.scan.read.deletes import load_key_set, load_positions, opens_for_positions
 from icebergds.scan.read.key_set import EqualityKeySet
 from icebergds.scan.read.metadata_columns import OutputColumns, identity_constants
 from icebergds.scan.read_plan import ReadPlan
@@ -42,6 +43,7 @@ def read_scan_tasks(plan: ReadPlan, task_group: ScanTaskGroup) -> Iterator[pa.Re
         UnsupportedFeatureError: a file uses an unsupported feature; the message names it.
     """
     key_sets: dict[int, EqualityKeySet] = {}
+    plan = replace(plan, io=plan.io.expecting(_opens(plan, task_group)))
     for task in task_group.tasks:
         # Kept while consecutive tasks use them, even if they are too large for the cache.
         changing = () if task.change is None else task.change.equality_deletes
@@ -51,6 +53,15 @@ def read_scan_tasks(plan: ReadPlan, task_group: ScanTaskGroup) -> Iterator[pa.Re
             for index in (*task.equality_deletes, *changing)
         }
         yield from _read_task(plan, task_group, task, key_sets)
+
+
+def _opens(plan: ReadPlan, task_group: ScanTaskGroup) -> Iterator[Open]:
+    """The files that tasks open, in their order."""
+    for task in task_group.tasks:
+        yield from opens_for_positions(plan, task_group, task.position_deletes)
+        if task.change is not None and task.change.is_partial:
+            yield from opens_for_positions(plan, task_group, task.change.position_deletes)
+        yield Open(task.file_path, task.file_size_in_bytes)
 
 
 @dataclass(frozen=True, slots=True)

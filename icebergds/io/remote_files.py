@@ -1,0 +1,70 @@
+"""Reads files and names by the file systems of fsspec."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Iterable, Sequence
+from contextlib import suppress
+from functools import partial
+from typing import Any, cast
+
+from icebergds.io.ranged_file import Open, Range, RangedFile
+
+
+def open_remote(wanted: Open, fs: Any, key: str) -> RangedFile:
+    """Opens a file for random access."""
+    if not fs.async_impl:
+        # It reads one range at a time, by an open file, and asks for the size when it opens it.
+        file = fs.open(key, "rb", cache_type="none")
+        return RangedFile(partial(_read_in_turn, file), partial(file.seek, 0, 2), close=file.close)
+
+    def fetch(ranges: Sequence[Range]) -> list[bytes]:
+        if len(ranges) == 1:
+            return [bytes(fs.cat_file(key, start=ranges[0][0], end=ranges[0][1]))]
+        starts, ends = (list(bounds) for bounds in zip(*ranges, strict=True))
+        return list(map(bytes, fs.cat_ranges([key] * len(ranges), starts, ends, on_error="raise")))
+
+    return RangedFile(fetch, lambda: int(fs.size(key)), wanted.size, wanted.first)
+
+
+def _read_in_turn(file: Any, ranges: Sequence[Range]) -> list[bytes]:
+    found = []
+    for start, end in ranges:
+        file.seek(start)
+        found.append(bytes(file.read(end - start)))
+    return found
+
+
+def read_whole(fs: Any, key: str) -> bytes:
+    """Reads a file by one request."""
+    # Newer releases of s3fs request the size first unless told to read one part at a time.
+    in_parts = "max_concurrency" in inspect.signature(fs.cat_file).parameters
+    return bytes(fs.cat_file(key, **({"max_concurrency": 1} if in_parts else {})))
+
+
+def names_in(fs: Any, key: str) -> list[str]:
+    """Names of what is directly inside a directory."""
+    found = [name.rstrip("/") for name in _listed(fs, key)]
+    # The marker of an empty directory of an object store is listed as if it were inside it.
+    return [name.rpartition("/")[2] for name in found if name != key.rstrip("/")]
+
+
+def _listed(fs: Any, key: str, attempts: int = 100) -> Iterable[str]:
+    # fsspec's `memory` looks up each file of a listing again: another thread may have deleted it.
+    for _ in range(attempts - 1):
+        with suppress(KeyError):
+            return cast(Iterable[str], fs.ls(key, detail=False))
+    return cast(Iterable[str], fs.ls(key, detail=False))
+
+
+def key_of(fs: Any, protocol: str, path: str, authority: str, rest: str) -> str:
+    """The file system's path of a file. Never parsed as a URL, so no character is special."""
+    match protocol:
+        case "s3" | "gs":
+            return authority + rest
+        case "abfs":
+            return authority.partition("@")[0] + rest
+        case "hdfs" | "viewfs":
+            return rest
+        case _:
+            return str(fs._strip_protocol(path))
