@@ -67,10 +67,14 @@ check: $(VENV)/.installed
 
 # Java Iceberg takes part, so it runs on the Spark that Java Iceberg has a runtime for.
 bench: $(VENV)/.installed $(SPARK41)/.installed
+	$(SPARK41)/bin/python -m pip install --quiet --editable ".[bench]"
+	$(SERVERS)
 	. .ci/java_oracle.sh && \
 		{ test -f .cache/bench/index.json || $(BIN)/python benchmarks/make_tables.py .cache/bench; } && \
 		PYSPARK_PYTHON=$(CURDIR)/$(SPARK41)/bin/python \
 		$(SPARK41)/bin/python benchmarks/read.py .cache/bench && \
+		PYSPARK_PYTHON=$(CURDIR)/$(SPARK41)/bin/python \
+		$(SPARK41)/bin/python benchmarks/tpch.py .cache/bench/tpch && \
 		PYSPARK_PYTHON=$(CURDIR)/$(SPARK41)/bin/python \
 		$(SPARK41)/bin/python benchmarks/write.py .cache/bench/write && \
 		PYSPARK_PYTHON=$(CURDIR)/$(SPARK41)/bin/python \
@@ -82,6 +86,7 @@ bench: $(VENV)/.installed $(SPARK41)/.installed
 	$(BIN)/python benchmarks/planning.py .cache/bench/planning
 	$(BIN)/python benchmarks/manifests.py
 	$(BIN)/python benchmarks/commits.py
+	$(BIN)/python benchmarks/storage.py
 
 clean:
 	rm -rf $(VENV) $(SPARK41) .cache spark-warehouse

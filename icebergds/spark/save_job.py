@@ -14,15 +14,19 @@ from pyspark.errors import AnalysisException
 from pyspark.sql import DataFrame, SparkSession
 
 from icebergds.commit.snapshot_commit import Committed
+from icebergds.errors import InvalidOptionError
+from icebergds.io.locations import is_local
 from icebergds.operations.write.jobs import (
     PlannedJob,
     Task,
     TaskResult,
     commit_job,
     discard_unreported,
+    written_files,
 )
 from icebergds.spark.errors import own_errors
 from icebergds.spark.quick_batches import in_quick_batches
+from icebergds.spark.session import is_connect
 from icebergds.spark.writer import ReportingTask
 
 # Spark's default of spark.python.task.killTimeout: how long a killed task may go on.
@@ -46,7 +50,21 @@ def run_job(df: DataFrame, planned: PlannedJob) -> Committed | None:
         PySparkException: the job failed for another reason.
     """
     results = write_in_tasks(df, planned.task, partial(discard_unreported, planned))
+    if is_connect(df.sparkSession):
+        _check_reached(planned, results)
     return commit_job(planned.job, results, planned.table)
+
+
+def _check_reached(planned: PlannedJob, results: list[TaskResult]) -> None:
+    """Refuses to commit files that this process does not see: the server may be another machine."""
+    io, files = planned.job.io, written_files(results)
+    if files and is_local(io.locate(files[0].file_path)) and not io.exists(files[0].file_path):
+        raise InvalidOptionError(
+            f"table {planned.table.name}: Spark's tasks wrote {files[0].file_path}, which this "
+            "process does not see, so that nothing was committed: the location is one of each "
+            "machine; use a storage that Spark and this process reach, or "
+            "register(spark, writer=False), which commits on the server"
+        )
 
 
 def write_in_tasks(df: DataFrame, task: Task, discard: Callable[[], int]) -> list[TaskResult]:

@@ -128,6 +128,13 @@ def test_writers_of_registered_sessions_of_connect_are_ours(writes: Seen) -> Non
     assert "errorifexists" in writes["front door"]["exists"]
 
 
+def test_the_server_reads_and_writes_what_only_it_reaches(writes: Seen) -> None:
+    seen = writes["by the server"]
+    assert seen["rows"] == [4, 5, 50]
+    assert "is out of reach" in seen["no table"]
+    assert "does not exist" in seen["no table to write"]
+
+
 def test_connect_hands_on_catalogs_of_the_session(writes: Seen) -> None:
     assert writes["catalog"] == [0, 1]
     assert writes["batches"] == "2147483647"

@@ -72,7 +72,7 @@ def commit_job(
     that nothing was committed.
     """
     if isinstance(job, PreparedWrite):
-        return commit_write(job, _files(results), table)
+        return commit_write(job, written_files(results), table)
     return commit_delta(job, results, table)
 
 
@@ -103,7 +103,7 @@ def commit_batch(
     options = job.options
     follows = batch_id > 0 and not may_miss_batches
     batch = IdempotentWrite(query_id, batch_id, follows, is_batch=True)
-    if not _files(results) and not (isinstance(job, PreparedWrite) and _is_needed(job)):
+    if not written_files(results) and not (isinstance(job, PreparedWrite) and _is_needed(job)):
         if batch_id == 0:
             _record_empty_batch(job, batch)
         return None
@@ -153,10 +153,11 @@ def discard_unreported(planned: PlannedJob) -> int:
 def discard_job(job: PreparedJob, results: Sequence[Any]) -> None:
     """Deletes the files that a job's tasks reported, unless the job was committed."""
     if not is_committed(job.address, job.write_id):
-        delete_files(job.io, _files(results))
+        delete_files(job.io, written_files(results))
 
 
-def _files(results: Iterable[TaskResult]) -> list[DataFile]:
+def written_files(results: Iterable[TaskResult]) -> list[DataFile]:
+    """The data and delete files of tasks."""
     return [
         file
         for result in results

@@ -8,11 +8,12 @@ are, and so do options and schemas that were set before the format.
 from __future__ import annotations
 
 import json
+import logging
 from collections.abc import Mapping
 from functools import wraps
 from typing import TYPE_CHECKING, Any
 
-from icebergds.errors import InvalidOptionError
+from icebergds.errors import IcebergError, InvalidOptionError
 from icebergds.spark.frames.table_load import open_load
 from icebergds.spark.planned_load import PLANNED_SCAN
 from icebergds.spark.session import acting_in, is_connect
@@ -26,6 +27,7 @@ READER = "spark.icebergpy.reader"
 """The setting of a session whose reader is ours."""
 
 _IS_OURS = "_icebergds_reader"
+_LOG = logging.getLogger(__name__)
 
 
 def take_over_reader(spark: SparkSession) -> None:
@@ -94,7 +96,13 @@ class _Verbs:
         given = _given(self)
         if _is_left_to_spark(given):
             return self._load_by_spark(path)  # type: ignore[no-any-return]
-        return _loaded(self, path, given, _user_schema(self))
+        try:
+            return _loaded(self, path, given, _user_schema(self))
+        except IcebergError as error:
+            found = _loaded_by_server(self, path, error)
+            if found is None:
+                raise
+            return found
 
     def table(self: Any, tableName: str) -> DataFrame:  # noqa: N803 - the name in PySpark
         """Loads a table by its name: in the option `catalog`, or with a catalog's name first.
@@ -128,6 +136,22 @@ def _loaded(
     from icebergds.spark.frames.classic_frame import classic_frame
 
     return classic_frame(spark, load)
+
+
+def _loaded_by_server(reader: Any, path: Any, error: IcebergError) -> DataFrame | None:
+    """The load of the data source, if only the server of Spark Connect reaches the table."""
+    from pyspark.errors import PySparkException
+
+    if not is_connect(_session(reader)):
+        return None
+    try:
+        df: DataFrame = reader._load_by_spark(path)
+        # It is analyzed now.
+        columns = len(df.schema.fields)
+    except PySparkException:
+        return None
+    _LOG.info("the server loads %s (%d columns); this process does not: %s", path, columns, error)
+    return df
 
 
 def _named_path(path: Any) -> dict[str, str]:

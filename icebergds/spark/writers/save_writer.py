@@ -7,9 +7,11 @@ are, and so does what was set before the format.
 
 from __future__ import annotations
 
+import logging
 from functools import wraps
 from typing import TYPE_CHECKING, Any
 
+from icebergds.errors import NoSuchTableError
 from icebergds.spark.session import acting_in, is_connect
 from icebergds.spark.verbs import is_format
 from icebergds.spark.writers.request import request_of
@@ -22,6 +24,7 @@ WRITER = "spark.icebergpy.writer"
 """The setting of a session whose writers are ours."""
 
 _IS_OURS = "_icebergds_writer"
+_LOG = logging.getLogger(__name__)
 
 
 def take_over_writer(spark: SparkSession) -> None:
@@ -43,7 +46,7 @@ def _writer_class(spark: SparkSession) -> type:
 
 def _take_over(kind: Any) -> None:
     choose = kind.format
-    ours: Any = type("IcebergDataFrameWriter", (_Verbs, kind), {})
+    ours: Any = type("IcebergDataFrameWriter", (_Verbs, kind), {"_save_by_spark": kind.save})
 
     @wraps(choose)
     def format(self: Any, source: str) -> Any:
@@ -76,6 +79,31 @@ def _choosing(kind: Any, ours: Any, verb: str) -> Any:
     return chosen
 
 
+def _saved_by_server(writer: Any, error: NoSuchTableError) -> bool:
+    """Whether the data source has written, as only the server of Spark Connect reaches the table.
+
+    Args:
+        error: of this process, which has written nothing.
+    """
+    from pyspark.errors import PySparkException
+
+    if not is_connect(writer._spark):
+        return False
+    options = writer._write.options
+    path = options.pop("path", None)
+    try:
+        writer._save_by_spark(path)
+    except PySparkException as refused:
+        if "NoSuchTableError" in str(refused):
+            return False
+        raise
+    finally:
+        if path is not None:
+            options["path"] = path
+    _LOG.info("the server has written to %s; this process does not reach it: %s", path, error)
+    return True
+
+
 class _Verbs:
     """A writer of Iceberg tables, which shuffles and sorts rows as the tables ask for."""
 
@@ -97,8 +125,12 @@ class _Verbs:
         self._set(mode, partitionBy, options)
         if path is not None:
             self.option("path", path)
-        with acting_in(self._spark):
-            save(request_of(self))
+        try:
+            with acting_in(self._spark):
+                save(request_of(self))
+        except NoSuchTableError as error:
+            if not _saved_by_server(self, error):
+                raise
 
     def saveAsTable(
         self: Any,

@@ -5,12 +5,15 @@ from __future__ import annotations
 import os
 import threading
 from typing import Any
+from unittest import mock
 
 from pyspark.errors import AnalysisException, PythonException
 from pyspark.sql import DataFrame, SparkSession, functions as f
 from pyspark.sql.functions import partitioning
 
 from icebergds import IcebergError, load_catalog, load_table, register
+from icebergds.catalog.address import TableAddress
+from icebergds.errors import NoSuchTableError
 
 
 def see(spark: SparkSession, directory: str, relative: str) -> dict[str, Any]:
@@ -51,6 +54,7 @@ def see(spark: SparkSession, directory: str, relative: str) -> dict[str, Any]:
     save(spark.range(2), "db.t", catalog="lake", create="true")
     seen["catalog"] = ids("db.t", catalog="lake")
     seen["front door"] = through_the_front_door(spark, directory)
+    seen["by the server"] = where_only_the_server_reaches(spark, os.path.join(directory, "front"))
     seen["batches"] = spark.conf.get("spark.sql.execution.arrow.maxBytesPerBatch")
     return seen
 
@@ -88,6 +92,30 @@ def through_the_front_door(spark: SparkSession, directory: str) -> dict[str, Any
         "v2 partitions": [field.name for field in v2.spec().fields],
         "exists": message(lambda: writer.save(path)),
     }
+
+
+def where_only_the_server_reaches(spark: SparkSession, path: str) -> dict[str, Any]:
+    """Rows that the server reads and writes for a process that does not reach the table."""
+
+    def unreachable(address: TableAddress) -> None:
+        raise NoSuchTableError(f"{address.path} is out of reach")
+
+    def load() -> DataFrame:
+        return spark.read.format("icebergpy").load(path)
+
+    with (
+        mock.patch.object(TableAddress, "load", unreachable),
+        mock.patch.object(TableAddress, "operations", unreachable),
+    ):
+        df = spark.range(50, 51).selectExpr("id", "1L as part")
+        df.write.format("icebergpy").mode("append").save(path)
+        return {
+            "rows": sorted(row.id for row in load().where("id > 3").collect()),
+            "no table": message(lambda: spark.read.format("icebergpy").load(path + "x")),
+            "no table to write": message(
+                lambda: df.write.format("icebergpy").mode("append").save(path + "x")
+            ),
+        }
 
 
 def message(action: Any) -> str:
