@@ -24,6 +24,7 @@ from icebergds.errors import InvalidOptionError
 __all__ = [
     "SessionCatalogs",
     "catalog_properties",
+    "catalogs_of_active_session",
     "configured_catalogs",
     "default_catalog_name",
     "is_configured",
@@ -90,6 +91,15 @@ class SessionCatalogs:
                 "or make its session the active one"
             )
         return found[active]
+
+    def of_active(self) -> frozenset[str]:
+        """The names of the active session's catalogs."""
+        return frozenset(self.by_session.get(self.active() or "", ()))
+
+
+def catalogs_of_active_session() -> frozenset[str]:
+    """The names of the catalogs that the active Spark session configures, in their case."""
+    return _session_catalogs.of_active()
 
 
 def set_session_catalogs(catalogs: SessionCatalogs) -> None:

@@ -185,12 +185,20 @@ def test_another_catalog_is_named_by_an_option(
 
 
 def test_other_tables_and_formats_have_sparks_writer(
-    spark: SparkSession, front: SparkSession, harbour: Catalog
+    spark: SparkSession,
+    front: SparkSession,
+    harbour: Catalog,
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     assert type(front.range(1).writeTo("t").using("parquet")) is DataFrameWriterV2
     with pytest.raises(InvalidOptionError, match="parquet"):
         front.range(1).writeTo("harbour.db.t").using("parquet")
     other = spark.newSession()
     assert type(other.range(1).writeTo("harbour.db.t").using("icebergpy")) is DataFrameWriterV2
+    with monkeypatch.context() as patch:
+        # A catalog of another configuration, such as one that is the default, is not the session's.
+        patch.setenv("PYICEBERG_CATALOG__DEFAULT__WAREHOUSE", "/nowhere")
+        assert type(front.range(1).writeTo("default.t")) is DataFrameWriterV2
+        assert type(front.range(1).writeTo("db.t")) is DataFrameWriterV2
     front.conf.set("spark.sql.catalog.harbour", "org.example.Catalog")
     assert type(front.range(1).writeTo("harbour.db.t")) is DataFrameWriterV2

@@ -283,7 +283,11 @@ def test_other_formats_have_sparks_writer(front: SparkSession, tmp_path: Path) -
     assert type(writer.format("parquet")) is DataFrameWriter
     front.range(1).write.format("icebergpy").save(str(tmp_path / "p"), format="parquet")
     assert front.read.parquet(str(tmp_path / "p")).count() == 1
-    front.range(1).write.format("icebergpy").saveAsTable("plain_table", format="parquet")
+    front.range(1).write.save(path=str(tmp_path / "q"), format="parquet")
+    assert front.read.parquet(str(tmp_path / "q")).count() == 1
+    front.range(1).write.save(path=str(tmp_path / "i"), format="icebergpy")
+    assert ids(load_table(str(tmp_path / "i"))) == [0]
+    front.range(1).write.format("icebergpy").saveAsTable(name="plain_table", format="parquet")
     assert front.table("plain_table").count() == 1
     front.sql("drop table plain_table")
 

@@ -56,27 +56,39 @@ def _take_over(kind: Any) -> None:
             self.__class__ = kind
         return choose(self, source)
 
-    kind.format = format
-    kind.save = _choosing(kind, ours, "save")
-    kind.saveAsTable = _choosing(kind, ours, "saveAsTable")
-    setattr(kind, _IS_OURS, ours)
+    save, save_as_table = kind.save, kind.saveAsTable
 
-
-def _choosing(kind: Any, ours: Any, verb: str) -> Any:
-    """A method of Spark's writer whose argument `format` may make the writer ours."""
-    own = getattr(kind, verb)
-
-    @wraps(own)
-    def chosen(
-        self: Any, target: str | None = None, format: str | None = None, *args: Any, **kwargs: Any
-    ) -> Any:
+    @wraps(save)
+    def saved(
+        self: Any,
+        path: str | None = None,
+        format: str | None = None,
+        mode: str | None = None,
+        partitionBy: Any = None,  # noqa: N803 - the name in PySpark
+        **options: Any,
+    ) -> None:
         if format is not None:
             self.format(format)
-        if isinstance(self, ours):
-            return getattr(ours, verb)(self, target, None, *args, **kwargs)
-        return own(self, target, format, *args, **kwargs)
+        # The format may have changed the class.
+        verb = ours.save if isinstance(self, ours) else save
+        verb(self, path, None, mode, partitionBy, **options)
 
-    return chosen
+    @wraps(save_as_table)
+    def saved_as_table(
+        self: Any,
+        name: str,
+        format: str | None = None,
+        mode: str | None = None,
+        partitionBy: Any = None,  # noqa: N803 - the name in PySpark
+        **options: Any,
+    ) -> None:
+        if format is not None:
+            self.format(format)
+        verb = ours.saveAsTable if isinstance(self, ours) else save_as_table
+        verb(self, name, None, mode, partitionBy, **options)
+
+    kind.format, kind.save, kind.saveAsTable = format, saved, saved_as_table
+    setattr(kind, _IS_OURS, ours)
 
 
 def _saved_by_server(writer: Any, error: NoSuchTableError) -> bool:

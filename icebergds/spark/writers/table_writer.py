@@ -6,7 +6,8 @@ from collections.abc import Callable
 from functools import wraps
 from typing import TYPE_CHECKING, Any
 
-from icebergds.catalog.naming import named_catalog
+from icebergds.catalog.config import catalogs_of_active_session
+from icebergds.catalog.naming import table_name_parts
 from icebergds.errors import AlreadyExistsError, InvalidOptionError, NoSuchTableError
 from icebergds.operations.write.options import WriteOptions, parse_write_options
 from icebergds.spark.session import acting_in, is_connect
@@ -232,9 +233,7 @@ def _choosing(write_to: Callable[..., Any]) -> Callable[..., Any]:
         session = self.sparkSession
         if session.conf.get(WRITER, "false") != "true":
             return write_to(self, table)
-        with acting_in(session):
-            catalog, _ = named_catalog(table)
-        if catalog is not None and session.conf.get(f"spark.sql.catalog.{catalog}", None) is None:
+        if _is_ours(session, table):
             return TableWriter(self, table)
         writer = write_to(self, table)
         setattr(writer, _OF, (self, table))
@@ -242,6 +241,17 @@ def _choosing(write_to: Callable[..., Any]) -> Callable[..., Any]:
 
     setattr(chosen, _IS_OURS, True)
     return chosen
+
+
+def _is_ours(session: SparkSession, table: str) -> bool:
+    """Whether a name begins with a catalog that the session configures for us, and not for Spark.
+
+    Catalogs of other configurations do not count: Spark may have a database of their name.
+    """
+    parts = table_name_parts(table)
+    with acting_in(session):
+        is_known = len(parts) > 1 and parts[0] in catalogs_of_active_session()
+    return is_known and session.conf.get(f"spark.sql.catalog.{parts[0]}", None) is None
 
 
 def _using(using: Callable[..., Any]) -> Callable[..., Any]:
