@@ -98,6 +98,10 @@ def fsspec_options(protocol: str, authority: str, properties: Mapping[str, str])
     return options
 
 
+# Of those that are side by side at most; the client's default is 10.
+_CONNECTIONS = 32
+
+
 def _s3_options(properties: Mapping[str, str]) -> dict[str, Any]:
     options = _pick(_S3, properties)
     _check_address("s3.endpoint", options.get("endpoint_url"))
@@ -106,7 +110,7 @@ def _s3_options(properties: Mapping[str, str]) -> dict[str, Any]:
         options["client_kwargs"] = {"region_name": region}
     if _is_true(properties.get("s3.anonymous")):
         options["anon"] = True
-    config: dict[str, Any] = {}
+    config: dict[str, Any] = {"max_pool_connections": _CONNECTIONS}
     if _is_true(properties.get("s3.path-style-access")):
         config["s3"] = {"addressing_style": "path"}
     if proxy := properties.get("s3.proxy-uri"):
@@ -115,8 +119,7 @@ def _s3_options(properties: Mapping[str, str]) -> dict[str, Any]:
         config["connect_timeout"] = _number("s3.connect-timeout", timeout, float)
     if timeout := properties.get("s3.request-timeout"):
         config["read_timeout"] = _number("s3.request-timeout", timeout, float)
-    if config:
-        options["config_kwargs"] = config
+    options["config_kwargs"] = config
     return options
 
 

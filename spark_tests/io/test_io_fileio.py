@@ -338,7 +338,7 @@ def test_s3_properties_become_s3fs_options(recorder: type[_Recorder]) -> None:
         "secret": "key",
         "token": "session",
         "client_kwargs": {"region_name": "eu-west-1"},
-        "config_kwargs": {"s3": {"addressing_style": "path"}},
+        "config_kwargs": {"max_pool_connections": 32, "s3": {"addressing_style": "path"}},
         "use_listings_cache": False,
     }
 

@@ -33,6 +33,7 @@ from icebergds.formats.manifests.partitions import partition_columns
 from icebergds.formats.manifests.stored_columns import StatsIds, StoredColumns
 from icebergds.formats.wrong_counts import WrongCounts
 from icebergds.io.fileio import FileIO
+from icebergds.io.locations import is_local
 from icebergds.spec.manifest import FileContent, FileFormat, ManifestEntryStatus, ManifestFile
 from icebergds.spec.partition import PartitionSpec, partition_type
 from icebergds.spec.schema import Schema
@@ -47,6 +48,8 @@ __all__ = [
 ]
 
 MANIFEST_READERS = 8
+_REMOTE_READERS = 24
+_SMALL = 256 * 2**10
 """Threads that read manifests: object stores have high latency, and decoding releases the GIL."""
 
 _FORMATS = frozenset(file_format.value for file_format in FileFormat)
@@ -62,6 +65,13 @@ _MAP_TYPES = {
     field_id: pa.map_(pa.int64(), pa.binary() if name.endswith("bounds") else pa.int64())
     for name, field_id in zip(STATISTICS, _STATISTICS_IDS, strict=True)
 }
+
+
+def readers_side_by_side(io: FileIO, manifests: Sequence[ManifestFile]) -> int:
+    """How many threads read manifests: more from remote storage, if the manifests are small."""
+    is_near = not manifests or is_local(io.locate(manifests[0].manifest_path))
+    largest = max((manifest.manifest_length for manifest in manifests), default=0)
+    return MANIFEST_READERS if is_near or largest > _SMALL else _REMOTE_READERS
 
 
 def few_readers(manifests: Iterable[ManifestFile], most_bytes: int) -> int:

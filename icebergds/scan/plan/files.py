@@ -22,10 +22,10 @@ from icebergds.expr.nodes import FALSE, TRUE, Expr
 from icebergds.formats.manifests.counts import check_totals
 from icebergds.formats.manifests.manifest_list import read_snapshot_manifests
 from icebergds.formats.manifests.reader import (
-    MANIFEST_READERS,
     EntryColumns,
     few_readers,
     read_manifest_columns,
+    readers_side_by_side,
 )
 from icebergds.formats.wrong_counts import WrongCounts
 from icebergds.io.fileio import FileIO
@@ -196,7 +196,9 @@ def gather_files(
     manifests = [m for m in listed if filters.might_match(m)]
     deletes = [m for m in manifests if m.content is ManifestContent.DELETES]
     data = [m for m in manifests if m.content is ManifestContent.DATA]
-    readers = MANIFEST_READERS if with_metrics else few_readers(manifests, _BYTES_AT_A_TIME)
+    readers = readers_side_by_side(io, manifests)
+    if not with_metrics:
+        readers = min(readers, few_readers(manifests, _BYTES_AT_A_TIME))
     with ThreadPoolExecutor(readers) as pool:
 
         def read_deletes(manifest: ManifestFile) -> list[ManifestEntry]:
