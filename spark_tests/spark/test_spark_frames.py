@@ -267,6 +267,23 @@ def test_files_with_deletes_are_left_out_too(
     assert df.where("id > 100").collect() == []
 
 
+def test_all_rows_are_counted_from_metadata(
+    front: SparkSession, own_table: Table, tmp_path: Path
+) -> None:
+    people(tmp_path / "t")
+    with_deletes = front.read.format("icebergpy").load(str(tmp_path / "t"))
+    assert with_deletes.count() == with_deletes.select("id").count() == len(LIVE_PEOPLE)
+    df, filtered = load(front, own_table), load(front, own_table, filter="i > 2")
+    first = str(own_table.snapshots()[0].snapshot_id)
+    assert load(front, own_table, **{"start-snapshot-id": first}).count() == 5
+    assert df.where("i > 2").count() == 2
+    shutil.rmtree(own_table.location() + "/data")
+    assert df.count() == df.select("s", "i").count() == 6
+    assert filtered.count() == 2
+    with pytest.raises(MissingFileError):
+        df.where("i > 2").count()
+
+
 def test_options_and_a_schema_are_given_before_or_after_the_format(
     front: SparkSession, table: Table
 ) -> None:

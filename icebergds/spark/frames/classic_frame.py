@@ -27,7 +27,7 @@ from icebergds.spec.types import NestedField
 def classic_frame(spark: SparkSession, load: TableLoad) -> DataFrame:
     """All rows of a load."""
     root = _Root(spark, load)
-    return ClassicFrame(root, root.shape, TRUE)
+    return ClassicFrame(root, root.shape, TRUE, is_whole=True)
 
 
 class ClassicFrame(ClassicDataFrame):
@@ -35,14 +35,21 @@ class ClassicFrame(ClassicDataFrame):
 
     `where`, `filter` and `select` of plain columns return such a frame; all other methods return
     Spark's own DataFrames.
+
+    Args:
+        condition: what is known of the rows.
+        is_whole: whether these are all rows of the load.
     """
 
-    def __new__(cls, *_: object) -> Self:
+    def __new__(cls, *_: object, **__: object) -> Self:
         # Spark's own takes the arguments of its constructor.
         return object.__new__(cls)
 
-    def __init__(self, root: _Root, shape: DataFrame, condition: Expr) -> None:
+    def __init__(
+        self, root: _Root, shape: DataFrame, condition: Expr, *, is_whole: bool = False
+    ) -> None:
         self._root, self._shape, self._condition = root, shape, condition
+        self._is_whole = is_whole
         self._rows: Any = None
         super().__init__(shape._jdf, root.spark)
 
@@ -95,7 +102,12 @@ class ClassicFrame(ClassicDataFrame):
         shape = self._shape.select(*cols)
         if self.is_cached or not _selects_attributes(shape):
             return self._plain().select(*cols)
-        return ClassicFrame(self._root, shape, self._condition)
+        return ClassicFrame(self._root, shape, self._condition, is_whole=self._is_whole)
+
+    def count(self) -> int:
+        counts = self._is_whole and not self.is_cached
+        known = self._root.load.count(self._root.spark) if counts else None
+        return super().count() if known is None else known
 
     def _plain(self) -> DataFrame:
         return DataFrame(self._jdf, self._root.spark)

@@ -28,7 +28,7 @@ from icebergds.spark.session import session_zone
 def connect_frame(spark: SparkSession, load: TableLoad) -> DataFrame:
     """All rows of a load."""
     root = _Root(spark, load)
-    return ConnectFrame(root, root.shape, TRUE)
+    return ConnectFrame(root, root.shape, TRUE, is_whole=True)
 
 
 class ConnectFrame(ConnectDataFrame):
@@ -36,14 +36,19 @@ class ConnectFrame(ConnectDataFrame):
 
     `where`, `filter` and `select` of plain columns return such a frame; all other methods return
     Spark's own DataFrames.
+
+    Args:
+        condition: what is known of the rows.
+        is_whole: whether these are all rows of the load.
     """
 
-    def __new__(cls, *_: object) -> Self:
+    def __new__(cls, *_: object, **__: object) -> Self:
         # Spark's own takes the arguments of its constructor.
         return object.__new__(cls)
 
-    def __init__(self, root: _Root, shape: Any, condition: Expr) -> None:
+    def __init__(self, root: _Root, shape: Any, condition: Expr, *, is_whole: bool = False) -> None:
         self._root, self._shape, self._condition = root, shape, condition
+        self._is_whole = is_whole
         # Spark's own constructor looks at the plan.
         self._rows: Any = shape._plan
         super().__init__(shape._plan, root.spark)  # type: ignore[arg-type]
@@ -94,7 +99,13 @@ class ConnectFrame(ConnectDataFrame):
     def select(self, *cols: Any) -> DataFrame:
         if self._is_stored or not self._root.are_plain(cols):
             return self._plain().select(*cols)
-        return ConnectFrame(self._root, self._shape.select(*cols), self._condition)
+        shape = self._shape.select(*cols)
+        return ConnectFrame(self._root, shape, self._condition, is_whole=self._is_whole)
+
+    def count(self) -> int:
+        counts = self._is_whole and not self._is_stored
+        known = self._root.load.count(self._root.spark) if counts else None
+        return super().count() if known is None else known
 
     def cache(self) -> DataFrame:
         self._is_stored = True

@@ -26,7 +26,7 @@ from icebergds.operations.read.snapshot_read import (
 from icebergds.scan.read_plan import ReadPlan
 from icebergds.spark.native import has_native_scans
 from icebergds.spark.read_mark import marked_schema
-from icebergds.spark.scan import planned_dataframe, scan_dataframe
+from icebergds.spark.scan import count_scan, planned_dataframe, scan_dataframe
 from icebergds.spark.session import session_zone
 from icebergds.spark.types import all_nullable, spark_schema
 from icebergds.spark.user_schema import project_load_schema, refuse_second_choice
@@ -70,6 +70,16 @@ class TableLoad:
             columns=self.plan.columns,
         )
         return scan_dataframe(spark, scan)
+
+    def count(self, spark: SparkSession) -> int | None:
+        """The number of rows, from metadata as far as it tells; None for changes.
+
+        Errors are those of `count_scan`.
+        """
+        if self.options.changes is not None:
+            return None
+        scan = plan_scan(self.state, self.options, for_native=False, columns=self.plan.columns)
+        return count_scan(spark, scan)
 
 
 def open_load(
