@@ -43,13 +43,19 @@ def has_native_scans(spark: SparkSession) -> bool:
 
 
 def native_frame(
-    spark: SparkSession, plan: ReadPlan, files: Sequence[DataFile], history: Sequence[Schema]
+    spark: SparkSession,
+    plan: ReadPlan,
+    files: Sequence[DataFile],
+    history: Sequence[Schema],
+    *,
+    by_position: bool = False,
 ) -> DataFrame | None:
     """Reads files with Spark's own reader; the columns are those of the plan, all nullable.
 
     Args:
         files: files that `scan.plan.native` allows.
         history: all schemas of the table.
+        by_position: the names of columns and their metadata do not matter.
 
     Returns:
         None if there are no files, or Spark cannot read them or find the columns in them.
@@ -70,6 +76,11 @@ def native_frame(
         rows = _by_name(spark, fields, addresses)
     if rows is None:
         return None
+    are_as_read = len(fields) == len(plan.columns.fields) and all(
+        is_scalar(field.field_type) for field in fields
+    )
+    if by_position and are_as_read:
+        return rows
     return rows.select(*(_output(field, names) for field in plan.columns.fields))
 
 

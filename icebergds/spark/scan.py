@@ -44,14 +44,20 @@ def read_dataframe(spark: SparkSession, state: TableState, options: ReadOptions)
     return planned_dataframe(spark, plan, plan_task_groups(options, state, snapshot, plan))
 
 
-def scan_dataframe(spark: SparkSession, scan: PlannedScan) -> DataFrame:
-    """Returns a planned scan as a DataFrame; nothing is planned again."""
-    frame, _ = scan_by_reader(spark, scan)
+def scan_dataframe(
+    spark: SparkSession, scan: PlannedScan, *, by_position: bool = False
+) -> DataFrame:
+    """Returns a planned scan as a DataFrame; nothing is planned again.
+
+    Args:
+        by_position: the names of columns and their metadata do not matter.
+    """
+    frame, _ = scan_by_reader(spark, scan, by_position=by_position)
     return frame
 
 
 def scan_by_reader(
-    spark: SparkSession, scan: PlannedScan
+    spark: SparkSession, scan: PlannedScan, *, by_position: bool = False
 ) -> tuple[DataFrame, Sequence[PlannedFile]]:
     """A planned scan as a DataFrame, and the files of it that Spark's own reader reads.
 
@@ -64,7 +70,13 @@ def scan_by_reader(
     if rule is not None:
         native, others = rule.split(files)
         data_files = [file.entry.data_file for file in native]
-        frame = native_frame(spark, scan.plan, data_files, scan.state.metadata.schemas)
+        frame = native_frame(
+            spark,
+            scan.plan,
+            data_files,
+            scan.state.metadata.schemas,
+            by_position=by_position,
+        )
         _LOG.info(
             "table %s: Spark's own reader reads %d of %d files%s",
             scan.state.name,

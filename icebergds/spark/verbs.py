@@ -38,4 +38,8 @@ def named_table(given: Mapping[str, str], name: str) -> dict[str, str]:
 
 def options_of(jvm: Any, extra_options: Any) -> dict[str, str]:
     """The options that a classic reader or writer holds, with names as they were given."""
-    return dict(jvm.scala.jdk.javaapi.CollectionConverters.asJava(extra_options.originalMap()))
+    options = jvm.scala.jdk.javaapi.CollectionConverters.asJava(extra_options.originalMap())
+    # By index: the end of an iterator is an exception, which takes milliseconds to translate.
+    entries = jvm.java.util.ArrayList(options.entrySet())
+    listed = [entries.get(at) for at in range(entries.size())]
+    return {entry.getKey(): entry.getValue() for entry in listed}

@@ -69,7 +69,8 @@ class TableLoad:
             rechecked=condition,
             columns=self.plan.columns,
         )
-        return scan_dataframe(spark, scan)
+        # They come beneath a relation that has the names.
+        return scan_dataframe(spark, scan, by_position=True)
 
     def count(self, spark: SparkSession) -> int | None:
         """The number of rows, from metadata as far as it tells; None for changes.
