@@ -6,7 +6,8 @@ there is no such session, so columns are matched by name, where the table's sche
 file has the names that the table has now.
 
 Spark also pushes filters to files by name. A column that some file may have under another column's
-name is read under a name that no file has, so that no filter on it can apply to the other one.
+name is read under a name that no file has, so that no filter on it can apply to the other one; and
+so are floating-point numbers, because the bounds in files leave NaN out.
 """
 
 from __future__ import annotations
@@ -32,7 +33,19 @@ from icebergds.spark.types import all_nullable, spark_type
 from icebergds.spec.manifest import DataFile
 from icebergds.spec.reserved import FILE_PATH, POS
 from icebergds.spec.schema import Schema
-from icebergds.spec.types import IcebergType, ListType, MapType, NestedField, StructType, is_scalar
+from icebergds.spec.types import (
+    DOUBLE,
+    FLOAT,
+    IcebergType,
+    ListType,
+    MapType,
+    NestedField,
+    StructType,
+    is_scalar,
+    walk,
+)
+
+_FLOATS = (FLOAT, DOUBLE)
 
 NATIVE_SCANS = "spark.icebergpy.native-scans"
 
@@ -62,7 +75,12 @@ def native_frame(
     """
     if not files:
         return None
-    names = own_names(history)
+    # Spark drops row groups by their bounds, which leave NaN out, though it is the greatest number
+    # for Spark: no filter on such columns may reach the files.
+    floats = _floats(plan.columns.fields)
+    hidden = floats if is_connect(spark) else frozenset()
+    # Read by id they have a name that no file has, else they are in an expression.
+    names = own_names(history) - (floats - hidden)
     fields = [field for field in plan.columns.fields if _place(field) is None]
     addresses = [_address(plan.io.resolve(file.file_path)) for file in files]
     rows = None
@@ -79,9 +97,9 @@ def native_frame(
     are_as_read = len(fields) == len(plan.columns.fields) and all(
         is_scalar(field.field_type) for field in fields
     )
-    if by_position and are_as_read:
+    if by_position and are_as_read and not hidden:
         return rows
-    return rows.select(*(_output(field, names) for field in plan.columns.fields))
+    return rows.select(*(_output(field, names, hidden) for field in plan.columns.fields))
 
 
 def _by_name(
@@ -171,11 +189,20 @@ def _place(field: NestedField) -> str | None:
             return None
 
 
-def _output(field: NestedField, names: frozenset[int]) -> Column:
+def _floats(fields: Sequence[NestedField]) -> frozenset[int]:
+    """The ids of the columns and fields of floating-point numbers."""
+    return frozenset(each.field_id for each in walk(tuple(fields)) if each.field_type in _FLOATS)
+
+
+def _output(field: NestedField, names: frozenset[int], hidden: frozenset[int]) -> Column:
     place = _place(field)
     if place is not None:
         return f.col(place).alias(field.name)
+    is_hidden = not hidden.isdisjoint(each.field_id for each in walk((field,)))
     column = f.col(_quoted(_stored_name(field, names)))
+    if is_hidden:
+        same = f.nanvl if is_scalar(field.field_type) else f.coalesce
+        column = same(column, column)
     if not is_scalar(field.field_type):
         column = column.cast(all_nullable(spark_type(field.field_type)))
     # Without explicit metadata the column would keep the field id.
