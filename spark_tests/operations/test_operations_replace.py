@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import pyarrow as pa
 import pytest
 
 from icebergds.catalog.address import TableAddress
@@ -11,12 +12,15 @@ from icebergds.catalog.loaded_table import LoadedTable, load_for_write
 from icebergds.commit.append import Append
 from icebergds.commit.snapshot_commit import commit_snapshot
 from icebergds.errors import InvalidMetadataError, ValidationError
-from icebergds.operations.write.options import Creation
+from icebergds.formats.data_file.file_schema import schema_from_arrow
+from icebergds.operations.write.append_overwrite import commit_write, prepare_write
+from icebergds.operations.write.options import Creation, WriteOptions
 from icebergds.operations.write.replace import plan_replacement
 from icebergds.spec.schema import Schema
 from icebergds.spec.types import LONG, NestedField
 from icebergds.spec.updates.table_updates import LAST_ADDED, AddSchema, SetCurrentSchema
 from icebergds.testing.commit_tables import SCHEMA, CommitTable, create_table, data_file
+from icebergds.write.task import write_batches
 
 _COLUMNS = Schema((NestedField(1, "id", LONG), NestedField(2, "extra", LONG)))
 
@@ -80,6 +84,15 @@ def test_rows_of_later_commits_are_kept_if_the_new_ones_come_from_the_table(
     assert table.left_over() == set()
 
 
+def test_rows_of_later_commits_are_kept_of_a_table_that_was_empty(tmp_path: Path) -> None:
+    table = create_table(tmp_path / "empty")
+    replacement = planned(table, only_head=True)
+    table.commit(Append((table.file([2]),)))
+    with pytest.raises(ValidationError, match="come from the table"):
+        commit(table, replacement)
+    assert table.ids() == [2]
+
+
 def test_a_column_that_others_add_meanwhile_ends_the_replacement(table: CommitTable) -> None:
     replacement = planned(table)
     fields = (*table.metadata.schema().fields, NestedField(3, "other", LONG))
@@ -87,6 +100,23 @@ def test_a_column_that_others_add_meanwhile_ends_the_replacement(table: CommitTa
     with pytest.raises(ValidationError, match="changed the table's columns"):
         commit(table, replacement)
     assert table.ids() == [1]
+
+
+@pytest.mark.parametrize("overwrite", [False, True])
+def test_rows_whose_columns_a_replacement_took_away_are_not_committed(
+    table: CommitTable, overwrite: bool
+) -> None:
+    rows = pa.record_batch({"id": pa.array([2]), "day": pa.array([3], pa.int32())})
+    options = WriteOptions(TableAddress(str(table.location)))
+    columns = schema_from_arrow(rows.schema)
+    write, loaded = prepare_write(options, rows.schema, columns, overwrite=overwrite)
+    files = write_batches(write.plan, iter([rows]), partition_id=0, attempt_id=0)
+    commit(table, planned(table))
+    with pytest.raises(ValidationError, match="removed day"):
+        commit_write(write, files, loaded)
+    assert table.ids() == [7]
+    assert table.left_over() == set()
+    assert not any(Path(file.file_path).exists() for file in files)
 
 
 def test_partition_fields_keep_their_ids(table: CommitTable) -> None:

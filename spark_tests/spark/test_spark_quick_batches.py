@@ -40,7 +40,7 @@ def test_rows_alone_bound_batches(spark: SparkSession, large: DataFrame) -> None
         assert largest_batch(large) < 100
         quick = in_quick_batches(large)
         assert spark.conf.get(_MAX_BYTES) == "1000"
-        assert largest_batch(quick) == 64 * 2**20 // (8192 + 16)
+        assert largest_batch(quick) == 64 * 2**20 // (32768 + 16)
         assert largest_batch(in_quick_batches(large.select("id"))) == 10_000
 
 
@@ -51,7 +51,7 @@ def test_the_users_bound_of_rows_holds(spark: SparkSession, large: DataFrame) ->
 
 def test_text_in_structs_counts(large: DataFrame) -> None:
     texts = large.select(f.struct(*(f.col("s").alias(f"s{i}") for i in range(8))))
-    assert largest_batch(in_quick_batches(texts)) == 64 * 2**20 // (8 * 8192)
+    assert largest_batch(in_quick_batches(texts)) == 64 * 2**20 // (8 * 32768)
 
 
 @pytest.mark.parametrize("kind", ["binary", "array<bigint>", "map<string,string>", "variant"])

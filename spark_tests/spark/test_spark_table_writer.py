@@ -17,6 +17,7 @@ from icebergds.errors import (
     InvalidFilterError,
     InvalidOptionError,
     NoSuchTableError,
+    ValidationError,
 )
 
 pytestmark = pytest.mark.spark
@@ -115,6 +116,20 @@ def test_branches_and_tags_outlive_a_replacement(front: SparkSession, harbour: C
     assert table.scan(branch="audit").to_arrow().num_rows == 2
     with pytest.raises(InvalidOptionError, match="main branch"):
         front.range(1).writeTo("harbour.db.t").option("branch", "audit").replace()
+
+
+def test_a_replacement_is_validated_if_asked_to(front: SparkSession, harbour: Catalog) -> None:
+    numbers(front, 1).writeTo("harbour.db.t").create()
+    table = harbour.load_table("db.t")
+    seen = {"isolation-level": "serializable"}
+    seen["validate-from-snapshot-id"] = str(table.snapshots()[0].snapshot_id)
+    numbers(front, 2).writeTo("harbour.db.t").append()
+    with pytest.raises(ValidationError):
+        numbers(front, 3).writeTo("harbour.db.t").options(**seen).createOrReplace()
+    named = {"txn-app-id": "a", "txn-version": "1"}
+    with pytest.raises(InvalidOptionError, match="replaces table"):
+        numbers(front, 3).writeTo("harbour.db.t").options(**named).replace()
+    assert ids(table) == [1, 2]
 
 
 def test_a_replacement_upgrades_and_does_not_move_the_table(

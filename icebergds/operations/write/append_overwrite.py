@@ -11,17 +11,21 @@ import pyarrow as pa
 from icebergds.catalog.address import TableAddress
 from icebergds.catalog.loaded_table import LoadedTable, load_for_write
 from icebergds.commit.append import Append, FastAppend
+from icebergds.commit.base import CommitBase
+from icebergds.commit.new_snapshot import NewSnapshot
 from icebergds.commit.operations import TableOperations, TableState
 from icebergds.commit.overwrite import Overwrite
 from icebergds.commit.replace_partitions import ReplacePartitions
 from icebergds.commit.retry import Change, commit_change
 from icebergds.commit.snapshot_commit import Action, Committed, commit_snapshot
 from icebergds.commit.validation import Isolation
+from icebergds.commit.workspace import Workspace
 from icebergds.errors import (
     AlreadyCommittedError,
     CommitStateUnknownError,
     InvalidOptionError,
     NoSuchTableError,
+    ValidationError,
 )
 from icebergds.expr.bind import bind
 from icebergds.expr.nodes import TRUE, Expr
@@ -265,7 +269,31 @@ def with_merged_schema(table: LoadedTable, columns: Schema) -> LoadedTable:
     return table.at(commit_change(table.operations, produce, has_columns, table.state))
 
 
+@dataclass(frozen=True, slots=True)
+class _OfColumns:
+    """An action whose files have the values of columns that the table must still have."""
+
+    action: Action
+    columns: Schema
+
+    def produce(self, work: Workspace, base: CommitBase) -> NewSnapshot:
+        known = base.metadata.schema().fields_by_id
+        gone = [field.name for field in self.columns.fields if field.field_id not in known]
+        if gone:
+            raise ValidationError(
+                f"table {base.name}: another commit removed {', '.join(gone)} or replaced the "
+                "table while rows with these columns were written, so that their values could not "
+                "be read; nothing was committed. Repeat the write with the table's columns as they "
+                "are now"
+            )
+        return self.action.produce(work, base)
+
+
 def _action(write: PreparedWrite, files: tuple[DataFile, ...]) -> Action:
+    return _OfColumns(_change(write, files), write.plan.schema)
+
+
+def _change(write: PreparedWrite, files: tuple[DataFile, ...]) -> Action:
     options = write.options
     if not write.overwrite:
         return FastAppend(files) if options.fast_append else Append(files)

@@ -47,14 +47,15 @@ class ReplacedTable:
         creation: the new definition.
         columns: the new columns; their ids do not matter.
         planned: the metadata that the rows are written for; None while that is planned.
-        replaces: the only snapshot that may be replaced; None for any.
+        only_head: whether only the snapshot of `head` may be replaced; None is no snapshot.
     """
 
     operations: TableOperations
     creation: Creation
     columns: Schema
     planned: TableMetadata | None = None
-    replaces: Snapshot | None = None
+    only_head: bool = False
+    head: Snapshot | None = None
     _found: dict[str, TableState] = field(default_factory=dict, repr=False)
 
     @property
@@ -104,7 +105,7 @@ class ReplacedTable:
                 f"table {self.name}: another commit changed the table's columns, partitioning or "
                 "sort order while the rows that replace it were written; repeat the write"
             )
-        if self.replaces not in (None, found.metadata.head_of(MAIN_BRANCH)):
+        if self.only_head and found.metadata.head_of(MAIN_BRANCH) != self.head:
             raise ValidationError(
                 f"table {self.name}: another commit changed rows that this write, whose rows come "
                 "from the table, was to replace; read the table again and repeat the write"
@@ -155,8 +156,8 @@ def plan_replacement(
     replaced = ReplacedTable(table.operations, creation, columns)
     state = replaced.replaced(table.state)
     check_properties(state.metadata)
-    head = table.metadata.head_of(MAIN_BRANCH) if only_head else None
-    operations = replace(replaced, planned=state.metadata, replaces=head)
+    head = table.metadata.head_of(MAIN_BRANCH)
+    operations = replace(replaced, planned=state.metadata, only_head=only_head, head=head)
     return replace(table, operations=operations, state=state, seen=None)
 
 

@@ -9,9 +9,14 @@ from pyspark.sql import Column, DataFrame
 from icebergds.catalog.loaded_table import LoadedTable, load_for_write
 from icebergds.commit.options import IsolationLevel
 from icebergds.errors import InvalidOptionError, NoSuchTableError
+from icebergds.expr.nodes import TRUE
 from icebergds.operations.outcomes import nothing_committed
 from icebergds.operations.write.create import plan_new_table
-from icebergds.operations.write.isolation import check_marked_rows, overwrite_isolation
+from icebergds.operations.write.isolation import (
+    check_marked_rows,
+    check_rows_since_read,
+    overwrite_isolation,
+)
 from icebergds.operations.write.options import Creation, WriteOptions
 from icebergds.operations.write.replace import plan_replacement
 from icebergds.spark.dataframe_schema import iceberg_schema, optional_columns
@@ -87,9 +92,17 @@ def replace_by(df: DataFrame, table: LoadedTable, options: WriteOptions) -> None
             "options 'branch', 'wap.branch' and 'wap.id': a write that replaces the table commits "
             "to its main branch; leave them out, or overwrite the rows of the branch"
         )
+    if options.idempotent_write is not None:
+        raise InvalidOptionError(
+            f"options 'txn-app-id' and 'txn-version': this write replaces table {table.name}, and "
+            "with it the history by which a repeat is known; leave them out, or overwrite the rows "
+            "of the table as it is"
+        )
     marked = replace(options, read_marks=read_marks(df.schema))
     isolation = overwrite_isolation(marked, table)
     check_marked_rows(marked, table, isolation)
+    if isolation.level is not IsolationLevel.NONE:
+        check_rows_since_read(marked, table, isolation.level, TRUE)
     replaced = plan_replacement(
         table,
         options.creation or Creation(),
