@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Mapping
 from typing import Any
 
-from icebergds.catalog.naming import named_catalog
+from icebergds.catalog.config import catalogs_of_active_session
+from icebergds.catalog.naming import named_catalog, table_name_parts
 from icebergds.errors import NoSuchTableError
 
 FORMAT = "icebergpy"
@@ -34,6 +36,19 @@ def named_table(given: Mapping[str, str], name: str) -> dict[str, str]:
             "option('catalog', '<name>'), or give the table's location to load or save"
         )
     return {**given, "catalog": catalog, "path": identifier}
+
+
+def with_name(given: Mapping[str, str], path: str) -> dict[str, str]:
+    """The options of a path, which may be a name that begins with a catalog of the session.
+
+    A file or directory of the name, and the option `catalog`, come first.
+    """
+    parts = table_name_parts(path)
+    is_named = len(parts) > 1 and parts[0] in catalogs_of_active_session()
+    has_catalog = any(option.lower() == "catalog" for option in given)
+    if not is_named or has_catalog or os.path.exists(path):
+        return {**given, "path": path}
+    return named_table(given, path)
 
 
 def options_of(jvm: Any, extra_options: Any) -> dict[str, str]:

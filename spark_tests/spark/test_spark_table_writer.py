@@ -176,6 +176,15 @@ def test_rows_that_meet_a_condition_are_replaced(front: SparkSession, harbour: C
     assert ids(table) == [12]
 
 
+def test_arguments_of_other_types_are_refused(front: SparkSession, harbour: Catalog) -> None:
+    writer = numbers(front, 1).writeTo("harbour.db.t")
+    with pytest.raises(InvalidOptionError, match="expected columns"):
+        writer.partitionedBy(["id"])  # type: ignore[arg-type]
+    writer.create()
+    with pytest.raises(InvalidOptionError, match="Column or SQL"):
+        writer.overwrite(True)  # type: ignore[arg-type]
+
+
 def test_the_partitions_of_the_rows_are_replaced(front: SparkSession, harbour: Catalog) -> None:
     numbers(front, 1, 2, 3, 4).writeTo("harbour.db.t").partitionedBy("s").create()
     numbers(front, 7, 8).writeTo("harbour.db.t").overwritePartitions()

@@ -172,6 +172,30 @@ def test_save_takes_the_name_of_a_table_with_its_catalog_as_an_option(
     assert ids(harbour.load_table("db.t")) == [1, 1]
 
 
+def test_names_that_begin_with_a_catalog_of_the_session_are_no_paths(
+    front: SparkSession, harbour: Catalog
+) -> None:
+    numbers(front, 1).write.format("icebergpy").save("harbour.db.t")
+    numbers(front, 2).write.format("icebergpy").mode("append").save("harbour.db.t")
+    table = harbour.load_table("db.t")
+    assert ids(table) == [1, 2]
+    assert front.read.format("icebergpy").load("harbour.db.t").count() == 2
+    assert not Path("harbour.db.t").exists()
+
+
+def test_settings_of_audits_are_not_passed_over(front: SparkSession, harbour: Catalog) -> None:
+    write = numbers(front, 1).write.format("icebergpy")
+    write.option("table-property.write.wap.enabled", "true").saveAsTable("harbour.db.t")
+    front.conf.set("spark.wap.branch", "audit")
+    append = numbers(front, 2).write.format("icebergpy").mode("append")
+    with pytest.raises(InvalidOptionError, match=r"option\('wap\.branch', 'audit'\)"):
+        append.saveAsTable("harbour.db.t")
+    append.option("wap.branch", "audit").saveAsTable("harbour.db.t")
+    table = harbour.load_table("db.t")
+    assert ids(table) == [1]
+    assert sorted(table.refs()) == ["audit", "main"]
+
+
 def test_overwriting_a_table_by_name_replaces_it_and_keeps_its_history(
     front: SparkSession, harbour: Catalog
 ) -> None:

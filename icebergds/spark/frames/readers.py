@@ -17,7 +17,7 @@ from icebergds.errors import IcebergError, InvalidOptionError
 from icebergds.spark.frames.table_load import open_load
 from icebergds.spark.planned_load import PLANNED_SCAN
 from icebergds.spark.session import acting_in, is_connect
-from icebergds.spark.verbs import is_format, named_table, options_of
+from icebergds.spark.verbs import is_format, named_table, options_of, with_name
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -128,6 +128,8 @@ def _loaded(
     named = _named_path(path)
     options = {name: value for name, value in given.items() if not named or name.lower() != "path"}
     with acting_in(spark):
+        if "path" in named:
+            named = with_name({**options, **named}, named["path"])
         load = open_load(spark, {**options, **named}, schema)
     if is_connect(spark):
         from icebergds.spark.frames.connect_frame import connect_frame

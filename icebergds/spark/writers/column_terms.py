@@ -16,6 +16,8 @@ def partition_term(column: Any) -> str:
     """
     if hasattr(column, "_jc"):
         return _classic_term(column._jc.node(), column)
+    if not hasattr(column, "_expr"):
+        raise _refused(column)
     return _connect_term(column._expr, column)
 
 

@@ -13,7 +13,7 @@ from icebergds.errors import (
 )
 from icebergds.operations.options.partition_text import parse_partition_by, parse_sort_by
 from icebergds.operations.write.options import WriteOptions, parse_write_options
-from icebergds.spark.verbs import named_table
+from icebergds.spark.verbs import named_table, with_name
 from icebergds.spark.writers.request import WriteRequest
 from icebergds.spark.writers.table_writes import (
     create_from,
@@ -39,7 +39,9 @@ def save(request: WriteRequest) -> None:
     Other errors are those of `Table.append` and `Table.overwrite`.
     """
     creates = request.mode in ("errorifexists", "ignore")
-    given = {**request.options, **(_CREATE if creates else {})}
+    path = [value for name, value in request.options.items() if name.lower() == "path"]
+    named = with_name(request.options, path[-1]) if path else request.options
+    given = {**named, **(_CREATE if creates else {})}
     options = _parsed(request, given)
     table = table_to_write(options)
     if table is None:
@@ -138,10 +140,11 @@ def _check_definition(request: WriteRequest, table: LoadedTable) -> None:
         terms = [(field.source_ids, str(field.transform)) for field in asked.fields]
         known = [(field.source_ids, str(field.transform)) for field in metadata.spec().fields]
         if terms != known:
-            partitioning = ", ".join(str(field) for field in metadata.spec().fields) or "nothing"
+            partitioning = ", ".join(f.name for f in metadata.spec().fields) or "nothing"
             raise InvalidOptionError(
                 f"partitionBy({', '.join(request.partition_by)}): table {table.name} exists and is "
-                f"partitioned by {partitioning}; leave partitionBy out"
+                f"partitioned by {partitioning} (names of its partition fields); leave partitionBy "
+                "out"
             )
     if request.sort_by:
         order = parse_sort_by(", ".join(request.sort_by), schema, "sortBy")

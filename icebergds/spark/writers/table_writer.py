@@ -164,6 +164,11 @@ class TableWriter:
         Raises:
             NoSuchTableError: the table does not exist.
         """
+        if not isinstance(condition, str) and not hasattr(condition, "isNull"):
+            raise InvalidOptionError(
+                f"overwrite({condition!r}): expected the rows to replace as a Column or SQL text, "
+                "such as col('day') == '2026-03-01'; lit(True) replaces all"
+            )
         options = self._of_rows("overwrite")
         table = self._existing(options)
         if isinstance(condition, str):
@@ -196,8 +201,10 @@ class TableWriter:
                     "option 'partition-by' and partitionedBy both say it; give one"
                 )
             given["partition-by"] = ", ".join(self._partitioning)
-        named = {f"table-property.{name}": value for name, value in self._properties.items()}
-        return parse_write_options({**given, **named, "create": "true"})
+        for name, value in self._properties.items():
+            # The property of Spark's that says where a table is.
+            given["location" if name.lower() == "location" else f"table-property.{name}"] = value
+        return parse_write_options({**given, "create": "true"})
 
     def _of_rows(self, verb: str) -> WriteOptions:
         if self._partitioning or self._properties:

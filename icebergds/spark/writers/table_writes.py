@@ -51,6 +51,7 @@ def write_into(
     Args:
         condition: of the rows to replace, instead of the options' filter.
     """
+    _refuse_ignored_audit(df, table, options)
     with nothing_committed(table.name, merges_schema=options.merge_schema):
         if options.row_change is not None:
             if overwrite:
@@ -110,6 +111,20 @@ def replace_by(df: DataFrame, table: LoadedTable, options: WriteOptions) -> None
         only_head=isolation.level is not IsolationLevel.NONE,
     )
     write_into(df, replaced, options)
+
+
+def _refuse_ignored_audit(df: DataFrame, table: LoadedTable, options: WriteOptions) -> None:
+    """Refuses to publish rows that a setting of Java Iceberg's wants to be audited first."""
+    if table.metadata.properties.get("write.wap.enabled") != "true":
+        return
+    for name in ("wap.branch", "wap.id"):
+        value = df.sparkSession.conf.get(f"spark.{name}", None)
+        if value and options.branch == MAIN_BRANCH and options.wap_id is None:
+            raise InvalidOptionError(
+                f"table {table.name} has write.wap.enabled, and the session has spark.{name} = "
+                f"{value!r}, which is not read here; set option({name!r}, {value!r}) for the "
+                "write, or unset the setting to write to main"
+            )
 
 
 def _columns(df: DataFrame) -> Schema:
