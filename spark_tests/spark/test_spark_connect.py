@@ -185,3 +185,8 @@ def test_frames_of_connect_leave_files_out_by_their_conditions(seen: Seen) -> No
     assert frames["by Columns"] == 2
     assert frames["by computed columns"] == 10
     assert frames["schema"] == "struct<id:bigint,s:string>"
+
+
+def test_connect_finds_nan_in_files_that_spark_reads(seen: Seen) -> None:
+    assert seen["frames"]["NaN"] == [1, 1]
+    assert seen["frames"]["NaN is read by Spark"] == 1

@@ -2,18 +2,20 @@
 
 from __future__ import annotations
 
+import math
 import random
 import sys
 from pathlib import Path
 from typing import Any
 
+import pyarrow as pa
 from pyspark.sql import SparkSession
 
 sys.path.append(str(Path(__file__).parents[1]))
 
 from frame_programs import filled, program, run
 
-from icebergds import register
+from icebergds import load_catalog, register
 
 
 def see(spark: SparkSession, directory: str, programs: int, seed: str) -> dict[str, Any]:
@@ -30,6 +32,14 @@ def see(spark: SparkSession, directory: str, programs: int, seed: str) -> dict[s
         spark.catalog.clearCache()
         if found != expected:
             different.append([expected, found])
+    numbers = load_catalog("numbers", warehouse=str(Path(directory, "numbers")))
+    numbers.create_namespace("db")
+    point = pa.struct([("x", pa.float32())])
+    schema = pa.schema([("id", pa.int64()), ("x", pa.float64()), ("p", point)])
+    of_nan = numbers.create_table("db.t", schema)
+    rows = [{"id": i, "x": x, "p": {"x": x}} for i, x in enumerate((1.0, math.nan, 2.0))]
+    of_nan.append(pa.Table.from_pylist(rows, schema))
+    nan = spark.read.format("icebergpy").load(of_nan.location())
     df = spark.read.format("icebergpy").load(table.location())
     narrow = df.where("p in (0, 3)").filter(df["id"] > 9)
     return {
@@ -39,5 +49,7 @@ def see(spark: SparkSession, directory: str, programs: int, seed: str) -> dict[s
         "files": [len(df.inputFiles()), len(narrow.inputFiles())],
         "by Columns": len(df.where((df["p"] == 3) | df["p"].isNull()).inputFiles()),
         "by computed columns": df.select("id", (df["p"] + 1).alias("p")).where("p = 4").count(),
+        "NaN": [row.id for c in ("x", "p.x") for row in nan.where(f"{c} > 20").collect()],
+        "NaN is read by Spark": len(nan.inputFiles()),
         "schema": df.select("id", "s").schema.simpleString(),
     }
