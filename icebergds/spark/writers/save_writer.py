@@ -14,8 +14,8 @@ from typing import TYPE_CHECKING, Any
 from icebergds.errors import NoSuchTableError
 from icebergds.spark.session import acting_in, is_connect
 from icebergds.spark.verbs import is_format
+from icebergds.spark.writers import saves
 from icebergds.spark.writers.request import request_of
-from icebergds.spark.writers.saves import insert_into, save, save_as_table
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -70,8 +70,10 @@ def _take_over(kind: Any) -> None:
         if format is not None:
             self.format(format)
         # The format may have changed the class.
-        verb = ours.save if isinstance(self, ours) else save
-        verb(self, path, None, mode, partitionBy, **options)
+        if isinstance(self, ours):
+            self._saved(path, mode, partitionBy, options)
+        else:
+            save(self, path, None, mode, partitionBy, **options)
 
     @wraps(save_as_table)
     def saved_as_table(
@@ -84,8 +86,10 @@ def _take_over(kind: Any) -> None:
     ) -> None:
         if format is not None:
             self.format(format)
-        verb = ours.saveAsTable if isinstance(self, ours) else save_as_table
-        verb(self, name, None, mode, partitionBy, **options)
+        if isinstance(self, ours):
+            self._saved_as_table(name, mode, partitionBy, options)
+        else:
+            save_as_table(self, name, None, mode, partitionBy, **options)
 
     kind.format, kind.save, kind.saveAsTable = format, saved, saved_as_table
     setattr(kind, _IS_OURS, ours)
@@ -119,49 +123,33 @@ def _saved_by_server(writer: Any, error: NoSuchTableError) -> bool:
 class _Verbs:
     """A writer of Iceberg tables, which shuffles and sorts rows as the tables ask for."""
 
-    def save(
-        self: Any,
-        path: str | None = None,
-        format: str | None = None,
-        mode: str | None = None,
-        partitionBy: str | list[str] | None = None,  # noqa: N803 - the name in PySpark
-        **options: Any,
+    def _saved(
+        self: Any, path: str | None, mode: str | None, partition_by: Any, options: dict[str, Any]
     ) -> None:
         """Writes to a table by its location, or with a catalog by its name.
 
         Errors are those of `saves.save`.
         """
-        if self._is_of_other_format(format):
-            self.save(path, None, mode, partitionBy, **options)
-            return
-        self._set(mode, partitionBy, options)
+        self._set(mode, partition_by, options)
         if path is not None:
             self.option("path", path)
         try:
             with acting_in(self._spark):
-                save(request_of(self))
+                saves.save(request_of(self))
         except NoSuchTableError as error:
             if not _saved_by_server(self, error):
                 raise
 
-    def saveAsTable(
-        self: Any,
-        name: str,
-        format: str | None = None,
-        mode: str | None = None,
-        partitionBy: str | list[str] | None = None,  # noqa: N803 - the name in PySpark
-        **options: Any,
+    def _saved_as_table(
+        self: Any, name: str, mode: str | None, partition_by: Any, options: dict[str, Any]
     ) -> None:
         """Writes to a table of a catalog by its name.
 
         Errors are those of `saves.save_as_table`.
         """
-        if self._is_of_other_format(format):
-            self.saveAsTable(name, None, mode, partitionBy, **options)
-            return
-        self._set(mode, partitionBy, options)
+        self._set(mode, partition_by, options)
         with acting_in(self._spark):
-            save_as_table(request_of(self), name)
+            saves.save_as_table(request_of(self), name)
 
     def insertInto(
         self: Any,
@@ -175,12 +163,9 @@ class _Verbs:
         if overwrite is not None:
             self.mode("overwrite" if overwrite else "append")
         with acting_in(self._spark):
-            insert_into(request_of(self), tableName)
+            saves.insert_into(request_of(self), tableName)
 
     def _set(self: Any, mode: str | None, partition_by: Any, options: dict[str, Any]) -> None:
         self.mode(mode).options(**options)
         if partition_by is not None:
             self.partitionBy(partition_by)
-
-    def _is_of_other_format(self: Any, format: str | None) -> bool:
-        return format is not None and not isinstance(self.format(format), _Verbs)
