@@ -42,7 +42,7 @@ from icebergds.spec.types import LONG, TIMESTAMP, NestedField
 from icebergds.spec.updates.new_table import new_table_updates
 
 _DAYS = 365
-_SPEC = PartitionSpec(0, (PartitionField((1,), 1000, DayTransform(), "ts_day"),))
+BY_DAY = PartitionSpec(0, (PartitionField((1,), 1000, DayTransform(), "ts_day"),))
 
 
 def main() -> None:
@@ -77,15 +77,17 @@ def create_table(
     *,
     version: int = 2,
     root: str = "s3://bucket/warehouse/db/events",
+    spec: PartitionSpec = BY_DAY,
+    most_rows: int = 1_000_000,
 ) -> None:
     """Creates a table of files that need not exist, in the folder `data` below `root`."""
     rest = (NestedField(i, f"c{i}", LONG) for i in range(2, columns + 1))
     schema = Schema((NestedField(1, "ts", TIMESTAMP), *rest))
     updates = new_table_updates(
-        schema, location=location, spec=_SPEC, format_version=version, properties={}
+        schema, location=location, spec=spec, format_version=version, properties={}
     )
     create_at_location(FileIO(), location, updates, "db.t")
-    action = _Fill(manifests, files, columns, root)
+    action = _Fill(manifests, files, columns, root, bool(spec.fields), most_rows)
     commit_snapshot(location_operations(FileIO(), location, "db.t"), action)
 
 
@@ -104,6 +106,8 @@ class _Fill:
     files: int
     columns: int
     root: str
+    by_day: bool
+    most_rows: int
 
     def produce(self, work: Workspace, base: CommitBase) -> NewSnapshot:
         manifests = list(self._manifests(work, base))
@@ -115,38 +119,36 @@ class _Fill:
         each = self.files // self.manifests
         draw = random.Random(0)
         for number in range(self.manifests):
-            entries = [
-                _entry(draw, work.snapshot_id, number * each + i, self.columns, self.root)
-                for i in range(each)
-            ]
+            entries = [self._entry(draw, work.snapshot_id, number * each + i) for i in range(each)]
             yield write_entries(work, base, entries, 0, ManifestContent.DATA)
 
+    def _entry(self, draw: random.Random, snapshot_id: int, number: int) -> ManifestEntry:
+        ids = range(1, self.columns + 1)
+        rows = draw.randrange(self.most_rows // 20, self.most_rows)
+        day = 19_000 + draw.randrange(_DAYS)
+        lower = [draw.randrange(2**40) for _ in ids]
+        file = DataFile(
+            content=FileContent.DATA,
+            file_path=f"{self.root}/data/ts_day={day}/"
+            f"{number:05}-{draw.randrange(10**6)}-{draw.getrandbits(128):032x}-00001.parquet",
+            file_format=FileFormat.PARQUET,
+            spec_id=0,
+            partition=(day,) if self.by_day else (),
+            record_count=rows,
+            file_size_in_bytes=rows * 30,
+            column_sizes={i: draw.randrange(10**4, 10**7) for i in ids},
+            value_counts=dict.fromkeys(ids, rows),
+            null_value_counts={i: draw.choice((0, 0, 17, 4711)) for i in ids},
+            lower_bounds={i: _to_bytes(low) for i, low in zip(ids, lower, strict=True)},
+            upper_bounds={i: _to_bytes(2**40 + low) for i, low in zip(ids, lower, strict=True)},
+            split_offsets=(4, 134_217_728) if rows * 30 > 134_217_728 else (4,),
+            sort_order_id=0,
+        )
+        return ManifestEntry(ManifestEntryStatus.ADDED, snapshot_id, -1, -1, file)
 
-def _entry(
-    draw: random.Random, snapshot_id: int, number: int, columns: int, root: str
-) -> ManifestEntry:
-    ids = range(1, columns + 1)
-    rows = draw.randrange(50_000, 1_000_000)
-    day = 19_000 + draw.randrange(_DAYS)
-    lower = [draw.randrange(2**40) for _ in ids]
-    file = DataFile(
-        content=FileContent.DATA,
-        file_path=f"{root}/data/ts_day={day}/"
-        f"{number:05}-{draw.randrange(10**6)}-{draw.getrandbits(128):032x}-00001.parquet",
-        file_format=FileFormat.PARQUET,
-        spec_id=0,
-        partition=(day,),
-        record_count=rows,
-        file_size_in_bytes=rows * 30,
-        column_sizes={i: draw.randrange(10**4, 10**7) for i in ids},
-        value_counts=dict.fromkeys(ids, rows),
-        null_value_counts={i: draw.choice((0, 0, 17, 4711)) for i in ids},
-        lower_bounds={i: struct.pack("<q", low) for i, low in zip(ids, lower, strict=True)},
-        upper_bounds={i: struct.pack("<q", 2**40 + low) for i, low in zip(ids, lower, strict=True)},
-        split_offsets=(4, 134_217_728),
-        sort_order_id=0,
-    )
-    return ManifestEntry(ManifestEntryStatus.ADDED, snapshot_id, -1, -1, file)
+
+def _to_bytes(value: int) -> bytes:
+    return struct.pack("<q", value)
 
 
 def _peak() -> float:

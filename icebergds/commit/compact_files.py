@@ -6,13 +6,14 @@ sequence number. Deletes by position must be moved: the error that finds them ha
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 import numpy as np
 import pyarrow as pa
 
 from icebergds.commit.base import CommitBase, require_branch
+from icebergds.commit.deletes_by_file import DeleteCollector, DeletesByFile
 from icebergds.commit.file_selection import (
     FileKey,
     FilesGoneError,
@@ -48,13 +49,11 @@ class NewDeletesError(ValidationError):
     """Rows of data files that are being replaced were deleted by position meanwhile.
 
     Attributes:
-        deletes: all position deletes that may apply to such a data file now, by its path.
+        deletes: all position deletes that may apply to such data files now.
         snapshot_id: the snapshot that has them.
     """
 
-    def __init__(
-        self, message: str, deletes: Mapping[str, tuple[DataFile, ...]], snapshot_id: int
-    ) -> None:
+    def __init__(self, message: str, deletes: DeletesByFile, snapshot_id: int) -> None:
         super().__init__(message)
         self.deletes = deletes
         self.snapshot_id = snapshot_id
@@ -80,9 +79,9 @@ class AppliedDeletes:
     manifests: frozenset[str]
     deletes: frozenset[FileKey]
 
-    def with_deletes(self, deletes: Mapping[str, tuple[DataFile, ...]]) -> AppliedDeletes:
+    def with_deletes(self, deletes: DeletesByFile) -> AppliedDeletes:
         """With more known deletes."""
-        more = {file_key(file) for files in deletes.values() for file in files}
+        more = {file_key(file) for files in deletes.deletes for file in files}
         return AppliedDeletes(self.manifests, self.deletes | more)
 
 
@@ -143,23 +142,24 @@ class CompactFiles:
         if not deletes:
             return
         targets = _Targets(self.replaced, index)
-        found: dict[str, list[DataFile]] = {}
+        collector = DeleteCollector(len(self.replaced), tuple.__add__)
+        numbers = self.replaced.data_sequence_number
         for delete in deletes:
             file = delete.data_file
             if file.content is FileContent.EQUALITY_DELETES:
-                entries = self._not_followed(base, delete, targets)
+                rows = self._not_followed(base, delete, targets)
             else:
-                entries = targets.of(file)
-            is_older = entries.data_sequence_number <= delete.data_sequence_number
-            for path in entries.take(np.flatnonzero(is_older)).paths.to_pylist():
-                found.setdefault(path, []).append(file)
-        if not found:
+                rows = targets.of(file)
+            rows = rows[numbers[rows] <= delete.data_sequence_number]
+            collector.add(rows, np.zeros(len(rows), np.int32), ((file,),))
+        found = collector.collected(self.replaced)
+        if not len(found):
             return
         assert base.parent is not None, "a snapshot has the deletes"
         raise NewDeletesError(
             f"table {base.name}: rows of {len(found)} of the files that this operation replaces "
-            f"were deleted meanwhile, such as of {next(iter(found))}; repeat the operation",
-            {path: tuple(deletes) for path, deletes in found.items()},
+            f"were deleted meanwhile, such as of {found.files.paths[0]}; repeat the operation",
+            found,
             base.parent.snapshot_id,
         )
 
@@ -174,27 +174,25 @@ class CompactFiles:
                 if not is_old and file_key(entry.data_file) not in self.applied.deletes:
                     yield entry
 
-    def _not_followed(
-        self, base: CommitBase, delete: ManifestEntry, targets: _Targets
-    ) -> PackedEntries:
+    def _not_followed(self, base: CommitBase, delete: ManifestEntry, targets: _Targets) -> Int64s:
         """Replaced files whose rows a newer delete by key treats otherwise in the new files."""
         spec_id = delete.data_file.spec_id
         is_global = base.spec(spec_id).is_unpartitioned
-        entries = self.replaced if is_global else targets.of(delete.data_file)
-        if len(entries) and not self.keeps_sequence_number:
+        rows = np.arange(len(self.replaced)) if is_global else targets.of(delete.data_file)
+        if len(rows) and not self.keeps_sequence_number:
             raise ValidationError(
                 f"table {base.name}: {delete.data_file.file_path} deletes rows of files that this "
                 "operation replaces; repeat it, with the option 'use-starting-sequence-number' = "
                 "'true'"
             )
         if is_global or not self.keeps_sequence_number:
-            return self.replaced.take(_NONE)
+            return _NONE
         # Deletes of a partition apply to files of its own spec only.
         new_specs = {file.spec_id for file in self.added}
-        found = [entries if new_specs - {spec_id} else self.replaced.take(_NONE)]
+        found = [rows if new_specs - {spec_id} else _NONE]
         if partition_of(delete.data_file) in set(map(partition_of, self.added)):
-            found.append(self.replaced.take(np.flatnonzero(self.replaced.spec_ids != spec_id)))
-        return PackedEntries.concat(found)
+            found.append(np.flatnonzero(self.replaced.spec_ids != spec_id))
+        return np.concatenate(found)
 
     def _refuse_other_rows(self, base: CommitBase) -> None:
         most = int(self.replaced.record_count.sum())
@@ -261,19 +259,18 @@ def _row_ids(first_row_ids: pa.Int64Array) -> Int64s:
 
 
 class _Targets:
-    """The replaced data files that a delete file may apply to."""
+    """The numbers of the replaced data files that a delete file may apply to."""
 
     def __init__(self, entries: PackedEntries, index: PathIndex) -> None:
-        self._entries, self._index = entries, index
+        self._index = index
         self._partitions = entries.by_partition()
 
-    def of(self, delete: DataFile) -> PackedEntries:
+    def of(self, delete: DataFile) -> Int64s:
         """Those of its data file, if it tells which, or else of its partition."""
         path = None
         if delete.content is FileContent.POSITION_DELETES:
             path = only_data_path(delete)
         if path is None:
-            rows = self._partitions.get(partition_of(delete), _NONE)
-        else:
-            rows = self._index.find(pa.array([path], pa.string()))
-        return self._entries.take(rows[rows >= 0])
+            return self._partitions.get(partition_of(delete), _NONE)
+        rows = self._index.find(pa.array([path], pa.string()))
+        return rows[rows >= 0]

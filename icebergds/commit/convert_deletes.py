@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from typing import TypeVar
 
 import numpy as np
-import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
@@ -17,11 +15,12 @@ from icebergds.commit.base import CommitBase, require_branch
 from icebergds.commit.file_selection import FileKey, file_key, require_removed, these_files
 from icebergds.commit.merging import merged_manifests
 from icebergds.commit.new_snapshot import NewSnapshot
-from icebergds.commit.selection import Mask, read_columns
+from icebergds.commit.selection import read_columns
 from icebergds.commit.validation import history_since
 from icebergds.commit.workspace import Workspace
 from icebergds.errors import ValidationError
 from icebergds.formats.deletes.position_deletes import only_data_path
+from icebergds.formats.manifests.packed_entries import Int64s, PathIndex
 from icebergds.formats.manifests.reader import MANIFEST_READERS, EntryColumns
 from icebergds.spec.manifest import (
     DataFile,
@@ -184,7 +183,7 @@ class ConvertDeletes:
             added,
             converted,
             deletes.equality_deletes - converted,
-            sum(file.rows for unit in useful for file in unit.files if file.path in data.listed),
+            sum(file.rows for unit in useful for file in unit.files if file.path not in data.gone),
         )
         changes = {**merged.changes, OWN_OPERATION: CONVERT_EQUALITY_DELETES}
         return NewSnapshot("overwrite", merged.manifests, changes)
@@ -222,15 +221,18 @@ class ConvertDeletes:
 
     def _live_data(self, work: Workspace, base: CommitBase) -> _LiveData:
         files = [file for unit in self.units for file in unit.files]
-        paths = pa.array([file.path for file in files], pa.string())
+        index = PathIndex.of([pa.array([file.path for file in files], pa.string())])
         numbers = np.array([file.data_sequence_number for file in files], np.int64)
         newest = max((entry.data_sequence_number for entry in self.base.targets), default=0)
         ids = frozenset(i for e in self.base.targets for i in e.data_file.equality_ids)
 
-        def read(manifest: ManifestFile) -> _LiveData:
+        def read(manifest: ManifestFile) -> tuple[Int64s, Int64s, frozenset[FileKey]]:
             columns = read_columns(base, manifest, ids)
-            is_converted = _is_converted(columns, paths, numbers)
-            listed = columns.file_path.filter(pc.is_in(columns.file_path, paths)).to_pylist()
+            at = index.find(columns.file_path)
+            is_converted = at >= 0
+            listed = at[is_converted]
+            is_same = columns.data_sequence_number[is_converted] == numbers[listed]
+            is_converted[is_converted] = is_same
             # An equality delete applies to strictly older data; files without rows need none.
             is_older = columns.data_sequence_number < newest
             rest = columns.filter(~is_converted & is_older & (columns.record_count != 0))
@@ -239,28 +241,32 @@ class ConvertDeletes:
                 for entry in _few_at_a_time(rest)
                 for delete in self.base.applying(entry)
             }
-            copies = Counter(columns.file_path.filter(pa.array(is_converted)).to_pylist())
-            return _LiveData(Counter(listed), copies, frozenset(needed))
+            return listed, listed[is_same], frozenset(needed)
 
-        parts = _of_manifests(work, base, ManifestContent.DATA, read)
-        listed, converted = Counter[str](), Counter[str]()
-        for part in parts:
-            listed.update(part.listed)
-            converted.update(part.converted)
-        needed = frozenset[FileKey]().union(*(part.needed for part in parts))
-        return _LiveData(listed, converted, needed)
+        listed, converted = np.zeros(len(files), np.int64), np.zeros(len(files), np.int64)
+        needed = frozenset[FileKey]()
+        for paths, same, more in _of_manifests(work, base, ManifestContent.DATA, read):
+            np.add.at(listed, paths, 1)
+            np.add.at(converted, same, 1)
+            needed |= more
+        changed = np.flatnonzero((listed != 1) | (converted != 1))
+        return _LiveData(
+            frozenset(files[number].path for number in np.flatnonzero(listed == 0)),
+            frozenset(files[number].path for number in changed),
+            needed,
+        )
 
     def _is_valid(self, unit: ConvertedUnit, deletes: _LiveDeletes, data: _LiveData) -> bool:
         """Whether the unit's new deletes delete exactly what the equality deletes do."""
         return all(
             self._is_current(file, deletes, data)
             for file in unit.files
-            if file.rows and file.path in data.listed
+            if file.rows and file.path not in data.gone
         )
 
     def _is_current(self, file: ConvertedFile, deletes: _LiveDeletes, data: _LiveData) -> bool:
         # Position deletes apply to every file of a path, equality deletes only to older ones.
-        if data.listed[file.path] != 1 or data.converted[file.path] != 1:
+        if file.path in data.changed:
             return False
         if not file.equality_deletes <= deletes.keys:
             return False
@@ -275,7 +281,7 @@ class ConvertDeletes:
         kept = {id(unit) for unit in valid}
         for unit in self.units:
             for file in unit.files if id(unit) not in kept else ():
-                if file.rows and file.path in data.listed:
+                if file.rows and file.path not in data.gone:
                     needed |= file.equality_deletes
         return needed
 
@@ -302,13 +308,13 @@ class _LiveData:
     """Live data files of the base.
 
     Attributes:
-        listed: how often paths of converted data files are listed.
-        converted: how often with the sequence number that they were converted with.
+        gone: the paths of converted data files that are not listed.
+        changed: those that are not listed once, with the sequence number that they had.
         needed: the targets that may apply to other data files.
     """
 
-    listed: Counter[str]
-    converted: Counter[str]
+    gone: frozenset[str]
+    changed: frozenset[str]
     needed: frozenset[FileKey]
 
 
@@ -357,17 +363,6 @@ def _keys(columns: EntryColumns) -> Iterable[FileKey]:
     return zip(paths, offsets, strict=True)
 
 
-def _is_converted(columns: EntryColumns, paths: pa.Array, numbers: npt.NDArray[np.int64]) -> Mask:
-    """Marks the data files that were converted, with their sequence numbers."""
-    mask = np.zeros(len(columns), np.bool_)
-    places = pc.index_in(columns.file_path, paths)
-    found = np.flatnonzero(places.is_valid().to_numpy(zero_copy_only=False))
-    if len(found):
-        at = places.drop_null().to_numpy()
-        mask[found] = columns.data_sequence_number[found] == numbers[at]
-    return mask
-
-
 def _useful(
     units: Iterable[ConvertedUnit], removed: set[FileKey], data: _LiveData
 ) -> list[ConvertedUnit]:
@@ -376,7 +371,9 @@ def _useful(
         unit
         for unit in units
         if any(
-            file.rows and file.path in data.listed and not removed.isdisjoint(file.equality_deletes)
+            file.rows
+            and file.path not in data.gone
+            and not removed.isdisjoint(file.equality_deletes)
             for file in unit.files
         )
     ]
@@ -387,7 +384,7 @@ def _still_needed(units: Iterable[ConvertedUnit], data: _LiveData) -> Iterable[D
     for unit in units:
         for delete in unit.deletes:
             path = only_data_path(delete)
-            if path is None or path in data.listed:
+            if path is None or path not in data.gone:
                 yield delete
 
 
@@ -396,7 +393,7 @@ def _replaced(
 ) -> Iterable[DataFile]:
     for unit in units:
         for file in unit.files:
-            if file.rows and file.path in data.listed:
+            if file.rows and file.path not in data.gone:
                 yield from (d for d in file.replaced if file_key(d) in deletes.keys)
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from functools import partial
 
@@ -16,7 +16,7 @@ from icebergds.operations.maintenance.rewrite.sorted_task import SortPlan, split
 from icebergds.scan.tasks import ScanTaskGroup
 from icebergds.spark.errors import without_frames
 from icebergds.spark.quick_batches import MAX_BYTES_PER_BATCH, UNBOUNDED
-from icebergds.spark.runner import items_frame, unpacked
+from icebergds.spark.runner import items_frame, pack_items, unpacked
 from icebergds.spark.save_job import write_in_tasks
 from icebergds.spark.worker import settle_worker
 from icebergds.spec.manifest import DataFile
@@ -34,12 +34,13 @@ class BlockShuffle:
     spark: SparkSession
 
     def __call__(
-        self, plan: SortPlan, files: Sequence[ScanTaskGroup], count: int
+        self, plan: SortPlan, files: Iterable[ScanTaskGroup], count: int
     ) -> list[list[DataFile]]:
-        if not files:
+        packed = pack_items(files)
+        if not len(packed):
             return []
         splitting = _Splitting(plan, _bytes_of_a_row(self.spark))
-        blocks = items_frame(self.spark, files).mapInArrow(
+        blocks = items_frame(self.spark, packed).mapInArrow(
             splitting, "task int, place int, block binary"
         )
         shuffled = blocks.repartitionById(count, f.col("task")).sortWithinPartitions("place")

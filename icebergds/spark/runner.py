@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import pickle
-from collections.abc import Callable, Iterable, Iterator, Sequence
+import zlib
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from typing import Any, TypeVar
 
@@ -36,7 +37,7 @@ class SparkRunner:
     def run(
         self,
         task: Callable[[_Item, TaskAttempt], _Result],
-        items: Sequence[_Item],
+        items: Iterable[_Item],
         discard: Callable[[], int] | None = None,
     ) -> list[_Result]:
         """Runs a task once for each item, as `Runner.run` says.
@@ -45,29 +46,38 @@ class SparkRunner:
             IcebergError: what a task raised.
             PySparkException: the job failed for another reason.
         """
-        if not items:
+        packed = pack_items(items)
+        if not len(packed):
             return []
         with discarding(self.spark, discard or _nothing), own_errors():
-            placed = items_frame(self.spark, items)
+            placed = items_frame(self.spark, packed)
             # Unlike collect(), it fails if the JVM cannot send all results.
             done = placed.mapInArrow(_Packed(task), "number int, result binary").toArrow()
         results = dict(unpacked(done.to_batches()))
-        return [results[number] for number in range(len(items))]
+        return [results[number] for number in range(len(packed))]
 
 
-def items_frame(spark: SparkSession, items: Sequence[Any]) -> DataFrame:
-    """A row for each item, in a task of its own; `unpacked` reads them."""
-    packed = [pickle.dumps(item, pickle.HIGHEST_PROTOCOL) for item in items]
-    numbers = pa.array(range(len(items)), pa.int32())
-    rows = pa.table({"number": numbers, "item": pa.array(packed, pa.binary())})
-    return spark.createDataFrame(rows).repartitionById(len(items), f.col("number"))
+def pack_items(items: Iterable[Any]) -> pa.BinaryArray:
+    """Packs items, one after the other."""
+    return pa.array(map(_packed, items), pa.binary())
+
+
+def items_frame(spark: SparkSession, packed: pa.BinaryArray) -> DataFrame:
+    """A row for each packed item, in a task of its own; `unpacked` reads them."""
+    rows = pa.table({"number": pa.array(range(len(packed)), pa.int32()), "item": packed})
+    return spark.createDataFrame(rows).repartitionById(len(packed), f.col("number"))
 
 
 def unpacked(batches: Iterable[pa.RecordBatch]) -> Iterator[tuple[int, Any]]:
-    """The number of each item, and the item."""
+    """The number of each item of `items_frame`, and the item."""
     for batch in batches:
         for number, item in zip(*map(pa.Array.to_pylist, batch.columns), strict=True):
-            yield number, pickle.loads(item)
+            yield number, pickle.loads(zlib.decompress(item))
+
+
+def _packed(value: Any) -> bytes:
+    # The paths in it have much in common.
+    return zlib.compress(pickle.dumps(value, pickle.HIGHEST_PROTOCOL), level=1)
 
 
 def _nothing() -> int:
@@ -92,5 +102,4 @@ class _Packed:
     def _result(self, number: int, item: Any) -> bytes:
         context = TaskContext.get()
         assert context is not None, "Spark runs tasks"
-        result = self.task(item, TaskAttempt(number, context.taskAttemptId()))
-        return pickle.dumps(result, pickle.HIGHEST_PROTOCOL)
+        return _packed(self.task(item, TaskAttempt(number, context.taskAttemptId())))

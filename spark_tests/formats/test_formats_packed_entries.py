@@ -86,6 +86,7 @@ def test_paths_are_found_by_their_text(monkeypatch: pytest.MonkeyPatch, same_has
     asked = [_path(3), "s3://elsewhere", None, _path(9), _path(1), _path(3)]
     expected = [6, -1, -1, 0, -1, 6]
     assert packed.index().find(pa.array(asked, pa.string())).tolist() == expected
+    assert packed.index().find_entries(packed.take(np.array([3, 0]))).tolist() == [3, 0]
     parts = [pa.array(map(_path, part), pa.string()) for part in ((9, 8, 7), (), (6, 5, 4, 3, 2))]
     of_parts = PathIndex.of(parts)
     assert of_parts.find(pa.array(asked, pa.string())).tolist() == expected

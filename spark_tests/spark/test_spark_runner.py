@@ -36,5 +36,10 @@ def test_an_error_of_ours_arrives_as_it_was_raised(spark: SparkSession) -> None:
         SparkRunner(spark).run(fail, [7])
 
 
+def test_items_are_made_one_after_the_other(spark: SparkSession) -> None:
+    done = SparkRunner(spark).run(lambda item, attempt: item + 1, iter(range(3)))
+    assert done == [1, 2, 3]
+
+
 def test_nothing_runs_without_items(spark: SparkSession) -> None:
     assert SparkRunner(spark).run(lambda item, attempt: item, []) == []

@@ -30,6 +30,7 @@ Int64s = npt.NDArray[np.int64]
 _Value = TypeVar("_Value", bound=Hashable)
 
 _AT_A_TIME = 1024
+_FOUND_AT_A_TIME = 65_536
 _NO_METRICS: dict[int, Any] = {}
 _NO_HASHES = np.empty(0, np.int64)
 
@@ -270,7 +271,18 @@ class PathIndex:
 
     def find(self, paths: pa.Array) -> Int64s:
         """The number of each path, the first one if it has several; -1 if it has none."""
-        hashes = path_hashes(paths.to_pylist())
+        return self._find(paths, path_hashes(paths.to_pylist()))
+
+    def find_entries(self, entries: PackedEntries) -> Int64s:
+        """The number of each entry's path, as `find` does, with little memory for many entries."""
+        starts = range(0, len(entries), _FOUND_AT_A_TIME)
+        parts = (
+            entries.take(np.arange(at, min(at + _FOUND_AT_A_TIME, len(entries)))) for at in starts
+        )
+        found = [self._find(part.paths, part.path_hashes) for part in parts]
+        return np.concatenate([_NO_HASHES, *found])
+
+    def _find(self, paths: pa.Array, hashes: Int64s) -> Int64s:
         at, ends = (np.searchsorted(self._sorted, hashes, side) for side in ("left", "right"))
         found = np.full(len(paths), -1)
         left = np.flatnonzero(at < ends)

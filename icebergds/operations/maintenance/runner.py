@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import Protocol, TypeVar
 
@@ -29,13 +29,14 @@ class Runner(Protocol):
     def run(
         self,
         task: Callable[[_Item, TaskAttempt], _Result],
-        items: Sequence[_Item],
+        items: Iterable[_Item],
         discard: Callable[[], int] | None = None,
     ) -> list[_Result]:
         """Runs a task once for each item, or again if an attempt is lost.
 
         Args:
             task: can be pickled, as can items and results. It holds what all items share.
+            items: made as they are needed, so that many of them need little memory.
             discard: deletes files of the tasks and returns how many it found; called if a task has
                 failed, once the others have ended.
 
@@ -55,7 +56,7 @@ class LocalRunner:
     def run(
         self,
         task: Callable[[_Item, TaskAttempt], _Result],
-        items: Sequence[_Item],
+        items: Iterable[_Item],
         discard: Callable[[], int] | None = None,
     ) -> list[_Result]:
         try:

@@ -95,7 +95,7 @@ def plan_scan(
 
 def task_groups_of(scan: PlannedScan, files: Iterable[PlannedFile]) -> list[ScanTaskGroup]:
     """Packs some or all files of a scan into task groups."""
-    return pack_files(files, scan.state.metadata, scan.plan.table_schema, scan.splits)
+    return list(pack_files(files, scan.state.metadata, scan.plan.table_schema, scan.splits))
 
 
 def residuals_of(scan: PlannedScan) -> dict[int, Callable[[tuple[Any, ...]], Expr]]:

@@ -182,6 +182,6 @@ def _read_plan(table: LoadedTable, schema: Schema) -> ReadPlan:
 
 def _whole_files(table: LoadedTable, files: Sequence[PlannedFile]) -> ScanTaskGroup:
     metadata = table.metadata
-    groups = pack_files(files, metadata, metadata.schema(), _UNSPLIT)
+    groups = list(pack_files(files, metadata, metadata.schema(), _UNSPLIT))
     assert len(groups) <= 1, "one split holds all files"
     return groups[0] if groups else ScanTaskGroup(())

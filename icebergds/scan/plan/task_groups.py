@@ -43,7 +43,7 @@ def plan_scan(
 ) -> list[ScanTaskGroup]:
     """Plans the task groups of a scan; arguments and errors as for `plan_files`."""
     files = plan_files(io, metadata, snapshot, schema, row_filter, wrong_counts=wrong_counts)
-    return pack_files(files, metadata, schema, splits)
+    return list(pack_files(files, metadata, schema, splits))
 
 
 def pack_files(
@@ -53,8 +53,8 @@ def pack_files(
     splits: SplitOptions,
     *,
     whole: bool = False,
-) -> list[ScanTaskGroup]:
-    """Packs files into task groups; arguments and errors as for `plan_scan`.
+) -> Iterator[ScanTaskGroup]:
+    """Packs files into task groups, each as it is needed; arguments and errors as for `plan_scan`.
 
     Args:
         whole: do not split files.
@@ -63,9 +63,11 @@ def pack_files(
     parts = map(_whole, files) if whole else _splits(files, splits.split_size)
     groups = pack(parts, weights.of, splits, weights.shared)
     schemas = (schema, *metadata.schema_history)
-    packed = [_task_group(group, schemas) for group in groups]
-    _LOG.info("%s: planned %d tasks", metadata.location, len(packed))
-    return packed
+    count = 0
+    for group in groups:
+        yield _task_group(group, schemas)
+        count += 1
+    _LOG.info("%s: planned %d tasks", metadata.location, count)
 
 
 def pack_groups(

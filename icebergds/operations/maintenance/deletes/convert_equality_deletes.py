@@ -4,9 +4,12 @@ from __future__ import annotations
 
 import logging
 import uuid
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from functools import partial
+
+import numpy as np
+import pyarrow as pa
 
 from icebergds.catalog.address import TableAddress
 from icebergds.catalog.loaded_table import LoadedTable
@@ -25,6 +28,7 @@ from icebergds.commit.snapshot_commit import commit_snapshot
 from icebergds.errors import CommitStateUnknownError, InvalidOptionError
 from icebergds.formats.data_file.write_properties import WriteProperties
 from icebergds.formats.deletes.position_deletes import only_data_path
+from icebergds.formats.manifests.packed_entries import Int64s
 from icebergds.operations.maintenance.deletes.conversion_tasks import (
     ConversionPlan,
     ConvertedRows,
@@ -44,9 +48,10 @@ from icebergds.operations.write.delete_file_settings import (
     delete_granularity,
 )
 from icebergds.operations.write.options import WriteOptions
-from icebergds.scan.plan.delete_index import DeleteIndex, key_types
-from icebergds.scan.plan.files import PlannedFile, plan_files
+from icebergds.scan.plan.delete_index import AppliedDeletes, DeleteIndex, key_types
+from icebergds.scan.plan.files import PlannedFile
 from icebergds.scan.plan.live_deletes import live_deletes
+from icebergds.scan.plan.packed_files import Mask, PackedFiles, plan_packed_files
 from icebergds.scan.plan.task_groups import pack_files
 from icebergds.scan.tasks import ScanTaskGroup
 from icebergds.spec.manifest import DataFile, FileContent, ManifestEntry
@@ -183,23 +188,33 @@ class _Work:
     options: ConversionOptions
     runner: Runner
     operation_id: str
-    units: tuple[ConvertedUnit, ...] = ()
-    written: tuple[DataFile, ...] = ()
+    units: list[ConvertedUnit] = field(default_factory=list)
+    written: list[DataFile] = field(default_factory=list)
     rounds: int = 0
 
 
-@dataclass(frozen=True, slots=True)
 class _Found:
     """A plan: the data files to which equality deletes apply that are to be converted.
 
     Attributes:
-        files: by path, with no other equality deletes.
-        unread: how they are converted if no rows are found in them.
+        files: with no other equality deletes.
+        index: finds them by their paths.
     """
 
-    base: ConversionBase
-    files: Mapping[str, PlannedFile]
-    unread: Mapping[str, ConvertedFile]
+    def __init__(self, base: ConversionBase, files: PackedFiles) -> None:
+        self.base = base
+        self.files = files
+        self.index = files.entries.index()
+        self._keys = {
+            id(deletes.equality_deletes): frozenset(_keys(deletes.equality_deletes))
+            for deletes in files.deletes
+        }
+
+    def unread(self, rows: Int64s) -> Iterator[ConvertedFile]:
+        """How some files, by their numbers, are converted if no rows are found in them."""
+        for file in self.files.take(rows):
+            keys = self._keys[id(file.deletes.equality_deletes)]
+            yield _unread(file, keys, self.base.format_version)
 
 
 def _convert(
@@ -209,7 +224,7 @@ def _convert(
     targets = frozenset(_keys(found.base.targets))
     options = work.options
     for number in range(_ROUNDS):
-        work.units = tuple(unit for unit in work.units if _is_current(unit, found))
+        work.units = [unit for unit in work.units if _is_current(unit, found)]
         _convert_files(table, found, work)
         action = ConvertDeletes(found.base, work.units, strict=number < _ROUNDS - 1)
         summary = {WRITE_ID: work.operation_id}
@@ -256,18 +271,13 @@ def _plan(
     # Of tables with many files, only those with equality deletes are in memory.
     listed = ListedPaths()
 
-    def has_keys(file: PlannedFile) -> bool:
-        listed.add(file)
-        return bool(file.deletes.equality_deletes)
+    def have_keys(files: PackedFiles) -> Mask:
+        listed.add_all(files)
+        mask: Mask = files.by_deletes(_key_count) > 0
+        return mask
 
-    files = plan_files(
-        table.io,
-        metadata,
-        snapshot,
-        schema,
-        plan.row_filter,
-        with_metrics=False,
-        chosen=has_keys,
+    files = plan_packed_files(
+        table.io, metadata, snapshot, schema, plan.row_filter, chosen=have_keys
     )
     ids = {i for entry in chosen for i in entry.data_file.equality_ids}
     index = DeleteIndex(chosen, metadata.specs_by_id, key_types(metadata.schema_history, ids))
@@ -288,53 +298,49 @@ def _plan(
         ),
     )
     # Position deletes apply to a path: a file that is listed twice cannot be converted.
-    return _found(listed.once(files), base)
+    return _found(listed.once_of(files), base)
 
 
-def _found(files: Sequence[PlannedFile], base: ConversionBase) -> _Found:
-    found, unread = dict[str, PlannedFile](), dict[str, ConvertedFile]()
+def _found(files: PackedFiles, base: ConversionBase) -> _Found:
     targets = frozenset(_keys(base.targets))
     # Many files share one tuple of deletes.
     converted: dict[int, tuple[ManifestEntry, ...]] = {}
-    keys: dict[int, frozenset[FileKey]] = {}
-    for file in files:
-        path = file.entry.data_file.file_path
-        all_keys = file.deletes.equality_deletes
-        if id(all_keys) not in converted:
-            converted[id(all_keys)] = _of(all_keys, targets)
-        applying = converted[id(all_keys)]
-        if not applying:
-            continue
-        deletes = replace(file.deletes, equality_deletes=applying)
-        found[path] = replace(file, deletes=deletes)
-        if id(applying) not in keys:
-            keys[id(applying)] = frozenset(_keys(applying))
-        unread[path] = _unread(found[path], keys[id(applying)], base.format_version)
-    return _Found(base, found, unread)
+    applying = []
+    for deletes in files.deletes:
+        keys = deletes.equality_deletes
+        if id(keys) not in converted:
+            converted[id(keys)] = _of(keys, targets)
+        applying.append(replace(deletes, equality_deletes=converted[id(keys)]))
+    found = replace(files, deletes=tuple(applying))
+    return _Found(base, found.filter(found.by_deletes(_key_count) > 0))
+
+
+def _key_count(deletes: AppliedDeletes) -> int:
+    return len(deletes.equality_deletes)
 
 
 def _is_current(unit: ConvertedUnit, found: _Found) -> bool:
     """Whether a new plan would convert the unit's files to the same deletes."""
-
-    def is_current(file: ConvertedFile) -> bool:
-        planned = found.unread.get(file.path)
-        return planned is None or file == replace(planned, rows=file.rows)
-
     # The table may have been upgraded.
     as_vectors = found.base.format_version >= 3
-    same_version = all(delete.is_deletion_vector == as_vectors for delete in unit.deletes)
-    return same_version and all(map(is_current, unit.files))
+    if any(delete.is_deletion_vector != as_vectors for delete in unit.deletes):
+        return False
+    rows = found.index.find(pa.array([file.path for file in unit.files], pa.string()))
+    planned = [unit.files[number] for number in np.flatnonzero(rows >= 0)]
+    return all(
+        file == replace(now, rows=file.rows)
+        for file, now in zip(planned, found.unread(rows[rows >= 0]), strict=True)
+    )
 
 
 def _convert_files(table: LoadedTable, found: _Found, work: _Work) -> None:
     """Converts the files that no unit has."""
-    done = {file.path for unit in work.units for file in unit.files}
-    files = [file for path, file in found.files.items() if path not in done]
-    if not files:
+    files = _left(found, work.units)
+    if not len(files):
         return
     metadata, schema, read = table.metadata, table.metadata.schema(), work.options.read
     splits = split_options(read, metadata.properties)
-    groups = pack_files(files, metadata, schema, splits, whole=True)
+    groups = partial(pack_files, files, metadata, schema, splits, whole=True)
     _LOG.info("table %s: converting deletes of %d data files", table.name, len(files))
     locations = LocationProvider.of(metadata.location, metadata.properties)
     plan = ConversionPlan(
@@ -346,10 +352,10 @@ def _convert_files(table: LoadedTable, found: _Found, work: _Work) -> None:
     work.rounds += 1
     # Tasks that had finished could not report their files.
     discard = partial(delete_files_of_write, table.io, locations.data_location, plan.operation_id)
-    results = work.runner.run(partial(write_converted, plan), groups, discard)
-    work.written += tuple(file for result in results for file in result.deletes)
-    for group, result in zip(groups, results, strict=True):
-        work.units += tuple(_units(group, result, found))
+    results = work.runner.run(partial(write_converted, plan), groups(), discard)
+    work.written += [file for result in results for file in result.deletes]
+    for group, result in zip(groups(), results, strict=True):
+        work.units += list(_units(group, result, found))
 
 
 def _settings(table: LoadedTable) -> DeleteSettings:
@@ -363,10 +369,19 @@ def _settings(table: LoadedTable) -> DeleteSettings:
     )
 
 
+def _left(found: _Found, units: Iterable[ConvertedUnit]) -> PackedFiles:
+    """The files that no unit has."""
+    left = np.ones(len(found.files), np.bool_)
+    for unit in units:
+        rows = found.index.find(pa.array([file.path for file in unit.files], pa.string()))
+        left[rows[rows >= 0]] = False
+    return found.files.filter(left)
+
+
 def _units(group: ScanTaskGroup, result: ConvertedRows, found: _Found) -> Iterable[ConvertedUnit]:
+    at = found.index.find(pa.array([task.file_path for task in group.tasks], pa.string()))
     files = [
-        replace(found.unread[task.file_path], rows=rows)
-        for task, rows in zip(group.tasks, result.rows, strict=True)
+        replace(file, rows=rows) for file, rows in zip(found.unread(at), result.rows, strict=True)
     ]
     if found.base.format_version < 3:
         # A position delete file may hold deletes of several data files.
@@ -374,7 +389,9 @@ def _units(group: ScanTaskGroup, result: ConvertedRows, found: _Found) -> Iterab
         return
     vectors = {vector.referenced_data_file: vector for vector in result.deletes}
     for file in files:
-        yield ConvertedUnit((file,), (vectors[file.path],) if file.rows else ())
+        if file.rows:
+            yield ConvertedUnit((file,), (vectors[file.path],))
+    yield ConvertedUnit(tuple(file for file in files if not file.rows), ())
 
 
 def _unread(

@@ -8,11 +8,12 @@ files, and the commit is tried again.
 from __future__ import annotations
 
 import logging
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 
 import numpy as np
+import pyarrow as pa
 
 from icebergds.catalog.loaded_table import LoadedTable
 from icebergds.commit.compact_files import (
@@ -21,11 +22,12 @@ from icebergds.commit.compact_files import (
     CompactFiles,
     NewDeletesError,
 )
+from icebergds.commit.deletes_by_file import DeleteCollector, Deletes, DeletesByFile
 from icebergds.commit.file_selection import FilesGoneError, file_key
 from icebergds.commit.options import CommitOptions
 from icebergds.commit.snapshot_commit import Committed, commit_snapshot
 from icebergds.errors import CommitStateUnknownError, ValidationError
-from icebergds.formats.manifests.packed_entries import Int64s, path_hashes
+from icebergds.formats.manifests.packed_entries import Int64s, PathIndex, path_hashes
 from icebergds.operations.maintenance.rewrite.groups import (
     RewrittenGroup,
     discard_files_of,
@@ -142,13 +144,16 @@ class _Group:
     """A group, and what was deleted of its rows meanwhile.
 
     Attributes:
-        deletes: by the path of an old data file.
+        deletes: of the old data files.
         moved: the delete files with them, for the new data files.
     """
 
     rewritten: RewrittenGroup
-    deletes: dict[str, tuple[DataFile, ...]] = field(default_factory=dict)
+    deletes: DeleteCollector = field(init=False)
     moved: list[DataFile] = field(default_factory=list)
+
+    def __post_init__(self) -> None:
+        self.deletes = DeleteCollector(len(self.rewritten.group.files), _merged)
 
     def named(self, paths: Collection[str], hashes: Int64s) -> list[str]:
         """Those of some paths, given with their hashes, that are of old data files."""
@@ -160,15 +165,17 @@ class _Group:
         """Deletes the new files."""
         delete_files(commit.table.io, [*self.rewritten.files, *self.moved])
 
-    def add_deletes(self, deletes: Mapping[str, tuple[DataFile, ...]], hashes: Int64s) -> bool:
+    def add_deletes(self, found: DeletesByFile) -> bool:
         """Adds deletes of old data files; returns whether there are any of this group."""
-        mine = self.named(deletes.keys(), hashes)
-        for path in mine:
-            files = deletes[path]
-            # A deletion vector has the rows of the one that it replaced, too.
-            vectors = tuple(file for file in files if file.is_deletion_vector)
-            self.deletes[path] = vectors or (*self.deletes.get(path, ()), *files)
-        return bool(mine)
+        rows = self.rewritten.group.files.entries.index().find_entries(found.files)
+        mine = rows >= 0
+        self.deletes.add(rows[mine], found.numbers[mine], found.deletes)
+        return bool(mine.any())
+
+
+def _merged(before: Deletes, added: Deletes) -> Deletes:
+    # A deletion vector has the rows of the one that it replaced, too.
+    return tuple(file for file in added if file.is_deletion_vector) or (*before, *added)
 
 
 def _applied(commit: RewriteCommit, groups: Iterable[RewrittenGroup]) -> AppliedDeletes:
@@ -218,12 +225,9 @@ def _equality_delete_count(deletes: FileDeletes) -> int:
     return len(deletes.equality_deletes)
 
 
-def _move(
-    commit: RewriteCommit, groups: Iterable[_Group], deletes: Mapping[str, tuple[DataFile, ...]]
-) -> list[_Group]:
+def _move(commit: RewriteCommit, groups: Iterable[_Group], deletes: DeletesByFile) -> list[_Group]:
     """Moves deletes to new data files; returns the groups for which that is not possible."""
-    hashes = path_hashes(deletes)
-    touched = [group for group in groups if group.add_deletes(deletes, hashes)]
+    touched = [group for group in groups if group.add_deletes(deletes)]
     for group in touched:
         if group.rewritten.keeps_order:
             delete_files(commit.table.io, group.moved)
@@ -235,28 +239,29 @@ def _moved(commit: RewriteCommit, group: _Group) -> list[DataFile]:
     metadata = commit.table.operations.refresh().metadata
     plan = group.rewritten.plan.renamed()
     move = MovePlan(plan, _settings(metadata, group.rewritten), metadata.specs_by_id)
-    items = [
+    index = group.rewritten.group.files.entries.index()
+    items = (
         DeletesToMove(files, tuple(map(_counted, written)), deletes)
         for files, written in zip(
             tasks_of(commit.table, group.rewritten.group), group.rewritten.written, strict=True
         )
-        if (deletes := _of(files, group.deletes))
-    ]
+        if (deletes := _of(files, index, group.deletes))
+    )
     found = commit.runner.run(partial(move_deletes, move), items, partial(discard_files_of, plan))
     moved = [file for files in found for file in files]
     _LOG.info(
         "table %s: deletes of %d files that are being rewritten were moved to the new files",
         commit.table.name,
-        len(group.deletes),
+        len(group.deletes.rows()),
     )
     return moved
 
 
-def _of(
-    files: ScanTaskGroup, deletes: Mapping[str, tuple[DataFile, ...]]
-) -> dict[str, tuple[DataFile, ...]]:
+def _of(files: ScanTaskGroup, index: PathIndex, deletes: DeleteCollector) -> dict[str, Deletes]:
+    paths = [task.file_path for task in files.tasks]
+    rows = index.find(pa.array(paths, pa.string())).tolist()
     return {
-        task.file_path: deletes[task.file_path] for task in files.tasks if task.file_path in deletes
+        path: found for path, row in zip(paths, rows, strict=True) if (found := deletes.of(row))
     }
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import Protocol
@@ -105,7 +105,7 @@ def rewrite_group(
     return RewrittenGroup(group, own, written)
 
 
-def tasks_of(table: LoadedTable, group: FileGroup) -> list[ScanTaskGroup]:
+def tasks_of(table: LoadedTable, group: FileGroup) -> Iterator[ScanTaskGroup]:
     """What each task of `rewrite_group` reads: the same each time for the same group."""
     metadata = table.metadata
     splits = SplitOptions(split_size=group.split_size, lookback=1, file_open_cost=0)

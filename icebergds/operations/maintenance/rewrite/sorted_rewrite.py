@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from functools import partial
 from math import ceil
@@ -38,7 +38,7 @@ class Shuffle(Protocol):
     """Brings rows from the tasks that read them to those that write them."""
 
     def __call__(
-        self, plan: SortPlan, files: Sequence[ScanTaskGroup], count: int
+        self, plan: SortPlan, files: Iterable[ScanTaskGroup], count: int
     ) -> list[list[DataFile]]:
         """Writes the rows of files by `count` tasks; deletes the new files if that fails.
 
@@ -70,11 +70,11 @@ class SortedRewriter:
     def __call__(self, table: LoadedTable, plan: RewritePlan, group: FileGroup) -> RewrittenGroup:
         metadata = table.metadata
         splits = SplitOptions.of(metadata.properties)
-        files = pack_files(group.files, metadata, metadata.schema(), splits)
+        files = partial(pack_files, group.files, metadata, metadata.schema(), splits)
         own = self._sorting(plan.renamed(), table.name)
         count = new_file_count(ceil(group.nbytes * self.options.compression_factor), self.options)
-        sort = self._plan(own, group, files, count)
-        return RewrittenGroup(group, own, self.shuffle(sort, files, count), is_shuffled=True)
+        sort = self._plan(own, group, files(), count)
+        return RewrittenGroup(group, own, self.shuffle(sort, files(), count), is_shuffled=True)
 
     def _sorting(self, plan: RewritePlan, table: str) -> RewritePlan:
         """The plan for rows in the order."""
@@ -83,7 +83,7 @@ class SortedRewriter:
         return replace(plan, write=replace(write, sort_order=self.order, order=order))
 
     def _plan(
-        self, own: RewritePlan, group: FileGroup, files: Sequence[ScanTaskGroup], count: int
+        self, own: RewritePlan, group: FileGroup, files: Iterable[ScanTaskGroup], count: int
     ) -> SortPlan:
         # The rows of files of the same spec are of one partition.
         spec = PartitionSpec() if group.keeps_order else own.write.spec
