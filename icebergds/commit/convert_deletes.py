@@ -12,10 +12,11 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from icebergds.commit.base import CommitBase, require_branch
+from icebergds.commit.compared_files import ComparedFiles
 from icebergds.commit.file_selection import FileKey, file_key, require_removed, these_files
 from icebergds.commit.merging import merged_manifests
 from icebergds.commit.new_snapshot import NewSnapshot
-from icebergds.commit.selection import read_columns
+from icebergds.commit.selection import Mask, read_columns
 from icebergds.commit.validation import history_since
 from icebergds.commit.workspace import Workspace
 from icebergds.errors import ValidationError
@@ -34,6 +35,7 @@ from icebergds.spec.snapshot import CONVERT_EQUALITY_DELETES, OWN_OPERATION
 
 _Read = TypeVar("_Read")
 _ENTRIES_AT_A_TIME = 256
+_NONE = np.empty(0, np.int64)
 
 
 class ConversionOutdatedError(ValidationError):
@@ -44,31 +46,17 @@ class NothingToConvertError(ValidationError):
     """No equality delete file can be removed."""
 
 
-@dataclass(frozen=True, slots=True)
-class ConvertedFile:
-    """A data file whose rows were compared with the keys of all equality deletes that apply to it.
+@dataclass(frozen=True, slots=True, eq=False)
+class ConvertedUnit:
+    """Data files, and new deletes of their rows, which are committed together or not at all.
 
     Attributes:
-        path, data_sequence_number: of the data file.
-        equality_deletes: the identities of these equality deletes.
-        rows: how many of its rows the new deletes delete.
-        vector: the deletion vector that is merged into the new one; None if there was none.
-        replaced: the deletes that the new ones replace.
+        files: whose rows were compared with the keys of all equality deletes that they have.
+        rows: how many rows of each file the new deletes delete.
     """
 
-    path: str
-    data_sequence_number: int
-    equality_deletes: frozenset[FileKey]
-    rows: int
-    vector: FileKey | None = None
-    replaced: tuple[DataFile, ...] = ()
-
-
-@dataclass(frozen=True, slots=True)
-class ConvertedUnit:
-    """Data files, and new deletes of their rows, which are committed together or not at all."""
-
-    files: tuple[ConvertedFile, ...]
+    files: ComparedFiles
+    rows: Int64s
     deletes: tuple[DataFile, ...]
 
 
@@ -146,10 +134,14 @@ class ConvertDeletes:
             ValidationError: the branch was changed in a way that a new plan is needed for.
         """
         self._check_base(base)
-        deletes = self._live_deletes(work, base)
-        data = self._live_data(work, base)
-        valid = [unit for unit in self.units if self._is_valid(unit, deletes, data)]
-        needed = self._needed(valid, data) & deletes.keys
+        files = _Converted(self.units, self.base.format_version)
+        deletes = self._live_deletes(work, base, files)
+        data = self._live_data(work, base, files)
+        # Whether the new deletes delete exactly what the equality deletes do.
+        is_hit = (files.rows > 0) & ~data.is_gone
+        is_valid = ~files.units_with(is_hit & (data.is_changed | files.are_outdated(deletes)))
+        needed = data.needed | files.keys_of(is_hit & ~is_valid[files.units])
+        needed &= deletes.keys
         if self.strict and needed and _head_of(base) != self.base.snapshot_id:
             raise _outdated(base)
         removed = [
@@ -163,13 +155,15 @@ class ConvertDeletes:
                 f"table {base.name}: no equality delete file of branch {base.branch!r} can be "
                 "removed"
             )
-        useful = _useful(valid, {file_key(file) for file in removed}, data)
-        added = tuple(_still_needed(useful, data))
+        is_useful = files.units_with(is_hit & files.have_keys_of(frozenset(map(file_key, removed))))
+        is_useful &= is_valid
+        is_used = is_hit & is_useful[files.units]
+        added = tuple(files.new_deletes(is_useful, data.is_gone))
         # All attempts share the manifests of the added files.
         if self._added is not None and self._added != tuple(map(file_key, added)):
             raise _outdated(base)
         self._added = tuple(map(file_key, added))
-        gone = [*removed, *_replaced(useful, deletes, data)]
+        gone = [*removed, *(d for d in files.replaced(is_used) if file_key(d) in deletes.keys)]
         merged = merged_manifests(
             work,
             base,
@@ -183,7 +177,7 @@ class ConvertDeletes:
             added,
             converted,
             deletes.equality_deletes - converted,
-            sum(file.rows for unit in useful for file in unit.files if file.path not in data.gone),
+            int(files.rows[is_used].sum()),
         )
         changes = {**merged.changes, OWN_OPERATION: CONVERT_EQUALITY_DELETES}
         return NewSnapshot("overwrite", merged.manifests, changes)
@@ -199,39 +193,35 @@ class ConvertDeletes:
                 "converted; repeat the operation"
             )
 
-    def _live_deletes(self, work: Workspace, base: CommitBase) -> _LiveDeletes:
+    def _live_deletes(self, work: Workspace, base: CommitBase, files: _Converted) -> _LiveDeletes:
         targets = [entry.data_file for entry in self.base.targets]
-        files = [file for unit in self.units for file in unit.files if file.rows]
-        replaced = [delete for file in files for delete in file.replaced]
-        wanted = pa.array({file.file_path for file in (*targets, *replaced)}, pa.string())
-        paths = pa.array({file.path for file in files}, pa.string())
+        hit = files.rows > 0
+        wanted = {file.file_path for file in (*targets, *files.replaced(hit))}
         known = pa.array(self.base.position_delete_paths, pa.string())
 
         def read(manifest: ManifestFile) -> _LiveDeletes:
             columns = read_columns(base, manifest, frozenset())
-            return _deletes_in(columns, wanted, paths, known)
+            return _deletes_in(columns, pa.array(wanted, pa.string()), files.index, known)
 
         parts = _of_manifests(work, base, ManifestContent.DELETES, read)
         return _LiveDeletes(
             frozenset[FileKey]().union(*(part.keys for part in parts)),
-            {path: key for part in parts for path, key in part.vectors.items()},
+            {number: key for part in parts for number, key in part.vectors.items()},
             sum(part.equality_deletes for part in parts),
             any(part.has_new_files for part in parts),
         )
 
-    def _live_data(self, work: Workspace, base: CommitBase) -> _LiveData:
-        files = [file for unit in self.units for file in unit.files]
-        index = PathIndex.of([pa.array([file.path for file in files], pa.string())])
-        numbers = np.array([file.data_sequence_number for file in files], np.int64)
+    def _live_data(self, work: Workspace, base: CommitBase, files: _Converted) -> _LiveData:
         newest = max((entry.data_sequence_number for entry in self.base.targets), default=0)
         ids = frozenset(i for e in self.base.targets for i in e.data_file.equality_ids)
 
         def read(manifest: ManifestFile) -> tuple[Int64s, Int64s, frozenset[FileKey]]:
             columns = read_columns(base, manifest, ids)
-            at = index.find(columns.file_path)
+            at = files.index.find(columns.file_path)
             is_converted = at >= 0
             listed = at[is_converted]
-            is_same = columns.data_sequence_number[is_converted] == numbers[listed]
+            numbers = files.data_sequence_number[listed]
+            is_same = columns.data_sequence_number[is_converted] == numbers
             is_converted[is_converted] = is_same
             # An equality delete applies to strictly older data; files without rows need none.
             is_older = columns.data_sequence_number < newest
@@ -243,47 +233,77 @@ class ConvertDeletes:
             }
             return listed, listed[is_same], frozenset(needed)
 
-        listed, converted = np.zeros(len(files), np.int64), np.zeros(len(files), np.int64)
+        count = len(files.rows)
+        listed, converted = np.zeros(count, np.int64), np.zeros(count, np.int64)
         needed = frozenset[FileKey]()
-        for paths, same, more in _of_manifests(work, base, ManifestContent.DATA, read):
-            np.add.at(listed, paths, 1)
+        for found, same, more in _of_manifests(work, base, ManifestContent.DATA, read):
+            np.add.at(listed, found, 1)
             np.add.at(converted, same, 1)
             needed |= more
-        changed = np.flatnonzero((listed != 1) | (converted != 1))
-        return _LiveData(
-            frozenset(files[number].path for number in np.flatnonzero(listed == 0)),
-            frozenset(files[number].path for number in changed),
-            needed,
-        )
-
-    def _is_valid(self, unit: ConvertedUnit, deletes: _LiveDeletes, data: _LiveData) -> bool:
-        """Whether the unit's new deletes delete exactly what the equality deletes do."""
-        return all(
-            self._is_current(file, deletes, data)
-            for file in unit.files
-            if file.rows and file.path not in data.gone
-        )
-
-    def _is_current(self, file: ConvertedFile, deletes: _LiveDeletes, data: _LiveData) -> bool:
         # Position deletes apply to every file of a path, equality deletes only to older ones.
-        if file.path in data.changed:
-            return False
-        if not file.equality_deletes <= deletes.keys:
-            return False
-        if self.base.format_version < 3:
-            return True
-        # The new vector holds the deletes that were known when it was written.
-        return deletes.vectors.get(file.path) == file.vector and not deletes.has_new_files
+        return _LiveData(listed == 0, (listed != 1) | (converted != 1), needed)
 
-    def _needed(self, valid: Sequence[ConvertedUnit], data: _LiveData) -> set[FileKey]:
-        """The targets that may apply to a live data file that is not converted."""
-        needed = set(data.needed)
-        kept = {id(unit) for unit in valid}
-        for unit in self.units:
-            for file in unit.files if id(unit) not in kept else ():
-                if file.rows and file.path not in data.gone:
-                    needed |= file.equality_deletes
-        return needed
+
+class _Converted:
+    """The files of all units, by numbers.
+
+    Attributes:
+        rows: how many rows of each file the new deletes delete.
+        units: the number of each file's unit.
+        index: finds files by their paths.
+    """
+
+    def __init__(self, units: Sequence[ConvertedUnit], format_version: int) -> None:
+        self._units = units
+        self._has_vectors = format_version >= 3
+        self._files = ComparedFiles.concat([unit.files for unit in units])
+        self.rows = np.concatenate([_NONE, *(unit.rows for unit in units)])
+        self.units = np.repeat(np.arange(len(units)), [len(unit.files) for unit in units])
+        self.index = self._files.entries.index()
+        self.data_sequence_number = self._files.entries.data_sequence_number
+
+    def units_with(self, mask: Mask) -> Mask:
+        """Marks the units that have some of the marked files."""
+        found = np.zeros(len(self._units), np.bool_)
+        found[self.units[mask]] = True
+        return found
+
+    def keys_of(self, mask: Mask) -> frozenset[FileKey]:
+        """All equality deletes of the marked files."""
+        return self._files.filter(mask).keys()
+
+    def have_keys_of(self, keys: frozenset[FileKey]) -> Mask:
+        """Marks the files with at least one of some equality deletes."""
+        return self._files.having(lambda deletes: not keys.isdisjoint(deletes.keys))
+
+    def are_outdated(self, live: _LiveDeletes) -> Mask:
+        """Marks the files whose deletes are not those that they were compared with."""
+        mask = self._files.having(lambda deletes: not deletes.keys <= live.keys)
+        if not self._has_vectors:
+            return mask
+        if live.has_new_files:
+            return np.ones_like(mask)
+        # A new vector holds the deletes that were known when it was written.
+        for number in np.flatnonzero(self.rows > 0).tolist():
+            mask[number] |= live.vectors.get(number) != self._files.deletes_of(number).vector
+        return mask
+
+    def new_deletes(self, units: Mask, is_gone: Mask) -> Iterator[DataFile]:
+        """The deletes of the marked units that do not only delete rows of files that are gone."""
+        for unit in np.flatnonzero(units).tolist():
+            for delete in self._units[unit].deletes:
+                path = only_data_path(delete)
+                if path is None or not is_gone[self.index.find(pa.array([path], pa.string()))[0]]:
+                    yield delete
+
+    def replaced(self, mask: Mask) -> Iterator[DataFile]:
+        """The deletes of the marked files that new vectors replace."""
+        if not self._has_vectors:
+            return
+        found = self._files.filter(mask & self._files.having(lambda deletes: bool(deletes.own)))
+        for number, entry in enumerate(found.entries):
+            path, own = entry.data_file.file_path, found.deletes_of(number).own
+            yield from (delete for delete in own if only_data_path(delete) == path)
 
 
 @dataclass(frozen=True, slots=True)
@@ -292,13 +312,13 @@ class _LiveDeletes:
 
     Attributes:
         keys: those of the targets and of the deletes to replace that are live.
-        vectors: the deletion vectors of converted data files, by their paths.
+        vectors: the deletion vectors of converted data files, by their numbers.
         equality_deletes: how many equality delete files there are.
         has_new_files: whether there are position delete files that the plan did not know.
     """
 
     keys: frozenset[FileKey]
-    vectors: dict[str, FileKey]
+    vectors: dict[int, FileKey]
     equality_deletes: int
     has_new_files: bool
 
@@ -308,13 +328,13 @@ class _LiveData:
     """Live data files of the base.
 
     Attributes:
-        gone: the paths of converted data files that are not listed.
-        changed: those that are not listed once, with the sequence number that they had.
+        is_gone: marks the converted data files that are not listed.
+        is_changed: marks those that are not listed once, with the sequence number that they had.
         needed: the targets that may apply to other data files.
     """
 
-    gone: frozenset[str]
-    changed: frozenset[str]
+    is_gone: Mask
+    is_changed: Mask
     needed: frozenset[FileKey]
 
 
@@ -343,16 +363,17 @@ def _of_manifests(
 
 
 def _deletes_in(
-    columns: EntryColumns, wanted: pa.Array, paths: pa.Array, known: pa.Array
+    columns: EntryColumns, wanted: pa.Array, index: PathIndex, known: pa.Array
 ) -> _LiveDeletes:
     is_vector = pc.equal(columns.file_format, FileFormat.PUFFIN.value)
     found = columns.filter(pc.is_in(columns.file_path, wanted))
-    vectors = columns.filter(pc.and_(is_vector, pc.is_in(columns.referenced_data_file, paths)))
+    vectors = columns.filter(is_vector)
+    numbers = index.find(vectors.referenced_data_file)
     by_position = pa.array(columns.content == FileContent.POSITION_DELETES.value)
     is_known = pc.or_(is_vector, pc.is_in(columns.file_path, known))
     return _LiveDeletes(
         frozenset(_keys(found)),
-        dict(zip(vectors.referenced_data_file.to_pylist(), _keys(vectors), strict=True)),
+        dict(zip(numbers[numbers >= 0].tolist(), _keys(vectors.filter(numbers >= 0)), strict=True)),
         int((columns.content == FileContent.EQUALITY_DELETES.value).sum()),
         bool(pc.any(pc.and_not(by_position, is_known)).as_py()),
     )
@@ -361,40 +382,6 @@ def _deletes_in(
 def _keys(columns: EntryColumns) -> Iterable[FileKey]:
     paths, offsets = columns.file_path.to_pylist(), columns.content_offset.to_pylist()
     return zip(paths, offsets, strict=True)
-
-
-def _useful(
-    units: Iterable[ConvertedUnit], removed: set[FileKey], data: _LiveData
-) -> list[ConvertedUnit]:
-    """The units whose rows a removed equality delete may have deleted."""
-    return [
-        unit
-        for unit in units
-        if any(
-            file.rows
-            and file.path not in data.gone
-            and not removed.isdisjoint(file.equality_deletes)
-            for file in unit.files
-        )
-    ]
-
-
-def _still_needed(units: Iterable[ConvertedUnit], data: _LiveData) -> Iterable[DataFile]:
-    """The new deletes without those that only delete rows of data files that are gone."""
-    for unit in units:
-        for delete in unit.deletes:
-            path = only_data_path(delete)
-            if path is None or path not in data.gone:
-                yield delete
-
-
-def _replaced(
-    units: Iterable[ConvertedUnit], deletes: _LiveDeletes, data: _LiveData
-) -> Iterable[DataFile]:
-    for unit in units:
-        for file in unit.files:
-            if file.rows and file.path not in data.gone:
-                yield from (d for d in file.replaced if file_key(d) in deletes.keys)
 
 
 def _head_of(base: CommitBase) -> int | None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 import uuid
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
 
@@ -13,12 +13,12 @@ import pyarrow as pa
 
 from icebergds.catalog.address import TableAddress
 from icebergds.catalog.loaded_table import LoadedTable
+from icebergds.commit.compared_files import ComparedDeletes, ComparedFiles
 from icebergds.commit.convert_deletes import (
     Conversion,
     ConversionBase,
     ConversionOutdatedError,
     ConvertDeletes,
-    ConvertedFile,
     ConvertedUnit,
     NothingToConvertError,
 )
@@ -27,8 +27,6 @@ from icebergds.commit.operations import TableState
 from icebergds.commit.snapshot_commit import commit_snapshot
 from icebergds.errors import CommitStateUnknownError, InvalidOptionError
 from icebergds.formats.data_file.write_properties import WriteProperties
-from icebergds.formats.deletes.position_deletes import only_data_path
-from icebergds.formats.manifests.packed_entries import Int64s
 from icebergds.operations.maintenance.deletes.conversion_tasks import (
     ConversionPlan,
     ConvertedRows,
@@ -49,7 +47,6 @@ from icebergds.operations.write.delete_file_settings import (
 )
 from icebergds.operations.write.options import WriteOptions
 from icebergds.scan.plan.delete_index import AppliedDeletes, DeleteIndex, key_types
-from icebergds.scan.plan.files import PlannedFile
 from icebergds.scan.plan.live_deletes import live_deletes
 from icebergds.scan.plan.packed_files import Mask, PackedFiles, plan_packed_files
 from icebergds.scan.plan.task_groups import pack_files
@@ -199,22 +196,18 @@ class _Found:
     Attributes:
         files: with no other equality deletes.
         index: finds them by their paths.
+        compared: the files, for the commit.
     """
 
     def __init__(self, base: ConversionBase, files: PackedFiles) -> None:
         self.base = base
         self.files = files
         self.index = files.entries.index()
-        self._keys = {
-            id(deletes.equality_deletes): frozenset(_keys(deletes.equality_deletes))
+        applied = (
+            ComparedDeletes.of((*deletes.position_deletes, *deletes.equality_deletes))
             for deletes in files.deletes
-        }
-
-    def unread(self, rows: Int64s) -> Iterator[ConvertedFile]:
-        """How some files, by their numbers, are converted if no rows are found in them."""
-        for file in self.files.take(rows):
-            keys = self._keys[id(file.deletes.equality_deletes)]
-            yield _unread(file, keys, self.base.format_version)
+        )
+        self.compared = ComparedFiles(files.entries, files.delete_numbers, tuple(applied))
 
 
 def _convert(
@@ -325,12 +318,18 @@ def _is_current(unit: ConvertedUnit, found: _Found) -> bool:
     as_vectors = found.base.format_version >= 3
     if any(delete.is_deletion_vector != as_vectors for delete in unit.deletes):
         return False
-    rows = found.index.find(pa.array([file.path for file in unit.files], pa.string()))
-    planned = [unit.files[number] for number in np.flatnonzero(rows >= 0)]
-    return all(
-        file == replace(now, rows=file.rows)
-        for file, now in zip(planned, found.unread(rows[rows >= 0]), strict=True)
+    at = found.index.find_entries(unit.files.entries)
+    before, now = unit.files.filter(at >= 0), found.compared.take(at[at >= 0])
+    is_same = before.entries.data_sequence_number == now.entries.data_sequence_number
+    pairs = {*zip(before.numbers.tolist(), now.numbers.tolist(), strict=True)}
+    return bool(is_same.all()) and all(
+        _same_deletes(before.deletes[old], now.deletes[new], as_vectors) for old, new in pairs
     )
+
+
+def _same_deletes(old: ComparedDeletes, new: ComparedDeletes, as_vectors: bool) -> bool:
+    # A vector has the rows of position deletes, too.
+    return old == new if as_vectors else old.keys == new.keys
 
 
 def _convert_files(table: LoadedTable, found: _Found, work: _Work) -> None:
@@ -373,37 +372,24 @@ def _left(found: _Found, units: Iterable[ConvertedUnit]) -> PackedFiles:
     """The files that no unit has."""
     left = np.ones(len(found.files), np.bool_)
     for unit in units:
-        rows = found.index.find(pa.array([file.path for file in unit.files], pa.string()))
+        rows = found.index.find_entries(unit.files.entries)
         left[rows[rows >= 0]] = False
     return found.files.filter(left)
 
 
 def _units(group: ScanTaskGroup, result: ConvertedRows, found: _Found) -> Iterable[ConvertedUnit]:
     at = found.index.find(pa.array([task.file_path for task in group.tasks], pa.string()))
-    files = [
-        replace(file, rows=rows) for file, rows in zip(found.unread(at), result.rows, strict=True)
-    ]
+    files, rows = found.compared.take(at), np.array(result.rows, np.int64)
     if found.base.format_version < 3:
         # A position delete file may hold deletes of several data files.
-        yield ConvertedUnit(tuple(files), result.deletes)
+        yield ConvertedUnit(files, rows, result.deletes)
         return
     vectors = {vector.referenced_data_file: vector for vector in result.deletes}
-    for file in files:
-        if file.rows:
-            yield ConvertedUnit((file,), (vectors[file.path],))
-    yield ConvertedUnit(tuple(file for file in files if not file.rows), ())
-
-
-def _unread(
-    file: PlannedFile, equality_deletes: frozenset[FileKey], format_version: int
-) -> ConvertedFile:
-    path, number = file.entry.data_file.file_path, file.entry.data_sequence_number
-    if format_version < 3:
-        return ConvertedFile(path, number, equality_deletes, 0)
-    before = [entry.data_file for entry in file.deletes.position_deletes]
-    vector = next((file_key(delete) for delete in before if delete.is_deletion_vector), None)
-    replaced = tuple(delete for delete in before if only_data_path(delete) == path)
-    return ConvertedFile(path, number, equality_deletes, 0, vector, replaced)
+    for number in np.flatnonzero(rows):
+        one = np.array([number])
+        vector = vectors[group.tasks[number].file_path]
+        yield ConvertedUnit(files.take(one), rows[one], (vector,))
+    yield ConvertedUnit(files.filter(rows == 0), rows[rows == 0], ())
 
 
 def _of(deletes: Iterable[ManifestEntry], targets: frozenset[FileKey]) -> tuple[ManifestEntry, ...]:
