@@ -86,6 +86,7 @@ bench: $(VENV)/.installed $(SPARK41)/.installed
 	$(BIN)/python benchmarks/planning.py .cache/bench/planning
 	$(BIN)/python benchmarks/manifests.py
 	$(BIN)/python benchmarks/commits.py
+	$(BIN)/python benchmarks/maintenance_memory.py
 	$(BIN)/python benchmarks/storage.py
 
 clean:

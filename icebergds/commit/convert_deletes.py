@@ -22,7 +22,7 @@ from icebergds.commit.workspace import Workspace
 from icebergds.errors import ValidationError
 from icebergds.formats.deletes.position_deletes import only_data_path
 from icebergds.formats.manifests.packed_entries import Int64s, PathIndex
-from icebergds.formats.manifests.reader import MANIFEST_READERS, EntryColumns
+from icebergds.formats.manifests.reader import EntryColumns, few_readers
 from icebergds.spec.manifest import (
     DataFile,
     FileContent,
@@ -35,6 +35,8 @@ from icebergds.spec.snapshot import CONVERT_EQUALITY_DELETES, OWN_OPERATION
 
 _Read = TypeVar("_Read")
 _ENTRIES_AT_A_TIME = 256
+# Of manifests: their columns take many times as much.
+_BYTES_AT_A_TIME = 16 << 20
 _NONE = np.empty(0, np.int64)
 
 
@@ -358,7 +360,7 @@ def _of_manifests(
 
     manifests = base.manifests_of(content)
     live = [m for m in manifests if m.added_files_count or m.existing_files_count]
-    with ThreadPoolExecutor(MANIFEST_READERS) as pool:
+    with ThreadPoolExecutor(few_readers(live, _BYTES_AT_A_TIME)) as pool:
         return list(pool.map(once, live))
 
 
