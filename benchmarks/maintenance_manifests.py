@@ -41,7 +41,9 @@ from icebergds.spec.transforms import DayTransform
 from icebergds.spec.types import LONG, TIMESTAMP, NestedField
 from icebergds.spec.updates.new_table import new_table_updates
 
+FIRST_DAY = 19_000
 _DAYS = 365
+_DAY = 86_400 * 10**6
 BY_DAY = PartitionSpec(0, (PartitionField((1,), 1000, DayTransform(), "ts_day"),))
 
 
@@ -79,15 +81,20 @@ def create_table(
     root: str = "s3://bucket/warehouse/db/events",
     spec: PartitionSpec = BY_DAY,
     most_rows: int = 1_000_000,
+    files_per_day: int | None = None,
 ) -> None:
-    """Creates a table of files that need not exist, in the folder `data` below `root`."""
+    """Creates a table of files that need not exist, in the folder `data` below `root`.
+
+    Args:
+        files_per_day: files of one day follow one another; of random days by default.
+    """
     rest = (NestedField(i, f"c{i}", LONG) for i in range(2, columns + 1))
     schema = Schema((NestedField(1, "ts", TIMESTAMP), *rest))
     updates = new_table_updates(
         schema, location=location, spec=spec, format_version=version, properties={}
     )
     create_at_location(FileIO(), location, updates, "db.t")
-    action = _Fill(manifests, files, columns, root, bool(spec.fields), most_rows)
+    action = _Fill(manifests, files, columns, root, bool(spec.fields), most_rows, files_per_day)
     commit_snapshot(location_operations(FileIO(), location, "db.t"), action)
 
 
@@ -108,6 +115,7 @@ class _Fill:
     root: str
     by_day: bool
     most_rows: int
+    files_per_day: int | None
 
     def produce(self, work: Workspace, base: CommitBase) -> NewSnapshot:
         manifests = list(self._manifests(work, base))
@@ -125,8 +133,11 @@ class _Fill:
     def _entry(self, draw: random.Random, snapshot_id: int, number: int) -> ManifestEntry:
         ids = range(1, self.columns + 1)
         rows = draw.randrange(self.most_rows // 20, self.most_rows)
-        day = 19_000 + draw.randrange(_DAYS)
-        lower = [draw.randrange(2**40) for _ in ids]
+        day = FIRST_DAY + (
+            number // self.files_per_day if self.files_per_day else draw.randrange(_DAYS)
+        )
+        lower = [day * _DAY, *(draw.randrange(2**40) for _ in ids[1:])]
+        upper = [(day + 1) * _DAY - 1, *(2**40 + low for low in lower[1:])]
         file = DataFile(
             content=FileContent.DATA,
             file_path=f"{self.root}/data/ts_day={day}/"
@@ -139,8 +150,8 @@ class _Fill:
             column_sizes={i: draw.randrange(10**4, 10**7) for i in ids},
             value_counts=dict.fromkeys(ids, rows),
             null_value_counts={i: draw.choice((0, 0, 17, 4711)) for i in ids},
-            lower_bounds={i: _to_bytes(low) for i, low in zip(ids, lower, strict=True)},
-            upper_bounds={i: _to_bytes(2**40 + low) for i, low in zip(ids, lower, strict=True)},
+            lower_bounds={i: _to_bytes(value) for i, value in zip(ids, lower, strict=True)},
+            upper_bounds={i: _to_bytes(value) for i, value in zip(ids, upper, strict=True)},
             split_offsets=(4, 134_217_728) if rows * 30 > 134_217_728 else (4,),
             sort_order_id=0,
         )
