@@ -1,6 +1,7 @@
 """Times reads of 10 M rows of 8 columns: icebergpy, Spark's own Parquet reader, Java Iceberg.
 
-`native` is icebergds too: `table.scan().to_df(spark)` with native scans.
+`icebergpy` is read in a registered session, `plain` by the data source alone, all columns or those
+of its option `columns`.
 
 All readers run in turns in one session, on the same files; the medians are compared. Seconds depend
 on the machine, ratios much less.
@@ -25,7 +26,7 @@ from pathlib import Path
 
 from pyspark.sql import DataFrame, SparkSession, functions as f
 
-from icebergds import load_table, register
+from icebergds import register
 
 os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
 JVM_OPTIONS = "-Darrow.enable_unsafe_memory_access=true -Darrow.enable_null_check_for_get=false"
@@ -82,14 +83,17 @@ def start(jar: str | None, jvm_options: bool) -> SparkSession:
         )
     spark = builder.getOrCreate()
     spark.sparkContext.setLogLevel("ERROR")
-    register(spark, native_scans=True)
+    register(spark)
     return spark
 
 
 def cases(index: dict, wanted: str) -> list[tuple[str, list[str] | None, str]]:
     """Name, columns (None for all) and table of each case."""
-    found = [("all columns", None, "base"), ("one column", [index["columns"][0]], "base")]
-    found += [(table, None, table) for table in index["tables"] if table != "base"]
+    one = [index["columns"][0]]
+    found = [("all columns", None, "base"), ("one column", one, "base")]
+    for table in index["tables"]:
+        if table != "base":
+            found += [(table, None, table), (f"{table}, one column", one, table)]
     chosen = [text for text in wanted.split(",") if text]
     return [c for c in found if not chosen or any(text in c[0] for text in chosen)]
 
@@ -99,16 +103,19 @@ def readers_for(
 ) -> dict[str, Callable[[], DataFrame]]:
     location = index["tables"][table]["location"]
 
-    def ours() -> DataFrame:
-        reader = spark.read.format("icebergpy")
+    other = spark.newSession()
+    register(other, reader=False, writer=False, native_scans=False)
+
+    def plain() -> DataFrame:
+        reader = other.read.format("icebergpy")
         if columns is not None:
             reader = reader.option("columns", ",".join(columns))
         return reader.load(location)
 
     readers = {
         "parquet": lambda: spark.read.parquet(*index["tables"]["base"]["data_files"]),
-        "icebergpy": ours,
-        "native": lambda: load_table(location).scan(columns=columns).to_df(spark),
+        "icebergpy": lambda: spark.read.format("icebergpy").load(location),
+        "plain": plain,
     }
     if with_java:
         readers["java"] = lambda: spark.read.format("iceberg").load(location)
@@ -134,7 +141,7 @@ def describe(name: str, times: dict[str, float], results: dict[str, dict[str, fl
     parts = [f"{reader} {taken:6.2f} s ({taken / native:4.2f})" for reader, taken in times.items()]
     base = results.get("all columns", {}).get("icebergpy")
     against = f"  {times['icebergpy'] / base:4.2f} of all columns" if base else ""
-    return f"{name:32} " + "  ".join(parts) + against
+    return f"{name:45} " + "  ".join(parts) + against
 
 
 if __name__ == "__main__":

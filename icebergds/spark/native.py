@@ -12,7 +12,7 @@ so are floating-point numbers, because the bounds in files leave NaN out.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 from urllib.parse import quote
 
@@ -20,6 +20,7 @@ from pyspark.errors import PySparkException
 from pyspark.sql import Column, DataFrame, SparkSession, functions as f, types as spark_types
 
 from icebergds.formats.arrow.types import FIELD_ID
+from icebergds.formats.deletes.positions import PositionSet
 from icebergds.formats.parquet.footer import read_footer
 from icebergds.formats.parquet.open import open_parquet
 from icebergds.io.failures import storage_failures
@@ -27,6 +28,7 @@ from icebergds.io.fileio import FileIO
 from icebergds.scan.plan.native import NATIVE_PREFIX
 from icebergds.scan.plan.stored_names import constant_names, own_names
 from icebergds.scan.read_plan import ReadPlan
+from icebergds.spark.native_deletes import listed_sizes, without_deleted
 from icebergds.spark.parquet_relation import READ_OPTIONS, log_refusal, parquet_by_id
 from icebergds.spark.session import is_connect
 from icebergds.spark.types import all_nullable, spark_type
@@ -61,6 +63,7 @@ def native_frame(
     files: Sequence[DataFile],
     history: Sequence[Schema],
     *,
+    deleted: Mapping[str, PositionSet] | None = None,
     by_position: bool = False,
 ) -> DataFrame | None:
     """Reads files with Spark's own reader; the columns are those of the plan, all nullable.
@@ -68,6 +71,7 @@ def native_frame(
     Args:
         files: files that `scan.plan.native` allows.
         history: all schemas of the table.
+        deleted: the deleted positions of all files, by their paths; None if no row is deleted.
         by_position: the names of columns and their metadata do not matter.
 
     Returns:
@@ -92,6 +96,8 @@ def native_frame(
         _is_named(plan.io, file, fields) for file in _some(files)
     ):
         rows = _by_name(spark, fields, addresses)
+    if rows is not None and deleted is not None:
+        rows = _without_deleted(spark, rows, plan.io, deleted)
     if rows is None:
         return None
     are_as_read = len(fields) == len(plan.columns.fields) and all(
@@ -100,6 +106,21 @@ def native_frame(
     if by_position and are_as_read and not hidden:
         return rows
     return rows.select(*(_output(field, names, hidden) for field in plan.columns.fields))
+
+
+def _without_deleted(
+    spark: SparkSession, rows: DataFrame, io: FileIO, deleted: Mapping[str, PositionSet]
+) -> DataFrame | None:
+    """The rows that are not deleted; None if Spark has other names for the files."""
+    paths = [io.resolve(path) for path in deleted]
+    by_name = dict(zip(map(native_name, paths), deleted.values(), strict=True))
+    if is_connect(spark):
+        names = {name.replace("file:///", "file:/") for name in rows.inputFiles()}
+        return without_deleted(spark, rows, by_name, None) if names == by_name.keys() else None
+    listed = listed_sizes(rows)
+    sizes = {native_name(path): listed.get(_plain_name(path)) for path in paths}
+    known = {name: size for name, size in sizes.items() if size is not None}
+    return without_deleted(spark, rows, by_name, known) if len(known) == len(by_name) else None
 
 
 def _by_name(
@@ -216,8 +237,11 @@ def _address(path: str) -> str:
 
 def native_name(path: str) -> str:
     """How Spark's `_metadata.file_path` names a file that `is_plain_path`."""
-    place = f"file:{path}" if path.startswith("/") else path
-    return quote(place, safe="/:=+@,~")
+    return quote(_plain_name(path), safe="/:=+@,~")
+
+
+def _plain_name(path: str) -> str:
+    return f"file:{path}" if path.startswith("/") else path
 
 
 def _quoted(name: str) -> str:

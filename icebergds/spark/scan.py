@@ -6,11 +6,13 @@ import base64
 import logging
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from functools import reduce
 
 from pyspark.sql import DataFrame, SparkSession
 
 from icebergds.commit.operations import TableState
 from icebergds.expr.nodes import and_
+from icebergds.formats.deletes.positions import PositionSet
 from icebergds.operations.read.options import ReadOptions
 from icebergds.operations.read.planned_scan import (
     PlannedScan,
@@ -27,6 +29,7 @@ from icebergds.scan.tasks import TaskGroup
 from icebergds.spark.errors import own_errors, prepare_thread
 from icebergds.spark.native import has_native_scans, native_frame
 from icebergds.spark.planned_load import PLANNED_SCAN
+from icebergds.write.deletes.existing_deletes import read_existing_deletes
 
 _LOG = logging.getLogger(__name__)
 
@@ -68,28 +71,57 @@ def scan_by_reader(
     native: Sequence[PlannedFile] = ()
     rule = native_rule_of(scan) if has_native_scans(spark) else None
     if rule is not None:
-        native, others = rule.split(files)
-        data_files = [file.entry.data_file for file in native]
-        frame = native_frame(
-            spark,
-            scan.plan,
-            data_files,
-            scan.state.metadata.schemas,
-            by_position=by_position,
-        )
+        possible, others = rule.split(files)
+        frame, native, unread = _native_frame(spark, scan, possible, by_position)
         _LOG.info(
             "table %s: Spark's own reader reads %d of %d files%s",
             scan.state.name,
-            0 if frame is None else len(native),
+            len(native),
             len(files),
-            "" if frame is not None or not native else ", as it cannot find their columns",
+            ", as it cannot find the columns of others" if unread else "",
         )
+        others += unread
         if frame is not None and not others:
             return frame, native
-        files = files if frame is None else tuple(others)
+        files = tuple(others)
     plan = replace(scan.plan, row_filter=and_(scan.plan.row_filter, scan.rechecked))
     ours = planned_dataframe(spark, plan, task_groups_of(scan, files))
     return (ours, ()) if frame is None else (frame.union(ours), native)
+
+
+def _native_frame(
+    spark: SparkSession, scan: PlannedScan, files: Sequence[PlannedFile], by_position: bool
+) -> tuple[DataFrame | None, list[PlannedFile], list[PlannedFile]]:
+    """The rows of files that Spark's own reader reads, these files, and those that it cannot."""
+    with_deletes = [file for file in files if file.deletes.position_deletes]
+    whole = [file for file in files if not file.deletes.position_deletes]
+    frames: list[DataFrame] = []
+    read: list[PlannedFile] = []
+    unread: list[PlannedFile] = []
+    for some in filter(None, (whole, with_deletes)):
+        frame = native_frame(
+            spark,
+            scan.plan,
+            [file.entry.data_file for file in some],
+            scan.state.metadata.schemas,
+            deleted=_deleted(scan, some) if some is with_deletes else None,
+            by_position=by_position,
+        )
+        (unread if frame is None else read).extend(some)
+        if frame is not None:
+            frames.append(frame)
+    return (reduce(DataFrame.union, frames) if frames else None), read, unread
+
+
+def _deleted(scan: PlannedScan, files: Sequence[PlannedFile]) -> dict[str, PositionSet]:
+    """The deleted positions of files, by their paths."""
+    deletes = {
+        file.entry.data_file.file_path: [entry.data_file for entry in file.deletes.position_deletes]
+        for file in files
+    }
+    return dict.fromkeys(deletes, PositionSet.of([])) | read_existing_deletes(
+        scan.state.io, deletes
+    )
 
 
 def planned_dataframe(

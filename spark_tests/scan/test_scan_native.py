@@ -10,6 +10,7 @@ import pytest
 
 from icebergds.expr.bind import bind
 from icebergds.expr.sql import parse_filter
+from icebergds.scan.plan import native
 from icebergds.scan.plan.files import PlannedFile, plan_files
 from icebergds.scan.plan.native import identity_columns, is_plain_path, native_rule
 from icebergds.scan.projection import metadata_columns, parse_column_list, project_columns
@@ -91,14 +92,42 @@ def test_parquet_files_without_deletes(builder: TableBuilder) -> None:
     assert _native(builder) == [True, True]
 
 
-def test_not_files_that_a_delete_applies_to(builder: TableBuilder) -> None:
+def test_files_with_position_deletes_but_not_with_equality_deletes(builder: TableBuilder) -> None:
     first, second = builder.data_file([(1, "a")]), builder.data_file([(2, "b")])
     builder.commit(first, second)
     builder.commit(builder.position_deletes({first.file_path: [0]}))
-    expected = sorted({first.file_path: False, second.file_path: True}.items())
-    assert _native(builder) == [native for _, native in expected]
+    assert _native(builder) == [True, True]
     builder.commit(builder.equality_deletes(["id"], [(2,)]))
-    assert _native(builder) == [False, False]
+    expected = sorted({first.file_path: True, second.file_path: False}.items())
+    assert _native(builder) == [chosen for _, chosen in expected]
+
+
+@pytest.mark.parametrize("limit", ["_MOST_DELETES", "_MOST_DELETE_BYTES", "_MOST_ROWS"])
+def test_not_files_with_more_position_deletes_than_planning_reads(
+    builder: TableBuilder, monkeypatch: pytest.MonkeyPatch, limit: str
+) -> None:
+    first, second = builder.data_file([(1, "a")]), builder.data_file([(2, "b")])
+    builder.commit(first, second)
+    builder.commit(builder.position_deletes({first.file_path: [0]}))
+    monkeypatch.setattr(native, limit, 0)
+    expected = sorted({first.file_path: False, second.file_path: True}.items())
+    assert _native(builder) == [chosen for _, chosen in expected]
+
+
+@pytest.mark.parametrize(
+    ("name", "expected"), [("_metadata", False), ("_Metadata", False), ("m", True)]
+)
+def test_not_files_with_position_deletes_if_a_column_hides_their_positions(
+    builder: TableBuilder, name: str, expected: bool
+) -> None:
+    builder.commit(first := builder.data_file([(1, "a")]))
+    builder.commit(builder.position_deletes({first.file_path: [0]}))
+    rule = native_rule(_plan(builder), iter(["id", name]))
+    assert rule is not None
+    files = plan_files(
+        builder.io, builder.metadata, builder.metadata.current_snapshot(), builder.schema
+    )
+    assert (list(rule.obstacles(files)) == [None]) is expected
 
 
 @pytest.mark.parametrize("row_filter", ["id > 0", "name = 'a' and id > 0"])
@@ -199,7 +228,8 @@ def test_not_columns_with_a_default(builder: TableBuilder) -> None:
     [
         ("/w/t/data/a b%20c=d+e@f~g,h-1.parquet", True),
         ("s3://bucket/t/data/day=2024-01-01/a.parquet", True),
-        ("/w/t/_data/a.parquet", False),
+        ("/w/.t/_data/a.parquet", True),
+        ("/w/t/./data/a.parquet", False),
         ("/w/t/data/_a.parquet", False),
         ("/w/t/data/.a.parquet", False),
         ("/w/t//data/a.parquet", False),

@@ -62,13 +62,14 @@ def _rows(df: DataFrame) -> list[tuple[Any, ...]]:
     return sorted(map(tuple, df.collect()), key=repr)
 
 
-def test_files_without_deletes_are_read_by_spark_and_the_others_by_us(
+def test_files_with_deletes_by_key_are_read_by_us_and_the_others_by_spark(
     spark: SparkSession, tmp_path: Path
 ) -> None:
     builder = TableBuilder(tmp_path / "t", _AB)
-    kept, hit = builder.data_file([(1, "x"), (2, "y")]), builder.data_file([(3, "z"), (4, None)])
-    builder.commit(kept, hit)
-    builder.commit(builder.position_deletes({hit.file_path: [0]}))
+    hit, kept = builder.data_file([(3, "z"), (4, None)]), builder.data_file([(1, "x"), (2, "y")])
+    builder.commit(hit)
+    builder.commit(builder.equality_deletes(["a"], [(3,)]))
+    builder.commit(kept)
     df = _frame(spark, builder)
     assert [path.removeprefix("file://") for path in df.inputFiles()] == [kept.file_path]
     assert _rows(df) == [(1, "x"), (2, "y"), (4, None)]
@@ -198,6 +199,12 @@ def test_paths_with_blanks_percent_signs_and_partitions(
     spark: SparkSession, tmp_path: Path
 ) -> None:
     builder = TableBuilder(tmp_path / "a b%20c" / "a=7", _AB)
+    builder.commit(builder.data_file([(1, "x")]))
+    assert _rows(_frame(spark, builder)) == [(1, "x")]
+
+
+def test_hidden_directories(spark: SparkSession, tmp_path: Path) -> None:
+    builder = TableBuilder(tmp_path / ".cache" / "_t" / "...", _AB)
     builder.commit(builder.data_file([(1, "x")]))
     assert _rows(_frame(spark, builder)) == [(1, "x")]
 

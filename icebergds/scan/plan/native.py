@@ -47,9 +47,15 @@ _NATIVE_TYPES = frozenset(
         TypeId.BINARY,
     }
 )
-# Paths that Spark takes literally: no globs, nothing to normalise, no hidden files.
+# What planning reads at most.
+_MOST_DELETES = 256
+_MOST_DELETE_BYTES = 16 << 20
+# A bit for each is sent to the executors.
+_MOST_ROWS = 1 << 30
+# Paths that Spark takes literally: no globs, nothing to normalise, no hidden files. Directories may
+# be hidden ones.
 _PLAIN_PATH = re.compile(r"(?:[a-z][a-z0-9+.-]*://)?[A-Za-z0-9 ._/=%+@,~-]*", re.ASCII)
-_CHANGED_BY_SPARK = re.compile(r"(?<!:)//|/[._]|/$")
+_CHANGED_BY_SPARK = re.compile(r"(?<!:)//|/\.\.?(?:/|$)|/[._][^/]*$|/$")
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,6 +65,7 @@ class NativeRule:
     _resolve: Callable[[str], str]
     _residuals: dict[int, Callable[[tuple[object, ...]], Expr]]
     _partition_columns: dict[int, frozenset[int]]
+    _hides_positions: bool
 
     def split(self, files: Sequence[PlannedFile]) -> tuple[list[PlannedFile], list[PlannedFile]]:
         """The files for Spark's reader, and the others."""
@@ -72,19 +79,22 @@ class NativeRule:
         """Why Spark's reader may not read each file; None if it may."""
         paths = [self._resolve(file.entry.data_file.file_path) for file in files]
         times = Counter(paths)
+        too_many = _have_many_deletes(files)
         for file, path in zip(files, paths, strict=True):
             # Spark reads a path only once, even if it is listed several times.
             if times[path] > 1:
                 yield "listed more than once"
             elif not is_plain_path(path):
                 yield "a path that Spark may not open unchanged"
+            elif file.deletes.position_deletes and (self._hides_positions or too_many):
+                yield "position deletes"
             else:
                 yield self._obstacle(file)
 
     def _obstacle(self, file: PlannedFile) -> str | None:
         data_file, deletes = file.entry.data_file, file.deletes
-        if deletes.position_deletes or deletes.equality_deletes:
-            return "deletes"
+        if deletes.equality_deletes:
+            return "equality deletes"
         if data_file.file_format is not FileFormat.PARQUET:
             return f"{data_file.file_format.upper()} format"
         if data_file.key_metadata is not None:
@@ -104,6 +114,7 @@ def native_rule(plan: ReadPlan, names: Iterable[str]) -> NativeRule | None:
     Args:
         names: of all columns in the table's schemas, at every level.
     """
+    names = frozenset(names)
     if native_obstacle(plan, names) is not None:
         return None
     columns = plan.columns.fields
@@ -123,7 +134,24 @@ def native_rule(plan: ReadPlan, names: Iterable[str]) -> NativeRule | None:
             )
             for spec_id, spec in plan.specs.items()
         },
+        # Such a column hides Spark's own, which has the positions of rows.
+        any(name.lower() == "_metadata" for name in names),
     )
+
+
+def _have_many_deletes(files: Iterable[PlannedFile]) -> bool:
+    """Whether position deletes are too many to be read while planning."""
+    with_deletes = [file for file in files if file.deletes.position_deletes]
+    deletes = {
+        (delete.file_path, delete.content_offset): delete
+        for file in with_deletes
+        for delete in (entry.data_file for entry in file.deletes.position_deletes)
+    }
+    nbytes = sum(
+        delete.content_size_in_bytes or delete.file_size_in_bytes for delete in deletes.values()
+    )
+    rows = sum(file.entry.data_file.record_count for file in with_deletes)
+    return nbytes > _MOST_DELETE_BYTES or len(deletes) > _MOST_DELETES or rows > _MOST_ROWS
 
 
 def native_obstacle(plan: ReadPlan, names: Iterable[str]) -> str | None:

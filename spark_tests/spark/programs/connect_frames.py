@@ -40,6 +40,10 @@ def see(spark: SparkSession, directory: str, programs: int, seed: str) -> dict[s
     rows = [{"id": i, "x": x, "p": {"x": x}} for i, x in enumerate((1.0, math.nan, 2.0))]
     of_nan.append(pa.Table.from_pylist(rows, schema))
     nan = spark.read.format("icebergpy").load(of_nan.location())
+    with_deletes = numbers.create_table("db.d", schema, properties={"format-version": "3"})
+    with_deletes.append(pa.Table.from_pylist([{"id": i, "x": 0.0} for i in range(100)], schema))
+    with_deletes.delete("pmod(id, 3) = 1", options={"write.delete.mode": "merge-on-read"})
+    not_deleted = spark.read.format("icebergpy").load(with_deletes.location())
     df = spark.read.format("icebergpy").load(table.location())
     narrow = df.where("p in (0, 3)").filter(df["id"] > 9)
     return {
@@ -50,6 +54,9 @@ def see(spark: SparkSession, directory: str, programs: int, seed: str) -> dict[s
         "by Columns": len(df.where((df["p"] == 3) | df["p"].isNull()).inputFiles()),
         "by computed columns": df.select("id", (df["p"] + 1).alias("p")).where("p = 4").count(),
         "NaN": [row.id for c in ("x", "p.x") for row in nan.where(f"{c} > 20").collect()],
+        "deleted": [row.id for row in not_deleted.collect() if row.id % 3 == 1],
+        "not deleted": not_deleted.where("id > 9").count(),
+        "files with deletes": len(not_deleted.inputFiles()),
         "NaN is read by Spark": len(nan.inputFiles()),
         "schema": df.select("id", "s").schema.simpleString(),
     }
