@@ -6,7 +6,7 @@ equality deletes are compared with Java's MERGE of the same rows, because Java I
 support such upserts in Spark. `next read` is the time of the next aggregation over one column, by
 icebergds.
 
-    python benchmarks/row_changes.py DIRECTORY [--runs 3] [--rows 10000000] [--native-scans]
+    python benchmarks/row_changes.py DIRECTORY [--runs 3] [--rows 10000000]
 
 To include Java Iceberg, set ICEBERGDS_ICEBERG_JAR to its Spark runtime jar, built for the Spark
 version in use.
@@ -57,7 +57,7 @@ def main() -> None:
     warehouse = arguments.directory.resolve() / "warehouse"
     spark = start(jar, warehouse, arguments.jvm_options)
     spark.conf.set("spark.sql.catalog.java.cache-enabled", "false")
-    register(spark, fast_writes=True, native_scans=arguments.native_scans)
+    register(spark)
     rows = source(spark, arguments.directory.resolve(), arguments.rows)
     location = warehouse / "db" / "changed"
     base = make_table(rows, location, arguments.format_version)
@@ -79,7 +79,6 @@ def parse_arguments() -> argparse.Namespace:
     parser.add_argument("--cases", default="", help="parts of case names, separated by commas")
     parser.add_argument("--format-version", type=int, default=2)
     parser.add_argument("--jvm-options", action="store_true")
-    parser.add_argument("--native-scans", action="store_true")
     arguments = parser.parse_args()
     if arguments.rows < _LEAST_ROWS:
         parser.error(f"--rows {arguments.rows}: expected {_LEAST_ROWS} or more")

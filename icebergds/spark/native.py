@@ -31,6 +31,7 @@ from icebergds.scan.read_plan import ReadPlan
 from icebergds.spark.native_deletes import listed_sizes, without_deleted
 from icebergds.spark.parquet_relation import READ_OPTIONS, log_refusal, parquet_by_id
 from icebergds.spark.session import is_connect
+from icebergds.spark.sql_constants import constant_text
 from icebergds.spark.types import all_nullable, spark_type
 from icebergds.spec.manifest import DataFile
 from icebergds.spec.reserved import FILE_PATH, POS
@@ -127,7 +128,10 @@ def _by_name(
     spark: SparkSession, fields: Sequence[NestedField], addresses: Sequence[str]
 ) -> DataFrame | None:
     schema = spark_types.StructType(
-        [spark_types.StructField(field.name, spark_type(field.field_type)) for field in fields]
+        [
+            spark_types.StructField(field.name, spark_type(field.field_type), True, _default(field))
+            for field in fields
+        ]
     )
     try:
         rows = spark.read.schema(schema).options(**READ_OPTIONS).parquet(*addresses)
@@ -175,8 +179,15 @@ def _ids(fields: Sequence[NestedField]) -> frozenset[int]:
 
 def _stored_field(field: NestedField, names: frozenset[int]) -> spark_types.StructField:
     stored = _stored_type(field.field_type, names)
-    metadata = {"parquet.field.id": field.field_id}
+    metadata = {"parquet.field.id": field.field_id, **_default(field)}
     return spark_types.StructField(_stored_name(field, names), stored, True, metadata)
+
+
+def _default(field: NestedField) -> dict[str, str]:
+    """What tells Spark the value of a column that a file lacks."""
+    if field.initial_default is None or not is_scalar(field.field_type):
+        return {}
+    return {"EXISTS_DEFAULT": constant_text(field.field_type, field.initial_default)}
 
 
 def _stored_name(field: NestedField, names: frozenset[int]) -> str:

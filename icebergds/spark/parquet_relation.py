@@ -36,6 +36,10 @@ _BY_ID = {
     "spark.sql.parquet.fieldId.read.enabled": "true",
     # A file without ids is an error instead of nulls.
     "spark.sql.parquet.fieldId.read.ignoreMissing": "false",
+    # The reader of rows asks the session of the query, not of the relation, whether it should match
+    # columns by id, and finds none of those that have other names.
+    "spark.sql.parquet.enableVectorizedReader": "true",
+    "spark.sql.parquet.enableNestedColumnVectorizedReader": "true",
 }
 # Spark lists more paths than this with a job of a task each, which local disks do not need.
 _LISTED_BY_JOB = {"spark.sql.sources.parallelPartitionDiscovery.threshold": str(2**31 - 1)}

@@ -217,10 +217,22 @@ def test_types_that_spark_reads_as_we_do(
     assert (native_rule(plan, ()) is not None) == expected
 
 
-def test_not_columns_with_a_default(builder: TableBuilder) -> None:
-    columns = Schema((NestedField(9, "c", INT, initial_default=0),))
+@pytest.mark.parametrize(
+    ("field_type", "default", "expected"),
+    [
+        (INT, 0, True),
+        (STRING, "", True),
+        (BINARY, b"", False),
+        (_struct(NestedField(3, "x", INT)), {}, False),
+    ],
+    ids=str,
+)
+def test_columns_whose_default_spark_fills_in(
+    builder: TableBuilder, field_type: IcebergType, default: object, expected: bool
+) -> None:
+    columns = Schema((NestedField(9, "c", field_type, initial_default=default),))
     plan = replace(_plan(builder), columns=columns, table_schema=columns)
-    assert native_rule(plan, ()) is None
+    assert (native_rule(plan, ()) is not None) == expected
 
 
 @pytest.mark.parametrize(

@@ -5,13 +5,14 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import replace
 from decimal import Decimal
+from functools import reduce
 from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import DataFrame, SparkSession, functions as f
 from pyspark.sql.types import IntegerType, StringType, StructField, StructType
 from spark_reads import session_conf
 from spark_tables import LIVE_PEOPLE, people
@@ -19,13 +20,18 @@ from spark_tables import LIVE_PEOPLE, people
 from icebergds import Table, load_table, register
 from icebergds.spec.schema import Schema
 from icebergds.spec.types import (
+    BOOLEAN,
     DATE,
+    DOUBLE,
+    FLOAT,
     INT,
     LONG,
     STRING,
     TIMESTAMP,
+    TIMESTAMPTZ,
     UUID,
     DecimalType,
+    IcebergType,
     ListType,
     MapType,
     NestedField,
@@ -134,6 +140,63 @@ def test_promoted_columns(spark: SparkSession, tmp_path: Path) -> None:
     table = load_table(str(builder.location))
     assert _rows(_frame(spark, builder)) == _ours(spark, table)
     assert _rows(_frame(spark, builder).where("c1 > 100").select("c1")) == [(2**40,)]
+
+
+_DEFAULTS: list[tuple[IcebergType, Any]] = [
+    (BOOLEAN, True),
+    (INT, -(2**31)),
+    (LONG, -(2**63)),
+    (FLOAT, 0.1),
+    (DOUBLE, float("-inf")),
+    (DecimalType(38, 3), Decimal("-0.001")),
+    (DATE, -700_000),
+    (TIMESTAMP, -62_000_000_000_000_001),
+    (TIMESTAMPTZ, 1_700_000_000_123_456),
+    (STRING, "it's a \\ 'ü\n"),
+    (STRING, ""),
+    (DOUBLE, float("nan")),
+]
+
+
+@pytest.mark.parametrize("vectorized", ["true", "false"])
+def test_defaults_of_columns_that_files_lack(
+    spark: SparkSession, tmp_path: Path, vectorized: str
+) -> None:
+    added = tuple(
+        NestedField(number, f"c{number}", field_type, initial_default=default)
+        for number, (field_type, default) in enumerate(_DEFAULTS, 3)
+    )
+    builder = TableBuilder(tmp_path / "t", _AB, format_version=3)
+    builder.commit(old := builder.data_file([(1, "x"), (2, None)]))
+    builder.evolve(Schema((*_AB.fields, *added), 1))
+    builder.commit(
+        builder.data_file([(3, "z", *(None for _ in added)), (4, None, *(d for _, d in _DEFAULTS))])
+    )
+    builder.commit(*builder.deletion_vectors([(old, [0])]))
+    with (
+        session_conf(spark, "spark.sql.parquet.enableVectorizedReader", vectorized),
+        session_conf(spark, "spark.sql.session.timeZone", "America/St_Johns"),
+    ):
+        df = _frame(spark, builder)
+        assert _is_native(df)
+        assert repr(_rows(df)) == repr(_ours(spark, load_table(str(builder.location))))
+        assert df.schema["c3"].metadata == {}
+        conditions = [f.col(field.name).isNull() for field in added]
+        conditions += [f.col(field.name).isNotNull() for field in added]
+        conditions += [
+            f.col(field.name) == default
+            for field, (field_type, default) in zip(added, _DEFAULTS, strict=True)
+            if field_type in (INT, LONG, STRING)
+        ]
+        found = [
+            df.where(condition).select(f.lit(number), "a")
+            for number, condition in enumerate(conditions)
+        ]
+        by_condition = _rows(reduce(DataFrame.union, found))
+    expected = [(number, 3) for number in range(len(added))]
+    for number in range(len(added), len(conditions)):
+        expected += [(number, 2), (number, 4)]
+    assert by_condition == sorted(expected, key=repr)
 
 
 def _ours(spark: SparkSession, table: Table) -> list[tuple[Any, ...]]:
@@ -253,6 +316,28 @@ def test_other_reads_of_parquet_match_columns_by_name(spark: SparkSession, tmp_p
     assert _rows(_frame(spark, builder)) == [(1, "x")]
     by_id = StructType([StructField("z", IntegerType(), True, {"parquet.field.id": 1})])
     assert _rows(spark.read.schema(by_id).parquet(file.file_path)) == [(None,)]
+
+
+_ROW_READERS = [
+    ("spark.sql.parquet.enableVectorizedReader", "false"),
+    ("spark.sql.parquet.enableNestedColumnVectorizedReader", "false"),
+    ("spark.sql.codegen.wholeStage", "false"),
+    ("spark.sql.codegen.maxFields", "2"),
+]
+
+
+@pytest.mark.parametrize(("setting", "value"), _ROW_READERS, ids=dict(_ROW_READERS))
+def test_sessions_that_do_not_read_columns_in_batches(
+    spark: SparkSession, tmp_path: Path, setting: str, value: str
+) -> None:
+    """Spark's reader of rows would find no column that has another name in the file."""
+    fields = (_AB.fields[0], NestedField(2, "x", DOUBLE), NestedField(3, "s", _INNER))
+    builder = TableBuilder(tmp_path / "t", Schema(fields))
+    builder.commit(builder.data_file([(1, 0.5, (7, "y")), (2, None, None)]))
+    renamed = replace(fields[0], name="b")
+    builder.evolve(Schema((renamed, *fields[1:]), 1))
+    with session_conf(spark, setting, value):
+        assert _rows(_frame(spark, builder)) == [(1, 0.5, (7, "y")), (2, None, None)]
 
 
 def test_a_file_that_is_gone_is_an_error(spark: SparkSession, tmp_path: Path) -> None:

@@ -8,7 +8,7 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from icebergds.expr.nodes import TRUE, Expr
 from icebergds.expr.residual import residual_evaluator
@@ -20,6 +20,7 @@ from icebergds.spec.partition import PartitionSpec
 from icebergds.spec.reserved import FILE_PATH, MAX_TABLE_FIELD_ID, POS
 from icebergds.spec.transforms import IdentityTransform
 from icebergds.spec.types import (
+    BINARY,
     DecimalType,
     IcebergType,
     ListType,
@@ -27,6 +28,7 @@ from icebergds.spec.types import (
     NestedField,
     StructType,
     TypeId,
+    is_scalar,
 )
 
 NATIVE_PREFIX = "_icebergds_"
@@ -166,7 +168,7 @@ def native_obstacle(plan: ReadPlan, names: Iterable[str]) -> str | None:
     if plan.name_mapping is not None:
         return "the table has a name mapping"
     for column in columns:
-        if not (_is_native(column) or _is_row_position(plan, column)):
+        if not (_is_native_column(column) or _is_row_position(plan, column)):
             return f"column {column.name} ({column.field_type}) needs icebergds' own reader"
     if any(name.lower().startswith(NATIVE_PREFIX) for name in names):
         return f"a column's name begins with {NATIVE_PREFIX}"
@@ -193,8 +195,16 @@ def _is_row_position(plan: ReadPlan, column: NestedField) -> bool:
     return plan.for_changes and column.field_id in (FILE_PATH.field_id, POS.field_id)
 
 
+def _is_native_column(column: NestedField) -> bool:
+    # Spark is told the default of a column that a file lacks, if it is a single value; but its
+    # vectorized reader fails for one of bytes.
+    if is_scalar(column.field_type) and column.field_type != BINARY:
+        column = replace(column, initial_default=None)
+    return _is_native(column)
+
+
 def _is_native(field: NestedField) -> bool:
-    # Spark would read null for a field with a default that the file lacks.
+    # For a field of a struct that a file lacks, Spark would read null.
     return (
         field.field_id <= MAX_TABLE_FIELD_ID
         and field.initial_default is None
