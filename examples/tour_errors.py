@@ -39,9 +39,9 @@ def errors(tour: Tour) -> None:
         ),
         "InvalidFilterError: unknown column": lambda: table.scan("citty = 'a'").to_df(tour.spark),
         "InvalidFilterError: function": lambda: tour.load(filter="upper(city) = 'A'").count(),
-        "InvalidFilterError: no time zone": lambda: tour.load(
-            filter="started > '2026-03-01 08:00:00'"
-        ).count(),
+        "InvalidFilterError: no time zone": lambda: table.scan(
+            "started > '2026-03-01 08:00:00'"
+        ).to_arrow(),
         "InvalidFilterError: delete": lambda: table.delete("rand() < 0.1"),
         "InvalidDataError: too many columns": lambda: table.append(rides.withColumn("x", f.lit(1))),
         "InvalidDataError: too few columns": lambda: table.append(rides.drop("id")),
@@ -51,8 +51,8 @@ def errors(tour: Tour) -> None:
         "InvalidDataError: update": lambda: table.update({"price": "1"}, "id = 1"),
         "InvalidDataError: merge": merge.execute,
         "InvalidDataError: upsert": lambda: table.upsert(twice, ["id", "day"]),
-        "ValidationError: overwrite part of a file": lambda: (
-            write.mode("overwrite").option("overwrite-filter", "id = 81").save(tour.location)
+        "ValidationError: overwrite part of a file": lambda: table.overwrite(
+            rides.toArrow(), "id = 81"
         ),
         "ValidationError: concurrent commit": lambda: stale.overwrite(rides, "id >= 400"),
     }

@@ -7,7 +7,8 @@ file has the names that the table has now.
 
 Spark also pushes filters to files by name. A column that some file may have under another column's
 name is read under a name that no file has, so that no filter on it can apply to the other one; and
-so are floating-point numbers, because the bounds in files leave NaN out.
+so are floating-point numbers, because the bounds in files leave NaN out, and decimal numbers of
+files with a smaller precision.
 """
 
 from __future__ import annotations
@@ -26,7 +27,7 @@ from icebergds.formats.parquet.open import open_parquet
 from icebergds.io.failures import storage_failures
 from icebergds.io.fileio import FileIO
 from icebergds.scan.plan.native import NATIVE_PREFIX
-from icebergds.scan.plan.stored_names import constant_names, own_names
+from icebergds.scan.plan.stored_names import constant_names, own_names, widened_decimals
 from icebergds.scan.read_plan import ReadPlan
 from icebergds.spark.native_deletes import listed_sizes, without_deleted
 from icebergds.spark.parquet_relation import READ_OPTIONS, log_refusal, parquet_by_id
@@ -81,11 +82,12 @@ def native_frame(
     if not files:
         return None
     # Spark drops row groups by their bounds, which leave NaN out, though it is the greatest number
-    # for Spark: no filter on such columns may reach the files.
-    floats = _floats(plan.columns.fields)
-    hidden = floats if is_connect(spark) else frozenset()
+    # for Spark; and it fails for decimal numbers that do not fit a file's type. No filter on such
+    # columns may reach the files.
+    unfiltered = _floats(plan.columns.fields) | widened_decimals(history)
+    hidden = unfiltered if is_connect(spark) else frozenset()
     # Read by id they have a name that no file has, else they are in an expression.
-    names = own_names(history) - (floats - hidden)
+    names = own_names(history) - (unfiltered - hidden)
     fields = [field for field in plan.columns.fields if _place(field) is None]
     addresses = [_address(plan.io.resolve(file.file_path)) for file in files]
     rows = None
@@ -233,7 +235,7 @@ def _output(field: NestedField, names: frozenset[int], hidden: frozenset[int]) -
     is_hidden = not hidden.isdisjoint(each.field_id for each in walk((field,)))
     column = f.col(_quoted(_stored_name(field, names)))
     if is_hidden:
-        same = f.nanvl if is_scalar(field.field_type) else f.coalesce
+        same = f.nanvl if field.field_type in _FLOATS else f.coalesce
         column = same(column, column)
     if not is_scalar(field.field_type):
         column = column.cast(all_nullable(spark_type(field.field_type)))

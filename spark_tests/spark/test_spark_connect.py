@@ -180,11 +180,22 @@ def test_frames_of_connect_leave_files_out_by_their_conditions(seen: Seen) -> No
     frames = seen["frames"]
     assert frames["class"] == "ConnectFrame"
     assert frames["other class"] == "DataFrame"
-    # The files of partitions 1, 2 and 4 have deletes, and Spark's reader does not read them.
-    assert frames["files"] == [3, 1]
+    # The file of partition 2 has deletes by key, and Spark's reader does not read it.
+    assert frames["files"] == [5, 1]
     assert frames["by Columns"] == 2
     assert frames["by computed columns"] == 10
     assert frames["schema"] == "struct<id:bigint,s:string>"
+
+
+def test_frames_of_connect_leave_deleted_rows_out_in_files_that_spark_reads(seen: Seen) -> None:
+    assert seen["frames"]["deleted"] == []
+    assert seen["frames"]["not deleted"] == 60
+    assert seen["frames"]["files with deletes"] == 1
+
+
+def test_connect_reads_defaults_and_widened_numbers_with_the_reader_of_spark(seen: Seen) -> None:
+    assert seen["frames"]["defaults"] == [["1.50", "new"]]
+    assert seen["frames"]["defaults are read by Spark"] == 2
 
 
 def test_connect_finds_nan_in_files_that_spark_reads(seen: Seen) -> None:

@@ -142,6 +142,34 @@ def test_promoted_columns(spark: SparkSession, tmp_path: Path) -> None:
     assert _rows(_frame(spark, builder).where("c1 > 100").select("c1")) == [(2**40,)]
 
 
+@pytest.mark.parametrize(
+    ("condition", "is_met"),
+    [
+        ("c < 10000000000", True),
+        ("c > -42949672.96", True),
+        ("c in (123.45, 99999999999.99)", True),
+        ("c = 42949796.41", False),
+        ("s.c < 10000000000", True),
+        ("s.c <> 42949796.41", True),
+    ],
+)
+def test_filters_on_decimals_that_do_not_fit_the_type_of_a_file(
+    spark: SparkSession, tmp_path: Path, condition: str, is_met: bool
+) -> None:
+    """Spark fails for them, or takes them for other numbers, if they reach the file."""
+
+    def schema(precision: int, schema_id: int) -> Schema:
+        number = DecimalType(precision, 2)
+        inner = IcebergStruct((NestedField(3, "c", number),))
+        return Schema((NestedField(1, "c", number), NestedField(2, "s", inner)), schema_id)
+
+    builder = TableBuilder(tmp_path / "t", schema(5, 0))
+    value = Decimal("123.45")
+    builder.commit(builder.data_file([(value, (value,))]))
+    builder.evolve(schema(30, 1))
+    assert _frame(spark, builder).where(condition).count() == int(is_met)
+
+
 _DEFAULTS: list[tuple[IcebergType, Any]] = [
     (BOOLEAN, True),
     (INT, -(2**31)),

@@ -79,16 +79,21 @@ def test_a_query_has_the_answer_of_duckdb(tpcds: SparkSession, duck: Any, number
 def _statements(duck: Any, number: int) -> Iterator[tuple[str, str]]:
     """A query's statements in the SQL of DuckDB and of Spark, with all rows of their answers.
 
-    Which rows are the first is not determined where some are equal in the order.
+    Which rows are the first is not determined if some are equal in the order; nor is how a quotient
+    is rounded, which is a decimal number in Spark only.
     """
     sqlglot = pytest.importorskip("sqlglot")
     found = duck.execute(f"SELECT query FROM tpcds_queries() WHERE query_nr = {number}").fetchone()
     for parsed in sqlglot.parse(found[0], read="duckdb"):
         if parsed is not None:
-            everything = parsed.copy()
+            everything = parsed.transform(_unrounded)
             for clause in ("order", "limit"):
                 everything.set(clause, None)
             yield everything.sql("duckdb"), everything.sql("spark")
+
+
+def _unrounded(node: Any) -> Any:
+    return node.this if node.key == "round" else node
 
 
 def _ordered(rows: Any) -> list[Row]:

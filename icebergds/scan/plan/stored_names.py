@@ -1,6 +1,7 @@
-"""Tells from a table's schemas under which names its data files may have stored columns.
+"""Tells from a table's schemas how its data files may have stored columns.
 
-A file keeps the names that its columns had when it was written, or what its writer made of them.
+A file keeps the names and types that its columns had when it was written, or what its writer made
+of the names.
 """
 
 from __future__ import annotations
@@ -10,6 +11,7 @@ from collections import defaultdict
 from collections.abc import Sequence
 
 from icebergds.spec.schema import Schema
+from icebergds.spec.types import DecimalType
 
 # What no writer replaces. Some replace other characters by `_x` and their code, and write `_`
 # before a digit, so that a name that looks like this may be another column's.
@@ -48,6 +50,16 @@ def constant_names(history: Sequence[Schema]) -> frozenset[int]:
         for field_id, field in schema.fields_by_id.items():
             names[field_id].add(field.name)
     return frozenset(field_id for field_id in own_names(history) if len(names[field_id]) == 1)
+
+
+def widened_decimals(history: Sequence[Schema]) -> frozenset[int]:
+    """The fields that had decimal types of several precisions."""
+    types: dict[int, set[DecimalType]] = defaultdict(set)
+    for schema in history:
+        for field_id, field in schema.fields_by_id.items():
+            if isinstance(field.field_type, DecimalType):
+                types[field_id].add(field.field_type)
+    return frozenset(field_id for field_id, found in types.items() if len(found) > 1)
 
 
 def _is_whole(history: Sequence[Schema]) -> bool:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import random
 import sys
+from decimal import Decimal
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +17,9 @@ sys.path.append(str(Path(__file__).parents[1]))
 from frame_programs import filled, program, run
 
 from icebergds import load_catalog, register
+from icebergds.spec.schema import Schema
+from icebergds.spec.types import STRING, DecimalType, NestedField
+from icebergds.testing.tables import TableBuilder
 
 
 def see(spark: SparkSession, directory: str, programs: int, seed: str) -> dict[str, Any]:
@@ -40,10 +44,12 @@ def see(spark: SparkSession, directory: str, programs: int, seed: str) -> dict[s
     rows = [{"id": i, "x": x, "p": {"x": x}} for i, x in enumerate((1.0, math.nan, 2.0))]
     of_nan.append(pa.Table.from_pylist(rows, schema))
     nan = spark.read.format("icebergpy").load(of_nan.location())
-    with_deletes = numbers.create_table("db.d", schema, properties={"format-version": "3"})
+    modes = {"format-version": "3", "write.delete.mode": "merge-on-read"}
+    with_deletes = numbers.create_table("db.d", schema, properties=modes)
     with_deletes.append(pa.Table.from_pylist([{"id": i, "x": 0.0} for i in range(100)], schema))
-    with_deletes.delete("pmod(id, 3) = 1", options={"write.delete.mode": "merge-on-read"})
+    with_deletes.delete("pmod(id, 3) = 1")
     not_deleted = spark.read.format("icebergpy").load(with_deletes.location())
+    evolved = spark.read.format("icebergpy").load(_evolved(Path(directory, "evolved")))
     df = spark.read.format("icebergpy").load(table.location())
     narrow = df.where("p in (0, 3)").filter(df["id"] > 9)
     return {
@@ -57,6 +63,21 @@ def see(spark: SparkSession, directory: str, programs: int, seed: str) -> dict[s
         "deleted": [row.id for row in not_deleted.collect() if row.id % 3 == 1],
         "not deleted": not_deleted.where("id > 9").count(),
         "files with deletes": len(not_deleted.inputFiles()),
+        "defaults": [
+            list(map(str, row)) for row in evolved.where("c = 'new' and n < 1e25").collect()
+        ],
+        "defaults are read by Spark": len(evolved.inputFiles()),
         "NaN is read by Spark": len(nan.inputFiles()),
         "schema": df.select("id", "s").schema.simpleString(),
     }
+
+
+def _evolved(location: Path) -> str:
+    """A table with a decimal number that was widened and a column that was added with a default."""
+    number = NestedField(1, "n", DecimalType(5, 2))
+    builder = TableBuilder(location, Schema((number,)), format_version=3)
+    builder.commit(builder.data_file([(Decimal("1.50"),)]))
+    wider = NestedField(1, "n", DecimalType(30, 2))
+    builder.evolve(Schema((wider, NestedField(2, "c", STRING, initial_default="new")), 1))
+    builder.commit(builder.data_file([(Decimal("2.50"), None)]))
+    return str(location)
