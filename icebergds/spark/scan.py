@@ -78,7 +78,7 @@ def scan_by_reader(
             scan.state.name,
             len(native),
             len(files),
-            ", as it cannot find the columns of others" if unread else "",
+            ", as it cannot find others or their columns" if unread else "",
         )
         others += unread
         if frame is not None and not others:
