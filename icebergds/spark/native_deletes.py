@@ -51,7 +51,7 @@ def without_deleted(
             _WORDS: pa.array(map(_words, deleted.values()), pa.list_(pa.int64())),
         }
     )
-    # A number is found faster than a path, which is looked at last, and not as a key of the join.
+    # A number is found faster than a path.
     if sizes is not None and max(Counter(sizes.values()).values()) <= _MOST_OF_ONE_SIZE:
         keys = pa.array([sizes[name] for name in deleted], pa.int64())
         bitmaps = spark.createDataFrame(table.append_column(_KEY, keys))
@@ -59,7 +59,9 @@ def without_deleted(
     else:
         bitmaps = spark.createDataFrame(table).withColumn(_KEY, f.xxhash64(_PATH))
         has_key = f.xxhash64("_metadata.file_path") == f.col(_KEY)
-    has_path = f.startswith(f.col("_metadata.file_path"), f.col(_PATH))
+    # Paths are compared last, and so that they do not become a key of the join, too.
+    path, expected = f.col("_metadata.file_path"), f.col(_PATH)
+    has_path = f.startswith(path, expected) & f.startswith(expected, path)
     condition = has_key & f.expr(_IS_DELETED) & has_path
     return rows.join(f.broadcast(bitmaps), condition, "left_anti")
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -141,4 +142,21 @@ def test_files_of_one_size(front: SparkSession, tmp_path: Path, count: int) -> N
     df = front.read.format("icebergpy").load(str(builder.location))
     gone = {each[number] for number, each in enumerate(rows)}
     assert _ids(df) == [row for each in rows for row in each if row not in gone]
+    assert _is_native(df)
+
+
+def test_a_path_that_begins_with_the_path_of_another_file_of_its_size(
+    front: SparkSession, tmp_path: Path
+) -> None:
+    builder = TableBuilder(tmp_path / "t", Schema((NestedField(1, "id", LONG),)))
+    first = builder.data_file([(1,), (2,)])
+    second = builder.data_file([(3,), (4,)])
+    assert first.file_size_in_bytes == second.file_size_in_bytes
+    renamed = replace(second, file_path=f"{first.file_path}-1")
+    Path(second.file_path).rename(renamed.file_path)
+    builder.commit(first, renamed)
+    builder.commit(builder.position_deletes({first.file_path: [0]}))
+    builder.commit(builder.position_deletes({renamed.file_path: [1]}))
+    df = front.read.format("icebergpy").load(str(builder.location))
+    assert _ids(df) == [2, 3]
     assert _is_native(df)
