@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import datetime as dt
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -35,8 +36,10 @@ def test_both_change_rows_in_turn(
     duckdb: DuckDBReader,
     version: int,
     mode: str,
+    tmp_path: Path,
 ) -> None:
-    name = f"rows_v{version}_{mode.replace('-', '_')}"
+    # Unlike that of other parameters.
+    name = f"rows_{tmp_path.name}"
     columns = [("id!", "int"), ("s", "string"), ("v", "long")]
     modes = {f"write__{verb}__mode": mode for verb in ("delete", "update", "merge")}
     table = our_writer.create(name, columns, partition="s", version=version, **modes)
