@@ -159,7 +159,7 @@ def test_it_says_why_files_are_not_for_spark_s_reader(builder: TableBuilder) -> 
     builder.commit(builder.equality_deletes(["id"], [(1,)], partition=("x",)))
     found = summary(builder, "part = 'x' or id > 10", native_scans=True)
     assert dict(found.not_native) == {
-        "deletes": 1,
+        "equality deletes": 1,
         "the filter may select only some of the rows": 2,
     }
     assert part(found, "reader")[0] == "icebergds"
