@@ -10,6 +10,7 @@ import pytest
 
 from icebergds.expr.bind import bind
 from icebergds.expr.sql import parse_filter
+from icebergds.formats.wrong_counts import WrongCounts
 from icebergds.scan.plan import native
 from icebergds.scan.plan.files import PlannedFile, plan_files
 from icebergds.scan.plan.native import identity_columns, is_plain_path, native_rule
@@ -258,3 +259,14 @@ def test_columns_whose_default_spark_fills_in(
 )
 def test_paths_that_spark_takes_as_they_are(path: str, expected: bool) -> None:
     assert is_plain_path(path) is expected
+
+
+def test_not_files_with_position_deletes_if_wrong_counts_are_allowed(builder: TableBuilder) -> None:
+    builder.commit(first := builder.data_file([(1, "a")]))
+    builder.commit(builder.position_deletes({first.file_path: [0]}))
+    rule = native_rule(replace(_plan(builder), wrong_counts=WrongCounts.WARN), ())
+    files = plan_files(
+        builder.io, builder.metadata, builder.metadata.current_snapshot(), builder.schema
+    )
+    assert rule is not None
+    assert list(rule.obstacles(files)) == ["position deletes"]

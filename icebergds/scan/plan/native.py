@@ -12,6 +12,7 @@ from dataclasses import dataclass, replace
 
 from icebergds.expr.nodes import TRUE, Expr
 from icebergds.expr.residual import residual_evaluator
+from icebergds.formats.wrong_counts import WrongCounts
 from icebergds.scan.column_paths import locate
 from icebergds.scan.plan.files import PlannedFile
 from icebergds.scan.read_plan import ReadPlan
@@ -67,7 +68,7 @@ class NativeRule:
     _resolve: Callable[[str], str]
     _residuals: dict[int, Callable[[tuple[object, ...]], Expr]]
     _partition_columns: dict[int, frozenset[int]]
-    _hides_positions: bool
+    _leaves_deletes: bool
 
     def split(self, files: Sequence[PlannedFile]) -> tuple[list[PlannedFile], list[PlannedFile]]:
         """The files for Spark's reader, and the others."""
@@ -88,7 +89,7 @@ class NativeRule:
                 yield "listed more than once"
             elif not is_plain_path(path):
                 yield "a path that Spark may not open unchanged"
-            elif file.deletes.position_deletes and (self._hides_positions or too_many):
+            elif file.deletes.position_deletes and (self._leaves_deletes or too_many):
                 yield "position deletes"
             else:
                 yield self._obstacle(file)
@@ -136,8 +137,10 @@ def native_rule(plan: ReadPlan, names: Iterable[str]) -> NativeRule | None:
             )
             for spec_id, spec in plan.specs.items()
         },
-        # Such a column hides Spark's own, which has the positions of rows.
-        any(name.lower() == "_metadata" for name in names),
+        # Such a column hides Spark's own, which has the positions of rows. What planning reads of
+        # deletes must have the counts of the manifests.
+        plan.wrong_counts is not WrongCounts.FAIL
+        or any(name.lower() == "_metadata" for name in names),
     )
 
 
