@@ -16,6 +16,8 @@ from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.types import StructType
 
+from icebergds.spark.jvm import in_jvm, plan_dataset
+
 _LOG = logging.getLogger(__name__)
 
 READ_OPTIONS = {
@@ -57,17 +59,14 @@ def parquet_by_id(
     """
     from py4j.protocol import Py4JError
 
-    jvm: Any = spark._jvm
     try:
-        session = _session_by_id(spark, is_local=addresses[0].startswith("file:"))
-        reader = session.read().schema(session.parseDataType(schema.json()))
-        for option, value in READ_OPTIONS.items():
-            reader = reader.option(option, value)
+        copy = _session_by_id(spark, is_local=addresses[0].startswith("file:"))
+        reader = copy.session.read().schema(copy.session.parseDataType(schema.json()))
         # One call for all paths.
-        paths = jvm.java.util.regex.Pattern.compile("\n").split("\n".join(addresses))
-        plan = reader.parquet(paths).logicalPlan()
-        classic = jvm.org.apache.spark.sql.classic.Dataset
-        return DataFrame(classic.ofRows(spark._jsparkSession, plan), spark)
+        lines = in_jvm(spark, "java.util.regex.Pattern.compile")("\n")
+        paths = lines.split("\n".join(addresses))
+        plan = reader.options(copy.options).parquet(paths).logicalPlan()
+        return DataFrame(plan_dataset(spark, spark._jsparkSession, plan), spark)
     except (PySparkException, Py4JError) as error:
         log_refusal(addresses[0], error)
         return None
@@ -80,10 +79,18 @@ def log_refusal(address: str, error: Exception) -> None:
 
 @dataclass(frozen=True, slots=True)
 class _SessionById:
-    """A copy of a session, and the settings that it was made with (objects of the JVM)."""
+    """A copy of a session (all attributes are objects of the JVM).
+
+    Attributes:
+        conf: the configuration of the original.
+        settings: those of the original when the copy was made.
+        options: `READ_OPTIONS`.
+    """
 
     session: Any
+    conf: Any
     settings: Any
+    options: Any
 
 
 _sessions: weakref.WeakKeyDictionary[SparkSession, dict[bool, _SessionById]] = (
@@ -91,17 +98,21 @@ _sessions: weakref.WeakKeyDictionary[SparkSession, dict[bool, _SessionById]] = (
 )
 
 
-def _session_by_id(spark: SparkSession, *, is_local: bool) -> Any:
+def _session_by_id(spark: SparkSession, *, is_local: bool) -> _SessionById:
     """A copy of a session as it is now, in which columns are matched by field id."""
     copies = _sessions.setdefault(spark, {})
     original: Any = spark._jsparkSession
-    settings = original.sessionState().conf().getAllConfs()
     known = copies.get(is_local)
+    conf = original.sessionState().conf() if known is None else known.conf
+    settings = conf.getAllConfs()
     if known is not None and known.settings.equals(settings):
-        return known.session
+        return known
     session = original.cloneSession()
     listing = _LISTED_BY_JOB if is_local else _FEW_LISTING_TASKS
     for name, value in {**_BY_ID, **listing}.items():
         session.conf().set(name, value)
-    copies[is_local] = _SessionById(session, settings)
-    return session
+    options = in_jvm(spark, "java.util.HashMap")()
+    for name, value in READ_OPTIONS.items():
+        options.put(name, value)
+    copies[is_local] = _SessionById(session, conf, settings, options)
+    return copies[is_local]

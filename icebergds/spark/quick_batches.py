@@ -32,6 +32,7 @@ from pyspark.sql.types import (
     TimestampType,
 )
 
+from icebergds.spark.jvm import plan_dataset
 from icebergds.spark.session import is_connect
 
 FAST_WRITES = "spark.icebergpy.fast-writes"
@@ -89,8 +90,7 @@ def _in_copy(df: DataFrame, spark: SparkSession, rows: int) -> DataFrame:
     copy = original.cloneSession()
     copy.conf().set(MAX_BYTES_PER_BATCH, UNBOUNDED)
     copy.conf().set(_MAX_ROWS, str(rows))
-    jvm: Any = spark._jvm
-    return DataFrame(jvm.org.apache.spark.sql.classic.Dataset.ofRows(copy, plan), spark)
+    return DataFrame(plan_dataset(spark, copy, plan), spark)
 
 
 def _errors() -> tuple[type[Exception], ...]:

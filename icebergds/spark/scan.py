@@ -64,12 +64,11 @@ def scan_by_reader(
 ) -> tuple[DataFrame, Sequence[PlannedFile]]:
     """A planned scan as a DataFrame, and the files of it that Spark's own reader reads.
 
-    In a session with native scans these are all files that it may read, if the scan was planned
-    with the statistics that tell (`plan_scan`).
+    These are all files that it may read, if the scan was planned for it.
     """
     frame, files = None, scan.files
     native: Sequence[PlannedFile] = ()
-    rule = native_rule_of(scan) if has_native_scans(spark) else None
+    rule = native_rule_of(scan) if scan.for_native else None
     if rule is not None:
         possible, others = rule.split(files)
         frame, native, unread = _native_frame(spark, scan, possible, by_position)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import uuid
 from collections.abc import Mapping
 from typing import Any
 
@@ -11,6 +12,8 @@ from icebergds.catalog.naming import named_catalog, table_name_parts
 from icebergds.errors import NoSuchTableError
 
 FORMAT = "icebergpy"
+# Between the two parts of a pair, as Scala writes it.
+_ARROW = " -> "
 
 
 def is_format(source: object) -> bool:
@@ -51,10 +54,10 @@ def with_name(given: Mapping[str, str], path: str) -> dict[str, str]:
     return named_table(given, path)
 
 
-def options_of(jvm: Any, extra_options: Any) -> dict[str, str]:
+def options_of(extra_options: Any) -> dict[str, str]:
     """The options that a classic reader or writer holds, with names as they were given."""
-    options = jvm.scala.jdk.javaapi.CollectionConverters.asJava(extra_options.originalMap())
-    # By index: the end of an iterator is an exception, which takes milliseconds to translate.
-    entries = jvm.java.util.ArrayList(options.entrySet())
-    listed = [entries.get(at) for at in range(entries.size())]
-    return {entry.getKey(): entry.getValue() for entry in listed}
+    # As one text, since each call to the JVM takes long; with what no option has in it.
+    separator = f"\n{uuid.uuid4()}\n"
+    text: str = extra_options.originalMap().mkString(separator)
+    options = (option.partition(_ARROW) for option in text.split(separator) if text)
+    return {name: value for name, _, value in options}

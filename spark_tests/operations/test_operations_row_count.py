@@ -141,8 +141,9 @@ def test_as_many_rows_are_counted_as_are_read(data: st.DataObject) -> None:
                 make_read_plan(options, table._state, schema, columns), row_filter=row_filter
             )
             found = plan_files_counted(table.io, table.metadata, snapshot, schema, row_filter)
+            files, splits = tuple(found.files), SplitOptions()
             scan = PlannedScan(
-                table._state, snapshot, plan, tuple(found.files), SplitOptions(), found.counts
+                table._state, snapshot, plan, files, splits, found.counts, for_native=False
             )
             groups = task_groups_of(scan, scan.files)
             read = sum(b.num_rows for group in groups for b in read_scan_tasks(plan, group))

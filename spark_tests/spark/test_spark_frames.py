@@ -298,6 +298,11 @@ def test_options_and_a_schema_are_given_before_or_after_the_format(
     assert [tuple(row) for row in after.where("i = 0").collect()] == [(0, 0)]
 
 
+def test_values_of_options_may_have_any_text(front: SparkSession, table: Table) -> None:
+    df = load(front, table, columns="id", filter="s = ' -> ' or\n s = 's3'")
+    assert ids(df) == [3]
+
+
 def test_a_table_is_read_by_its_name(front: SparkSession, own_table: Table, tmp_path: Path) -> None:
     reader = front.read.format("icebergpy").option("catalog", "lake")
     assert reader.option("catalog.warehouse", str(tmp_path / "lake")).table("db.t").count() == 6

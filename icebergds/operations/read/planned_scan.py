@@ -40,6 +40,7 @@ class PlannedScan:
         files: the files that may have rows of the scan, with the deletes that apply to them.
         splits: how files are packed into task groups.
         counts: what planning read and skipped.
+        for_native: whether the files have the statistics that `native_rule_of` needs.
         rechecked: what else chose the files; whoever reads the scan checks it for every row.
     """
 
@@ -49,6 +50,7 @@ class PlannedScan:
     files: tuple[PlannedFile, ...]
     splits: SplitOptions
     counts: PlanCounts
+    for_native: bool
     rechecked: Expr = TRUE
 
 
@@ -90,7 +92,7 @@ def plan_scan(
     )
     splits = split_options(options, metadata.properties)
     files = tuple(found.files)
-    return PlannedScan(state, snapshot, plan, files, splits, found.counts, rechecked)
+    return PlannedScan(state, snapshot, plan, files, splits, found.counts, for_native, rechecked)
 
 
 def task_groups_of(scan: PlannedScan, files: Iterable[PlannedFile]) -> list[ScanTaskGroup]:

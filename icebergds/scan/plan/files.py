@@ -200,6 +200,8 @@ def gather_files(
     if not with_metrics:
         readers = min(readers, few_readers(manifests, _BYTES_AT_A_TIME))
     with ThreadPoolExecutor(readers) as pool:
+        # A single manifest needs no thread.
+        side_by_side = pool.map if len(manifests) > 1 else map
 
         def read_deletes(manifest: ManifestFile) -> list[ManifestEntry]:
             columns = read_manifest_columns(
@@ -212,7 +214,7 @@ def gather_files(
             )
             return matching_entries(columns, filters.of(manifest), TRUE)
 
-        delete_entries = [e for found in pool.map(read_deletes, deletes) for e in found]
+        delete_entries = [e for found in side_by_side(read_deletes, deletes) for e in found]
         equality_ids = frozenset(i for e in delete_entries for i in e.data_file.equality_ids)
         index = DeleteIndex(
             delete_entries,
@@ -252,7 +254,7 @@ def gather_files(
             files = (PlannedFile(entry, index.deletes_for(entry)) for entry in pruned.entries)
             return gather(files if with_metrics else map(_bare, files)), counts
 
-        found = [part for parts in pool.map(read_data, data) for part in parts]
+        found = [part for parts in side_by_side(read_data, data) for part in parts]
     counts = count_plan(listed, manifests, [counted for _, counted in found])
     _LOG.info(
         "%s: planned snapshot %d in %.0f ms: %d manifests read, %d skipped; %d data files kept, %d "

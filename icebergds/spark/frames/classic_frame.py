@@ -21,6 +21,7 @@ from pyspark.sql.types import StructType
 from icebergds.expr.nodes import TRUE, Expr, and_
 from icebergds.spark.frames.classic_conditions import converted
 from icebergds.spark.frames.table_load import TableLoad
+from icebergds.spark.jvm import in_jvm, plan_dataset
 from icebergds.spec.types import NestedField
 
 
@@ -125,9 +126,8 @@ class _Root:
         """An empty relation with the columns of the load."""
         session: Any = self.spark._jsparkSession
         schema = session.parseDataType(self.load.schema.json())
-        return DataFrame(
-            session.createDataFrame(self._jvm.java.util.ArrayList(), schema), self.spark
-        )
+        nothing = in_jvm(self.spark, "java.util.ArrayList")()
+        return DataFrame(session.createDataFrame(nothing, schema), self.spark)
 
     def condition_of(self, filtered: DataFrame) -> Expr:
         """What the topmost filter of a shape says of the columns of the table."""
@@ -144,13 +144,10 @@ class _Root:
         rows: Any = self.load.rows(self.spark, condition)
         empty: Any = self.shape
         sides = self._seq(empty._jdf.logicalPlan(), rows._jdf.logicalPlan())
-        plans = self._jvm.org.apache.spark.sql.catalyst.plans.logical
-        union = plans.Union(sides, False, False)
+        union = in_jvm(self.spark, "org.apache.spark.sql.catalyst.plans.logical.Union")
         top: Any = shape._jdf
-        plan = self._on(union, top.logicalPlan())
-        return self._jvm.org.apache.spark.sql.classic.Dataset.ofRows(
-            self.spark._jsparkSession, plan
-        )
+        plan = self._on(union(sides, False, False), top.logicalPlan())
+        return plan_dataset(self.spark, self.spark._jsparkSession, plan)
 
     def _on(self, union: Any, plan: Any) -> Any:
         """A plan with a union in the place of its leaf."""
@@ -167,11 +164,7 @@ class _Root:
         return {output.apply(i).exprId().id(): field for i, field in enumerate(fields)}
 
     def _seq(self, *items: Any) -> Any:
-        return self._jvm.PythonUtils.toSeq(list(items))
-
-    @property
-    def _jvm(self) -> Any:
-        return self.spark._jvm
+        return in_jvm(self.spark, "PythonUtils.toSeq")(list(items))
 
 
 def _selects_attributes(shape: DataFrame) -> bool:

@@ -177,7 +177,7 @@ def _given(reader: Any) -> dict[str, str]:
     """The options that a reader has."""
     if hasattr(reader, "_client"):
         return {name: value for name, value in reader._options.items() if value is not None}
-    return options_of(_session(reader)._jvm, reader._jreader.extraOptions())
+    return options_of(reader._jreader.extraOptions())
 
 
 def _user_schema(reader: Any) -> StructType | None:

@@ -42,6 +42,7 @@ class TableLoad:
         snapshot: None for a table without rows.
         plan: what is read; planning has found no files yet.
         schema: of the DataFrames.
+        is_native: whether Spark's own reader reads the files that it can.
     """
 
     state: TableState
@@ -49,6 +50,7 @@ class TableLoad:
     snapshot: Snapshot | None
     plan: ReadPlan
     schema: StructType
+    is_native: bool
 
     def rows(self, spark: SparkSession, condition: Expr) -> DataFrame:
         """The rows, at least those that meet a condition; planned now.
@@ -65,7 +67,7 @@ class TableLoad:
         scan = plan_scan(
             self.state,
             self.options,
-            for_native=has_native_scans(spark),
+            for_native=self.is_native,
             rechecked=condition,
             columns=self.plan.columns,
         )
@@ -103,12 +105,13 @@ def open_load(
     columns = _columns(parsed, state, table_schema, schema)
     plan = make_read_plan(parsed, state, table_schema, columns)
     read = spark_schema(columns)
-    if has_native_scans(spark) and native_obstacle_in(state, plan) is None:
+    is_native = has_native_scans(spark) and native_obstacle_in(state, plan) is None
+    if is_native:
         read = all_nullable(read)
     branch = parsed.newest_of
     if branch is not None and not address.is_metadata_file:
         read = marked_schema(read, state.metadata, branch, snapshot)
-    return TableLoad(state, parsed, snapshot, plan, read)
+    return TableLoad(state, parsed, snapshot, plan, read, is_native)
 
 
 def _in_zone_of(spark: SparkSession, options: Mapping[str, str]) -> dict[str, str]:

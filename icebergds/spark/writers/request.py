@@ -114,7 +114,7 @@ def _of_classic(writer: Any) -> _Asked:
     state, df = writer._jwrite, writer._df
     return _Asked(
         df,
-        options_of(df.sparkSession._jvm, state.extraOptions()),
+        options_of(state.extraOptions()),
         state.curmode().name(),
         _listed(state.partitioningColumns()),
         _listed(state.sortColumnNames()),

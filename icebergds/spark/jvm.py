@@ -1,0 +1,37 @@
+"""Finds classes and static methods of classic Spark's JVM.
+
+Each dot of `spark._jvm.org.apache...` asks the JVM anew, which takes about as long as the call that
+it is for. What has been found once is kept here, as long as its view of the JVM.
+"""
+
+from __future__ import annotations
+
+import weakref
+from functools import reduce
+from typing import Any
+
+from pyspark.sql import SparkSession
+
+_found: weakref.WeakKeyDictionary[Any, dict[str, Any]] = weakref.WeakKeyDictionary()
+
+
+def in_jvm(spark: SparkSession, name: str) -> Any:
+    """A class, or a static method of one, by its full name with dots.
+
+    Args:
+        spark: a classic session.
+    """
+    jvm: Any = spark._jvm
+    known = _found.setdefault(jvm, {})
+    if name not in known:
+        known[name] = reduce(getattr, name.split("."), jvm)
+    return known[name]
+
+
+def plan_dataset(spark: SparkSession, session: Any, plan: Any) -> Any:
+    """A `Dataset` of the JVM that has a logical plan.
+
+    Args:
+        session: of the JVM, which will run it.
+    """
+    return in_jvm(spark, "org.apache.spark.sql.classic.Dataset.ofRows")(session, plan)
