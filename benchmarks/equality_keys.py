@@ -10,7 +10,6 @@ and their ratio to an Arrow semi join of whole columns, which does not match nul
 from __future__ import annotations
 
 import argparse
-import resource
 import subprocess
 import sys
 import time
@@ -19,6 +18,7 @@ from collections.abc import Callable, Iterator
 import numpy as np
 import pyarrow as pa
 import pyarrow.acero as acero
+from peak_memory import peak_megabytes
 
 from icebergds.scan.read.key_set import EqualityKeySet, EqualityKeySetBuilder
 from icebergds.spec.types import INT, LONG, STRING, IcebergType, NestedField
@@ -77,10 +77,6 @@ def build(case: str, keys: int, commits: int) -> EqualityKeySet:
     for number, ids in enumerate(key_ids(keys)):
         builder.add(columns_of(ids), OLDEST_DELETE + number % commits)
     return builder.build()
-
-
-def peak_megabytes() -> float:
-    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
 
 
 def semi_join(case: str, keys: int, probed: list[Columns]) -> float:

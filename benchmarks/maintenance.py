@@ -46,6 +46,7 @@ from maintenance_tables import (
     rows_of,
     snapshots_and_files,
 )
+from peak_memory import peak_megabytes
 from pyspark.sql import Row, SparkSession
 from write import cpu_seconds, start
 
@@ -303,8 +304,8 @@ def _timed(act: Callable[[], object]) -> tuple[object, Run]:
     started, cpu = time.perf_counter(), cpu_seconds()
     result = act()
     seconds, cpu = time.perf_counter() - started, cpu_seconds() - cpu
-    workers = [_peak(pid) for pid in _python_processes() if pid != os.getpid()]
-    return result, Run(seconds, cpu, _peak(os.getpid()), max(workers, default=0.0))
+    workers = [peak_megabytes(pid) for pid in _python_processes() if pid != os.getpid()]
+    return result, Run(seconds, cpu, peak_megabytes(), max(workers, default=0.0))
 
 
 def _line(case: Case, taken: dict[str, list[Run]]) -> str:
@@ -345,15 +346,6 @@ def _reset_peaks() -> None:
     for pid in _python_processes():
         with suppress(OSError):
             Path(f"/proc/{pid}/clear_refs").write_text("5")
-
-
-def _peak(pid: int) -> float:
-    """The most memory that a process held since `_reset_peaks`, in MB; 0 if that is not known."""
-    with suppress(OSError):
-        for line in Path(f"/proc/{pid}/status").read_text().splitlines():
-            if line.startswith("VmHWM:"):
-                return int(line.split()[1]) / 1024
-    return 0.0
 
 
 if __name__ == "__main__":

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import argparse
 import random
-import resource
 import struct
 import tempfile
 import time
@@ -17,6 +16,8 @@ from collections.abc import Iterator
 from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
+
+from peak_memory import peak_megabytes
 
 from icebergds.api.load import load_table
 from icebergds.catalog.filesystem.commits import create_at_location, location_operations
@@ -64,11 +65,11 @@ def main() -> None:
 
 
 def _create(location: str, options: argparse.Namespace) -> tuple[float, float, str]:
-    start, memory = time.perf_counter(), _peak()
+    start, memory = time.perf_counter(), peak_megabytes()
     create_table(
         location, options.manifests, options.files, options.columns, version=options.version
     )
-    return time.perf_counter() - start, _peak() - memory, f"{options.files} files"
+    return time.perf_counter() - start, peak_megabytes() - memory, f"{options.files} files"
 
 
 def create_table(
@@ -100,9 +101,9 @@ def create_table(
 
 def _rewrite(location: str, _: argparse.Namespace) -> tuple[float, float, str]:
     table = load_table(location)
-    start, memory = time.perf_counter(), _peak()
+    start, memory = time.perf_counter(), peak_megabytes()
     counts = table.rewrite_manifests()
-    return time.perf_counter() - start, _peak() - memory, str(counts)
+    return time.perf_counter() - start, peak_megabytes() - memory, str(counts)
 
 
 @dataclass(frozen=True, slots=True)
@@ -160,11 +161,6 @@ class _Fill:
 
 def _to_bytes(value: int) -> bytes:
     return struct.pack("<q", value)
-
-
-def _peak() -> float:
-    """The most memory that this process has held, in megabytes."""
-    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
 
 
 if __name__ == "__main__":

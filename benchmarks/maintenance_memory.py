@@ -9,7 +9,6 @@ are rewritten in one group. Prints seconds, and the most memory of the driver's 
 from __future__ import annotations
 
 import argparse
-import resource
 import subprocess
 import sys
 import tempfile
@@ -22,6 +21,7 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from maintenance_manifests import create_table
+from peak_memory import peak_megabytes
 from pyspark.sql import SparkSession
 
 import icebergds.api.table_maintenance as maintenance
@@ -74,8 +74,7 @@ def _measure(name: str, location: str) -> None:
     table, start = load_table(location), time.perf_counter()
     what = _STEPS[name](table, location, SparkRunner(spark))
     seconds = time.perf_counter() - start
-    megabytes = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
-    print(f"{name:8} {seconds:8.2f} s {megabytes:6.0f} MB  {what}", flush=True)
+    print(f"{name:8} {seconds:8.2f} s {peak_megabytes():6.0f} MB  {what}", flush=True)
 
 
 def _health(table: Table, location: str, runner: Runner) -> str:

@@ -11,13 +11,13 @@ from __future__ import annotations
 
 import argparse
 import io
-import resource
 import statistics
 import struct
 import time
 from pathlib import Path
 
 import fastavro
+from peak_memory import peak_megabytes
 
 from icebergds.expr.bind import bind
 from icebergds.expr.sql import parse_filter
@@ -63,7 +63,7 @@ def main() -> None:
         write_table(folder, schema, manifests, arguments.per_manifest)
     metadata = make_metadata(folder, schema)
     condition = bind(parse_filter(f"c3 between 0 and {PLACES // 1000 * 10 - 1}"), schema)
-    before = peak_bytes()
+    before = peak_megabytes()
     taken = []
     for _ in range(arguments.runs):
         started = time.perf_counter()
@@ -75,7 +75,7 @@ def main() -> None:
     print(
         f"{arguments.files:,} files in {manifests} manifests, {arguments.stats_columns} columns of "
         f"statistics: {statistics.median(taken):.2f} s for {files:,} files, "
-        f"{(peak_bytes() - before) / 2**20:.0f} MB added"
+        f"{peak_megabytes() - before:.0f} MB added"
     )
     alone = fastavro_seconds(folder) * manifests
     print(f"fastavro, decoding only: {alone:.1f} s ({alone / statistics.median(taken):.1f} x)")
@@ -173,10 +173,6 @@ def fastavro_seconds(folder: Path) -> float:
     for _ in fastavro.reader(io.BytesIO(data)):
         pass
     return time.perf_counter() - started
-
-
-def peak_bytes() -> int:
-    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
 
 
 if __name__ == "__main__":

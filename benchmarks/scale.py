@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import argparse
 import json
-import resource
 import subprocess
 import sys
 import time
@@ -20,6 +19,7 @@ from pathlib import Path
 
 import pyarrow as pa
 from maintenance_manifests import FIRST_DAY, create_table
+from peak_memory import peak_megabytes
 
 from icebergds import Table, load_table
 
@@ -56,9 +56,9 @@ def _in_process(name: str, location: Path) -> str:
 
 
 def _measure(name: str, location: str) -> None:
-    before, start = _peak(), time.perf_counter()
+    before, start = peak_megabytes(), time.perf_counter()
     _STEPS[name](load_table(location))
-    print(json.dumps([time.perf_counter() - start, _peak() - before]))
+    print(json.dumps([time.perf_counter() - start, peak_megabytes() - before]))
 
 
 def _plan(table: Table) -> None:
@@ -83,11 +83,6 @@ def _delete(table: Table) -> None:
 def _day(number: int) -> str:
     first = date(1970, 1, 1) + timedelta(FIRST_DAY + number)
     return f"ts >= timestamp'{first} 00:00:00' and ts < timestamp'{first + timedelta(1)} 00:00:00'"
-
-
-def _peak() -> float:
-    """The most memory that this process has held, in megabytes."""
-    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
 
 
 _STEPS: dict[str, Callable[[Table], None]] = {

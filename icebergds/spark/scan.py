@@ -12,6 +12,7 @@ from pyspark.sql import DataFrame, SparkSession
 
 from icebergds.commit.operations import TableState
 from icebergds.expr.nodes import and_
+from icebergds.formats.deletes.existing_deletes import read_existing_deletes
 from icebergds.formats.deletes.positions import PositionSet
 from icebergds.operations.read.options import ReadOptions
 from icebergds.operations.read.planned_scan import (
@@ -29,7 +30,6 @@ from icebergds.scan.tasks import TaskGroup
 from icebergds.spark.errors import own_errors, prepare_thread
 from icebergds.spark.native import has_native_scans, native_frame
 from icebergds.spark.planned_load import PLANNED_SCAN
-from icebergds.write.deletes.existing_deletes import read_existing_deletes
 
 _LOG = logging.getLogger(__name__)
 

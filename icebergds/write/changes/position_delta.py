@@ -9,6 +9,7 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
+from icebergds.formats.deletes.existing_deletes import read_existing_deletes
 from icebergds.formats.deletes.position_deletes import only_data_path
 from icebergds.formats.deletes.positions import PositionSet
 from icebergds.spec.manifest import DataFile, DataFileRef, FileFormat
@@ -18,7 +19,6 @@ from icebergds.write.changes.deltas import DeltaFiles
 from icebergds.write.changes.target_rows import TARGET_COLUMN, take_targets
 from icebergds.write.deletes.data_file_names import DataFileNames
 from icebergds.write.deletes.deleted_rows import DeletedRows
-from icebergds.write.deletes.existing_deletes import read_existing_deletes
 from icebergds.write.deletes.position_deletes import FilePositions
 from icebergds.write.deletes.row_deletes import DeleteSettings, write_deletes
 from icebergds.write.task import WritePlan, data_files, start_attempt, write_rows

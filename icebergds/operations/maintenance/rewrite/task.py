@@ -12,6 +12,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 import numpy.typing as npt
 
+from icebergds.formats.deletes.existing_deletes import read_existing_deletes
 from icebergds.formats.deletes.positions import PositionSet
 from icebergds.operations.maintenance.runner import TaskAttempt
 from icebergds.scan.read.files import read_scan_tasks
@@ -21,7 +22,6 @@ from icebergds.spec.manifest import DataFile, DataFileRef
 from icebergds.spec.partition import PartitionSpec
 from icebergds.spec.reserved import FILE_PATH, POS
 from icebergds.spec.schema import Schema
-from icebergds.write.deletes.existing_deletes import read_existing_deletes
 from icebergds.write.deletes.position_deletes import FilePositions
 from icebergds.write.deletes.row_deletes import DeleteSettings, write_deletes
 from icebergds.write.task import WritePlan, start_attempt, write_batches

@@ -1,4 +1,4 @@
-"""Reads existing position deletes, to merge them with new ones."""
+"""Reads the deleted positions of many data files, from all their delete files."""
 
 from __future__ import annotations
 
