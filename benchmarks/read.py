@@ -42,10 +42,13 @@ def main() -> None:
         f"{'on' if arguments.jvm_options else 'off'}"
     )
     results: dict[str, dict[str, float]] = {}
-    warm_up = readers_for(spark, index, "base", None, with_java=jar is not None)
+    plain = spark.newSession()
+    register(plain, reader=False, writer=False, native_scans=False)
+    sessions = spark, plain
+    warm_up = readers_for(sessions, index, "base", None, with_java=jar is not None)
     measure(warm_up, None, runs=2)
     for name, columns, table in cases(index, arguments.cases):
-        readers = readers_for(spark, index, table, columns, with_java=jar is not None)
+        readers = readers_for(sessions, index, table, columns, with_java=jar is not None)
         results[name] = measure(readers, columns, arguments.runs)
         print(describe(name, results[name], results), flush=True)
     spark.stop()
@@ -99,12 +102,15 @@ def cases(index: dict, wanted: str) -> list[tuple[str, list[str] | None, str]]:
 
 
 def readers_for(
-    spark: SparkSession, index: dict, table: str, columns: list[str] | None, with_java: bool
+    sessions: tuple[SparkSession, SparkSession],
+    index: dict,
+    table: str,
+    columns: list[str] | None,
+    with_java: bool,
 ) -> dict[str, Callable[[], DataFrame]]:
+    """Loads of a table by each reader, the plain one in the second session."""
+    spark, other = sessions
     location = index["tables"][table]["location"]
-
-    other = spark.newSession()
-    register(other, reader=False, writer=False, native_scans=False)
 
     def plain() -> DataFrame:
         reader = other.read.format("icebergpy")
