@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+import pyarrow as pa
 import pytest
 from pyspark.sql import DataFrame, SparkSession, functions as f
 from pyspark.sql.functions import partitioning
@@ -56,6 +58,24 @@ def test_a_table_is_created_once(front: SparkSession, harbour: Catalog) -> None:
     assert len(table.snapshots()) == 1
     with pytest.raises(AlreadyExistsError, match="createOrReplace"):
         writer.create()
+
+
+def test_a_table_that_appears_meanwhile_is_replaced(
+    front: SparkSession, harbour: Catalog, tmp_path: Path
+) -> None:
+    warehouse = str(tmp_path / "harbour")
+
+    def create(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        for batch in batches:
+            found = load_catalog("port", warehouse=warehouse)
+            found.create_table_if_not_exists("db.t", batch.schema).append(batch)
+            yield batch
+
+    df = front.range(3, numPartitions=1).mapInArrow(create, "id bigint")
+    df.writeTo("harbour.db.t").using("icebergpy").createOrReplace()
+    table = harbour.load_table("db.t")
+    assert ids(table) == [0, 1, 2]
+    assert len(table.snapshots()) == 3
 
 
 # Columns are made in the test: they need a session.
@@ -204,7 +224,7 @@ def test_another_catalog_is_named_by_an_option(
     named = {"catalog": "port", "catalog.warehouse": str(tmp_path / "harbour")}
     front.range(1).writeTo("db.t").using("icebergpy").options(**named).create()
     assert ids(harbour.load_table("db.t")) == [0]
-    with pytest.raises(NoSuchTableError, match="no configured catalog"):
+    with pytest.raises(NoSuchTableError, match=r"no configured catalog \(there are: .*harbour"):
         front.range(1).writeTo("nowhere.db.t").using("icebergpy").create()
 
 

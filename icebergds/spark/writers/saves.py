@@ -17,7 +17,7 @@ from icebergds.spark.verbs import named_table, with_name
 from icebergds.spark.writers.request import WriteRequest
 from icebergds.spark.writers.table_writes import (
     create_from,
-    replace_by,
+    create_or_replace,
     table_to_write,
     write_into,
 )
@@ -69,11 +69,10 @@ def save_as_table(request: WriteRequest, name: str) -> None:
     path = [value for option, value in request.options.items() if option.lower() == "path"]
     location = {"location": path[-1]} if path else {}
     options = _parsed(request, {**named_table(given, name), **location, **_CREATE})
-    table = table_to_write(options)
-    if table is None:
+    if request.mode == "overwrite":
+        create_or_replace(request.df, options)
+    elif (table := table_to_write(options)) is None:
         create_from(request.df, options)
-    elif request.mode == "overwrite":
-        replace_by(request.df, table, options)
     else:
         _write(request, table, options)
 

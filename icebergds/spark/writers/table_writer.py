@@ -17,6 +17,7 @@ from icebergds.spark.writers.request import terms
 from icebergds.spark.writers.save_writer import WRITER
 from icebergds.spark.writers.table_writes import (
     create_from,
+    create_or_replace,
     replace_by,
     table_to_write,
     write_into,
@@ -138,11 +139,7 @@ class TableWriter:
     @_in_its_session
     def createOrReplace(self) -> None:
         """Creates the table, or replaces its definition and rows."""
-        options = self._definition()
-        if (table := table_to_write(options)) is None:
-            create_from(self._df, options)
-        else:
-            replace_by(self._df, table, options)
+        create_or_replace(self._df, self._definition())
 
     @_in_its_session
     def append(self) -> None:

@@ -8,7 +8,7 @@ from pyspark.sql import Column, DataFrame
 
 from icebergds.catalog.loaded_table import LoadedTable, load_for_write
 from icebergds.commit.options import IsolationLevel
-from icebergds.errors import InvalidOptionError, NoSuchTableError
+from icebergds.errors import AlreadyExistsError, InvalidOptionError, NoSuchTableError
 from icebergds.expr.nodes import TRUE
 from icebergds.operations.outcomes import nothing_committed
 from icebergds.operations.write.create import plan_new_table
@@ -77,6 +77,21 @@ def create_from(df: DataFrame, options: WriteOptions) -> None:
     new_table = plan_new_table(address, options.creation or Creation(), _columns(df))
     with nothing_committed(address.path):
         write_into(df, LoadedTable(address, new_table, new_table.planned()), options)
+
+
+def create_or_replace(df: DataFrame, options: WriteOptions) -> None:
+    """Creates a table with the rows of a DataFrame, or replaces its definition and rows."""
+    table = table_to_write(options)
+    if table is None:
+        try:
+            create_from(df, options)
+            return
+        except AlreadyExistsError:
+            # Another writer created it meanwhile, or something else has the name.
+            table = table_to_write(options)
+            if table is None:
+                raise
+    replace_by(df, table, options)
 
 
 def replace_by(df: DataFrame, table: LoadedTable, options: WriteOptions) -> None:
