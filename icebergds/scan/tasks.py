@@ -87,6 +87,18 @@ class FileScanTask:
     equality_deletes: tuple[int, ...] = ()
     change: TaskChange | None = None
 
+    @property
+    def length_to_read(self) -> int | None:
+        """Length of the range; None for the last one: the recorded file size may be too low."""
+        is_last = self.start + self.length >= self.file_size_in_bytes
+        return None if is_last else self.length
+
+    @property
+    def equality_groups(self) -> tuple[int, ...]:
+        """The equality deletes of the task and of its change, as indices."""
+        changing = () if self.change is None else self.change.equality_deletes
+        return (*self.equality_deletes, *changing)
+
     def uses_positions(self, index: int) -> bool:
         """Whether the task uses the position deletes at an index of the task group."""
         return index in self.position_deletes or (

@@ -12,6 +12,7 @@ from typing import Any
 import pyarrow as pa
 from effort import examples
 from hypothesis import HealthCheck, given, strategies as st
+from strategies.large_keys import perhaps_in_parts
 from strategies.random_tables import RandomTable
 from strategies.small_values import filters
 from strategies.table_model import ModelState, scan
@@ -124,7 +125,8 @@ def _feed(
         found = [[file for files in found for file in files]]
     task_groups = change_task_groups(found, table.metadata, schema, data.draw(_SPLITS))
     plan, task_groups = pickle.loads(pickle.dumps((plan, task_groups)))
-    batches = [batch for task_group in task_groups for batch in read_task_group(plan, task_group)]
+    with perhaps_in_parts(data):
+        batches = [batch for group in task_groups for batch in read_task_group(plan, group)]
     assert all(batch.num_rows for batch in batches)
     rows = _values(pa.Table.from_batches(batches, schema_to_arrow(columns)))
     ids = [snapshot.snapshot_id for snapshot in history.snapshots]

@@ -14,6 +14,7 @@ import pytest
 from effort import examples
 from hypothesis import HealthCheck, Phase, given, strategies as st
 from oracles.duckdb_reader import DuckDBError, DuckDBReader
+from strategies.large_keys import perhaps_in_parts
 from strategies.random_tables import RandomTable
 from strategies.small_values import filters, projections
 from strategies.table_model import ModelState, scan
@@ -62,17 +63,18 @@ def test_scans_return_the_rows_of_the_model(data: st.DataObject) -> None:
             _check(table, made, snapshot, schema, TRUE, everything, SplitOptions(), 65_536, 10**6)
         for _ in range(3):
             snapshot, schema = data.draw(st.sampled_from(_readable(table)))
-            _check(
-                table,
-                made,
-                snapshot,
-                schema,
-                data.draw(filters(schema)),
-                data.draw(projections(schema, metadata_columns(table.metadata))),
-                data.draw(_SPLITS),
-                data.draw(st.sampled_from([1, 2, 5, 65_536])),
-                data.draw(st.sampled_from([0, 10, 10**6])),
-            )
+            with perhaps_in_parts(data):
+                _check(
+                    table,
+                    made,
+                    snapshot,
+                    schema,
+                    data.draw(filters(schema)),
+                    data.draw(projections(schema, metadata_columns(table.metadata))),
+                    data.draw(_SPLITS),
+                    data.draw(st.sampled_from([1, 2, 5, 65_536])),
+                    data.draw(st.sampled_from([0, 10, 10**6])),
+                )
 
 
 @pytest.mark.interop

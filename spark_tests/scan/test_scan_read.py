@@ -10,6 +10,7 @@ from typing import Any
 
 import pyarrow as pa
 import pytest
+from strategies.large_keys import keys_in_parts
 
 from icebergds.expr.bind import bind
 from icebergds.expr.nodes import TRUE, Expr
@@ -18,8 +19,9 @@ from icebergds.formats.arrow.types import schema_to_arrow
 from icebergds.scan.plan.splits import SplitOptions
 from icebergds.scan.plan.task_groups import plan_scan
 from icebergds.scan.projection import parse_column_list, project_columns
-from icebergds.scan.read import deletes as worker_deletes, files as read
+from icebergds.scan.read import deletes as worker_deletes, task_keys
 from icebergds.scan.read.files import read_scan_tasks
+from icebergds.scan.read.key_set import EqualityKeySet, EqualityKeySetBuilder
 from icebergds.scan.read_plan import ReadPlan, key_schema
 from icebergds.scan.tasks import ScanTaskGroup
 from icebergds.spec.partition import PartitionField, PartitionSpec
@@ -260,12 +262,37 @@ def test_tasks_in_a_row_share_keys_that_are_too_many_to_keep(
         loads.append(arguments)
         return load(*arguments)
 
-    monkeypatch.setattr(read, "load_key_set", counting)
+    monkeypatch.setattr(task_keys, "load_key_set", counting)
     plan = replace(_read_plan(table, "id"), delete_cache_bytes=0)
     task_groups = _task_groups(table)
     assert [len(task_group.tasks) for task_group in task_groups] == [4]
     assert len(_rows_of(plan, task_groups)) == 20
     assert len(loads) == 1
+
+
+def test_keys_that_do_not_fit_in_memory_are_applied_in_parts(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    table = TableBuilder(tmp_path / "t", _SCHEMA)
+    table.commit(*(table.data_file(_ROWS) for _ in range(2)))
+    table.commit(*(table.equality_deletes(["id"], [(i,)]) for i in range(3)))
+    table.commit(table.data_file(_ROWS))
+    table.commit(table.equality_deletes(["id", "name"], [(5, "n5"), (4, "n5")]))
+    largest = 0
+    build = EqualityKeySetBuilder.build
+
+    def built(builder: EqualityKeySetBuilder) -> EqualityKeySet:
+        nonlocal largest
+        found = build(builder)
+        largest = max(largest, len(found))
+        return found
+
+    monkeypatch.setattr(EqualityKeySetBuilder, "build", built)
+    plan = _read_plan(table, "id")
+    with keys_in_parts():
+        rows = _rows_of(plan, _task_groups(table))
+    assert sorted(i for (i,) in rows) == [0, 1, 2, 3, 3, 3, 4, 4, 4]
+    assert largest == 2
 
 
 def test_deletes_compare_floating_point_by_bits(tmp_path: Path) -> None:

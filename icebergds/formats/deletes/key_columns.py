@@ -57,7 +57,7 @@ class KeyColumn:
     @property
     def nbytes(self) -> int:
         """Memory held, in bytes."""
-        text = 0 if self.text is None else self.text.get_total_buffer_size()
+        text = 0 if self.text is None else self.text.nbytes
         valid = 0 if self.valid is None else self.valid.nbytes
         return sum(lane.nbytes for lane in self.lanes) + text + valid
 

@@ -2,21 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from dataclasses import dataclass
 
-import numpy as np
-
-from icebergds.formats.data_reader import ReadRequest, open_data_file
-from icebergds.formats.deletes.positions import PositionCollector, PositionSet
-from icebergds.formats.wrong_counts import Recorded
-from icebergds.scan.column_paths import column_at, locate
-from icebergds.scan.read.deletes import load_key_set, load_positions
-from icebergds.scan.read.key_set import EqualityKeySet
-from icebergds.scan.read.metadata_columns import identity_constants
+from icebergds.formats.deletes.positions import PositionCollector, Positions, PositionSet
+from icebergds.scan.read.deletes import load_positions
+from icebergds.scan.read.key_positions import positions_of_keys
+from icebergds.scan.read.task_keys import KeyLoader, TaskKeys
 from icebergds.scan.read_plan import ReadPlan
 from icebergds.scan.tasks import FileScanTask, ScanTaskGroup
-from icebergds.spec.schema import Schema
+
+_POSITIONS_AT_ONCE = 1 << 20
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,54 +43,31 @@ def read_deleted_by_key(plan: ReadPlan, task_group: ScanTaskGroup) -> Iterator[D
         MissingFileError: a data or delete file does not exist.
         UnsupportedFeatureError: a file uses an unsupported feature; the message names it.
     """
-    key_sets: dict[int, EqualityKeySet] = {}
-    for task in task_group.tasks:
-        # Kept while consecutive tasks use them, even if they are too large for the cache.
-        key_sets = {
-            index: key_sets.get(index)
-            or load_key_set(plan, task_group.key_schema, task_group.equality_deletes[index])
-            for index in task.equality_deletes
-        }
+    loader = KeyLoader(plan, task_group)
+    for number, task in enumerate(task_group.tasks):
         before = load_positions(plan, task_group, task, task.position_deletes)
-        yield DeletedByKey(task, _deleted(plan, task_group, task, key_sets, before), before)
+        keys = loader.keys_of(number)
+        yield DeletedByKey(task, _deleted(plan, task_group, task, keys, before), before)
 
 
 def _deleted(
     plan: ReadPlan,
     task_group: ScanTaskGroup,
     task: FileScanTask,
-    key_sets: Mapping[int, EqualityKeySet],
+    keys: TaskKeys,
     before: PositionSet | None,
 ) -> PositionSet:
-    ids = {index: task_group.equality_deletes[index].equality_ids for index in key_sets}
-    keys = task_group.key_schema.select({i for of_set in ids.values() for i in of_set})
-    paths = {index: [_path(keys, i) for i in ids_of_set] for index, ids_of_set in ids.items()}
-    constants = identity_constants(plan.specs[task.spec_id], task.partition)
     found = PositionCollector()
-    with open_data_file(
-        plan.io,
-        task.file_path,
-        task.file_format,
-        table_schema=plan.table_schema,
-        name_mapping=plan.name_mapping,
-        recorded=Recorded(task.record_count, task.file_size_in_bytes, plan.wrong_counts),
-    ) as reader:
-        request = ReadRequest(keys, constants, batch_size=plan.batch_size)
-        for read in reader.batches(request):
-            deleted = np.zeros(read.num_rows, np.bool_)
-            for index, key_set in key_sets.items():
-                columns = [column_at(read.batch, path) for path in paths[index]]
-                deleted |= key_set.contains(columns, task.data_sequence_number)
-            known = None if before is None else before.mask(read.first_position, read.num_rows)
-            if known is not None:
-                deleted &= ~known
-            positions = np.flatnonzero(deleted)
-            if len(positions):
-                found.add(positions + read.first_position)
+
+    def add(positions: Positions) -> None:
+        new = positions if before is None else positions[~before.contains(positions)]
+        if len(new):
+            found.add(new)
+
+    if keys.sets:
+        for positions in positions_of_keys(plan, task_group, task, keys.sets):
+            add(positions)
+    for of_group in keys.positions.values():
+        for positions in of_group.parts(_POSITIONS_AT_ONCE):
+            add(positions)
     return found.result()
-
-
-def _path(keys: Schema, field_id: int) -> tuple[int, ...]:
-    path = locate(keys.fields, field_id)
-    assert path is not None, f"key column {field_id} is in the key schema by construction"
-    return path

@@ -5,6 +5,8 @@ from __future__ import annotations
 import logging
 from collections.abc import Iterator, Mapping, Sequence
 
+import pyarrow as pa
+
 from icebergds.formats.data_reader import ReadRequest, open_data_file
 from icebergds.formats.deletes.deletion_vector import read_deletion_vector
 from icebergds.formats.deletes.position_deletes import positions_nbytes, read_position_deletes
@@ -21,6 +23,10 @@ from icebergds.spec.types import NestedField, StructType
 
 _LOG = logging.getLogger(__name__)
 _POSITION_BYTES = 8
+# A set of keys takes several times the memory of the keys while it is built.
+_BUILD_FACTOR = 3
+# Smaller parts would make reads of many keys slow without saving much.
+_LEAST_BYTES = 16 << 20
 
 
 def load_positions(
@@ -58,11 +64,16 @@ def opens_for_positions(
         yield Open(ref.file_path, ref.file_size_in_bytes, blob)
 
 
-def load_key_set(plan: ReadPlan, key_schema: Schema, group: EqualityDeleteGroup) -> EqualityKeySet:
+def load_key_set(
+    plan: ReadPlan, key_schema: Schema, group: EqualityDeleteGroup
+) -> EqualityKeySet | None:
     """Loads the deleted keys of a group of equality delete files.
 
     Args:
         key_schema: a schema with the group's key columns.
+
+    Returns:
+        None if they are too many for `plan.delete_cache_bytes`; `read_key_sets` has them in parts.
 
     Raises:
         CorruptFileError: a delete file is damaged.
@@ -76,10 +87,28 @@ def load_key_set(plan: ReadPlan, key_schema: Schema, group: EqualityDeleteGroup)
     )
     return DELETES.get_or_load(
         key,
-        lambda: _read_key_set(plan, fields, group),
-        lambda keys: keys.nbytes,
+        lambda: _whole_key_set(plan, fields, group),
+        lambda keys: 0 if keys is None else keys.nbytes,
         plan.delete_cache_bytes,
     )
+
+
+def read_key_sets(
+    plan: ReadPlan, key_schema: Schema, group: EqualityDeleteGroup
+) -> Iterator[EqualityKeySet]:
+    """Reads the deleted keys of a group in parts, which delete what all keys together delete.
+
+    Building a part takes about `plan.delete_cache_bytes`, if the one before is not kept. Arguments
+    and errors are those of `load_key_set`.
+    """
+    fields = key_schema.select(group.equality_ids).fields
+    builder = _builder(fields, group)
+    for columns, sequence_number in _read_keys(plan, fields, group):
+        builder.add(columns, sequence_number)
+        if builder.nbytes > _most_bytes(plan):
+            yield builder.build()
+            builder = _builder(fields, group)
+    yield builder.build()
 
 
 def _positions_in(
@@ -138,11 +167,32 @@ def _warn_of_last(ref: DeleteFileRef, last: int, task: FileScanTask) -> None:
         )
 
 
-def _read_key_set(
+def _most_bytes(plan: ReadPlan) -> int:
+    """How much a builder of keys may hold, so that it builds their set in the memory allowed."""
+    return max(plan.delete_cache_bytes // _BUILD_FACTOR, _LEAST_BYTES)
+
+
+def _whole_key_set(
     plan: ReadPlan, fields: tuple[NestedField, ...], group: EqualityDeleteGroup
-) -> EqualityKeySet:
+) -> EqualityKeySet | None:
+    builder = _builder(fields, group)
+    for columns, sequence_number in _read_keys(plan, fields, group):
+        builder.add(columns, sequence_number)
+        if builder.nbytes > _most_bytes(plan):
+            return None
+    return builder.build()
+
+
+def _builder(fields: tuple[NestedField, ...], group: EqualityDeleteGroup) -> EqualityKeySetBuilder:
     paths = [_path(fields, field_id) for field_id in group.equality_ids]
-    builder = EqualityKeySetBuilder([_leaf(fields, path) for path in paths])
+    return EqualityKeySetBuilder([_leaf(fields, path) for path in paths])
+
+
+def _read_keys(
+    plan: ReadPlan, fields: tuple[NestedField, ...], group: EqualityDeleteGroup
+) -> Iterator[tuple[list[pa.Array], int]]:
+    """The key columns of delete files by batches, with the files' sequence numbers."""
+    paths = [_path(fields, field_id) for field_id in group.equality_ids]
     request = ReadRequest(Schema(fields))
     io = plan.io.expecting(Open(ref.file_path, ref.file_size_in_bytes) for ref in group.files)
     for ref in group.files:
@@ -156,8 +206,7 @@ def _read_key_set(
         ) as reader:
             for read in reader.batches(request):
                 columns = [column_at(read.batch, path) for path in paths]
-                builder.add(columns, ref.data_sequence_number)
-    return builder.build()
+                yield columns, ref.data_sequence_number
 
 
 def _recorded(plan: ReadPlan, ref: DeleteFileRef) -> Recorded:

@@ -6,7 +6,7 @@ equality deletes need by field id, drop deleted and filtered rows, project to th
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -22,9 +22,10 @@ from icebergds.formats.deletes.positions import PositionSet
 from icebergds.formats.wrong_counts import Recorded
 from icebergds.io.ranged_file import Open
 from icebergds.scan.column_paths import column_at, locate
-from icebergds.scan.read.deletes import load_key_set, load_positions, opens_for_positions
+from icebergds.scan.read.deletes import load_positions, opens_for_positions
 from icebergds.scan.read.key_set import EqualityKeySet
 from icebergds.scan.read.metadata_columns import OutputColumns, identity_constants
+from icebergds.scan.read.task_keys import KeyLoader, TaskKeys
 from icebergds.scan.read_plan import ReadPlan
 from icebergds.scan.tasks import FileScanTask, ScanTaskGroup
 from icebergds.spec.reserved import DELETED
@@ -42,17 +43,10 @@ def read_scan_tasks(plan: ReadPlan, task_group: ScanTaskGroup) -> Iterator[pa.Re
         MissingFileError: a data or delete file does not exist.
         UnsupportedFeatureError: a file uses an unsupported feature; the message names it.
     """
-    key_sets: dict[int, EqualityKeySet] = {}
     plan = replace(plan, io=plan.io.expecting(_opens(plan, task_group)))
-    for task in task_group.tasks:
-        # Kept while consecutive tasks use them, even if they are too large for the cache.
-        changing = () if task.change is None else task.change.equality_deletes
-        key_sets = {
-            index: key_sets.get(index)
-            or load_key_set(plan, task_group.key_schema, task_group.equality_deletes[index])
-            for index in (*task.equality_deletes, *changing)
-        }
-        yield from _read_task(plan, task_group, task, key_sets)
+    loader = KeyLoader(plan, task_group)
+    for number, task in enumerate(task_group.tasks):
+        yield from _read_task(plan, task_group, task, loader.keys_of(number))
 
 
 def _opens(plan: ReadPlan, task_group: ScanTaskGroup) -> Iterator[Open]:
@@ -105,14 +99,14 @@ def _read_task(
     plan: ReadPlan,
     task_group: ScanTaskGroup,
     task: FileScanTask,
-    key_sets: Mapping[int, EqualityKeySet],
+    loaded: TaskKeys,
 ) -> Iterator[pa.RecordBatch]:
     spec = plan.specs[task.spec_id]
     row_filter = residual(plan.row_filter, spec, plan.table_schema, task.partition)
     if row_filter == FALSE:
         return
     output = OutputColumns.of(plan, task)
-    groups = {index: task_group.equality_deletes[index] for index in key_sets}
+    groups = {index: task_group.equality_deletes[index] for index in loaded.sets}
     key_ids = {field_id for group in groups.values() for field_id in group.equality_ids}
     read_fields = _fields_to_read(
         output.stored_fields,
@@ -129,13 +123,17 @@ def _read_task(
     def deletes_of(positions: Sequence[int], keys: Sequence[int]) -> _Deletes:
         probes = [
             _KeyProbe(
-                key_sets[index],
+                loaded.sets[index],
                 tuple(_path(read_fields, field_id) for field_id in groups[index].equality_ids),
             )
             for index in keys
+            if index in loaded.sets
         ]
-        found = load_positions(plan, task_group, task, positions)
-        return _Deletes(found, probes, task.data_sequence_number)
+        found = [loaded.positions[index] for index in keys if index in loaded.positions]
+        stored = load_positions(plan, task_group, task, positions)
+        if found:
+            stored = PositionSet.union([*found, *filter(None, [stored])])
+        return _Deletes(stored or None, probes, task.data_sequence_number)
 
     deletes = deletes_of(task.position_deletes, task.equality_deletes)
     changing: _Deletes | None = None
@@ -152,7 +150,7 @@ def _read_task(
         name_mapping=plan.name_mapping,
         recorded=Recorded(task.record_count, task.file_size_in_bytes, plan.wrong_counts),
     ) as reader:
-        for read in reader.batches(request, task.start, _length(task)):
+        for read in reader.batches(request, task.start, task.length_to_read):
             changed = None if changing is None else changing.mask(read)
             if changing is not None and (changed is None or not changed.any()):
                 continue
@@ -164,12 +162,6 @@ def _read_task(
                 continue
             batch = output.assemble(read, deleted)
             yield batch if kept is None or kept.all() else batch.filter(pa.array(kept))
-
-
-def _length(task: FileScanTask) -> int | None:
-    """Length of the task's range; None for the last one: the recorded file size may be too low."""
-    is_last = task.start + task.length >= task.file_size_in_bytes
-    return None if is_last else task.length
 
 
 def _fields_to_read(

@@ -38,6 +38,12 @@ class Keys:
     codes: Payload | None
     numbers: tuple[int, ...]
 
+    @property
+    def nbytes(self) -> int:
+        """Memory held, in bytes."""
+        codes = 0 if self.codes is None else self.codes.nbytes
+        return self.hashes.nbytes + codes + sum(column.nbytes for column in self.columns)
+
     def take(self, rows: Rows) -> Keys:
         return Keys(
             self.hashes[rows],

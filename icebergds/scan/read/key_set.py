@@ -141,6 +141,11 @@ class EqualityKeySetBuilder:
             hashes = hash_columns(encoded, length, self._seed)
             self._append(Keys(hashes, encoded, None, (sequence_number,)))
 
+    @property
+    def nbytes(self) -> int:
+        """Memory that the keys take now, in bytes; building their set takes more."""
+        return sum(keys.nbytes for keys in (self._merged, *self._pending))
+
     def build(self) -> EqualityKeySet:
         """Builds the set of all added keys; the builder must not be used afterwards."""
         self._merge()

@@ -1,0 +1,96 @@
+"""Finds the positions of rows that equality deletes delete, reading the key columns alone.
+
+So a set of keys that is too large for memory can be applied in parts, one after the other.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+
+import numpy as np
+
+from icebergds.formats.data_reader import ReadRequest, open_data_file
+from icebergds.formats.deletes.positions import PositionCollector, Positions, PositionSet
+from icebergds.formats.wrong_counts import Recorded
+from icebergds.scan.column_paths import column_at, locate
+from icebergds.scan.read.deletes import read_key_sets
+from icebergds.scan.read.key_set import EqualityKeySet
+from icebergds.scan.read.metadata_columns import identity_constants
+from icebergds.scan.read_plan import ReadPlan
+from icebergds.scan.tasks import FileScanTask, ScanTaskGroup
+from icebergds.spec.schema import Schema
+
+
+def positions_of_keys(
+    plan: ReadPlan,
+    task_group: ScanTaskGroup,
+    task: FileScanTask,
+    key_sets: Mapping[int, EqualityKeySet],
+) -> Iterator[Positions]:
+    """Finds the rows of a task that sets of keys delete, by batches.
+
+    The columns and the filter of the plan are not used.
+
+    Args:
+        key_sets: by the number of the group of equality deletes.
+
+    Raises:
+        CorruptFileError, MissingFileError: the data file is damaged or missing.
+    """
+    ids = {index: task_group.equality_deletes[index].equality_ids for index in key_sets}
+    keys = task_group.key_schema.select({i for of_set in ids.values() for i in of_set})
+    paths = {index: [_path(keys, i) for i in ids_of_set] for index, ids_of_set in ids.items()}
+    constants = identity_constants(plan.specs[task.spec_id], task.partition)
+    with open_data_file(
+        plan.io,
+        task.file_path,
+        task.file_format,
+        table_schema=plan.table_schema,
+        name_mapping=plan.name_mapping,
+        recorded=Recorded(task.record_count, task.file_size_in_bytes, plan.wrong_counts),
+    ) as reader:
+        request = ReadRequest(keys, constants, batch_size=plan.batch_size)
+        for read in reader.batches(request, task.start, task.length_to_read):
+            deleted = np.zeros(read.num_rows, np.bool_)
+            for index, key_set in key_sets.items():
+                columns = [column_at(read.batch, path) for path in paths[index]]
+                deleted |= key_set.contains(columns, task.data_sequence_number)
+            positions = np.flatnonzero(deleted)
+            if len(positions):
+                yield positions + read.first_position
+
+
+def positions_of_large_set(
+    plan: ReadPlan, task_group: ScanTaskGroup, index: int
+) -> dict[int, PositionSet]:
+    """Finds the rows that a set of keys deletes which is too large for memory.
+
+    Args:
+        index: of the group of equality deletes.
+
+    Returns:
+        Positions by the number of the task, of all tasks that use the group.
+
+    Raises:
+        CorruptFileError, MissingFileError: a file is damaged or missing.
+    """
+    group = task_group.equality_deletes[index]
+    found = {
+        number: PositionCollector()
+        for number, task in enumerate(task_group.tasks)
+        if index in task.equality_groups
+    }
+    for key_set in read_key_sets(plan, task_group.key_schema, group):
+        for number, collected in found.items():
+            task = task_group.tasks[number]
+            for positions in positions_of_keys(plan, task_group, task, {index: key_set}):
+                collected.add(positions)
+        # Two parts do not fit.
+        del key_set
+    return {number: collected.result() for number, collected in found.items()}
+
+
+def _path(keys: Schema, field_id: int) -> tuple[int, ...]:
+    path = locate(keys.fields, field_id)
+    assert path is not None, f"key column {field_id} is in the key schema by construction"
+    return path
