@@ -11,9 +11,9 @@ from icebergds.catalog.loaded_table import LoadedTable
 from icebergds.commit.operations import TableState
 from icebergds.commit.snapshot_commit import Committed
 from icebergds.errors import InvalidOptionError
+from icebergds.operations.conditions import Setting, default_setting, plannable_condition
 from icebergds.operations.outcomes import nothing_committed
 from icebergds.operations.write.arrow_rows import Rows, change_rows
-from icebergds.operations.write.conditions import plannable_condition
 from icebergds.operations.write.metadata_delete import delete_by_metadata, is_metadata_delete
 from icebergds.operations.write.options import WriteOptions, refuse_options_of_writes
 from icebergds.operations.write.row_counts import RowCounts, counts_of
@@ -69,7 +69,9 @@ def delete_rows(
     """Implements `Table.delete`."""
     refuse_options_of_writes(options, "delete")
     options = options.in_zone(_session_zone(spark))
-    row_filter = plannable_condition(condition, table.metadata.schema(), options.time_zone)
+    row_filter = plannable_condition(
+        condition, table.metadata.schema(), options.time_zone, _session_setting(spark)
+    )
     kept = table.keeping_reads()
     if row_filter is not None and is_metadata_delete(kept, row_filter, options):
         committed, counts = delete_by_metadata(kept, row_filter, options)
@@ -157,6 +159,15 @@ def _require_frame(rows: object, done: str = "written") -> None:
             "spark.createDataFrame(...), table.scan(...).to_df(spark) or "
             "pyarrow.Table.from_pandas(...)"
         )
+
+
+def _session_setting(spark: SparkSession | None) -> Setting:
+    """The settings of the Spark session, or Spark's defaults without a session."""
+    if spark is None and "pyspark" not in sys.modules:
+        return default_setting
+    from icebergds.spark.session import session_setting
+
+    return session_setting(spark)
 
 
 def _session_zone(spark: SparkSession | None) -> str | None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import uuid
 from datetime import datetime
 from decimal import Decimal
 
@@ -15,6 +16,7 @@ from icebergds.spec.types import (
     LONG,
     TIMESTAMP,
     TIMESTAMP_NS,
+    UUID,
     DecimalType,
     IcebergType,
 )
@@ -33,7 +35,8 @@ def compares_exactly(expr: Expr, schema: Schema, *, case_sensitive: bool = True)
 
     It rounds an integer or decimal to floating point if the other side is a floating-point number:
     to Spark, the long 9007199254740993 equals `9007199254740992D`. A timestamp without a zone that
-    the session's time zone skips becomes a later one, unless it is written as `TIMESTAMP_NTZ`.
+    the session's time zone skips becomes a later one, unless it is written as `TIMESTAMP_NTZ`. A
+    uuid is its text in lower case.
 
     Args:
         expr: a filter that binds to the schema.
@@ -71,6 +74,9 @@ def _rounds(field_type: IcebergType, literal: object) -> bool:
             return abs(literal) > _WHOLE_DOUBLES
         case int() | Decimal() if isinstance(field_type, DecimalType) or field_type == LONG:
             return not _fit_together(field_type, Decimal(literal))
+        case str() if field_type == UUID:
+            # A text to Spark, which it compares as such.
+            return literal != str(uuid.UUID(literal))
         case _:
             return False
 

@@ -9,7 +9,7 @@ from pyspark.sql import Column, DataFrame
 from icebergds.catalog.loaded_table import LoadedTable
 from icebergds.commit.snapshot_commit import Committed
 from icebergds.errors import InvalidDataError
-from icebergds.operations.write.conditions import plannable_condition
+from icebergds.operations.conditions import plannable_condition
 from icebergds.operations.write.distribution_mode import distribution_mode
 from icebergds.operations.write.metadata_delete import is_metadata_delete
 from icebergds.operations.write.options import WriteOptions, refuse_options_of_writes
@@ -20,7 +20,7 @@ from icebergds.spark.read_mark import read_marks
 from icebergds.spark.row_level import overwrite as row_overwrite
 from icebergds.spark.row_level.target import make_target
 from icebergds.spark.save_job import run_job
-from icebergds.spark.session import session_zone
+from icebergds.spark.session import session_setting, session_zone
 from icebergds.spark.write_jobs import plan_job
 
 
@@ -39,7 +39,12 @@ def write_frame(
     options = options.in_zone(session_zone(df.sparkSession))
     condition = options.overwrite_filter
     if overwrite and condition is not None:
-        row_filter = plannable_condition(condition, table.metadata.schema(), options.time_zone)
+        row_filter = plannable_condition(
+            condition,
+            table.metadata.schema(),
+            options.time_zone,
+            session_setting(df.sparkSession),
+        )
         table = table.keeping_reads()
         if row_filter is None or not is_metadata_delete(table, row_filter, options):
             return overwrite_rows(df, table, condition, replace(options, overwrite_filter=None))

@@ -6,9 +6,11 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
 
+from pyspark.errors import PySparkException
 from pyspark.sql import SparkSession
 
 from icebergds.errors import InvalidOptionError
+from icebergds.operations.conditions import Setting, default_setting
 
 _acting: ContextVar[SparkSession | None] = ContextVar("acting", default=None)
 
@@ -52,6 +54,22 @@ def session_zone(spark: SparkSession | None) -> str | None:
     """The time zone of a session, or of the active one; None if there is none."""
     session = session_or_active(spark)
     return None if session is None else session.conf.get("spark.sql.session.timeZone")
+
+
+def session_setting(spark: SparkSession | None) -> Setting:
+    """The settings of a session, or of the active one; Spark's defaults if there is none."""
+    session = session_or_active(spark)
+    if session is None:
+        return default_setting
+
+    def setting(name: str) -> str | None:
+        try:
+            return session.conf.get(name)
+        except PySparkException:
+            # This version of Spark does not have it.
+            return None
+
+    return setting
 
 
 def is_connect(spark: SparkSession) -> bool:

@@ -198,6 +198,16 @@ def test_connect_reads_defaults_and_widened_numbers_with_the_reader_of_spark(see
     assert seen["frames"]["defaults are read by Spark"] == 2
 
 
+def test_connect_prunes_by_text_as_the_session_reads_it(seen: Seen) -> None:
+    assert seen["frames"]["text"] == {
+        "l = 9007199254740993D": [[1, 2], [1, 2]],
+        "f = '0.1'": [[2], [2]],
+        "f = 16777217": [[3], [3]],
+        'b = "c"': [[2], [2]],
+        r"b = 'x\y'": [[3], [3]],
+    }
+
+
 def test_connect_finds_nan_in_files_that_spark_reads(seen: Seen) -> None:
     assert seen["frames"]["NaN"] == [1, 1]
     assert seen["frames"]["NaN is read by Spark"] == 1

@@ -26,7 +26,7 @@ from icebergds.errors import InvalidFilterError
 from icebergds.expr.bind import bind
 from icebergds.expr.names import quote_name, split_name
 from icebergds.expr.nodes import MIRRORED, TRUE, Expr, Operation, Predicate, and_, not_, or_
-from icebergds.expr.sql import parse_filter
+from icebergds.operations.conditions import Setting, plannable_condition
 from icebergds.spark.types import READ_AS_ANOTHER_TYPE
 from icebergds.spec.schema import Schema
 from icebergds.spec.types import DecimalType, NestedField, StructType, TypeId
@@ -59,7 +59,11 @@ _EPOCH_DAY, _EPOCH = date(1970, 1, 1), datetime(1970, 1, 1)
 
 
 def converted(
-    condition: Any, schema: Schema, columns: Sequence[NestedField], time_zone: str | None
+    condition: Any,
+    schema: Schema,
+    columns: Sequence[NestedField],
+    time_zone: str | None,
+    setting: Setting,
 ) -> Expr:
     """A bound predicate that is true for every row for which a condition is.
 
@@ -68,8 +72,9 @@ def converted(
         schema: the table's.
         columns: those that are read, under the names that the condition uses.
         time_zone: the session's.
+        setting: of the session.
     """
-    converter = _Converter(schema, columns, time_zone)
+    converter = _Converter(schema, columns, time_zone, setting)
     if isinstance(condition, str):
         return converter.of_text(condition)
     expression = getattr(condition, "_expr", None)
@@ -81,12 +86,11 @@ class _Converter:
     _schema: Schema
     _columns: Sequence[NestedField]
     _time_zone: str | None
+    _setting: Setting
 
     def of_text(self, text: str) -> Expr:
-        try:
-            return bind(parse_filter(text, time_zone=self._time_zone), self._schema, False)
-        except InvalidFilterError:
-            return TRUE
+        found = plannable_condition(text, self._schema, self._time_zone, self._setting)
+        return TRUE if found is None else bind(found, self._schema, case_sensitive=False)
 
     def at_least(self, node: Expression) -> Expr:
         """What is true for every row for which the node is."""

@@ -22,7 +22,7 @@ from icebergds.expr.names import split_name
 from icebergds.expr.nodes import TRUE, Expr, and_
 from icebergds.spark.frames.connect_conditions import converted
 from icebergds.spark.frames.table_load import TableLoad
-from icebergds.spark.session import session_zone
+from icebergds.spark.session import session_setting, session_zone
 
 
 def connect_frame(spark: SparkSession, load: TableLoad) -> DataFrame:
@@ -137,7 +137,11 @@ class _Root:
         """What a condition says of the columns of the table."""
         plan = self.load.plan
         return converted(
-            condition, plan.table_schema, plan.columns.fields, session_zone(self.spark)
+            condition,
+            plan.table_schema,
+            plan.columns.fields,
+            session_zone(self.spark),
+            session_setting(self.spark),
         )
 
     def are_plain(self, columns: Any) -> bool:

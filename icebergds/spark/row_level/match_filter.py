@@ -16,7 +16,6 @@ from pyspark.sql import Column, DataFrame, functions as f, types as spark
 
 from icebergds.expr.names import quote_name, split_name
 from icebergds.expr.nodes import Expr
-from icebergds.operations.write.conditions import plannable_condition
 from icebergds.spark.row_level.condition_text import (
     conjuncts_of,
     equal_names,
@@ -76,14 +75,14 @@ def match_filter(sides: Sides, on: Any, by_source: Sequence[Any]) -> tuple[Expr 
     source = sides.source
     for pair in pairs:
         bounds = _bounds(sides, pair)
-        if bounds is not None and _plannable(sides.target, bounds.of_target) is not None:
+        if bounds is not None and sides.target.plannable(bounds.of_target) is not None:
             parts.append(bounds.of_target)
             source = source.where(bounds.of_source)
     if not parts:
         return None, source
     matched = " AND ".join(f"({part})" for part in parts)
     text = " OR ".join([f"({matched})", *(f"({other})" for other in others)])
-    found = _plannable(sides.target, text)
+    found = sides.target.plannable(text)
     return (found, source) if found is not None else (None, sides.source)
 
 
@@ -116,11 +115,7 @@ def _of_target_alone(sides: Sides, condition: Any) -> str | None:
         return None
     texts = [without_alias(part, sides.target_alias) for part in parts]
     text = " AND ".join(f"({text})" for text in texts)
-    return text if _plannable(sides.target, text) is not None else None
-
-
-def _plannable(target: Target, text: str) -> Expr | None:
-    return plannable_condition(text, target.schema, target.time_zone)
+    return text if sides.target.plannable(text) is not None else None
 
 
 def _pair(sides: Sides, one: tuple[str, ...], other: tuple[str, ...]) -> _Pair | None:

@@ -8,7 +8,6 @@ from icebergds.commit.snapshot_commit import Committed
 from icebergds.errors import InvalidDataError, InvalidOptionError
 from icebergds.expr.names import quote_name
 from icebergds.expr.nodes import TRUE
-from icebergds.operations.write.conditions import plannable_condition
 from icebergds.operations.write.isolation import check_rows_since_read
 from icebergds.spark.float_texts import floats_as_text
 from icebergds.spark.row_level.delete import rows_to_delete
@@ -47,7 +46,7 @@ def overwrite_rows(target: Target, df: DataFrame, condition: str | Column) -> Co
             "metadata columns; drop these"
         )
     df = floats_as_text(df, target.schema)
-    row_filter = plannable_condition(condition, target.schema, target.time_zone)
+    row_filter = target.plannable(condition)
     overwritten = TRUE if row_filter is None else row_filter
     check_rows_since_read(target.options, target.table, target.isolation_level(), overwritten)
     deleted, rows = rows_to_delete(target, condition, row_filter, "overwrite_filter")

@@ -15,6 +15,7 @@ from icebergds.commit.snapshot_commit import Committed
 from icebergds.errors import InvalidOptionError, UnsupportedFeatureError
 from icebergds.expr.names import quote_name
 from icebergds.expr.nodes import TRUE, Expr
+from icebergds.operations.conditions import plannable_condition
 from icebergds.operations.write.delete_file_settings import require_delete_files
 from icebergds.operations.write.isolation import isolation_of
 from icebergds.operations.write.jobs import PlannedJob
@@ -29,7 +30,7 @@ from icebergds.spark.dataframe_schema import incoming_arrow_schema
 from icebergds.spark.distribution import KeyedRows, partition_keys
 from icebergds.spark.row_level.rows import StatementRows, plan_rows_to_change
 from icebergds.spark.save_job import run_job
-from icebergds.spark.session import active_session, session_zone
+from icebergds.spark.session import active_session, session_setting, session_zone
 from icebergds.spec.schema import Schema
 from icebergds.spec.snapshot import Snapshot
 from icebergds.spec.types import VARIANT, is_scalar
@@ -72,6 +73,11 @@ class Target:
     @property
     def time_zone(self) -> str | None:
         return self.options.time_zone
+
+    def plannable(self, condition: object) -> Expr | None:
+        """The condition to plan scans with; None if only Spark evaluates it correctly."""
+        setting = session_setting(self.spark)
+        return plannable_condition(condition, self.schema, self.time_zone, setting)
 
     def snapshot(self) -> Snapshot | None:
         """The snapshot that the statement changes; None if the branch has none."""

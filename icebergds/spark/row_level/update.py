@@ -8,7 +8,6 @@ from pyspark.sql import Column, functions as f
 
 from icebergds.commit.snapshot_commit import Committed
 from icebergds.expr.names import quote_name
-from icebergds.operations.write.conditions import plannable_condition
 from icebergds.spark.row_level.assignments import plan_assignments
 from icebergds.spark.row_level.conditions import as_column, check_condition, described
 from icebergds.spark.row_level.target import FILE, LAST_UPDATED, POS, ROW_ID, WRITE, Target
@@ -37,7 +36,7 @@ def update_rows(
     check_condition(empty, wanted, described("update: condition", condition))
     if target.snapshot() is None:
         return None
-    row_filter = plannable_condition(condition, target.schema, target.time_zone)
+    row_filter = target.plannable(condition)
     rows = target.rows(None, row_filter, with_ids=True)
     columns = [
         assigned.get(field.name, f.col(quote_name((field.name,)))).alias(field.name)

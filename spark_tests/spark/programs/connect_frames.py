@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
-from pyspark.sql import SparkSession
+from pyspark.sql import SparkSession, functions as f
 
 sys.path.append(str(Path(__file__).parents[1]))
 
@@ -69,7 +69,31 @@ def see(spark: SparkSession, directory: str, programs: int, seed: str) -> dict[s
         "defaults are read by Spark": len(evolved.inputFiles()),
         "NaN is read by Spark": len(nan.inputFiles()),
         "schema": df.select("id", "s").schema.simpleString(),
+        "text": _found_by_text(spark, str(Path(directory, "texts"))),
     }
+
+
+def _found_by_text(spark: SparkSession, location: str) -> dict[str, list[list[int]]]:
+    """The rows that conditions find whose text or numbers depend on settings of the session."""
+    rows = [(1, "a", "b", 2**53, 0.5), (2, "b", "b", 2**53 + 1, 0.1), (3, "x\\y", "c", 1, 2.0**24)]
+    made = spark.createDataFrame(rows, "n int, b string, c string, l bigint, f float")
+    # A file for each row, which conditions could leave out.
+    made.write.format("icebergpy").partitionBy("n").save(location)
+    df = spark.read.format("icebergpy").load(location)
+    found: dict[str, list[list[int]]] = {}
+    for setting, value, condition in (
+        ("spark.sql.ansi.enabled", "true", "l = 9007199254740993D"),
+        ("spark.sql.ansi.enabled", "false", "f = '0.1'"),
+        ("spark.sql.ansi.enabled", "false", "f = 16777217"),
+        ("spark.sql.ansi.doubleQuotedIdentifiers", "true", 'b = "c"'),
+        ("spark.sql.parser.escapedStringLiterals", "true", r"b = 'x\y'"),
+    ):
+        before = spark.conf.get(setting)
+        spark.conf.set(setting, value)
+        for chosen in (df.where(condition), df.where(f.expr(condition))):
+            found.setdefault(condition, []).append(sorted(row.n for row in chosen.collect()))
+        spark.conf.set(setting, before)
+    return found
 
 
 def _evolved(location: Path) -> str:

@@ -1,0 +1,72 @@
+"""Parses the conditions of statements and DataFrames that scans can be planned with."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TypeAlias
+
+from icebergds.errors import InvalidFilterError
+from icebergds.expr.bind import bind
+from icebergds.expr.coercion import are_dates_as_text, compares_own_types
+from icebergds.expr.nodes import Expr
+from icebergds.expr.rounding import compares_exactly
+from icebergds.expr.sql import parse_filter
+from icebergds.spec.schema import Schema
+
+Setting: TypeAlias = Callable[[str], str | None]
+"""A setting of a Spark session by its name; None if it is not known."""
+
+# Pieces of text that Spark reads in another way if a setting is on.
+_READ_BY_SETTING = {
+    '"': "spark.sql.ansi.doubleQuotedIdentifiers",
+    "\\": "spark.sql.parser.escapedStringLiterals",
+    "''": "spark.sql.legacy.consecutiveStringLiterals.enabled",
+    '""': "spark.sql.legacy.consecutiveStringLiterals.enabled",
+}
+_ANSI = "spark.sql.ansi.enabled"
+_DATES_AS_TEXT = "spark.sql.legacy.typeCoercion.datetimeToString.enabled"
+
+
+def default_setting(name: str) -> None:
+    """The setting of no session: all have Spark's defaults."""
+
+
+def plannable_condition(
+    condition: object, schema: Schema, time_zone: str | None, setting: Setting
+) -> Expr | None:
+    """Parses a condition to plan scans with; None if only Spark evaluates it correctly.
+
+    Spark may read text in another way than we do, and compare other values than those of columns:
+    both depend on the session. So a scan is planned only with what means the same to both.
+
+    Args:
+        condition: SQL text; anything else is left to Spark.
+        schema: the table's.
+        time_zone: of timestamps without an offset.
+        setting: of the session that evaluates the condition.
+    """
+    if not isinstance(condition, str):
+        return None
+    try:
+        parsed = parse_filter(condition, time_zone=time_zone)
+        bind(parsed, schema, case_sensitive=False)
+    except InvalidFilterError:
+        return None
+    if any(piece in condition and _is(setting, name) for piece, name in _READ_BY_SETTING.items()):
+        return None
+    if not compares_exactly(parsed, schema, case_sensitive=False):
+        return None
+    return parsed if _is_compared_alike(parsed, schema, setting) else None
+
+
+def _is_compared_alike(parsed: Expr, schema: Schema, setting: Setting) -> bool:
+    if compares_own_types(parsed, schema):
+        return True
+    if _is(setting, _ANSI, default=True):
+        return True
+    return are_dates_as_text(parsed, schema) and not _is(setting, _DATES_AS_TEXT)
+
+
+def _is(setting: Setting, name: str, *, default: bool = False) -> bool:
+    found = setting(name)
+    return default if found is None else found.lower() == "true"
