@@ -2,16 +2,12 @@
 
 from __future__ import annotations
 
-import asyncio
-from collections import Counter
-from collections.abc import Iterator
-from contextlib import contextmanager
-from typing import TYPE_CHECKING, Any
-from unittest import mock
+from typing import TYPE_CHECKING
 
 import pyarrow as pa
 import pyarrow.compute as pc
 import pytest
+from s3_requests import counted
 
 from icebergds import Catalog, Table, load_catalog
 from icebergds.formats.parquet import footer, reader
@@ -28,38 +24,6 @@ _ROWS = pa.table(
         "s": pa.array([f"text {i * 7919 % 20_011}" for i in range(20_000)]),
     }
 )
-
-
-class Requests:
-    """What was asked of S3: how often what, and how many at once at most."""
-
-    def __init__(self) -> None:
-        self.made: Counter[str] = Counter()
-        self.most = self.now = 0
-
-    async def answer(self, call: Any, *args: Any, **kwargs: Any) -> Any:
-        self.made[args[1]] += 1
-        self.now += 1
-        self.most = max(self.most, self.now)
-        # So that those that are made side by side meet.
-        await asyncio.sleep(0.02)
-        try:
-            return await call(*args, **kwargs)
-        finally:
-            self.now -= 1
-
-
-@contextmanager
-def counted() -> Iterator[Requests]:
-    from s3fs import S3FileSystem
-
-    requests, call = Requests(), S3FileSystem._call_s3
-
-    async def counting(*args: Any, **kwargs: Any) -> Any:
-        return await requests.answer(call, *args, **kwargs)
-
-    with mock.patch.object(S3FileSystem, "_call_s3", counting):
-        yield requests
 
 
 @pytest.fixture
