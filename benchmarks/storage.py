@@ -1,4 +1,4 @@
-"""Times reads and a commit on S3 whose answers come late, and Arrow's data set reader beside them.
+"""Times reads, a commit and an upload on S3 whose answers come late, beside Arrow's reader.
 
 A server on this machine (S3Mock, which `.ci/servers.sh` fetches) is reached through a proxy that
 answers each request 30 ms later. Reads run in this process; `local` is the same without a proxy.
@@ -19,9 +19,11 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.dataset as ds
 import pyarrow.fs
+import pyarrow.parquet as pq
 from slow_storage import SlowStorage, slow_storage
 
 import icebergds
+from icebergds.io.fileio import FileIO
 
 sys.path.append(str(Path(__file__).parents[1] / "spark_tests"))
 from s3_server import S3Server, s3_server, storage_properties
@@ -84,6 +86,10 @@ def work_of(
     near_large, near_small = near.load_table("db.large"), near.load_table("db.small")
     written = catalog_at(location, commits.port, "commits").load_table("db.small")
     row = pa.table({"id": [1]})
+    # Without a dictionary or compression that helps: some 64 MB, in four parts.
+    noise = pa.table({"a": np.random.default_rng(8).random(8_000_000)})
+    uploads = catalog_at(location, reads.port, "uploads").load_table("db.large").io
+    file = f"{location}/upload.parquet"
     return {
         "one column of 7 files": (reads, lambda: large.scan(columns=["a"]).to_arrow()),
         "- Arrow's data set": (reads, lambda: by_arrow(location, reads.port, ["a"])),
@@ -95,7 +101,13 @@ def work_of(
         "- local  ": (None, lambda: near_small.scan().to_arrow()),
         "planning of 100 manifests": (reads, lambda: many.scan("id = 5").plan_files()),
         "append of a row": (commits, lambda: written.append(row)),
+        "data file of 64 MB": (reads, lambda: write_file(uploads, file, noise)),
     }
+
+
+def write_file(io: FileIO, location: str, rows: pa.Table) -> None:
+    with io.open_output(location) as stream:
+        pq.write_table(rows, stream, use_dictionary=False, compression="none")
 
 
 def by_arrow(location: str, port: int, columns: list[str] | None) -> pa.Table:

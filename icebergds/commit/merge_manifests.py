@@ -9,6 +9,7 @@ from icebergds.commit.base import CommitBase
 from icebergds.commit.new_manifests import UNASSIGNED, target_manifest_size, write_entries
 from icebergds.commit.workspace import Workspace
 from icebergds.formats.manifests.manifest import read_manifest
+from icebergds.io.background import start_reading
 from icebergds.spec import table_properties as names
 from icebergds.spec.manifest import ManifestEntry, ManifestEntryStatus, ManifestFile
 from icebergds.spec.table_properties import bool_property, int_property
@@ -75,6 +76,13 @@ def _merged(work: Workspace, base: CommitBase, manifests: Sequence[ManifestFile]
 
 
 def _merge(work: Workspace, base: CommitBase, manifests: Sequence[ManifestFile]) -> ManifestFile:
+    # Some of them are this commit's.
+    work.settle()
+    # Together they are no longer than one manifest should be.
+    io = base.io.keeping_reads()
+    for manifest in manifests:
+        start_reading(io, manifest.manifest_path)
+    base = replace(base, state=replace(base.state, io=io))
     entries = [entry for m in manifests for entry in _entries(work, base, m)]
     return write_entries(work, base, entries, manifests[0].partition_spec_id, manifests[0].content)
 

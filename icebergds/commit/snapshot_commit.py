@@ -107,6 +107,7 @@ class _Attempts:
         base = commit_base(state, branch)
         new = self._action.produce(self.work, base)
         change, self.snapshot = snapshot_change(self.work, base, new, self._options)
+        self.work.settle()
         self.manifests = new.manifests
         return change
 

@@ -6,19 +6,26 @@ import itertools
 import logging
 import secrets
 import uuid
+from collections import deque
 from collections.abc import Callable, Collection, Hashable
+from contextlib import suppress
 from typing import Any, TypeVar, cast
 
+from icebergds.io.background import start_writing
 from icebergds.io.failures import storage_failures
 from icebergds.io.fileio import FileIO
 from icebergds.spec.metadata import TableMetadata
 
 _T = TypeVar("_T")
 _LOG = logging.getLogger(__name__)
+# Files that are written side by side at most, as their bytes are in memory.
+_AT_ONCE = 8
 
 
 class Workspace:
     """The files and cached results of a commit, shared by its attempts.
+
+    In storage with latency files are written in the background, side by side; `settle` waits.
 
     Attributes:
         snapshot_id: id of the new snapshot, the same for all attempts; positive, and not used in
@@ -34,6 +41,7 @@ class Workspace:
         self._list_numbers = itertools.count(1)
         self._cache: dict[Hashable, Any] = {}
         self._written: list[str] = []
+        self._writing: deque[tuple[str, str, Callable[[], None]]] = deque()
         self._files_of_lists: dict[str, frozenset[str]] = {}
 
     def once(self, key: Hashable, make: Callable[[], _T]) -> _T:
@@ -43,18 +51,27 @@ class Workspace:
         return cast(_T, self._cache[key])
 
     def write_manifest(self, metadata: TableMetadata, data: bytes) -> str:
-        """Writes a manifest under a new name and returns its location."""
+        """Starts to write a manifest under a new name and returns its location."""
         name = f"{self.commit_uuid}-m{next(self._manifest_numbers)}.avro"
         return self._write(f"{metadata.metadata_directory}/{name}", data, "manifest")
 
     def write_manifest_list(
         self, metadata: TableMetadata, data: bytes, manifests: Collection[str]
     ) -> str:
-        """Writes the manifest list of an attempt and returns its location."""
+        """Starts to write the manifest list of an attempt and returns its location."""
         name = f"snap-{self.snapshot_id}-{next(self._list_numbers)}-{self.commit_uuid}.avro"
         location = self._write(f"{metadata.metadata_directory}/{name}", data, "manifest list")
         self._files_of_lists[location] = frozenset((location, *manifests))
         return location
+
+    def settle(self) -> None:
+        """Waits until all files are written, before they are read or referred to.
+
+        Raises:
+            StorageError: one could not be written.
+        """
+        while self._writing:
+            self._settle_oldest()
 
     def delete_unused(self, manifest_list: str | None) -> None:
         """Deletes the files of other attempts than the committed one, given its manifest list.
@@ -67,14 +84,25 @@ class Workspace:
 
     def delete_all(self) -> None:
         """Deletes all written files, because nothing was committed. Never raises."""
+        while self._writing:
+            # What is still being written would appear after it was deleted.
+            with suppress(Exception):
+                self._settle_oldest()
         self._delete(self._written)
 
     def _write(self, location: str, data: bytes, kind: str) -> str:
         # Recorded first: a write that fails may leave a partial file.
         self._written.append(location)
         with storage_failures(f"writing the {kind}", location):
-            self._io.write(location, data)
+            self._writing.append((kind, location, start_writing(self._io, location, data)))
+        while len(self._writing) > _AT_ONCE:
+            self._settle_oldest()
         return location
+
+    def _settle_oldest(self) -> None:
+        kind, location, wait = self._writing.popleft()
+        with storage_failures(f"writing the {kind}", location):
+            wait()
 
     def _delete(self, locations: list[str]) -> None:
         if not locations:

@@ -30,7 +30,7 @@ from icebergds.io import local_files
 from icebergds.io.deleting import delete_key, delete_keys
 from icebergds.io.directory_markers import make_marker, remove_marker
 from icebergds.io.exclusive import create_local, create_remote, require_exclusive
-from icebergds.io.failures import RemoteFile, storage_error, storage_failures
+from icebergds.io.failures import storage_error, storage_failures
 from icebergds.io.fsspec_options import (
     EXTRAS,
     fsspec_options,
@@ -63,7 +63,7 @@ from icebergds.io.recursive_listing import (
     modified_local,
     modified_remote,
 )
-from icebergds.io.remote_files import key_of, names_in, open_remote, read_whole
+from icebergds.io.remote_files import OutputStream, key_of, names_in, open_remote, read_whole
 from icebergds.io.storage_options import (
     MAX_BLOCK_BYTES,
     MAX_METADATA_BYTES,
@@ -365,7 +365,8 @@ class FileIO:
     def open_output(self, location: str) -> pa.NativeFile:
         """Opens a file for writing, replacing it if it exists; the caller closes it.
 
-        Writes to the file raise errors of Arrow if it is local, else StorageError.
+        A remote file is an `OutputStream`. Writes to the file raise errors of Arrow if it is
+        local, else StorageError.
 
         Raises:
             StorageError: it cannot be opened.
@@ -374,8 +375,10 @@ class FileIO:
         with self._failures("creating", location, path, told_missing=False):
             if is_local(path):
                 return local_files.open_output(path)
-            file = self._write_remote(path, lambda fs, key: fs.open(key, "wb"))
-            return pa.PythonFile(RemoteFile(file, "writing", location), "w")
+            protocol = protocol_of(path)
+            return self._write_remote(
+                path, lambda fs, key: OutputStream(fs, protocol, key, location)
+            )
 
     def create(self, location: str, data: bytes) -> None:
         """Writes a file atomically if it does not exist: of two writers exactly one succeeds.

@@ -18,16 +18,23 @@ class KeptReads:
     def __init__(self, max_bytes: int = _MAX_BYTES) -> None:
         self._left = max_bytes
         self._files: dict[str, bytes] = {}
+        self._reading: dict[str, threading.Lock] = {}
         self._lock = threading.Lock()
 
     def get(self, path: str, read: Callable[[], bytes]) -> bytes:
-        """The bytes of a file, from here or by `read`."""
+        """The bytes of a file, from here or by `read`; waits for another thread that reads it."""
         kept = self._files.get(path)
         if kept is not None:
             return kept
-        data = read()
         with self._lock:
-            if path not in self._files and len(data) <= self._left:
-                self._left -= len(data)
-                self._files[path] = data
-        return data
+            reading = self._reading.setdefault(path, threading.Lock())
+        with reading:
+            kept = self._files.get(path)
+            if kept is not None:
+                return kept
+            data = read()
+            with self._lock:
+                if len(data) <= self._left:
+                    self._left -= len(data)
+                    self._files[path] = data
+            return data

@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-import os
 import threading
 from collections import deque
 from collections.abc import Callable, Iterable
-from concurrent.futures import Future, ThreadPoolExecutor
+from concurrent.futures import Future
 from typing import Generic, TypeVar
 
+from icebergds.io.threads import WAITING_THREADS, waiting_threads
+
 _T = TypeVar("_T")
-_MOST = 16
 
 
 class ReadAhead(Generic[_T]):
@@ -40,17 +40,6 @@ class ReadAhead(Generic[_T]):
         return taken[1].result()
 
     def _fill(self) -> None:
-        while self._coming and len(self._opening) < _MOST:
+        while self._coming and len(self._opening) < WAITING_THREADS:
             identity, opened = self._coming.popleft()
-            self._opening.append((identity, _pool().submit(opened)))
-
-
-def _pool() -> ThreadPoolExecutor:
-    """The threads of this process; a fork of another one has none of its threads."""
-    global _threads
-    if _threads is None or _threads[0] != os.getpid():
-        _threads = os.getpid(), ThreadPoolExecutor(_MOST, "icebergds-read-ahead")
-    return _threads[1]
-
-
-_threads: tuple[int, ThreadPoolExecutor] | None = None
+            self._opening.append((identity, waiting_threads().submit(opened)))

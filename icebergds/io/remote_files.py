@@ -1,4 +1,4 @@
-"""Reads files and names by the file systems of fsspec."""
+"""Reads and writes files, and reads names, by the file systems of fsspec."""
 
 from __future__ import annotations
 
@@ -8,6 +8,10 @@ from contextlib import suppress
 from functools import partial
 from typing import Any, cast
 
+import pyarrow as pa
+
+from icebergds.io.failures import RemoteFile
+from icebergds.io.multipart import MultipartFile
 from icebergds.io.ranged_file import Open, Range, RangedFile
 
 
@@ -33,6 +37,32 @@ def _read_in_turn(file: Any, ranges: Sequence[Range]) -> list[bytes]:
         file.seek(start)
         found.append(bytes(file.read(end - start)))
     return found
+
+
+class OutputStream(pa.PythonFile):  # type: ignore[misc]
+    """A file that Arrow writes, replacing one that exists; its errors are StorageErrors.
+
+    Args:
+        fs: fsspec's file system.
+        protocol: fsspec's name of it.
+        key: the file system's path of the file.
+        location: for errors.
+    """
+
+    def __new__(cls, fs: Any, protocol: str, key: str, location: str) -> OutputStream:
+        file = MultipartFile(fs, key) if protocol == "s3" else fs.open(key, "wb")
+        self: OutputStream = super().__new__(cls, RemoteFile(file, "writing", location), "w")
+        self._file = file
+        return self
+
+    def __init__(self, *_: Any) -> None:
+        super().__init__()
+
+    def discard(self) -> None:
+        """Closes the incomplete file. Only on S3 it never appears; elsewhere, delete it then."""
+        if isinstance(self._file, MultipartFile):
+            self._file.discard()
+        self.close()
 
 
 def read_whole(fs: Any, key: str) -> bytes:

@@ -7,6 +7,7 @@ import socket
 import threading
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import ExitStack, suppress
 from multiprocessing.pool import Pool
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -15,6 +16,7 @@ import pyarrow as pa
 import pyarrow.fs
 import pyarrow.parquet as pq
 import pytest
+from s3_requests import counted
 
 from icebergds.errors import (
     AlreadyExistsError,
@@ -23,8 +25,10 @@ from icebergds.errors import (
     StorageError,
     UnsupportedFeatureError,
 )
-from icebergds.io import exclusive
+from icebergds.formats.data_file.output_file import OutputFile
+from icebergds.io import exclusive, multipart
 from icebergds.io.fileio import FileIO
+from icebergds.spec.manifest import FileContent, FileFormat
 
 if TYPE_CHECKING:
     from s3_server import S3Server
@@ -50,6 +54,20 @@ def io(s3: S3Server) -> FileIO:
 @pytest.fixture
 def root(s3: S3Server) -> str:
     return s3.new_location()
+
+
+@pytest.fixture
+def parts(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Small parts: the least that S3 takes."""
+    monkeypatch.setattr(multipart, "_PART", 5 * 2**20)
+
+
+def uploads(io: FileIO, root: str) -> list[Any]:
+    """The uploads to a bucket that were neither completed nor aborted."""
+    found = io._remote(
+        root, lambda fs, key: fs.call_s3("list_multipart_uploads", Bucket=key.split("/")[0])
+    )
+    return list(found.get("Uploads", []))
 
 
 @pytest.fixture(scope="module")
@@ -107,14 +125,86 @@ def test_a_whole_file_is_read_in_one_request(
     assert sent == ["get_object"]
 
 
-def test_a_stream_is_written_in_parts(io: FileIO, root: str) -> None:
-    # Longer than one part of an upload.
-    numbers = pa.table({"id": pa.array(range(1_500_000), pa.int64())})
-    with io.open_output(f"{root}/a/x.parquet") as stream:
-        pq.write_table(numbers, stream, compression="none", use_dictionary=False)
-    assert io.size(f"{root}/a/x.parquet") > 10 * 2**20
-    with io.open(f"{root}/a/x.parquet") as file:
-        assert pq.read_table(file).equals(numbers)
+def test_large_files_are_sent_in_parts_side_by_side(io: FileIO, root: str, parts: None) -> None:
+    numbers = pa.table({"id": pa.array(range(3_000_000), pa.int64())})
+    files = 3
+    with counted() as requests, ExitStack() as opened:
+        for number in range(files):
+            stream = opened.enter_context(io.open_output(f"{root}/{number}.parquet"))
+            pq.write_table(numbers, stream, compression="none", use_dictionary=False)
+    assert requests.made == {
+        "create_multipart_upload": files,
+        # Of 24 MB and a little more, in parts of 5 MiB.
+        "upload_part": files * 5,
+        "complete_multipart_upload": files,
+    }
+    assert requests.most >= 4
+    for number in range(files):
+        with io.open(f"{root}/{number}.parquet") as file:
+            assert pq.read_table(file).equals(numbers)
+
+
+def test_so_many_parts_are_in_memory_at_most(
+    io: FileIO, root: str, parts: None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(multipart, "_AT_ONCE", 3)
+    monkeypatch.setattr(multipart, "_process_slots", None)
+    with counted() as requests, io.open_output(f"{root}/f") as stream:
+        stream.write(bytes(8 * multipart._PART))
+    assert requests.most == 3
+    assert io.size(f"{root}/f") == 8 * multipart._PART
+
+
+@pytest.mark.parametrize(("surplus", "sent"), [(0, "put_object"), (1, "upload_part")])
+def test_a_file_of_one_part_is_sent_by_one_request(
+    io: FileIO, root: str, parts: None, surplus: int, sent: str
+) -> None:
+    content = bytes(multipart._PART + surplus)
+    with counted() as requests, io.open_output(f"{root}/f") as stream:
+        stream.write(content)
+    assert sent in requests.made
+    assert requests.made.total() == (1 if surplus == 0 else 4)
+    assert io.read_bytes(f"{root}/f") == content
+
+
+def test_a_stream_that_is_discarded_never_appears(io: FileIO, root: str, parts: None) -> None:
+    for size in (1, 4 * multipart._PART):
+        stream = io.open_output(f"{root}/f")
+        stream.write(bytes(size))
+        stream.discard()
+        stream.close()
+        assert not io.exists(f"{root}/f")
+    assert uploads(io, root) == []
+
+
+@pytest.mark.parametrize("refused", ["create_multipart_upload", "upload_part", "complete_"])
+def test_a_file_of_which_a_part_fails_never_appears(
+    io: FileIO, root: str, parts: None, refused: str
+) -> None:
+    def is_refused(method: str, arguments: dict[str, Any]) -> bool:
+        return method.startswith(refused) and arguments.get("PartNumber", 2) == 2
+
+    def write_all() -> None:
+        for _ in range(3):
+            stream.write(bytes(multipart._PART))
+        stream.close()
+
+    stream = io.open_output(f"{root}/f")
+    with counted(is_refused), pytest.raises(StorageError, match=f"writing {root}/f.*refused"):
+        write_all()
+    with suppress(StorageError):
+        stream.close()
+    assert not io.exists(f"{root}/f")
+    assert uploads(io, root) == []
+
+
+def test_a_data_file_that_fails_is_not_completed(io: FileIO, root: str, parts: None) -> None:
+    output = OutputFile(io, f"{root}/f", FileFormat.PARQUET, FileContent.DATA)
+    output.handle.write(bytes(2 * multipart._PART))
+    with counted() as requests:
+        output.abort()
+    assert requests.made == {"abort_multipart_upload": 1, "delete_object": 1}
+    assert uploads(io, root) == []
 
 
 def test_a_stream_replaces_what_was_there(io: FileIO, root: str) -> None:

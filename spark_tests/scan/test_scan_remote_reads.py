@@ -2,21 +2,20 @@
 
 from __future__ import annotations
 
-import asyncio
-from collections import Counter
-from collections.abc import Iterator
-from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
-from unittest import mock
 
 import pyarrow as pa
 import pyarrow.compute as pc
 import pytest
+from s3_requests import counted
 
 from icebergds import Catalog, Table, load_catalog
+from icebergds.errors import StorageError
+from icebergds.formats.manifests.manifest_list import read_snapshot_manifests
 from icebergds.formats.parquet import footer, reader
 from icebergds.io import ranged_file
 from icebergds.scan.read.delete_cache import DELETES
+from icebergds.testing.contents import head
 
 if TYPE_CHECKING:
     from s3_server import S3Server
@@ -28,38 +27,6 @@ _ROWS = pa.table(
         "s": pa.array([f"text {i * 7919 % 20_011}" for i in range(20_000)]),
     }
 )
-
-
-class Requests:
-    """What was asked of S3: how often what, and how many at once at most."""
-
-    def __init__(self) -> None:
-        self.made: Counter[str] = Counter()
-        self.most = self.now = 0
-
-    async def answer(self, call: Any, *args: Any, **kwargs: Any) -> Any:
-        self.made[args[1]] += 1
-        self.now += 1
-        self.most = max(self.most, self.now)
-        # So that those that are made side by side meet.
-        await asyncio.sleep(0.02)
-        try:
-            return await call(*args, **kwargs)
-        finally:
-            self.now -= 1
-
-
-@contextmanager
-def counted() -> Iterator[Requests]:
-    from s3fs import S3FileSystem
-
-    requests, call = Requests(), S3FileSystem._call_s3
-
-    async def counting(*args: Any, **kwargs: Any) -> Any:
-        return await requests.answer(call, *args, **kwargs)
-
-    with mock.patch.object(S3FileSystem, "_call_s3", counting):
-        yield requests
 
 
 @pytest.fixture
@@ -148,10 +115,48 @@ def test_deletes_are_read_beside_their_files(catalog: Catalog, version: str) -> 
     assert again.made["get_object"] == requests.made["get_object"] - 5
 
 
-def test_a_commit_makes_few_requests_in_turn(catalog: Catalog) -> None:
-    table = filled(catalog, 2)
+@pytest.mark.parametrize("version", ["1", "2", "3"])
+def test_an_append_makes_eight_requests_in_turn(catalog: Catalog, version: str) -> None:
+    table = filled(catalog, 2, **{"format-version": version})
     with counted() as requests:
         table.append(_ROWS.slice(0, 10))
-    # Three of them load the table, one writes the data file.
-    assert requests.made.total() <= 11
-    assert requests.most == 1
+    # Two load the table, one writes the data file and meanwhile reads the manifest list; one writes
+    # the manifest and the list, one looks whether the table has changed and whether it is the same;
+    # one commits, one verifies that, one writes the hint.
+    assert requests.in_turn <= 8
+    assert requests.made == {"list_objects_v2": 3, "get_object": 3, "put_object": 5}
+
+
+def test_manifests_that_an_append_merges_are_read_side_by_side(catalog: Catalog) -> None:
+    table = filled(catalog, 2, **{"commit.manifest.min-count-to-merge": "3"})
+    with counted() as requests:
+        table.append(_ROWS.slice(2000, 10))
+    # More than without a merge: to read the manifests, and to write one of all files.
+    assert requests.in_turn <= 8 + 2
+    (manifest,) = read_snapshot_manifests(table.io, head(table))
+    assert manifest.added_files_count == 1
+    assert manifest.existing_files_count == 2
+    assert ids(table.scan().to_arrow()) == list(range(2010))
+
+
+@pytest.mark.parametrize("refused", ["-m0.avro", "snap-"])
+def test_an_append_fails_if_one_of_its_files_cannot_be_written(
+    catalog: Catalog, refused: str
+) -> None:
+    table = filled(catalog, 2)
+
+    def files() -> set[str]:
+        return {
+            found
+            for batch in table.io.list_recursively(table.metadata.location)
+            for found in batch.files["location"].to_pylist()
+        }
+
+    def is_refused(method: str, arguments: dict[str, Any]) -> bool:
+        return method == "put_object" and refused in arguments["Key"]
+
+    before = files()
+    with counted(is_refused), pytest.raises(StorageError, match=f"writing the manifest.*{refused}"):
+        table.append(_ROWS.slice(2000, 10))
+    assert ids(table.refresh().scan().to_arrow()) == list(range(2000))
+    assert files() == before

@@ -12,7 +12,7 @@ import errno
 import gzip
 import logging
 import secrets
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from icebergds.catalog.filesystem.verify_commit import NewVersion, verify_commit
@@ -36,6 +36,7 @@ from icebergds.errors import (
     StorageError,
     UnsupportedFeatureError,
 )
+from icebergds.io.background import start_reading
 from icebergds.io.failures import storage_failures
 from icebergds.io.fileio import FileIO
 from icebergds.io.same_directory import is_same_directory
@@ -208,6 +209,7 @@ class _LocationOperations:
             CommitConflictError: it is not, or the table was dropped meanwhile.
             UnsupportedFeatureError: the table belongs to another catalog.
         """
+        read_base = start_reading(self.io, base.metadata_location)
         newest = find_newest_metadata(self.io, self.location, self.name)
         file = newest.rpartition("/")[2]
         version = own_version(file)
@@ -216,7 +218,7 @@ class _LocationOperations:
                 f"table {self.name} belongs to a catalog, which wrote {file}: a commit by location "
                 "would fork its history; commit through that catalog"
             )
-        if not _is_newest(self.io, base, newest):
+        if not _is_newest(self.io, base, newest, read_base):
             raise CommitConflictError(
                 f"table {self.name} was changed by another commit: it is at {newest}, but this "
                 f"commit is based on {base.metadata_location}"
@@ -339,12 +341,16 @@ def _is_refusal(error: StorageError) -> bool:
     return is_told or error.errno in _REFUSALS
 
 
-def _is_newest(io: FileIO, base: TableState, newest: str) -> bool:
-    """Whether `base` is the newest version, and the table was not dropped and re-created."""
+def _is_newest(io: FileIO, base: TableState, newest: str, read_base: Callable[[], bytes]) -> bool:
+    """Whether `base` is the newest version, and the table was not dropped and re-created.
+
+    Args:
+        read_base: reads the metadata file of `base`.
+    """
     if io.resolve(base.metadata_location) != io.resolve(newest):
         return False
     try:
-        found = parse_identity(io.read_bytes(newest), newest, io.max_metadata_bytes)
+        found = parse_identity(read_base(), newest, io.max_metadata_bytes)
     except MissingFileError:
         return False
     return found == (base.metadata.table_uuid, base.metadata.last_updated_ms)

@@ -11,6 +11,7 @@ from icebergds.errors import InvalidDataError, UnsupportedFeatureError
 from icebergds.formats.data_file.column_metrics import FileMetrics
 from icebergds.io.failures import storage_failures
 from icebergds.io.fileio import FileIO
+from icebergds.io.remote_files import OutputStream
 from icebergds.spec.manifest import DataFile, FileContent, FileFormat
 
 
@@ -89,5 +90,8 @@ class OutputFile:
     def abort(self) -> None:
         """Closes the file and deletes it; errors of closing an incomplete file are ignored."""
         with suppress(Exception):
-            self.handle.close()
+            if isinstance(self.handle, OutputStream):
+                self.handle.discard()
+            else:
+                self.handle.close()
         self._io.delete(self.location)

@@ -12,6 +12,7 @@ from icebergds.catalog.loaded_table import LoadedTable
 from icebergds.commit.snapshot_commit import Committed
 from icebergds.errors import InvalidOptionError
 from icebergds.formats.data_file.file_schema import schema_from_arrow
+from icebergds.io.background import start_reading
 from icebergds.operations.write.append_overwrite import commit_write, prepare_write
 from icebergds.operations.write.delta_commit import commit_delta
 from icebergds.operations.write.key_changes import prepare_key_change
@@ -43,6 +44,7 @@ def write_rows(
         )
     columns = schema_from_arrow(rows.schema)
     write, table = prepare_write(options, rows.schema, columns, overwrite=overwrite, table=table)
+    table = _reading_manifest_list(table, options.branch)
     files = write_batches(write.plan, _batches(rows), partition_id=0, attempt_id=0)
     return commit_write(write, files, table)
 
@@ -62,8 +64,19 @@ def change_rows(table: LoadedTable, options: WriteOptions, rows: Rows) -> Commit
     prepared, task, table = prepare_key_change(
         table, options, replace(options.row_change, keys_meet=True), rows.schema, columns
     )
+    table = _reading_manifest_list(table, options.branch)
     delta = task(_batches(rows), partition_id=0, attempt_id=0)
     return commit_delta(prepared, [delta], table)
+
+
+def _reading_manifest_list(table: LoadedTable, branch: str) -> LoadedTable:
+    """The table, with the manifest list for the commit being read while the rows are written."""
+    head = table.metadata.head_of(branch)
+    if head is None or not head.manifest_list:
+        return table
+    table = table.keeping_reads()
+    start_reading(table.io, head.manifest_list)
+    return table
 
 
 def _batches(rows: Rows) -> Iterator[pa.RecordBatch]:
