@@ -90,15 +90,15 @@ def native_frame(
     names = own_names(history) - (unfiltered - hidden)
     fields = [field for field in plan.columns.fields if _place(field) is None]
     addresses = [_address(plan.io.resolve(file.file_path)) for file in files]
+    schema = spark_types.StructType([_stored_field(field, names) for field in fields])
     rows = None
     if not is_connect(spark):
         if _has_ids(plan.io, files[0].file_path):
-            schema = spark_types.StructType([_stored_field(field, names) for field in fields])
             rows = parquet_by_id(spark, schema, addresses)
     elif _ids(fields) <= constant_names(history) and all(
         _is_named(plan.io, file, fields) for file in _some(files)
     ):
-        rows = _by_name(spark, fields, addresses)
+        rows = _by_name(spark, schema, addresses)
     if rows is not None and deleted is not None:
         rows = _without_deleted(spark, rows, plan.io, deleted)
     if rows is None:
@@ -127,14 +127,8 @@ def _without_deleted(
 
 
 def _by_name(
-    spark: SparkSession, fields: Sequence[NestedField], addresses: Sequence[str]
+    spark: SparkSession, schema: spark_types.StructType, addresses: Sequence[str]
 ) -> DataFrame | None:
-    schema = spark_types.StructType(
-        [
-            spark_types.StructField(field.name, spark_type(field.field_type), True, _default(field))
-            for field in fields
-        ]
-    )
     try:
         rows = spark.read.schema(schema).options(**READ_OPTIONS).parquet(*addresses)
         # Spark tells only now whether it can access the files.
