@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from functools import reduce
 from pathlib import Path
 
+import pyarrow.parquet as pq
 import pytest
 from pyspark.sql import DataFrame, SparkSession, functions as f
 from spark_reads import session_conf
@@ -13,10 +15,15 @@ from icebergds.spec.schema import Schema
 from icebergds.spec.types import (
     DATE,
     INT,
+    STRING,
     TIMESTAMP,
     TIMESTAMPTZ,
+    FixedType,
     IcebergType,
+    ListType,
+    MapType,
     NestedField,
+    StructType,
 )
 from icebergds.testing.tables import TableBuilder
 
@@ -80,3 +87,51 @@ def test_defaults_before_year_1_and_after_year_9999(
         assert texts(df) == texts(ours(front, load_table(str(builder.location))))
         kept = [f.col(field.name).isNotNull() for field in added]
         assert [df.where(condition).count() for condition in kept] == [2] * len(added)
+
+
+_BYTES = FixedType(3)
+_FIXED = Schema(
+    (
+        _ID,
+        NestedField(2, "f", _BYTES),
+        NestedField(3, "s", StructType((NestedField(4, "f", _BYTES),))),
+        NestedField(5, "l", ListType(6, _BYTES)),
+        NestedField(7, "m", MapType(8, STRING, 9, _BYTES)),
+    )
+)
+_OF_FIXED = [
+    "f = X'000701'",
+    "f in (X'000101', X'00FF01', null)",
+    "f > X'00FA01'",
+    "f <=> null",
+    "not (f < X'00FA01')",
+    "s.f = X'000701'",
+    "s.f is null",
+    "l[0] = X'000701' or m['k'] = X'000801'",
+]
+
+
+@pytest.mark.parametrize("has_dictionaries", [True, False])
+def test_bytes_of_a_fixed_length(
+    front: SparkSession, tmp_path: Path, has_dictionaries: bool
+) -> None:
+    values = [None if i % 5 == 0 else bytes((0, i % 256, 1)) for i in range(600)]
+    rows = [(i, v, (v,), [v, None], [("k", v)]) for i, v in enumerate(values)]
+    builder = TableBuilder(tmp_path / "t", _FIXED)
+    builder.commit(file := builder.data_file(rows))
+    stored = pq.read_table(file.file_path)
+    pq.write_table(stored, file.file_path, row_group_size=100, use_dictionary=has_dictionaries)
+    df, expected = native(front, builder), ours(front, load_table(str(builder.location)))
+    assert _rows(df) == _rows(expected)
+    assert df.count() == df.groupBy().count().first()[0] == 600
+    assert _rows(_by_condition(df)) == _rows(_by_condition(expected))
+
+
+def _by_condition(df: DataFrame) -> DataFrame:
+    """The ids of the rows that meet each condition."""
+    found = [df.where(text).select(f.lit(text), "id") for text in _OF_FIXED]
+    return reduce(DataFrame.union, found)
+
+
+def _rows(df: DataFrame) -> list[str]:
+    return sorted(map(repr, df.collect()))

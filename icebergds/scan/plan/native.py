@@ -21,7 +21,6 @@ from icebergds.spec.partition import PartitionSpec
 from icebergds.spec.reserved import FILE_PATH, MAX_TABLE_FIELD_ID, POS
 from icebergds.spec.transforms import IdentityTransform
 from icebergds.spec.types import (
-    BINARY,
     DecimalType,
     IcebergType,
     ListType,
@@ -36,6 +35,8 @@ NATIVE_PREFIX = "_icebergds_"
 """Prefix of the names under which Spark reads columns. No column of a file may have it: Spark
 matches pushed filters by name."""
 
+# Spark has neither time nor uuid: it would take times for numbers, in whatever unit a file has them,
+# and it makes texts of the bytes of UUIDs more slowly than icebergds.
 _NATIVE_TYPES = frozenset(
     {
         TypeId.BOOLEAN,
@@ -48,8 +49,11 @@ _NATIVE_TYPES = frozenset(
         TypeId.TIMESTAMPTZ,
         TypeId.STRING,
         TypeId.BINARY,
+        TypeId.FIXED,
     }
 )
+# The vectorized reader of Spark fails for defaults of bytes.
+_OF_BYTES = frozenset({TypeId.BINARY, TypeId.FIXED})
 # What planning reads at most.
 _MOST_DELETES = 256
 _MOST_DELETE_BYTES = 16 << 20
@@ -199,11 +203,14 @@ def _is_row_position(plan: ReadPlan, column: NestedField) -> bool:
 
 
 def _is_native_column(column: NestedField) -> bool:
-    # Spark is told the default of a column that a file lacks, if it is a single value; but its
-    # vectorized reader fails for one of bytes.
-    if is_scalar(column.field_type) and column.field_type != BINARY:
+    if _is_told(column.field_type):
         column = replace(column, initial_default=None)
     return _is_native(column)
+
+
+def _is_told(field_type: IcebergType) -> bool:
+    """Whether Spark is told the value of a column of this type that a file lacks."""
+    return is_scalar(field_type) and field_type.type_id not in _OF_BYTES
 
 
 def _is_native(field: NestedField) -> bool:
