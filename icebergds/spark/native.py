@@ -3,7 +3,8 @@
 Classic Spark matches columns by field id: the relation belongs to a session of its own, in which
 this is switched on, so that no other read of the user's session changes. Through Spark Connect
 there is no such session, so columns are matched by name, where the table's schemas show that every
-file has the names that the table has now.
+file has the names that the table has now. Files of tables with a name mapping may have no ids:
+their footers tell how columns are matched.
 
 Spark also pushes filters to files by name. A column that some file may have under another column's
 name is read under a name that no file has, so that no filter on it can apply to the other one; and
@@ -28,7 +29,7 @@ from icebergds.scan.read_plan import ReadPlan
 from icebergds.spark.native_deletes import listed_sizes, without_deleted
 from icebergds.spark.parquet_relation import READ_OPTIONS, log_refusal, parquet_by_id
 from icebergds.spark.session import is_connect
-from icebergds.spark.stored_files import file_has_ids, is_named, some_of
+from icebergds.spark.stored_files import StoredNames, file_has_ids, is_named, some_of
 from icebergds.spark.stored_schema import StoredSchema
 from icebergds.spark.types import all_nullable, spark_type
 from icebergds.spec.manifest import DataFile
@@ -58,6 +59,7 @@ def native_frame(
     files: Sequence[DataFile],
     history: Sequence[Schema],
     *,
+    names: StoredNames | None,
     lacked: Mapping[int, Any],
     deleted: Mapping[str, PositionSet] | None = None,
     by_position: bool = False,
@@ -67,6 +69,7 @@ def native_frame(
     Args:
         files: files that `scan.plan.native` allows.
         history: all schemas of the table.
+        names: of the columns in these files; None for those of the table, or if files have ids.
         lacked: the values of columns, by id, in those of the files that lack them.
         deleted: the deleted positions of all files, by their paths; None if no row is deleted.
         by_position: the names of columns and their metadata do not matter.
@@ -76,7 +79,7 @@ def native_frame(
     """
     if not files:
         return None
-    by_id = not is_connect(spark)
+    by_id = names is None and not is_connect(spark)
     # Spark drops row groups by their bounds, which leave NaN out, though it is the greatest number
     # for Spark; and it fails for decimal numbers that do not fit a file's type. No filter on such
     # columns may reach the files: read by id they have a name that no file has, else they are in an
@@ -86,16 +89,20 @@ def native_frame(
     fields = [_filled(field, lacked) for field in plan.columns.fields if _place(field) is None]
     own = own_names(history) - (unfiltered - hidden)
     stored = StoredSchema(
-        {each.field_id: each.name for each in walk(tuple(fields)) if each.field_id in own}, by_id
+        {each.field_id: each.name for each in walk(tuple(fields)) if each.field_id in own}
+        if names is None
+        else dict(names),
+        by_id,
     )
     schema = stored.struct(fields)
     addresses = [_address(plan.io.resolve(file.file_path)) for file in files]
     rows = None
-    if by_id:
-        if file_has_ids(plan.io, files[0].file_path):
+    if not is_connect(spark):
+        if names is not None or file_has_ids(plan.io, files[0].file_path):
             rows = parquet_by_id(spark, schema, addresses)
-    elif _ids(fields) <= constant_names(history) and all(
-        is_named(plan.io, file, fields) for file in some_of(files)
+    elif names is not None or (
+        _ids(fields) <= constant_names(history)
+        and all(is_named(plan.io, file, fields) for file in some_of(files))
     ):
         rows = _by_name(spark, schema, addresses)
     if rows is not None and deleted is not None:

@@ -99,15 +99,16 @@ def _native_frame(
     by_position: bool,
 ) -> tuple[DataFrame | None, list[PlannedFile], list[PlannedFile]]:
     """The rows of files that Spark's own reader reads, these files, and those that it cannot."""
+    groups, unread = group_files(spark, scan.plan, rule, files)
     frames: list[DataFrame] = []
     read: list[PlannedFile] = []
-    unread: list[PlannedFile] = []
-    for group in group_files(rule, files):
+    for group in groups:
         frame = native_frame(
             spark,
             scan.plan,
             [file.entry.data_file for file in group.files],
             scan.state.metadata.schemas,
+            names=group.names,
             lacked=dict(group.lacked),
             deleted=_deleted(scan, group.files) if group.have_deletes else None,
             by_position=by_position,

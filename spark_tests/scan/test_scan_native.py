@@ -239,9 +239,16 @@ def test_not_metadata_columns(builder: TableBuilder) -> None:
         assert native_rule(_plan(builder, f"*, {column.name}"), ()) is None
 
 
-def test_not_tables_with_a_name_mapping(builder: TableBuilder) -> None:
+def test_files_of_tables_with_a_name_mapping_if_they_are_few(
+    builder: TableBuilder, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Their footers are read to tell how columns are found."""
     plan = replace(_plan(builder), name_mapping=NameMapping((MappedField(("id",), 1),)))
-    assert native_rule(plan, ()) is None
+    builder.commit(builder.data_file([(1, "a")]), builder.data_file([(2, "b")]))
+    assert _native(builder, plan) == [True, True]
+    monkeypatch.setattr(native, "_MOST_FOOTERS", 1)
+    assert _native(builder, plan) == [False, False]
+    assert _native(builder) == [True, True]
 
 
 @pytest.mark.parametrize("name", ["_icebergds_1", "_IcebergDS_x"])

@@ -54,6 +54,8 @@ _NATIVE_TYPES = frozenset(
 # What planning reads at most.
 _MOST_DELETES = 256
 _MOST_DELETE_BYTES = 16 << 20
+# Of tables with a name mapping: only the footers tell which files have field ids.
+_MOST_FOOTERS = 256
 # A bit for each is sent to the executors.
 _MOST_ROWS = 1 << 30
 # Files of each have a relation of their own, which takes Spark time to plan.
@@ -72,6 +74,7 @@ class NativeRule:
     _residuals: dict[int, Callable[[tuple[object, ...]], Expr]]
     _partitions: dict[int, PartitionColumns]
     _leaves_deletes: bool
+    _needs_footers: bool
 
     def split(self, files: Sequence[PlannedFile]) -> tuple[list[PlannedFile], list[PlannedFile]]:
         """The files for Spark's reader, and the others."""
@@ -88,8 +91,11 @@ class NativeRule:
         too_many = _have_many_deletes(files)
         lacked = [self.lacked_columns(file) for file in files]
         too_varied = len(set(lacked) - {None, ()}) > _MOST_PARTITIONS
+        is_footless = self._needs_footers and len(files) > _MOST_FOOTERS
         for file, path, columns in zip(files, paths, lacked, strict=True):
-            if times[path] > 1:
+            if is_footless:
+                yield "the table has a name mapping and the scan many files"
+            elif times[path] > 1:
                 # Spark would read it only once.
                 yield "listed more than once"
             elif not is_plain_path(path):
@@ -145,6 +151,7 @@ def native_rule(plan: ReadPlan, names: Iterable[str]) -> NativeRule | None:
         # deletes must have the counts of the manifests.
         plan.wrong_counts is not WrongCounts.FAIL
         or any(name.lower() == "_metadata" for name in names),
+        plan.name_mapping is not None,
     )
 
 
@@ -172,8 +179,6 @@ def native_obstacle(plan: ReadPlan, names: Iterable[str]) -> str | None:
     columns = plan.columns.fields
     if not columns:
         return "no columns are read"
-    if plan.name_mapping is not None:
-        return "the table has a name mapping"
     for column in columns:
         if not (_is_native_column(column) or _is_row_position(plan, column)):
             return f"column {column.name} ({column.field_type}) needs icebergds' own reader"
