@@ -18,6 +18,7 @@ from pyspark.sql import DataFrame, SparkSession, functions as f
 from spark_reads import session_conf
 
 from icebergds import load_table
+from icebergds.spark import native_groups
 from icebergds.spec.manifest import DataFile
 from icebergds.spec.partition import PartitionField, PartitionSpec
 from icebergds.spec.schema import Schema
@@ -215,6 +216,21 @@ def test_nested_and_legacy_columns_of_files_without_ids_are_read_by_us(
         df = table.scan(columns=names).to_df(front)
         assert _is_native(df) is is_native
         assert [row.id for row in df.orderBy("id").collect()] == [1, 2]
+
+
+def test_files_of_many_different_names_are_read_by_us(
+    front: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The names that most files have are read by Spark."""
+    builder = _table(tmp_path / "t", _AB, {1: ["id", "key"], 2: ["name"]})
+    stored = pa.table({"id": _INTS, "name": ["a", "b"]})
+    other = stored.rename_columns(["key", "name"])
+    builder.commit(*(_stored(builder, each) for each in (other, stored, stored)))
+    assert _native_files(_load(front, builder)) == 3
+    monkeypatch.setattr(native_groups, "_MOST_GROUPS", 1)
+    df = _load(front, builder)
+    assert _native_files(df) == 2
+    assert sorted(map(tuple, df.collect())) == sorted([(1, "a"), (2, "b")] * 3)
 
 
 def test_a_damaged_file_is_an_error_of_the_query(front: SparkSession, tmp_path: Path) -> None:
