@@ -3,7 +3,8 @@
 Classic Spark matches columns by field id: the relation belongs to a session of its own, in which
 this is switched on, so that no other read of the user's session changes. Through Spark Connect
 there is no such session, so columns are matched by name, where the table's schemas show that every
-file has the names that the table has now.
+file has the names that the table has now. Files of tables with a name mapping may have no ids:
+their footers tell how columns are matched.
 
 Spark also pushes filters to files by name. A column that some file may have under another column's
 name is read under a name that no file has, so that no filter on it can apply to the other one; and
@@ -13,26 +14,23 @@ files with a smaller precision.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 from urllib.parse import quote
 
 from pyspark.errors import PySparkException
 from pyspark.sql import Column, DataFrame, SparkSession, functions as f, types as spark_types
 
-from icebergds.formats.arrow.types import FIELD_ID
 from icebergds.formats.deletes.positions import PositionSet
-from icebergds.formats.parquet.footer import read_footer
-from icebergds.formats.parquet.open import open_parquet
-from icebergds.io.failures import storage_failures
 from icebergds.io.fileio import FileIO
-from icebergds.scan.plan.native import NATIVE_PREFIX
 from icebergds.scan.plan.stored_names import constant_names, own_names, widened_decimals
 from icebergds.scan.read_plan import ReadPlan
 from icebergds.spark.native_deletes import listed_sizes, without_deleted
 from icebergds.spark.parquet_relation import READ_OPTIONS, log_refusal, parquet_by_id
 from icebergds.spark.session import is_connect
-from icebergds.spark.sql_constants import constant_text
+from icebergds.spark.stored_files import StoredNames, file_has_ids, is_named, some_of
+from icebergds.spark.stored_schema import StoredSchema
 from icebergds.spark.types import all_nullable, spark_type
 from icebergds.spec.manifest import DataFile
 from icebergds.spec.reserved import FILE_PATH, POS
@@ -40,11 +38,7 @@ from icebergds.spec.schema import Schema
 from icebergds.spec.types import (
     DOUBLE,
     FLOAT,
-    IcebergType,
-    ListType,
-    MapType,
     NestedField,
-    StructType,
     is_scalar,
     walk,
 )
@@ -65,6 +59,8 @@ def native_frame(
     files: Sequence[DataFile],
     history: Sequence[Schema],
     *,
+    names: StoredNames | None,
+    lacked: Mapping[int, Any],
     deleted: Mapping[str, PositionSet] | None = None,
     by_position: bool = False,
 ) -> DataFrame | None:
@@ -73,6 +69,8 @@ def native_frame(
     Args:
         files: files that `scan.plan.native` allows.
         history: all schemas of the table.
+        names: of the columns in these files; None for those of the table, or if files have ids.
+        lacked: the values of columns, by id, in those of the files that lack them.
         deleted: the deleted positions of all files, by their paths; None if no row is deleted.
         by_position: the names of columns and their metadata do not matter.
 
@@ -81,24 +79,32 @@ def native_frame(
     """
     if not files:
         return None
+    by_id = names is None and not is_connect(spark)
     # Spark drops row groups by their bounds, which leave NaN out, though it is the greatest number
     # for Spark; and it fails for decimal numbers that do not fit a file's type. No filter on such
-    # columns may reach the files.
+    # columns may reach the files: read by id they have a name that no file has, else they are in an
+    # expression.
     unfiltered = _floats(plan.columns.fields) | widened_decimals(history)
-    hidden = unfiltered if is_connect(spark) else frozenset()
-    # Read by id they have a name that no file has, else they are in an expression.
-    names = own_names(history) - (unfiltered - hidden)
-    fields = [field for field in plan.columns.fields if _place(field) is None]
+    hidden = frozenset() if by_id else unfiltered
+    fields = [_filled(field, lacked) for field in plan.columns.fields if _place(field) is None]
+    own = own_names(history) - (unfiltered - hidden)
+    stored = StoredSchema(
+        {each.field_id: each.name for each in walk(tuple(fields)) if each.field_id in own}
+        if names is None
+        else dict(names),
+        by_id,
+    )
+    schema = stored.struct(fields)
     addresses = [_address(plan.io.resolve(file.file_path)) for file in files]
     rows = None
     if not is_connect(spark):
-        if _has_ids(plan.io, files[0].file_path):
-            schema = spark_types.StructType([_stored_field(field, names) for field in fields])
+        if names is not None or file_has_ids(plan.io, files[0].file_path):
             rows = parquet_by_id(spark, schema, addresses)
-    elif _ids(fields) <= constant_names(history) and all(
-        _is_named(plan.io, file, fields) for file in _some(files)
+    elif names is not None or (
+        _ids(fields) <= constant_names(history)
+        and all(is_named(plan.io, file, fields) for file in some_of(files))
     ):
-        rows = _by_name(spark, fields, addresses)
+        rows = _by_name(spark, schema, addresses)
     if rows is not None and deleted is not None:
         rows = _without_deleted(spark, rows, plan.io, deleted)
     if rows is None:
@@ -108,7 +114,7 @@ def native_frame(
     )
     if by_position and are_as_read and not hidden:
         return rows
-    return rows.select(*(_output(field, names, hidden) for field in plan.columns.fields))
+    return rows.select(*(_output(field, stored, hidden) for field in plan.columns.fields))
 
 
 def _without_deleted(
@@ -127,14 +133,8 @@ def _without_deleted(
 
 
 def _by_name(
-    spark: SparkSession, fields: Sequence[NestedField], addresses: Sequence[str]
+    spark: SparkSession, schema: spark_types.StructType, addresses: Sequence[str]
 ) -> DataFrame | None:
-    schema = spark_types.StructType(
-        [
-            spark_types.StructField(field.name, spark_type(field.field_type), True, _default(field))
-            for field in fields
-        ]
-    )
     try:
         rows = spark.read.schema(schema).options(**READ_OPTIONS).parquet(*addresses)
         # Spark tells only now whether it can access the files.
@@ -145,71 +145,13 @@ def _by_name(
     return rows
 
 
-def _has_ids(io: FileIO, location: str) -> bool:
-    return any(FIELD_ID in (column.metadata or {}) for column in _stored_columns(io, location))
-
-
-def _is_named(io: FileIO, file: DataFile, fields: Sequence[NestedField]) -> bool:
-    """Whether a file has columns under the names of the fields, and no others under these."""
-    stored = {
-        column.name.lower(): int((column.metadata or {}).get(FIELD_ID, -1))
-        for column in _stored_columns(io, file.file_path)
-    }
-    ids = {field.field_id for field in fields}
-    named = {field.name.lower(): field.field_id for field in fields}
-    return all(
-        field_id == named[name] if name in named else field_id not in ids
-        for name, field_id in stored.items()
-    )
-
-
-def _stored_columns(io: FileIO, location: str) -> Any:
-    with storage_failures("reading", location), io.open(location) as handle:
-        footer = read_footer(handle, location)
-        with open_parquet(handle, footer) as file:
-            return file.schema_arrow
-
-
-def _some(files: Sequence[DataFile]) -> Iterator[DataFile]:
-    """The first file, the last one and one between them."""
-    yield from (files[index] for index in {0, len(files) // 2, len(files) - 1})
-
-
 def _ids(fields: Sequence[NestedField]) -> frozenset[int]:
     return frozenset(Schema(tuple(fields)).fields_by_id)
 
 
-def _stored_field(field: NestedField, names: frozenset[int]) -> spark_types.StructField:
-    stored = _stored_type(field.field_type, names)
-    metadata = {"parquet.field.id": field.field_id, **_default(field)}
-    return spark_types.StructField(_stored_name(field, names), stored, True, metadata)
-
-
-def _default(field: NestedField) -> dict[str, str]:
-    """What tells Spark the value of a column that a file lacks."""
-    if field.initial_default is None or not is_scalar(field.field_type):
-        return {}
-    return {"EXISTS_DEFAULT": constant_text(field.field_type, field.initial_default)}
-
-
-def _stored_name(field: NestedField, names: frozenset[int]) -> str:
-    return field.name if field.field_id in names else f"{NATIVE_PREFIX}{field.field_id}"
-
-
-def _stored_type(field_type: IcebergType, names: frozenset[int]) -> Any:
-    """The Spark type, with fields of structs under the names that they are read by."""
-    match field_type:
-        case StructType(fields=fields):
-            return spark_types.StructType([_stored_field(field, names) for field in fields])
-        case ListType():
-            return spark_types.ArrayType(_stored_type(field_type.element_type, names))
-        case MapType():
-            return spark_types.MapType(
-                _stored_type(field_type.key_type, names),
-                _stored_type(field_type.value_type, names),
-            )
-        case _:
-            return spark_type(field_type)
+def _filled(field: NestedField, lacked: Mapping[int, Any]) -> NestedField:
+    """The field, with the value that it has in files that lack it as its default."""
+    return replace(field, initial_default=lacked.get(field.field_id, field.initial_default))
 
 
 def _place(field: NestedField) -> str | None:
@@ -228,12 +170,12 @@ def _floats(fields: Sequence[NestedField]) -> frozenset[int]:
     return frozenset(each.field_id for each in walk(tuple(fields)) if each.field_type in _FLOATS)
 
 
-def _output(field: NestedField, names: frozenset[int], hidden: frozenset[int]) -> Column:
+def _output(field: NestedField, stored: StoredSchema, hidden: frozenset[int]) -> Column:
     place = _place(field)
     if place is not None:
         return f.col(place).alias(field.name)
     is_hidden = not hidden.isdisjoint(each.field_id for each in walk((field,)))
-    column = f.col(_quoted(_stored_name(field, names)))
+    column = f.col(_quoted(stored.name_of(field)))
     if is_hidden:
         same = f.nanvl if field.field_type in _FLOATS else f.coalesce
         column = same(column, column)

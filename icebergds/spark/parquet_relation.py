@@ -54,7 +54,7 @@ def parquet_by_id(
     """The rows of Parquet files in classic Spark; None if Spark cannot access them.
 
     Args:
-        schema: its fields have the metadata `parquet.field.id`.
+        schema: its fields have the metadata `parquet.field.id`; those without are found by name.
         addresses: of at least one file, without line breaks.
     """
     from py4j.protocol import Py4JError

@@ -25,10 +25,12 @@ from icebergds.operations.read.row_count import count_from_metadata, counting_pl
 from icebergds.operations.read.snapshot_read import plan_read, plan_task_groups
 from icebergds.scan.packing import pack_scan
 from icebergds.scan.plan.files import PlannedFile
+from icebergds.scan.plan.native import NativeRule
 from icebergds.scan.read_plan import ReadPlan
 from icebergds.scan.tasks import TaskGroup
 from icebergds.spark.errors import own_errors, prepare_thread
 from icebergds.spark.native import has_native_scans, native_frame
+from icebergds.spark.native_groups import group_files
 from icebergds.spark.planned_load import PLANNED_SCAN
 
 _LOG = logging.getLogger(__name__)
@@ -71,7 +73,7 @@ def scan_by_reader(
     rule = native_rule_of(scan) if scan.for_native else None
     if rule is not None:
         possible, others = rule.split(files)
-        frame, native, unread = _native_frame(spark, scan, possible, by_position)
+        frame, native, unread = _native_frame(spark, scan, rule, possible, by_position)
         _LOG.info(
             "table %s: Spark's own reader reads %d of %d files%s",
             scan.state.name,
@@ -89,24 +91,28 @@ def scan_by_reader(
 
 
 def _native_frame(
-    spark: SparkSession, scan: PlannedScan, files: Sequence[PlannedFile], by_position: bool
+    spark: SparkSession,
+    scan: PlannedScan,
+    rule: NativeRule,
+    files: Sequence[PlannedFile],
+    by_position: bool,
 ) -> tuple[DataFrame | None, list[PlannedFile], list[PlannedFile]]:
     """The rows of files that Spark's own reader reads, these files, and those that it cannot."""
-    with_deletes = [file for file in files if file.deletes.position_deletes]
-    whole = [file for file in files if not file.deletes.position_deletes]
+    groups, unread = group_files(spark, scan.plan, rule, files)
     frames: list[DataFrame] = []
     read: list[PlannedFile] = []
-    unread: list[PlannedFile] = []
-    for some in filter(None, (whole, with_deletes)):
+    for group in groups:
         frame = native_frame(
             spark,
             scan.plan,
-            [file.entry.data_file for file in some],
+            [file.entry.data_file for file in group.files],
             scan.state.metadata.schemas,
-            deleted=_deleted(scan, some) if some is with_deletes else None,
+            names=group.names,
+            lacked=dict(group.lacked),
+            deleted=_deleted(scan, group.files) if group.have_deletes else None,
             by_position=by_position,
         )
-        (unread if frame is None else read).extend(some)
+        (unread if frame is None else read).extend(group.files)
         if frame is not None:
             frames.append(frame)
     return (reduce(DataFrame.union, frames) if frames else None), read, unread

@@ -4,11 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
-import pyarrow as pa
-
 from icebergds.formats.arrow.types import repeat
 from icebergds.spark.types import spark_type
 from icebergds.spec.types import ScalarType, TypeId
+from icebergds.spec.values import dates
 
 
 def constant_text(field_type: ScalarType, value: Any) -> str:
@@ -19,14 +18,16 @@ def constant_text(field_type: ScalarType, value: Any) -> str:
         value: as in memory (`spec.values`), not null.
     """
     wanted = spark_type(field_type).simpleString()
-    array: pa.Array = repeat(field_type, value, 1)
     match field_type.type_id:
         case TypeId.STRING:
             return f"CAST(X'{value.encode().hex()}' AS STRING)"
+        case TypeId.DATE:
+            text = dates.format_date(value)
+        case TypeId.TIMESTAMP:
+            text = dates.format_timestamp(value)
         case TypeId.TIMESTAMPTZ:
             # With its offset, so that the session's time zone does not matter.
-            return f"CAST('{array[0].as_py().isoformat()}' AS TIMESTAMP)"
-        case TypeId.DATE | TypeId.TIMESTAMP:
-            return f"CAST('{array[0].as_py().isoformat()}' AS {wanted})"
+            text = f"{dates.format_timestamp(value)}+00:00"
         case _:
-            return f"CAST('{array[0].as_py()}' AS {wanted})"
+            text = str(repeat(field_type, value, 1)[0].as_py())
+    return f"CAST('{text}' AS {wanted})"

@@ -13,6 +13,7 @@ from icebergds.expr.sql import parse_filter
 from icebergds.formats.wrong_counts import WrongCounts
 from icebergds.scan.plan import native
 from icebergds.scan.plan.files import PlannedFile, plan_files
+from icebergds.scan.plan.lacked_columns import LackedColumns
 from icebergds.scan.plan.native import identity_columns, is_plain_path, native_rule
 from icebergds.scan.projection import metadata_columns, parse_column_list, project_columns
 from icebergds.scan.read_plan import ReadPlan
@@ -24,6 +25,7 @@ from icebergds.spec.schema import Schema
 from icebergds.spec.transforms import BucketTransform, IdentityTransform
 from icebergds.spec.types import (
     BINARY,
+    DOUBLE,
     INT,
     LONG,
     STRING,
@@ -70,6 +72,28 @@ def _native(
     rule = native_rule(plan, ())
     if rule is None:
         return []
+    files = _files(table, plan, change)
+    native, others = rule.split(files)
+    assert len(native) + len(others) == len(files)
+    chosen = {file.entry.data_file.file_path for file in native}
+    return [path in chosen for path in sorted(f.entry.data_file.file_path for f in files)]
+
+
+def _lacked(
+    table: TableBuilder,
+    plan: ReadPlan | None = None,
+    change: Callable[[DataFile], DataFile] = lambda file: file,
+) -> list[LackedColumns | None]:
+    """What each file may lack, for which the partition has a value."""
+    plan = plan or _plan(table)
+    rule = native_rule(plan, ())
+    assert rule is not None
+    return [rule.lacked_columns(file) for file in _files(table, plan, change)]
+
+
+def _files(
+    table: TableBuilder, plan: ReadPlan, change: Callable[[DataFile], DataFile]
+) -> list[PlannedFile]:
     planned = plan_files(
         table.io,
         table.metadata,
@@ -78,14 +102,10 @@ def _native(
         plan.row_filter,
         stats_of=identity_columns(plan.specs),
     )
-    files = [
+    return [
         PlannedFile(replace(f.entry, data_file=change(f.entry.data_file)), f.deletes)
         for f in planned
     ]
-    native, others = rule.split(files)
-    assert len(native) + len(others) == len(files)
-    chosen = {file.entry.data_file.file_path for file in native}
-    return [path in chosen for path in sorted(f.entry.data_file.file_path for f in files)]
 
 
 def test_parquet_files_without_deletes(builder: TableBuilder) -> None:
@@ -148,11 +168,56 @@ def _without_counts(file: DataFile) -> DataFile:
     return replace(file, value_counts=None)
 
 
-def test_not_files_that_may_lack_a_partition_column(tmp_path: Path) -> None:
+def test_files_that_may_lack_a_partition_column(tmp_path: Path) -> None:
     table = TableBuilder(tmp_path / "t", _SCHEMA, spec=_BY_NAME)
     table.commit(table.data_file([(1, "a")], partition=("a",)))
+    assert _native(table, change=_without_counts) == [True]
+    assert _lacked(table) == [()]
+    assert _lacked(table, change=_without_counts) == [((2, "a"),)]
+    assert _lacked(table, _plan(table, "id"), _without_counts) == [()]
+
+
+def test_not_files_that_may_lack_a_partition_column_and_have_deletes(tmp_path: Path) -> None:
+    table = TableBuilder(tmp_path / "t", _SCHEMA, spec=_BY_NAME)
+    table.commit(file := table.data_file([(1, "a"), (2, "a")], partition=("a",)))
+    table.commit(table.position_deletes({file.file_path: [0]}, partition=("a",)))
+    assert _native(table) == [True]
+    assert _native(table, change=_without_counts) == [False]
+
+
+def test_not_files_that_may_lack_partition_columns_of_many_values(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    table = TableBuilder(tmp_path / "t", _SCHEMA, spec=_BY_NAME)
+    names = ("a", "b", "a", None)
+    table.commit(*(table.data_file([(1, name)], partition=(name,)) for name in names))
+    monkeypatch.setattr(native, "_MOST_PARTITIONS", 3)
+    assert _native(table, change=_without_counts) == [True] * 4
+    monkeypatch.setattr(native, "_MOST_PARTITIONS", 2)
+    assert _native(table, change=_without_counts) == [False] * 4
+    assert _native(table) == [True] * 4
+
+
+@pytest.mark.parametrize(
+    ("field", "source", "value"),
+    [
+        (NestedField(2, "c", BINARY), 2, b"x"),
+        (NestedField(2, "c", FixedType(1)), 2, b"x"),
+        (NestedField(2, "c", DOUBLE), 2, 0.5),
+        (NestedField(2, "c", StructType((NestedField(3, "x", INT),))), 3, 7),
+    ],
+    ids=lambda value: str(value),
+)
+def test_not_files_that_may_lack_a_partition_column_that_spark_cannot_fill(
+    tmp_path: Path, field: NestedField, source: int, value: object
+) -> None:
+    spec = PartitionSpec(1, (PartitionField((source,), 1000, IdentityTransform(), "p"),))
+    table = TableBuilder(tmp_path / "t", Schema((_SCHEMA.fields[0], field)), spec=spec)
+    stored = value if source == 2 else (value,)
+    table.commit(table.data_file([(1, stored)], partition=(value,)))
     assert _native(table, change=_without_counts) == [False]
     assert _native(table, _plan(table, "id"), _without_counts) == [True]
+    assert _native(table, change=lambda file: replace(file, value_counts={source: 1})) == [True]
 
 
 def test_transformed_partitions_need_no_statistics(tmp_path: Path) -> None:
@@ -174,9 +239,16 @@ def test_not_metadata_columns(builder: TableBuilder) -> None:
         assert native_rule(_plan(builder, f"*, {column.name}"), ()) is None
 
 
-def test_not_tables_with_a_name_mapping(builder: TableBuilder) -> None:
-    plan = replace(_plan(builder), name_mapping=NameMapping((MappedField(1, ("id",)),)))
-    assert native_rule(plan, ()) is None
+def test_files_of_tables_with_a_name_mapping_if_they_are_few(
+    builder: TableBuilder, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Their footers are read to tell how columns are found."""
+    plan = replace(_plan(builder), name_mapping=NameMapping((MappedField(("id",), 1),)))
+    builder.commit(builder.data_file([(1, "a")]), builder.data_file([(2, "b")]))
+    assert _native(builder, plan) == [True, True]
+    monkeypatch.setattr(native, "_MOST_FOOTERS", 1)
+    assert _native(builder, plan) == [False, False]
+    assert _native(builder) == [True, True]
 
 
 @pytest.mark.parametrize("name", ["_icebergds_1", "_IcebergDS_x"])
@@ -200,13 +272,13 @@ def _struct(field: NestedField) -> StructType:
         (MapType(3, STRING, 4, INT), True),
         (TIME, False),
         (UUID, False),
-        (FixedType(4), False),
+        (FixedType(4), True),
         (StructType(()), False),
         (_struct(NestedField(3, "x", UUID)), False),
         (_struct(NestedField(3, "x", INT, initial_default=1)), False),
         (ListType(3, TIME), False),
         (MapType(3, UUID, 4, INT), False),
-        (MapType(3, STRING, 4, FixedType(1)), False),
+        (MapType(3, STRING, 4, FixedType(1)), True),
     ],
     ids=str,
 )
@@ -224,6 +296,7 @@ def test_types_that_spark_reads_as_we_do(
         (INT, 0, True),
         (STRING, "", True),
         (BINARY, b"", False),
+        (FixedType(1), b"x", False),
         (_struct(NestedField(3, "x", INT)), {}, False),
     ],
     ids=str,

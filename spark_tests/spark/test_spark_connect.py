@@ -208,6 +208,29 @@ def test_connect_prunes_by_text_as_the_session_reads_it(seen: Seen) -> None:
     }
 
 
+def test_connect_reads_files_without_the_columns_of_their_partitions(seen: Seen) -> None:
+    """Those that have field ids, and those whose columns are found by a name mapping."""
+    expected = [
+        [
+            "[1, 'x', 7, 1.0]",
+            "[2, None, 7, nan]",
+            "[3, 'x', 8, 1.0]",
+            "[4, None, 8, nan]",
+            "[5, 'x', None, 1.0]",
+            "[6, None, None, nan]",
+            "[9, 'x', 7, None]",
+        ],
+        ["[1, 'x', 7, 1.0]", "[2, None, 7, nan]", "[9, 'x', 7, None]"],
+        ["[5, 'x', None, 1.0]", "[6, None, None, nan]"],
+        ["[1, 'x', 7, 1.0]", "[3, 'x', 8, 1.0]", "[5, 'x', None, 1.0]", "[9, 'x', 7, None]"],
+        ["[2, None, 7, nan]", "[4, None, 8, nan]"],
+        ["[2, None, 7, nan]", "[4, None, 8, nan]", "[6, None, None, nan]"],
+    ]
+    assert seen["frames"]["partition values"] == expected
+    assert seen["frames"]["mapped names"] == expected
+    assert seen["frames"]["files of partitions"] == [4, 4]
+
+
 def test_connect_finds_nan_in_files_that_spark_reads(seen: Seen) -> None:
     assert seen["frames"]["NaN"] == [1, 1]
     assert seen["frames"]["NaN is read by Spark"] == 1

@@ -27,6 +27,7 @@ from icebergds.spec.types import (
     INT,
     LONG,
     STRING,
+    TIME,
     TIMESTAMP,
     TIMESTAMPTZ,
     UUID,
@@ -311,11 +312,14 @@ def test_files_without_ids_are_read_by_us(spark: SparkSession, tmp_path: Path) -
 
 
 def test_types_that_spark_refuses_are_read_by_us(spark: SparkSession, tmp_path: Path) -> None:
-    schema = Schema((NestedField(1, "a", INT), NestedField(2, "u", UUID)))
+    schema = Schema(
+        (NestedField(1, "a", INT), NestedField(2, "u", UUID), NestedField(3, "t", TIME))
+    )
     builder = TableBuilder(tmp_path / "t", schema)
-    builder.commit(builder.data_file([(1, b"\1" * 16)]))
+    builder.commit(builder.data_file([(1, b"\1" * 16, 5)]))
     table = load_table(str(builder.location))
-    assert not _is_native(table.scan().to_df(spark))
+    assert not _is_native(table.scan(columns=["a", "u"]).to_df(spark))
+    assert not _is_native(table.scan(columns=["a", "t"]).to_df(spark))
     assert _is_native(table.scan(columns=["a"]).to_df(spark))
 
 

@@ -13,15 +13,14 @@ from dataclasses import dataclass, replace
 from icebergds.expr.nodes import TRUE, Expr
 from icebergds.expr.residual import residual_evaluator
 from icebergds.formats.wrong_counts import WrongCounts
-from icebergds.scan.column_paths import locate
 from icebergds.scan.plan.files import PlannedFile
+from icebergds.scan.plan.lacked_columns import LackedColumns, PartitionColumns, is_fillable
 from icebergds.scan.read_plan import ReadPlan
 from icebergds.spec.manifest import FileFormat
 from icebergds.spec.partition import PartitionSpec
 from icebergds.spec.reserved import FILE_PATH, MAX_TABLE_FIELD_ID, POS
 from icebergds.spec.transforms import IdentityTransform
 from icebergds.spec.types import (
-    BINARY,
     DecimalType,
     IcebergType,
     ListType,
@@ -29,13 +28,14 @@ from icebergds.spec.types import (
     NestedField,
     StructType,
     TypeId,
-    is_scalar,
 )
 
 NATIVE_PREFIX = "_icebergds_"
 """Prefix of the names under which Spark reads columns. No column of a file may have it: Spark
 matches pushed filters by name."""
 
+# Spark has neither time nor uuid: it would take times for numbers, whatever the unit of a file, and
+# it makes texts of the bytes of UUIDs more slowly than icebergds.
 _NATIVE_TYPES = frozenset(
     {
         TypeId.BOOLEAN,
@@ -48,13 +48,18 @@ _NATIVE_TYPES = frozenset(
         TypeId.TIMESTAMPTZ,
         TypeId.STRING,
         TypeId.BINARY,
+        TypeId.FIXED,
     }
 )
 # What planning reads at most.
 _MOST_DELETES = 256
 _MOST_DELETE_BYTES = 16 << 20
+# Of tables with a name mapping: only the footers tell which files have field ids.
+_MOST_FOOTERS = 256
 # A bit for each is sent to the executors.
 _MOST_ROWS = 1 << 30
+# Files of each have a relation of their own, which takes Spark time to plan.
+_MOST_PARTITIONS = 8
 # Paths that Spark takes literally: no globs, nothing to normalise, no hidden files. Directories may
 # be hidden ones.
 _PLAIN_PATH = re.compile(r"(?:[a-z][a-z0-9+.-]*://)?[A-Za-z0-9 ._/=%+@,~-]*", re.ASCII)
@@ -67,8 +72,9 @@ class NativeRule:
 
     _resolve: Callable[[str], str]
     _residuals: dict[int, Callable[[tuple[object, ...]], Expr]]
-    _partition_columns: dict[int, frozenset[int]]
+    _partitions: dict[int, PartitionColumns]
     _leaves_deletes: bool
+    _needs_footers: bool
 
     def split(self, files: Sequence[PlannedFile]) -> tuple[list[PlannedFile], list[PlannedFile]]:
         """The files for Spark's reader, and the others."""
@@ -83,16 +89,31 @@ class NativeRule:
         paths = [self._resolve(file.entry.data_file.file_path) for file in files]
         times = Counter(paths)
         too_many = _have_many_deletes(files)
-        for file, path in zip(files, paths, strict=True):
-            # Spark reads a path only once, even if it is listed several times.
-            if times[path] > 1:
+        lacked = [self.lacked_columns(file) for file in files]
+        too_varied = len(set(lacked) - {None, ()}) > _MOST_PARTITIONS
+        is_footless = self._needs_footers and len(files) > _MOST_FOOTERS
+        for file, path, columns in zip(files, paths, lacked, strict=True):
+            if is_footless:
+                yield "the table has a name mapping and the scan many files"
+            elif times[path] > 1:
+                # Spark would read it only once.
                 yield "listed more than once"
             elif not is_plain_path(path):
                 yield "a path that Spark may not open unchanged"
             elif file.deletes.position_deletes and (self._leaves_deletes or too_many):
                 yield "position deletes"
+            elif columns is None or (columns and (too_varied or file.deletes.position_deletes)):
+                yield "may lack partition columns"
             else:
                 yield self._obstacle(file)
+
+    def lacked_columns(self, file: PlannedFile) -> LackedColumns | None:
+        """The identity partition columns that a file may lack, with their values.
+
+        None if Spark cannot be told one of these values.
+        """
+        data_file = file.entry.data_file
+        return self._partitions[data_file.spec_id].lacked_by(data_file)
 
     def _obstacle(self, file: PlannedFile) -> str | None:
         data_file, deletes = file.entry.data_file, file.deletes
@@ -102,10 +123,6 @@ class NativeRule:
             return f"{data_file.file_format.upper()} format"
         if data_file.key_metadata is not None:
             return "key metadata"
-        # A file may lack an identity partition column; metrics prove that it has the column.
-        counts = data_file.value_counts or {}
-        if not self._partition_columns[data_file.spec_id] <= counts.keys():
-            return "may lack partition columns"
         if self._residuals[data_file.spec_id](data_file.partition) != TRUE:
             return "the filter may select only some of the rows"
         return None
@@ -129,18 +146,12 @@ def native_rule(plan: ReadPlan, names: Iterable[str]) -> NativeRule | None:
             )
             for spec_id, spec in plan.specs.items()
         },
-        {
-            spec_id: frozenset(
-                source_id
-                for source_id in identity_columns({spec_id: spec})
-                if locate(columns, source_id) is not None
-            )
-            for spec_id, spec in plan.specs.items()
-        },
+        {spec_id: PartitionColumns.of(spec, columns) for spec_id, spec in plan.specs.items()},
         # Such a column hides Spark's own, which has the positions of rows. What planning reads of
         # deletes must have the counts of the manifests.
         plan.wrong_counts is not WrongCounts.FAIL
         or any(name.lower() == "_metadata" for name in names),
+        plan.name_mapping is not None,
     )
 
 
@@ -168,8 +179,6 @@ def native_obstacle(plan: ReadPlan, names: Iterable[str]) -> str | None:
     columns = plan.columns.fields
     if not columns:
         return "no columns are read"
-    if plan.name_mapping is not None:
-        return "the table has a name mapping"
     for column in columns:
         if not (_is_native_column(column) or _is_row_position(plan, column)):
             return f"column {column.name} ({column.field_type}) needs icebergds' own reader"
@@ -199,9 +208,7 @@ def _is_row_position(plan: ReadPlan, column: NestedField) -> bool:
 
 
 def _is_native_column(column: NestedField) -> bool:
-    # Spark is told the default of a column that a file lacks, if it is a single value; but its
-    # vectorized reader fails for one of bytes.
-    if is_scalar(column.field_type) and column.field_type != BINARY:
+    if is_fillable(column.field_type):
         column = replace(column, initial_default=None)
     return _is_native(column)
 

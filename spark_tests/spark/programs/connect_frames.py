@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import math
 import random
 import sys
@@ -10,16 +11,26 @@ from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
-from pyspark.sql import SparkSession, functions as f
+import pyarrow.parquet as pq
+from pyspark.sql import DataFrame, SparkSession, functions as f
 
 sys.path.append(str(Path(__file__).parents[1]))
 
 from frame_programs import filled, program, run
 
 from icebergds import load_catalog, register
+from icebergds.spec.partition import PartitionField, PartitionSpec
 from icebergds.spec.schema import Schema
-from icebergds.spec.types import STRING, DecimalType, NestedField
+from icebergds.spec.transforms import IdentityTransform
+from icebergds.spec.types import DOUBLE, INT, STRING, DecimalType, NestedField
 from icebergds.testing.tables import TableBuilder
+
+_MAPPING = json.dumps(
+    [
+        {"field-id": field_id, "names": names}
+        for field_id, names in ((1, ["a", "key"]), (2, ["b", "text"]), (3, ["p"]), (4, ["f"]))
+    ]
+)
 
 
 def see(spark: SparkSession, directory: str, programs: int, seed: str) -> dict[str, Any]:
@@ -50,6 +61,10 @@ def see(spark: SparkSession, directory: str, programs: int, seed: str) -> dict[s
     with_deletes.delete("pmod(id, 3) = 1")
     not_deleted = spark.read.format("icebergpy").load(with_deletes.location())
     evolved = spark.read.format("icebergpy").load(_evolved(Path(directory, "evolved")))
+    by_reader = {
+        name: spark.read.format("icebergpy").load(_parted(Path(directory, name), mapping))
+        for name, mapping in (("parted", ""), ("mapped", _MAPPING))
+    }
     df = spark.read.format("icebergpy").load(table.location())
     narrow = df.where("p in (0, 3)").filter(df["id"] > 9)
     return {
@@ -67,6 +82,9 @@ def see(spark: SparkSession, directory: str, programs: int, seed: str) -> dict[s
             list(map(str, row)) for row in evolved.where("c = 'new' and n < 1e25").collect()
         ],
         "defaults are read by Spark": len(evolved.inputFiles()),
+        "partition values": _rows_by_condition(by_reader["parted"]),
+        "mapped names": _rows_by_condition(by_reader["mapped"]),
+        "files of partitions": [len(each.inputFiles()) for each in by_reader.values()],
         "NaN is read by Spark": len(nan.inputFiles()),
         "schema": df.select("id", "s").schema.simpleString(),
         "text": _found_by_text(spark, str(Path(directory, "texts"))),
@@ -94,6 +112,35 @@ def _found_by_text(spark: SparkSession, location: str) -> dict[str, list[list[in
             found.setdefault(condition, []).append(sorted(row.n for row in chosen.collect()))
         spark.conf.set(setting, before)
     return found
+
+
+def _rows_by_condition(df: DataFrame) -> list[Any]:
+    conditions = ("true", "p = 7", "p is null", "b = 'x'", "b is null and p > 0", "f > 20")
+    return [sorted(map(str, map(list, df.where(each).collect()))) for each in conditions]
+
+
+def _parted(location: Path, mapping: str) -> str:
+    """Files that lack the column of their partition; with a name mapping some have no field ids."""
+    a, b = NestedField(1, "a", INT), NestedField(2, "b", STRING)
+    p, number = NestedField(3, "p", INT), NestedField(4, "f", DOUBLE)
+    spec = PartitionSpec(1, (PartitionField((3,), 1000, IdentityTransform(), "p"),))
+    properties = {"schema.name-mapping.default": mapping} if mapping else {}
+    schema = Schema((a, b, p, number))
+    builder = TableBuilder(location, schema, spec=spec, properties=properties)
+    stored = Schema((a, b, number))
+    files = [
+        builder.data_file(
+            [(i, "x", 1.0), (i + 1, None, math.nan)], partition=(part,), schema=stored
+        )
+        for i, part in ((1, 7), (3, 8), (5, None))
+    ]
+    own = builder.data_file([(9, "x", 7, None)], partition=(7,), with_metrics=False)
+    if properties:
+        rows = pq.read_table(files[0].file_path).rename_columns(["key", "text", "f"])
+        rows = rows.cast(pa.schema([pa.field(each.name, each.type) for each in rows.schema]))
+        pq.write_table(rows, files[0].file_path)
+    builder.commit(*files, own)
+    return str(location)
 
 
 def _evolved(location: Path) -> str:

@@ -1,0 +1,156 @@
+"""Tells from footers how Spark's Parquet reader finds columns in data files."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from functools import partial
+from itertools import islice
+from typing import TypeAlias
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from icebergds.errors import IcebergError
+from icebergds.formats.arrow.types import to_arrow
+from icebergds.formats.data_file.file_schema import (
+    ColumnKind,
+    FileColumn,
+    columns_of,
+    has_ids,
+    with_ids,
+)
+from icebergds.formats.parquet.footer import read_footer
+from icebergds.formats.parquet.open import open_parquet
+from icebergds.io.failures import storage_failures
+from icebergds.io.fileio import FileIO
+from icebergds.io.locations import is_local
+from icebergds.scan.plan.native import NATIVE_PREFIX
+from icebergds.scan.read_plan import ReadPlan
+from icebergds.spec.manifest import DataFile
+from icebergds.spec.types import NestedField
+
+StoredNames: TypeAlias = tuple[tuple[int, str], ...]
+"""Ids of columns, each with its name in a file; the file lacks the others."""
+
+_REMOTE_READERS = 16
+_PLAIN_NAME = re.compile(r"[\x20-\x7e]+")
+_SPARK_VERSION = b"org.apache.spark.version"
+_LEGACY_TIMES = (b"org.apache.spark.legacyDateTime", b"org.apache.spark.legacyINT96")
+
+
+@dataclass(frozen=True, slots=True)
+class FoundBy:
+    """How the columns of a file are found: by these names; by field ids if there are none."""
+
+    names: StoredNames | None
+
+
+def file_has_ids(io: FileIO, location: str) -> bool:
+    """Whether any column of a file has a field id."""
+    return has_ids(columns_of(_read(io, location)[1]))
+
+
+def is_named(io: FileIO, file: DataFile, fields: Sequence[NestedField]) -> bool:
+    """Whether a file has columns under the names of the fields, and no others under these."""
+    columns = columns_of(_read(io, file.file_path)[1])
+    ids = {field.field_id for field in fields}
+    named = {field.name.lower(): field.field_id for field in fields}
+    return all(
+        column.field_id == named[name] if name in named else column.field_id not in ids
+        for name, column in ((column.name.lower(), column) for column in columns)
+    )
+
+
+def some_of(files: Sequence[DataFile]) -> Iterator[DataFile]:
+    """The first file, the last one and one between them."""
+    yield from (files[index] for index in {0, len(files) // 2, len(files) - 1})
+
+
+def found_by(
+    plan: ReadPlan, files: Sequence[DataFile], fields: Sequence[NestedField], *, by_id: bool
+) -> list[FoundBy | None]:
+    """How columns are found in each file of a table with a name mapping; reads all footers.
+
+    Args:
+        fields: the columns that are read.
+        by_id: columns of files with field ids are found by these, else by their names.
+
+    Returns:
+        None for files whose columns Spark would read otherwise than icebergds, or not at all.
+    """
+    is_near = all(is_local(plan.io.locate(file.file_path)) for file in islice(files, 1))
+    with ThreadPoolExecutor(1 if is_near else _REMOTE_READERS) as pool:
+        return list(pool.map(partial(_found_by, plan, fields, by_id), files))
+
+
+def _found_by(
+    plan: ReadPlan, fields: Sequence[NestedField], by_id: bool, file: DataFile
+) -> FoundBy | None:
+    try:
+        footer, schema = _read(plan.io, file.file_path)
+    except (IcebergError, pa.ArrowException):
+        # Whoever reads the file says what is wrong.
+        return None
+    columns = columns_of(schema)
+    if by_id and has_ids(columns):
+        return FoundBy(None)
+    names = _names(with_ids(columns, plan.table_schema, plan.name_mapping), footer, fields)
+    return None if names is None else FoundBy(names)
+
+
+def _names(
+    columns: Sequence[FileColumn], footer: pq.FileMetaData, fields: Sequence[NestedField]
+) -> StoredNames | None:
+    """The names of the columns for the fields; None if Spark may find or read others."""
+    of_id: Mapping[int | None, int] = Counter(column.field_id for column in columns)
+    of_name = Counter(column.name.lower() for column in columns)
+    if _is_of_old_spark(footer.metadata or {}):
+        return None
+    if any(name.startswith(NATIVE_PREFIX) for name in of_name):
+        return None
+    wanted = {field.field_id: field for field in fields}
+    found: list[tuple[int, str]] = []
+    for column in columns:
+        field = None if column.field_id is None else wanted.get(column.field_id)
+        if field is None:
+            continue
+        if (
+            of_id[column.field_id] > 1
+            or of_name[column.name.lower()] > 1
+            or not _PLAIN_NAME.fullmatch(column.name)
+            or column.name.lower() == "_metadata"
+            or not _is_stored_alike(column, footer, field)
+        ):
+            return None
+        found.append((field.field_id, column.name))
+    lacked = wanted.keys() - dict(found).keys()
+    if any(wanted[each].required and wanted[each].initial_default is None for each in lacked):
+        return None
+    return tuple(sorted(found))
+
+
+def _is_stored_alike(column: FileColumn, footer: pq.FileMetaData, field: NestedField) -> bool:
+    """Whether a column is stored as icebergds stores a field, so that nothing is converted."""
+    if column.kind is not ColumnKind.LEAF or column.arrow_type != to_arrow(field.field_type):
+        return False
+    physical: str = footer.schema.column(column.leaves.start).physical_type
+    return physical != "INT96"
+
+
+def _is_of_old_spark(metadata: Mapping[bytes, bytes]) -> bool:
+    """Whether Spark takes dates and times of a file for those of the Julian calendar."""
+    if any(key in metadata for key in _LEGACY_TIMES):
+        return True
+    version = metadata.get(_SPARK_VERSION)
+    return version is not None and version < b"3"
+
+
+def _read(io: FileIO, location: str) -> tuple[pq.FileMetaData, pa.Schema]:
+    with storage_failures("reading", location), io.open(location) as handle:
+        footer = read_footer(handle, location)
+        with open_parquet(handle, footer) as file:
+            return footer, file.schema_arrow
