@@ -89,6 +89,8 @@ bench: $(VENV)/.installed $(SPARK41)/.installed
 	$(BIN)/python benchmarks/manifests.py
 	$(BIN)/python benchmarks/commits.py
 	$(BIN)/python benchmarks/maintenance_memory.py
+	$(BIN)/python benchmarks/scale.py
+	$(BIN)/python benchmarks/equality_scale.py
 	$(BIN)/python benchmarks/storage.py
 
 clean:

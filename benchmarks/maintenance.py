@@ -25,7 +25,7 @@ import shutil
 import statistics
 import sys
 import time
-from collections.abc import Callable, Hashable, Iterator
+from collections.abc import Callable, Hashable
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import partial
@@ -46,7 +46,7 @@ from maintenance_tables import (
     rows_of,
     snapshots_and_files,
 )
-from peak_memory import peak_megabytes
+from peak_memory import peak_megabytes, python_processes
 from pyspark.sql import Row, SparkSession
 from write import cpu_seconds, start
 
@@ -304,7 +304,7 @@ def _timed(act: Callable[[], object]) -> tuple[object, Run]:
     started, cpu = time.perf_counter(), cpu_seconds()
     result = act()
     seconds, cpu = time.perf_counter() - started, cpu_seconds() - cpu
-    workers = [peak_megabytes(pid) for pid in _python_processes() if pid != os.getpid()]
+    workers = [peak_megabytes(pid) for pid in python_processes() if pid != os.getpid()]
     return result, Run(seconds, cpu, peak_megabytes(), max(workers, default=0.0))
 
 
@@ -326,24 +326,8 @@ def _line(case: Case, taken: dict[str, list[Run]]) -> str:
     return f"{case.name:18}{'  '.join(parts)}  driver {driver:.0f} MB, worker {worker:.0f} MB"
 
 
-def _python_processes() -> Iterator[int]:
-    """This process and those that it started, directly or not, that run Python; on Linux."""
-    parents: dict[int, int] = {}
-    for stat in Path("/proc").glob("[0-9]*/stat"):
-        with suppress(OSError):
-            _, _, fields = stat.read_text().rpartition(")")
-            parents[int(stat.parent.name)] = int(fields.split()[1])
-    below = {os.getpid()}
-    while more := {pid for pid, parent in parents.items() if parent in below} - below:
-        below |= more
-    for pid in below:
-        with suppress(OSError):
-            if Path(f"/proc/{pid}/comm").read_text().startswith("python"):
-                yield pid
-
-
 def _reset_peaks() -> None:
-    for pid in _python_processes():
+    for pid in python_processes():
         with suppress(OSError):
             Path(f"/proc/{pid}/clear_refs").write_text("5")
 
