@@ -203,6 +203,13 @@ def test_decimals_are_truncated_towards_minus_infinity_beyond_64_bits():
     ]
 
 
+def test_a_decimal_that_is_truncated_beyond_its_type_is_refused():
+    source = DecimalType(10, 2)
+    least = to_array(source, [None, Decimal("-99999999.99")])
+    with pytest.raises(InvalidDataError, match=r"truncate\[10\].*decimal128\(10, 2\)"):
+        apply_transform(TruncateTransform(10), source, least)
+
+
 def test_what_cannot_be_transformed_is_refused_by_name():
     with pytest.raises(InvalidDataError, match=r"bucket\[4\] does not accept type double"):
         apply_transform(BucketTransform(4), DOUBLE, pa.array([1.0]))

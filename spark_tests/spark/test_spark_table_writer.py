@@ -78,6 +78,26 @@ def test_a_table_that_appears_meanwhile_is_replaced(
     assert len(table.snapshots()) == 3
 
 
+@pytest.mark.parametrize("verb", ["create", "createOrReplace"])
+def test_columns_that_the_session_cannot_tell_apart_are_refused(
+    front: SparkSession, harbour: Catalog, verb: str
+) -> None:
+    writer = front.range(1).selectExpr("id", "id ID").writeTo("harbour.db.t").using("icebergpy")
+    with pytest.raises(InvalidDataError, match=r"db\.t: .* id, ID apart"):
+        getattr(writer, verb)()
+    assert not harbour.table_exists("db.t")
+
+
+def test_a_condition_on_a_column_of_a_frame_is_refused(
+    front: SparkSession, harbour: Catalog
+) -> None:
+    df = numbers(front, 1)
+    df.writeTo("harbour.db.t").using("icebergpy").create()
+    with pytest.raises(InvalidFilterError, match=r"overwrite: condition.*as in col\('id'\)"):
+        df.writeTo("harbour.db.t").overwrite(df["id"] == 1)
+    assert ids(harbour.load_table("db.t")) == [1]
+
+
 # Columns are made in the test: they need a session.
 PARTITIONINGS: dict[str, tuple[list[Any], list[tuple[str, str]]]] = {
     "column": (["s"], [("s", "identity")]),

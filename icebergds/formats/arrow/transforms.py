@@ -237,6 +237,14 @@ def _truncated_decimals(array: pa.Array, width: int) -> pa.Array:
     words = np.empty((len(array), 2), np.uint64)
     words[:, 0] = low - remainder
     words[:, 1] = high.view(np.uint64) - (low < remainder)
-    return pa.Array.from_buffers(
+    truncated = pa.Array.from_buffers(
         array.type, len(array), [validity(array), pa.py_buffer(words)], array.null_count
     )
+    try:
+        truncated.validate(full=True)
+    except pa.ArrowInvalid as error:
+        raise InvalidDataError(
+            f"truncate[{width}]: rounded down, a value has more digits than {array.type} holds "
+            f"({error}); widen the column, or partition by another term"
+        ) from None
+    return truncated

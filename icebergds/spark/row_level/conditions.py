@@ -13,6 +13,7 @@ from icebergds.errors import InvalidFilterError, InvalidOptionError
 
 _NOT_DETERMINISTIC = "INVALID_NON_DETERMINISTIC_EXPRESSIONS"
 _AMBIGUOUS = "AMBIGUOUS_REFERENCE"
+_OF_OTHERS = "MISSING_ATTRIBUTES"
 _PLACE = re.compile(r"\s*SQLSTATE:.*")
 _QUOTED = re.compile(r"""'(?:[^'\\]|\\.)*'|"(?:[^"\\]|\\.)*\"""", re.DOTALL)
 _STAR = re.compile(r"[(,.]\s*\*|unresolvedstar", re.IGNORECASE)
@@ -92,8 +93,11 @@ def named_columns(values: Iterable[str | Column], available: Iterable[str]) -> l
 def first_line(error: PySparkException) -> str:
     """The first line of Spark's message, without the SQLSTATE."""
     text = _PLACE.sub("", str(error).strip().split("\n", 1)[0])
-    if error.getCondition() == _AMBIGUOUS:
+    condition = error.getCondition() or ""
+    if condition == _AMBIGUOUS:
         return f"{text} Qualify the column, as in source.id or target.id"
+    if condition.startswith(_OF_OTHERS):
+        return f"{text} It names a column of a DataFrame; name the table's, as in col('id')"
     return text
 
 

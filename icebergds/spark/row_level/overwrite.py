@@ -49,7 +49,7 @@ def overwrite_rows(target: Target, df: DataFrame, condition: str | Column) -> Co
     row_filter = target.plannable(condition)
     overwritten = TRUE if row_filter is None else row_filter
     check_rows_since_read(target.options, target.table, target.isolation_level(), overwritten)
-    deleted, rows = rows_to_delete(target, condition, row_filter, "overwrite_filter")
+    deleted, rows = rows_to_delete(target, condition, row_filter, "overwrite: condition")
     columns = [f.col(quote_name((name,))) for name in df.columns]
     added = df.select(
         f.lit(None).cast("string").alias(FILE),

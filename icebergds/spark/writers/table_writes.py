@@ -2,13 +2,19 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from dataclasses import replace
 
 from pyspark.sql import Column, DataFrame
 
 from icebergds.catalog.loaded_table import LoadedTable, load_for_write
 from icebergds.commit.options import IsolationLevel
-from icebergds.errors import AlreadyExistsError, InvalidOptionError, NoSuchTableError
+from icebergds.errors import (
+    AlreadyExistsError,
+    InvalidDataError,
+    InvalidOptionError,
+    NoSuchTableError,
+)
 from icebergds.expr.nodes import TRUE
 from icebergds.operations.outcomes import nothing_committed
 from icebergds.operations.write.create import plan_new_table
@@ -71,10 +77,11 @@ def create_from(df: DataFrame, options: WriteOptions) -> None:
 
     Raises:
         AlreadyExistsError: another writer created it meanwhile.
+        InvalidDataError: the session cannot tell two columns apart.
     """
     _refuse_changes(options, "creates the table")
     address = options.address
-    new_table = plan_new_table(address, options.creation or Creation(), _columns(df))
+    new_table = plan_new_table(address, options.creation or Creation(), _columns(df, address.path))
     with nothing_committed(address.path):
         write_into(df, LoadedTable(address, new_table, new_table.planned()), options)
 
@@ -100,6 +107,7 @@ def replace_by(df: DataFrame, table: LoadedTable, options: WriteOptions) -> None
     Snapshots, tags and other branches stay; so do properties that are not set anew.
 
     Raises:
+        InvalidDataError: the session cannot tell two columns apart.
         ValidationError: the rows come from an older load of the table.
     """
     _refuse_changes(options, "replaces the table")
@@ -122,7 +130,7 @@ def replace_by(df: DataFrame, table: LoadedTable, options: WriteOptions) -> None
     replaced = plan_replacement(
         table,
         options.creation or Creation(),
-        _columns(df),
+        _columns(df, table.name),
         only_head=isolation.level is not IsolationLevel.NONE,
     )
     write_into(df, replaced, options)
@@ -142,7 +150,15 @@ def _refuse_ignored_audit(df: DataFrame, table: LoadedTable, options: WriteOptio
             )
 
 
-def _columns(df: DataFrame) -> Schema:
+def _columns(df: DataFrame, table: str) -> Schema:
+    """The columns of a new table, whose names Spark can tell apart."""
+    is_case_sensitive = df.sparkSession.conf.get("spark.sql.caseSensitive") == "true"
+    times = Counter(name if is_case_sensitive else name.lower() for name in df.columns)
+    if alike := [n for n in df.columns if times[n if is_case_sensitive else n.lower()] > 1]:
+        raise InvalidDataError(
+            f"table {table}: the session cannot tell columns {', '.join(alike)} apart by their "
+            "names; rename all but one"
+        )
     return optional_columns(iceberg_schema(df.schema))
 
 
