@@ -114,10 +114,12 @@ def native_rule_of(scan: PlannedScan) -> NativeRule | None:
 
     Also None if the table's storage has properties, since Spark does not know them.
     """
-    if (obstacle := native_obstacle_of(scan)) is not None:
-        _LOG.info("table %s: native scans are not possible: %s", scan.state.name, obstacle)
-        return None
-    return native_rule(scan.plan, _names(scan.state))
+    state = scan.state
+    rule = None if state.io.properties else native_rule(scan.plan, _names(state))
+    if rule is None:
+        obstacle = native_obstacle_of(scan)
+        _LOG.info("table %s: native scans are not possible: %s", state.name, obstacle)
+    return rule
 
 
 def native_obstacle_of(scan: PlannedScan) -> str | None:

@@ -208,7 +208,7 @@ def _is_row_position(plan: ReadPlan, column: NestedField) -> bool:
 
 
 def _is_native_column(column: NestedField) -> bool:
-    if is_fillable(column.field_type):
+    if column.initial_default is not None and is_fillable(column.field_type):
         column = replace(column, initial_default=None)
     return _is_native(column)
 
