@@ -10,7 +10,7 @@ import weakref
 from functools import reduce
 from typing import Any
 
-from pyspark.sql import SparkSession
+from pyspark.sql import DataFrame, SparkSession
 
 _found: weakref.WeakKeyDictionary[Any, dict[str, Any]] = weakref.WeakKeyDictionary()
 
@@ -35,3 +35,15 @@ def plan_dataset(spark: SparkSession, session: Any, plan: Any) -> Any:
         session: of the JVM, which will run it.
     """
     return in_jvm(spark, "org.apache.spark.sql.classic.Dataset.ofRows")(session, plan)
+
+
+def is_broadcast(spark: SparkSession, frame: DataFrame) -> bool:
+    """Whether Spark would send a frame to all executors to join it, by its estimate of the size.
+
+    Args:
+        spark: a classic session.
+    """
+    jvm_frame: Any = frame._jdf
+    size = jvm_frame.queryExecution().optimizedPlan().stats().sizeInBytes()
+    limit: int = spark._jsparkSession.sessionState().conf().autoBroadcastJoinThreshold()
+    return int(str(size)) <= limit

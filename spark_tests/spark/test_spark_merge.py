@@ -36,9 +36,17 @@ from icebergds.errors import (
     ValidationError,
 )
 from icebergds.operations.write.row_counts import RowCounts
+from icebergds.spark.row_level import matching_rows
 from icebergds.spec.types import INT, LONG, STRING, NestedField, StructType
 
 pytestmark = pytest.mark.spark
+
+
+@pytest.fixture(params=["small", "large"], autouse=True)
+def _as_a_table_of_some_size(request: pytest.FixtureRequest, monkeypatch: Any) -> None:
+    """Of large tables, rows that cannot match are dropped first."""
+    if request.param == "large":
+        monkeypatch.setattr(matching_rows, "_LEAST_ROWS", 0)
 
 
 def changes(spark: SparkSession, *rows: tuple[Any, ...]) -> DataFrame:
@@ -347,6 +355,47 @@ def test_source_that_is_another_one_each_time_is_refused(
     )
     message = leaves_as_it_was(table, merge.execute, PySparkException)
     assert "different values of part each time" in message
+
+
+def test_source_that_is_another_one_each_time_is_computed_once(
+    spark: SparkSession, tmp_path: Path
+) -> None:
+    """A row that matches the first time must not be inserted because of a second time."""
+    table = people(tmp_path)
+
+    def draw(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        for batch in batches:
+            shift = time.time_ns() // 1000
+            ids = pa.array([(shift + id) % 12 for id in batch["id"].to_pylist()], pa.int64())
+            yield pa.RecordBatch.from_arrays([ids], ["id"])
+
+    drawn = spark.range(0, 3, 1, 1).mapInArrow(draw, "id long")
+    merge = table.merge(drawn, "target.id = source.id").when_matched_update({"name": "'drawn'"})
+    merge = merge.when_not_matched_insert({"id": "source.id"})
+    assert merge.execute() == RowCounts(updated=3)
+
+
+def test_keys_in_structs(spark: SparkSession, tmp_path: Path) -> None:
+    catalog = load_catalog("lake", warehouse=str(tmp_path))
+    inner = StructType((NestedField(3, "a.b", INT), NestedField(4, "c", INT)))
+    table = load_table(
+        catalog.create_table("db.t", Schema((NestedField(1, "s", inner),))).location()
+    )
+    rows = spark.sql("SELECT named_struct('a.b', int(id), 'c', int(id)) AS s FROM range(4)")
+    table.append(rows)
+    source = spark.sql("SELECT named_struct('a.b', int(id), 'c', 9) AS s FROM range(3, 5)")
+    for on in ("target.s.`a.b` = source.s.`a.b`", ["s.`a.b`"]):
+        merge = table.merge(source, on).when_matched_update_all()
+        counts = merge.when_not_matched_insert_all().execute()
+        assert counts.updated + counts.inserted == 2
+    found = [row[0] for row in rows_of(table)]
+    assert sorted((row["a.b"], row["c"]) for row in found) == [
+        (0, 0),
+        (1, 1),
+        (2, 2),
+        (3, 9),
+        (4, 9),
+    ]
 
 
 # What is refused, before anything is written.

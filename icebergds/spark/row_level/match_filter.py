@@ -47,8 +47,8 @@ class Sides:
 
 
 @dataclass(frozen=True, slots=True)
-class _Pair:
-    """Two columns that are equal in matching rows."""
+class EqualColumns:
+    """Two columns that are equal in matching rows, by names without the aliases of the sides."""
 
     of_target: str
     of_source: str
@@ -86,14 +86,19 @@ def match_filter(sides: Sides, on: Any, by_source: Sequence[Any]) -> tuple[Expr 
     return (found, source) if found is not None else (None, sides.source)
 
 
-def _parts(sides: Sides, on: Any) -> tuple[list[str], list[_Pair]]:
+def equal_columns(sides: Sides, on: Any) -> list[EqualColumns]:
+    """The pairs of columns that are equal in all rows that match, as far as the text shows them."""
+    return _parts(sides, on)[1]
+
+
+def _parts(sides: Sides, on: Any) -> tuple[list[str], list[EqualColumns]]:
     """The conditions on the table alone, and the pairs of equal columns."""
     if isinstance(on, list | tuple):
-        return [], [_Pair(name, name) for name in on]
+        return [], [EqualColumns(name, name) for name in on]
     if not isinstance(on, str):
         return [], []
     parts: list[str] = []
-    pairs: list[_Pair] = []
+    pairs: list[EqualColumns] = []
     for tokens in conjuncts_of(on):
         names = equal_names(tokens)
         pair = None if names is None else _pair(sides, *names)
@@ -118,12 +123,12 @@ def _of_target_alone(sides: Sides, condition: Any) -> str | None:
     return text if sides.target.plannable(text) is not None else None
 
 
-def _pair(sides: Sides, one: tuple[str, ...], other: tuple[str, ...]) -> _Pair | None:
+def _pair(sides: Sides, one: tuple[str, ...], other: tuple[str, ...]) -> EqualColumns | None:
     for left, right in ((one, other), (other, one)):
         of_target = _own(left, sides.target_alias, _names(spark_schema(sides.target.schema)))
         of_source = _own(right, sides.source_alias, _names(sides.source.schema))
         if of_target is not None and of_source is not None:
-            return _Pair(of_target, of_source)
+            return EqualColumns(of_target, of_source)
     return None
 
 
@@ -152,7 +157,7 @@ class _Bounds:
     of_source: Column
 
 
-def _bounds(sides: Sides, pair: _Pair) -> _Bounds | None:
+def _bounds(sides: Sides, pair: EqualColumns) -> _Bounds | None:
     """The source's values for a column that the table is partitioned by; None if not usable."""
     if not _is_partitioned_by(sides.target, pair.of_target):
         return None
@@ -217,7 +222,7 @@ def _literal(value: Any) -> str:
     return f"DATE'{value.isoformat()}'" if isinstance(value, date) else str(value)
 
 
-def _checked(holds: Column, pair: _Pair) -> Column:
+def _checked(holds: Column, pair: EqualColumns) -> Column:
     message = (
         f"merge: the source has different values of {pair.of_source} each time it is computed; "
         "cache it, or write it to a table first"

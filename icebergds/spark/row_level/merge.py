@@ -24,6 +24,7 @@ from icebergds.spark.row_level.conditions import (
 )
 from icebergds.spark.row_level.defaults import default_column
 from icebergds.spark.row_level.match_filter import Sides, match_filter
+from icebergds.spark.row_level.matching_rows import only_matching
 from icebergds.spark.row_level.target import FILE, LAST_UPDATED, POS, ROW_ID, WRITE, Target
 from icebergds.spark.types import spark_schema, spark_type
 
@@ -180,8 +181,12 @@ class _Merge:
             row_filter, source = match_filter(sides, on, by_source)
         writes = [at for at, clause in enumerate(self.clauses) if clause.action != DELETE]
         rows = self.target.rows(self._needed(on), row_filter, with_ids=bool(writes))
+        frame = rows.frame
+        if self._join_type() == "right_outer":
+            with own_errors():
+                frame, source = only_matching(replace(sides, source=source), on, rows)
         merge = replace(self, source=source)
-        joined = merge._joined(rows.frame, matching, self._join_type())
+        joined = merge._joined(frame, matching, self._join_type())
         acted = joined.withColumn(_ACTION, self._action(conditions)).where(
             f.col(_ACTION).isNotNull()
         )

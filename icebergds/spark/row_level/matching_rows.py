@@ -1,0 +1,54 @@
+"""Drops the rows of a large table that no source row can match, before a merge shuffles the rest.
+
+Spark shuffles both sides of a join that keeps all rows of a small side.
+"""
+
+from __future__ import annotations
+
+import logging
+
+from pyspark.errors import PySparkException
+from pyspark.sql import DataFrame, functions as f
+
+from icebergds.expr.names import quote_name, split_name
+from icebergds.spark.jvm import is_broadcast
+from icebergds.spark.row_level.match_filter import Sides, equal_columns
+from icebergds.spark.row_level.rows import StatementRows
+from icebergds.spark.session import is_connect
+
+_LOG = logging.getLogger(__name__)
+
+# Fewer are shuffled sooner than the source is computed ahead.
+_LEAST_ROWS = 1_000_000
+
+
+def only_matching(sides: Sides, on: object, rows: StatementRows) -> tuple[DataFrame, DataFrame]:
+    """Drops rows of the table that match no source row, if the keys of the source are few.
+
+    Args:
+        on: SQL, a column, or names of columns.
+
+    Returns:
+        The rows of the table, and the source, which is computed once: with other keys at a second
+        time, rows that match would seem to be new.
+    """
+    spark = sides.target.spark
+    count = sum(file.entry.data_file.record_count for file in rows.files)
+    pairs = equal_columns(sides, on)
+    if is_connect(spark) or count < _LEAST_ROWS or not pairs:
+        return rows.frame, sides.source
+    wanted = list(dict.fromkeys(quote_name(split_name(pair.of_source)[:1]) for pair in pairs))
+    if not is_broadcast(spark, sides.source.select(*wanted)):
+        return rows.frame, sides.source
+    try:
+        source = sides.source.localCheckpoint()
+    except PySparkException as error:
+        _LOG.info("the source of a merge cannot be kept: %s", str(error).partition("\n")[0])
+        return rows.frame, sides.source
+    are_equal = f.lit(True)
+    for pair in pairs:
+        of_target = f.col(f"{quote_name((sides.target_alias,))}.{pair.of_target}")
+        of_source = f.col(f"{quote_name((sides.source_alias,))}.{pair.of_source}")
+        are_equal = are_equal & (of_target == of_source)
+    keys = source.select(*wanted).alias(sides.source_alias)
+    return rows.frame.alias(sides.target_alias).join(keys, are_equal, "left_semi"), source
