@@ -18,7 +18,7 @@ import pyarrow as pa
 from pyspark.sql import DataFrame, SparkSession, functions as f
 
 from icebergds.formats.deletes.positions import PositionSet
-from icebergds.scan.plan.native import NATIVE_PREFIX
+from icebergds.scan.plan.native_columns import NATIVE_PREFIX
 
 _BITS = 64
 _PATH = f"{NATIVE_PREFIX}path"

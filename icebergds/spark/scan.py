@@ -11,6 +11,7 @@ from functools import reduce
 from pyspark.sql import DataFrame, SparkSession
 
 from icebergds.commit.operations import TableState
+from icebergds.expr.names import quote_name
 from icebergds.expr.nodes import and_
 from icebergds.formats.deletes.existing_deletes import read_existing_deletes
 from icebergds.formats.deletes.positions import PositionSet
@@ -31,6 +32,7 @@ from icebergds.scan.tasks import TaskGroup
 from icebergds.spark.errors import own_errors, prepare_thread
 from icebergds.spark.native import has_native_scans, native_frame
 from icebergds.spark.native_groups import group_files
+from icebergds.spark.native_keys import without_keys
 from icebergds.spark.planned_load import PLANNED_SCAN
 
 _LOG = logging.getLogger(__name__)
@@ -101,17 +103,23 @@ def _native_frame(
     groups, unread = group_files(spark, scan.plan, rule, files)
     frames: list[DataFrame] = []
     read: list[PlannedFile] = []
+    history = scan.state.metadata.schemas
     for group in groups:
+        plan = replace(scan.plan, columns=rule.columns) if group.key_deletes else scan.plan
         frame = native_frame(
             spark,
-            scan.plan,
+            plan,
             [file.entry.data_file for file in group.files],
-            scan.state.metadata.schemas,
+            history,
             names=group.names,
             lacked=dict(group.lacked),
             deleted=_deleted(scan, group.files) if group.have_deletes else None,
-            by_position=by_position,
+            by_position=by_position and not group.key_deletes,
         )
+        if frame is not None and group.key_deletes:
+            live = without_keys(spark, frame, plan, rule.keys, group.key_deletes, history)
+            names = [quote_name((field.name,)) for field in scan.plan.columns.fields]
+            frame = None if live is None else live.select(*names)
         (unread if frame is None else read).extend(group.files)
         if frame is not None:
             frames.append(frame)

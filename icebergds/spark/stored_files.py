@@ -28,7 +28,7 @@ from icebergds.formats.parquet.open import open_parquet
 from icebergds.io.failures import storage_failures
 from icebergds.io.fileio import FileIO
 from icebergds.io.locations import is_local
-from icebergds.scan.plan.native import NATIVE_PREFIX
+from icebergds.scan.plan.native_columns import NATIVE_PREFIX
 from icebergds.scan.read_plan import ReadPlan
 from icebergds.spec.manifest import DataFile
 from icebergds.spec.types import NestedField

@@ -8,7 +8,7 @@ from typing import Any
 
 from pyspark.sql import types as spark_types
 
-from icebergds.scan.plan.native import NATIVE_PREFIX
+from icebergds.scan.plan.native_columns import NATIVE_PREFIX
 from icebergds.spark.sql_constants import constant_text
 from icebergds.spark.types import spark_type
 from icebergds.spec.types import (

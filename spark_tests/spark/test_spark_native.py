@@ -18,6 +18,7 @@ from spark_reads import session_conf
 from spark_tables import LIVE_PEOPLE, people
 
 from icebergds import Table, load_table, register
+from icebergds.spec.manifest import FileFormat
 from icebergds.spec.schema import Schema
 from icebergds.spec.types import (
     BOOLEAN,
@@ -69,12 +70,13 @@ def _rows(df: DataFrame) -> list[tuple[Any, ...]]:
     return sorted(map(tuple, df.collect()), key=repr)
 
 
-def test_files_with_deletes_by_key_are_read_by_us_and_the_others_by_spark(
+def test_files_that_spark_reads_otherwise_are_read_by_us_and_the_others_by_spark(
     spark: SparkSession, tmp_path: Path
 ) -> None:
     builder = TableBuilder(tmp_path / "t", _AB)
-    hit, kept = builder.data_file([(3, "z"), (4, None)]), builder.data_file([(1, "x"), (2, "y")])
-    builder.commit(hit)
+    ours = builder.data_file([(3, "z"), (4, None)], file_format=FileFormat.AVRO)
+    kept = builder.data_file([(1, "x"), (2, "y")])
+    builder.commit(ours)
     builder.commit(builder.equality_deletes(["a"], [(3,)]))
     builder.commit(kept)
     df = _frame(spark, builder)

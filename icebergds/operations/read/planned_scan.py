@@ -20,6 +20,7 @@ from icebergds.scan.plan.native import (
     native_obstacle,
     native_rule,
 )
+from icebergds.scan.plan.native_keys import KeyColumns
 from icebergds.scan.plan.splits import SplitOptions
 from icebergds.scan.plan.task_groups import pack_files
 from icebergds.scan.read_plan import ReadPlan
@@ -115,7 +116,10 @@ def native_rule_of(scan: PlannedScan) -> NativeRule | None:
     Also None if the table's storage has properties, since Spark does not know them.
     """
     state = scan.state
-    rule = None if state.io.properties else native_rule(scan.plan, _names(state))
+    rule = None
+    if not state.io.properties:
+        keys = KeyColumns.of(scan.plan, scan.files, state.metadata.schema_history)
+        rule = native_rule(scan.plan, _names(state), keys)
     if rule is None:
         obstacle = native_obstacle_of(scan)
         _LOG.info("table %s: native scans are not possible: %s", state.name, obstacle)

@@ -5,52 +5,26 @@ Only files that it certainly reads correctly are selected; `scan.read.files` rea
 
 from __future__ import annotations
 
-import re
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 from icebergds.expr.nodes import TRUE, Expr
 from icebergds.expr.residual import residual_evaluator
 from icebergds.formats.wrong_counts import WrongCounts
 from icebergds.scan.plan.files import PlannedFile
-from icebergds.scan.plan.lacked_columns import LackedColumns, PartitionColumns, is_fillable
+from icebergds.scan.plan.lacked_columns import LackedColumns, PartitionColumns
+from icebergds.scan.plan.native_columns import NATIVE_PREFIX, is_native_column
+from icebergds.scan.plan.native_keys import NO_KEYS, KeyColumns
+from icebergds.scan.plan.plain_paths import is_plain_path
 from icebergds.scan.read_plan import ReadPlan
 from icebergds.spec.manifest import FileFormat
 from icebergds.spec.partition import PartitionSpec
-from icebergds.spec.reserved import FILE_PATH, MAX_TABLE_FIELD_ID, POS
+from icebergds.spec.reserved import FILE_PATH, POS
+from icebergds.spec.schema import Schema
 from icebergds.spec.transforms import IdentityTransform
-from icebergds.spec.types import (
-    DecimalType,
-    IcebergType,
-    ListType,
-    MapType,
-    NestedField,
-    StructType,
-    TypeId,
-)
+from icebergds.spec.types import NestedField
 
-NATIVE_PREFIX = "_icebergds_"
-"""Prefix of the names under which Spark reads columns. No column of a file may have it: Spark
-matches pushed filters by name."""
-
-# Spark has neither time nor uuid: it would take times for numbers, whatever the unit of a file, and
-# it makes texts of the bytes of UUIDs more slowly than icebergds.
-_NATIVE_TYPES = frozenset(
-    {
-        TypeId.BOOLEAN,
-        TypeId.INT,
-        TypeId.LONG,
-        TypeId.FLOAT,
-        TypeId.DOUBLE,
-        TypeId.DATE,
-        TypeId.TIMESTAMP,
-        TypeId.TIMESTAMPTZ,
-        TypeId.STRING,
-        TypeId.BINARY,
-        TypeId.FIXED,
-    }
-)
 # What planning reads at most.
 _MOST_DELETES = 256
 _MOST_DELETE_BYTES = 16 << 20
@@ -60,16 +34,19 @@ _MOST_FOOTERS = 256
 _MOST_ROWS = 1 << 30
 # Files of each have a relation of their own, which takes Spark time to plan.
 _MOST_PARTITIONS = 8
-# Paths that Spark takes literally: no globs, nothing to normalise, no hidden files. Directories may
-# be hidden ones.
-_PLAIN_PATH = re.compile(r"(?:[a-z][a-z0-9+.-]*://)?[A-Za-z0-9 ._/=%+@,~-]*", re.ASCII)
-_CHANGED_BY_SPARK = re.compile(r"(?<!:)//|/\.\.?(?:/|$)|/[._][^/]*$|/$")
 
 
 @dataclass(frozen=True, slots=True)
 class NativeRule:
-    """Splits the files of a scan into those for Spark's reader and the others."""
+    """Splits the files of a scan into those for Spark's reader and the others.
 
+    Attributes:
+        columns: what Spark reads: those of the scan, and then key columns of equality deletes.
+        keys: of the equality deletes that Spark applies.
+    """
+
+    columns: Schema
+    keys: KeyColumns
     _resolve: Callable[[str], str]
     _residuals: dict[int, Callable[[tuple[object, ...]], Expr]]
     _partitions: dict[int, PartitionColumns]
@@ -89,6 +66,7 @@ class NativeRule:
         paths = [self._resolve(file.entry.data_file.file_path) for file in files]
         times = Counter(paths)
         too_many = _have_many_deletes(files)
+        too_many_keys = self.keys.have_many(files)
         lacked = [self.lacked_columns(file) for file in files]
         too_varied = len(set(lacked) - {None, ()}) > _MOST_PARTITIONS
         is_footless = self._needs_footers and len(files) > _MOST_FOOTERS
@@ -102,6 +80,10 @@ class NativeRule:
                 yield "a path that Spark may not open unchanged"
             elif file.deletes.position_deletes and (self._leaves_deletes or too_many):
                 yield "position deletes"
+            elif file.deletes.equality_deletes and (
+                self._leaves_deletes or too_many_keys or not self.keys.can_apply_to(file)
+            ):
+                yield "equality deletes"
             elif columns is None or (columns and (too_varied or file.deletes.position_deletes)):
                 yield "may lack partition columns"
             else:
@@ -116,9 +98,7 @@ class NativeRule:
         return self._partitions[data_file.spec_id].lacked_by(data_file)
 
     def _obstacle(self, file: PlannedFile) -> str | None:
-        data_file, deletes = file.entry.data_file, file.deletes
-        if deletes.equality_deletes:
-            return "equality deletes"
+        data_file = file.entry.data_file
         if data_file.file_format is not FileFormat.PARQUET:
             return f"{data_file.file_format.upper()} format"
         if data_file.key_metadata is not None:
@@ -128,17 +108,22 @@ class NativeRule:
         return None
 
 
-def native_rule(plan: ReadPlan, names: Iterable[str]) -> NativeRule | None:
+def native_rule(
+    plan: ReadPlan, names: Iterable[str], keys: KeyColumns = NO_KEYS
+) -> NativeRule | None:
     """The rule of a scan; None if Spark's reader cannot read any of its files.
 
     Args:
         names: of all columns in the table's schemas, at every level.
+        keys: of the equality deletes that Spark may apply.
     """
     names = frozenset(names)
     if native_obstacle(plan, names) is not None:
         return None
-    columns = plan.columns.fields
+    columns = (*plan.columns.fields, *keys.added)
     return NativeRule(
+        Schema(columns),
+        keys,
         plan.io.resolve,
         {
             spec_id: residual_evaluator(
@@ -180,7 +165,7 @@ def native_obstacle(plan: ReadPlan, names: Iterable[str]) -> str | None:
     if not columns:
         return "no columns are read"
     for column in columns:
-        if not (_is_native_column(column) or _is_row_position(plan, column)):
+        if not (is_native_column(column) or _is_row_position(plan, column)):
             return f"column {column.name} ({column.field_type}) needs icebergds' own reader"
     if any(name.lower().startswith(NATIVE_PREFIX) for name in names):
         return f"a column's name begins with {NATIVE_PREFIX}"
@@ -197,40 +182,6 @@ def identity_columns(specs: Mapping[int, PartitionSpec]) -> frozenset[int]:
     )
 
 
-def is_plain_path(path: str) -> bool:
-    """Whether Spark opens exactly this path, without globbing, normalising or hiding it."""
-    return bool(_PLAIN_PATH.fullmatch(path)) and not _CHANGED_BY_SPARK.search(path)
-
-
 def _is_row_position(plan: ReadPlan, column: NestedField) -> bool:
     """Whether Spark's own metadata columns can provide a column: a row's file or position."""
     return plan.for_changes and column.field_id in (FILE_PATH.field_id, POS.field_id)
-
-
-def _is_native_column(column: NestedField) -> bool:
-    if column.initial_default is not None and is_fillable(column.field_type):
-        column = replace(column, initial_default=None)
-    return _is_native(column)
-
-
-def _is_native(field: NestedField) -> bool:
-    # For a field of a struct that a file lacks, Spark would read null.
-    return (
-        field.field_id <= MAX_TABLE_FIELD_ID
-        and field.initial_default is None
-        and _is_native_type(field.field_type)
-    )
-
-
-def _is_native_type(field_type: IcebergType) -> bool:
-    match field_type:
-        case StructType(fields=fields):
-            return bool(fields) and all(map(_is_native, fields))
-        case ListType():
-            return _is_native(field_type.element_field)
-        case MapType():
-            return _is_native(field_type.key_field) and _is_native(field_type.value_field)
-        case DecimalType():
-            return True
-        case _:
-            return field_type.type_id in _NATIVE_TYPES
