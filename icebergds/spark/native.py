@@ -132,6 +132,15 @@ def _without_deleted(
     return without_deleted(spark, rows, by_name, known) if len(known) == len(by_name) else None
 
 
+def has_sizes(rows: DataFrame, io: FileIO, files: Sequence[DataFile]) -> bool:
+    """Whether the files of a relation of classic Spark have the sizes that manifests give them."""
+    listed = listed_sizes(rows)
+    return all(
+        listed.get(_plain_name(io.resolve(file.file_path))) == file.file_size_in_bytes
+        for file in files
+    )
+
+
 def _by_name(
     spark: SparkSession, schema: spark_types.StructType, addresses: Sequence[str]
 ) -> DataFrame | None:

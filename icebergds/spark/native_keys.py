@@ -16,7 +16,8 @@ from icebergds.expr.nodes import TRUE
 from icebergds.scan.plan.native_columns import NATIVE_PREFIX
 from icebergds.scan.plan.native_keys import KeyColumns
 from icebergds.scan.read_plan import ReadPlan
-from icebergds.spark.native import native_frame
+from icebergds.spark.native import has_sizes, native_frame
+from icebergds.spark.session import is_connect
 from icebergds.spec.manifest import DataFile
 from icebergds.spec.schema import Schema
 from icebergds.spec.types import NestedField
@@ -38,7 +39,8 @@ def without_keys(
         history: all schemas of the table.
 
     Returns:
-        None if Spark cannot read the deletes or find the key columns in them.
+        None if Spark cannot read the deletes or find the key columns in them, or if they have
+        other sizes than manifests say.
     """
     names = {column.field_id: column.name for column in plan.columns.fields}
     by_ids: dict[tuple[int, ...], list[DataFile]] = defaultdict(list)
@@ -48,7 +50,8 @@ def without_keys(
         fields = tuple(keys.fields[field_id] for field_id in ids)
         key_plan = replace(plan, columns=Schema(fields), row_filter=TRUE)
         found = native_frame(spark, key_plan, files, history, names=None, lacked={})
-        if found is None:
+        # Those of a file that was damaged or replaced would be others, without an error.
+        if found is None or not (is_connect(spark) or has_sizes(found, plan.io, files)):
             return None
         deleted = [f"{NATIVE_PREFIX}deleted{field_id}" for field_id in ids]
         are_equal = f.lit(True)

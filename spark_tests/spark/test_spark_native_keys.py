@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 from effort import examples
 from hypothesis import HealthCheck, given, strategies as st
+from pyspark.errors import PythonException
 from pyspark.sql import DataFrame, SparkSession
 
 from icebergds import load_table
@@ -240,6 +241,17 @@ def test_a_stream_of_upserts_leaves_large_files_to_spark(
     assert _rows(df) == _ours(builder)
     assert df.where("name = 'new'").count() == 20
     assert df.count() == 2000
+
+
+def test_a_delete_file_of_another_size_is_left_to_us(front: SparkSession, tmp_path: Path) -> None:
+    builder = TableBuilder(tmp_path / "t", Schema(_SCHEMA.fields[1:]))
+    builder.commit(builder.data_file([(at, "a") for at in range(4)]))
+    deletes = builder.equality_deletes(["id"], [(1,), (2,)])
+    builder.commit(deletes)
+    other = builder.equality_deletes(["id"], [(1,)])
+    Path(other.file_path).replace(deletes.file_path)
+    with pytest.raises(PythonException, match=r"CorruptFileError.*its manifest says 2 rows"):
+        _rows(_load(front, builder))
 
 
 def test_statements_find_rows_beside_deleted_ones(front: SparkSession, tmp_path: Path) -> None:
