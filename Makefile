@@ -69,7 +69,7 @@ check: $(VENV)/.installed
 bench: $(VENV)/.installed $(SPARK41)/.installed
 	$(SPARK41)/bin/python -m pip install --quiet --editable ".[bench]"
 	$(SERVERS)
-	. .ci/java_oracle.sh && \
+	export ICEBERGDS_WITH_AWS=1 && . .ci/java_oracle.sh && \
 		{ test -f .cache/bench/index.json || $(BIN)/python benchmarks/make_tables.py .cache/bench; } && \
 		PYSPARK_PYTHON=$(CURDIR)/$(SPARK41)/bin/python \
 		$(SPARK41)/bin/python benchmarks/read.py .cache/bench && \
@@ -84,7 +84,9 @@ bench: $(VENV)/.installed $(SPARK41)/.installed
 		PYSPARK_PYTHON=$(CURDIR)/$(SPARK41)/bin/python \
 		$(SPARK41)/bin/python benchmarks/streaming.py .cache/bench/streaming && \
 		PYSPARK_PYTHON=$(CURDIR)/$(SPARK41)/bin/python \
-		$(SPARK41)/bin/python benchmarks/maintenance.py .cache/bench/maintenance
+		$(SPARK41)/bin/python benchmarks/maintenance.py .cache/bench/maintenance && \
+		PYSPARK_PYTHON=$(CURDIR)/$(SPARK41)/bin/python \
+		$(SPARK41)/bin/python benchmarks/storage_spark.py
 	$(BIN)/python benchmarks/planning.py .cache/bench/planning
 	$(BIN)/python benchmarks/manifests.py
 	$(BIN)/python benchmarks/commits.py

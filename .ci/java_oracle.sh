@@ -5,6 +5,7 @@
 #   ICEBERGDS_JAVA_PYTHON   an interpreter with PySpark 4.1 (made in .venv-java unless set)
 #   ICEBERGDS_ICEBERG_JAR   Java Iceberg's runtime for it, fetched with Maven (in .cache/java)
 #   ICEBERGDS_JDBC_DRIVERS  the folder of the drivers that its JDBC catalog needs, fetched likewise
+#   ICEBERGDS_AWS_JAR       its bundle of AWS, fetched likewise if ICEBERGDS_WITH_AWS is set
 
 # Fetches an artifact, group:name:version, into the jar of a path.
 icebergds_fetch() {
@@ -46,6 +47,12 @@ icebergds_java_oracle() {
         "$ICEBERGDS_JDBC_DRIVERS/sqlite-jdbc-$sqlite.jar" || return 1
     icebergds_fetch org.postgresql:postgresql:$postgresql \
         "$ICEBERGDS_JDBC_DRIVERS/postgresql-$postgresql.jar" || return 1
+    if [ -n "${ICEBERGDS_WITH_AWS:-}" ]; then
+        ICEBERGDS_AWS_JAR=${ICEBERGDS_AWS_JAR:-$root/.cache/java/iceberg-aws-bundle-$iceberg.jar}
+        icebergds_fetch org.apache.iceberg:iceberg-aws-bundle:$iceberg "$ICEBERGDS_AWS_JAR" ||
+            return 1
+        export ICEBERGDS_AWS_JAR
+    fi
     export ICEBERGDS_JAVA_PYTHON ICEBERGDS_ICEBERG_JAR ICEBERGDS_JDBC_DRIVERS
 }
 
