@@ -18,7 +18,7 @@ from icebergds.scan.read_plan import ReadPlan
 from icebergds.spec.manifest import DataFile, FileFormat, ManifestEntry
 from icebergds.spec.partition_keys import PartitionKey, partition_of
 from icebergds.spec.schema import Schema
-from icebergds.spec.types import DOUBLE, FLOAT, NestedField
+from icebergds.spec.types import BINARY, DOUBLE, FLOAT, STRING, NestedField
 
 KeyScope: TypeAlias = tuple[int, PartitionKey | None]
 """Which equality deletes apply to a file: how many of their sequence numbers do not, and its
@@ -27,7 +27,9 @@ partition, if any are of a partition."""
 # What Spark sends to all executors.
 _MOST_FILES = 256
 _MOST_BYTES = 16 << 20
-_MOST_KEYS = 1 << 21
+_MOST_KEYS = 1 << 20
+# Each may take some hundred bytes.
+_MOST_TEXTS = 1 << 18
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,8 +85,13 @@ class KeyColumns:
         return (
             len(deletes) > _MOST_FILES
             or sum(delete.file_size_in_bytes for delete in deletes) > _MOST_BYTES
-            or sum(delete.record_count for delete in deletes) > _MOST_KEYS
+            or sum(delete.record_count for delete in deletes) > self._most_keys(deletes)
         )
+
+    def _most_keys(self, deletes: Iterable[DataFile]) -> int:
+        ids = {i for delete in deletes for i in delete.equality_ids if i in self.fields}
+        has_texts = any(self.fields[i].field_type in (STRING, BINARY) for i in ids)
+        return _MOST_TEXTS if has_texts else _MOST_KEYS
 
     def _is_readable(self, delete: DataFile) -> bool:
         return (
