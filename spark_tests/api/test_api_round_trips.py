@@ -28,6 +28,7 @@ from icebergds import (
     load_catalog,
     load_table,
 )
+from icebergds.errors import InvalidMetadataError
 from icebergds.expr.evaluate import matches
 from icebergds.expr.nodes import Expr
 from icebergds.formats.arrow.types import schema_to_arrow
@@ -52,6 +53,7 @@ from icebergds.spec.types import (
     INT,
     LONG,
     UNKNOWN,
+    VARIANT,
     GeographyType,
     GeometryType,
     IcebergType,
@@ -202,6 +204,30 @@ def test_rows_of_every_type_come_back(data: st.DataObject) -> None:
         table, rows = _write(data, directory, schema, 3, _rows_of_every_type)
         assert _texts(table.scan().to_arrow()) == _texts(arrow_table(table.schema(), rows))
         assert sum(entry.data_file.record_count for entry in live_entries(table)) == len(rows)
+
+
+@pytest.mark.parametrize("shape", [GeometryType(), GeographyType()])
+def test_tables_may_have_a_void_field_of_shapes(tmp_path: Path, shape: IcebergType) -> None:
+    schema = Schema((NestedField(1, "id", LONG), NestedField(2, "shape", shape)))
+    spec = PartitionSpec(0, (PartitionField((2,), 1000, VoidTransform(), "gone"),))
+    catalog = load_catalog("lake", warehouse=str(tmp_path))
+    table = catalog.create_table(
+        "db.t", schema, partition_spec=spec, properties={"format-version": "3"}
+    )
+    for number in range(2):
+        table.append(pa.table({"id": [number]}))
+    read = load_table(table.location()).scan(columns=["id"]).to_arrow()
+    assert sorted(read["id"].to_pylist()) == [0, 1]
+
+
+def test_variants_are_no_partition_sources(tmp_path: Path) -> None:
+    schema = Schema((NestedField(1, "v", VARIANT),))
+    spec = PartitionSpec(0, (PartitionField((1,), 1000, VoidTransform(), "gone"),))
+    catalog = load_catalog("lake", warehouse=str(tmp_path))
+    with pytest.raises(InvalidMetadataError, match="does not accept column 'v' of type variant"):
+        catalog.create_table(
+            "db.t", schema, partition_spec=spec, properties={"format-version": "3"}
+        )
 
 
 _FILTERED = st.one_of(

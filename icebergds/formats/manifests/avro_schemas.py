@@ -24,6 +24,8 @@ _PLAIN: dict[TypeId, Any] = {
     TypeId.DOUBLE: "double",
     TypeId.STRING: "string",
     TypeId.BINARY: "bytes",
+    TypeId.GEOMETRY: "bytes",
+    TypeId.GEOGRAPHY: "bytes",
     TypeId.UNKNOWN: "null",
     TypeId.DATE: {"type": "int", "logicalType": "date"},
     TypeId.TIME: {"type": "long", "logicalType": "time-micros"},
