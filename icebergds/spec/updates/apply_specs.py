@@ -15,6 +15,7 @@ from icebergds.spec.partition import (
 )
 from icebergds.spec.schema import Schema
 from icebergds.spec.transforms import IdentityTransform, UnknownTransform, VoidTransform
+from icebergds.spec.types import VARIANT
 from icebergds.spec.updates.transform_rules import check_source_columns
 
 
@@ -78,10 +79,17 @@ def remove_partition_specs(metadata: TableMetadata, spec_ids: tuple[int, ...]) -
 def check_spec_sources(spec: PartitionSpec, schema: Schema) -> None:
     """Raises InvalidMetadataError if a spec does not fit the schema that is written."""
     for field in spec.fields:
+        what = f"partition field {field.name!r}"
         # Partition Evolution: a dropped field remains as void; its column may not exist any more.
         if not isinstance(field.transform, VoidTransform):
-            what = f"partition field {field.name!r}"
             check_source_columns(field.source_ids, field.transform, schema, what)
+            continue
+        column = schema.find_field(field.source_ids[0])
+        if column is not None and column.field_type == VARIANT:
+            # Manifests store a value of the column's type.
+            raise InvalidMetadataError(
+                f"{what}: transform void does not accept column {column.name!r} of type variant"
+            )
 
 
 def _identity(field: PartitionField) -> tuple[tuple[int, ...], str, str]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from icebergds.errors import InvalidMetadataError
 from icebergds.spec.schema import Schema
 from icebergds.spec.transforms import Transform, UnknownTransform, can_transform
-from icebergds.spec.types import VARIANT, StructType, is_scalar
+from icebergds.spec.types import StructType, is_scalar
 
 
 def check_source_columns(
@@ -29,8 +29,7 @@ def check_source_columns(
             )
         if isinstance(transform, UnknownTransform):
             continue
-        is_primitive = is_scalar(column.field_type) and column.field_type != VARIANT
-        if not is_primitive or not can_transform(transform, column.field_type):
+        if not is_scalar(column.field_type) or not can_transform(transform, column.field_type):
             raise InvalidMetadataError(
                 f"{what}: transform {transform} does not accept column {name!r} of type "
                 f"{column.field_type}"
