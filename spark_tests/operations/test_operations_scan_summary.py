@@ -13,6 +13,7 @@ from icebergds.display import WIDTH
 from icebergds.operations.read.options import parse_read_options
 from icebergds.operations.read.planned_scan import plan_scan
 from icebergds.operations.read.scan_summary import DeleteCounts, ScanSummary, summarize
+from icebergds.spec.manifest import FileFormat
 from icebergds.spec.partition import PartitionField, PartitionSpec
 from icebergds.spec.schema import Schema
 from icebergds.spec.transforms import IdentityTransform
@@ -156,7 +157,8 @@ def test_it_says_whose_reader_reads(
 
 
 def test_it_says_why_files_are_not_for_spark_s_reader(builder: TableBuilder) -> None:
-    builder.commit(builder.equality_deletes(["id"], [(1,)], partition=("x",)))
+    of_avro = {"partition": ("x",), "file_format": FileFormat.AVRO}
+    builder.commit(builder.equality_deletes(["id"], [(1,)], **of_avro))
     found = summary(builder, "part = 'x' or id > 10", native_scans=True)
     assert dict(found.not_native) == {
         "equality deletes": 1,
