@@ -1,7 +1,7 @@
 """Times reads of 10 M rows of 8 columns: icebergpy, Spark's own Parquet reader, Java Iceberg.
 
 `icebergpy` is read in a registered session, `plain` by the data source alone, all columns or those
-of its option `columns`.
+of its option `columns`. `ready` is a Python source that reads nothing: its batches are ready.
 
 All readers run in turns in one session, on the same files; the medians are compared. Seconds depend
 on the machine, ratios much less.
@@ -25,6 +25,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 from pyspark.sql import DataFrame, SparkSession, functions as f
+from ready_batches import ready_batches
 
 from icebergds import register
 
@@ -118,10 +119,14 @@ def readers_for(
             reader = reader.option("columns", ",".join(columns))
         return reader.load(location)
 
+    files = index["tables"]["base"]["data_files"]
+    rows = spark.read.parquet(*files).count()
+    named = columns or index["columns"]
     readers = {
-        "parquet": lambda: spark.read.parquet(*index["tables"]["base"]["data_files"]),
+        "parquet": lambda: spark.read.parquet(*files),
         "icebergpy": lambda: spark.read.format("icebergpy").load(location),
         "plain": plain,
+        "ready": ready_batches(spark, files[0], named, rows),
     }
     if with_java:
         readers["java"] = lambda: spark.read.format("iceberg").load(location)
