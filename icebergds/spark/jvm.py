@@ -47,3 +47,13 @@ def is_broadcast(spark: SparkSession, frame: DataFrame) -> bool:
     size = jvm_frame.queryExecution().optimizedPlan().stats().sizeInBytes()
     limit: int = spark._jsparkSession.sessionState().conf().autoBroadcastJoinThreshold()
     return int(str(size)) <= limit
+
+
+def with_new_attributes(spark: SparkSession, frame: DataFrame) -> DataFrame:
+    """The rows of a frame that is one relation, with other attributes.
+
+    Of a relation that is in a plan twice, Spark would choose which one keeps its attributes.
+    """
+    jvm_frame: Any = frame._jdf
+    plan = jvm_frame.logicalPlan().newInstance()
+    return DataFrame(plan_dataset(spark, spark._jsparkSession, plan), spark)

@@ -11,7 +11,7 @@ from dataclasses import replace
 
 from pyspark.sql import DataFrame, SparkSession, functions as f
 
-from icebergds.expr.names import quote_name
+from icebergds.expr.names import in_backticks
 from icebergds.expr.nodes import TRUE
 from icebergds.scan.plan.native_columns import NATIVE_PREFIX
 from icebergds.scan.plan.native_keys import KeyColumns
@@ -56,8 +56,8 @@ def without_keys(
         deleted = [f"{NATIVE_PREFIX}deleted{field_id}" for field_id in ids]
         are_equal = f.lit(True)
         for field, name in zip(fields, deleted, strict=True):
-            column = f.col(quote_name((names[field.field_id],)))
-            if _may_be_null(plan, field, files):
+            column = f.col(in_backticks((names[field.field_id],)))
+            if _may_be_null(field, files):
                 are_equal = are_equal & column.eqNullSafe(f.col(name))
             else:
                 # Spark finds a key sooner that it need not tell from null.
@@ -66,9 +66,6 @@ def without_keys(
     return rows
 
 
-def _may_be_null(plan: ReadPlan, field: NestedField, deletes: Sequence[DataFile]) -> bool:
-    """Whether rows of the table and of the deletes may both have null in a column."""
-    column = plan.table_schema.find_field(field.field_id)
-    if column is not None and column.required:
-        return False
+def _may_be_null(field: NestedField, deletes: Sequence[DataFile]) -> bool:
+    """Whether null may be among the deleted values of a column."""
     return any(delete.null_value_counts.get(field.field_id) != 0 for delete in deletes)

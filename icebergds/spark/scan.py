@@ -11,7 +11,7 @@ from functools import reduce
 from pyspark.sql import DataFrame, SparkSession
 
 from icebergds.commit.operations import TableState
-from icebergds.expr.names import quote_name
+from icebergds.expr.names import in_backticks
 from icebergds.expr.nodes import and_
 from icebergds.formats.deletes.existing_deletes import read_existing_deletes
 from icebergds.formats.deletes.positions import PositionSet
@@ -118,7 +118,7 @@ def _native_frame(
         )
         if frame is not None and group.key_deletes:
             live = without_keys(spark, frame, plan, rule.keys, group.key_deletes, history)
-            names = [quote_name((field.name,)) for field in scan.plan.columns.fields]
+            names = [in_backticks((field.name,)) for field in scan.plan.columns.fields]
             frame = None if live is None else live.select(*names)
         (unread if frame is None else read).extend(group.files)
         if frame is not None:

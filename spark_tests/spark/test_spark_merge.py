@@ -375,6 +375,47 @@ def test_source_that_is_another_one_each_time_is_computed_once(
     assert merge.execute() == RowCounts(updated=3)
 
 
+def test_values_may_be_columns_of_the_source(spark: SparkSession, tmp_path: Path) -> None:
+    table = people(tmp_path)
+    source = changes(spark, (1, 1, "one"), (50, 2, "new"))
+    more = source.withColumn("longer", f.concat("name", f.lit("!")))
+    merge = table.merge(more, ["id"]).when_matched_update({"name": more.longer}, source.part == 1)
+    merge = merge.when_not_matched_insert({"id": source.id, "name": source["name"]})
+    assert merge.execute() == RowCounts(inserted=1, updated=1)
+    assert {(1, 1, "one!"), (50, None, "new")} <= set(rows_of(table))
+
+
+@pytest.mark.parametrize(
+    "on",
+    [
+        "target.id = source.id and (target.part = source.part or source.part is null)",
+        "target.id = source.id and target.part = source.part is not distinct from true",
+        "target.id = source.id::int",
+        "target.id = source.id | 0",
+        "target.id = source.id and target.name = source.name || '1'",
+    ],
+)
+def test_conditions_that_only_begin_like_equal_columns(
+    spark: SparkSession, tmp_path: Path, on: str
+) -> None:
+    table = people(tmp_path)
+    source = changes(spark, (1, 1, "n"), (50, 2, "new"))
+    merge = table.merge(source, on).when_matched_update({"name": "source.name"})
+    assert merge.when_not_matched_insert_all().execute() == RowCounts(inserted=1, updated=1)
+
+
+def test_a_struct_of_the_source_with_the_name_of_its_alias(
+    spark: SparkSession, tmp_path: Path
+) -> None:
+    table = people(tmp_path)
+    source = changes(spark, (1, 1, "one"), (50, 2, "new"))
+    source = source.select(f.struct("id").alias("source"), "part", "name")
+    merge = table.merge(source, "target.id = source.id").when_matched_update({"part": "9"})
+    assert merge.when_not_matched_insert({"part": "source.part"}).execute() == RowCounts(
+        inserted=1, updated=1
+    )
+
+
 def test_keys_in_structs(spark: SparkSession, tmp_path: Path) -> None:
     catalog = load_catalog("lake", warehouse=str(tmp_path))
     inner = StructType((NestedField(3, "a.b", INT), NestedField(4, "c", INT)))

@@ -221,7 +221,7 @@ def test_many_keys_are_left_to_us(
     front: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     builder = _upserted(tmp_path / "t", Schema(_SCHEMA.fields[1:]), ["a", "b"])
-    monkeypatch.setattr(native_keys, "_MOST_KEYS", 0)
+    monkeypatch.setattr(native_keys, "_MOST_TEXTS", 0)
     df = _load(front, builder)
     assert not _is_native(df)
     assert _rows(df) == _ours(builder)
@@ -241,6 +241,15 @@ def test_a_stream_of_upserts_leaves_large_files_to_spark(
     assert _rows(df) == _ours(builder)
     assert df.where("name = 'new'").count() == 20
     assert df.count() == 2000
+
+
+def test_a_column_with_a_star_for_a_name(front: SparkSession, tmp_path: Path) -> None:
+    schema = Schema((NestedField(1, "at", INT), NestedField(2, "*", STRING)))
+    builder = _upserted(tmp_path / "t", schema, ["a", "b"])
+    builder.commit(builder.equality_deletes(["at"], [(1,)]))
+    df = _load(front, builder)
+    assert _is_native(df)
+    assert _rows(df) == [(at, "b") for at in (3, 5, 7, 9)]
 
 
 def test_a_delete_file_of_another_size_is_left_to_us(front: SparkSession, tmp_path: Path) -> None:

@@ -12,6 +12,13 @@ from icebergds.errors import InvalidFilterError
 from icebergds.expr.names import split_name
 
 _NAMES = ("name", "word")
+_WORD = re.compile(r"[^\W\d]\w*")
+# Words that Spark takes for values, even if a column has the name.
+_VALUES = frozenset(
+    {"true", "false", "null", "user", "session_user", "localtimestamp"}
+    | {f"current_{what}" for what in ("date", "time", "timestamp", "timezone")}
+    | {f"current_{what}" for what in ("user", "catalog", "database", "schema", "path")}
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,14 +91,25 @@ def has_alias(tokens: tuple[Token, ...], alias: str) -> bool:
 
 def equal_names(tokens: tuple[Token, ...]) -> tuple[tuple[str, ...], tuple[str, ...]] | None:
     """The parts of both names in a condition such as `a.b = c.d`; None for other conditions."""
-    text = "".join(token.text for token in _unwrapped(tokens) if token.kind != "space")
-    if any(token.kind in ("literal", "number") for token in tokens):
+    solid = [token for token in _unwrapped(tokens) if token.kind != "space"]
+    signs = [at for at, token in enumerate(solid) if token.text in ("=", "==")]
+    if len(signs) != 1:
         return None
-    sides = re.split(r"={1,2}", text)
-    if len(sides) != 2 or re.search(r"[<>!()\[\]+*/%-]", re.sub(r"`[^`]*`", "", text)):
+    left, right = _name_of(solid[: signs[0]]), _name_of(solid[signs[0] + 1 :])
+    return None if left is None or right is None else (left, right)
+
+
+def _name_of(tokens: list[Token]) -> tuple[str, ...] | None:
+    """The parts of a name; None if tokens are anything else, such as a word for a value."""
+    parts, dots = tokens[::2], tokens[1::2]
+    if len(parts) != len(dots) + 1 or any(token.text != "." for token in dots):
+        return None
+    if not all(token.kind == "name" or _WORD.fullmatch(token.text) for token in parts):
+        return None
+    if len(parts) == 1 and parts[0].text.lower() in _VALUES:
         return None
     try:
-        return split_name(sides[0]), split_name(sides[1])
+        return split_name("".join(token.text for token in tokens))
     except InvalidFilterError:
         return None
 

@@ -135,7 +135,8 @@ def _pair(sides: Sides, one: tuple[str, ...], other: tuple[str, ...]) -> EqualCo
 def _own(name: tuple[str, ...], alias: str, columns: set[str]) -> str | None:
     """A column name without the alias of its side; None if it is not a column of this side."""
     if len(name) > 1 and name[0].lower() == alias.lower():
-        return quote_name(name[1:])
+        # Else it is a field of a struct that has the name of the alias.
+        return quote_name(name[1:]) if name[1].lower() in columns else None
     return quote_name(name) if len(name) == 1 and name[0].lower() in columns else None
 
 

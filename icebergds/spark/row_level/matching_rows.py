@@ -10,8 +10,8 @@ import logging
 from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame, functions as f
 
-from icebergds.expr.names import quote_name, split_name
-from icebergds.spark.jvm import is_broadcast
+from icebergds.expr.names import in_backticks, split_name
+from icebergds.spark.jvm import is_broadcast, with_new_attributes
 from icebergds.spark.row_level.match_filter import Sides, equal_columns
 from icebergds.spark.row_level.rows import StatementRows
 from icebergds.spark.session import is_connect
@@ -37,7 +37,7 @@ def only_matching(sides: Sides, on: object, rows: StatementRows) -> tuple[DataFr
     pairs = equal_columns(sides, on)
     if is_connect(spark) or count < _LEAST_ROWS or not pairs:
         return rows.frame, sides.source
-    wanted = list(dict.fromkeys(quote_name(split_name(pair.of_source)[:1]) for pair in pairs))
+    wanted = list(dict.fromkeys(in_backticks(split_name(pair.of_source)[:1]) for pair in pairs))
     if not is_broadcast(spark, sides.source.select(*wanted)):
         return rows.frame, sides.source
     try:
@@ -47,8 +47,9 @@ def only_matching(sides: Sides, on: object, rows: StatementRows) -> tuple[DataFr
         return rows.frame, sides.source
     are_equal = f.lit(True)
     for pair in pairs:
-        of_target = f.col(f"{quote_name((sides.target_alias,))}.{pair.of_target}")
-        of_source = f.col(f"{quote_name((sides.source_alias,))}.{pair.of_source}")
-        are_equal = are_equal & (of_target == of_source)
-    keys = source.select(*wanted).alias(sides.source_alias)
+        of_target = in_backticks((sides.target_alias, *split_name(pair.of_target)))
+        of_source = in_backticks((sides.source_alias, *split_name(pair.of_source)))
+        are_equal = are_equal & (f.col(of_target) == f.col(of_source))
+    # Clauses may use columns of the source, which must be in the plan once.
+    keys = with_new_attributes(spark, source).select(*wanted).alias(sides.source_alias)
     return rows.frame.alias(sides.target_alias).join(keys, are_equal, "left_semi"), source
