@@ -42,16 +42,23 @@ def main() -> None:
     with s3_server() as server, tempfile.TemporaryDirectory() as directory:
         location = server.new_location()
         fill(location, server, arguments.rows)
-        with slow_storage(server.racing_port, arguments.milliseconds / 1000) as storage:
-            spark = start(storage.port, location, Path(directory))
-            for table in ("large", "small"):
-                register_in_java(spark, location, server.racing_port, table)
-            for what, work in work_of(spark, location, storage.port).items():
+        # The one port serves requests side by side, the other lets commits be exclusive.
+        with (
+            slow_storage(server.racing_port, arguments.milliseconds / 1000) as reads,
+            slow_storage(server.atomic_port, arguments.milliseconds / 1000) as commits,
+        ):
+            ports = {"": reads.port, "_commits": commits.port}
+            spark = start(ports, location, Path(directory))
+            for suffix, table in (("", "large"), ("", "small"), ("_commits", "small")):
+                register_in_java(spark, f"java{suffix}", location, server.racing_port, table)
+            for what, work in work_of(spark).items():
+                storage = commits if what.startswith("append") else reads
                 report(what, storage, work, arguments.runs)
             spark.stop()
 
 
-def start(port: int, location: str, directory: Path) -> SparkSession:
+def start(ports: dict[str, int], location: str, directory: Path) -> SparkSession:
+    """A session with catalogs `java` and `ours`, for each suffix with its port."""
     drivers = sorted(Path(os.environ["ICEBERGDS_JDBC_DRIVERS"]).glob("sqlite-jdbc-*.jar"))
     jars = [os.environ["ICEBERGDS_ICEBERG_JAR"], os.environ["ICEBERGDS_AWS_JAR"], str(drivers[0])]
     builder = (
@@ -60,35 +67,37 @@ def start(port: int, location: str, directory: Path) -> SparkSession:
         .config("spark.ui.showConsoleProgress", "false")
         .config("spark.driver.memory", "4g")
         .config("spark.jars", ",".join(jars))
-        .config("spark.sql.catalog.java", "org.apache.iceberg.spark.SparkCatalog")
     )
-    properties = {
-        "catalog-impl": "org.apache.iceberg.jdbc.JdbcCatalog",
-        "uri": f"jdbc:sqlite:{directory}/catalog.db",
-        "warehouse": location,
-        "io-impl": "org.apache.iceberg.aws.s3.S3FileIO",
-        "client.region": "us-east-1",
-        "cache-enabled": "false",
-        **storage_properties(port),
-    }
-    for name, value in properties.items():
-        builder = builder.config(f"spark.sql.catalog.java.{name}", value)
-    for name, value in {"warehouse": location, **storage_properties(port)}.items():
-        builder = builder.config(f"spark.icebergpy.catalog.ours.{name}", value)
+    for suffix, port in ports.items():
+        properties = {
+            "catalog-impl": "org.apache.iceberg.jdbc.JdbcCatalog",
+            "uri": f"jdbc:sqlite:{directory}/catalog{suffix}.db",
+            "warehouse": location,
+            "io-impl": "org.apache.iceberg.aws.s3.S3FileIO",
+            "client.region": "us-east-1",
+            "cache-enabled": "false",
+            **storage_properties(port),
+        }
+        name = f"spark.sql.catalog.java{suffix}"
+        builder = builder.config(name, "org.apache.iceberg.spark.SparkCatalog")
+        for key, value in properties.items():
+            builder = builder.config(f"{name}.{key}", value)
+        for key, value in {"warehouse": location, **storage_properties(port)}.items():
+            builder = builder.config(f"spark.icebergpy.catalog.ours{suffix}.{key}", value)
     spark = builder.getOrCreate()
     spark.sparkContext.setLogLevel("ERROR")
     register(spark)
     return spark
 
 
-def register_in_java(spark: SparkSession, location: str, port: int, table: str) -> None:
+def register_in_java(
+    spark: SparkSession, catalog: str, location: str, port: int, table: str
+) -> None:
     metadata = catalog_at(location, port, "near").load_table(f"db.{table}").metadata_location
-    spark.sql(f"CALL java.system.register_table('db.{table}', '{metadata}')")
+    spark.sql(f"CALL {catalog}.system.register_table('db.{table}', '{metadata}')")
 
 
-def work_of(
-    spark: SparkSession, location: str, port: int
-) -> dict[str, dict[str, Callable[[], object]]]:
+def work_of(spark: SparkSession) -> dict[str, dict[str, Callable[[], object]]]:
     """What is timed, by each of `_READERS`."""
     row = spark.createDataFrame([(1, 0.5, 2, "text")], "id long, a double, b long, s string")
 
@@ -106,8 +115,8 @@ def work_of(
 
     def append(reader: str) -> Callable[[], object]:
         if reader == "java":
-            return lambda: row.writeTo("java.db.small").append()
-        return lambda: row.writeTo("ours.db.small").append()
+            return lambda: row.writeTo("java_commits.db.small").append()
+        return lambda: row.writeTo("ours_commits.db.small").append()
 
     return {
         f"one column of {FILES} files": {name: one_column(name, "large") for name in _READERS},
