@@ -17,14 +17,14 @@ from icebergds.expr.bind import field_ids
 from icebergds.expr.nodes import FALSE, TRUE, Expr
 from icebergds.expr.residual import residual
 from icebergds.formats.arrow.filter import filter_mask
-from icebergds.formats.data_reader import PositionedBatch, ReadRequest, open_data_file
+from icebergds.formats.data_reader import PositionedBatch, ReadRequest
 from icebergds.formats.deletes.positions import PositionSet
-from icebergds.formats.wrong_counts import Recorded
 from icebergds.io.ranged_file import Open
 from icebergds.scan.column_paths import column_at, locate
 from icebergds.scan.read.deletes import load_positions, opens_for_positions
 from icebergds.scan.read.key_set import EqualityKeySet
 from icebergds.scan.read.metadata_columns import OutputColumns, identity_constants
+from icebergds.scan.read.task_file import open_task_file
 from icebergds.scan.read.task_keys import KeyLoader, TaskKeys
 from icebergds.scan.read_plan import ReadPlan
 from icebergds.scan.tasks import FileScanTask, ScanTaskGroup
@@ -142,14 +142,7 @@ def _read_task(
         if changing.are_covered_by(deletes):
             return
     keep_deleted = locate(plan.columns.fields, DELETED.field_id) is not None
-    with open_data_file(
-        plan.io,
-        task.file_path,
-        task.file_format,
-        table_schema=plan.table_schema,
-        name_mapping=plan.name_mapping,
-        recorded=Recorded(task.record_count, task.file_size_in_bytes, plan.wrong_counts),
-    ) as reader:
+    with open_task_file(plan, task) as reader:
         for read in reader.batches(request, task.start, task.length_to_read):
             changed = None if changing is None else changing.mask(read)
             if changing is not None and (changed is None or not changed.any()):

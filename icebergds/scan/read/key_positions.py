@@ -9,13 +9,13 @@ from collections.abc import Iterator, Mapping
 
 import numpy as np
 
-from icebergds.formats.data_reader import ReadRequest, open_data_file
+from icebergds.formats.data_reader import ReadRequest
 from icebergds.formats.deletes.positions import PositionCollector, Positions, PositionSet
-from icebergds.formats.wrong_counts import Recorded
 from icebergds.scan.column_paths import column_at, locate
 from icebergds.scan.read.deletes import read_key_sets
 from icebergds.scan.read.key_set import EqualityKeySet
 from icebergds.scan.read.metadata_columns import identity_constants
+from icebergds.scan.read.task_file import open_task_file
 from icebergds.scan.read_plan import ReadPlan
 from icebergds.scan.tasks import FileScanTask, ScanTaskGroup
 from icebergds.spec.schema import Schema
@@ -41,14 +41,7 @@ def positions_of_keys(
     keys = task_group.key_schema.select({i for of_set in ids.values() for i in of_set})
     paths = {index: [_path(keys, i) for i in ids_of_set] for index, ids_of_set in ids.items()}
     constants = identity_constants(plan.specs[task.spec_id], task.partition)
-    with open_data_file(
-        plan.io,
-        task.file_path,
-        task.file_format,
-        table_schema=plan.table_schema,
-        name_mapping=plan.name_mapping,
-        recorded=Recorded(task.record_count, task.file_size_in_bytes, plan.wrong_counts),
-    ) as reader:
+    with open_task_file(plan, task) as reader:
         request = ReadRequest(keys, constants, batch_size=plan.batch_size)
         for read in reader.batches(request, task.start, task.length_to_read):
             deleted = np.zeros(read.num_rows, np.bool_)
