@@ -18,6 +18,7 @@ from icebergds.api.row_level import (
     write_frame,
 )
 from icebergds.api.scan import TableScan, listed_names
+from icebergds.api.update_schema import UpdateSchema
 from icebergds.catalog.address import TableAddress
 from icebergds.catalog.loaded_table import LoadedTable, load_for_write
 from icebergds.commit.operations import TableOperations, TableState
@@ -418,6 +419,18 @@ class Table:
         with nothing_committed(self.name):
             self._state = upgrade_table(self._current(), format_version)
         return self
+
+    def update_schema(
+        self, allow_incompatible_changes: bool = False, case_sensitive: bool = True
+    ) -> UpdateSchema:
+        """Changes columns, in one commit at the end of a `with` block: see `UpdateSchema`.
+
+        Args:
+            allow_incompatible_changes: let columns become required, and be added as required
+                without a default; only for tables whose rows have the values.
+            case_sensitive: whether names of columns must have the exact case.
+        """
+        return UpdateSchema.of(self, allow_incompatible_changes, case_sensitive)
 
     health = table_maintenance.health
     maintain = table_maintenance.maintain

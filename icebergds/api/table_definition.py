@@ -5,20 +5,27 @@ from __future__ import annotations
 import json
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any, TypeAlias, Union
+from typing import TYPE_CHECKING, Any, TypeAlias, Union, cast, get_args
 
 import pyarrow as pa
 
-from icebergds.errors import InvalidFilterError, InvalidOptionError
+from icebergds.errors import (
+    InvalidFilterError,
+    InvalidMetadataError,
+    InvalidOptionError,
+    UnsupportedFeatureError,
+)
 from icebergds.expr.names import resolve
 from icebergds.formats.data_file.file_schema import schema_from_arrow
 from icebergds.operations.options.arguments import names_argument
 from icebergds.operations.options.partition_text import parse_partition_by, parse_sort_by
 from icebergds.operations.options.schema_text import parse_schema
 from icebergds.spec.json.schema import schema_from_json
+from icebergds.spec.json.types import parse_scalar, type_from_json
 from icebergds.spec.partition import PartitionField, PartitionSpec
 from icebergds.spec.schema import Schema
 from icebergds.spec.sort import SortField, SortOrder
+from icebergds.spec.types import IcebergType
 
 if TYPE_CHECKING:
     from pyspark.sql import types as spark
@@ -46,7 +53,7 @@ def read_definition(
             that the schema does not have.
         InvalidDataError: a column has a type that Iceberg lacks.
     """
-    columns = _schema(schema)
+    columns = schema_argument(schema)
     return (
         _identified(columns, identifier_fields),
         _partition_spec(partition_spec, columns),
@@ -54,14 +61,20 @@ def read_definition(
     )
 
 
-def _schema(schema: Any) -> Schema:
+def schema_argument(schema: Any) -> Schema:
+    """A schema, given as one, as text, or as Arrow's, Spark's or PyIceberg's.
+
+    Raises:
+        InvalidOptionError: it is none of these, or the text cannot be parsed.
+        InvalidDataError: a column has a type that Iceberg lacks.
+    """
     if isinstance(schema, Schema):
         return schema
     if isinstance(schema, str):
         return parse_schema(schema)
     if isinstance(schema, pa.Schema):
         return schema_from_arrow(schema)
-    origin = type(schema).__module__.partition(".")[0]
+    origin = _package_of(schema)
     # A DataFrame may have a column of this name, but its class does not.
     if origin == "pyspark" and hasattr(type(schema), "fieldNames"):
         from icebergds.spark.dataframe_schema import iceberg_schema
@@ -76,6 +89,58 @@ def _schema(schema: Any) -> Schema:
         f"the schema is of type {type(schema).__name__}; expected icebergds.Schema, text such as "
         f"'id bigint NOT NULL, name string', pyarrow.Schema or the schema of a DataFrame{hint}"
     )
+
+
+def type_argument(name: str, given: Any) -> IcebergType:
+    """The type of a column, given as ours, as text, or as Arrow's, Spark's or PyIceberg's.
+
+    Args:
+        name: of the column, for messages.
+
+    Raises:
+        InvalidOptionError: it is none of these, or the text is not one type.
+        InvalidDataError: Iceberg lacks the type.
+    """
+    if isinstance(given, get_args(IcebergType)):
+        return cast(IcebergType, given)
+    if isinstance(given, str):
+        return _parsed_type(name, given)
+    if isinstance(given, pa.DataType):
+        return schema_from_arrow(pa.schema([(name, given)])).fields[0].field_type
+    origin = _package_of(given)
+    if origin == "pyspark" and hasattr(type(given), "simpleString"):
+        from icebergds.spark.dataframe_schema import iceberg_type
+
+        return iceberg_type(given, name)
+    if origin == "pyiceberg" and hasattr(given, "model_dump_json"):
+        return type_from_json(json.loads(given.model_dump_json()))
+    raise InvalidOptionError(
+        f"column {name!r}: its type is given as {given!r} of type {type(given).__name__}; expected "
+        "a type of icebergds.types, such as LongType(), text such as 'bigint', or a type of Arrow "
+        "or Spark"
+    )
+
+
+def _parsed_type(name: str, text: str) -> IcebergType:
+    try:
+        fields = parse_schema(f"c {text}").fields
+    except InvalidOptionError as error:
+        # Types that Spark's SQL lacks, by the names of the specification.
+        try:
+            return parse_scalar(text.strip().lower())
+        except (InvalidMetadataError, UnsupportedFeatureError):
+            shown = str(error).removeprefix(f"schema {'c ' + text!r}: ")
+            raise InvalidOptionError(f"column {name!r}, type {text!r}: {shown}") from None
+    if len(fields) != 1 or fields[0].required or fields[0].doc is not None:
+        raise InvalidOptionError(
+            f"column {name!r}: its type is given as {text!r}, expected a type alone, such as "
+            "'bigint' or 'struct<a: int>'"
+        )
+    return fields[0].field_type
+
+
+def _package_of(given: Any) -> str:
+    return type(given).__module__.partition(".")[0]
 
 
 def _partition_spec(given: Any, schema: Schema) -> PartitionSpec:

@@ -73,6 +73,16 @@ def iceberg_schema(schema: spark.StructType) -> Schema:
     return Schema(_iceberg_fields(schema, lambda: next(ids), ""))
 
 
+def iceberg_type(data_type: spark.DataType, name: str) -> IcebergType:
+    """The Iceberg type of a column; the ids of fields inside it are not those of a table.
+
+    Raises:
+        InvalidDataError: Iceberg lacks the type.
+    """
+    ids = count(1)
+    return _iceberg_type(data_type, lambda: next(ids), name)
+
+
 def optional_columns(schema: Schema) -> Schema:
     """A schema with every column optional, for a table that a write creates.
 

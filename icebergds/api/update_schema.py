@@ -1,0 +1,279 @@
+"""Changes the columns of a table (`Table.update_schema`)."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from functools import partial
+from types import TracebackType
+from typing import TYPE_CHECKING, Any, Self, TypeAlias, Union
+
+import pyarrow as pa
+
+from icebergds.api.table_definition import Columns, schema_argument, type_argument
+from icebergds.errors import InvalidOptionError
+from icebergds.expr.literals import round_literal
+from icebergds.operations.evolution.schema import SchemaEdit, schema_draft, update_schema
+from icebergds.operations.options.arguments import flag_argument, text_argument
+from icebergds.operations.outcomes import nothing_committed
+from icebergds.spec.evolution import schema_edits
+from icebergds.spec.evolution.schema_edits import Path, SchemaDraft
+from icebergds.spec.evolution.union_by_name import merge_schema
+from icebergds.spec.schema import Schema
+from icebergds.spec.types import IcebergType, NestedField, TypeId, is_scalar
+
+if TYPE_CHECKING:
+    from pyspark.sql.types import DataType
+
+    from icebergds.api.table import Table
+
+ColumnPath: TypeAlias = str | Sequence[str]
+"""A column's name, with dots for what is inside (`address.city`), or the names one by one."""
+
+ColumnType: TypeAlias = Union[IcebergType, str, pa.DataType, "DataType"]
+"""A type: ours, as text (`bigint`, `struct<a: int>`), Arrow's or Spark's."""
+
+
+@dataclass(slots=True)
+class UpdateSchema:
+    """Changes of a table's columns, committed together.
+
+        with table.update_schema() as update:
+            update.add_column("address.zip", "string", doc="postal code")
+            update.rename_column("amt", "amount")
+
+    Each method takes effect on what the next ones see, and raises InvalidOptionError at once if it
+    does not fit. The changes are committed at the end of the block, or by `commit`; if the block
+    raises, none are. If another commit comes first, they are made again on the table as it is then.
+
+    Columns are named by dotted paths, or by tuples of names if a name has a dot: `("a.b",)`. Inside
+    lists and maps the path goes on by `element`, `key` and `value`: `points.element.x`.
+    """
+
+    _table: Table
+    _draft: SchemaDraft
+    _edits: list[SchemaEdit] = field(default_factory=list)
+
+    @classmethod
+    def of(
+        cls, table: Table, allow_incompatible_changes: bool, case_sensitive: bool
+    ) -> UpdateSchema:
+        """An update of the table as this object knows it."""
+        draft = schema_draft(
+            table.metadata,
+            allow_incompatible=flag_argument(
+                "allow_incompatible_changes", allow_incompatible_changes
+            ),
+            case_sensitive=flag_argument("case_sensitive", case_sensitive),
+        )
+        return cls(table, draft)
+
+    @property
+    def schema(self) -> Schema:
+        """The schema with the changes so far."""
+        return self._draft.schema
+
+    def add_column(
+        self,
+        path: ColumnPath,
+        field_type: ColumnType,
+        doc: str | None = None,
+        required: bool = False,
+        default_value: Any = None,
+    ) -> Self:
+        """Adds a column at the end of the table or of the struct that the path names.
+
+        Args:
+            path: `name`, or `struct.name` for a field inside a column; a list or map of structs
+                may stand for the struct.
+            required: only with a default, or if incompatible changes are allowed.
+            default_value: what rows that are stored have, and what writers store where rows lack
+                the column (format version 3; for types without fields).
+        """
+        names = _path(path)
+        found = type_argument(".".join(names), field_type)
+        column = NestedField(
+            0,
+            names[-1],
+            found,
+            flag_argument("required", required),
+            text_argument("doc", doc),
+        )
+        value = self._default(names, column, default_value)
+        column = NestedField(0, names[-1], found, column.required, column.doc, value, value)
+        return self._edit(partial(schema_edits.add_column, path=names, column=column))
+
+    def delete_column(self, path: ColumnPath) -> Self:
+        """Deletes a column. Its values stay in files, but no later column has them."""
+        return self._edit(partial(schema_edits.delete_column, path=_path(path)))
+
+    def rename_column(self, path_from: ColumnPath, new_name: str) -> Self:
+        """Renames a column; a field inside a column stays there.
+
+        Args:
+            new_name: the last name of the path alone.
+        """
+        name = text_argument("new_name", new_name) or ""
+        return self._edit(partial(schema_edits.rename_column, path=_path(path_from), new_name=name))
+
+    def update_column(
+        self,
+        path: ColumnPath,
+        field_type: ColumnType | None = None,
+        required: bool | None = None,
+        doc: str | None = None,
+    ) -> Self:
+        """Changes a column's type, whether it is required, or its comment; None keeps each.
+
+        Args:
+            field_type: a wider type: int to long, float to double, decimals to more digits; date to
+                timestamp or timestamp_ns since format version 3.
+            required: False lets the column hold nulls; True needs `allow_incompatible_changes`.
+            doc: the empty text removes the comment.
+        """
+        names = _path(path)
+        if field_type is not None:
+            new_type = type_argument(".".join(names), field_type)
+            self._edit(partial(schema_edits.update_type, path=names, new_type=new_type))
+        if required is not None:
+            required = flag_argument("required", required)
+            edit = schema_edits.make_required if required else schema_edits.make_optional
+            self._edit(partial(edit, path=names))
+        if doc is not None:
+            text = text_argument("doc", doc) or None
+            self._edit(partial(schema_edits.update_doc, path=names, doc=text))
+        return self
+
+    def make_column_optional(self, path: ColumnPath) -> Self:
+        """Lets a column hold nulls."""
+        return self.update_column(path, required=False)
+
+    def set_default(self, path: ColumnPath, value: Any) -> Self:
+        """Sets what writers store where rows lack the column (format version 3).
+
+        Rows that are stored keep what they have: `initial-default` never changes.
+
+        Args:
+            value: of the column's type; None removes the default.
+        """
+        names = _path(path)
+        known = schema_edits.find_column(self._draft, names)
+        stored = self._default(names, known, value)
+        return self._edit(partial(schema_edits.set_write_default, path=names, value=stored))
+
+    set_default_value = set_default
+
+    def move_first(self, path: ColumnPath) -> Self:
+        """Moves a column to the start of the table, or of its struct."""
+        return self._edit(partial(schema_edits.move_column, path=_path(path)))
+
+    def move_before(self, path: ColumnPath, before_path: ColumnPath) -> Self:
+        """Moves a column before another one of the same struct."""
+        return self._edit(
+            partial(schema_edits.move_column, path=_path(path), before=_path(before_path))
+        )
+
+    def move_after(self, path: ColumnPath, after_path: ColumnPath) -> Self:
+        """Moves a column after another one of the same struct."""
+        return self._edit(
+            partial(schema_edits.move_column, path=_path(path), after=_path(after_path))
+        )
+
+    def union_by_name(self, new_schema: Columns) -> Self:
+        """Adds the columns that another schema has beyond the table's, and widens types to its.
+
+        Columns are matched by name at every level; new ones are optional, at the end of their
+        struct.
+
+        Raises:
+            InvalidDataError: two types do not fit each other.
+        """
+        return self._edit(partial(_union, incoming=schema_argument(new_schema)))
+
+    def set_identifier_fields(self, *fields: ColumnPath) -> Self:
+        """Sets the columns that identify a row, the keys of `upsert`; none removes them.
+
+        They must be required, of a type without fields, and no floating-point numbers.
+        """
+        paths = [_path(one) for one in fields]
+        return self._edit(partial(schema_edits.set_identifier_fields, paths=paths))
+
+    def commit(self) -> None:
+        """Commits the changes; the table's object then has the new schema.
+
+        Raises:
+            InvalidOptionError: a change does not fit the table as another commit has left it, or
+                partitioning or the sort order needs a column.
+            InvalidMetadataError: the schema would break the specification.
+            CommitConflictError: concurrent commits won every retry.
+            CommitStateUnknownError: it is not known whether the commit succeeded.
+            StorageError: the storage or the catalog's database failed; nothing was committed.
+        """
+        with nothing_committed(self._table.name):
+            self._table._state = update_schema(
+                self._table._current(),
+                self._edits,
+                allow_incompatible=self._draft.allow_incompatible,
+                case_sensitive=self._draft.case_sensitive,
+            )
+        self._edits = []
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        if kind is None:
+            self.commit()
+
+    def _edit(self, edit: SchemaEdit) -> Self:
+        try:
+            self._draft = edit(self._draft)
+        except InvalidOptionError as error:
+            raise InvalidOptionError(f"table {self._table.name}: {error}") from None
+        self._edits.append(edit)
+        return self
+
+    def _default(self, path: Path, column: NestedField, value: Any) -> Any:
+        """A default as a value of the column's type."""
+        if value is None:
+            return None
+        schema_edits.check_default(self._draft, path, column, value)
+        assert is_scalar(column.field_type)
+        shown = f"default {value!r} of column {'.'.join(path)!r} of type {column.field_type}"
+        if column.field_type.type_id in (TypeId.BINARY, TypeId.FIXED) and isinstance(value, bytes):
+            length = getattr(column.field_type, "length", len(value))
+            if len(value) != length:
+                raise InvalidOptionError(f"{shown} has {len(value)} bytes, expected {length}")
+            return value
+        try:
+            rounded = round_literal(column.field_type, value, "UTC")
+        except ValueError as error:
+            raise InvalidOptionError(f"{shown}: {error}") from None
+        if not rounded.is_exact:
+            raise InvalidOptionError(f"{shown} is not a value of the type")
+        return rounded.floor
+
+
+def _union(draft: SchemaDraft, *, incoming: Schema) -> SchemaDraft:
+    schema, last = merge_schema(
+        draft.schema, incoming, draft.last_column_id, case_sensitive=draft.case_sensitive
+    )
+    return SchemaDraft(
+        schema, last, draft.format_version, draft.allow_incompatible, draft.case_sensitive
+    )
+
+
+def _path(given: Any) -> Path:
+    if isinstance(given, str):
+        return tuple(given.split("."))
+    if isinstance(given, list | tuple) and given and all(isinstance(name, str) for name in given):
+        return tuple(given)
+    raise InvalidOptionError(
+        f"column {given!r} is of type {type(given).__name__}; expected a name such as 'id' or "
+        "'address.city', or a tuple of names"
+    )

@@ -1,0 +1,1 @@
+"""Shapes tables: schema, partitioning, sort order, properties, branches and tags."""

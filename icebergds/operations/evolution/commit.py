@@ -1,0 +1,41 @@
+"""Commits a change of metadata that is made anew on what others commit first."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from icebergds.catalog.loaded_table import LoadedTable
+from icebergds.commit.operations import TableState
+from icebergds.commit.retry import Change, commit_change
+from icebergds.errors import (
+    AlreadyExistsError,
+    InvalidMetadataError,
+    InvalidOptionError,
+    NoSuchSnapshotError,
+)
+
+_OF_CHANGE = (InvalidOptionError, InvalidMetadataError, AlreadyExistsError, NoSuchSnapshotError)
+
+
+def commit_update(
+    table: LoadedTable,
+    produce: Callable[[TableState], Change],
+    is_updated: Callable[[TableState], bool],
+) -> TableState:
+    """Commits what `produce` makes of the table; nothing if it makes no updates.
+
+    Args:
+        is_updated: whether the table has the change.
+
+    Raises:
+        InvalidOptionError, InvalidMetadataError, AlreadyExistsError, NoSuchSnapshotError: the
+            change does not fit the table, which the message names.
+        CommitConflictError: all retries lost against other commits.
+        CommitStateUnknownError: whether the change was committed is not known.
+    """
+    try:
+        if not produce(table.state).updates:
+            return table.state
+        return commit_change(table.operations, produce, is_updated, table.state)
+    except _OF_CHANGE as error:
+        raise type(error)(f"table {table.name}: {error}") from None

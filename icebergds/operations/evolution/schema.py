@@ -1,0 +1,146 @@
+"""Commits edits of a table's schema (spec: Schema Evolution)."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Callable, Mapping, Sequence
+from typing import TypeAlias
+
+from icebergds.catalog.loaded_table import LoadedTable
+from icebergds.commit.operations import TableState
+from icebergds.commit.retry import Change
+from icebergds.operations.evolution.column_uses import check_column_uses
+from icebergds.operations.evolution.commit import commit_update
+from icebergds.spec.evolution.mapping_update import updated_mapping
+from icebergds.spec.evolution.schema_edits import SchemaDraft
+from icebergds.spec.json.name_mapping import (
+    NAME_MAPPING_PROPERTY,
+    name_mapping_to_json,
+    table_name_mapping,
+)
+from icebergds.spec.metadata import TableMetadata
+from icebergds.spec.schema import Schema
+from icebergds.spec.updates.requirements import AssertCurrentSchemaId, AssertLastAssignedFieldId
+from icebergds.spec.updates.schema_rules import check_schema
+from icebergds.spec.updates.table_updates import (
+    LAST_ADDED,
+    AddSchema,
+    RemoveProperties,
+    SetCurrentSchema,
+    SetProperties,
+    TableUpdate,
+)
+
+SchemaEdit: TypeAlias = Callable[[SchemaDraft], SchemaDraft]
+
+
+def schema_draft(
+    metadata: TableMetadata, *, allow_incompatible: bool, case_sensitive: bool
+) -> SchemaDraft:
+    """The current schema of a table, to be edited."""
+    return SchemaDraft(
+        metadata.schema(),
+        metadata.last_column_id,
+        metadata.format_version,
+        allow_incompatible,
+        case_sensitive,
+    )
+
+
+def update_schema(
+    table: LoadedTable,
+    edits: Sequence[SchemaEdit],
+    *,
+    allow_incompatible: bool = False,
+    case_sensitive: bool = True,
+) -> TableState:
+    """Edits a table's schema in one commit; the edits are repeated on what others commit first.
+
+    The name mapping and properties of single columns follow the columns.
+
+    Raises:
+        InvalidOptionError: an edit does not fit the schema as it is now, or a column is needed.
+        InvalidMetadataError: the schema would break the specification.
+        CommitConflictError: all retries lost against other commits.
+        CommitStateUnknownError: whether the schema was changed is not known.
+    """
+    planned: list[Schema] = []
+
+    def edited(metadata: TableMetadata) -> Schema:
+        draft = schema_draft(
+            metadata, allow_incompatible=allow_incompatible, case_sensitive=case_sensitive
+        )
+        for edit in edits:
+            draft = edit(draft)
+        check_schema(draft.schema, metadata.format_version)
+        check_column_uses(metadata, draft.schema)
+        return draft.schema
+
+    def produce(state: TableState) -> Change:
+        schema = edited(state.metadata)
+        planned.append(schema)
+        return _change(state.metadata, schema)
+
+    def is_updated(state: TableState) -> bool:
+        return bool(planned) and is_same(state.metadata.schema(), planned[-1])
+
+    return commit_update(table, produce, is_updated)
+
+
+def is_same(one: Schema, other: Schema) -> bool:
+    """Whether two schemas have the same columns and identifier fields."""
+    return one.fields == other.fields and set(one.identifier_field_ids) == set(
+        other.identifier_field_ids
+    )
+
+
+def _change(metadata: TableMetadata, schema: Schema) -> Change:
+    if is_same(metadata.schema(), schema):
+        return Change([], [])
+    return Change(
+        [
+            AssertCurrentSchemaId(metadata.current_schema_id),
+            AssertLastAssignedFieldId(metadata.last_column_id),
+        ],
+        [AddSchema(schema), SetCurrentSchema(LAST_ADDED), *_property_updates(metadata, schema)],
+    )
+
+
+def _property_updates(metadata: TableMetadata, schema: Schema) -> list[TableUpdate]:
+    """Updates of the properties that name columns."""
+    added, gone = _renamed_properties(metadata.properties, metadata.schema(), schema)
+    mapping = table_name_mapping(metadata)
+    if mapping is not None:
+        updated = updated_mapping(mapping, schema)
+        if updated != mapping:
+            added[NAME_MAPPING_PROPERTY] = json.dumps(name_mapping_to_json(updated))
+    updates: list[TableUpdate] = []
+    if gone:
+        updates.append(RemoveProperties(tuple(gone)))
+    if added:
+        updates.append(SetProperties(added))
+    return updates
+
+
+# As in write.metadata.metrics.column.<name>.
+_OF_COLUMN = re.compile(r"(write\..+?\.column\.)(.+)", re.DOTALL)
+
+
+def _renamed_properties(
+    properties: Mapping[str, str], before: Schema, after: Schema
+) -> tuple[dict[str, str], list[str]]:
+    """Properties of columns under their new names, and those to remove."""
+    added: dict[str, str] = {}
+    gone: list[str] = []
+    for name, value in properties.items():
+        match = _OF_COLUMN.fullmatch(name)
+        field_id = None if match is None else before.find_id(match[2])
+        if match is None or field_id is None:
+            continue
+        now = after.find_name(field_id)
+        if now != match[2]:
+            gone.append(name)
+            if now is not None:
+                added[f"{match[1]}{now}"] = value
+    return added, [name for name in gone if name not in added]
