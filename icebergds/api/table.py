@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
-from icebergds.api import table_maintenance
+from icebergds.api import table_evolution, table_maintenance
 from icebergds.api.display import table_html, table_text
 from icebergds.api.row_level import (
     Changed,
@@ -18,13 +18,11 @@ from icebergds.api.row_level import (
     write_frame,
 )
 from icebergds.api.scan import TableScan, listed_names
-from icebergds.api.update_schema import UpdateSchema
 from icebergds.catalog.address import TableAddress
 from icebergds.catalog.loaded_table import LoadedTable, load_for_write
 from icebergds.commit.operations import TableOperations, TableState
 from icebergds.errors import InvalidFilterError, InvalidOptionError, ValidationError
 from icebergds.io.fileio import FileIO
-from icebergds.operations.maintenance.upgrade import upgrade_table
 from icebergds.operations.options.arguments import (
     integer_argument,
     mapping_argument,
@@ -46,6 +44,7 @@ from icebergds.spec.sort import SortOrder
 if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame, SparkSession
 
+    from icebergds.api.transaction import Transaction
     from icebergds.spark.row_level.merge import MergeBuilder
 
 
@@ -408,29 +407,21 @@ class Table:
             WriteOperation.DELETE, df, keys, options, snapshot_properties, branch=branch
         )
 
-    def upgrade(self, format_version: int) -> Table:
-        """Upgrades the table's format version, and returns this table; this cannot be undone.
+    update_schema = table_evolution.update_schema
+    update_spec = table_evolution.update_spec
+    update_sort_order = table_evolution.update_sort_order
+    replace_sort_order = table_evolution.replace_sort_order
+    manage_snapshots = table_evolution.manage_snapshots
+    set_properties = table_evolution.set_properties
+    remove_properties = table_evolution.remove_properties
+    update_location = table_evolution.update_location
+    upgrade = table_evolution.upgrade
 
-        Version 2 adds delete files; version 3 adds deletion vectors and row lineage.
+    def transaction(self) -> Transaction:
+        """Begins several changes that are committed together: see `Transaction`."""
+        from icebergds.api.transaction import Transaction
 
-        Raises:
-            InvalidOptionError: the version does not exist, or is below the table's version.
-        """
-        with nothing_committed(self.name):
-            self._state = upgrade_table(self._current(), format_version)
-        return self
-
-    def update_schema(
-        self, allow_incompatible_changes: bool = False, case_sensitive: bool = True
-    ) -> UpdateSchema:
-        """Changes columns, in one commit at the end of a `with` block: see `UpdateSchema`.
-
-        Args:
-            allow_incompatible_changes: let columns become required, and be added as required
-                without a default; only for tables whose rows have the values.
-            case_sensitive: whether names of columns must have the exact case.
-        """
-        return UpdateSchema.of(self, allow_incompatible_changes, case_sensitive)
+        return Transaction(self)
 
     health = table_maintenance.health
     maintain = table_maintenance.maintain

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import ClassVar
 
 from icebergds.commit.base import CommitBase
 from icebergds.commit.merging import merged_manifests, require_data_files
@@ -21,6 +22,7 @@ class Append:
     """
 
     files: tuple[DataFile, ...]
+    depends_on_rows: ClassVar[bool] = False
 
     def produce(self, work: Workspace, base: CommitBase) -> NewSnapshot:
         require_data_files(base, self.files)
@@ -36,6 +38,7 @@ class FastAppend:
     """
 
     files: tuple[DataFile, ...]
+    depends_on_rows: ClassVar[bool] = False
 
     def produce(self, work: Workspace, base: CommitBase) -> NewSnapshot:
         require_data_files(base, self.files)

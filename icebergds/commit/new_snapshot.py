@@ -7,8 +7,8 @@ from dataclasses import dataclass, replace
 
 from icebergds.commit.base import CommitBase
 from icebergds.commit.new_manifests import UNASSIGNED, manifest_codec
+from icebergds.commit.operations import Change
 from icebergds.commit.options import CommitOptions
-from icebergds.commit.retry import Change
 from icebergds.commit.summary import complete_summary
 from icebergds.commit.workspace import Workspace
 from icebergds.errors import InvalidOptionError

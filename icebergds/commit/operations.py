@@ -34,6 +34,14 @@ class TableState:
         object.__setattr__(self, "io", self.io.of_table(directory.removesuffix("/metadata")))
 
 
+@dataclass(frozen=True, slots=True)
+class Change:
+    """The requirements and updates that an attempt commits."""
+
+    requirements: Sequence[TableRequirement]
+    updates: Sequence[TableUpdate]
+
+
 class TableOperations(Protocol):
     """Refreshes one table and commits to it."""
 

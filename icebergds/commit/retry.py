@@ -9,11 +9,12 @@ from __future__ import annotations
 import logging
 import random
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from itertools import chain
 
-from icebergds.commit.operations import TableOperations, TableState
+from icebergds.commit.operations import Change, TableOperations, TableState
+from icebergds.commit.staging import StagedOperations
 from icebergds.errors import (
     CommitConflictError,
     CommitStateUnknownError,
@@ -24,18 +25,9 @@ from icebergds.errors import (
 )
 from icebergds.spec import table_properties as names
 from icebergds.spec.table_properties import int_property
-from icebergds.spec.updates.requirements import TableRequirement
-from icebergds.spec.updates.table_updates import AddSnapshot, TableUpdate
+from icebergds.spec.updates.table_updates import AddSnapshot
 
 _LOG = logging.getLogger(__name__)
-
-
-@dataclass(frozen=True, slots=True)
-class Change:
-    """The requirements and updates that an attempt commits."""
-
-    requirements: Sequence[TableRequirement]
-    updates: Sequence[TableUpdate]
 
 
 def commit_change(
@@ -45,6 +37,8 @@ def commit_change(
     base: TableState | None = None,
 ) -> TableState:
     """Commits the change that `produce` returns; after a conflict, tries again.
+
+    In a transaction, the change is staged.
 
     Args:
         produce: called once per attempt, with the metadata to build on; its errors end the commit.
@@ -62,6 +56,8 @@ def commit_change(
             mean that it was not.
         StorageError: the storage or the catalog's database failed.
     """
+    if isinstance(operations, StagedOperations):
+        return operations.stage(produce)
     try:
         return _commit_change(operations, produce, is_committed, base)
     except StorageError as error:

@@ -8,9 +8,10 @@ from typing import Protocol
 
 from icebergds.commit.base import CommitBase, commit_base
 from icebergds.commit.new_snapshot import NewSnapshot, snapshot_change
-from icebergds.commit.operations import TableOperations, TableState
+from icebergds.commit.operations import Change, TableOperations, TableState
 from icebergds.commit.options import CommitOptions
-from icebergds.commit.retry import Change, commit_change
+from icebergds.commit.retry import commit_change
+from icebergds.commit.staging import StagedOperations
 from icebergds.commit.workspace import Workspace
 from icebergds.errors import CommitStateUnknownError, ValidationError
 from icebergds.spec.manifest import ManifestFile
@@ -27,6 +28,11 @@ class Action(Protocol):
             ValidationError: a concurrent commit changed what the operation had read.
         """
         ...
+
+
+def depends_on_rows(action: Action) -> bool:
+    """Whether an action was computed from rows of the table; those that were not say so."""
+    return bool(getattr(action, "depends_on_rows", True))
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,7 +74,14 @@ def commit_snapshot(
     options = options or CommitOptions()
     attempts = _Attempts(action, options)
     try:
-        state = commit_change(operations, attempts.produce, attempts.is_in, base)
+        if isinstance(operations, StagedOperations):
+            state = operations.stage(
+                attempts.produce,
+                depends_on_rows=depends_on_rows(action),
+                settle=attempts.settle,
+            )
+        else:
+            state = commit_change(operations, attempts.produce, attempts.is_in, base)
     except CommitStateUnknownError:
         raise
     except Exception:
@@ -78,11 +91,9 @@ def commit_snapshot(
     assert attempts.work is not None
     assert attempts.snapshot is not None
     found = state.metadata.snapshot_by_id(attempts.work.snapshot_id)
-    if found is None:
-        # The catalog returned a newer or older state, which does not tell which files are used.
-        return Committed(state, attempts.snapshot, attempts.manifests)
-    attempts.work.delete_unused(found.manifest_list)
-    return Committed(state, found, attempts.manifests)
+    if not isinstance(operations, StagedOperations):
+        attempts.settle(state)
+    return Committed(state, found or attempts.snapshot, attempts.manifests)
 
 
 class _Attempts:
@@ -110,6 +121,17 @@ class _Attempts:
         self.work.settle()
         self.manifests = new.manifests
         return change
+
+    def settle(self, state: TableState | None) -> None:
+        """Deletes files that are not used, given the table after the commit; None: it failed."""
+        assert self.work is not None
+        if state is None:
+            self.work.delete_all()
+            return
+        found = state.metadata.snapshot_by_id(self.work.snapshot_id)
+        # Without it, the state is a newer or older one, which does not tell which files are used.
+        if found is not None:
+            self.work.delete_unused(found.manifest_list)
 
     def is_in(self, state: TableState) -> bool:
         """Whether the table has the snapshot."""

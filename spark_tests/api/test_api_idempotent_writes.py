@@ -10,7 +10,8 @@ import pytest
 
 from icebergds import Table, load_table
 from icebergds.catalog.address import TableAddress
-from icebergds.commit.retry import Change, commit_change
+from icebergds.commit.operations import Change
+from icebergds.commit.retry import commit_change
 from icebergds.errors import InvalidMetadataError, InvalidOptionError
 from icebergds.spec.snapshot import RefType, Snapshot, SnapshotRef
 from icebergds.spec.updates.table_updates import (

@@ -17,7 +17,8 @@ from hypothesis import given, strategies as st
 
 from icebergds import Schema, Table
 from icebergds.catalog.address import TableAddress
-from icebergds.commit.retry import Change, commit_change
+from icebergds.commit.operations import Change
+from icebergds.commit.retry import commit_change
 from icebergds.errors import (
     CorruptFileError,
     InvalidOptionError,

@@ -9,8 +9,8 @@ from pathlib import Path
 from effort import IS_NIGHTLY
 from sql_tables import TABLE, create_table, metadata_files, open_sql_catalog
 
-from icebergds.commit.operations import TableState
-from icebergds.commit.retry import Change, commit_change
+from icebergds.commit.operations import Change, TableState
+from icebergds.commit.retry import commit_change
 from icebergds.spec.updates.table_updates import SetProperties
 
 _PROCESSES, _COMMITS = (8, 50) if IS_NIGHTLY else (4, 12)

@@ -12,8 +12,8 @@ from pyspark.sql.types import LongType, StructField, StructType
 from icebergds import Table, load_catalog
 from icebergds.catalog.address import TableAddress
 from icebergds.commit.idempotent_writes import IdempotentWrite
-from icebergds.commit.operations import TableState
-from icebergds.commit.retry import Change, commit_change
+from icebergds.commit.operations import Change, TableState
+from icebergds.commit.retry import commit_change
 from icebergds.commit.snapshot_commit import Committed, commit_snapshot
 from icebergds.errors import ValidationError
 from icebergds.formats.manifests.manifest_list import read_snapshot_manifests

@@ -11,7 +11,8 @@ from pyspark.sql import DataFrame
 
 from icebergds import Schema, Table, load_table
 from icebergds.catalog.address import TableAddress
-from icebergds.commit.retry import Change, commit_change
+from icebergds.commit.operations import Change
+from icebergds.commit.retry import commit_change
 from icebergds.formats.arrow.types import schema_to_arrow
 from icebergds.spec.snapshot import Snapshot
 from icebergds.spec.types import INT, LONG, STRING, NestedField

@@ -12,6 +12,7 @@ from spark_reads import run_program
 pytestmark = [
     pytest.mark.spark,
     pytest.mark.long,
+    pytest.mark.every_spark,
     pytest.mark.skipif(not IS_NIGHTLY, reason="kills that are left to the nightly profile"),
 ]
 

@@ -27,8 +27,8 @@ from spark_reads import load
 
 from icebergds import Table
 from icebergds.catalog.address import TableAddress
-from icebergds.commit.operations import TableState
-from icebergds.commit.retry import Change, commit_change
+from icebergds.commit.operations import Change, TableState
+from icebergds.commit.retry import commit_change
 from icebergds.operations.options.partition_text import parse_partition_by
 from icebergds.spec.metadata import TableMetadata
 from icebergds.spec.partition import PartitionSpec

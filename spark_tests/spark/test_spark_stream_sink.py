@@ -14,7 +14,8 @@ from spark_feeds import Feed
 from spark_writes import create
 
 from icebergds.catalog.address import TableAddress
-from icebergds.commit.retry import Change, commit_change
+from icebergds.commit.operations import Change
+from icebergds.commit.retry import commit_change
 from icebergds.spec.updates.table_updates import RemoveProperties
 from icebergds.testing.contents import files_besides_metadata
 

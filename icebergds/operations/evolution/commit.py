@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from icebergds.catalog.loaded_table import LoadedTable
-from icebergds.commit.operations import TableState
-from icebergds.commit.retry import Change, commit_change
+from icebergds.commit.operations import Change, TableState
+from icebergds.commit.retry import commit_change
 from icebergds.errors import (
     AlreadyExistsError,
     InvalidMetadataError,

@@ -6,8 +6,7 @@ from collections.abc import Callable, Sequence
 from typing import TypeAlias
 
 from icebergds.catalog.loaded_table import LoadedTable
-from icebergds.commit.operations import TableState
-from icebergds.commit.retry import Change
+from icebergds.commit.operations import Change, TableState
 from icebergds.errors import InvalidOptionError
 from icebergds.operations.evolution.commit import commit_update
 from icebergds.spec.evolution.spec_edits import SpecDraft

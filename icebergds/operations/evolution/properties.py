@@ -6,8 +6,7 @@ import logging
 from collections.abc import Mapping, Sequence
 
 from icebergds.catalog.loaded_table import LoadedTable
-from icebergds.commit.operations import TableState
-from icebergds.commit.retry import Change
+from icebergds.commit.operations import Change, TableState
 from icebergds.errors import InvalidOptionError
 from icebergds.operations.evolution.commit import commit_update
 from icebergds.operations.write.property_checks import check_properties

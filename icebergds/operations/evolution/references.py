@@ -7,9 +7,13 @@ from dataclasses import replace
 from typing import TypeAlias
 
 from icebergds.catalog.loaded_table import LoadedTable
-from icebergds.commit.operations import TableState
-from icebergds.commit.retry import Change
-from icebergds.errors import AlreadyExistsError, InvalidOptionError, NoSuchSnapshotError
+from icebergds.commit.operations import Change, TableState
+from icebergds.errors import (
+    AlreadyExistsError,
+    InvalidMetadataError,
+    InvalidOptionError,
+    NoSuchSnapshotError,
+)
 from icebergds.operations.evolution.commit import commit_update
 from icebergds.spec.metadata import TableMetadata
 from icebergds.spec.snapshot import MAIN_BRANCH, RefType, SnapshotRef
@@ -18,6 +22,14 @@ from icebergds.spec.updates.requirements import AssertRefSnapshotId
 from icebergds.spec.updates.table_updates import RemoveSnapshotRef, SetSnapshotRef, TableUpdate
 from icebergds.spec.values.dates import now_ms
 from icebergds.suggestions import did_you_mean
+
+OF_REFERENCES = (
+    AlreadyExistsError,
+    InvalidMetadataError,
+    InvalidOptionError,
+    NoSuchSnapshotError,
+)
+"""Errors of edits."""
 
 RefEdit: TypeAlias = Callable[[TableMetadata], Sequence[SetSnapshotRef | RemoveSnapshotRef]]
 

@@ -8,8 +8,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import TypeAlias
 
 from icebergds.catalog.loaded_table import LoadedTable
-from icebergds.commit.operations import TableState
-from icebergds.commit.retry import Change
+from icebergds.commit.operations import Change, TableState
 from icebergds.operations.evolution.column_uses import check_column_uses
 from icebergds.operations.evolution.commit import commit_update
 from icebergds.spec.evolution.mapping_update import updated_mapping

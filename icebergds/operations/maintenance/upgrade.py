@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from icebergds.catalog.loaded_table import LoadedTable
-from icebergds.commit.operations import TableState
-from icebergds.commit.retry import Change, commit_change
+from icebergds.commit.operations import Change, TableState
+from icebergds.commit.retry import commit_change
 from icebergds.errors import InvalidOptionError
 from icebergds.operations.options.arguments import integer_argument
 from icebergds.spec.updates.table_updates import UpgradeFormatVersion

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from icebergds.errors import InvalidFilterError, InvalidOptionError
 from icebergds.expr.names import resolve
@@ -82,6 +82,35 @@ def parse_sort_by(text: str, schema: Schema, option: str = "sort-by") -> SortOrd
         nulls = NullOrder.NULLS_FIRST if first else NullOrder.NULLS_LAST
         fields.append(SortField((source.field_id,), term.transform, direction, nulls))
     return SortOrder(1 if fields else 0, tuple(fields))
+
+
+def parse_term(
+    text: str, schema: Schema, transform: Transform | None, option: str = "field"
+) -> tuple[int, Transform, str | None]:
+    """Parses one term: the id of its column, the transform and the name after `as`.
+
+    Args:
+        transform: of the column, if the text is a column's name alone.
+
+    Raises:
+        InvalidOptionError: it is not one term, has two transforms, a sort direction or null order,
+            or does not fit the schema.
+    """
+    terms = list(_terms(text, option))
+    if len(terms) != 1 or terms[0].direction or terms[0].nulls:
+        raise InvalidOptionError(
+            f"{option} {text!r}: expected one column or transform of a column, such as ts or "
+            "days(ts)"
+        )
+    term = terms[0]
+    if transform is not None:
+        if term.transform != IdentityTransform():
+            raise InvalidOptionError(
+                f"{option} {text!r}: it has a transform already, {term.transform}, and {transform} "
+                "is given besides; give the column's name alone"
+            )
+        term = replace(term, transform=transform)
+    return _column(term, schema, option, text).field_id, term.transform, term.alias
 
 
 @dataclass(frozen=True, slots=True)

@@ -13,11 +13,12 @@ from icebergds.catalog.loaded_table import LoadedTable, load_for_write
 from icebergds.commit.append import Append, FastAppend
 from icebergds.commit.base import CommitBase
 from icebergds.commit.new_snapshot import NewSnapshot
-from icebergds.commit.operations import TableOperations, TableState
+from icebergds.commit.operations import Change, TableOperations, TableState
 from icebergds.commit.overwrite import Overwrite
 from icebergds.commit.replace_partitions import ReplacePartitions
-from icebergds.commit.retry import Change, commit_change
-from icebergds.commit.snapshot_commit import Action, Committed, commit_snapshot
+from icebergds.commit.retry import commit_change
+from icebergds.commit.snapshot_commit import Action, Committed, commit_snapshot, depends_on_rows
+from icebergds.commit.staging import clean_up_if_abandoned
 from icebergds.commit.validation import Isolation
 from icebergds.commit.workspace import Workspace
 from icebergds.errors import (
@@ -217,6 +218,7 @@ def commit_write(
     try:
         if table is None:
             return commit_snapshot(write.operations, _action(write, files), options)
+        clean_up_if_abandoned(table.operations, lambda: delete_files(write.io, files))
         return commit_snapshot(table.operations, _action(write, files), options, table.state)
     except CommitStateUnknownError:
         raise
@@ -275,6 +277,10 @@ class _OfColumns:
 
     action: Action
     columns: Schema
+
+    @property
+    def depends_on_rows(self) -> bool:
+        return depends_on_rows(self.action)
 
     def produce(self, work: Workspace, base: CommitBase) -> NewSnapshot:
         known = base.metadata.schema().fields_by_id

@@ -9,12 +9,13 @@ from typing import TypeAlias
 
 from icebergds.catalog.address import TableAddress
 from icebergds.catalog.loaded_table import LoadedTable, load_for_write
-from icebergds.commit.operations import TableState
+from icebergds.commit.operations import Change, TableState
 from icebergds.commit.options import IsolationLevel
-from icebergds.commit.retry import Change, commit_change
+from icebergds.commit.retry import commit_change
 from icebergds.commit.rewrite_rows import RewriteRows
 from icebergds.commit.row_delta import RowDelta
 from icebergds.commit.snapshot_commit import Action, Committed, commit_snapshot
+from icebergds.commit.staging import clean_up_if_abandoned
 from icebergds.commit.validation import Isolation
 from icebergds.errors import AlreadyCommittedError, CommitStateUnknownError, ValidationError
 from icebergds.expr.nodes import TRUE, Expr
@@ -98,6 +99,7 @@ def commit_delta(
         table = table or load_for_write(prepared.address)
         if prepared.new_spec is not None:
             table = _with_spec(table, prepared.new_spec)
+        clean_up_if_abandoned(table.operations, lambda: delete_files(prepared.io, delta.all_files))
         committed = commit_snapshot(
             table.operations,
             _action(prepared, delta),

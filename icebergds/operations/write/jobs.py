@@ -12,8 +12,8 @@ from icebergds.commit.idempotent_writes import (
     STREAMING_QUERY_ID,
     IdempotentWrite,
 )
-from icebergds.commit.operations import TableState
-from icebergds.commit.retry import Change, commit_change
+from icebergds.commit.operations import Change, TableState
+from icebergds.commit.retry import commit_change
 from icebergds.commit.snapshot_commit import Committed
 from icebergds.operations.write.append_overwrite import PreparedWrite, commit_write
 from icebergds.operations.write.cleanup import (

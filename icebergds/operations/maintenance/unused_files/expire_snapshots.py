@@ -7,9 +7,9 @@ from dataclasses import dataclass, field, replace
 
 from icebergds.catalog.loaded_table import LoadedTable
 from icebergds.commit.idempotent_writes import forgotten_writes
-from icebergds.commit.operations import TableState
+from icebergds.commit.operations import Change, TableState
 from icebergds.commit.retention import Expiry, ExpiryRequest, check_known, choose_expired
-from icebergds.commit.retry import Change, commit_change
+from icebergds.commit.retry import commit_change
 from icebergds.commit.unused_metadata import remove_unused
 from icebergds.display import WIDTH, block, counted, html_table, joined
 from icebergds.errors import IcebergError, UnsupportedFeatureError

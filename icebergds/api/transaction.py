@@ -1,0 +1,105 @@
+"""Commits several changes of a table together (`Table.transaction`)."""
+
+from __future__ import annotations
+
+from typing import Any, NoReturn, Self
+
+from icebergds.api.table import Table
+from icebergds.commit.staging import StagedOperations
+from icebergds.commit.transaction import commit_staged
+from icebergds.errors import InvalidOptionError
+from icebergds.operations.outcomes import nothing_committed
+
+
+class Transaction(Table):
+    """A table on which changes are made one after the other, and committed together.
+
+        with table.transaction() as tx:
+            tx.update_schema().add_column("country", "string").commit()
+            tx.append(df)
+            tx.delete("day < date'2020-01-01'")
+
+    Each change sees those before it, and so do reads of this object; nobody else sees any until all
+    are committed, at the end of the block or by `commit_transaction`. If the block raises, nothing
+    is committed, and files that were written are deleted. If another commit comes first, the
+    changes are made again on the table as it is then; but if rows were changed that depend on a
+    branch which somebody else has moved, ValidationError says so.
+
+    Maintenance is done outside of transactions.
+    """
+
+    __slots__ = ("_outer", "_staged")
+
+    def __init__(self, outer: Table) -> None:
+        """Begins a transaction on the table's current state."""
+        found = outer._current()
+        staged = StagedOperations(found.operations, found.state)
+        super().__init__(outer._address, found.state, staged)
+        self._outer = outer
+        self._staged: StagedOperations | None = staged
+
+    def commit_transaction(self) -> Table:
+        """Commits all changes, and returns the table, which then has them.
+
+        Raises:
+            InvalidOptionError: the transaction has ended.
+            ValidationError: another commit changed what a change was computed from.
+            CommitConflictError: concurrent commits won every retry.
+            CommitStateUnknownError: it is not known whether the commit succeeded.
+            IcebergError: a change does not fit the table as another commit has left it.
+        """
+        staged = self._ended()
+        with nothing_committed(self.name):
+            self._outer._state = self._state = commit_staged(staged)
+        return self._outer
+
+    def abandon(self) -> None:
+        """Ends the transaction without a commit, and deletes the files of its changes."""
+        staged = self._ended()
+        self._state = staged.base
+        staged.abandon()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, *_: object) -> None:
+        if self._staged is None:
+            return
+        if kind is None:
+            self.commit_transaction()
+        else:
+            self.abandon()
+
+    def __reduce__(self) -> NoReturn:
+        raise InvalidOptionError(
+            f"table {self.name}: a transaction cannot be sent to other processes; use it where it "
+            "was begun"
+        )
+
+    def _current(self) -> Any:
+        if self._staged is None:
+            raise self._is_over()
+        return super()._current()
+
+    def _ended(self) -> StagedOperations:
+        staged, self._staged = self._staged, None
+        if staged is None:
+            raise self._is_over()
+        return staged
+
+    def _is_over(self) -> InvalidOptionError:
+        return InvalidOptionError(
+            f"table {self.name}: this transaction has ended; begin another one by "
+            "table.transaction()"
+        )
+
+    def _refuse(self, *_: Any, **__: Any) -> NoReturn:
+        raise InvalidOptionError(
+            f"table {self.name}: maintenance and further transactions are not possible inside of a "
+            "transaction; commit it first"
+        )
+
+    transaction = _refuse
+    maintain = rewrite_data_files = rewrite_position_delete_files = _refuse
+    convert_equality_deletes = remove_dangling_deletes = rewrite_manifests = _refuse
+    expire_snapshots = remove_orphan_files = _refuse

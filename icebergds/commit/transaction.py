@@ -1,0 +1,130 @@
+"""Commits a transaction: the changes of all its steps in one atomic swap."""
+
+from __future__ import annotations
+
+from icebergds.commit.operations import Change, TableState
+from icebergds.commit.retry import commit_change
+from icebergds.commit.staging import StagedOperations, applied, snapshot_ids
+from icebergds.errors import CommitStateUnknownError, ValidationError
+from icebergds.spec.metadata import TableMetadata
+from icebergds.spec.types import NestedField
+from icebergds.spec.updates.requirements import AssertRefSnapshotId, TableRequirement
+from icebergds.spec.updates.table_updates import TableUpdate
+
+
+def commit_staged(staged: StagedOperations) -> TableState:
+    """Commits all steps of a transaction; after a conflict, makes them anew and tries again.
+
+    Steps that were computed from rows are made anew only on branches that nobody else has moved. If
+    it raises, nothing was committed and the files of the steps are deleted, except on
+    CommitStateUnknownError.
+
+    Raises:
+        ValidationError: another commit changed what a step was computed from.
+        CommitConflictError: all retries lost against other commits.
+        CommitStateUnknownError: whether the transaction was committed is not known.
+        IcebergError: a step does not fit the table as another commit has left it.
+    """
+    steps = tuple(staged.steps)
+    if not steps:
+        return staged.base
+    made = [step.change for step in steps]
+    expected = staged.refresh()
+
+    def produce(state: TableState) -> Change:
+        nonlocal made, expected
+        if state is not staged.base:
+            _refuse_moved_branches(staged, state)
+            made, expected = [], state
+            for step in steps:
+                change = step.produce(expected)
+                made.append(change)
+                expected = applied(expected, change)
+            _refuse_other_ids(staged, expected)
+        return _merged(made)
+
+    def is_committed(state: TableState) -> bool:
+        if added := snapshot_ids(made):
+            return added[-1] in state.metadata.snapshots_by_id
+        return _shape(state) == _shape(expected)
+
+    try:
+        committed = commit_change(staged.operations, produce, is_committed, staged.base)
+    except CommitStateUnknownError:
+        raise
+    except Exception:
+        staged.abandon()
+        raise
+    for step in steps:
+        step.settle(committed)
+    return committed
+
+
+def _merged(changes: list[Change]) -> Change:
+    """One change; what a later step requires of an earlier one is not required of the table."""
+    requirements: dict[object, TableRequirement] = {}
+    updates: list[TableUpdate] = []
+    for change in changes:
+        for requirement in change.requirements:
+            ref = requirement.ref if isinstance(requirement, AssertRefSnapshotId) else None
+            requirements.setdefault((type(requirement), ref), requirement)
+        updates += change.updates
+    return Change(list(requirements.values()), updates)
+
+
+def _refuse_moved_branches(staged: StagedOperations, state: TableState) -> None:
+    """The rows that a step has read may be those of an earlier step, which no validation sees."""
+    if len(staged.steps) < 2 or not any(step.depends_on_rows for step in staged.steps):
+        return
+    before, now = staged.base.metadata, state.metadata
+    for name in {*before.refs, *now.refs}:
+        if before.refs.get(name) != now.refs.get(name) and _writes_to(staged, name):
+            raise ValidationError(
+                f"table {staged.name}: another commit moved branch {name!r} during this "
+                "transaction, in which rows were changed that depend on it; nothing was committed. "
+                "Run the transaction again"
+            )
+
+
+def _refuse_other_ids(staged: StagedOperations, state: TableState) -> None:
+    """Files have the ids of columns and partition specs that their transaction had assigned."""
+    if not snapshot_ids([step.change for step in staged.steps]):
+        return
+    before, made, now = staged.base.metadata, staged.refresh().metadata, state.metadata
+    columns = [
+        field_id for field_id in made.schema().fields_by_id if field_id > before.last_column_id
+    ]
+    specs = made.specs_by_id.keys() - before.specs_by_id.keys()
+    if all(_column(now, i) == _column(made, i) for i in columns) and all(
+        now.specs_by_id.get(i) == made.specs_by_id[i] for i in specs
+    ):
+        return
+    raise ValidationError(
+        f"table {staged.name}: another commit added columns or partition fields during this "
+        "transaction, which wrote files with its own ones; nothing was committed. Run the "
+        "transaction again"
+    )
+
+
+def _column(metadata: TableMetadata, field_id: int) -> tuple[str | None, NestedField | None]:
+    schema = metadata.schema()
+    return schema.find_name(field_id), schema.find_field(field_id)
+
+
+def _writes_to(staged: StagedOperations, name: str) -> bool:
+    after = staged.refresh().metadata.refs.get(name)
+    return after != staged.base.metadata.refs.get(name)
+
+
+def _shape(state: TableState) -> tuple[object, ...]:
+    """What steps without snapshots change."""
+    metadata = state.metadata
+    return (
+        metadata.format_version,
+        metadata.schema(),
+        metadata.spec(),
+        metadata.sort_order(),
+        metadata.properties,
+        metadata.refs,
+        metadata.location,
+    )

@@ -1,0 +1,191 @@
+"""Applies the changes of a single snapshot to main: cherry-picks, and publishes staged writes."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+from icebergds.catalog.loaded_table import LoadedTable
+from icebergds.commit.append import Append
+from icebergds.commit.base import CommitBase
+from icebergds.commit.new_snapshot import NewSnapshot
+from icebergds.commit.operations import Change, TableState
+from icebergds.commit.options import CommitOptions, IsolationLevel
+from icebergds.commit.replace_partitions import ReplacePartitions
+from icebergds.commit.retry import commit_change
+from icebergds.commit.snapshot_commit import Action, commit_snapshot, depends_on_rows
+from icebergds.commit.validation import Isolation
+from icebergds.commit.workspace import Workspace
+from icebergds.errors import InvalidOptionError, NoSuchSnapshotError, ValidationError
+from icebergds.formats.manifests.manifest import read_manifest
+from icebergds.formats.manifests.manifest_list import read_snapshot_manifests
+from icebergds.operations.evolution.references import (
+    ancestor_ids,
+    check_snapshot,
+    set_current_snapshot,
+)
+from icebergds.spec.manifest import DataFile, ManifestContent, ManifestEntryStatus
+from icebergds.spec.metadata import TableMetadata
+from icebergds.spec.snapshot import MAIN_BRANCH, Snapshot
+from icebergds.spec.updates.requirements import AssertRefSnapshotId
+
+WAP_ID = "wap.id"
+PUBLISHED_WAP_ID = "published-wap-id"
+SOURCE_SNAPSHOT_ID = "source-snapshot-id"
+
+
+def cherry_pick(table: LoadedTable, snapshot_id: int) -> TableState:
+    """Applies the changes of a snapshot to main.
+
+    A child of the current snapshot becomes the current one itself. Of another snapshot, an append
+    or a replacement of partitions is committed anew.
+
+    Raises:
+        NoSuchSnapshotError: the table does not have the snapshot.
+        InvalidOptionError: main has the snapshot or its staged write already, or the snapshot has
+            other changes, which depend on the rows that it was made on.
+        ValidationError: the partitions that it replaces have changed since.
+        CommitConflictError: all retries lost against other commits.
+        CommitStateUnknownError: whether it was committed is not known.
+    """
+    picked = _pickable(table.state, snapshot_id)
+    if picked.parent_snapshot_id == table.metadata.current_snapshot_id:
+        try:
+            return _fast_forward(table, picked)
+        except _MainMovedError:
+            table = table.at(table.operations.refresh())
+            picked = _pickable(table.state, snapshot_id)
+    committed = commit_snapshot(
+        table.operations, _action(table, picked), _options(table, picked), table.state
+    )
+    return committed.state
+
+
+def publish_changes(table: LoadedTable, wap_id: str) -> TableState:
+    """Applies to main the snapshot that was staged under an id (write, audit, publish).
+
+    Raises:
+        NoSuchSnapshotError: no snapshot was staged under it.
+        InvalidOptionError, ValidationError, CommitConflictError, CommitStateUnknownError: as
+            `cherry_pick` does.
+    """
+    for snapshot in reversed(table.metadata.snapshots):
+        if snapshot.summary.get(WAP_ID) == wap_id:
+            return cherry_pick(table, snapshot.snapshot_id)
+    staged = sorted({s.summary[WAP_ID] for s in table.metadata.snapshots if WAP_ID in s.summary})
+    known = f"staged are {', '.join(staged)}" if staged else "no snapshot is staged"
+    raise NoSuchSnapshotError(
+        f"table {table.name}: there is no snapshot with {WAP_ID} {wap_id!r}; {known}"
+    )
+
+
+class _MainMovedError(Exception):
+    """Another commit has moved main."""
+
+
+def _fast_forward(table: LoadedTable, picked: Snapshot) -> TableState:
+    def produce(state: TableState) -> Change:
+        current = state.metadata.current_snapshot_id
+        if current != picked.parent_snapshot_id:
+            raise _MainMovedError
+        return Change(
+            [AssertRefSnapshotId(MAIN_BRANCH, current)],
+            set_current_snapshot(state.metadata, picked.snapshot_id),
+        )
+
+    def is_current(state: TableState) -> bool:
+        return state.metadata.current_snapshot_id == picked.snapshot_id
+
+    return commit_change(table.operations, produce, is_current, table.state)
+
+
+def _pickable(state: TableState, snapshot_id: int) -> Snapshot:
+    metadata = state.metadata
+    try:
+        check_snapshot(metadata, snapshot_id)
+    except NoSuchSnapshotError as error:
+        raise NoSuchSnapshotError(f"table {state.name}: {error}") from None
+    picked = metadata.snapshots_by_id[snapshot_id]
+    if problem := _applied_already(metadata, picked):
+        raise InvalidOptionError(
+            f"table {state.name}: snapshot {snapshot_id} cannot be cherry-picked: {problem}"
+        )
+    return picked
+
+
+def _applied_already(metadata: TableMetadata, picked: Snapshot) -> str | None:
+    current = metadata.current_snapshot_id
+    wap_id = picked.summary.get(WAP_ID)
+    for ancestor_id in [] if current is None else ancestor_ids(metadata, current):
+        if ancestor_id == picked.snapshot_id:
+            return "main has it already"
+        summary = metadata.snapshots_by_id[ancestor_id].summary
+        if summary.get(SOURCE_SNAPSHOT_ID) == str(picked.snapshot_id):
+            return f"main has its changes already, in snapshot {ancestor_id}"
+        if wap_id is not None and wap_id in (summary.get(WAP_ID), summary.get(PUBLISHED_WAP_ID)):
+            return f"the write staged as {wap_id!r} was published already, by {ancestor_id}"
+    return None
+
+
+def _action(table: LoadedTable, picked: Snapshot) -> Action:
+    added, others = _files(table, picked)
+    if picked.operation == "append" and not others:
+        return _Picked(Append(added), picked)
+    if picked.summary.get("replace-partitions") == "true" and not others:
+        isolation = Isolation(IsolationLevel.SERIALIZABLE, picked.parent_snapshot_id)
+        return _Picked(ReplacePartitions(added, isolation), picked)
+    raise InvalidOptionError(
+        f"table {table.name}: snapshot {picked.snapshot_id} cannot be cherry-picked: it is of "
+        f"operation {picked.operation!r}, and only appends, replacements of partitions and "
+        "children of the current snapshot can be applied to other rows than they were made on"
+    )
+
+
+def _files(table: LoadedTable, picked: Snapshot) -> tuple[tuple[DataFile, ...], bool]:
+    """The data files that a snapshot added, and whether it added delete files."""
+    metadata, added = table.metadata, list[DataFile]()
+    has_deletes = False
+    for manifest in read_snapshot_manifests(table.io, picked):
+        if manifest.added_snapshot_id != picked.snapshot_id:
+            continue
+        if manifest.content is not ManifestContent.DATA:
+            has_deletes = True
+            continue
+        entries = read_manifest(
+            table.io,
+            manifest,
+            metadata.specs_by_id,
+            metadata.schema(),
+            history=metadata.schema_history,
+        )
+        for entry in entries:
+            if entry.status is ManifestEntryStatus.ADDED:
+                # Its rows get ids anew, as those of any file that is added.
+                added.append(replace(entry.data_file, first_row_id=None))
+    return tuple(added), has_deletes
+
+
+@dataclass(frozen=True, slots=True)
+class _Picked:
+    """An action that fails if the same snapshot was picked meanwhile."""
+
+    action: Action
+    picked: Snapshot
+
+    @property
+    def depends_on_rows(self) -> bool:
+        return depends_on_rows(self.action)
+
+    def produce(self, work: Workspace, base: CommitBase) -> NewSnapshot:
+        if problem := _applied_already(base.metadata, self.picked):
+            raise ValidationError(
+                f"table {base.name}: snapshot {self.picked.snapshot_id} was cherry-picked by "
+                f"another commit: {problem}"
+            )
+        return self.action.produce(work, base)
+
+
+def _options(table: LoadedTable, picked: Snapshot) -> CommitOptions:
+    properties = {SOURCE_SNAPSHOT_ID: str(picked.snapshot_id)}
+    if (wap_id := picked.summary.get(WAP_ID)) is not None:
+        properties[PUBLISHED_WAP_ID] = wap_id
+    return CommitOptions(snapshot_properties=properties, table_uuid=table.metadata.table_uuid)
