@@ -12,8 +12,12 @@ if TYPE_CHECKING:
     from icebergds.api.catalog import Catalog, load_catalog
     from icebergds.api.delete_files import delete_reachable_files
     from icebergds.api.load import load_table
+    from icebergds.api.manage_snapshots import ManageSnapshots
     from icebergds.api.scan import TableScan
     from icebergds.api.table import Table
+    from icebergds.api.transaction import Transaction
+    from icebergds.api.update_layout import UpdateSortOrder, UpdateSpec
+    from icebergds.api.update_schema import UpdateSchema
     from icebergds.errors import (
         AlreadyCommittedError,
         AlreadyExistsError,
@@ -64,6 +68,7 @@ if TYPE_CHECKING:
     from icebergds.spark.row_level.merge import MergeBuilder
     from icebergds.spec.partition import PartitionField, PartitionSpec
     from icebergds.spec.schema import Schema
+    from icebergds.spec.snapshot import RefType, Snapshot, SnapshotRef
     from icebergds.spec.sort import NullOrder, SortDirection, SortField, SortOrder
     from icebergds.spec.transforms import (
         BucketTransform,
@@ -113,8 +118,12 @@ _NAMES = {
     ),
     "icebergds.api.delete_files": ("delete_reachable_files",),
     "icebergds.api.load": ("load_table",),
+    "icebergds.api.manage_snapshots": ("ManageSnapshots",),
     "icebergds.api.scan": ("TableScan",),
     "icebergds.api.table": ("Table",),
+    "icebergds.api.transaction": ("Transaction",),
+    "icebergds.api.update_layout": ("UpdateSortOrder", "UpdateSpec"),
+    "icebergds.api.update_schema": ("UpdateSchema",),
     "icebergds.errors": (
         "AlreadyCommittedError",
         "AlreadyExistsError",
@@ -166,6 +175,7 @@ _NAMES = {
         "PartitionSpec",
     ),
     "icebergds.spec.schema": ("Schema",),
+    "icebergds.spec.snapshot": ("RefType", "Snapshot", "SnapshotRef"),
     "icebergds.spec.sort": (
         "NullOrder",
         "SortDirection",

@@ -361,7 +361,8 @@ def _check_supported(base: TableMetadata | None, metadata: TableMetadata, name: 
     if base is not None and metadata.location != base.location:
         raise UnsupportedFeatureError(
             f"table {name} is addressed by its location {base.location}, so its location cannot be "
-            f"set to {metadata.location}"
+            f"set to {metadata.location}; to write new data files elsewhere, set the property "
+            "write.data.path"
         )
     if METADATA_PATH in metadata.properties:
         raise UnsupportedFeatureError(

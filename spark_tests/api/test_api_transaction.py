@@ -1,0 +1,208 @@
+"""Transactions: several changes in one commit, without Spark."""
+
+from __future__ import annotations
+
+import pickle
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pytest
+
+from icebergds import Catalog, Table, load_catalog
+from icebergds.errors import AlreadyExistsError, InvalidOptionError, ValidationError
+from icebergds.testing.contents import unused_files
+
+
+@pytest.fixture(params=["filesystem", "sql"])
+def catalog(request: pytest.FixtureRequest, tmp_path: Path) -> Catalog:
+    """A catalog of each kind, with the table `db.t` of row 1."""
+    uri = {} if request.param == "filesystem" else {"uri": f"sqlite:///{tmp_path}/catalog.db"}
+    found = load_catalog("lake", warehouse=str(tmp_path / "warehouse"), **uri)
+    found.create_namespace("db")
+    found.create_table("db.t", "id bigint NOT NULL").append(ids(1))
+    return found
+
+
+@pytest.fixture
+def table(catalog: Catalog) -> Table:
+    return catalog.load_table("db.t")
+
+
+def ids(*values: int, **columns: Any) -> pa.Table:
+    return pa.table({"id": pa.array(values, pa.int64()), **columns})
+
+
+def rows(table: Table, **of: Any) -> list[int]:
+    return sorted(table.scan(**of).to_arrow()["id"].to_pylist())
+
+
+def test_all_changes_are_one_commit_and_later_ones_see_earlier_ones(
+    catalog: Catalog, table: Table
+) -> None:
+    before = len(table.metadata.metadata_log)
+    with table.transaction() as tx:
+        tx.update_schema().add_column("name", "string").commit()
+        tx.append(ids(2, 3, name=["b", "c"]))
+        tx.upsert(ids(3, 4, name=["C", "d"]), keys=["id"])
+        tx.update_spec().add_field("bucket(2, id)").commit()
+        tx.set_properties(owner="me")
+        tx.manage_snapshots().create_tag("done").commit()
+        assert rows(tx) == [1, 2, 3, 4]
+        assert rows(catalog.load_table("db.t")) == [1]
+    found = catalog.load_table("db.t")
+    assert len(found.metadata.metadata_log) == before + 1
+    assert {row["id"]: row["name"] for row in found.scan().to_arrow().to_pylist()} == {
+        1: None,
+        2: "b",
+        3: "C",
+        4: "d",
+    }
+    assert rows(found, tag="done") == rows(table) == [1, 2, 3, 4]
+    assert len(found.spec().fields) == 1
+    assert unused_files(found) == set()
+
+
+def test_snapshots_of_a_transaction_follow_each_other(table: Table) -> None:
+    with table.transaction() as tx:
+        tx.append(ids(2))
+        tx.append(ids(3))
+    snapshots = table.snapshots()
+    assert [s.sequence_number for s in snapshots] == [1, 2, 3]
+    parents = [s.parent_snapshot_id for s in snapshots]
+    assert parents == [None, snapshots[0].snapshot_id, snapshots[1].snapshot_id]
+    # Readers never saw the one in between.
+    log = [entry.snapshot_id for entry in table.metadata.snapshot_log]
+    assert log == [snapshots[0].snapshot_id, snapshots[2].snapshot_id]
+
+
+def test_a_transaction_that_raises_leaves_nothing(table: Table) -> None:
+    def fail() -> None:
+        with table.transaction() as tx:
+            tx.append(ids(2))
+            tx.upsert(ids(2), keys=["id"])
+            raise KeyError
+
+    before = table.metadata_location
+    with pytest.raises(KeyError):
+        fail()
+    assert table.refresh().metadata_location == before
+    assert unused_files(table) == set()
+
+
+def test_a_step_that_fails_can_be_left_out(table: Table) -> None:
+    with table.transaction() as tx:
+        tx.append(ids(2))
+        with pytest.raises(AlreadyExistsError):
+            tx.manage_snapshots().create_branch("main").commit()
+        tx.append(ids(3))
+    assert rows(table) == [1, 2, 3]
+    assert unused_files(table) == set()
+
+
+def test_appends_and_updates_are_made_anew_if_another_commit_comes_first(
+    catalog: Catalog, table: Table
+) -> None:
+    with table.transaction() as tx:
+        tx.append(ids(2))
+        tx.append(ids(3))
+        tx.set_properties(owner="me")
+        tx.manage_snapshots().create_tag("t").commit()
+        catalog.load_table("db.t").append(ids(9))
+        catalog.load_table("db.t").update_schema().add_column("theirs", "int").commit()
+    assert rows(table) == [1, 2, 3, 9]
+    assert table.schema().find_id("theirs") == 2
+    assert unused_files(table) == set()
+
+
+def test_changed_rows_are_refused_if_another_commit_moved_their_branch(
+    catalog: Catalog, table: Table
+) -> None:
+    def change() -> None:
+        with table.transaction() as tx:
+            tx.append(ids(2))
+            tx.overwrite(ids(3))
+            catalog.load_table("db.t").append(ids(9))
+
+    with pytest.raises(ValidationError, match="moved branch 'main' during this transaction"):
+        change()
+    assert rows(table.refresh()) == [1, 9]
+    assert unused_files(table) == set()
+
+
+def test_changed_rows_of_a_branch_that_nobody_else_moved_are_committed(
+    catalog: Catalog, table: Table
+) -> None:
+    table.manage_snapshots().create_branch("work").commit()
+    with table.transaction() as tx:
+        tx.append(ids(2), branch="work")
+        tx.overwrite(ids(3), branch="work")
+        catalog.load_table("db.t").append(ids(9))
+    assert (rows(table), rows(table, branch="work")) == ([1, 9], [3])
+    assert unused_files(table) == set()
+
+
+def _columns(table: Table) -> None:
+    table.update_schema().add_column("theirs", "int").commit()
+
+
+def _partitions(table: Table) -> None:
+    table.update_spec().add_field("id").commit()
+
+
+@pytest.mark.parametrize("theirs", [_columns, _partitions])
+def test_rows_whose_columns_or_partitions_would_get_other_ids_are_refused(
+    catalog: Catalog, table: Table, theirs: Callable[[Table], None]
+) -> None:
+    def change() -> None:
+        with table.transaction() as tx:
+            tx.update_schema().add_column("mine", "int").commit()
+            tx.update_spec().add_field("bucket(2, id)").commit()
+            tx.append(ids(2, mine=pa.array([7], pa.int32())))
+            theirs(catalog.load_table("db.t"))
+
+    with pytest.raises(ValidationError, match="added columns or partition fields"):
+        change()
+    assert rows(table.refresh()) == [1]
+    assert unused_files(table) == set()
+
+
+def test_an_update_that_another_commit_made_impossible_commits_nothing(
+    catalog: Catalog, table: Table
+) -> None:
+    def change() -> None:
+        with table.transaction() as tx:
+            tx.append(ids(2))
+            tx.update_schema().add_column("mine", "int").commit()
+            catalog.load_table("db.t").update_schema().add_column("mine", "string").commit()
+
+    with pytest.raises(InvalidOptionError, match="'mine' already exists"):
+        change()
+    assert rows(table.refresh()) == [1]
+    assert unused_files(table) == set()
+
+
+def test_a_transaction_is_committed_or_abandoned_once(table: Table) -> None:
+    tx = table.transaction()
+    tx.append(ids(2))
+    assert rows(tx.commit_transaction()) == [1, 2]
+    for use in (tx.commit_transaction, tx.abandon, lambda: tx.append(ids(3))):
+        with pytest.raises(InvalidOptionError, match="this transaction has ended"):
+            use()
+    tx = table.transaction()
+    tx.append(ids(3))
+    tx.abandon()
+    assert rows(table.refresh()) == rows(tx) == [1, 2]
+    assert unused_files(table) == set()
+
+
+@pytest.mark.parametrize("verb", ["expire_snapshots", "rewrite_data_files", "transaction"])
+def test_maintenance_and_further_transactions_are_refused(table: Table, verb: str) -> None:
+    with table.transaction() as tx, pytest.raises(InvalidOptionError, match="not possible inside"):
+        getattr(tx, verb)()
+
+
+def test_a_transaction_stays_in_its_process(table: Table) -> None:
+    with table.transaction() as tx, pytest.raises(InvalidOptionError, match="other processes"):
+        pickle.dumps(tx)
