@@ -83,3 +83,23 @@ def replace_day(catalog: Properties, writer: int, commits: int) -> None:
     table = open_table(catalog)
     for number in range(commits):
         table.dynamic_partition_overwrite(rows(id_of(writer, number), day=writer))
+
+
+def shape(catalog: Properties, writer: int, commits: int) -> None:
+    """Adds a column, a property and a tag at a time, each in a commit of its own."""
+    table = open_table(catalog)
+    for number in range(commits):
+        name = f"u{writer}_{number}"
+        table.update_schema().add_column(name, "int").commit()
+        table.set_properties({name: "x"})
+        table.manage_snapshots().create_tag(name).commit()
+
+
+def transact(catalog: Properties, writer: int, commits: int) -> None:
+    """Adds two rows in two steps and a tag of them, in one commit at a time."""
+    table = open_table(catalog)
+    for number in range(commits):
+        with table.transaction() as tx:
+            tx.append(rows(id_of(writer, 2 * number), day=writer))
+            tx.append(rows(id_of(writer, 2 * number + 1), day=writer))
+            tx.manage_snapshots().create_tag(f"t{writer}_{number}").commit()
