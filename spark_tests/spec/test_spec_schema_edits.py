@@ -239,6 +239,21 @@ def test_types_are_promoted_as_the_specification_says(
             update_type(made, ("a",), after)
 
 
+@pytest.mark.parametrize(
+    ("after", "default"), [(TIMESTAMP, 86_400_000_000), (TIMESTAMP_NS, 86_400_000_000_000)]
+)
+def test_the_default_of_a_promoted_date_is_its_midnight(after: IcebergType, default: int) -> None:
+    fields = (NestedField(1, "a", DATE, False, None, 1, 1),)
+    promoted = update_type(SchemaDraft(Schema(fields), 1, 3), ("a",), after).schema.fields[0]
+    assert (promoted.initial_default, promoted.write_default) == (default, default)
+
+
+def test_a_default_beyond_the_wider_type_is_refused() -> None:
+    fields = (NestedField(1, "a", DATE, False, None, 10**6, None),)
+    with pytest.raises(InvalidOptionError, match="no value for its default, 4707-11-29"):
+        update_type(SchemaDraft(Schema(fields), 1, 3), ("a",), TIMESTAMP_NS)
+
+
 def test_elements_and_values_are_promoted_and_keys_are_not() -> None:
     made = draft(l=ListType(0, INT), m=MapType(0, INT, 0, INT))
     made = update_type(update_type(made, ("l", "element"), LONG), ("m", "value"), LONG)

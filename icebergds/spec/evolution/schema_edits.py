@@ -16,7 +16,17 @@ from icebergds.spec.evolution.field_tree import rearranged, replaced
 from icebergds.spec.evolution.fresh_ids import with_fresh_ids_inside
 from icebergds.spec.evolution.promotion import can_promote
 from icebergds.spec.schema import Schema
-from icebergds.spec.types import IcebergType, ListType, MapType, NestedField, StructType, is_scalar
+from icebergds.spec.types import (
+    DATE,
+    TIMESTAMP_NS,
+    IcebergType,
+    ListType,
+    MapType,
+    NestedField,
+    StructType,
+    is_scalar,
+)
+from icebergds.spec.values.dates import MICROS_PER_DAY, NANOS_PER_MICRO, format_date
 from icebergds.suggestions import did_you_mean
 
 Path: TypeAlias = tuple[str, ...]
@@ -140,7 +150,17 @@ def update_type(draft: SchemaDraft, path: Path, new_type: IcebergType) -> Schema
             f"column {_dotted(path)!r} cannot change from {field.field_type} to {new_type}: "
             f"{remedy}"
         )
-    return _edited(draft, field, lambda one: replace(one, field_type=new_type))
+    default, written = (
+        _promoted(path, value, field.field_type, new_type)
+        for value in (field.initial_default, field.write_default)
+    )
+    return _edited(
+        draft,
+        field,
+        lambda one: replace(
+            one, field_type=new_type, initial_default=default, write_default=written
+        ),
+    )
 
 
 def update_doc(draft: SchemaDraft, path: Path, doc: str | None) -> SchemaDraft:
@@ -366,6 +386,20 @@ def _is_struct_field(draft: SchemaDraft, field: NestedField) -> bool:
 def _siblings(draft: SchemaDraft, field: NestedField) -> tuple[NestedField, ...]:
     parent = _parent(draft, field)
     return draft.schema.fields if parent is None else _fields_of(draft.schema.fields_by_id[parent])
+
+
+def _promoted(path: Path, value: Any, before: IcebergType, after: IcebergType) -> Any:
+    """A default as a value of the wider type; that of a date is its midnight."""
+    if value is None or before != DATE or after == DATE:
+        return value
+    micros = value * MICROS_PER_DAY
+    promoted = micros * NANOS_PER_MICRO if after == TIMESTAMP_NS else micros
+    if not -(2**63) <= promoted < 2**63:
+        raise InvalidOptionError(
+            f"column {_dotted(path)!r} cannot change to {after}, which has no value for its "
+            f"default, {format_date(value)}"
+        )
+    return promoted
 
 
 def _fields_of(struct: NestedField) -> tuple[NestedField, ...]:
