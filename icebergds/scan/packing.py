@@ -10,6 +10,7 @@ import io
 import pickle
 import zlib
 from collections.abc import Callable, Iterable
+from enum import Enum
 from typing import Any
 
 from icebergds.errors import InvalidOptionError
@@ -68,6 +69,9 @@ def unpack_scan(packed: bytes) -> tuple[ReadPlan, list[bytes]]:
 
 class _Unpickler(pickle.Unpickler):
     def find_class(self, module: str, name: str) -> Any:
+        if (module, name) == ("builtins", "getattr"):
+            # So Python 3.11.0 to 3.11.3 pickle members of enumerations.
+            return _member
         if not (module.startswith(_OWN) or (module, name) in _FURTHER):
             raise pickle.UnpicklingError(f"{module}.{name}")
         found = super().find_class(module, name)
@@ -75,6 +79,12 @@ class _Unpickler(pickle.Unpickler):
         if not isinstance(found, type) or (found.__module__, found.__name__) != (module, name):
             raise pickle.UnpicklingError(f"{module}.{name}")
         return found
+
+
+def _member(kind: Any, name: str) -> Enum:
+    if not (isinstance(kind, type) and issubclass(kind, Enum)):
+        raise pickle.UnpicklingError(f"attribute {name} of {kind!r}")
+    return kind[name]
 
 
 def _unpack(packed: bytes, decompress: Callable[[bytes], bytes] = bytes) -> Any:
