@@ -34,7 +34,9 @@ def remove_unused(
         MissingFileError: a manifest list does not exist.
         CorruptFileError: one is damaged.
     """
-    own = {metadata.current_schema_id, *(snapshot.schema_id for snapshot in snapshots)}
+    # The last one too: without it, readers could not tell that schemas were removed.
+    last = max(schema.schema_id for schema in metadata.schemas)
+    own = {metadata.current_schema_id, last, *(snapshot.schema_id for snapshot in snapshots)}
     schemas = [s for s in metadata.schema_history if s.schema_id not in own]
     if not schemas and len(metadata.partition_specs) == 1:
         return []

@@ -16,13 +16,19 @@ from icebergds.spec.schema import Schema
 Setting: TypeAlias = Callable[[str], str | None]
 """A setting of a Spark session by its name; None if it is not known."""
 
-# Pieces of text that Spark reads in another way if a setting is on.
-_READ_BY_SETTING = {
-    '"': "spark.sql.ansi.doubleQuotedIdentifiers",
-    "\\": "spark.sql.parser.escapedStringLiterals",
-    "''": "spark.sql.legacy.consecutiveStringLiterals.enabled",
-    '""': "spark.sql.legacy.consecutiveStringLiterals.enabled",
-}
+_ESCAPED = "spark.sql.parser.escapedStringLiterals"
+_CONSECUTIVE = "spark.sql.legacy.consecutiveStringLiterals.enabled"
+# Pieces of text that Spark reads in another way if a setting is on, and whether it is by default.
+_READ_BY_SETTING = (
+    ('"', "spark.sql.ansi.doubleQuotedIdentifiers", False),
+    ("\\", _ESCAPED, False),
+    ("''", _ESCAPED, False),
+    ('""', _ESCAPED, False),
+    ("''", _CONSECUTIVE, False),
+    ('""', _CONSECUTIVE, False),
+    # Spark replaces ${name} by the value of a setting or an environment variable.
+    ("${", "spark.sql.variable.substitute", True),
+)
 _ANSI = "spark.sql.ansi.enabled"
 _DATES_AS_TEXT = "spark.sql.legacy.typeCoercion.datetimeToString.enabled"
 
@@ -52,7 +58,10 @@ def plannable_condition(
         bind(parsed, schema, case_sensitive=False)
     except InvalidFilterError:
         return None
-    if any(piece in condition and _is(setting, name) for piece, name in _READ_BY_SETTING.items()):
+    if any(
+        piece in condition and _is(setting, name, default=default)
+        for piece, name, default in _READ_BY_SETTING
+    ):
         return None
     if not compares_exactly(parsed, schema, case_sensitive=False):
         return None

@@ -27,6 +27,7 @@ from icebergds.operations.read.snapshot_read import plan_read, plan_task_groups
 from icebergds.scan.packing import pack_scan
 from icebergds.scan.plan.files import PlannedFile
 from icebergds.scan.plan.native import NativeRule
+from icebergds.scan.plan.stored_names import all_schemas
 from icebergds.scan.read_plan import ReadPlan
 from icebergds.scan.tasks import TaskGroup
 from icebergds.spark.errors import own_errors, prepare_thread
@@ -103,7 +104,7 @@ def _native_frame(
     groups, unread = group_files(spark, scan.plan, rule, files)
     frames: list[DataFrame] = []
     read: list[PlannedFile] = []
-    history = scan.state.metadata.schemas
+    history = all_schemas(scan.state.metadata.schemas, scan.counts.written_with)
     for group in groups:
         plan = replace(scan.plan, columns=rule.columns) if group.key_deletes else scan.plan
         frame = native_frame(

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import json
+
 import pytest
 
-from icebergds.scan.plan.stored_names import constant_names, own_names
+from icebergds.scan.plan.stored_names import all_schemas, constant_names, own_names
+from icebergds.spec.json.schema import schema_to_json
 from icebergds.spec.schema import Schema
 from icebergds.spec.types import INT, ListType, NestedField, StructType
 
@@ -33,6 +36,24 @@ def test_a_name_that_another_column_had_belongs_to_neither(second: Schema) -> No
 
 def test_nothing_is_known_if_schemas_were_removed() -> None:
     assert own_names([schema(1, a=1)]) == constant_names([schema(1, a=1)]) == frozenset()
+
+
+def stored(one: Schema) -> bytes:
+    return json.dumps(schema_to_json(one)).encode()
+
+
+def test_names_of_schemas_that_only_manifests_still_have_count() -> None:
+    gone = stored(schema(1, b=1, c=2))
+    history = all_schemas([schema(a=1, b=2, d=4)], [gone, stored(schema(a=1, b=2, d=4))])
+    # `b` was another column's.
+    assert own_names(history) == {4}
+    assert own_names([schema(a=1, b=2, d=4)]) == {1, 2, 4}
+    assert own_names(all_schemas([schema(a=1)], [stored(schema(5, a=1))])) == {1}
+
+
+@pytest.mark.parametrize("unknown", [None, b"{}", b"nothing"])
+def test_nothing_is_known_if_a_manifest_does_not_tell(unknown: bytes | None) -> None:
+    assert own_names(all_schemas([schema(a=1)], [unknown])) == frozenset()
 
 
 @pytest.mark.parametrize("name", ["a b", "1a", "a_x20b", "_1a", "ü", "a.b", ""])

@@ -76,12 +76,15 @@ def planned(options: Mapping[str, str], schema: str | StructType | None = None) 
 @contextmanager
 def session_conf(spark: SparkSession, name: str, value: str) -> Iterator[None]:
     """A setting of the session, put back at the end."""
-    before = spark.conf.get(name)
+    before = spark.conf.get(name, None)
     spark.conf.set(name, value)
     try:
         yield
     finally:
-        spark.conf.set(name, before)
+        if before is None:
+            spark.conf.unset(name)
+        else:
+            spark.conf.set(name, before)
 
 
 def run_program(

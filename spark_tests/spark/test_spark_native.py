@@ -438,6 +438,24 @@ def test_files_that_were_written_with_schemas_that_are_gone(
     assert "EqualTo(c,x)" not in _plan(df.where("c = 'x'"))
 
 
+@pytest.mark.parametrize("version", [1, 2])
+def test_files_of_a_schema_that_was_removed_from_the_end_of_the_history(
+    spark: SparkSession, tmp_path: Path, version: int
+) -> None:
+    """Names changed hands and back; then no snapshot needed the schema in between."""
+    first = Schema((NestedField(1, "a", INT), NestedField(2, "b", INT)))
+    builder = TableBuilder(tmp_path / "t", first, format_version=version)
+    builder.commit(builder.data_file([(1, 100)]))
+    builder.evolve(Schema((NestedField(1, "b", INT), NestedField(2, "a", INT)), 1))
+    builder.commit(builder.data_file([(2, 200)]))
+    gone = replace(builder.metadata, schemas=(first,), current_schema_id=0)
+    snapshots = tuple(replace(snapshot, schema_id=0) for snapshot in gone.snapshots)
+    builder._replace_metadata(replace(gone, snapshots=snapshots))
+    df = _frame(spark, builder)
+    assert _rows(df) == [(1, 100), (2, 200)]
+    assert _rows(df.where("a = 2")) == _rows(df.where("b > 150")) == [(2, 200)]
+
+
 def test_filters_are_pushed_to_files_on_columns_that_alone_ever_had_their_name(
     spark: SparkSession, tmp_path: Path
 ) -> None:

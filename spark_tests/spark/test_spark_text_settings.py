@@ -22,10 +22,16 @@ _ROWS = [
     (3, "x\\y", "c", 16777216.0),
     (4, "c", "q", 2.0),
     (5, "x\\\\y", "z", 3.0),
+    (6, "it's", "d", 4.0),
+    (7, "it''s", "d", 5.0),
+    (8, "${my.own}", "d", 6.0),
+    (9, "mine", "d", 7.0),
 ]
 CASES = {
     "quoted names": (_QUOTES, "true", 'b = "c"', 2),
     "escapes": (_ESCAPES, "true", r"b = 'x\\y'", 5),
+    "doubled quotes": (_ESCAPES, "true", "b = 'it''s'", 7),
+    "variables": ("my.own", "mine", "b = '${my.own}'", 9),
     "text as a number": (_ANSI, "false", "f = '0.1'", 2),
     "rounded numbers": (_ANSI, "false", "f = 16777217", 3),
 }

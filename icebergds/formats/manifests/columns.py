@@ -76,6 +76,8 @@ class EntryColumns:
         stats: statistics by column id, for the requested columns.
         all_stats: maps by column id under the names of `DataFile`'s statistics, if those of all
             columns were requested.
+        written_with: the table's schema when the manifest was written, as JSON; None if it is not
+            known.
     """
 
     spec_id: int
@@ -100,6 +102,7 @@ class EntryColumns:
     content_size_in_bytes: pa.Int64Array
     stats: Mapping[int, ColumnStats]
     all_stats: Mapping[str, pa.MapArray]
+    written_with: bytes | None = None
 
     def __len__(self) -> int:
         return len(self.status)
@@ -146,6 +149,8 @@ class EntryColumns:
                 case ColumnStats():
                     stats = [column.columns() for column in columns]
                     return ColumnStats(*map(joined, zip(*stats, strict=True)))
+                case bytes() | None as schema:
+                    return schema if all(column == schema for column in columns) else None
                 case same:
                     return same
 

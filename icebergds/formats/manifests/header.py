@@ -27,6 +27,23 @@ def header_schema(container: AvroContainer) -> Schema | None:
         raise CorruptFileError(f"{container.what}: header field 'schema': {error}") from error
 
 
+def header_schema_json(container: AvroContainer) -> bytes | None:
+    """The table's schema when the manifest was written, as JSON; None if the header lacks it.
+
+    Manifests that were written with the same one share the object.
+    """
+    stored = container.metadata.get("schema")
+    return None if stored is None else _shared(stored)
+
+
+def parsed_schema(stored: bytes) -> Schema | None:
+    """A schema of `header_schema_json`; None if it is none."""
+    try:
+        return _parse_schema(stored)
+    except (ValueError, FormatError):
+        return None
+
+
 def header_spec(container: AvroContainer) -> PartitionSpec | None:
     """The partition spec that the manifest was written with; None if the header lacks it.
 
@@ -49,6 +66,11 @@ def header_content(container: AvroContainer) -> ManifestContent:
     if container.metadata.get("content") == b"deletes":
         return ManifestContent.DELETES
     return ManifestContent.DATA
+
+
+@lru_cache(maxsize=64)
+def _shared(stored: bytes) -> bytes:
+    return stored
 
 
 @lru_cache(maxsize=64)

@@ -7,7 +7,7 @@ columns, and objects are only created for the remaining entries.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import IntEnum
 
 import numpy as np
@@ -19,7 +19,7 @@ from icebergds.formats.manifests import layout as ids
 from icebergds.formats.manifests.columns import STATISTICS, ColumnStats, EntryColumns
 from icebergds.formats.manifests.counts import check_manifest
 from icebergds.formats.manifests.decoder import FEW_ENTRIES, decode_entries, decode_together
-from icebergds.formats.manifests.header import header_schema, header_spec
+from icebergds.formats.manifests.header import header_schema, header_schema_json, header_spec
 from icebergds.formats.manifests.inheritance import (
     Int64s,
     inherited_first_row_ids,
@@ -223,6 +223,7 @@ class _Opened:
     ) -> EntryColumns:
         """The columns without files that are not wanted, if the manifest list counts them so."""
         check_manifest(self.manifest, self.size, columns.status, columns.record_count, wrong_counts)
+        columns = replace(columns, written_with=header_schema_json(self.container))
         if not live_only:
             return columns
         return columns.filter(columns.status != ManifestEntryStatus.DELETED.value)

@@ -49,11 +49,17 @@ class FileCounts:
 
 @dataclass(frozen=True, slots=True)
 class PlanCounts:
-    """What planning read and skipped."""
+    """What planning read and skipped.
+
+    Attributes:
+        written_with: the table's schemas when the manifests that were read were written, as JSON;
+            None among them if one does not tell.
+    """
 
     data_manifests: ManifestCounts = ManifestCounts()
     delete_manifests: ManifestCounts = ManifestCounts()
     files: FileCounts = FileCounts()
+    written_with: frozenset[bytes | None] = frozenset()
 
 
 def count_plan(

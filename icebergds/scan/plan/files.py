@@ -203,6 +203,8 @@ def gather_files(
         # A single manifest needs no thread.
         side_by_side = pool.map if len(manifests) > 1 else map
 
+        written_with: set[bytes | None] = set()
+
         def read_deletes(manifest: ManifestFile) -> list[ManifestEntry]:
             columns = read_manifest_columns(
                 io,
@@ -212,6 +214,7 @@ def gather_files(
                 history=metadata.schema_history,
                 wrong_counts=wrong_counts,
             )
+            written_with.add(columns.written_with)
             return matching_entries(columns, filters.of(manifest), TRUE)
 
         delete_entries = [e for found in side_by_side(read_deletes, deletes) for e in found]
@@ -233,6 +236,7 @@ def gather_files(
                 stats_ids=stats_ids,
                 wrong_counts=wrong_counts,
             )
+            written_with.add(columns.written_with)
             parts = [columns] if with_metrics else _parts(columns)
             return [gathered(part, filters.of(manifest)) for part in parts]
 
@@ -256,6 +260,7 @@ def gather_files(
 
         found = [part for parts in side_by_side(read_data, data) for part in parts]
     counts = count_plan(listed, manifests, [counted for _, counted in found])
+    counts = replace(counts, written_with=frozenset(written_with))
     _LOG.info(
         "%s: planned snapshot %d in %.0f ms: %d manifests read, %d skipped; %d data files kept, %d "
         "skipped; %d delete files",

@@ -8,14 +8,41 @@ from __future__ import annotations
 
 import re
 from collections import defaultdict
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
+from dataclasses import replace
 
+from icebergds.formats.manifests.header import parsed_schema
 from icebergds.spec.schema import Schema
 from icebergds.spec.types import DecimalType
 
 # What no writer replaces. Some replace other characters by `_x` and their code, and write `_`
 # before a digit, so that a name that looks like this may be another column's.
 _KEPT = re.compile(r"(?!_[0-9])(?!.*_x[0-9A-Fa-f])[A-Za-z_][A-Za-z0-9_]*", re.ASCII)
+
+
+def all_schemas(listed: Sequence[Schema], written_with: Iterable[bytes | None]) -> Sequence[Schema]:
+    """All schemas that files may have been written with, as far as they are known.
+
+    Metadata may lack some: those that no snapshot uses any more can be removed, and version 1 need
+    not list any but the current one. Manifests have the one that they were written with.
+
+    Args:
+        listed: the schemas in the table's metadata.
+        written_with: those of manifests as JSON; None for what is not known.
+
+    Returns:
+        Schemas for the functions below, to which it matters whether some are lacking.
+    """
+    known = list(listed)
+    for stored in written_with:
+        schema = None if stored is None else parsed_schema(stored)
+        last = max((one.schema_id for one in known), default=-1)
+        if schema is None:
+            # A gap in the ids.
+            known.append(Schema((), last + 2))
+        elif not any(one.fields == schema.fields for one in known):
+            known.append(replace(schema, schema_id=last + 1))
+    return known
 
 
 def own_names(history: Sequence[Schema]) -> frozenset[int]:

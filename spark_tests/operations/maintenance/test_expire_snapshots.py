@@ -448,6 +448,16 @@ def test_unused_specs_and_schemas_are_removed_if_asked_for(builder: TableBuilder
     assert table.scan(columns="id").to_arrow()["id"].to_pylist() == [9]
 
 
+def test_the_last_schema_stays_lest_nobody_could_tell_that_some_were_removed(
+    builder: TableBuilder,
+) -> None:
+    builder.evolve(schema=Schema(SCHEMA.fields[:1], 1))
+    builder._replace_metadata(replace(builder.metadata, current_schema_id=0))
+    table = _table(builder)
+    table.expire_snapshots(_ALL, clean_expired_metadata=True)
+    assert sorted(table.metadata.schemas_by_id) == [0, 1]
+
+
 def _only_file(builder: TableBuilder) -> Any:
     (task,) = _table(builder).scan().plan_files()
     return task.file
