@@ -51,7 +51,9 @@ def remove_unused(
     }
     needed = _needed(schemas, kept, None if has_deletes else columns)
     unused = tuple(sorted(s.schema_id for s in schemas if s.schema_id not in needed))
-    specs = tuple(sorted(metadata.specs_by_id.keys() - spec_ids))
+    # The one without fields is that of global deletes, which may be under way.
+    removable = {spec.spec_id for spec in metadata.partition_specs if spec.fields}
+    specs = tuple(sorted(removable - spec_ids))
     return [
         *([RemovePartitionSpecs(specs)] if specs else ()),
         *([RemoveSchemas(unused)] if unused else ()),

@@ -448,6 +448,26 @@ def test_unused_specs_and_schemas_are_removed_if_asked_for(builder: TableBuilder
     assert table.scan(columns="id").to_arrow()["id"].to_pylist() == [9]
 
 
+def test_the_spec_without_fields_stays_for_changes_by_key_that_are_under_way(
+    builder: TableBuilder,
+) -> None:
+    by_day = PartitionSpec(1, (PartitionField((2,), 1000, IdentityTransform(), "day"),))
+    by_id = PartitionSpec(2, (PartitionField((1,), 1001, IdentityTransform(), "id"),))
+    builder.evolve(spec=by_day)
+    builder.evolve(spec=by_id)
+    removed = [task.file for task in _table(builder).scan().plan_files()]
+    builder.commit(
+        builder.data_file([(9, 9)], spec_id=2, partition=(9,)),
+        removed=removed,
+        operation="overwrite",
+    )
+    builder.commit(builder.data_file([(8, 8)], spec_id=2, partition=(8,)))
+    table = _table(builder)
+    table.rewrite_manifests()
+    table.expire_snapshots(_ALL, clean_expired_metadata=True)
+    assert sorted(table.metadata.specs_by_id) == [0, 2]
+
+
 def test_the_last_schema_stays_lest_nobody_could_tell_that_some_were_removed(
     builder: TableBuilder,
 ) -> None:
