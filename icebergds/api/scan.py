@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
@@ -27,6 +27,7 @@ from icebergds.scan.projection import parse_column_list
 from icebergds.scan.read.changes import read_task_group
 
 if TYPE_CHECKING:
+    import pandas
     from pyspark.sql import DataFrame, SparkSession
 
 
@@ -41,6 +42,7 @@ class TableScan:
     branch: str | None
     tag: str | None
     options: Mapping[str, str]
+    limit: int | None = None
 
     def __repr__(self) -> str:
         return scan_text(self._state, self._arguments(), self.options)
@@ -51,7 +53,23 @@ class TableScan:
     def to_arrow(self) -> pa.Table:
         """Reads the rows in this process, without Spark.
 
-        The columns have the Arrow storage types of `formats.arrow.types`.
+        The columns have the Arrow storage types of `formats.arrow.types`. Errors are those of
+        `to_arrow_batch_reader`.
+        """
+        return self.to_arrow_batch_reader().read_all()
+
+    def to_pandas(self, **options: Any) -> pandas.DataFrame:
+        """Reads the rows in this process as a DataFrame of pandas, which must be installed.
+
+        Args:
+            options: arguments of `pyarrow.Table.to_pandas`.
+
+        Errors are those of `to_arrow_batch_reader`.
+        """
+        return self.to_arrow().to_pandas(**options)
+
+    def to_arrow_batch_reader(self) -> pa.RecordBatchReader:
+        """Plans the scan now, and reads the rows batch by batch in this process, without Spark.
 
         Raises:
             InvalidFilterError: the filter cannot be parsed, bound or used.
@@ -62,10 +80,12 @@ class TableScan:
         options = self._read_options(None)
         snapshot, plan = plan_read(self._state, options)
         task_groups = plan_task_groups(options, self._state, snapshot, plan)
-        batches = [
+        batches: Iterable[pa.RecordBatch] = (
             batch for task_group in task_groups for batch in read_task_group(plan, task_group)
-        ]
-        return pa.Table.from_batches(batches, schema_to_arrow(plan.columns))
+        )
+        if self.limit is not None:
+            batches = _first_rows(batches, self.limit)
+        return pa.RecordBatchReader.from_batches(schema_to_arrow(plan.columns), batches)
 
     def to_df(self, spark: SparkSession) -> DataFrame:
         """Plans the scan now and returns it as a DataFrame, pinned to this state of the table.
@@ -86,8 +106,10 @@ class TableScan:
         options = self._read_options(zone)
         if options.pushdown:
             # Spark's filters narrow the plan, and only Spark's planning process knows them.
-            return load_dataframe(spark, self._state, self._load_options(zone))
-        return read_dataframe(spark, self._state, options)
+            rows = load_dataframe(spark, self._state, self._load_options(zone))
+        else:
+            rows = read_dataframe(spark, self._state, options)
+        return rows if self.limit is None else rows.limit(self.limit)
 
     def count(self, spark: SparkSession | None = None) -> int:
         """Counts the rows, as `to_df(spark).count()` does, and reads as few files as it can.
@@ -106,16 +128,8 @@ class TableScan:
 
         Other errors are those of `to_df`.
         """
-        options = self._read_options(_zone_of(spark))
-        if spark is None:
-            if options.changes is not None:
-                return self._count_changes(options)
-            return count_rows(plan_scan(self._state, options, for_native=False))
-        from icebergds.spark import scan
-
-        if options.changes is not None:
-            return scan.count_rows(self.to_df(spark))
-        return scan.count_scan(spark, plan_scan(self._state, options, for_native=False))
+        found = self._count(spark)
+        return found if self.limit is None else min(found, self.limit)
 
     def explain(self, spark: SparkSession | None = None) -> None:
         """Plans the scan and prints what it reads, what it skips and why.
@@ -161,6 +175,18 @@ class TableScan:
         self._refuse_changes(options, "plan_files lists")
         return file_tasks(plan_scan(self._state, options, for_native=False))
 
+    def _count(self, spark: SparkSession | None) -> int:
+        options = self._read_options(_zone_of(spark))
+        if spark is None:
+            if options.changes is not None:
+                return self._count_changes(options)
+            return count_rows(plan_scan(self._state, options, for_native=False))
+        from icebergds.spark import scan
+
+        if options.changes is not None:
+            return scan.count_rows(self.to_df(spark))
+        return scan.count_scan(spark, plan_scan(self._state, options, for_native=False))
+
     def _refuse_changes(self, options: ReadOptions, what: str) -> None:
         if options.changes is not None:
             raise InvalidOptionError(
@@ -192,6 +218,7 @@ class TableScan:
             "snapshot_id": self.snapshot_id,
             "branch": self.branch,
             "tag": self.tag,
+            "limit": self.limit,
         }
 
     def _load_options(self, time_zone: str | None) -> dict[str, str]:
@@ -204,6 +231,15 @@ class TableScan:
         }
         zone = {} if time_zone is None else {"time-zone": time_zone}
         return scan_options(self._state.io, arguments, {**zone, **self.options})
+
+
+def _first_rows(batches: Iterable[pa.RecordBatch], limit: int) -> Iterator[pa.RecordBatch]:
+    left = limit
+    for batch in batches if left else ():
+        yield batch.slice(0, left)
+        left -= min(left, batch.num_rows)
+        if not left:
+            return
 
 
 def _zone_of(spark: SparkSession | None) -> str | None:

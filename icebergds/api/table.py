@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
-from icebergds.api import table_evolution, table_maintenance
+from icebergds.api import table_evolution, table_history, table_maintenance
 from icebergds.api.display import table_html, table_text
 from icebergds.api.row_level import (
     Changed,
@@ -24,10 +24,12 @@ from icebergds.commit.operations import TableOperations, TableState
 from icebergds.errors import InvalidFilterError, InvalidOptionError, ValidationError
 from icebergds.io.fileio import FileIO
 from icebergds.operations.options.arguments import (
+    given_once,
     integer_argument,
     mapping_argument,
     named_options,
     names_argument,
+    natural_argument,
     text_argument,
 )
 from icebergds.operations.outcomes import nothing_committed
@@ -119,6 +121,13 @@ class Table:
     def snapshots(self) -> Snapshots:
         """All snapshots that have not been expired."""
         return Snapshots(self.metadata.snapshots)
+
+    snapshot_by_id = table_history.snapshot_by_id
+    snapshot_by_name = table_history.snapshot_by_name
+    history = table_history.history
+    schemas = table_history.schemas
+    specs = table_history.specs
+    sort_orders = table_history.sort_orders
 
     def refs(self) -> Mapping[str, SnapshotRef]:
         """The branches and tags, by name."""
@@ -442,6 +451,9 @@ class Table:
         branch: str | None = None,
         tag: str | None = None,
         options: Mapping[str, str] | None = None,
+        limit: int | None = None,
+        row_filter: str | None = None,
+        selected_fields: Sequence[str] | str | None = None,
     ) -> TableScan:
         """Describes a read of this table; run it with `to_df(spark)` or `to_arrow()`.
 
@@ -452,11 +464,17 @@ class Table:
             branch: the branch to read instead.
             tag: the tag to read instead.
             options: further read options, such as `split-size`.
+            limit: return at most so many rows, any of them.
+            row_filter, selected_fields: PyIceberg's names of `filter` and `columns`.
 
         Raises:
             InvalidFilterError: the filter is not a string.
-            InvalidOptionError: another argument is of the wrong type.
+            InvalidOptionError: another argument is of the wrong type, or one is given twice.
         """
+        filter = given_once("filter", filter, "row_filter", row_filter)
+        columns = given_once("columns", columns, "selected_fields", selected_fields)
+        if selected_fields == ("*",):
+            columns = None
         if filter is not None and not isinstance(filter, str):
             raise InvalidFilterError(
                 f"filter {filter!r} is a {type(filter).__name__}; expected the condition as SQL "
@@ -471,6 +489,7 @@ class Table:
             text_argument("branch", branch),
             text_argument("tag", tag),
             mapping_argument("options", options),
+            natural_argument("limit", limit),
         )
 
     def changes(

@@ -247,3 +247,48 @@ def test_files_without_ids_are_read_through_the_name_mapping(tmp_path: Path) -> 
     table.commit(data_file)
     found = load_table(str(table.location)).scan("id = 2").to_arrow()
     assert found.to_pylist() == [{"id": 2, "Name": "b"}]
+
+
+def test_a_scan_is_described_by_the_names_of_pyiceberg_too(built: TableBuilder) -> None:
+    table = load_table(str(built.location))
+    found = table.scan(row_filter="id > 7", selected_fields=("id",)).to_arrow()
+    assert found.to_pydict() == {"id": [8, 9]}
+    assert table.scan(selected_fields=("*",)).to_arrow().num_columns == 5
+    with pytest.raises(InvalidOptionError, match="filter and row_filter mean the same"):
+        table.scan("id > 7", row_filter="id > 7")
+
+
+@pytest.mark.parametrize("limit", [0, 1, 3, 5, 10, 11])
+def test_a_scan_with_a_limit_returns_so_many_of_its_rows(built: TableBuilder, limit: int) -> None:
+    scan = load_table(str(built.location)).scan("id > 0", limit=limit)
+    ids = scan.to_arrow()["id"].to_pylist()
+    assert len(ids) == len(set(ids)) == scan.count() == min(limit, 9)
+    assert set(ids) <= set(range(1, 10))
+
+
+def test_a_limit_below_0_is_refused(built: TableBuilder) -> None:
+    with pytest.raises(InvalidOptionError, match="limit = -1: expected an integer of at least 0"):
+        load_table(str(built.location)).scan(limit=-1)
+
+
+def test_rows_are_read_batch_by_batch(built: TableBuilder) -> None:
+    scan = load_table(str(built.location)).scan(columns="id")
+    with scan.to_arrow_batch_reader() as reader:
+        batches = list(reader)
+    assert len(batches) > 1
+    assert sorted(i for batch in batches for i in batch["id"].to_pylist()) == list(range(10))
+
+
+def test_rows_are_read_as_pandas(built: TableBuilder) -> None:
+    found = load_table(str(built.location)).scan(columns="id").to_pandas()
+    assert sorted(found["id"]) == list(range(10))
+
+
+def test_a_table_tells_its_history(built: TableBuilder) -> None:
+    table = load_table(str(built.location))
+    assert [entry.snapshot_id for entry in table.history()] == [1001, 1002]
+    assert table.snapshot_by_id(1001) == table.snapshot_by_name("first") == table.snapshots()[0]
+    assert table.snapshot_by_id(5) is None is table.snapshot_by_name("nope")
+    assert table.schemas() == {0: table.schema()}
+    assert table.specs() == {0: table.spec()}
+    assert table.sort_orders() == {0: table.sort_order()}

@@ -55,6 +55,25 @@ def positive_argument(name: str, value: Any) -> int | None:
     return number
 
 
+def natural_argument(name: str, value: Any) -> int | None:
+    """An integer of at least 0, or None."""
+    number = integer_argument(name, value)
+    if number is not None and number < 0:
+        raise InvalidOptionError(f"{name} = {number}: expected an integer of at least 0")
+    return number
+
+
+def given_once(name: str, value: Any, alias: str, other: Any) -> Any:
+    """What is given under a name or an alias of it.
+
+    Raises:
+        InvalidOptionError: it is given under both.
+    """
+    if value is not None and other is not None:
+        raise InvalidOptionError(f"{name} and {alias} mean the same; give one of them")
+    return other if value is None else value
+
+
 def integers_argument(name: str, value: Any) -> tuple[int, ...]:
     """An integer or several, each once; none for None."""
     items = value if isinstance(value, Iterable) and not isinstance(value, str) else [value]
