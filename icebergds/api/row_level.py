@@ -4,19 +4,23 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from icebergds.catalog.loaded_table import LoadedTable
 from icebergds.commit.operations import TableState
 from icebergds.commit.snapshot_commit import Committed
+from icebergds.commit.staging import StagedOperations
+from icebergds.commit.transaction import commit_staged
 from icebergds.errors import InvalidOptionError
 from icebergds.operations.conditions import Setting, default_setting, plannable_condition
 from icebergds.operations.outcomes import nothing_committed
+from icebergds.operations.write.append_overwrite import with_merged_schema
 from icebergds.operations.write.arrow_rows import Rows, change_rows
 from icebergds.operations.write.metadata_delete import delete_by_metadata, is_metadata_delete
 from icebergds.operations.write.options import WriteOptions, refuse_options_of_writes
 from icebergds.operations.write.row_counts import RowCounts, counts_of
+from icebergds.spec.schema import Schema
 
 if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame, SparkSession
@@ -119,11 +123,18 @@ def begin_merge(
     from icebergds.spark.row_level.merge import MergeBuilder
     from icebergds.spark.row_level.target import Target, make_target
 
-    def execute(run: Callable[[Target], Committed | None]) -> RowCounts:
+    def changed(table: LoadedTable, run: Callable[[Target], Committed | None]) -> Changed:
+        target = make_target(source.sparkSession, table, "merge", options)
+        return _changed(table, run(target))
+
+    def execute(
+        run: Callable[[Target], Committed | None], columns: Schema | None = None
+    ) -> RowCounts:
         with nothing_committed(options.address.path):
             table = current()
-            target = make_target(source.sparkSession, table, "merge", options)
-            return finish(_changed(table, run(target)))
+            if columns is None:
+                return finish(changed(table, run))
+            return finish(_with_columns(table, columns, lambda wider: changed(wider, run)))
 
     return MergeBuilder(execute, source, on, *aliases)
 
@@ -140,6 +151,21 @@ def change_by_key(table: LoadedTable, rows: Rows | DataFrame, options: WriteOpti
 
     _require_frame(rows)
     return _changed(table, upsert.change_by_key(table, rows, options))
+
+
+def _with_columns(
+    table: LoadedTable, columns: Schema, change: Callable[[LoadedTable], Changed]
+) -> Changed:
+    """Runs a statement on a table that has all of some columns, in one commit with adding them."""
+    outer = table.operations
+    staged = outer if isinstance(outer, StagedOperations) else StagedOperations(outer, table.state)
+    try:
+        changed = change(with_merged_schema(replace(table, operations=staged), columns))
+    except Exception:
+        if staged is not outer:
+            staged.abandon()
+        raise
+    return changed if staged is outer else replace(changed, state=commit_staged(staged))
 
 
 def _changed(table: LoadedTable, committed: Committed | None) -> Changed:

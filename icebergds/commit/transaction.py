@@ -74,7 +74,7 @@ def _merged(changes: list[Change]) -> Change:
 
 def _refuse_moved_branches(staged: StagedOperations, state: TableState) -> None:
     """The rows that a step has read may be those of an earlier step, which no validation sees."""
-    if len(staged.steps) < 2 or not any(step.depends_on_rows for step in staged.steps):
+    if not _depends_on_staged_rows(staged):
         return
     before, now = staged.base.metadata, state.metadata
     for name in {*before.refs, *now.refs}:
@@ -84,6 +84,15 @@ def _refuse_moved_branches(staged: StagedOperations, state: TableState) -> None:
                 "transaction, in which rows were changed that depend on it; nothing was committed. "
                 "Run the transaction again"
             )
+
+
+def _depends_on_staged_rows(staged: StagedOperations) -> bool:
+    has_snapshot = False
+    for step in staged.steps:
+        if step.depends_on_rows and has_snapshot:
+            return True
+        has_snapshot = has_snapshot or bool(snapshot_ids([step.change]))
+    return False
 
 
 def _refuse_other_ids(staged: StagedOperations, state: TableState) -> None:

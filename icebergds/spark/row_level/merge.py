@@ -13,6 +13,7 @@ from icebergds.commit.snapshot_commit import Committed
 from icebergds.errors import InvalidDataError, InvalidFilterError, InvalidOptionError
 from icebergds.expr.names import quote_name, resolve, split_name
 from icebergds.operations.write.row_counts import RowCounts
+from icebergds.spark.dataframe_schema import iceberg_schema, optional_columns
 from icebergds.spark.errors import own_errors
 from icebergds.spark.row_level.assignments import plan_assignments
 from icebergds.spark.row_level.condition_text import without_columns_of
@@ -27,6 +28,7 @@ from icebergds.spark.row_level.match_filter import Sides, match_filter
 from icebergds.spark.row_level.matching_rows import only_matching
 from icebergds.spark.row_level.target import FILE, LAST_UPDATED, POS, ROW_ID, WRITE, Target
 from icebergds.spark.types import spark_schema, spark_type
+from icebergds.spec.schema import Schema
 
 Value: TypeAlias = str | Column
 """SQL text or a Spark column."""
@@ -70,12 +72,21 @@ class MergeBuilder:
     with the clause added. Conditions and values are Spark SQL or Spark columns.
     """
 
-    _execute: Callable[[Callable[[Target], Committed | None]], RowCounts]
+    _execute: Callable[[Callable[[Target], Committed | None], Schema | None], RowCounts]
     _source: DataFrame
     _on: Value | Sequence[str]
     _source_alias: str
     _target_alias: str
     _clauses: tuple[Clause, ...] = ()
+    _evolves: bool = False
+
+    def with_schema_evolution(self) -> MergeBuilder:
+        """Adds columns of the source that the table lacks, and widens types, in the same commit.
+
+        Clauses for all columns then leave out columns that the source lacks: updated rows keep
+        them, inserted rows get their write default.
+        """
+        return replace(self, _evolves=True)
 
     def when_matched_update(
         self, set: Mapping[str, Value], condition: Value | None = None
@@ -133,9 +144,13 @@ class MergeBuilder:
         def run(target: Target) -> Committed | None:
             target.mode()
             aliases = self._source_alias, self._target_alias
-            return _Merge(target, self._source, *aliases, self._clauses).run(self._on)
+            merge = _Merge(target, self._source, *aliases, self._clauses, self._evolves)
+            return merge.run(self._on)
 
-        return self._execute(run)
+        columns = None
+        if self._evolves:
+            columns = optional_columns(iceberg_schema(self._source.schema))
+        return self._execute(run, columns)
 
     def _with(self, clause: Clause) -> MergeBuilder:
         for earlier in self._clauses:
@@ -160,6 +175,7 @@ class _Merge:
     source_alias: str
     target_alias: str
     clauses: tuple[Clause, ...]
+    evolves: bool
 
     def run(self, on: Value | Sequence[str]) -> Committed | None:
         if self.source_alias.lower() == self.target_alias.lower():
@@ -290,7 +306,10 @@ class _Merge:
     def _of_same_names(self, clause: Clause) -> dict[str, Value]:
         found = {name.lower(): name for name in self.source.columns}
         names = [field.name for field in self.target.schema.fields]
-        if missing := [name for name in names if name.lower() not in found]:
+        missing = [name for name in names if name.lower() not in found]
+        if self.evolves:
+            names = [name for name in names if name not in missing]
+        elif missing:
             raise InvalidDataError(
                 f"merge: {clause} all columns: the source has no {', '.join(missing)}; give the "
                 "values by column instead"
@@ -318,11 +337,13 @@ class _Merge:
     def _stays(self, name: str) -> bool:
         """Whether a column may keep its value in an updated row."""
         return any(
-            clause.action == UPDATE and not clause.is_all and name not in self._set_whole(clause)
+            clause.action == UPDATE and name not in self._set_whole(clause)
             for clause in self.clauses
         )
 
     def _set_whole(self, clause: Clause) -> set[str]:
+        if clause.is_all:
+            return {split_name(name)[0] for name in self._of_same_names(clause)}
         paths = map(split_name, clause.values or {})
         return {self._own_name(path[0]) for path in paths if len(path) == 1}
 
