@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from icebergds.scan.plan.partition_filters import has_live_files
 from icebergds.spec.manifest import ManifestContent, ManifestFile
@@ -59,7 +59,7 @@ class PlanCounts:
     data_manifests: ManifestCounts = ManifestCounts()
     delete_manifests: ManifestCounts = ManifestCounts()
     files: FileCounts = FileCounts()
-    written_with: frozenset[bytes | None] = frozenset()
+    written_with: frozenset[bytes | None] = field(default=frozenset(), compare=False, repr=False)
 
 
 def count_plan(
