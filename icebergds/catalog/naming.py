@@ -33,3 +33,15 @@ def named_catalog(path: str) -> tuple[str | None, str]:
     if len(parts) > 1 and is_configured(default) and not os.path.exists(path):
         return default, path
     return None, path
+
+
+def catalog_hint(path: str) -> str:
+    """How to name a catalog's table, for a path as the user gave it; empty for other paths.
+
+    Only parts that are identifiers count: a directory may be called `v1.2`.
+    """
+    parts = table_name_parts(path)
+    if len(parts) < 2 or not all(part.replace("-", "_").isidentifier() for part in parts):
+        return ""
+    catalog, *rest = parts if len(parts) > 2 else ("<name>", *parts)
+    return f"set option('catalog', {catalog!r}) with {quote_name(rest)!r}"

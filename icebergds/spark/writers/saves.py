@@ -51,8 +51,10 @@ def save(request: WriteRequest) -> None:
     if table is None:
         if options.creation is None:
             raise NoSuchTableError(
-                f"table {options.address.path} does not exist; to create it with this write, set "
-                "option('create', 'true') or mode('errorifexists')"
+                options.address.with_catalog_hint(
+                    f"table {options.address.path} does not exist; to create it with this write, "
+                    "set option('create', 'true') or mode('errorifexists')"
+                )
             )
         file = _other_file(options.address) if creates else None
         if file is None:
