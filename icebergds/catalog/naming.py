@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 
-from icebergds.catalog.config import default_catalog_name, is_configured
+from icebergds.catalog.config import configured_catalogs, default_catalog_name, is_configured
 from icebergds.catalog.metadata_files import is_metadata_file
 from icebergds.errors import InvalidFilterError
 from icebergds.expr.names import quote_name, split_name
@@ -33,6 +33,17 @@ def named_catalog(path: str) -> tuple[str | None, str]:
     if len(parts) > 1 and is_configured(default) and not os.path.exists(path):
         return default, path
     return None, path
+
+
+def known_catalogs() -> str:
+    """For errors: the configured catalogs, and how those of Spark's configuration get known.
+
+    Raises InvalidOptionError as `configured_catalogs` does.
+    """
+    return (
+        f"there are: {', '.join(configured_catalogs()) or 'none'}; those of Spark's configuration "
+        "are read by register(spark); call it again after configuring one"
+    )
 
 
 def catalog_hint(path: str) -> str:
