@@ -41,7 +41,11 @@ from icebergds.spec.updates.new_table import (
 _LOG = logging.getLogger(__name__)
 
 Name: TypeAlias = str | Identifier
-"""Names a table or namespace: `db.events`, with backticks around a part with a dot, or a tuple."""
+"""Names a table or namespace: `db.events`, with backticks around a part with a dot, or a tuple.
+
+A table's name may begin with that of its catalog (`lake.db.events`), unless the catalog has a
+namespace of that name.
+"""
 
 
 def load_catalog(
@@ -146,7 +150,7 @@ class Catalog:
         ...     "db.events", "id bigint NOT NULL, ts timestamp", partition_spec="days(ts)"
         ... )
         """
-        parts = _identifier(identifier)
+        parts = self._identifier(identifier)
         columns, spec, order = read_definition(
             schema, partition_spec, sort_order, identifier_fields
         )
@@ -201,7 +205,7 @@ class Catalog:
         Raises:
             NoSuchTableError: the table does not exist; the message suggests the nearest name.
         """
-        parts = _identifier(identifier)
+        parts = self._identifier(identifier)
         state = self._catalog.load(parts)
         _LOG.info(
             "table %s: loaded, at snapshot %s", state.name, state.metadata.current_snapshot_id
@@ -211,7 +215,7 @@ class Catalog:
     def table_exists(self, identifier: Name) -> bool:
         """Whether the table exists; raises the error if its metadata cannot be read."""
         try:
-            self._catalog.load(_identifier(identifier))
+            self._catalog.load(self._identifier(identifier))
         except NoSuchTableError:
             return False
         return True
@@ -225,7 +229,7 @@ class Catalog:
             MissingFileError: the metadata file does not exist.
             UnsupportedFeatureError: the catalog supports only tables in its own warehouse.
         """
-        parts = _identifier(identifier)
+        parts = self._identifier(identifier)
         with nothing_committed(self._named(parts)):
             return self._table(parts, self._catalog.register(parts, metadata_location))
 
@@ -235,7 +239,7 @@ class Catalog:
         Raises:
             NoSuchTableError: the table does not exist.
         """
-        parts = _identifier(identifier)
+        parts = self._identifier(identifier)
         with nothing_committed(self._named(parts)):
             self._catalog.drop(parts)
         _LOG.info("table %s: dropped", self._named(parts))
@@ -252,7 +256,7 @@ class Catalog:
                 files cannot be listed; the table was not dropped.
             IcebergError: the table was dropped, but some files could not be deleted.
         """
-        purge(self._catalog, _identifier(identifier))
+        purge(self._catalog, self._identifier(identifier))
 
     def rename_table(self, from_identifier: Name, to_identifier: Name) -> Table:
         """Renames a table; its files stay where they are.
@@ -263,7 +267,7 @@ class Catalog:
             NoSuchNamespaceError: the namespace of the new name does not exist.
             UnsupportedFeatureError: the catalog does not support renames.
         """
-        source, target = _identifier(from_identifier), _identifier(to_identifier)
+        source, target = self._identifier(from_identifier), self._identifier(to_identifier)
         with nothing_committed(self._named(source)):
             before = self._state_before(source)
             self._catalog.rename(source, target)
@@ -355,6 +359,16 @@ class Catalog:
             return self._catalog.load(identifier)
         except (FormatError, NotFoundError):
             return None
+
+    def _identifier(self, name: Name) -> Identifier:
+        """The identifier of a table; this catalog's own name before it, as in Spark, is left out.
+
+        Not if the catalog has a namespace of its own name.
+        """
+        parts = _identifier(name)
+        if len(parts) > 2 and parts[0] == self.name and not self.namespace_exists(parts[:1]):
+            return parts[1:]
+        return parts
 
     def _named(self, identifier: Identifier) -> str:
         return ".".join((self.name, *identifier))

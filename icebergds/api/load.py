@@ -8,8 +8,7 @@ from collections.abc import Mapping
 
 from icebergds.api.table import Table
 from icebergds.catalog.address import TableAddress
-from icebergds.catalog.config import configured_catalogs
-from icebergds.catalog.naming import named_catalog, table_name_parts
+from icebergds.catalog.naming import known_catalogs, named_catalog, table_name_parts
 from icebergds.errors import NoSuchTableError
 from icebergds.io.storage_options import storage_properties_of
 from icebergds.operations.options.arguments import mapping_argument, path_argument, text_argument
@@ -60,9 +59,8 @@ def load_table(
         state, operations = address.open()
     except NoSuchTableError as error:
         if catalog is None and names:
-            known = ", ".join(configured_catalogs()) or "none"
             raise NoSuchTableError(
-                f"{error}; as a name, it begins with no configured catalog (there are: {known})"
+                f"{error}; as a name, it begins with no configured catalog ({known_catalogs()})"
             ) from None
         raise
     _LOG.info("table %s: loaded, at snapshot %s", state.name, state.metadata.current_snapshot_id)

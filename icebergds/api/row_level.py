@@ -25,6 +25,7 @@ from icebergds.spec.schema import Schema
 if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame, SparkSession
 
+    from icebergds.spark.row_level.conditions import Value
     from icebergds.spark.row_level.merge import MergeBuilder
 
 
@@ -89,7 +90,7 @@ def delete_rows(
 
 def update_rows(
     table: LoadedTable,
-    values: Mapping[str, str | Column],
+    values: Mapping[str, Value],
     condition: str | Column | None,
     options: WriteOptions,
     spark: SparkSession | None,

@@ -47,6 +47,7 @@ if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame, SparkSession
 
     from icebergds.api.transaction import Transaction
+    from icebergds.spark.row_level.conditions import Value
     from icebergds.spark.row_level.merge import MergeBuilder
 
 
@@ -252,7 +253,7 @@ class Table:
 
     def update(
         self,
-        set: Mapping[str, str | Column],
+        set: Mapping[str, Value],
         where: str | Column | None = None,
         *,
         branch: str | None = None,
@@ -266,8 +267,9 @@ class Table:
         their `_row_id`.
 
         Args:
-            set: new values by column name (dotted for struct fields), as Spark SQL or Spark
-                columns; all are computed from the row before the update.
+            set: new values by column name (dotted for struct fields), as Spark SQL, Spark columns,
+                or numbers, `bool`s, dates and `datetime`s; all are computed from the row before the
+                update. Text is SQL: `"'eu'"` is the text eu.
             where: the rows to update, as Spark SQL or a Spark column; all rows by default.
 
         Other arguments and errors are those of `delete`.

@@ -13,8 +13,9 @@ from icebergds.catalog.filesystem.commits import (
 )
 from icebergds.catalog.loading import load_catalog
 from icebergds.catalog.metadata_files import is_metadata_file, load_from_location
+from icebergds.catalog.naming import catalog_hint
 from icebergds.commit.operations import TableOperations, TableState
-from icebergds.errors import InvalidFilterError, InvalidOptionError
+from icebergds.errors import InvalidFilterError, InvalidOptionError, NoSuchTableError
 from icebergds.expr.names import split_name
 from icebergds.io.fileio import FileIO
 from icebergds.spec.updates.table_updates import TableUpdate
@@ -64,8 +65,18 @@ class TableAddress:
             UnsupportedFeatureError: its format version is above 3.
         """
         if self.catalog is None:
-            return load_from_location(self._io(), self.path)
+            try:
+                return load_from_location(self._io(), self.path)
+            except NoSuchTableError as error:
+                raise NoSuchTableError(self.with_catalog_hint(str(error))) from None
         return self._load_catalog().load(self._identifier())
+
+    def with_catalog_hint(self, message: str) -> str:
+        """A message that there is no table, for a path that may be meant as a name."""
+        hint = "" if self.catalog is not None else catalog_hint(self.path)
+        if not hint:
+            return message
+        return f"{message}; if {self.path} is the name of a catalog's table, {hint}"
 
     def open(self) -> tuple[TableState, TableOperations | None]:
         """The table's current state, and what commits to it from this process.
@@ -75,7 +86,8 @@ class TableAddress:
         if self.catalog is not None:
             catalog, identifier = self._load_catalog(), self._identifier()
             return catalog.load(identifier), catalog.operations(identifier)
-        return self.load(), None if self.is_metadata_file else self.operations()
+        state = load_from_location(self._io(), self.path)
+        return state, None if self.is_metadata_file else self.operations()
 
     def operations(self) -> TableOperations:
         """The operations that load and commit the table; it is not checked yet whether it exists.
@@ -97,7 +109,7 @@ class TableAddress:
         Raises:
             NoSuchNamespaceError: the catalog requires namespaces, and the table's does not exist.
             InvalidOptionError: `chosen` differs from the address, if that is a location, or the
-                catalog does not allow it.
+                catalog does not allow it; or the path looks like the name of a catalog's table.
             UnsupportedFeatureError: the storage does not support commits.
         """
         io = self._io()
@@ -108,6 +120,12 @@ class TableAddress:
             )
             catalog.check_creation(identifier, location)
             return location
+        if hint := catalog_hint(self.path):
+            raise InvalidOptionError(
+                f"path {self.path!r} looks like the name of a catalog's table, but no catalog is "
+                f"given: {hint}, or write './{self.path}' to create the table in a directory of "
+                "this name"
+            )
         location = io.absolute(self.path).rstrip("/")
         if chosen is not None and io.resolve(chosen).rstrip("/") != io.resolve(location):
             raise InvalidOptionError(

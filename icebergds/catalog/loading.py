@@ -6,11 +6,11 @@ from collections.abc import Callable, Mapping
 from importlib.util import find_spec
 
 from icebergds.catalog.base import Catalog
-from icebergds.catalog.config import catalog_properties, configured_catalogs
+from icebergds.catalog.config import catalog_properties, configured_catalogs, is_configured
 from icebergds.catalog.filesystem.catalog import file_system_catalog
 from icebergds.errors import InvalidOptionError
 from icebergds.io.fileio import FileIO
-from icebergds.io.storage_options import STORAGE_OPTIONS, storage_properties_of
+from icebergds.io.storage_options import STORAGE_OPTIONS, is_of_storage, storage_properties_of
 from icebergds.suggestions import did_you_mean
 
 
@@ -33,8 +33,8 @@ def load_catalog(
             the type requires is missing.
     """
     properties = catalog_properties(name, properties)
-    if not any(properties.get(key) for key in ("type", "uri", "warehouse")):
-        raise _not_configured(name)
+    if not any(properties.get(key) for key in _NEEDED):
+        raise _incomplete(name, properties) or _not_configured(name)
     kind = (properties.get("type") or _infer_type(name, properties)).lower()
     if kind == "rest":
         raise InvalidOptionError(
@@ -53,6 +53,24 @@ def load_catalog(
     storage = storage_properties_of(properties)
     own = {key: value for key, value in properties.items() if key not in STORAGE_OPTIONS}
     return factory(name, own, FileIO(storage, location_map or {}))
+
+
+def _incomplete(name: str, properties: Mapping[str, str]) -> InvalidOptionError | None:
+    """The error of a catalog that has properties, but not those it needs; None if it has none."""
+    others = sorted(key for key in properties if key not in _NEEDED and not is_of_storage(key))
+    if not others and not is_configured(name):
+        return None
+    found = f"; its properties are {', '.join(map(_with_nearest, others))}" if others else ""
+    return InvalidOptionError(
+        f"catalog {name} is configured, but has no warehouse, uri or type{found}; set its "
+        f"warehouse, such as spark.icebergpy.catalog.{name}.warehouse before register(spark), or "
+        "option('catalog.warehouse', '<directory>'); catalogs other than of directories have a uri"
+    )
+
+
+def _with_nearest(key: str) -> str:
+    near = did_you_mean(key, _NEEDED, shown=repr)
+    return f"{key!r} ({near})" if near else repr(key)
 
 
 def _not_configured(name: str) -> InvalidOptionError:
@@ -81,6 +99,7 @@ def _sql_catalog(name: str, properties: Mapping[str, str], io: FileIO) -> Catalo
     return sql_catalog(name, properties, io)
 
 
+_NEEDED = ("type", "uri", "warehouse")
 _FACTORIES: dict[str, Callable[[str, Mapping[str, str], FileIO], Catalog]] = {
     "filesystem": file_system_catalog,
     # Java Iceberg's names of the same types.

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 
-from icebergds.catalog.config import default_catalog_name, is_configured
+from icebergds.catalog.config import configured_catalogs, default_catalog_name, is_configured
 from icebergds.catalog.metadata_files import is_metadata_file
 from icebergds.errors import InvalidFilterError
 from icebergds.expr.names import quote_name, split_name
@@ -33,3 +33,26 @@ def named_catalog(path: str) -> tuple[str | None, str]:
     if len(parts) > 1 and is_configured(default) and not os.path.exists(path):
         return default, path
     return None, path
+
+
+def known_catalogs() -> str:
+    """For errors: the configured catalogs, and how those of Spark's configuration get known.
+
+    Raises InvalidOptionError as `configured_catalogs` does.
+    """
+    return (
+        f"there are: {', '.join(configured_catalogs()) or 'none'}; those of Spark's configuration "
+        "are read by register(spark); call it again after configuring one"
+    )
+
+
+def catalog_hint(path: str) -> str:
+    """How to name a catalog's table, for a path as the user gave it; empty for other paths.
+
+    Only parts that are identifiers count: a directory may be called `v1.2`.
+    """
+    parts = table_name_parts(path)
+    if len(parts) < 2 or not all(part.replace("-", "_").isidentifier() for part in parts):
+        return ""
+    catalog, *rest = parts if len(parts) > 2 else ("<name>", *parts)
+    return f"set option('catalog', {catalog!r}) with {quote_name(rest)!r}"

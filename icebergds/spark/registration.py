@@ -11,6 +11,7 @@ from icebergds.spark.datasource import IcebergDataSource
 from icebergds.spark.frames.readers import READER, take_over_reader
 from icebergds.spark.native import NATIVE_SCANS
 from icebergds.spark.quick_batches import FAST_WRITES, MAX_BYTES_PER_BATCH, UNBOUNDED
+from icebergds.spark.replacement_log import keep_replacement_quiet
 from icebergds.spark.session import active_session
 from icebergds.spark.session_tables import guard_session_tables
 from icebergds.spark.writers.save_writer import WRITER, take_over_writer
@@ -78,6 +79,7 @@ def register(
             name, _, rest = key.removeprefix(_CATALOG_PREFIX).partition(".")
             catalogs.setdefault(name, {})[rest] = value
     _add_catalogs(spark, catalogs)
+    keep_replacement_quiet(spark)
     if not catalogs:
         spark.dataSource.register(IcebergDataSource)
         return

@@ -7,8 +7,8 @@ import uuid
 from collections.abc import Mapping
 from typing import Any
 
-from icebergds.catalog.config import catalogs_of_active_session, configured_catalogs
-from icebergds.catalog.naming import named_catalog, table_name_parts
+from icebergds.catalog.config import catalogs_of_active_session
+from icebergds.catalog.naming import known_catalogs, named_catalog, table_name_parts
 from icebergds.errors import NoSuchTableError
 
 FORMAT = "icebergpy"
@@ -34,11 +34,10 @@ def named_table(given: Mapping[str, str], name: str) -> dict[str, str]:
         return {**given, "path": name}
     catalog, identifier = named_catalog(name)
     if catalog is None:
-        known = ", ".join(configured_catalogs()) or "none"
         raise NoSuchTableError(
-            f"table {name}: its name begins with no configured catalog (there are: {known}); "
-            "configure one, set option('catalog', '<name>'), or give the table's location to load "
-            "or save"
+            f"table {name}: its name begins with no configured catalog ({known_catalogs()}). Set "
+            "option('catalog', '<name>') and the catalog's properties, or give the table's "
+            "location to load or save"
         )
     return {**given, "catalog": catalog, "path": identifier}
 

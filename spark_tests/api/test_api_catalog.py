@@ -89,6 +89,33 @@ def test_a_created_table_has_what_was_asked_for(catalog: Catalog) -> None:
     assert catalog.load_table(("db", "t")).metadata == table.metadata
 
 
+@pytest.mark.parametrize("name", ["lake.db.t", ("lake", "db", "t")])
+def test_a_tables_name_may_begin_with_that_of_its_catalog(
+    catalog: Catalog, name: str | tuple[str, ...]
+) -> None:
+    assert catalog.create_table(name, _SCHEMA).name == "lake.db.t"
+    assert catalog.list_namespaces() == [("db",)]
+    assert catalog.list_tables("db") == [("db", "t")]
+    assert catalog.table_exists(name)
+    assert catalog.load_table(name).metadata == catalog.load_table("db.t").metadata
+    catalog.drop_table(name)
+    assert catalog.list_tables("db") == []
+
+
+def test_a_table_may_be_renamed_by_names_that_begin_with_that_of_its_catalog(sql: Catalog) -> None:
+    sql.create_namespace("db")
+    sql.create_table("db.t", _SCHEMA)
+    assert sql.rename_table("lake.db.t", "lake.db.u").name == "lake.db.u"
+    assert sql.list_tables("db") == [("db", "u")]
+
+
+def test_a_namespace_that_is_called_as_its_catalog_comes_first(catalog: Catalog) -> None:
+    catalog.create_namespace("lake")
+    catalog.create_namespace("lake.db")
+    assert catalog.create_table("lake.db.t", _SCHEMA).name == "lake.lake.db.t"
+    assert catalog.list_tables("db") == []
+
+
 def test_layouts_may_be_text(catalog: Catalog) -> None:
     table = catalog.create_table(
         "db.t", _SCHEMA, partition_spec="days(ts), bucket(4, id)", sort_order="id desc"

@@ -27,6 +27,20 @@ def test_a_file_system_catalog_needs_a_warehouse(properties: dict[str, str]) -> 
         load_catalog("local", properties)
 
 
+def test_a_catalog_of_misspelt_properties_is_told_which_they_are() -> None:
+    message = r"no warehouse, uri or type; .* 'owner', 'warehose' \(did you mean 'warehouse'\?\)"
+    with pytest.raises(InvalidOptionError, match=message):
+        load_catalog("bad", {"warehose": "/w", "owner": "me"})
+
+
+def test_a_catalog_that_only_configures_its_storage_is_not_called_unknown(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setenv("PYICEBERG_CATALOG__BAD__S3__ENDPOINT", "http://localhost:1")
+    with pytest.raises(InvalidOptionError, match="catalog bad is configured, but has no warehouse"):
+        load_catalog("bad", {})
+
+
 @pytest.mark.parametrize(
     ("kind", "hint"),
     [("filesytem", r"did you mean filesystem\?"), ("hadop", r"did you mean hadoop\?"), ("x", "")],

@@ -181,6 +181,16 @@ def test_table_of_nothing_but_structs(spark: SparkSession, tmp_path: Path) -> No
     assert rows_of(table) == [({"a": 5},)]
 
 
+def test_values_may_be_those_of_python(spark: SparkSession, tmp_path: Path) -> None:
+    table = people(tmp_path, count=2)
+    source = changes(spark, (1, 0, "x"), (7, 0, "x"))
+    merge = table.merge(source, "id").when_matched_update({"part": 70})
+    merge = merge.when_not_matched_insert({"id": "source.id", "part": 71, "name": "'new'"})
+    merge = merge.when_not_matched_by_source_update({"part": 72})
+    assert merge.execute() == RowCounts(inserted=1, updated=2)
+    assert [row[:2] for row in rows_of(table)] == [(0, 72), (1, 70), (7, 71)]
+
+
 def test_null_keys_match_nothing(spark: SparkSession, tmp_path: Path) -> None:
     table = people(tmp_path, count=2)
     source = changes(spark, (None, 5, "a"))

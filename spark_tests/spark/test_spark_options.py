@@ -217,6 +217,7 @@ REFUSED: list[tuple[dict[str, str], type[IcebergError], str]] = [
     ({"filter": "at > '2020-01-01 00:00:00'"}, InvalidFilterError, "time zone"),
     ({"path": ""}, InvalidOptionError, "no table is named"),
     ({"path": "no/such"}, NoSuchTableError, "looked for at /"),
+    ({"path": "lake.db.x"}, NoSuchTableError, "set option('catalog', 'lake') with 'db.x'"),
 ]
 
 

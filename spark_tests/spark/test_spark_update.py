@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from datetime import date
+from datetime import UTC, date, datetime
 from decimal import Decimal
 from pathlib import Path
 from typing import Any
 
+import pyarrow as pa
 import pytest
 from pyspark.errors import PySparkException
 from pyspark.sql import SparkSession, functions as f
@@ -39,12 +40,16 @@ from icebergds.operations.write.options import WriteOptions
 from icebergds.operations.write.row_counts import RowCounts
 from icebergds.spark.row_level.target import make_target
 from icebergds.spec.types import (
+    BOOLEAN,
     DATE,
+    DOUBLE,
     INT,
     LONG,
     STRING,
     TIME,
+    TIMESTAMP,
     TIMESTAMP_NS,
+    TIMESTAMPTZ,
     UUID,
     DecimalType,
     ListType,
@@ -189,9 +194,51 @@ def test_values_that_do_not_fit(
     assert said in leaves_as_it_was(table, lambda: table.update(values), InvalidDataError)
 
 
+@pytest.mark.parametrize(
+    ("kind", "value"),
+    [
+        (LONG, 2**40),
+        (DecimalType(38, 0), 10**30),
+        (DOUBLE, 1.5),
+        (BOOLEAN, True),
+        (DecimalType(9, 3), Decimal("1.250")),
+        (DATE, date(2026, 3, 1)),
+        (TIMESTAMP, datetime(2026, 3, 1, 12, 0, 0, 5)),
+        (TIMESTAMPTZ, datetime(2026, 3, 1, 12, tzinfo=UTC)),
+    ],
+    ids=str,
+)
+def test_values_may_be_those_of_python(
+    spark: SparkSession, tmp_path: Path, kind: Any, value: Any
+) -> None:
+    table = of_type(tmp_path, kind)
+    table.append(pa.table({"id": pa.array([1], pa.int64())}))
+    with session_conf(spark, "spark.sql.session.timeZone", "Asia/Tokyo"):
+        assert table.update({"v": value}) == RowCounts(updated=1)
+    assert rows_of(table) == [(1, value)]
+
+
+def test_a_time_without_zone_is_one_of_the_sessions_zone(
+    spark: SparkSession, tmp_path: Path
+) -> None:
+    table = of_type(tmp_path, TIMESTAMPTZ)
+    table.append(pa.table({"id": pa.array([1], pa.int64())}))
+    with session_conf(spark, "spark.sql.session.timeZone", "Asia/Tokyo"):
+        table.update({"v": datetime(2026, 3, 1, 12)})
+    assert rows_of(table) == [(1, datetime(2026, 3, 1, 3, tzinfo=UTC))]
+
+
+def test_numbers_of_python_are_checked_against_their_columns(
+    spark: SparkSession, tmp_path: Path
+) -> None:
+    table = people(tmp_path, count=1)
+    with pytest.raises(PySparkException, match=r"part .* does not hold the value 3000000000"):
+        table.update({"part": 3_000_000_000})
+
+
 def test_arguments_that_are_none(spark: SparkSession, tmp_path: Path) -> None:
     table = people(tmp_path, count=2)
-    for values in ({}, {"id": 5}, {5: "id"}, "id = 5"):
+    for values in ({}, {"id": None}, {"id": [5]}, {5: "id"}, "id = 5"):
         with pytest.raises(InvalidOptionError):
             table.update(values)  # type: ignore[arg-type]
     with pytest.raises(InvalidFilterError, match="not deterministic"):

@@ -7,11 +7,13 @@ from pathlib import Path
 
 import pytest
 from pyspark.sql import SparkSession
+from pyspark.sql.types import StructType
 from spark_reads import ids, load
 from spark_writes import create, planned_write, refused, save
 
 from icebergds import load_catalog, load_table
-from icebergds.errors import InvalidDataError, InvalidOptionError
+from icebergds.errors import InvalidDataError, InvalidOptionError, NoSuchTableError
+from icebergds.spark.datasource import IcebergDataSource
 from icebergds.spec.sort import NullOrder, SortDirection
 from icebergds.spec.types import children
 from icebergds.testing.contents import files_besides_metadata
@@ -129,3 +131,43 @@ def test_failed_creation_leaves_no_table(spark: SparkSession, tmp_path: Path) ->
     with pytest.raises(Exception, match="boom"):
         create(rows, path)
     assert [file for file in path.rglob("*") if file.is_file()] == []
+
+
+@pytest.mark.parametrize(
+    ("path", "hint"),
+    [
+        ("lake.db.x", r"option\('catalog', 'lake'\) with 'db.x', or write './lake.db.x'"),
+        ("db.x", r"option\('catalog', '<name>'\) with 'db.x', or write './db.x'"),
+    ],
+)
+@pytest.mark.parametrize("streams", [False, True])
+def test_no_table_is_created_in_a_directory_that_is_called_as_a_catalogs_table(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, path: str, hint: str, streams: bool
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    source = IcebergDataSource({"path": path, "create": "true"})
+    with pytest.raises(InvalidOptionError, match=hint):
+        (source.streamWriter if streams else source.writer)(StructType.fromDDL("id long"), False)
+
+
+@pytest.mark.parametrize("path", ["./lake.db.x", "v1.2", "plain", "other/db.x"])
+def test_a_directory_that_cannot_be_meant_as_a_name_becomes_a_table(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, path: str
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    planned_write("id long", path, create="true").commit([])
+    assert [field.name for field in load_table(tmp_path / path).schema().fields] == ["id"]
+
+
+def test_a_table_whose_directory_is_called_as_a_catalogs_table_is_still_written_to(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    planned_write("id long", "./lake.db.x", create="true").commit([])
+    planned_write("id long", "lake.db.x", create="true").commit([])
+    assert len(load_table(tmp_path / "lake.db.x").snapshots()) == 2
+
+
+def test_an_append_to_a_missing_table_that_may_be_a_catalogs_says_how_to_name_it() -> None:
+    with pytest.raises(NoSuchTableError, match=r"option\('catalog', 'lake'\) with 'db.x'"):
+        planned_write("id long", "lake.db.x")

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
+from typing import Any
 
 import pytest
 from pyspark.sql import SparkSession
+from pyspark.sql.datasource import DataSource
 from spark_reads import ids, load, session_conf
 from spark_writes import save
 
@@ -130,3 +133,45 @@ def test_fast_writes_are_not_measured(spark: SparkSession) -> None:
         assert spark.conf.get(_MAX_BYTES) == "1000"
         register(spark, fast_writes=True)
         assert spark.conf.get(_MAX_BYTES) == "2147483647"
+
+
+def test_spark_does_not_warn_that_registration_replaces_the_source_it_found(
+    spark: SparkSession,
+) -> None:
+    with warnings_of(spark) as warned:
+        register(spark, reader=False, writer=False, native_scans=False)
+        spark._jsparkSession.cloneSession()
+    assert "replaced" not in warned()
+    assert "Loading static" not in warned(), "what Spark tells at a lower level stays hidden"
+
+
+def test_spark_still_warns_of_other_sources_that_are_replaced(spark: SparkSession) -> None:
+    with warnings_of(spark) as warned:
+        spark.dataSource.register(Other)
+        spark.dataSource.register(Other)
+    assert "The data source other replaced a previously registered data source." in warned()
+
+
+class Other(DataSource):
+    @classmethod
+    def name(cls) -> str:
+        return "other"
+
+
+@contextmanager
+def warnings_of(spark: SparkSession) -> Iterator[Callable[[], str]]:
+    """What the JVM warns of in the block, as text."""
+    jvm: Any = spark._jvm
+    written = jvm.java.io.StringWriter()
+    appender = jvm.org.apache.logging.log4j.core.appender.WriterAppender.createAppender(
+        None, None, written, "warnings", False, True
+    )
+    appender.start()
+    root = jvm.org.apache.logging.log4j.LogManager.getContext(False).getConfiguration()
+    root.getRootLogger().addAppender(appender, None, None)
+    spark.sparkContext.setLogLevel("WARN")
+    try:
+        yield written.toString
+    finally:
+        spark.sparkContext.setLogLevel("OFF")
+        root.getRootLogger().removeAppender("warnings")

@@ -75,6 +75,45 @@ def test_ignore_creates_a_table_once(front: SparkSession, tmp_path: Path) -> Non
     assert ids(load_table(str(tmp_path / "t"))) == [1]
 
 
+def test_the_default_mode_refuses_a_directory_of_other_files(
+    front: SparkSession, tmp_path: Path
+) -> None:
+    path = str(tmp_path / "t")
+    numbers(front, 1).write.partitionBy("id").parquet(path)
+    with pytest.raises(AlreadyExistsError, match=r"id=1/.*parquet.*option\('create', 'true'\)"):
+        numbers(front, 2).write.format("icebergpy").save(path)
+    assert not (tmp_path / "t" / "metadata").exists()
+
+
+def test_ignore_writes_nothing_to_a_directory_of_other_files(
+    front: SparkSession, tmp_path: Path
+) -> None:
+    path = str(tmp_path / "t")
+    numbers(front, 1).write.parquet(path)
+    numbers(front, 2).write.format("icebergpy").mode("ignore").save(path)
+    assert not (tmp_path / "t" / "metadata").exists()
+
+
+def test_a_directory_of_other_files_becomes_a_table_if_asked_for(
+    front: SparkSession, tmp_path: Path
+) -> None:
+    path = str(tmp_path / "t")
+    numbers(front, 1).write.parquet(path)
+    writer = numbers(front, 2).write.format("icebergpy").mode("append")
+    writer.option("create", "true").save(path)
+    assert ids(load_table(path)) == [2]
+
+
+def test_the_default_mode_creates_a_table_in_a_directory_of_hidden_files(
+    front: SparkSession, tmp_path: Path
+) -> None:
+    (tmp_path / "t" / "_temporary").mkdir(parents=True)
+    (tmp_path / "t" / "_temporary" / "part").touch()
+    (tmp_path / "t" / ".DS_Store").touch()
+    numbers(front, 1).write.format("icebergpy").save(str(tmp_path / "t"))
+    assert ids(load_table(str(tmp_path / "t"))) == [1]
+
+
 def test_appends_and_overwrites_need_a_table_unless_it_is_to_be_created(
     front: SparkSession, tmp_path: Path
 ) -> None:

@@ -236,8 +236,9 @@ def _table(options: WriteOptions, columns: Schema) -> LoadedTable:
         return load_for_write(address)
     except NoSuchTableError as error:
         if options.creation is None:
+            missing = address.with_catalog_hint(str(error))
             raise NoSuchTableError(
-                f"{error}. To create the table with this write, set option('create', 'true'); to "
+                f"{missing}. To create the table with this write, set option('create', 'true'); to "
                 "partition it, also set option('partition-by', 'days(ts), bucket(16, id)')"
             ) from None
         new_table = plan_new_table(address, options.creation, columns)

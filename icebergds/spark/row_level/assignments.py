@@ -14,7 +14,7 @@ from pyspark.sql import Column, DataFrame, functions as f, types as spark
 
 from icebergds.errors import InvalidDataError, InvalidFilterError, InvalidOptionError
 from icebergds.expr.names import quote_name, resolve
-from icebergds.spark.row_level.conditions import as_column, first_line
+from icebergds.spark.row_level.conditions import Value, as_value, first_line
 from icebergds.spark.row_level.target import Target
 from icebergds.spark.types import spark_type
 from icebergds.spec.types import IcebergType, NestedField, StructType
@@ -25,7 +25,7 @@ _PLAIN = (spark.NumericType, spark.BooleanType, spark.StringType, *_TIMES)
 
 def plan_assignments(
     target: Target,
-    values: Mapping[str, str | Column],
+    values: Mapping[str, Value],
     frame: DataFrame,
     statement: str,
     qualify: Callable[[tuple[str, ...]], str] = quote_name,
@@ -39,7 +39,7 @@ def plan_assignments(
         qualify: returns the name in `frame` of a column of the table.
 
     Raises:
-        InvalidOptionError: there are no values, or one is neither SQL nor a column.
+        InvalidOptionError: there are no values, or one is not a `Value`.
         InvalidDataError: a column is unknown or given twice, or a value does not fit its type.
     """
     if not isinstance(values, Mapping) or not values:
@@ -56,7 +56,7 @@ def plan_assignments(
         if field.field_id in seen:
             raise InvalidDataError(f"{what} is set twice")
         seen.add(field.field_id)
-        new = fitting(frame, as_column(value, what), field, f"{what} of table {target.state.name}")
+        new = fitting(frame, as_value(value, what), field, f"{what} of table {target.state.name}")
         top, *inner = schema.paths_by_id[field.field_id]
         if top in whole or (not inner and top in planned):
             raise InvalidDataError(

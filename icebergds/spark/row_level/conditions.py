@@ -4,12 +4,17 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable
-from typing import Any
+from datetime import date, datetime
+from decimal import Decimal
+from typing import Any, TypeAlias
 
 from pyspark.errors import AnalysisException, PySparkException
 from pyspark.sql import Column, DataFrame, functions as f
 
 from icebergds.errors import InvalidFilterError, InvalidOptionError
+
+Value: TypeAlias = str | Column | bool | int | float | Decimal | date | datetime
+"""A value to assign: SQL text, a Spark column, or a plain value of Python's."""
 
 _NOT_DETERMINISTIC = "INVALID_NON_DETERMINISTIC_EXPRESSIONS"
 _AMBIGUOUS = "AMBIGUOUS_REFERENCE"
@@ -21,7 +26,7 @@ _STAR = re.compile(r"[(,.]\s*\*|unresolvedstar", re.IGNORECASE)
 _SHORTENED = re.compile(r"more fields|\.\.\.")
 
 
-def as_column(value: Any, what: str) -> Column:
+def as_column(value: Any, what: str, *, expected: str = "SQL text or a Column") -> Column:
     """Converts SQL text to a column; returns a column as it is.
 
     Raises:
@@ -35,9 +40,27 @@ def as_column(value: Any, what: str) -> Column:
     if _is_column(value):
         column: Column = value
         return column
-    raise InvalidOptionError(
-        f"{what} {value!r} is a {type(value).__name__}; expected SQL text or a Column"
-    )
+    raise InvalidOptionError(f"{what} {value!r} is a {type(value).__name__}; expected {expected}")
+
+
+def as_value(value: Any, what: str) -> Column:
+    """Converts a value to assign to a column.
+
+    A `datetime` without a zone is a time of the clock, as of SQL's `TIMESTAMP_NTZ`.
+
+    Raises:
+        InvalidOptionError: it is none, or the SQL cannot be parsed.
+    """
+    match value:
+        case datetime(tzinfo=None):
+            return f.lit(value.isoformat()).cast("timestamp_ntz")
+        case int() if not isinstance(value, bool):
+            # Spark's lit takes no int of more than 64 bits.
+            return f.lit(value if -(2**63) <= value < 2**63 else Decimal(value))
+        case bool() | float() | Decimal() | date():
+            return f.lit(value)
+        case _:
+            return as_column(value, what, expected="SQL text, a Column, a number, bool or date")
 
 
 def described(what: str, value: Any) -> str:

@@ -18,7 +18,9 @@ from icebergds.spark.errors import own_errors
 from icebergds.spark.row_level.assignments import plan_assignments
 from icebergds.spark.row_level.condition_text import without_columns_of
 from icebergds.spark.row_level.conditions import (
+    Value,
     as_column,
+    as_value,
     check_condition,
     first_line,
     named_columns,
@@ -30,7 +32,7 @@ from icebergds.spark.row_level.target import FILE, LAST_UPDATED, POS, ROW_ID, WR
 from icebergds.spark.types import spark_schema, spark_type
 from icebergds.spec.schema import Schema
 
-Value: TypeAlias = str | Column
+Condition: TypeAlias = str | Column
 """SQL text or a Spark column."""
 
 MATCHED = "when matched"
@@ -56,7 +58,7 @@ class Clause:
 
     rows: str
     action: str
-    condition: Value | None = None
+    condition: Condition | None = None
     values: Mapping[str, Value] | None = None
     is_all: bool = False
 
@@ -69,12 +71,13 @@ class MergeBuilder:
     """Builds a merge: add clauses, then call `execute()`.
 
     For each row the first clause whose condition is true applies. Each method returns a new builder
-    with the clause added. Conditions and values are Spark SQL or Spark columns.
+    with the clause added. Conditions and values are Spark SQL or Spark columns; values
+    may also be numbers, `bool`s, dates and `datetime`s.
     """
 
     _execute: Callable[[Callable[[Target], Committed | None], Schema | None], RowCounts]
     _source: DataFrame
-    _on: Value | Sequence[str]
+    _on: Condition | Sequence[str]
     _source_alias: str
     _target_alias: str
     _clauses: tuple[Clause, ...] = ()
@@ -89,36 +92,36 @@ class MergeBuilder:
         return replace(self, _evolves=True)
 
     def when_matched_update(
-        self, set: Mapping[str, Value], condition: Value | None = None
+        self, set: Mapping[str, Value], condition: Condition | None = None
     ) -> MergeBuilder:
         """Updates columns of matched rows, such as `{"name": "source.name"}`."""
         return self._with(Clause(MATCHED, UPDATE, condition, set))
 
-    def when_matched_update_all(self, condition: Value | None = None) -> MergeBuilder:
+    def when_matched_update_all(self, condition: Condition | None = None) -> MergeBuilder:
         """Updates all columns of matched rows from the source columns of the same names."""
         return self._with(Clause(MATCHED, UPDATE, condition, is_all=True))
 
-    def when_matched_delete(self, condition: Value | None = None) -> MergeBuilder:
+    def when_matched_delete(self, condition: Condition | None = None) -> MergeBuilder:
         """Deletes matched rows."""
         return self._with(Clause(MATCHED, DELETE, condition))
 
     def when_not_matched_insert(
-        self, values: Mapping[str, Value], condition: Value | None = None
+        self, values: Mapping[str, Value], condition: Condition | None = None
     ) -> MergeBuilder:
         """Inserts source rows that match no table row; other columns get their write default."""
         return self._with(Clause(NOT_MATCHED, INSERT, condition, values))
 
-    def when_not_matched_insert_all(self, condition: Value | None = None) -> MergeBuilder:
+    def when_not_matched_insert_all(self, condition: Condition | None = None) -> MergeBuilder:
         """Inserts source rows that match no table row, matching all columns by name."""
         return self._with(Clause(NOT_MATCHED, INSERT, condition, is_all=True))
 
     def when_not_matched_by_source_update(
-        self, set: Mapping[str, Value], condition: Value | None = None
+        self, set: Mapping[str, Value], condition: Condition | None = None
     ) -> MergeBuilder:
         """Updates columns of table rows that no source row matches."""
         return self._with(Clause(BY_SOURCE, UPDATE, condition, set))
 
-    def when_not_matched_by_source_delete(self, condition: Value | None = None) -> MergeBuilder:
+    def when_not_matched_by_source_delete(self, condition: Condition | None = None) -> MergeBuilder:
         """Deletes table rows that no source row matches."""
         return self._with(Clause(BY_SOURCE, DELETE, condition))
 
@@ -177,7 +180,7 @@ class _Merge:
     clauses: tuple[Clause, ...]
     evolves: bool
 
-    def run(self, on: Value | Sequence[str]) -> Committed | None:
+    def run(self, on: Condition | Sequence[str]) -> Committed | None:
         if self.source_alias.lower() == self.target_alias.lower():
             raise InvalidOptionError(
                 f"merge: both sides are named {self.source_alias!r}; give them different aliases"
@@ -215,7 +218,7 @@ class _Merge:
         )
         return self.target.save(changes, rows)
 
-    def _as_key(self, on: Value | Sequence[str]) -> Value | Sequence[str]:
+    def _as_key(self, on: Condition | Sequence[str]) -> Condition | Sequence[str]:
         """A list of the name, if the condition is the name of a column that both sides have.
 
         As a condition such a name would be ambiguous.
@@ -231,7 +234,7 @@ class _Merge:
         is_key = len(parts) == 1 and all(name in map(str.lower, names) for names in sides)
         return [on.strip()] if is_key else on
 
-    def _matching(self, on: Value | Sequence[str]) -> Column:
+    def _matching(self, on: Condition | Sequence[str]) -> Column:
         if not isinstance(on, list | tuple):
             return as_column(on, "merge: on")
         if not on or not all(isinstance(name, str) for name in on):
@@ -259,11 +262,12 @@ class _Merge:
         lacking, side = "source", empty.alias(self.target_alias)
         if clause.rows == NOT_MATCHED:
             lacking, side = "table", self.source.alias(self.source_alias)
-        for value in (clause.condition, *(clause.values or {}).values()):
-            if value is None:
-                continue
+        what = f"merge: {clause}:"
+        columns = [] if clause.condition is None else [as_column(clause.condition, what)]
+        columns += [as_value(value, what) for value in (clause.values or {}).values()]
+        for column in columns:
             try:
-                _ = side.select(as_column(value, f"merge: {clause}:")).schema
+                _ = side.select(column).schema
             except AnalysisException as error:
                 raise InvalidFilterError(
                     f"merge: {clause}: {first_line(error)} (there is no row of the {lacking} in "
@@ -319,7 +323,7 @@ class _Merge:
             for name in names
         }
 
-    def _needed(self, on: Value | Sequence[str]) -> list[str]:
+    def _needed(self, on: Condition | Sequence[str]) -> list[str]:
         """The columns of the table that the merge needs to read."""
         names = [field.name for field in self.target.schema.fields]
         texts: list[str] = [*on] if isinstance(on, list | tuple) else [str(on)]

@@ -9,13 +9,13 @@ from pyspark.sql import Column, functions as f
 from icebergds.commit.snapshot_commit import Committed
 from icebergds.expr.names import quote_name
 from icebergds.spark.row_level.assignments import plan_assignments
-from icebergds.spark.row_level.conditions import as_column, check_condition, described
+from icebergds.spark.row_level.conditions import Value, as_column, check_condition, described
 from icebergds.spark.row_level.target import FILE, LAST_UPDATED, POS, ROW_ID, WRITE, Target
 from icebergds.spark.types import spark_schema
 
 
 def update_rows(
-    target: Target, values: Mapping[str, str | Column], condition: str | Column | None
+    target: Target, values: Mapping[str, Value], condition: str | Column | None
 ) -> Committed | None:
     """Updates columns of the rows that match a condition.
 
@@ -25,7 +25,7 @@ def update_rows(
 
     Raises:
         InvalidFilterError: the condition does not fit the table, or is not deterministic.
-        InvalidOptionError: a value or the condition is neither SQL nor a column.
+        InvalidOptionError: the condition is neither SQL nor a column, or a value is not a `Value`.
         InvalidDataError: a column is unknown or given twice, or a value does not fit its type.
         PySparkException: the Spark job or the query failed for another reason.
     """

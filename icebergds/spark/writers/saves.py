@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Mapping
 
+from icebergds.catalog.address import TableAddress
 from icebergds.catalog.loaded_table import LoadedTable
 from icebergds.errors import (
     AlreadyExistsError,
     InvalidDataError,
     InvalidOptionError,
+    MissingFileError,
     NoSuchTableError,
 )
 from icebergds.operations.options.partition_text import parse_partition_by, parse_sort_by
@@ -23,16 +26,17 @@ from icebergds.spark.writers.table_writes import (
 )
 
 _CREATE = {"create": "true"}
+_LOG = logging.getLogger(__name__)
 
 
 def save(request: WriteRequest) -> None:
     """Writes a DataFrame to the table that the options name.
 
     Appends and overwrites need a table that exists, unless option `create` is set; the other save
-    modes create one.
+    modes create one, by path only where there are no other files.
 
     Raises:
-        AlreadyExistsError: the mode is `errorifexists`, and the table exists.
+        AlreadyExistsError: the mode is `errorifexists`, and the table or files at its path exist.
         NoSuchTableError: the table does not exist, and is not to be created.
         InvalidOptionError: options are malformed, or do not fit the write or the table.
 
@@ -47,10 +51,16 @@ def save(request: WriteRequest) -> None:
     if table is None:
         if options.creation is None:
             raise NoSuchTableError(
-                f"table {options.address.path} does not exist; to create it with this write, set "
-                "option('create', 'true') or mode('errorifexists')"
+                options.address.with_catalog_hint(
+                    f"table {options.address.path} does not exist; to create it with this write, "
+                    "set option('create', 'true') or mode('errorifexists')"
+                )
             )
-        create_from(request.df, options)
+        file = _other_file(options.address) if creates else None
+        if file is None:
+            create_from(request.df, options)
+        else:
+            _refuse_other_files(request, options.address.path, file)
         return
     _write(request, table, options)
 
@@ -108,6 +118,44 @@ def insert_into(request: WriteRequest, name: str) -> None:
             "select as many, or append by name with mode('append').save"
         )
     write_into(request.df.toDF(*names), table, options, overwrite=overwrite)
+
+
+def _other_file(address: TableAddress) -> str | None:
+    """A file below the directory of a table to create by path; None if it has only hidden ones."""
+    if address.catalog is not None:
+        return None
+    io = address.io()
+    directory = io.resolve(address.path).rstrip("/")
+    try:
+        for found in io.list_recursively(address.path):
+            for location in found.files["location"].to_pylist():
+                file: str = location.removeprefix(directory).lstrip("/")
+                if not any(map(_is_hidden, file.split("/"))):
+                    return file
+    except MissingFileError:
+        pass
+    return None
+
+
+def _is_hidden(name: str) -> bool:
+    # A partition's directory, such as _day=1, is not.
+    return name.startswith((".", "_")) and "=" not in name
+
+
+def _refuse_other_files(request: WriteRequest, path: str, file: str) -> None:
+    """Refuses to make a directory of other files a table's, which may delete what it does not know.
+
+    Raises:
+        AlreadyExistsError: the mode is not `ignore`.
+    """
+    if request.mode == "ignore":
+        _LOG.info("%s holds other files, such as %s; nothing was written", path, file)
+        return
+    raise AlreadyExistsError(
+        f"{path} is no table, but holds other files, such as {file}, and the save mode is "
+        "errorifexists, which is Spark's default; choose an empty directory, or create the table "
+        "there all the same: mode('append') with option('create', 'true')"
+    )
 
 
 def _write(request: WriteRequest, table: LoadedTable, options: WriteOptions) -> None:
