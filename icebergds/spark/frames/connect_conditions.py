@@ -39,6 +39,7 @@ _COMPARISONS = {
     "<": Operation.LT,
     "<=": Operation.LT_EQ,
 }
+_ZONE = "spark.sql.session.timeZone"
 _INTEGERS = frozenset({"tinyint", "smallint", "int", "bigint"})
 # Types of literals that Spark compares with a column without changing any value of it.
 _SAME_VALUES: dict[TypeId, frozenset[str]] = {
@@ -62,7 +63,6 @@ def converted(
     condition: Any,
     schema: Schema,
     columns: Sequence[NestedField],
-    time_zone: str | None,
     setting: Setting,
 ) -> Expr:
     """A bound predicate that is true for every row for which a condition is.
@@ -71,10 +71,9 @@ def converted(
         condition: a Column, or text.
         schema: the table's.
         columns: those that are read, under the names that the condition uses.
-        time_zone: the session's.
-        setting: of the session.
+        setting: of the session, by which it reads text; not asked without.
     """
-    converter = _Converter(schema, columns, time_zone, setting)
+    converter = _Converter(schema, columns, setting)
     if isinstance(condition, str):
         return converter.of_text(condition)
     expression = getattr(condition, "_expr", None)
@@ -85,11 +84,10 @@ def converted(
 class _Converter:
     _schema: Schema
     _columns: Sequence[NestedField]
-    _time_zone: str | None
     _setting: Setting
 
     def of_text(self, text: str) -> Expr:
-        found = plannable_condition(text, self._schema, self._time_zone, self._setting)
+        found = plannable_condition(text, self._schema, self._setting(_ZONE), self._setting)
         return TRUE if found is None else bind(found, self._schema, case_sensitive=False)
 
     def at_least(self, node: Expression) -> Expr:

@@ -22,7 +22,7 @@ from icebergds import load_catalog, register
 from icebergds.spec.partition import PartitionField, PartitionSpec
 from icebergds.spec.schema import Schema
 from icebergds.spec.transforms import IdentityTransform
-from icebergds.spec.types import DOUBLE, INT, STRING, DecimalType, NestedField
+from icebergds.spec.types import DOUBLE, INT, STRING, TIMESTAMPTZ, DecimalType, NestedField
 from icebergds.testing.tables import TableBuilder
 
 _MAPPING = json.dumps(
@@ -88,6 +88,7 @@ def see(spark: SparkSession, directory: str, programs: int, seed: str) -> dict[s
         "NaN is read by Spark": len(nan.inputFiles()),
         "schema": df.select("id", "s").schema.simpleString(),
         "text": _found_by_text(spark, str(Path(directory, "texts"))),
+        "text later": _found_by_later_settings(spark, Path(directory, "later")),
     }
 
 
@@ -110,6 +111,37 @@ def _found_by_text(spark: SparkSession, location: str) -> dict[str, list[list[in
         spark.conf.set(setting, value)
         for chosen in (df.where(condition), df.where(f.expr(condition))):
             found.setdefault(condition, []).append(sorted(row.n for row in chosen.collect()))
+        spark.conf.set(setting, before)
+    return found
+
+
+def _found_by_later_settings(spark: SparkSession, location: Path) -> dict[str, list[list[int]]]:
+    """The rows that conditions find with settings that change after `where`, and change back.
+
+    With them the number of files that are read.
+    """
+    fields = NestedField(1, "n", INT), NestedField(2, "t", TIMESTAMPTZ), NestedField(3, "s", STRING)
+    builder = TableBuilder(location, Schema(fields))
+    texts = (r"x\y", r"x\\y", "s", "a")
+    hour = 3600 * 10**6
+    builder.commit(*(builder.data_file([(n, n * hour, s)]) for n, s in enumerate(texts)))
+    df = spark.read.format("icebergpy").load(str(location))
+    found: dict[str, list[list[int]]] = {}
+    for setting, first, later, condition in (
+        ("spark.sql.session.timeZone", "UTC", "-02:00", "t < timestamp'1970-01-01 01:00:00'"),
+        ("spark.sql.parser.escapedStringLiterals", "true", "false", r"s = 'x\\y'"),
+        ("spark.sql.ansi.doubleQuotedIdentifiers", "false", "true", 's = "s"'),
+    ):
+        before = spark.conf.get(setting)
+        spark.conf.set(setting, first)
+        chosen = df.where(condition)
+        frames = chosen, chosen.select("n"), df.where(f.expr(condition)).limit(9)
+        for value in (later, first, later):
+            spark.conf.set(setting, value)
+            # Each DataFrame keeps the files that it found once.
+            files = len(chosen.limit(9).inputFiles())
+            rows = {tuple(sorted(row.n for row in frame.collect())) for frame in frames}
+            found.setdefault(condition, []).extend([*each, files] for each in rows)
         spark.conf.set(setting, before)
     return found
 
