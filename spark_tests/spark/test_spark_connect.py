@@ -217,6 +217,13 @@ def test_connect_prunes_by_text_as_the_session_reads_it_when_a_job_runs(seen: Se
     }
 
 
+def test_connect_prunes_by_the_columns_that_are_read(seen: Seen) -> None:
+    assert seen["frames"]["columns that differ by case"] == {
+        "n,A": [0, 1, 2, 3],
+        "n,a": [3],
+    }
+
+
 def test_connect_reads_files_without_the_columns_of_their_partitions(seen: Seen) -> None:
     """Those that have field ids, and those whose columns are found by a name mapping."""
     expected = [

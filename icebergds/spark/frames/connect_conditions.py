@@ -87,8 +87,12 @@ class _Converter:
     _setting: Setting
 
     def of_text(self, text: str) -> Expr:
-        found = plannable_condition(text, self._schema, self._setting(_ZONE), self._setting)
-        return TRUE if found is None else bind(found, self._schema, case_sensitive=False)
+        # Whatever its case, a name is one of these; another column may have just this name.
+        read = Schema(
+            tuple(each for each in self._columns if each.field_id in self._schema.paths_by_id)
+        )
+        found = plannable_condition(text, read, self._setting(_ZONE), self._setting)
+        return TRUE if found is None else bind(found, read, case_sensitive=False)
 
     def at_least(self, node: Expression) -> Expr:
         """What is true for every row for which the node is."""

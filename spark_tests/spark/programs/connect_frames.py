@@ -89,6 +89,7 @@ def see(spark: SparkSession, directory: str, programs: int, seed: str) -> dict[s
         "schema": df.select("id", "s").schema.simpleString(),
         "text": _found_by_text(spark, str(Path(directory, "texts"))),
         "text later": _found_by_later_settings(spark, Path(directory, "later")),
+        "columns that differ by case": _found_by_case(spark, Path(directory, "cases")),
     }
 
 
@@ -143,6 +144,19 @@ def _found_by_later_settings(spark: SparkSession, location: Path) -> dict[str, l
             rows = {tuple(sorted(row.n for row in frame.collect())) for frame in frames}
             found.setdefault(condition, []).extend([*each, files] for each in rows)
         spark.conf.set(setting, before)
+    return found
+
+
+def _found_by_case(spark: SparkSession, location: Path) -> dict[str, list[int]]:
+    """The rows that a condition on `a` finds in loads of columns, with another column `A`."""
+    fields = NestedField(1, "n", INT), NestedField(2, "a", INT), NestedField(3, "A", INT)
+    builder = TableBuilder(location, Schema(fields))
+    builder.commit(*(builder.data_file([(n, n, n + 10)]) for n in range(4)))
+    reader = spark.read.format("icebergpy")
+    found = {}
+    for columns in ("n,A", "n,a"):
+        df = reader.option("columns", columns).load(str(location)).where("a > 2")
+        found[columns] = sorted(row.n for row in df.collect())
     return found
 
 
