@@ -224,6 +224,10 @@ def test_connect_prunes_by_the_columns_that_are_read(seen: Seen) -> None:
     }
 
 
+def test_connect_reads_itself_if_the_session_has_another_reader_of_parquet(seen: Seen) -> None:
+    assert seen["frames"]["another reader of Parquet"] == [0, 3, 5, 6, 8]
+
+
 def test_connect_reads_files_without_the_columns_of_their_partitions(seen: Seen) -> None:
     """Those that have field ids, and those whose columns are found by a name mapping."""
     expected = [
