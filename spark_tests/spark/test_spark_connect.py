@@ -217,6 +217,11 @@ def test_connect_prunes_by_text_as_the_session_reads_it_when_a_job_runs(seen: Se
     }
 
 
+def test_connect_does_not_prune_by_dates_if_the_session_compares_their_text(seen: Seen) -> None:
+    """The last number of each is that of the files."""
+    assert seen["frames"]["dates"] == [[0, 1], [0, 2, 3]]
+
+
 def test_connect_prunes_by_the_columns_that_are_read(seen: Seen) -> None:
     assert seen["frames"]["columns that differ by case"] == {
         "n,A": [0, 1, 2, 3],

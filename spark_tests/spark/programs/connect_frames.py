@@ -22,7 +22,7 @@ from icebergds import Table, load_catalog, register
 from icebergds.spec.partition import PartitionField, PartitionSpec
 from icebergds.spec.schema import Schema
 from icebergds.spec.transforms import IdentityTransform
-from icebergds.spec.types import DOUBLE, INT, STRING, TIMESTAMPTZ, DecimalType, NestedField
+from icebergds.spec.types import DATE, DOUBLE, INT, STRING, TIMESTAMPTZ, DecimalType, NestedField
 from icebergds.testing.tables import TableBuilder
 
 _MAPPING = json.dumps(
@@ -89,6 +89,7 @@ def see(spark: SparkSession, directory: str, programs: int, seed: str) -> dict[s
         "schema": df.select("id", "s").schema.simpleString(),
         "text": _found_by_text(spark, str(Path(directory, "texts"))),
         "text later": _found_by_later_settings(spark, Path(directory, "later")),
+        "dates": _found_by_texts_of_dates(spark, Path(directory, "dates")),
         "another reader of Parquet": _found_by_another_reader(spark, with_deletes),
         "columns that differ by case": _found_by_case(spark, Path(directory, "cases")),
     }
@@ -158,6 +159,25 @@ def _found_by_case(spark: SparkSession, location: Path) -> dict[str, list[int]]:
     for columns in ("n,A", "n,a"):
         df = reader.option("columns", columns).load(str(location)).where("a > 2")
         found[columns] = sorted(row.n for row in df.collect())
+    return found
+
+
+def _found_by_texts_of_dates(spark: SparkSession, location: Path) -> list[list[int]]:
+    """The rows before a date and the number of files, without and with a setting for its text."""
+    builder = TableBuilder(location, Schema((NestedField(1, "n", INT), NestedField(2, "d", DATE))))
+    beyond_9999 = 3_000_000
+    days = (0, 20_000, beyond_9999)
+    builder.commit(*(builder.data_file([(n, day)]) for n, day in enumerate(days)))
+    before = spark.conf.get("spark.sql.ansi.enabled")
+    spark.conf.set("spark.sql.ansi.enabled", "false")
+    df = spark.read.format("icebergpy").load(str(location)).where(f.col("d") < "2024-01-01")
+    found = []
+    for value in ("false", "true"):
+        spark.conf.set("spark.sql.legacy.typeCoercion.datetimeToString.enabled", value)
+        rows = sorted(row.n for row in df.select("n").collect())
+        found.append([*rows, len(df.limit(9).inputFiles())])
+    spark.conf.unset("spark.sql.legacy.typeCoercion.datetimeToString.enabled")
+    spark.conf.set("spark.sql.ansi.enabled", before)
     return found
 
 
