@@ -27,8 +27,13 @@ from icebergds.io.fileio import FileIO
 from icebergds.scan.plan.stored_names import constant_names, own_names, widened_decimals
 from icebergds.scan.read_plan import ReadPlan
 from icebergds.spark.native_deletes import listed_sizes, without_deleted
-from icebergds.spark.parquet_relation import READ_OPTIONS, log_refusal, parquet_by_id
-from icebergds.spark.session import is_connect
+from icebergds.spark.parquet_relation import (
+    READ_OPTIONS,
+    V1_SOURCES,
+    log_refusal,
+    parquet_by_id,
+)
+from icebergds.spark.session import is_connect, session_setting
 from icebergds.spark.stored_files import StoredNames, file_has_ids, is_named, some_of
 from icebergds.spark.stored_schema import StoredSchema
 from icebergds.spark.types import all_nullable, spark_type
@@ -100,9 +105,12 @@ def native_frame(
     if not is_connect(spark):
         if names is not None or file_has_ids(plan.io, files[0].file_path):
             rows = parquet_by_id(spark, schema, addresses)
-    elif names is not None or (
-        _ids(fields) <= constant_names(history)
-        and all(is_named(plan.io, file, fields) for file in some_of(files))
+    elif _tells_places(spark) and (
+        names is not None
+        or (
+            _ids(fields) <= constant_names(history)
+            and all(is_named(plan.io, file, fields) for file in some_of(files))
+        )
     ):
         rows = _by_name(spark, schema, addresses)
     if rows is not None and deleted is not None:
@@ -139,6 +147,12 @@ def has_sizes(rows: DataFrame, io: FileIO, files: Sequence[DataFile]) -> bool:
         listed.get(_plain_name(io.resolve(file.file_path))) == file.file_size_in_bytes
         for file in files
     )
+
+
+def _tells_places(spark: SparkSession) -> bool:
+    """Whether the reader that a session has for Parquet tells files and positions of rows."""
+    listed = session_setting(spark)(V1_SOURCES)
+    return listed is None or "parquet" in (name.strip() for name in listed.lower().split(","))
 
 
 def _by_name(

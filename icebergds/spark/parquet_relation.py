@@ -20,6 +20,9 @@ from icebergds.spark.jvm import in_jvm, plan_dataset
 
 _LOG = logging.getLogger(__name__)
 
+V1_SOURCES = "spark.sql.sources.useV1SourceList"
+"""The setting that lists the formats whose readers tell where a row comes from."""
+
 READ_OPTIONS = {
     # Paths are not patterns, and a directory such as `day=1` is not a column.
     "__globPaths__": "false",
@@ -35,6 +38,8 @@ READ_OPTIONS = {
 """How Spark reads data files."""
 
 _BY_ID = {
+    # Spark's other reader tells neither the places of rows nor which files it has listed.
+    V1_SOURCES: "parquet",
     "spark.sql.parquet.fieldId.read.enabled": "true",
     # A file without ids is an error instead of nulls.
     "spark.sql.parquet.fieldId.read.ignoreMissing": "false",

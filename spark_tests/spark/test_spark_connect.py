@@ -208,6 +208,31 @@ def test_connect_prunes_by_text_as_the_session_reads_it(seen: Seen) -> None:
     }
 
 
+def test_connect_prunes_by_text_as_the_session_reads_it_when_a_job_runs(seen: Seen) -> None:
+    """The last number of each is that of the files; escapes are left to Spark if it has others."""
+    assert seen["frames"]["text later"] == {
+        "t < timestamp'1970-01-01 01:00:00'": [[0, 1, 2, 3], [0, 1], [0, 1, 2, 3]],
+        r"s = 'x\\y'": [[0, 1], [1, 4], [0, 1]],
+        's = "s"': [[0, 1, 2, 3, 4], [2, 1], [0, 1, 2, 3, 4]],
+    }
+
+
+def test_connect_does_not_prune_by_dates_if_the_session_compares_their_text(seen: Seen) -> None:
+    """The last number of each is that of the files."""
+    assert seen["frames"]["dates"] == [[0, 1], [0, 2, 3]]
+
+
+def test_connect_prunes_by_the_columns_that_are_read(seen: Seen) -> None:
+    assert seen["frames"]["columns that differ by case"] == {
+        "n,A": [0, 1, 2, 3],
+        "n,a": [3],
+    }
+
+
+def test_connect_reads_itself_if_the_session_has_another_reader_of_parquet(seen: Seen) -> None:
+    assert seen["frames"]["another reader of Parquet"] == [0, 3, 5, 6, 8]
+
+
 def test_connect_reads_files_without_the_columns_of_their_partitions(seen: Seen) -> None:
     """Those that have field ids, and those whose columns are found by a name mapping."""
     expected = [

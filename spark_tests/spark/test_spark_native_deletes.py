@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from pathlib import Path
 
+import pyarrow as pa
 import pytest
 from effort import examples
 from hypothesis import HealthCheck, given, strategies as st
@@ -160,3 +161,19 @@ def test_a_path_that_begins_with_the_path_of_another_file_of_its_size(
     df = front.read.format("icebergpy").load(str(builder.location))
     assert _ids(df) == [2, 3]
     assert _is_native(df)
+
+
+@pytest.mark.parametrize("listed", ["", "avro,csv"])
+def test_a_session_that_has_another_reader_of_parquet(
+    front: SparkSession, tmp_path: Path, listed: str
+) -> None:
+    builder = _table(tmp_path / "t", [[0, 5], [7]], 3)
+    with session_conf(front, "spark.sql.sources.useV1SourceList", listed):
+        table = load_table(builder.location)
+        table.update({"name": "'new'"}, "pmod(id, 300) = 1", spark=front)
+        table.delete("pmod(id, 300) = 2", spark=front)
+        table.delete_keys(pa.table({"id": [3]}), ["id"])
+        df = front.read.format("icebergpy").load(str(builder.location))
+        assert _ids(df.where("name = 'new'")) == [1, 301]
+        assert _ids(df) == [row for row in _live([[0, 5], [7]]) if row not in (2, 302, 3)]
+        assert _is_native(df)

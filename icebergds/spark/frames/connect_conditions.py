@@ -39,6 +39,9 @@ _COMPARISONS = {
     "<": Operation.LT,
     "<=": Operation.LT_EQ,
 }
+_ZONE = "spark.sql.session.timeZone"
+# The texts of years beyond 9999 have another order.
+_DATES_AS_TEXT = "spark.sql.legacy.typeCoercion.datetimeToString.enabled"
 _INTEGERS = frozenset({"tinyint", "smallint", "int", "bigint"})
 # Types of literals that Spark compares with a column without changing any value of it.
 _SAME_VALUES: dict[TypeId, frozenset[str]] = {
@@ -62,7 +65,6 @@ def converted(
     condition: Any,
     schema: Schema,
     columns: Sequence[NestedField],
-    time_zone: str | None,
     setting: Setting,
 ) -> Expr:
     """A bound predicate that is true for every row for which a condition is.
@@ -71,10 +73,9 @@ def converted(
         condition: a Column, or text.
         schema: the table's.
         columns: those that are read, under the names that the condition uses.
-        time_zone: the session's.
-        setting: of the session.
+        setting: of the session, by which it reads text and dates; not asked without.
     """
-    converter = _Converter(schema, columns, time_zone, setting)
+    converter = _Converter(schema, columns, setting)
     if isinstance(condition, str):
         return converter.of_text(condition)
     expression = getattr(condition, "_expr", None)
@@ -85,12 +86,15 @@ def converted(
 class _Converter:
     _schema: Schema
     _columns: Sequence[NestedField]
-    _time_zone: str | None
     _setting: Setting
 
     def of_text(self, text: str) -> Expr:
-        found = plannable_condition(text, self._schema, self._time_zone, self._setting)
-        return TRUE if found is None else bind(found, self._schema, case_sensitive=False)
+        # Whatever its case, a name is one of these; another column may have just this name.
+        read = Schema(
+            tuple(each for each in self._columns if each.field_id in self._schema.paths_by_id)
+        )
+        found = plannable_condition(text, read, self._setting(_ZONE), self._setting)
+        return TRUE if found is None else bind(found, read, case_sensitive=False)
 
     def at_least(self, node: Expression) -> Expr:
         """What is true for every row for which the node is."""
@@ -149,10 +153,26 @@ class _Converter:
             return None
         found = []
         for value in values:
-            if not isinstance(value, LiteralExpression) or not _is_comparable(field, value):
+            if not isinstance(value, LiteralExpression) or not self._is_comparable(field, value):
                 return None
             found.append(_python_value(value))
         return Predicate(operation, name, tuple(found))
+
+    def _is_comparable(self, field: NestedField, literal: LiteralExpression) -> bool:
+        """Whether a comparison with the literal is one of the column's own values."""
+        if literal._value is None:
+            return True
+        name = literal._dataType.simpleString()
+        if isinstance(field.field_type, DecimalType):
+            # Spark compares them as decimals that hold both, if these have no more than 38 digits.
+            return name in _INTEGERS and field.field_type.precision + 19 <= 38
+        type_id = field.field_type.type_id if hasattr(field.field_type, "type_id") else None
+        if type_id is None or type_id in READ_AS_ANOTHER_TYPE:
+            return False
+        if type_id is TypeId.DATE and name == "string":
+            are_texts = (self._setting(_DATES_AS_TEXT) or "").lower() == "true"
+            return not are_texts and bool(_DATE.fullmatch(literal._value))
+        return name in _SAME_VALUES.get(type_id, frozenset())
 
     def _name(self, field: NestedField | None) -> str | None:
         path = None if field is None else self._schema.paths_by_id.get(field.field_id)
@@ -174,22 +194,6 @@ class _Converter:
             field = named[0]
             fields = field.field_type.fields if isinstance(field.field_type, StructType) else ()
         return field
-
-
-def _is_comparable(field: NestedField, literal: LiteralExpression) -> bool:
-    """Whether a comparison with the literal is one of the column's own values."""
-    if literal._value is None:
-        return True
-    name = literal._dataType.simpleString()
-    if isinstance(field.field_type, DecimalType):
-        # Spark compares them as decimals that hold both, if these have no more than 38 digits.
-        return name in _INTEGERS and field.field_type.precision + 19 <= 38
-    type_id = field.field_type.type_id if hasattr(field.field_type, "type_id") else None
-    if type_id is None or type_id in READ_AS_ANOTHER_TYPE:
-        return False
-    if type_id is TypeId.DATE and name == "string":
-        return bool(_DATE.fullmatch(literal._value))
-    return name in _SAME_VALUES.get(type_id, frozenset())
 
 
 def _python_value(literal: LiteralExpression) -> Any:

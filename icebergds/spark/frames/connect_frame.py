@@ -1,34 +1,36 @@
 """A DataFrame of Spark Connect that prunes by its own conditions.
 
-As with classic Spark (`classic_frame`), its `shape` is made by Spark alone on an empty relation,
-and what a job needs is planned when it is first asked for. Columns of DataFrames name the plan that
-they belong to by its id: plans with rows have the ids of the shape's.
+As with classic Spark (`classic_frame`), its `shape` is made by Spark alone on an empty relation.
+What a job needs is planned when its plan is sent, because Spark reads the text of conditions only
+then, by the settings of that time. Columns of DataFrames name the plan that they belong to by its
+id: plans with rows have the ids of the shape's.
 """
 
 from __future__ import annotations
 
 import copy
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cache, cached_property
 from typing import Any, Self
 
 from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql.connect.dataframe import DataFrame as ConnectDataFrame
 from pyspark.sql.connect.expressions import ColumnReference
+from pyspark.sql.connect.plan import LogicalPlan
 from pyspark.sql.types import StructType
 
 from icebergds.errors import InvalidFilterError
 from icebergds.expr.names import split_name
-from icebergds.expr.nodes import TRUE, Expr, and_
+from icebergds.expr.nodes import Expr, and_
 from icebergds.spark.frames.connect_conditions import converted
 from icebergds.spark.frames.table_load import TableLoad
-from icebergds.spark.session import session_setting, session_zone
+from icebergds.spark.session import session_setting
 
 
 def connect_frame(spark: SparkSession, load: TableLoad) -> DataFrame:
     """All rows of a load."""
     root = _Root(spark, load)
-    return ConnectFrame(root, root.shape, TRUE, is_whole=True)
+    return ConnectFrame(root, root.shape, (), is_whole=True)
 
 
 class ConnectFrame(ConnectDataFrame):
@@ -38,7 +40,7 @@ class ConnectFrame(ConnectDataFrame):
     Spark's own DataFrames.
 
     Args:
-        condition: what is known of the rows.
+        conditions: those that all rows meet.
         is_whole: whether these are all rows of the load.
     """
 
@@ -46,25 +48,13 @@ class ConnectFrame(ConnectDataFrame):
         # Spark's own takes the arguments of its constructor.
         return object.__new__(cls)
 
-    def __init__(self, root: _Root, shape: Any, condition: Expr, *, is_whole: bool = False) -> None:
-        self._root, self._shape, self._condition = root, shape, condition
-        self._is_whole = is_whole
-        # Spark's own constructor looks at the plan.
-        self._rows: Any = shape._plan
-        super().__init__(shape._plan, root.spark)  # type: ignore[arg-type]
-        self._rows, self._is_stored = None, False
+    def __init__(
+        self, root: _Root, shape: Any, conditions: tuple[Any, ...], *, is_whole: bool = False
+    ) -> None:
+        self._root, self._shape, self._conditions = root, shape, conditions
+        self._is_whole, self._is_stored = is_whole, False
+        super().__init__(root.with_rows(shape._plan, conditions), root.spark)  # type: ignore[arg-type]
         self._cached_schema = shape._cached_schema
-
-    @property
-    def _plan(self) -> Any:
-        """What all methods of Spark's use: with rows, which are planned now."""
-        if self._rows is None:
-            self._rows = self._root.with_rows(self._shape._plan, self._condition)
-        return self._rows
-
-    @_plan.setter
-    def _plan(self, plan: Any) -> None:
-        """Spark's own constructor sets what the shape has already."""
 
     @property
     def schema(self) -> StructType:
@@ -93,14 +83,13 @@ class ConnectFrame(ConnectDataFrame):
         if self._is_stored:
             return self._plain().filter(condition)
         shape = self._shape.filter(condition)
-        known = self._root.condition_of(condition)
-        return ConnectFrame(self._root, shape, and_(self._condition, known))
+        return ConnectFrame(self._root, shape, (*self._conditions, condition))
 
     def select(self, *cols: Any) -> DataFrame:
         if self._is_stored or not self._root.are_plain(cols):
             return self._plain().select(*cols)
         shape = self._shape.select(*cols)
-        return ConnectFrame(self._root, shape, self._condition, is_whole=self._is_whole)
+        return ConnectFrame(self._root, shape, self._conditions, is_whole=self._is_whole)
 
     def count(self) -> int:
         counts = self._is_whole and not self._is_stored
@@ -133,15 +122,11 @@ class _Root:
         empty._cached_schema = self.load.schema
         return empty
 
-    def condition_of(self, condition: Any) -> Expr:
-        """What a condition says of the columns of the table."""
-        plan = self.load.plan
-        return converted(
-            condition,
-            plan.table_schema,
-            plan.columns.fields,
-            session_zone(self.spark),
-            session_setting(self.spark),
+    def known_of(self, conditions: tuple[Any, ...]) -> tuple[Expr, ...]:
+        """What each condition says of the columns of the table, by the settings of now."""
+        plan, setting = self.load.plan, cache(session_setting(self.spark))
+        return tuple(
+            converted(each, plan.table_schema, plan.columns.fields, setting) for each in conditions
         )
 
     def are_plain(self, columns: Any) -> bool:
@@ -151,19 +136,36 @@ class _Root:
         names = {field.name for field in self.load.plan.columns.fields}
         return bool(columns) and all(_name_of(column) in names for column in columns)
 
-    def with_rows(self, plan: Any, condition: Expr) -> Any:
-        """The plan of a shape with rows beneath, at least those that meet the condition."""
-        empty: Any = self.spark.createDataFrame([], self.load.schema)
-        union: Any = empty.union(self.load.rows(self.spark, condition))
-        union._plan._root_plan_id = self.shape._plan._root_plan_id
-        return self._on(union._plan, plan)
-
-    def _on(self, union: Any, plan: Any) -> Any:
+    def with_rows(self, plan: Any, conditions: tuple[Any, ...]) -> Any:
+        """The plan of a shape with rows beneath, at least those that meet the conditions."""
         if plan is self.shape._plan:
-            return union
+            return _Rows(self, conditions)
         changed = copy.copy(plan)
-        changed._child = self._on(union, plan._child)
+        changed._child = self.with_rows(plan._child, conditions)
         return changed
+
+    def rows(self, known: tuple[Expr, ...]) -> Any:
+        """A plan of rows beneath the names of the load, at least those of which this is known."""
+        empty: Any = self.spark.createDataFrame([], self.load.schema)
+        union: Any = empty.union(self.load.rows(self.spark, and_(*known)))
+        union._plan._root_plan_id = self.shape._plan._root_plan_id
+        return union._plan
+
+
+class _Rows(LogicalPlan):
+    """Rows of a load, planned when they are sent, and again if conditions mean others by then."""
+
+    def __init__(self, root: _Root, conditions: tuple[Any, ...]) -> None:
+        super().__init__(None)
+        self._root_plan_id = root.shape._plan._root_plan_id
+        self._of, self._conditions = root, conditions
+        self._planned: tuple[tuple[Expr, ...], Any] | None = None
+
+    def plan(self, session: Any) -> Any:
+        known, planned = self._of.known_of(self._conditions), self._planned
+        if planned is None or planned[0] != known:
+            self._planned = planned = known, self._of.rows(known)
+        return planned[1].plan(session)
 
 
 def _name_of(column: Any) -> str | None:

@@ -18,11 +18,11 @@ sys.path.append(str(Path(__file__).parents[1]))
 
 from frame_programs import filled, program, run
 
-from icebergds import load_catalog, register
+from icebergds import Table, load_catalog, register
 from icebergds.spec.partition import PartitionField, PartitionSpec
 from icebergds.spec.schema import Schema
 from icebergds.spec.transforms import IdentityTransform
-from icebergds.spec.types import DOUBLE, INT, STRING, DecimalType, NestedField
+from icebergds.spec.types import DATE, DOUBLE, INT, STRING, TIMESTAMPTZ, DecimalType, NestedField
 from icebergds.testing.tables import TableBuilder
 
 _MAPPING = json.dumps(
@@ -88,6 +88,10 @@ def see(spark: SparkSession, directory: str, programs: int, seed: str) -> dict[s
         "NaN is read by Spark": len(nan.inputFiles()),
         "schema": df.select("id", "s").schema.simpleString(),
         "text": _found_by_text(spark, str(Path(directory, "texts"))),
+        "text later": _found_by_later_settings(spark, Path(directory, "later")),
+        "dates": _found_by_texts_of_dates(spark, Path(directory, "dates")),
+        "another reader of Parquet": _found_by_another_reader(spark, with_deletes),
+        "columns that differ by case": _found_by_case(spark, Path(directory, "cases")),
     }
 
 
@@ -112,6 +116,80 @@ def _found_by_text(spark: SparkSession, location: str) -> dict[str, list[list[in
             found.setdefault(condition, []).append(sorted(row.n for row in chosen.collect()))
         spark.conf.set(setting, before)
     return found
+
+
+def _found_by_later_settings(spark: SparkSession, location: Path) -> dict[str, list[list[int]]]:
+    """The rows that conditions find with settings that change after `where`, and change back.
+
+    With them the number of files that are read.
+    """
+    fields = NestedField(1, "n", INT), NestedField(2, "t", TIMESTAMPTZ), NestedField(3, "s", STRING)
+    builder = TableBuilder(location, Schema(fields))
+    texts = (r"x\y", r"x\\y", "s", "a")
+    hour = 3600 * 10**6
+    builder.commit(*(builder.data_file([(n, n * hour, s)]) for n, s in enumerate(texts)))
+    df = spark.read.format("icebergpy").load(str(location))
+    found: dict[str, list[list[int]]] = {}
+    for setting, first, later, condition in (
+        ("spark.sql.session.timeZone", "UTC", "-02:00", "t < timestamp'1970-01-01 01:00:00'"),
+        ("spark.sql.parser.escapedStringLiterals", "true", "false", r"s = 'x\\y'"),
+        ("spark.sql.ansi.doubleQuotedIdentifiers", "false", "true", 's = "s"'),
+    ):
+        before = spark.conf.get(setting)
+        spark.conf.set(setting, first)
+        chosen = df.where(condition)
+        frames = chosen, chosen.select("n"), df.where(f.expr(condition)).limit(9)
+        for value in (later, first, later):
+            spark.conf.set(setting, value)
+            # Each DataFrame keeps the files that it found once.
+            files = len(chosen.limit(9).inputFiles())
+            rows = {tuple(sorted(row.n for row in frame.collect())) for frame in frames}
+            found.setdefault(condition, []).extend([*each, files] for each in rows)
+        spark.conf.set(setting, before)
+    return found
+
+
+def _found_by_case(spark: SparkSession, location: Path) -> dict[str, list[int]]:
+    """The rows that a condition on `a` finds in loads of columns, with another column `A`."""
+    fields = NestedField(1, "n", INT), NestedField(2, "a", INT), NestedField(3, "A", INT)
+    builder = TableBuilder(location, Schema(fields))
+    builder.commit(*(builder.data_file([(n, n, n + 10)]) for n in range(4)))
+    reader = spark.read.format("icebergpy")
+    found = {}
+    for columns in ("n,A", "n,a"):
+        df = reader.option("columns", columns).load(str(location)).where("a > 2")
+        found[columns] = sorted(row.n for row in df.collect())
+    return found
+
+
+def _found_by_texts_of_dates(spark: SparkSession, location: Path) -> list[list[int]]:
+    """The rows before a date and the number of files, without and with a setting for its text."""
+    builder = TableBuilder(location, Schema((NestedField(1, "n", INT), NestedField(2, "d", DATE))))
+    beyond_9999 = 3_000_000
+    days = (0, 20_000, beyond_9999)
+    builder.commit(*(builder.data_file([(n, day)]) for n, day in enumerate(days)))
+    before = spark.conf.get("spark.sql.ansi.enabled")
+    spark.conf.set("spark.sql.ansi.enabled", "false")
+    df = spark.read.format("icebergpy").load(str(location)).where(f.col("d") < "2024-01-01")
+    found = []
+    for value in ("false", "true"):
+        spark.conf.set("spark.sql.legacy.typeCoercion.datetimeToString.enabled", value)
+        rows = sorted(row.n for row in df.select("n").collect())
+        found.append([*rows, len(df.limit(9).inputFiles())])
+    spark.conf.unset("spark.sql.legacy.typeCoercion.datetimeToString.enabled")
+    spark.conf.set("spark.sql.ansi.enabled", before)
+    return found
+
+
+def _found_by_another_reader(spark: SparkSession, table: Table) -> list[int]:
+    """The rows of a table with deletes, of which one more is deleted, if Spark reads otherwise."""
+    setting = "spark.sql.sources.useV1SourceList"
+    before = spark.conf.get(setting)
+    spark.conf.set(setting, "avro,csv")
+    table.delete("pmod(id, 100) = 2", spark=spark)
+    rows = spark.read.format("icebergpy").load(table.location()).where("id < 9").collect()
+    spark.conf.set(setting, before)
+    return sorted(row.id for row in rows)
 
 
 def _rows_by_condition(df: DataFrame) -> list[Any]:
