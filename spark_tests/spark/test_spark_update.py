@@ -214,7 +214,7 @@ def test_values_may_be_those_of_python(
     table = of_type(tmp_path, kind)
     table.append(pa.table({"id": pa.array([1], pa.int64())}))
     with session_conf(spark, "spark.sql.session.timeZone", "Asia/Tokyo"):
-        assert table.update({"v": value}) == RowCounts(updated=1)
+        assert table.update({"v": value}, spark=spark) == RowCounts(updated=1)
     assert rows_of(table) == [(1, value)]
 
 
@@ -224,7 +224,8 @@ def test_a_time_without_zone_is_one_of_the_sessions_zone(
     table = of_type(tmp_path, TIMESTAMPTZ)
     table.append(pa.table({"id": pa.array([1], pa.int64())}))
     with session_conf(spark, "spark.sql.session.timeZone", "Asia/Tokyo"):
-        table.update({"v": datetime(2026, 3, 1, 12)})
+        # Another test's session may be the active one.
+        table.update({"v": datetime(2026, 3, 1, 12)}, spark=spark)
     assert rows_of(table) == [(1, datetime(2026, 3, 1, 3, tzinfo=UTC))]
 
 
