@@ -96,22 +96,25 @@ def _depends_on_staged_rows(staged: StagedOperations) -> bool:
 
 
 def _refuse_other_ids(staged: StagedOperations, state: TableState) -> None:
-    """Files have the ids of columns and partition specs that their transaction had assigned."""
+    """Files have the ids of columns, specs and orders that their transaction had assigned."""
     if not snapshot_ids([step.change for step in staged.steps]):
         return
     before, made, now = staged.base.metadata, staged.refresh().metadata, state.metadata
     columns = [
         field_id for field_id in made.schema().fields_by_id if field_id > before.last_column_id
     ]
-    specs = made.specs_by_id.keys() - before.specs_by_id.keys()
-    if all(_column(now, i) == _column(made, i) for i in columns) and all(
-        now.specs_by_id.get(i) == made.specs_by_id[i] for i in specs
+    specs = [spec for spec in made.partition_specs if spec not in before.partition_specs]
+    orders = [order for order in made.sort_orders if order not in before.sort_orders]
+    if (
+        all(_column(now, field_id) == _column(made, field_id) for field_id in columns)
+        and all(spec in now.partition_specs for spec in specs)
+        and all(order in now.sort_orders for order in orders)
     ):
         return
     raise ValidationError(
-        f"table {staged.name}: another commit added columns or partition fields during this "
-        "transaction, which wrote files with its own ones; nothing was committed. Run the "
-        "transaction again"
+        f"table {staged.name}: another commit added columns, partition fields or a sort order "
+        "during this transaction, which wrote files with its own ones; nothing was committed. Run "
+        "the transaction again"
     )
 
 

@@ -151,18 +151,23 @@ def _partitions(table: Table) -> None:
     table.update_spec().add_field("id").commit()
 
 
-@pytest.mark.parametrize("theirs", [_columns, _partitions])
-def test_rows_whose_columns_or_partitions_would_get_other_ids_are_refused(
+def _order(table: Table) -> None:
+    table.update_sort_order().asc("id").commit()
+
+
+@pytest.mark.parametrize("theirs", [_columns, _partitions, _order])
+def test_rows_whose_columns_partitions_or_order_would_get_other_ids_are_refused(
     catalog: Catalog, table: Table, theirs: Callable[[Table], None]
 ) -> None:
     def change() -> None:
         with table.transaction() as tx:
             tx.update_schema().add_column("mine", "int").commit()
             tx.update_spec().add_field("bucket(2, id)").commit()
+            tx.update_sort_order().desc("id").commit()
             tx.append(ids(2, mine=pa.array([7], pa.int32())))
             theirs(catalog.load_table("db.t"))
 
-    with pytest.raises(ValidationError, match="added columns or partition fields"):
+    with pytest.raises(ValidationError, match="another commit added columns"):
         change()
     assert rows(table.refresh()) == [1]
     assert unused_files(table) == set()
