@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Self, TypeAlias
 from icebergds.catalog.loaded_table import LoadedTable
 from icebergds.commit.operations import TableState
 from icebergds.commit.staging import StagedOperations
-from icebergds.commit.transaction import commit_staged
+from icebergds.commit.transaction import in_one_commit
 from icebergds.errors import InvalidOptionError, NoSuchSnapshotError
 from icebergds.operations.evolution import references
 from icebergds.operations.evolution.cherry_pick import cherry_pick, publish_changes
@@ -251,24 +251,17 @@ class ManageSnapshots:
 def _committed(table: LoadedTable, steps: list[list[RefEdit] | _Pick]) -> TableState:
     if len(steps) == 1 and isinstance(steps[0], list):
         return update_references(table, steps[0])
-    operations = table.operations
-    staged = (
-        operations
-        if isinstance(operations, StagedOperations)
-        else StagedOperations(operations, table.state)
-    )
-    try:
+
+    def run(staged: StagedOperations) -> None:
         for step in steps:
             at = replace(table, operations=staged, state=staged.refresh())
             if isinstance(step, list):
                 update_references(at, step)
             else:
                 step(at)
-    except Exception:
-        if staged is not operations:
-            staged.abandon()
-        raise
-    return staged.refresh() if staged is operations else commit_staged(staged)
+
+    _, state = in_one_commit(table.operations, table.state, run)
+    return state
 
 
 def _in_order(what: str, first: Any, second: Any) -> tuple[str, int | str | None]:

@@ -11,7 +11,7 @@ from icebergds.catalog.loaded_table import LoadedTable
 from icebergds.commit.operations import TableState
 from icebergds.commit.snapshot_commit import Committed
 from icebergds.commit.staging import StagedOperations
-from icebergds.commit.transaction import commit_staged
+from icebergds.commit.transaction import in_one_commit
 from icebergds.errors import InvalidOptionError
 from icebergds.operations.conditions import Setting, default_setting, plannable_condition
 from icebergds.operations.outcomes import nothing_committed
@@ -158,15 +158,12 @@ def _with_columns(
     table: LoadedTable, columns: Schema, change: Callable[[LoadedTable], Changed]
 ) -> Changed:
     """Runs a statement on a table that has all of some columns, in one commit with adding them."""
-    outer = table.operations
-    staged = outer if isinstance(outer, StagedOperations) else StagedOperations(outer, table.state)
-    try:
-        changed = change(with_merged_schema(replace(table, operations=staged), columns))
-    except Exception:
-        if staged is not outer:
-            staged.abandon()
-        raise
-    return changed if staged is outer else replace(changed, state=commit_staged(staged))
+
+    def run(staged: StagedOperations) -> Changed:
+        return change(with_merged_schema(replace(table, operations=staged), columns))
+
+    changed, state = in_one_commit(table.operations, table.state, run)
+    return replace(changed, state=state)
 
 
 def _changed(table: LoadedTable, committed: Committed | None) -> Changed:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import TYPE_CHECKING, Any, Self, TypeAlias, Union
 
@@ -99,7 +99,7 @@ class UpdateSchema:
             text_argument("doc", doc),
         )
         value = self._default(names, column, default_value)
-        column = NestedField(0, names[-1], found, column.required, column.doc, value, value)
+        column = replace(column, initial_default=value, write_default=value)
         return self._edit(partial(schema_edits.add_column, path=names, column=column))
 
     def delete_column(self, path: ColumnPath) -> Self:
@@ -257,9 +257,7 @@ def _union(draft: SchemaDraft, *, incoming: Schema) -> SchemaDraft:
     schema, last = merge_schema(
         draft.schema, incoming, draft.last_column_id, case_sensitive=draft.case_sensitive
     )
-    return SchemaDraft(
-        schema, last, draft.format_version, draft.allow_incompatible, draft.case_sensitive
-    )
+    return replace(draft, schema=schema, last_column_id=last)
 
 
 def _path(given: Any) -> Path:

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
-from icebergds.commit.operations import Change, TableState
+from collections.abc import Callable
+from typing import TypeVar
+
+from icebergds.commit.operations import Change, TableOperations, TableState
 from icebergds.commit.retry import commit_change
 from icebergds.commit.staging import StagedOperations, applied, snapshot_ids
 from icebergds.errors import CommitStateUnknownError, ValidationError
@@ -10,6 +13,8 @@ from icebergds.spec.metadata import TableMetadata
 from icebergds.spec.types import NestedField
 from icebergds.spec.updates.requirements import AssertRefSnapshotId, TableRequirement
 from icebergds.spec.updates.table_updates import TableUpdate
+
+_T = TypeVar("_T")
 
 
 def commit_staged(staged: StagedOperations) -> TableState:
@@ -58,6 +63,24 @@ def commit_staged(staged: StagedOperations) -> TableState:
     for step in steps:
         step.settle(committed)
     return committed
+
+
+def in_one_commit(
+    operations: TableOperations, base: TableState, run: Callable[[StagedOperations], _T]
+) -> tuple[_T, TableState]:
+    """Runs what commits several times, and commits it at once; in a transaction, with that.
+
+    Errors are those of `run` and `commit_staged`; nothing is committed then.
+    """
+    if isinstance(operations, StagedOperations):
+        return run(operations), operations.refresh()
+    staged = StagedOperations(operations, base)
+    try:
+        result = run(staged)
+    except Exception:
+        staged.abandon()
+        raise
+    return result, commit_staged(staged)
 
 
 def _merged(changes: list[Change]) -> Change:

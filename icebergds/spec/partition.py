@@ -66,6 +66,14 @@ class PartitionSpec:
         """Whether all files belong to one partition: there are no fields, or only void ones."""
         return all(isinstance(part.transform, VoidTransform) for part in self.fields)
 
+    def has_same_fields(self, other: PartitionSpec) -> bool:
+        """Whether both have the same fields in the same order, whatever ids these have."""
+
+        def told(spec: PartitionSpec) -> list[tuple[object, ...]]:
+            return [(part.source_ids, str(part.transform), part.name) for part in spec.fields]
+
+        return told(self) == told(other)
+
     @property
     def source_ids(self) -> frozenset[int]:
         """The source columns of all fields that are not void."""

@@ -64,6 +64,11 @@ class Schema:
             for field in self.fields
         ]
 
+    def has_same_columns(self, other: Schema) -> bool:
+        """Whether both have the same columns and identifier fields, whatever their own ids."""
+        ids, others = set(self.identifier_field_ids), set(other.identifier_field_ids)
+        return self.fields == other.fields and ids == others
+
     def as_struct(self) -> StructType:
         return StructType(self.fields)
 

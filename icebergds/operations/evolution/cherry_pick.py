@@ -19,7 +19,6 @@ from icebergds.errors import InvalidOptionError, NoSuchSnapshotError, Validation
 from icebergds.formats.manifests.manifest import read_manifest
 from icebergds.formats.manifests.manifest_list import read_snapshot_manifests
 from icebergds.operations.evolution.references import (
-    ancestor_ids,
     check_snapshot,
     set_current_snapshot,
 )
@@ -113,12 +112,11 @@ def _pickable(state: TableState, snapshot_id: int) -> Snapshot:
 
 
 def _applied_already(metadata: TableMetadata, picked: Snapshot) -> str | None:
-    current = metadata.current_snapshot_id
     wap_id = picked.summary.get(WAP_ID)
-    for ancestor_id in [] if current is None else ancestor_ids(metadata, current):
+    for ancestor in metadata.lineage(metadata.current_snapshot()):
+        ancestor_id, summary = ancestor.snapshot_id, ancestor.summary
         if ancestor_id == picked.snapshot_id:
             return "main has it already"
-        summary = metadata.snapshots_by_id[ancestor_id].summary
         if summary.get(SOURCE_SNAPSHOT_ID) == str(picked.snapshot_id):
             return f"main has its changes already, in snapshot {ancestor_id}"
         if wap_id is not None and wap_id in (summary.get(WAP_ID), summary.get(PUBLISHED_WAP_ID)):

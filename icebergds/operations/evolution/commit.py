@@ -34,8 +34,14 @@ def commit_update(
         CommitStateUnknownError: whether the change was committed is not known.
     """
     try:
-        if not produce(table.state).updates:
+        first = produce(table.state)
+        if not first.updates:
             return table.state
-        return commit_change(table.operations, produce, is_updated, table.state)
+        return commit_change(
+            table.operations,
+            lambda state: first if state is table.state else produce(state),
+            is_updated,
+            table.state,
+        )
     except _OF_CHANGE as error:
         raise type(error)(f"table {table.name}: {error}") from None

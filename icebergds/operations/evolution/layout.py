@@ -11,7 +11,7 @@ from icebergds.errors import InvalidOptionError
 from icebergds.operations.evolution.commit import commit_update
 from icebergds.spec.evolution.spec_edits import SpecDraft
 from icebergds.spec.metadata import TableMetadata
-from icebergds.spec.partition import PartitionField, PartitionSpec
+from icebergds.spec.partition import PartitionSpec
 from icebergds.spec.schema import Schema
 from icebergds.spec.sort import SortField, SortOrder
 from icebergds.spec.updates.requirements import (
@@ -49,14 +49,15 @@ def update_spec(table: LoadedTable, edits: Sequence[SpecEdit]) -> TableState:
         CommitConflictError: all retries lost against other commits.
         CommitStateUnknownError: whether the spec was changed is not known.
     """
-    wanted: list[tuple[PartitionField, ...]] = []
+    wanted: list[PartitionSpec] = []
 
     def produce(state: TableState) -> Change:
         metadata, draft = state.metadata, spec_draft(state.metadata)
         for edit in edits:
             draft = edit(draft, metadata.schema())
-        wanted.append(draft.fields)
-        if _same_fields(draft.fields, metadata.spec().fields):
+        spec = PartitionSpec(0, draft.fields)
+        wanted.append(spec)
+        if spec.has_same_fields(metadata.spec()):
             return Change([], [])
         return Change(
             [
@@ -64,11 +65,11 @@ def update_spec(table: LoadedTable, edits: Sequence[SpecEdit]) -> TableState:
                 AssertDefaultSpecId(metadata.default_spec_id),
                 AssertLastAssignedPartitionId(metadata.last_partition_id),
             ],
-            [AddPartitionSpec(PartitionSpec(0, draft.fields)), SetDefaultSpec(LAST_ADDED)],
+            [AddPartitionSpec(spec), SetDefaultSpec(LAST_ADDED)],
         )
 
     def is_updated(state: TableState) -> bool:
-        return bool(wanted) and _same_fields(wanted[-1], state.metadata.spec().fields)
+        return bool(wanted) and wanted[-1].has_same_fields(state.metadata.spec())
 
     return commit_update(table, produce, is_updated)
 
@@ -111,9 +112,3 @@ def replace_sort_order(table: LoadedTable, edits: Sequence[SortEdit]) -> TableSt
             return False
 
     return commit_update(table, produce, is_updated)
-
-
-def _same_fields(one: Sequence[PartitionField], other: Sequence[PartitionField]) -> bool:
-    return [(f.source_ids, str(f.transform), f.name) for f in one] == [
-        (f.source_ids, str(f.transform), f.name) for f in other
-    ]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import TypeAlias
 
@@ -145,7 +145,7 @@ def fast_forward(metadata: TableMetadata, name: str, to: str) -> list[SetSnapsho
     if name not in metadata.refs:
         return [SetSnapshotRef(name, SnapshotRef(target.snapshot_id, RefType.BRANCH))]
     known = reference(metadata, name, RefType.BRANCH)
-    if known.snapshot_id not in ancestor_ids(metadata, target.snapshot_id):
+    if not is_ancestor(metadata, known.snapshot_id, target.snapshot_id):
         raise InvalidOptionError(
             f"branch {name!r} cannot be fast-forwarded to {to!r}: its snapshot "
             f"{known.snapshot_id} is no ancestor of {target.snapshot_id}; replace_branch moves it "
@@ -174,7 +174,7 @@ def roll_back(metadata: TableMetadata, snapshot_id: int) -> list[SetSnapshotRef]
     """
     check_snapshot(metadata, snapshot_id)
     current = metadata.current_snapshot_id
-    if current is None or snapshot_id not in ancestor_ids(metadata, current):
+    if current is None or not is_ancestor(metadata, snapshot_id, current):
         raise InvalidOptionError(
             f"the table cannot be rolled back to snapshot {snapshot_id}, which is no ancestor of "
             f"the current snapshot, {current}; set_current_snapshot makes any snapshot current"
@@ -191,27 +191,21 @@ def roll_back_to_time(metadata: TableMetadata, timestamp_ms: int) -> list[SetSna
     Raises:
         NoSuchSnapshotError: no ancestor of the current snapshot is older.
     """
-    current = metadata.current_snapshot_id
-    snapshots = metadata.snapshots_by_id
-    ancestors = [] if current is None else list(ancestor_ids(metadata, current))
-    for snapshot_id in ancestors:
-        if snapshots[snapshot_id].timestamp_ms < timestamp_ms:
-            return set_current_snapshot(metadata, snapshot_id)
-    oldest = f", the oldest is of {snapshots[ancestors[-1]].timestamp_ms}" if ancestors else ""
+    known = metadata.lineage(metadata.current_snapshot())
+    for snapshot in known:
+        if snapshot.timestamp_ms < timestamp_ms:
+            return set_current_snapshot(metadata, snapshot.snapshot_id)
+    oldest = f", the oldest is of {known[-1].timestamp_ms}" if known else ""
     raise NoSuchSnapshotError(
         f"the table cannot be rolled back to {timestamp_ms} ms: the current snapshot has no "
         f"ancestor that is older{oldest}"
     )
 
 
-def ancestor_ids(metadata: TableMetadata, snapshot_id: int) -> Iterator[int]:
-    """A snapshot and its ancestors that the table still has, newest first."""
-    snapshots = metadata.snapshots_by_id
-    at = snapshots.get(snapshot_id)
-    while at is not None:
-        yield at.snapshot_id
-        parent = at.parent_snapshot_id
-        at = None if parent is None else snapshots.get(parent)
+def is_ancestor(metadata: TableMetadata, snapshot_id: int, of_id: int) -> bool:
+    """Whether a snapshot is another one, or among its ancestors that the table still has."""
+    lineage = metadata.lineage(metadata.snapshot_by_id(of_id))
+    return any(snapshot.snapshot_id == snapshot_id for snapshot in lineage)
 
 
 def check_snapshot(metadata: TableMetadata, snapshot_id: int) -> None:

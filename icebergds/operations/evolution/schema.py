@@ -82,20 +82,13 @@ def update_schema(
         return _change(state.metadata, schema)
 
     def is_updated(state: TableState) -> bool:
-        return bool(planned) and is_same(state.metadata.schema(), planned[-1])
+        return bool(planned) and planned[-1].has_same_columns(state.metadata.schema())
 
     return commit_update(table, produce, is_updated)
 
 
-def is_same(one: Schema, other: Schema) -> bool:
-    """Whether two schemas have the same columns and identifier fields."""
-    return one.fields == other.fields and set(one.identifier_field_ids) == set(
-        other.identifier_field_ids
-    )
-
-
 def _change(metadata: TableMetadata, schema: Schema) -> Change:
-    if is_same(metadata.schema(), schema):
+    if schema.has_same_columns(metadata.schema()):
         return Change([], [])
     return Change(
         [

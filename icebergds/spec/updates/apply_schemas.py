@@ -16,7 +16,7 @@ def add_schema(metadata: TableMetadata, schema: Schema) -> tuple[TableMetadata, 
     Raises InvalidMetadataError if the table's format version does not support the schema.
     """
     check_schema(schema, metadata.format_version)
-    same = next((known for known in metadata.schemas if _same(known, schema)), None)
+    same = next((known for known in metadata.schemas if known.has_same_columns(schema)), None)
     if same is not None:
         return metadata, same.schema_id
     schema_id = max((known.schema_id for known in metadata.schemas), default=-1) + 1
@@ -60,9 +60,3 @@ def remove_schemas(metadata: TableMetadata, schema_ids: tuple[int, ...]) -> Tabl
             )
     kept = tuple(schema for schema in metadata.schemas if schema.schema_id not in removed)
     return replace(metadata, schemas=kept)
-
-
-def _same(one: Schema, other: Schema) -> bool:
-    return one.fields == other.fields and set(one.identifier_field_ids) == set(
-        other.identifier_field_ids
-    )

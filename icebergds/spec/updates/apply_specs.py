@@ -25,7 +25,7 @@ def add_partition_spec(metadata: TableMetadata, spec: PartitionSpec) -> tuple[Ta
     Fields with id `NO_FIELD_ID` get the id of the same field in another spec, or else a new one.
     Raises InvalidMetadataError if it does not fit the current schema or the format version.
     """
-    same = next((known for known in metadata.partition_specs if _same(known, spec)), None)
+    same = next((known for known in metadata.partition_specs if known.has_same_fields(spec)), None)
     if same is not None:
         return metadata, same.spec_id
     schema = metadata.schema()
@@ -95,12 +95,6 @@ def check_spec_sources(spec: PartitionSpec, schema: Schema) -> None:
 def _identity(field: PartitionField) -> tuple[tuple[int, ...], str, str]:
     """What makes a field the same one in different specs."""
     return field.source_ids, str(field.transform), field.name
-
-
-def _same(one: PartitionSpec, other: PartitionSpec) -> bool:
-    return [_identity(field) for field in one.fields] == [
-        _identity(field) for field in other.fields
-    ]
 
 
 def _check_fields(
