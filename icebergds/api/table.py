@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from icebergds.api import table_evolution, table_history, table_maintenance
 from icebergds.api.display import table_html, table_text
+from icebergds.api.inspect import InspectTable
 from icebergds.api.row_level import (
     Changed,
     begin_merge,
@@ -114,6 +115,11 @@ class Table:
     def properties(self) -> Mapping[str, str]:
         """The table's properties."""
         return self.metadata.properties
+
+    @property
+    def inspect(self) -> InspectTable:
+        """What the table's metadata holds, as tables: snapshots, files, partitions and others."""
+        return InspectTable(self._state)
 
     def current_snapshot(self) -> Snapshot | None:
         """The current snapshot of the main branch; None if the table has no snapshot yet."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from contextlib import suppress
 from dataclasses import replace
 
@@ -50,8 +50,11 @@ def metadata_columns(metadata: TableMetadata, *, of_feed: bool = False) -> tuple
     return (*columns, *(_LINEAGE if metadata.format_version >= 3 else ()))
 
 
-def unified_partition_type(metadata: TableMetadata) -> StructType:
+def unified_partition_type(metadata: TableMetadata, *, active_only: bool = False) -> StructType:
     """The type of `_partition`: all partition fields of all specs, under their newest names.
+
+    Args:
+        active_only: leave out fields whose source columns the table has no more.
 
     Raises:
         InvalidMetadataError: fields of different types share an id.
@@ -60,6 +63,8 @@ def unified_partition_type(metadata: TableMetadata) -> StructType:
     only_void: set[int] = set()
     for spec in sorted(metadata.partition_specs, key=lambda spec: spec.spec_id):
         for part, field in zip(spec.fields, metadata.partition_type(spec).fields, strict=True):
+            if active_only and metadata.schema().find_field(part.source_id) is None:
+                continue
             known = fields.get(field.field_id)
             is_void = isinstance(part.transform, VoidTransform)
             if known is None:
@@ -116,24 +121,63 @@ def project_columns(
         InvalidMetadataError: `_partition` is selected but has no type (`unified_partition_type`).
     """
     extra = metadata_columns(metadata, of_feed=of_feed)
-    available = Schema((*schema.fields, *_not_shadowing(schema, extra)))
+    available = Schema((*schema.fields, *_not_shadowing(schema, extra)), schema.schema_id)
+    return _selected(available, schema, names, lambda name: _refuse_missing(metadata, name))
+
+
+def select_columns(schema: Schema, names: Sequence[tuple[str, ...]]) -> Schema:
+    """Selects columns of a schema by name, as `project_columns` does, without metadata columns.
+
+    Raises:
+        InvalidOptionError: a column does not exist, or its name is ambiguous.
+    """
+    return _selected(schema, schema, names, lambda _: None)
+
+
+def _selected(
+    available: Schema,
+    starred: Schema,
+    names: Sequence[tuple[str, ...]],
+    refuse_missing: Callable[[tuple[str, ...]], None],
+) -> Schema:
+    """Selects columns by name.
+
+    Args:
+        starred: the columns of `*`.
+        refuse_missing: raises if it knows why there is no column of a name, in lower case.
+    """
     wanted: dict[int, set[int]] = {}
     for name in names:
         if name == ("*",):
-            for field in schema.fields:
+            for field in starred.fields:
                 wanted.setdefault(field.field_id, set()).add(field.field_id)
             continue
-        field_id = _resolve(metadata, available, name)
+        field_id = _resolve(available, name, refuse_missing)
         top = (field_id, *available.ancestors(field_id))[-1]
         wanted.setdefault(top, set()).add(field_id)
     tops = {field.field_id: Schema((field,)) for field in available.fields}
     return Schema(
         tuple(field for top, ids in wanted.items() for field in tops[top].select(ids).fields),
-        schema.schema_id,
+        available.schema_id,
     )
 
 
-def _resolve(metadata: TableMetadata, schema: Schema, name: tuple[str, ...]) -> int:
+def _refuse_missing(metadata: TableMetadata, name: tuple[str, ...]) -> None:
+    if name[0] == PARTITION.name:
+        # Raises the reason why the table has no _partition column.
+        unified_partition_type(metadata)
+    if any(name == (column.name,) for column in (ROW_ID, LAST_UPDATED_SEQUENCE_NUMBER)):
+        raise InvalidOptionError(
+            f"no column {name[0]!r}: it requires format version 3, and table {metadata.location} "
+            f"has version {metadata.format_version}"
+        )
+
+
+def _resolve(
+    schema: Schema,
+    name: tuple[str, ...],
+    refuse_missing: Callable[[tuple[str, ...]], None],
+) -> int:
     exact: list[int] = []
     folded: list[int] = []
     lowered = tuple(part.lower() for part in name)
@@ -144,15 +188,8 @@ def _resolve(metadata: TableMetadata, schema: Schema, name: tuple[str, ...]) -> 
             folded.append(field_id)
     found = exact or folded
     text = ".".join(name)
-    if not found and lowered[0] == PARTITION.name:
-        # Raises the reason why the table has no _partition column.
-        unified_partition_type(metadata)
     if not found:
-        if any(lowered == (column.name,) for column in (ROW_ID, LAST_UPDATED_SEQUENCE_NUMBER)):
-            raise InvalidOptionError(
-                f"no column {text!r}: it requires format version 3, and table {metadata.location} "
-                f"has version {metadata.format_version}"
-            )
+        refuse_missing(lowered)
         names = {".".join(path): quote_name(path) for path in schema.paths_by_id.values()}
         near = did_you_mean(text, names, most=3, shown=names.__getitem__)
         hint = f"; {near}" if near else "."

@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 from functools import partial
 from typing import TYPE_CHECKING, Any, ClassVar
 
-from pyspark.sql.datasource import DataSource
+from pyspark.sql.datasource import DataSource, DataSourceReader
 from pyspark.sql.types import StructType
 
 from icebergds.errors import InvalidOptionError
@@ -24,13 +24,19 @@ from icebergds.spark.errors import without_frames
 from icebergds.spark.planned_load import planned_load
 from icebergds.spark.read_mark import marked_schema, read_marks
 from icebergds.spark.types import spark_schema
-from icebergds.spark.user_schema import project_load_schema, refuse_second_choice
+from icebergds.spark.user_schema import (
+    project_load_schema,
+    project_user_schema,
+    refuse_second_choice,
+)
 from icebergds.spark.worker import spare_archives
 from icebergds.spec.schema import Schema
 
 if TYPE_CHECKING:
     from icebergds.catalog.address import TableAddress
     from icebergds.commit.operations import TableState
+    from icebergds.operations.metadata_tables.load import MetadataTableLoad
+    from icebergds.operations.metadata_tables.tasks import MetadataTablePlan
     from icebergds.operations.read.options import ReadOptions
     from icebergds.scan.read_plan import ReadPlan
     from icebergds.spark.reader import IcebergReader
@@ -67,6 +73,7 @@ class IcebergDataSource(DataSource):
         # Spark pickles this object after schema(), and again with the reader (`_release`).
         self.options = self._with_session_catalog(dict(options))
         self._pinned: _Pinned | None = None
+        self._metadata_table: MetadataTableLoad | None = None
         # Spark does not call `schema()` if the user gave a schema.
         self._chose_columns = False
 
@@ -85,6 +92,9 @@ class IcebergDataSource(DataSource):
             plan, _ = planned
             return spark_schema(plan.columns)
         check_stream_options(self.options)
+        if self._pin_metadata_table() is not None:
+            self._chose_columns = True
+            return spark_schema(self._metadata_plan().columns)
         load = self._pin()
         self._chose_columns = True
         check_read(load.options, load.state, load.snapshot, load.schema)
@@ -95,7 +105,7 @@ class IcebergDataSource(DataSource):
         return marked_schema(spark_schema(columns), load.state.metadata, branch, load.snapshot)
 
     @without_frames()
-    def reader(self, schema: StructType) -> IcebergReader:
+    def reader(self, schema: StructType) -> DataSourceReader:
         """Creates the reader for these columns, chosen by `schema()` or by the user."""
         from icebergds.operations.read.snapshot_read import make_read_plan
         from icebergds.spark.pushdown import PushdownReader
@@ -105,6 +115,8 @@ class IcebergDataSource(DataSource):
         if (planned := planned_load(self.options)) is not None:
             return self._planned_reader(*planned)
         refuse_stream_options(self.options)
+        if self._pin_metadata_table() is not None:
+            return self._metadata_reader(schema)
         load = self._pin()
         columns = self._columns(schema, load, load.options.is_feed)
         plan = make_read_plan(load.options, load.state, load.schema, columns)
@@ -163,6 +175,33 @@ class IcebergDataSource(DataSource):
         self._release()
         return IcebergReader(plan, lambda _: task_groups)
 
+    def _pin_metadata_table(self) -> MetadataTableLoad | None:
+        """The metadata table that the load names, if it names one; pinned before, or now."""
+        from icebergds.operations.metadata_tables.load import open_metadata_table
+
+        if self._metadata_table is None and self._pinned is None:
+            self._metadata_table = open_metadata_table(self.options)
+        return self._metadata_table
+
+    def _metadata_plan(self, columns: Schema | None = None) -> MetadataTablePlan:
+        from icebergds.operations.metadata_tables.plan import plan_metadata_table
+
+        load = self._metadata_table
+        assert load is not None, "the load names a metadata table"
+        return plan_metadata_table(load.kind, load.state, load.options, columns)
+
+    def _metadata_reader(self, schema: StructType) -> DataSourceReader:
+        from icebergds.spark.metadata_reader import MetadataTableReader
+
+        load, plan = self._metadata_table, self._metadata_plan()
+        assert load is not None, "the load names a metadata table"
+        if not self._chose_columns:
+            refuse_second_choice(load.options)
+            fields = plan.table.schema.fields
+            plan = self._metadata_plan(project_user_schema(schema, fields, load.state.name))
+        self._release()
+        return MetadataTableReader(plan, load.options)
+
     def _columns(self, schema: StructType, load: _Pinned, of_feed: bool) -> Schema:
         if not self._chose_columns:
             refuse_second_choice(load.options)
@@ -173,12 +212,14 @@ class IcebergDataSource(DataSource):
         # snapshot is pinned now, even if `schema()` was not called. The reader raises any errors.
         if self._pinned is None and not self._chose_columns:
             with suppress(Exception):
-                self._pin()
+                if self._pin_metadata_table() is None:
+                    self._pin()
         return self.__dict__
 
     def _release(self) -> None:
         """Drops what tasks do not need: Spark sends this object to each task with the reader."""
         self.options, self._pinned, self._chose_columns = {}, None, True
+        self._metadata_table = None
         # The class of a session is pickled with its catalogs and their passwords.
         self.__class__ = IcebergDataSource
 

@@ -23,8 +23,10 @@ from icebergds.spec.schema import Schema
 
 # Both are required, but some writers declare them optional and may store nulls.
 _SCHEMA = Schema((replace(DELETE_FILE_PATH, required=False), replace(DELETE_POS, required=False)))
-# Some writers name the columns but store no field ids.
-_NAMES = NameMapping(tuple(MappedField((field.name,), field.field_id) for field in _SCHEMA.fields))
+NAMES_WITHOUT_IDS = NameMapping(
+    tuple(MappedField((field.name,), field.field_id) for field in _SCHEMA.fields)
+)
+"""Some writers name the columns of position delete files but store no field ids."""
 # Filters with more paths exclude hardly any row group.
 _MOST_FILTERED_PATHS = 100
 
@@ -141,7 +143,7 @@ def position_batches(
             location,
             file_format,
             table_schema=_SCHEMA,
-            name_mapping=_NAMES,
+            name_mapping=NAMES_WITHOUT_IDS,
             recorded=recorded,
         ) as reader:
             _check_columns(reader.file_schema, location)

@@ -41,9 +41,13 @@ from icebergds.scan.projection import parse_column_list
 from icebergds.scan.read_plan import DEFAULT_BATCH_SIZE, DEFAULT_DELETE_CACHE_BYTES
 from icebergds.spec.snapshot import MAIN_BRANCH
 
+METADATA_TABLE = "metadata-table"
+"""The option of a load that reads a metadata table."""
+
 _KNOWN = (
     "path",
     "catalog",
+    METADATA_TABLE,
     "snapshot-id",
     "as-of-timestamp",
     "branch",
@@ -255,6 +259,11 @@ def parse_read_options(
     """
     given = {name.lower(): value for name, value in options.items()}
     refuse_unknown(given, _KNOWN, (*STORAGE_PREFIXES, CATALOG_PREFIX), is_write=False)
+    if METADATA_TABLE in given:
+        raise InvalidOptionError(
+            f"option {METADATA_TABLE!r} is one of spark.read.load; a loaded table has its metadata "
+            "tables in table.inspect, and streams read rows"
+        )
     arguments = {
         "filter": filter,
         "columns": columns,

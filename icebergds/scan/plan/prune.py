@@ -28,6 +28,7 @@ from icebergds.expr.nodes import (
     bound_expected,
 )
 from icebergds.formats.arrow.filter import filter_mask
+from icebergds.formats.manifests.bound_values import NUMBERS, decode_numbers
 from icebergds.formats.manifests.reader import EntryColumns
 from icebergds.spec.manifest import FileFormat, ManifestEntry
 from icebergds.spec.types import TypeId, is_scalar
@@ -35,20 +36,6 @@ from icebergds.spec.types import TypeId, is_scalar
 _Mask = npt.NDArray[np.bool_]
 _Counts = npt.NDArray[np.int64]
 _UNKNOWN = -1
-
-_NUMBERS: dict[TypeId, tuple[str, ...]] = {
-    # Bounds written before a promotion have the narrower type.
-    TypeId.INT: ("<i4",),
-    TypeId.LONG: ("<i8", "<i4"),
-    TypeId.FLOAT: ("<f4",),
-    TypeId.DOUBLE: ("<f8", "<f4"),
-    TypeId.DATE: ("<i4",),
-    TypeId.TIME: ("<i8",),
-    TypeId.TIMESTAMP: ("<i8",),
-    TypeId.TIMESTAMPTZ: ("<i8",),
-    TypeId.TIMESTAMP_NS: ("<i8",),
-    TypeId.TIMESTAMPTZ_NS: ("<i8",),
-}
 
 
 @dataclass(frozen=True, slots=True)
@@ -190,10 +177,10 @@ class _MetricsMask:
     def _by_bounds(self, predicate: BoundPredicate) -> _Mask:
         type_id = getattr(predicate.field_type, "type_id", None)
         stats = self.columns.stats[predicate.field_id]
-        if type_id in _NUMBERS:
-            widths = _NUMBERS[type_id]
-            lower, has_lower = _decode_numbers(stats.lower_bound, widths)
-            upper, has_upper = _decode_numbers(stats.upper_bound, widths)
+        if type_id in NUMBERS:
+            widths = NUMBERS[type_id]
+            lower, has_lower = decode_numbers(stats.lower_bound, widths)
+            upper, has_upper = decode_numbers(stats.upper_bound, widths)
             # Bounds of another width may be from before a type promotion.
             odd = _is_valid(stats.lower_bound) & ~has_lower
             odd |= _is_valid(stats.upper_bound) & ~has_upper
@@ -300,23 +287,3 @@ def _is_text(bounds: pa.Array) -> bool:
 def _crossed(lower: pa.Array, upper: pa.Array) -> _Mask:
     mask: _Mask = pc.fill_null(pc.greater(lower, upper), False).to_numpy(zero_copy_only=False)
     return mask
-
-
-def _decode_numbers(bounds: pa.Array, kinds: tuple[str, ...]) -> tuple[npt.NDArray[Any], _Mask]:
-    """Decodes bounds as numbers of the widest type, with a mask of the known ones."""
-    count = len(bounds)
-    _, offsets_buffer, data_buffer = bounds.buffers()
-    offsets = np.frombuffer(offsets_buffer, np.int32)[bounds.offset : bounds.offset + count + 1]
-    data = np.frombuffer(data_buffer or b"", np.uint8)
-    valid = _is_valid(bounds)
-    lengths = np.diff(offsets)
-    values = np.zeros(count, np.dtype(kinds[0]))
-    known = np.zeros(count, np.bool_)
-    for kind in kinds:
-        dtype = np.dtype(kind)
-        rows = np.flatnonzero(valid & (lengths == dtype.itemsize))
-        if rows.size:
-            octets = data[offsets[rows][:, None] + np.arange(dtype.itemsize)]
-            values[rows] = octets.view(dtype)[:, 0]
-            known[rows] = True
-    return values, known

@@ -13,8 +13,11 @@ from collections.abc import Mapping
 from functools import wraps
 from typing import TYPE_CHECKING, Any
 
+from icebergds.catalog.metadata_files import is_metadata_file
 from icebergds.errors import IcebergError, InvalidOptionError
+from icebergds.operations.read.options import METADATA_TABLE
 from icebergds.spark.frames.table_load import open_load
+from icebergds.spark.metadata_tables import load_metadata_table
 from icebergds.spark.planned_load import PLANNED_SCAN
 from icebergds.spark.session import acting_in, is_connect
 from icebergds.spark.verbs import is_format, named_table, options_of, with_name
@@ -94,7 +97,7 @@ class _Verbs:
             self.schema(schema)
         self.options(**options)
         given = _given(self)
-        if _is_left_to_spark(given):
+        if _is_left_to_spark({**given, **_named_path(path)}):
             return self._load_by_spark(path)  # type: ignore[no-any-return]
         try:
             return _loaded(self, path, given, _user_schema(self))
@@ -118,7 +121,10 @@ class _Verbs:
 def _is_left_to_spark(given: Mapping[str, str]) -> bool:
     """Whether a load is planned already, or in the process that gets filters from Spark."""
     options = {name.lower(): value.lower() for name, value in given.items()}
-    return PLANNED_SCAN in options or options.get("pushdown") == "true"
+    if PLANNED_SCAN in options or options.get("pushdown") == "true":
+        return True
+    # `metadata_table_frame` loads one state of a table, in the data source.
+    return METADATA_TABLE in options and is_metadata_file(options.get("path", ""))
 
 
 def _loaded(
@@ -130,6 +136,9 @@ def _loaded(
     with acting_in(spark):
         if "path" in named:
             named = with_name({**options, **named}, named["path"])
+        metadata_table = load_metadata_table(spark, {**options, **named}, schema)
+        if metadata_table is not None:
+            return metadata_table
         load = open_load(spark, {**options, **named}, schema)
     if is_connect(spark):
         from icebergds.spark.frames.connect_frame import connect_frame

@@ -1,0 +1,206 @@
+"""Shows what a table's metadata holds, as tables (`InspectTable`)."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, TypedDict, Unpack
+
+import pyarrow as pa
+
+from icebergds.api.scan import listed_names
+from icebergds.commit.operations import TableState
+from icebergds.errors import InvalidFilterError
+from icebergds.formats.arrow.types import schema_to_arrow
+from icebergds.operations.metadata_tables.kinds import MetadataTable, metadata_table_of
+from icebergds.operations.metadata_tables.plan import metadata_tasks, plan_metadata_table
+from icebergds.operations.metadata_tables.read import read_metadata_task
+from icebergds.operations.metadata_tables.tasks import MetadataTask
+from icebergds.operations.options.arguments import (
+    given_once,
+    integer_argument,
+    names_argument,
+    text_argument,
+)
+from icebergds.operations.read.options import parse_read_options
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, SparkSession
+
+_READERS = 8
+
+
+class Chosen(TypedDict, total=False):
+    """Which rows and columns of a metadata table are read.
+
+    filter: a Spark SQL condition, such as `"record_count > 0 and partition.day >= '2026-01-01'"`;
+        conditions on partitions and on `content` skip whole manifests. Timestamps need an offset.
+    row_filter: PyIceberg's name of it.
+    columns: names, dotted for struct fields; all by default. Statistics of columns are only read if
+        they are shown or compared.
+    """
+
+    filter: str | None
+    row_filter: str | None
+    columns: Sequence[str] | str | None
+
+
+class ChosenOfSnapshot(Chosen, total=False):
+    """Which snapshot of a table is shown, too: give at most one of it.
+
+    branch, tag: the snapshot of a branch or tag.
+    """
+
+    branch: str | None
+    tag: str | None
+
+
+class Selection(ChosenOfSnapshot, total=False):
+    """What is read of any metadata table.
+
+    snapshot_id: the snapshot that is shown; the current one by default.
+    """
+
+    snapshot_id: int | None
+
+
+@dataclass(frozen=True, slots=True)
+class InspectTable:
+    """What a table's metadata holds, as Arrow tables: `table.inspect.files()`.
+
+    Names, columns and rows are those of Java Iceberg's metadata tables. In Spark they are
+    DataFrames, read by tasks: `table.inspect.to_df(spark, "files")`, or
+    `spark.read.format("icebergpy").load("db.events.files")`.
+
+    Every method raises:
+        InvalidFilterError: the filter cannot be parsed or bound.
+        InvalidOptionError: a column does not exist, or an argument is of the wrong type.
+        NoSuchSnapshotError: the snapshot, branch or tag does not exist.
+        MissingFileError, CorruptFileError: metadata is missing or damaged.
+    """
+
+    _state: TableState = field(repr=False)
+
+    def history(self, **chosen: Unpack[Chosen]) -> pa.Table:
+        """When which snapshot became the current one."""
+        return self._read(MetadataTable.HISTORY, **chosen)
+
+    def snapshots(self, **chosen: Unpack[Chosen]) -> pa.Table:
+        """The snapshots that have not expired."""
+        return self._read(MetadataTable.SNAPSHOTS, **chosen)
+
+    def refs(self, **chosen: Unpack[Chosen]) -> pa.Table:
+        """Branches and tags."""
+        return self._read(MetadataTable.REFS, **chosen)
+
+    def metadata_log_entries(self, **chosen: Unpack[Chosen]) -> pa.Table:
+        """The table's metadata files, and the newest snapshot in each."""
+        return self._read(MetadataTable.METADATA_LOG_ENTRIES, **chosen)
+
+    def manifests(
+        self, snapshot_id: int | None = None, **chosen: Unpack[ChosenOfSnapshot]
+    ) -> pa.Table:
+        """The manifests of a snapshot."""
+        return self._read(MetadataTable.MANIFESTS, snapshot_id=snapshot_id, **chosen)
+
+    def all_manifests(self, **chosen: Unpack[Chosen]) -> pa.Table:
+        """The manifests of all snapshots, once for each snapshot that lists them."""
+        return self._read(MetadataTable.ALL_MANIFESTS, **chosen)
+
+    def files(self, snapshot_id: int | None = None, **chosen: Unpack[ChosenOfSnapshot]) -> pa.Table:
+        """The data and delete files of a snapshot."""
+        return self._read(MetadataTable.FILES, snapshot_id=snapshot_id, **chosen)
+
+    def data_files(
+        self, snapshot_id: int | None = None, **chosen: Unpack[ChosenOfSnapshot]
+    ) -> pa.Table:
+        """The data files of a snapshot."""
+        return self._read(MetadataTable.DATA_FILES, snapshot_id=snapshot_id, **chosen)
+
+    def delete_files(
+        self, snapshot_id: int | None = None, **chosen: Unpack[ChosenOfSnapshot]
+    ) -> pa.Table:
+        """The delete files of a snapshot."""
+        return self._read(MetadataTable.DELETE_FILES, snapshot_id=snapshot_id, **chosen)
+
+    def all_files(self, **chosen: Unpack[Chosen]) -> pa.Table:
+        """The data and delete files of all snapshots, once for each manifest that lists them."""
+        return self._read(MetadataTable.ALL_FILES, **chosen)
+
+    def all_data_files(self, **chosen: Unpack[Chosen]) -> pa.Table:
+        """The data files of all snapshots, once for each manifest that lists them."""
+        return self._read(MetadataTable.ALL_DATA_FILES, **chosen)
+
+    def all_delete_files(self, **chosen: Unpack[Chosen]) -> pa.Table:
+        """The delete files of all snapshots, once for each manifest that lists them."""
+        return self._read(MetadataTable.ALL_DELETE_FILES, **chosen)
+
+    def entries(
+        self, snapshot_id: int | None = None, **chosen: Unpack[ChosenOfSnapshot]
+    ) -> pa.Table:
+        """The entries of a snapshot's manifests, also of files that it deleted."""
+        return self._read(MetadataTable.ENTRIES, snapshot_id=snapshot_id, **chosen)
+
+    def all_entries(self, **chosen: Unpack[Chosen]) -> pa.Table:
+        """The entries of the manifests of all snapshots."""
+        return self._read(MetadataTable.ALL_ENTRIES, **chosen)
+
+    def partitions(
+        self, snapshot_id: int | None = None, **chosen: Unpack[ChosenOfSnapshot]
+    ) -> pa.Table:
+        """The partitions of a snapshot, with what their files add up to; deletes do not count."""
+        return self._read(MetadataTable.PARTITIONS, snapshot_id=snapshot_id, **chosen)
+
+    def position_deletes(
+        self, snapshot_id: int | None = None, **chosen: Unpack[ChosenOfSnapshot]
+    ) -> pa.Table:
+        """The rows of position delete files and deletion vectors."""
+        return self._read(MetadataTable.POSITION_DELETES, snapshot_id=snapshot_id, **chosen)
+
+    def to_df(
+        self, spark: SparkSession, metadata_table: str, **chosen: Unpack[Selection]
+    ) -> DataFrame:
+        """A metadata table as a DataFrame of this state of the table, read by tasks of Spark.
+
+        Args:
+            metadata_table: its name, such as `"files"`.
+            chosen: rows, columns and snapshot, as for the other methods. Timestamps without an
+                offset are in the session's time zone.
+        """
+        from icebergds.spark.metadata_tables import metadata_table_frame
+
+        kind = metadata_table_of(metadata_table)
+        return metadata_table_frame(spark, self._state, kind, _options(chosen))
+
+    def _read(self, kind: MetadataTable, **chosen: Unpack[Selection]) -> pa.Table:
+        options = parse_read_options(_options(chosen))
+        plan = plan_metadata_table(kind, self._state, options)
+
+        def read(task: MetadataTask) -> list[pa.RecordBatch]:
+            return list(read_metadata_task(plan, task))
+
+        with ThreadPoolExecutor(_READERS) as pool:
+            parts = pool.map(read, metadata_tasks(plan, options))
+            batches = [batch for part in parts for batch in part]
+        return pa.Table.from_batches(batches, schema_to_arrow(plan.columns))
+
+
+def _options(chosen: Selection) -> dict[str, str]:
+    """The options of a load."""
+    condition = given_once("filter", chosen.get("filter"), "row_filter", chosen.get("row_filter"))
+    if condition is not None and not isinstance(condition, str):
+        raise InvalidFilterError(
+            f"filter {condition!r} is a {type(condition).__name__}; expected the condition as SQL "
+            'text, such as "record_count > 5"'
+        )
+    names = names_argument("columns", chosen.get("columns"))
+    snapshot_id = integer_argument("snapshot_id", chosen.get("snapshot_id"))
+    given = {
+        "filter": condition,
+        "columns": names if names is None or isinstance(names, str) else listed_names(names),
+        "snapshot-id": None if snapshot_id is None else str(snapshot_id),
+        "branch": text_argument("branch", chosen.get("branch")),
+        "tag": text_argument("tag", chosen.get("tag")),
+    }
+    return {name: value for name, value in given.items() if value is not None}

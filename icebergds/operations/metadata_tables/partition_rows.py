@@ -1,0 +1,127 @@
+"""Makes the rows of `partitions`: what the live files of each partition add up to."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+
+from icebergds.formats.manifests.columns import EntryColumns, Int64s
+from icebergds.formats.manifests.partitions import partition_tuples
+from icebergds.operations.metadata_tables.metadata_rows import Row
+from icebergds.spec.manifest import FileContent
+from icebergds.spec.partition_keys import values_key
+from icebergds.spec.types import StructType
+
+_SUMS = 7
+
+
+@dataclass(slots=True)
+class _Partition:
+    """What files add up to.
+
+    Attributes:
+        sums: rows and files of data, their bytes, rows and files of position deletes, and of
+            equality deletes.
+        updated_ms: when the newest file was added; -1 if its snapshot has expired.
+    """
+
+    values: tuple[Any, ...]
+    spec_id: int
+    sums: Int64s
+    updated_ms: int
+    snapshot_id: int
+
+
+class PartitionTotals:
+    """Adds up files by their partitions.
+
+    Args:
+        partition_type: fields of all partition specs. Partitions of different specs are one if
+            they have the same values in these.
+        committed_ms: when each snapshot was committed, by its id.
+    """
+
+    def __init__(self, partition_type: StructType, committed_ms: Mapping[int, int]) -> None:
+        self._type, self._committed_ms = partition_type, committed_ms
+        self._found: dict[tuple[Hashable, ...], _Partition] = {}
+
+    def add(self, columns: EntryColumns) -> None:
+        """Adds the files of a manifest."""
+        if not len(columns):
+            return
+        at = {field.field_id: i for i, field in enumerate(columns.partition_type.fields)}
+        places = [at.get(field.field_id) for field in self._type.fields]
+        groups, firsts = _groups([columns.partition[i] for i in places if i is not None], columns)
+        sums = _sums(columns, groups, len(firsts))
+        newest, updated_ms = self._newest(columns, groups, len(firsts))
+        first = columns.take(firsts)
+        tuples = partition_tuples(first.partition_type, first.partition, len(first))
+        for group, values in enumerate(tuples):
+            own = tuple(None if i is None else values[i] for i in places)
+            snapshot_id = int(columns.snapshot_id[newest[group]])
+            part = _Partition(
+                own, columns.spec_id, sums[group], int(updated_ms[group]), snapshot_id
+            )
+            self._put(part)
+
+    def rows(self) -> list[Row]:
+        """The rows, in the order of `metadata_table_schema`."""
+        return [self._row(part) for part in self._found.values()]
+
+    def _put(self, part: _Partition) -> None:
+        known = self._found.setdefault(values_key(part.values), part)
+        if known is part:
+            return
+        known.sums = known.sums + part.sums
+        if part.updated_ms > known.updated_ms:
+            known.spec_id, known.updated_ms = part.spec_id, part.updated_ms
+            known.snapshot_id = part.snapshot_id
+
+    def _row(self, part: _Partition) -> Row:
+        is_known = part.updated_ms >= 0
+        return (
+            *((part.values, part.spec_id) if self._type.fields else ()),
+            *part.sums.tolist(),
+            part.updated_ms * 1000 if is_known else None,
+            part.snapshot_id if is_known else None,
+        )
+
+    def _newest(self, columns: EntryColumns, groups: Int64s, count: int) -> tuple[Int64s, Int64s]:
+        """For each group, the newest of its files, and when that was added."""
+        ids, inverse = np.unique(columns.snapshot_id, return_inverse=True)
+        known = [self._committed_ms.get(snapshot_id, -1) for snapshot_id in ids.tolist()]
+        added_ms = np.array(known, np.int64)[inverse]
+        order = np.lexsort((added_ms, groups))
+        last = order[np.searchsorted(groups[order], np.arange(count), side="right") - 1]
+        return last, added_ms[last]
+
+
+def _groups(partition: Sequence[pa.Array], columns: EntryColumns) -> tuple[Int64s, Int64s]:
+    """The number of each entry's partition, and the first entry of each."""
+    groups = np.zeros(len(columns), np.int64)
+    for values in partition:
+        encoded = values.dictionary_encode(null_encoding="encode")
+        codes = encoded.indices.to_numpy(zero_copy_only=False).astype(np.int64)
+        _, groups = np.unique(groups * len(encoded.dictionary) + codes, return_inverse=True)
+    _, firsts, groups = np.unique(groups, return_index=True, return_inverse=True)
+    return groups, firsts
+
+
+def _sums(columns: EntryColumns, groups: Int64s, count: int) -> npt.NDArray[np.int64]:
+    sums = np.zeros((count, _SUMS), np.int64)
+    for content, at in (
+        (FileContent.DATA, 0),
+        (FileContent.POSITION_DELETES, 3),
+        (FileContent.EQUALITY_DELETES, 5),
+    ):
+        is_of_content = columns.content == content.value
+        np.add.at(sums[:, at], groups[is_of_content], columns.record_count[is_of_content])
+        np.add.at(sums[:, at + 1], groups[is_of_content], 1)
+    is_data = columns.content == FileContent.DATA.value
+    np.add.at(sums[:, 2], groups[is_data], columns.file_size_in_bytes[is_data])
+    return sums

@@ -1,0 +1,240 @@
+"""Plans reads of metadata tables: which manifests, manifest lists or delete files are read."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
+from typing import TypeVar
+
+from icebergds.commit.operations import TableState
+from icebergds.errors import InvalidOptionError, UnsupportedFeatureError
+from icebergds.expr.bind import bind
+from icebergds.expr.evaluate import holds
+from icebergds.expr.nodes import BoundPredicate, Expr, evaluate
+from icebergds.expr.summary import manifest_might_match
+from icebergds.formats.manifests import layout as ids
+from icebergds.formats.manifests.columns import EntryColumns
+from icebergds.formats.manifests.manifest_list import read_snapshot_manifests
+from icebergds.formats.manifests.reader import read_manifest_columns, readers_side_by_side
+from icebergds.formats.wrong_counts import WrongCounts
+from icebergds.operations.metadata_tables.kinds import MetadataTable
+from icebergds.operations.metadata_tables.metadata_rows import (
+    Row,
+    manifest_row,
+    rows_of_metadata,
+)
+from icebergds.operations.metadata_tables.partition_rows import PartitionTotals
+from icebergds.operations.metadata_tables.schemas import metadata_table_schema
+from icebergds.operations.metadata_tables.tasks import (
+    MetadataTablePlan,
+    MetadataTask,
+    ReadManifestLists,
+    ReadManifests,
+    ReadPositionDeletes,
+    ReadyRows,
+)
+from icebergds.operations.read.options import ReadOptions
+from icebergds.operations.read.snapshot_read import without_other_snapshots
+from icebergds.operations.read.time_travel import TimeTravel, resolve_snapshot
+from icebergds.scan.plan.partition_filters import has_live_files
+from icebergds.scan.projection import select_columns, unified_partition_type
+from icebergds.spec.manifest import DataFile, FileContent, ManifestContent, ManifestFile
+from icebergds.spec.schema import Schema
+from icebergds.spec.snapshot import Snapshot
+from icebergds.spec.table_properties import int_property
+
+_Item = TypeVar("_Item")
+
+_LIST_READERS = 16
+_LISTS_OF_A_TASK = 64
+_CONTENTS = {ManifestContent.DATA: (0,), ManifestContent.DELETES: (1, 2)}
+_METADATA_SPLIT_SIZE = "read.split.metadata-target-size"
+_METADATA_SPLIT_SIZE_DEFAULT = 32 * 1024 * 1024
+
+
+def plan_metadata_table(
+    kind: MetadataTable, state: TableState, options: ReadOptions, columns: Schema | None = None
+) -> MetadataTablePlan:
+    """Checks the options of a read of a metadata table, before anything is read.
+
+    Args:
+        columns: those that are read; by default those of the options.
+
+    Raises:
+        InvalidFilterError: the filter cannot be bound.
+        InvalidOptionError: a column does not exist, or an option is not one of metadata tables.
+        NoSuchSnapshotError: the snapshot, branch or tag does not exist.
+    """
+    _check(kind, state, options)
+    table = metadata_table_schema(kind, state.metadata)
+    if columns is None:
+        names = options.columns
+        columns = table.schema if names is None else select_columns(table.schema, names)
+    row_filter = bind(options.row_filter, table.schema, case_sensitive=False)
+    return MetadataTablePlan(kind, state, table, columns, row_filter)
+
+
+def metadata_tasks(plan: MetadataTablePlan, options: ReadOptions) -> list[MetadataTask]:
+    """The tasks of a read.
+
+    Raises:
+        MissingFileError, CorruptFileError: a manifest list, or what else is read here, is missing
+            or damaged.
+    """
+    kind, state = plan.kind, plan.state
+    if kind is MetadataTable.ALL_MANIFESTS:
+        snapshots = state.metadata.snapshots
+        parts = _packed(snapshots, [1] * len(snapshots), _LISTS_OF_A_TASK)
+        return [ReadManifestLists(some) for some in parts]
+    if not (kind.is_of_snapshot or kind.is_of_all_snapshots):
+        return [ReadyRows(rows_of_metadata(kind, state))]
+    manifests = _manifests(plan, options)
+    if kind is MetadataTable.MANIFESTS:
+        return [ReadyRows([manifest_row(state.metadata, manifest) for manifest in manifests])]
+    manifests = [manifest for manifest in manifests if _might_match(plan, manifest)]
+    if kind is MetadataTable.PARTITIONS:
+        return [ReadyRows(_partition_rows(plan, manifests))]
+    size = options.split_size or int_property(
+        state.metadata.properties, _METADATA_SPLIT_SIZE, _METADATA_SPLIT_SIZE_DEFAULT, minimum=1
+    )
+    if kind is MetadataTable.POSITION_DELETES:
+        files = list(_position_delete_files(plan, manifests))
+        weights = [file.content_size_in_bytes or file.file_size_in_bytes for file in files]
+        return [ReadPositionDeletes(some) for some in _packed(files, weights, size)]
+    weights = [manifest.manifest_length for manifest in manifests]
+    return [ReadManifests(some) for some in _packed(manifests, weights, size)]
+
+
+def task_plan(plan: MetadataTablePlan) -> MetadataTablePlan:
+    """The plan without what tasks do not need."""
+    return replace(plan, state=without_other_snapshots(plan.state, None))
+
+
+def live_columns(
+    plan: MetadataTablePlan, manifest: ManifestFile, stats_ids: frozenset[int] | None
+) -> EntryColumns:
+    """The entries of a manifest, without those of deleted files unless entries are shown."""
+    metadata = plan.state.metadata
+    return read_manifest_columns(
+        plan.state.io,
+        manifest,
+        metadata.specs_by_id,
+        metadata.schema(),
+        history=metadata.schema_history,
+        stats_ids=stats_ids,
+        live_only=not plan.kind.lists_entries,
+        # Whoever looks at metadata may look for what is wrong with it.
+        wrong_counts=WrongCounts.WARN,
+    )
+
+
+def _check(kind: MetadataTable, state: TableState, options: ReadOptions) -> None:
+    what = f"table {state.name}: the metadata table {kind}"
+    if options.changes is not None:
+        raise InvalidOptionError(f"{what} has no changes to read; leave out their options")
+    if options.pushdown:
+        raise InvalidOptionError(f"{what} takes no filters of Spark's: leave out 'pushdown'")
+    if options.time_travel != TimeTravel() and not kind.is_of_snapshot:
+        raise InvalidOptionError(
+            f"{what} is not of one snapshot: leave out the snapshot, branch, tag or time; those "
+            f"of a snapshot are {', '.join(one for one in MetadataTable if one.is_of_snapshot)}"
+        )
+    if kind.is_of_snapshot:
+        resolve_snapshot(state.metadata, options.time_travel, state.name)
+
+
+def _manifests(plan: MetadataTablePlan, options: ReadOptions) -> list[ManifestFile]:
+    """The manifests that the snapshot, or any of them, has."""
+    state = plan.state
+    if plan.kind.is_of_all_snapshots:
+        with ThreadPoolExecutor(_LIST_READERS) as pool:
+            lists = list(pool.map(lambda one: _listed(state, one), state.metadata.snapshots))
+        # As the oldest list has it: newer ones may add first row ids.
+        found = {m.manifest_path: m for listed in reversed(lists) for m in reversed(listed)}
+        return list(reversed(found.values()))
+    snapshot, _ = resolve_snapshot(state.metadata, options.time_travel, state.name)
+    return [] if snapshot is None else list(_listed(state, snapshot))
+
+
+def _listed(state: TableState, snapshot: Snapshot) -> Sequence[ManifestFile]:
+    if snapshot.key_id is not None:
+        raise UnsupportedFeatureError(
+            f"table {state.name}: the manifest list of snapshot {snapshot.snapshot_id} is "
+            "encrypted; reading encrypted tables is not supported"
+        )
+    return read_snapshot_manifests(state.io, snapshot)
+
+
+_OF_ONE_CONTENT = {
+    MetadataTable.DATA_FILES: ManifestContent.DATA,
+    MetadataTable.ALL_DATA_FILES: ManifestContent.DATA,
+    MetadataTable.DELETE_FILES: ManifestContent.DELETES,
+    MetadataTable.ALL_DELETE_FILES: ManifestContent.DELETES,
+    MetadataTable.POSITION_DELETES: ManifestContent.DELETES,
+}
+
+
+def _might_match(plan: MetadataTablePlan, manifest: ManifestFile) -> bool:
+    """Whether a manifest may list files of rows that match the filter."""
+    if _OF_ONE_CONTENT.get(plan.kind, manifest.content) is not manifest.content:
+        return False
+    if not plan.kind.lists_entries and not has_live_files(manifest):
+        return False
+    metadata = plan.state.metadata
+    spec = metadata.specs_by_id.get(manifest.partition_spec_id)
+    is_by_content = plan.kind.lists_files or plan.kind.lists_entries
+
+    def might(predicate: BoundPredicate) -> bool:
+        if is_by_content and predicate.field_id == ids.CONTENT:
+            return any(holds(predicate, content) for content in _CONTENTS[manifest.content])
+        part_id = plan.table.partition_ids.get(predicate.field_id)
+        if part_id is None or spec is None:
+            return True
+        of_table: Expr = replace(predicate, field_id=part_id)
+        return manifest_might_match(of_table, metadata.partition_type(spec), manifest.partitions)
+
+    return evaluate(plan.row_filter, might)
+
+
+def _partition_rows(plan: MetadataTablePlan, manifests: Sequence[ManifestFile]) -> list[Row]:
+    metadata = plan.state.metadata
+    committed_ms = {one.snapshot_id: one.timestamp_ms for one in metadata.snapshots}
+    totals = PartitionTotals(unified_partition_type(metadata, active_only=True), committed_ms)
+    for columns in _read_all(plan, manifests):
+        totals.add(columns)
+    return totals.rows()
+
+
+def _position_delete_files(
+    plan: MetadataTablePlan, manifests: Sequence[ManifestFile]
+) -> Iterator[DataFile]:
+    for columns in _read_all(plan, manifests):
+        of_positions = columns.content == FileContent.POSITION_DELETES.value
+        for entry in columns.filter(of_positions).entries():
+            yield entry.data_file
+
+
+def _read_all(plan: MetadataTablePlan, manifests: Sequence[ManifestFile]) -> Iterator[EntryColumns]:
+    """The entries of manifests without statistics, read side by side, a few of them ahead."""
+    readers = readers_side_by_side(plan.state.io, manifests)
+    with ThreadPoolExecutor(readers) as pool:
+        for start in range(0, len(manifests), readers):
+            some = manifests[start : start + readers]
+            yield from pool.map(lambda one: live_columns(plan, one, frozenset()), some)
+
+
+def _packed(
+    items: Iterable[_Item], weights: Sequence[int], most: int
+) -> Iterator[tuple[_Item, ...]]:
+    """Neighbours together, so many that they have about a weight."""
+    some: list[_Item] = []
+    weight = 0
+    for item, own in zip(items, weights, strict=True):
+        if some and weight + own > most:
+            yield tuple(some)
+            some, weight = [], 0
+        some.append(item)
+        weight += own
+    if some:
+        yield tuple(some)

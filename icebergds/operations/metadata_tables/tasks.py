@@ -1,0 +1,65 @@
+"""Defines the plan of a read of a metadata table, and its tasks, which travel to executors."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import TypeAlias
+
+from icebergds.commit.operations import TableState
+from icebergds.expr.nodes import Expr
+from icebergds.operations.metadata_tables.kinds import MetadataTable
+from icebergds.operations.metadata_tables.metadata_rows import Row
+from icebergds.operations.metadata_tables.schemas import MetadataTableSchema
+from icebergds.spec.manifest import DataFile, ManifestFile
+from icebergds.spec.schema import Schema
+from icebergds.spec.snapshot import Snapshot
+
+
+@dataclass(frozen=True, slots=True)
+class MetadataTablePlan:
+    """What all tasks of a read share.
+
+    Attributes:
+        state: of the table, without its snapshots.
+        table: the columns of the metadata table.
+        columns: those that are read; structs may be narrowed.
+        row_filter: bound to `table`; all returned rows match it.
+    """
+
+    kind: MetadataTable
+    state: TableState
+    table: MetadataTableSchema
+    columns: Schema
+    row_filter: Expr
+
+
+@dataclass(frozen=True, slots=True)
+class ReadManifests:
+    """Reads the entries of manifests."""
+
+    manifests: tuple[ManifestFile, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class ReadManifestLists:
+    """Reads the manifests that snapshots list."""
+
+    snapshots: tuple[Snapshot, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class ReadPositionDeletes:
+    """Reads the rows of position delete files and deletion vectors."""
+
+    files: tuple[DataFile, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class ReadyRows:
+    """Has all rows already: in-memory values of all columns of the metadata table."""
+
+    rows: Iterable[Row]
+
+
+MetadataTask: TypeAlias = ReadManifests | ReadManifestLists | ReadPositionDeletes | ReadyRows

@@ -1,0 +1,71 @@
+"""Loads metadata tables as DataFrames."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql.types import StructType
+
+from icebergds.commit.operations import TableState
+from icebergds.operations.metadata_tables.kinds import MetadataTable
+from icebergds.operations.metadata_tables.load import open_metadata_table
+from icebergds.operations.metadata_tables.plan import plan_metadata_table
+from icebergds.operations.options.values import is_of_address
+from icebergds.operations.read.options import METADATA_TABLE, parse_read_options
+from icebergds.operations.read.scan_options import scan_options
+from icebergds.spark.errors import own_errors, prepare_thread
+from icebergds.spark.session import session_zone
+
+
+def metadata_table_frame(
+    spark: SparkSession,
+    state: TableState,
+    kind: MetadataTable,
+    options: Mapping[str, str],
+    schema: StructType | None = None,
+) -> DataFrame:
+    """A metadata table of one state of a table.
+
+    Args:
+        options: which rows, columns and snapshot are read.
+        schema: the columns that the user asks for; None for those of the options.
+
+    Raises:
+        IcebergError: the options do not fit the metadata table.
+    """
+    options = _in_zone(spark, options)
+    plan_metadata_table(kind, state, parse_read_options(options))
+    prepare_thread(spark)
+    reader = spark.read.format("icebergpy")
+    if schema is not None:
+        reader = reader.schema(schema)
+    given = scan_options(state.io, {METADATA_TABLE: kind.value}, options)
+    with own_errors():
+        return reader.options(**given).load(state.metadata_location)
+
+
+def load_metadata_table(
+    spark: SparkSession, options: Mapping[str, str], schema: StructType | None
+) -> DataFrame | None:
+    """The metadata table that the options of a load name; None if they name a table.
+
+    Errors are those of `open_metadata_table` and `metadata_table_frame`.
+    """
+    load = open_metadata_table(_in_zone(spark, options))
+    if load is None:
+        return None
+    further = {
+        name: value
+        for name, value in options.items()
+        if not is_of_address(name.lower()) and name.lower() != METADATA_TABLE
+    }
+    return metadata_table_frame(spark, load.state, load.kind, further, schema)
+
+
+def _in_zone(spark: SparkSession, options: Mapping[str, str]) -> dict[str, str]:
+    """The options with the session's time zone, unless they name one."""
+    zone = session_zone(spark)
+    if zone is None or any(name.lower() == "time-zone" for name in options):
+        return dict(options)
+    return {**options, "time-zone": zone}
