@@ -132,6 +132,8 @@ class IcebergDataSource(DataSource):
         from icebergds.operations.read.stream_read import load_stream
         from icebergds.spark.stream_reader import IcebergStreamReader
 
+        if self._pin_metadata_table() is not None:
+            raise InvalidOptionError("a metadata table is no stream; read it with spark.read")
         stream = parse_stream_options(self.options)
         load = self._pin()
         columns = self._columns(schema, load, stream.is_feed)

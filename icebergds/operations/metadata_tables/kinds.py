@@ -81,8 +81,9 @@ def metadata_table_of(name: str) -> MetadataTable:
     try:
         return MetadataTable(name.lower())
     except ValueError:
-        near = did_you_mean(name, list(MetadataTable), shown=repr)
-        hint = f"; {near}" if near else ""
+        names = [kind.value for kind in MetadataTable]
+        near = did_you_mean(name, names, shown=repr)
+        hint = f"; {near}" if near else "."
         raise InvalidOptionError(
-            f"no metadata table {name!r}{hint}. There are {', '.join(MetadataTable)}"
+            f"no metadata table {name!r}{hint} There are {', '.join(names)}"
         ) from None

@@ -1,0 +1,208 @@
+"""Metadata tables as DataFrames: named by path, identifier or option, read by tasks of Spark."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pytest
+from pyspark.errors import PySparkException
+from pyspark.sql import DataFrame, SparkSession
+from spark_changes import arrow, people
+from spark_reads import load, message_of
+
+from icebergds import Table, load_catalog, register
+from icebergds.errors import IcebergError
+from icebergds.operations.metadata_tables.kinds import MetadataTable
+
+pytestmark = pytest.mark.spark
+
+
+@pytest.fixture(scope="module")
+def table(tmp_path_factory: pytest.TempPathFactory) -> Table:
+    """Two versions of a partitioned table, with deletes by key."""
+    table = people(tmp_path_factory.mktemp("inspected"), 3)
+    with table.update_spec() as update:
+        update.add_field("bucket(2, id)")
+    table.upsert(arrow([(1, 1, "one"), (20, 2, "twenty")]), ["id"])
+    table.manage_snapshots().create_tag("first", table.snapshots()[0].snapshot_id).commit()
+    return table
+
+
+@pytest.fixture(params=["registered", "data source"])
+def session(spark: SparkSession, front: SparkSession, request: pytest.FixtureRequest) -> Any:
+    return front if request.param == "registered" else spark
+
+
+def rows(df: DataFrame) -> list[dict[str, Any]]:
+    return sorted((row.asDict(recursive=True) for row in df.collect()), key=str)
+
+
+def arrow_rows(found: pa.Table) -> list[dict[str, Any]]:
+    """Rows as Spark has them: maps are dictionaries, and binary values are byte arrays."""
+    return sorted(({n: _plain(v) for n, v in row.items()} for row in found.to_pylist()), key=str)
+
+
+def _plain(value: Any) -> Any:
+    match value:
+        case bytes():
+            return bytearray(value)
+        case dict():
+            return {name: _plain(inner) for name, inner in value.items()}
+        case [(_, _), *_]:
+            return {key: _plain(inner) for key, inner in value}
+        case list():
+            return [_plain(inner) for inner in value]
+        case _ if hasattr(value, "tzinfo") and value.tzinfo is not None:
+            return value.astimezone().replace(tzinfo=None)
+        case _:
+            return value
+
+
+@pytest.mark.parametrize("kind", MetadataTable)
+def test_spark_has_the_rows_that_arrow_has(
+    session: SparkSession, table: Table, kind: MetadataTable
+) -> None:
+    read = load(session, f"{table.location()}#{kind}")
+    found = getattr(table.inspect, kind)()
+    assert read.columns == found.schema.names
+    assert rows(read) == arrow_rows(found)
+
+
+def test_a_table_is_named_in_each_way(session: SparkSession, tmp_path: Path) -> None:
+    catalog = load_catalog("lake", warehouse=str(tmp_path))
+    catalog.create_namespace("db")
+    made = catalog.create_table("db.events", "id bigint")
+    made.append(pa.table({"id": [1, 2]}))
+    named = {"catalog": "lake", "catalog.warehouse": str(tmp_path)}
+    for options, path in (
+        (named, "db.events.snapshots"),
+        (named, "db.events.SNAPSHOTS"),
+        ({**named, "metadata-table": "snapshots"}, "db.events"),
+        ({"metadata-table": "Snapshots"}, made.location()),
+        ({}, f"{made.location()}#snapshots"),
+        ({}, f"{made.metadata_location}#snapshots"),
+    ):
+        (row,) = load(session, path, **options).collect()
+        assert row.snapshot_id == made.current_snapshot().snapshot_id, path
+
+
+def test_a_registered_session_names_them_with_its_catalogs(
+    front: SparkSession, tmp_path: Path
+) -> None:
+    front.conf.set("spark.icebergpy.catalog.meta.warehouse", str(tmp_path))
+    register(front)
+    catalog = load_catalog("meta", warehouse=str(tmp_path))
+    catalog.create_namespace("db")
+    catalog.create_table("db.events", "id bigint").append(pa.table({"id": [1, 2]}))
+    reader = front.read.format("icebergpy")
+    assert reader.table("meta.db.events.files").count() == 1
+    assert reader.load("meta.db.events.history").count() == 1
+
+
+def test_a_table_of_such_a_name_comes_first(session: SparkSession, tmp_path: Path) -> None:
+    catalog = load_catalog("lake", warehouse=str(tmp_path))
+    catalog.create_namespace("db.files")
+    catalog.create_namespace("files")
+    catalog.create_table("files.files", "id bigint").append(pa.table({"id": [7]}))
+    named = {"catalog": "lake", "catalog.warehouse": str(tmp_path)}
+    assert load(session, "files.files", **named).collect() == [(7,)]
+    assert load(session, "files.files.files", **named).count() == 1
+
+
+def test_columns_and_filters_choose(session: SparkSession, table: Table) -> None:
+    options = {
+        "columns": "file_path,readable_metrics.id.upper_bound",
+        "filter": "content = 0 AND partition.part = 1 AND readable_metrics.id.upper_bound > 5",
+    }
+    read = load(session, f"{table.location()}#files", **options)
+    assert read.columns == ["file_path", "readable_metrics"]
+    assert [row.readable_metrics.id.upper_bound for row in read.collect()] == [10]
+
+
+def test_a_schema_chooses_columns(session: SparkSession, table: Table) -> None:
+    schema = "record_count bigint, partition struct<part: int>"
+    reader = session.read.format("icebergpy").schema(schema)
+    read = reader.load(f"{table.location()}#partitions")
+    assert read.columns == ["record_count", "partition"]
+    assert sum(row.record_count for row in read.collect()) == 14
+
+
+def test_conditions_of_spark_hold(session: SparkSession, table: Table) -> None:
+    files = load(session, f"{table.location()}#files")
+    assert files.where("content = 2").count() == 1
+    assert files.groupBy("content").sum("record_count").orderBy("content").collect() == [
+        (0, 14),
+        (2, 2),
+    ]
+
+
+def test_snapshots_branches_and_tags_are_shown(session: SparkSession, table: Table) -> None:
+    path = f"{table.location()}#files"
+    first = {"snapshot-id": str(table.snapshots()[0].snapshot_id)}
+    for options in (first, {"tag": "first"}, {"versionAsOf": "first"}):
+        assert load(session, path, **options).count() == 3
+    assert load(session, path, branch="main").count() == load(session, path).count()
+
+
+def test_a_load_is_of_one_state_for_ever(session: SparkSession, tmp_path: Path) -> None:
+    table = people(tmp_path, count=2)
+    read = load(session, f"{table.location()}#files")
+    before = read.count()
+    table.append(arrow([(50, 0, "new")]))
+    assert read.count() == before
+
+
+def test_a_table_without_snapshots_has_no_rows(session: SparkSession, tmp_path: Path) -> None:
+    table = people(tmp_path, count=0)
+    for kind in ("files", "entries", "partitions", "manifests", "all_manifests", "history"):
+        assert load(session, f"{table.location()}#{kind}").collect() == []
+
+
+@pytest.mark.parametrize(
+    ("path", "options", "message"),
+    [
+        ("", {"metadata-table": "fles"}, "no metadata table 'fles'; did you mean 'files'"),
+        ("#snapshots", {"tag": "first"}, "snapshots is not of one snapshot"),
+        ("#files", {"branch": "none"}, "no branch 'none'"),
+        ("#files", {"columns": "file_pth"}, "no column 'file_pth'; did you mean file_path or"),
+        ("#files", {"filter": "colum = 1"}, "colum"),
+        ("#files", {"read-change-feed": "true"}, "has no changes to read"),
+        ("#files", {"pushdown": "true"}, "leave out 'pushdown'"),
+        ("#fles", {}, "#fles"),
+        ("/none#files", {}, "none"),
+    ],
+)
+def test_what_does_not_fit_is_refused_by_name(
+    session: SparkSession, table: Table, path: str, options: dict[str, str], message: str
+) -> None:
+    with pytest.raises((PySparkException, IcebergError)) as refused:
+        load(session, table.location() + path, **options).collect()
+    assert message in str(refused.value)
+
+
+def test_streams_of_metadata_tables_are_refused(spark: SparkSession, table: Table) -> None:
+    read = spark.readStream.format("icebergpy").load(f"{table.location()}#files")
+    query = read.writeStream.format("noop")
+    assert "a metadata table is no stream" in message_of(
+        lambda: query.trigger(availableNow=True).start().processAllAvailable()
+    )
+
+
+def test_a_loaded_table_gives_dataframes(front: SparkSession, table: Table) -> None:
+    read = table.inspect.to_df(front, "data_files", columns=["record_count"], tag="first")
+    assert sorted(read.collect()) == [(2,), (2,), (2,)]
+    with pytest.raises(IcebergError, match="no column 'x'"):
+        table.inspect.to_df(front, "data_files", columns="x")
+    with pytest.raises(IcebergError, match="no metadata table 'data'"):
+        table.inspect.to_df(front, "data")
+
+
+def test_a_missing_manifest_is_named(session: SparkSession, tmp_path: Path) -> None:
+    table = people(tmp_path, count=2)
+    path, _ = table.inspect.manifests(columns="path")["path"].to_pylist()
+    Path(path).unlink()
+    with pytest.raises((PySparkException, IcebergError), match=path):
+        load(session, f"{table.location()}#files").collect()
+    assert load(session, f"{table.location()}#manifests").count() == 2
