@@ -170,29 +170,36 @@ class _Rows:
 
 @dataclass(frozen=True, slots=True)
 class _MapColumns:
-    """The entries of maps, sorted by their keys."""
+    """The entries of maps by their keys.
+
+    Attributes:
+        keys: sorted.
+        order: of the entries, by their keys.
+        rows: the map of each entry.
+    """
 
     keys: Int64s
+    order: Int64s
     rows: Int64s
     values: pa.Array
     length: int
 
     @classmethod
     def of(cls, maps: pa.MapArray) -> _MapColumns:
-        keys = maps.keys.to_numpy(zero_copy_only=False)
         offsets = maps.offsets.to_numpy(zero_copy_only=False)
-        first = int(offsets[0]) if len(offsets) else 0
-        last = int(offsets[-1]) if len(offsets) else 0
+        first, last = int(offsets[0]), int(offsets[-1])
         rows = np.repeat(np.arange(len(maps)), np.diff(offsets))
-        keys, values = keys[first:last], maps.items.slice(first, last - first)
+        keys = maps.keys.to_numpy(zero_copy_only=False)[first:last]
         order = np.argsort(keys, kind="stable")
-        return cls(keys[order], rows[order], values.take(pa.array(order)), len(maps))
+        values = maps.items.slice(first, last - first)
+        return cls(keys[order], order, rows, values, len(maps))
 
     def column(self, key: int) -> pa.Array:
         """The value of a key in each map, null where it is missing."""
         start, end = np.searchsorted(self.keys, [key, key + 1]).tolist()
+        entries = self.order[start:end]
         at = np.full(self.length, -1)
-        at[self.rows[start:end]] = np.arange(start, end)
+        at[self.rows[entries]] = entries
         return self.values.take(pa.array(at, mask=at < 0))
 
 

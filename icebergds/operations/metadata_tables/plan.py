@@ -34,7 +34,7 @@ from icebergds.operations.metadata_tables.tasks import (
     ReadPositionDeletes,
     ReadyRows,
 )
-from icebergds.operations.read.options import ReadOptions
+from icebergds.operations.read.options import ReadOptions, split_options
 from icebergds.operations.read.snapshot_read import without_other_snapshots
 from icebergds.operations.read.time_travel import TimeTravel, resolve_snapshot
 from icebergds.scan.plan.partition_filters import has_live_files
@@ -95,14 +95,13 @@ def metadata_tasks(plan: MetadataTablePlan, options: ReadOptions) -> list[Metada
     manifests = [manifest for manifest in manifests if _might_match(plan, manifest)]
     if kind is MetadataTable.PARTITIONS:
         return [ReadyRows(_partition_rows(plan, manifests))]
-    size = options.split_size or int_property(
-        state.metadata.properties, _METADATA_SPLIT_SIZE, _METADATA_SPLIT_SIZE_DEFAULT, minimum=1
-    )
+    size, least = _task_weights(plan, options)
     if kind is MetadataTable.POSITION_DELETES:
         files = list(_position_delete_files(plan, manifests))
-        weights = [file.content_size_in_bytes or file.file_size_in_bytes for file in files]
+        sizes = (file.content_size_in_bytes or file.file_size_in_bytes for file in files)
+        weights = [max(own, least) for own in sizes]
         return [ReadPositionDeletes(some) for some in _packed(files, weights, size)]
-    weights = [manifest.manifest_length for manifest in manifests]
+    weights = [max(manifest.manifest_length, least) for manifest in manifests]
     return [ReadManifests(some) for some in _packed(manifests, weights, size)]
 
 
@@ -195,6 +194,16 @@ def _might_match(plan: MetadataTablePlan, manifest: ManifestFile) -> bool:
         return manifest_might_match(of_table, metadata.partition_type(spec), manifest.partitions)
 
     return evaluate(plan.row_filter, might)
+
+
+def _task_weights(plan: MetadataTablePlan, options: ReadOptions) -> tuple[int, int]:
+    """The bytes of a task, and the least that a file counts."""
+    properties = plan.state.metadata.properties
+    splits = split_options(options, properties)
+    if options.split_size is not None:
+        return options.split_size, splits.file_open_cost
+    size = int_property(properties, _METADATA_SPLIT_SIZE, _METADATA_SPLIT_SIZE_DEFAULT, minimum=1)
+    return size, splits.file_open_cost
 
 
 def _partition_rows(plan: MetadataTablePlan, manifests: Sequence[ManifestFile]) -> list[Row]:
