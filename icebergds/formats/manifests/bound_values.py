@@ -109,9 +109,12 @@ def _by_distinct(field_type: IcebergType, bounds: pa.BinaryArray) -> pa.Array:
 
 def _value(field_type: IcebergType, data: bytes) -> Any:
     try:
-        return from_bytes(field_type, data)
-    except CorruptFileError:
+        value = from_bytes(field_type, data)
+        # A decimal may have too many digits, and a date may be no nanoseconds of 64 bits.
+        to_array(field_type, [value])
+    except (CorruptFileError, pa.ArrowException, OverflowError):
         return None
+    return value
 
 
 def _is_valid(bounds: pa.Array) -> _Mask:
