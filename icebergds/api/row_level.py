@@ -80,7 +80,8 @@ def delete_rows(
     kept = table.keeping_reads()
     if row_filter is not None and is_metadata_delete(kept, row_filter, options):
         committed, counts = delete_by_metadata(kept, row_filter, options)
-        return Changed(counts, _state_after(table, committed))
+        snapshot_id = None if committed is None else committed.snapshot.snapshot_id
+        return Changed(replace(counts, snapshot_id=snapshot_id), _state_after(table, committed))
     from icebergds.spark.row_level import delete
     from icebergds.spark.row_level.target import make_target
 

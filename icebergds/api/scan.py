@@ -10,7 +10,7 @@ import pyarrow as pa
 
 from icebergds.api.display import scan_html, scan_text
 from icebergds.commit.operations import TableState
-from icebergds.errors import InvalidOptionError
+from icebergds.errors import InvalidFilterError, InvalidOptionError
 from icebergds.formats.arrow.types import schema_to_arrow
 from icebergds.operations.read.file_tasks import FileScanTask, file_tasks
 from icebergds.operations.read.options import (
@@ -28,7 +28,7 @@ from icebergds.scan.read.changes import read_task_group
 
 if TYPE_CHECKING:
     import pandas
-    from pyspark.sql import DataFrame, SparkSession
+    from pyspark.sql import Column, DataFrame, SparkSession
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,7 +36,7 @@ class TableScan:
     """A read of a table that has not run yet; run it with `to_df` or `to_arrow`."""
 
     _state: TableState = field(repr=False)
-    filter: str | None
+    filter: str | Column | None
     columns: str | None
     snapshot_id: int | None
     branch: str | None
@@ -77,6 +77,7 @@ class TableScan:
             NoSuchSnapshotError: the snapshot, branch or tag does not exist.
             InvalidDataError: updates are computed, and the identifier columns are not unique.
         """
+        self._refuse_column("without Spark, rows are chosen by a filter")
         options = self._read_options(None)
         snapshot, plan = plan_read(self._state, options)
         task_groups = plan_task_groups(options, self._state, snapshot, plan)
@@ -104,7 +105,11 @@ class TableScan:
 
         zone = session_zone(spark)
         options = self._read_options(zone)
-        if options.pushdown:
+        if self.filter is not None and not isinstance(self.filter, str):
+            from icebergds.spark.frames.pruning import filtered_frame
+
+            rows = filtered_frame(spark, self._state, options, self.filter)
+        elif options.pushdown:
             # Spark's filters narrow the plan, and only Spark's planning process knows them.
             rows = load_dataframe(spark, self._state, self._load_options(zone))
         else:
@@ -156,10 +161,11 @@ class TableScan:
         session = session_or_active(spark)
         options = self._read_options(session_zone(session))
         self._refuse_changes(options, "explain shows")
+        self._refuse_column("explain shows what is read by a filter")
         planned = plan_scan(self._state, options, for_native=True)
         given = {name.lower(): value for name, value in self.options.items()}
         native_scans = None if session is None else has_native_scans(session)
-        return summarize(planned, options, given.get("filter", self.filter), native_scans)
+        return summarize(planned, options, given.get("filter", self._condition), native_scans)
 
     def plan_files(self) -> list[FileScanTask]:
         """Plans the scan and lists the data files it reads, without Spark.
@@ -173,17 +179,31 @@ class TableScan:
         """
         options = self._read_options(None)
         self._refuse_changes(options, "plan_files lists")
+        self._refuse_column("plan_files lists the files of a filter")
         return file_tasks(plan_scan(self._state, options, for_native=False))
+
+    @property
+    def _condition(self) -> str | None:
+        """The filter as text."""
+        return self.filter if isinstance(self.filter, str) else None
+
+    def _refuse_column(self, what: str) -> None:
+        if self.filter is not None and self._condition is None:
+            raise InvalidFilterError(
+                f"table {self._state.name}: {what} that is SQL text, and this one is a Column, "
+                'which Spark evaluates; give it as text, such as "id > 5", or use to_df(spark)'
+            )
 
     def _count(self, spark: SparkSession | None) -> int:
         options = self._read_options(_zone_of(spark))
         if spark is None:
+            self._refuse_column("without Spark, rows are counted by a filter")
             if options.changes is not None:
                 return self._count_changes(options)
             return count_rows(plan_scan(self._state, options, for_native=False))
         from icebergds.spark import scan
 
-        if options.changes is not None:
+        if options.changes is not None or not isinstance(self.filter, str | None):
             return scan.count_rows(self.to_df(spark))
         return scan.count_scan(spark, plan_scan(self._state, options, for_native=False))
 
@@ -203,7 +223,7 @@ class TableScan:
         refuse_stream_options(self.options)
         return parse_read_options(
             self.options,
-            filter=self.filter,
+            filter=self._condition,
             columns=None if self.columns is None else parse_column_list(self.columns),
             snapshot_id=self.snapshot_id,
             branch=self.branch,
@@ -223,7 +243,7 @@ class TableScan:
 
     def _load_options(self, time_zone: str | None) -> dict[str, str]:
         arguments = {
-            "filter": self.filter,
+            "filter": self._condition,
             "columns": self.columns,
             "snapshot-id": None if self.snapshot_id is None else str(self.snapshot_id),
             "branch": self.branch,

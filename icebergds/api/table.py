@@ -37,7 +37,7 @@ from icebergds.operations.outcomes import nothing_committed
 from icebergds.operations.write.arrow_rows import Rows, write_rows
 from icebergds.operations.write.options import WriteOptions
 from icebergds.operations.write.row_change_options import WriteOperation
-from icebergds.operations.write.row_counts import RowCounts
+from icebergds.operations.write.row_counts import RowCounts, counts_of_write
 from icebergds.spec.metadata import TableMetadata
 from icebergds.spec.partition import PartitionSpec
 from icebergds.spec.schema import Schema
@@ -147,7 +147,7 @@ class Table:
         branch: str | None = None,
         snapshot_properties: Mapping[str, str] | None = None,
         options: Mapping[str, str] | None = None,
-    ) -> None:
+    ) -> RowCounts:
         """Appends rows, in one commit.
 
         A Spark DataFrame is first shuffled as the table property `write.distribution-mode` says,
@@ -159,13 +159,16 @@ class Table:
             snapshot_properties: entries to add to the snapshot summary.
             options: further write options, such as `target-file-size-bytes`.
 
+        Returns:
+            The number of rows and the new snapshot.
+
         Raises:
             InvalidDataError: the rows do not fit the table's schema.
             CommitConflictError: concurrent commits won every retry.
             CommitStateUnknownError: it is not known whether the commit succeeded.
             StorageError: the storage or the catalog's database failed; nothing was committed.
         """
-        self._write(df, False, self._options(options, snapshot_properties, branch=branch))
+        return self._write(df, False, self._options(options, snapshot_properties, branch=branch))
 
     def overwrite(
         self,
@@ -175,7 +178,7 @@ class Table:
         branch: str | None = None,
         snapshot_properties: Mapping[str, str] | None = None,
         options: Mapping[str, str] | None = None,
-    ) -> None:
+    ) -> RowCounts:
         """Replaces all rows, or the rows that match a filter, in one commit.
 
         Args:
@@ -192,13 +195,13 @@ class Table:
         """
         if overwrite_filter is None or isinstance(overwrite_filter, str):
             named = {"branch": branch, "overwrite_filter": overwrite_filter}
-            self._write(df, True, self._options(options, snapshot_properties, **named))
-            return
+            return self._write(df, True, self._options(options, snapshot_properties, **named))
         given = self._options(options, snapshot_properties, branch=branch)
         with nothing_committed(self.name, merges_schema=given.merge_schema):
             table = self._current()
             committed = overwrite_rows(table, df, overwrite_filter, given)
         self._state = table.state if committed is None else committed.state
+        return counts_of_write(committed)
 
     def dynamic_partition_overwrite(
         self,
@@ -207,13 +210,13 @@ class Table:
         branch: str | None = None,
         snapshot_properties: Mapping[str, str] | None = None,
         options: Mapping[str, str] | None = None,
-    ) -> None:
+    ) -> RowCounts:
         """Replaces every partition that `df` has rows for, in one commit.
 
         Arguments and errors are those of `overwrite`.
         """
         named = {"branch": branch, "overwrite_mode": "dynamic"}
-        self._write(df, True, self._options(options, snapshot_properties, **named))
+        return self._write(df, True, self._options(options, snapshot_properties, **named))
 
     def delete(
         self,
@@ -452,7 +455,7 @@ class Table:
 
     def scan(
         self,
-        filter: str | None = None,
+        filter: str | Column | None = None,
         columns: Sequence[str] | str | None = None,
         snapshot_id: int | None = None,
         *,
@@ -460,13 +463,14 @@ class Table:
         tag: str | None = None,
         options: Mapping[str, str] | None = None,
         limit: int | None = None,
-        row_filter: str | None = None,
+        row_filter: str | Column | None = None,
         selected_fields: Sequence[str] | str | None = None,
     ) -> TableScan:
         """Describes a read of this table; run it with `to_df(spark)` or `to_arrow()`.
 
         Args:
-            filter: a Spark SQL condition; only matching rows are returned.
+            filter: a Spark SQL condition, or a Spark column if Spark reads the rows (`to_df`,
+                `count(spark)`); only matching rows are returned.
             columns: column names, dotted for struct fields; all data columns by default.
             snapshot_id: the snapshot to read; the current one by default.
             branch: the branch to read instead.
@@ -483,10 +487,10 @@ class Table:
         columns = given_once("columns", columns, "selected_fields", selected_fields)
         if selected_fields == ("*",):
             columns = None
-        if filter is not None and not isinstance(filter, str):
+        if filter is not None and not isinstance(filter, str) and not _is_column(filter):
             raise InvalidFilterError(
                 f"filter {filter!r} is a {type(filter).__name__}; expected the condition as SQL "
-                'text, such as "id > 5"'
+                'text, such as "id > 5", or as a Column'
             )
         names = names_argument("columns", columns)
         return TableScan(
@@ -616,7 +620,7 @@ class Table:
         self._state = changed.state
         return changed.counts
 
-    def _write(self, rows: Rows | DataFrame, overwrite: bool, options: WriteOptions) -> None:
+    def _write(self, rows: Rows | DataFrame, overwrite: bool, options: WriteOptions) -> RowCounts:
         with nothing_committed(self.name, merges_schema=options.merge_schema):
             table = self._current()
             if isinstance(rows, Rows):
@@ -624,6 +628,7 @@ class Table:
             else:
                 committed = write_frame(table, rows, options, overwrite=overwrite)
         self._state = table.state if committed is None else committed.state
+        return counts_of_write(committed)
 
     def _change_by_key(
         self,
@@ -644,3 +649,9 @@ class Table:
         )
         with nothing_committed(self.name, merges_schema=given.merge_schema):
             return self._changed(change_by_key(self._current(), rows, given))
+
+
+def _is_column(value: object) -> bool:
+    """Whether this is a column of classic Spark or of Connect."""
+    kind = type(value)
+    return kind.__name__ == "Column" and kind.__module__.startswith("pyspark.")

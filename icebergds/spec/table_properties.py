@@ -75,6 +75,9 @@ FANOUT_ENABLED_DEFAULT = False
 
 DATA_PATH = "write.data.path"
 METADATA_PATH = "write.metadata.path"
+ACCEPT_ANY_SCHEMA = "write.spark.accept-any-schema"
+"""Java Iceberg needs it for writes with other columns; here every write is as if it were true."""
+
 OBJECT_STORAGE_ENABLED = "write.object-storage.enabled"
 OBJECT_STORAGE_ENABLED_DEFAULT = False
 OBJECT_STORAGE_PARTITIONED_PATHS = "write.object-storage.partitioned-paths"

@@ -11,7 +11,7 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
-from icebergds import load_table
+from icebergds import RowCounts, load_table
 from icebergds.errors import (
     InvalidFilterError,
     InvalidOptionError,
@@ -230,6 +230,34 @@ def test_an_encrypted_table_is_not_written(tmp_path: Path) -> None:
     table = new_table(tmp_path, properties={"encryption.key-id": "k"})
     with pytest.raises(UnsupportedFeatureError, match="is encrypted"):
         prepare(table.location(), rows(1))
+
+
+def test_each_verb_returns_its_counts_and_its_snapshot(tmp_path: Path) -> None:
+    table = new_table(tmp_path, partition_by="day")
+
+    def snapshot_id() -> int:
+        head_now = table.refresh().current_snapshot()
+        assert head_now is not None
+        return head_now.snapshot_id
+
+    for change, counts in (
+        (lambda: table.append(rows(1, 2, day=1)), RowCounts(inserted=2)),
+        (lambda: table.append(rows(3, day=2)), RowCounts(inserted=1)),
+        (lambda: table.overwrite(rows(4, day=1), "day = 1"), RowCounts(inserted=1, deleted=2)),
+        (
+            lambda: table.dynamic_partition_overwrite(rows(5, 6, day=2)),
+            RowCounts(inserted=2, deleted=1),
+        ),
+        (lambda: table.upsert(rows(4, day=1), ["id", "day"]), RowCounts(upserted=1)),
+        (lambda: table.delete("day = 2"), RowCounts(deleted=2)),
+    ):
+        found = change()
+        assert (found, found.snapshot_id) == (counts, snapshot_id())
+    nothing = table.delete("day = 9")
+    assert (nothing, nothing.snapshot_id) == (RowCounts(), None)
+    with table.transaction() as tx:
+        staged = tx.append(rows(9, day=1)).snapshot_id
+    assert staged == snapshot_id()
 
 
 def test_summaries_have_what_the_write_says(tmp_path: Path) -> None:

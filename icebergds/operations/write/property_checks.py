@@ -78,6 +78,7 @@ def _plain(table: TableMetadata) -> None:
         names.MANIFEST_MERGE_ENABLED,
         names.METADATA_DELETE_AFTER_COMMIT_ENABLED,
         names.OBJECT_STORAGE_PARTITIONED_PATHS,
+        names.ACCEPT_ANY_SCHEMA,
     ):
         bool_property(table.properties, name, False)
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 
 from icebergds.commit.snapshot_commit import Committed
 from icebergds.display import html_table
@@ -21,12 +21,15 @@ class RowCounts:
         updated: rows with new values.
         deleted: removed rows; an upper bound where whole files were removed (`Table.delete`).
         upserted: rows written by key; it is not known which of them replaced a row.
+        snapshot_id: the snapshot that the change committed; None if there was nothing to change.
+            Two results with the same counts are equal.
     """
 
     inserted: int = 0
     updated: int = 0
     deleted: int = 0
     upserted: int = 0
+    snapshot_id: int | None = field(default=None, compare=False)
 
     def _repr_html_(self) -> str:
         names = ("inserted", "updated", "deleted", "upserted")
@@ -44,6 +47,22 @@ def summary_of_counts(counts: Mapping[str, int], statement: str | None) -> dict[
 
 def counts_of(committed: Committed | None) -> RowCounts:
     """Reads the counts of a change from its snapshot's summary; missing ones are 0."""
-    summary = {} if committed is None else committed.snapshot.summary
+    if committed is None:
+        return RowCounts()
+    summary = committed.snapshot.summary
     names = ("inserted", "updated", "deleted", "upserted")
-    return RowCounts(*(int(summary.get(f"{_PREFIX}{name}", 0)) for name in names))
+    counts = [int(summary.get(f"{_PREFIX}{name}", 0)) for name in names]
+    return replace(RowCounts(*counts), snapshot_id=committed.snapshot.snapshot_id)
+
+
+def counts_of_write(committed: Committed | None) -> RowCounts:
+    """The counts of an append or overwrite, whose files may be all that its summary counts."""
+    counts = counts_of(committed)
+    if committed is None or counts != RowCounts():
+        return counts
+    summary = committed.snapshot.summary
+    return replace(
+        counts,
+        inserted=int(summary.get("added-records", 0)),
+        deleted=int(summary.get("deleted-records", 0)),
+    )

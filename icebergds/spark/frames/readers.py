@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any
 from icebergds.catalog.metadata_files import is_metadata_file
 from icebergds.errors import IcebergError, InvalidOptionError
 from icebergds.operations.read.options import METADATA_TABLE
+from icebergds.spark.frames.pruning import pruning_frame
 from icebergds.spark.frames.table_load import open_load
 from icebergds.spark.metadata_tables import load_metadata_table
 from icebergds.spark.planned_load import PLANNED_SCAN
@@ -140,13 +141,7 @@ def _loaded(
         if metadata_table is not None:
             return metadata_table
         load = open_load(spark, {**options, **named}, schema)
-    if is_connect(spark):
-        from icebergds.spark.frames.connect_frame import connect_frame
-
-        return connect_frame(spark, load)
-    from icebergds.spark.frames.classic_frame import classic_frame
-
-    return classic_frame(spark, load)
+    return pruning_frame(spark, load)
 
 
 def _loaded_by_server(reader: Any, path: Any, error: IcebergError) -> DataFrame | None:

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
 
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.types import StructType
@@ -99,19 +99,37 @@ def open_load(
     """
     address, parsed = parse_load_options(_in_zone_of(spark, options))
     refuse_stream_options(options)
-    state = address.load()
-    snapshot, table_schema = resolve_read(parsed, state.metadata, state.name)
-    check_read(parsed, state, snapshot, table_schema)
-    columns = _columns(parsed, state, table_schema, schema)
-    plan = make_read_plan(parsed, state, table_schema, columns)
-    read = spark_schema(columns)
-    is_native = has_native_scans(spark) and native_obstacle_in(state, plan) is None
-    if is_native:
-        read = all_nullable(read)
+    load = load_of_state(
+        spark, address.load(), parsed, lambda state, table: _columns(parsed, state, table, schema)
+    )
     branch = parsed.newest_of
-    if branch is not None and not address.is_metadata_file:
-        read = marked_schema(read, state.metadata, branch, snapshot)
-    return TableLoad(state, parsed, snapshot, plan, read, is_native)
+    if branch is None or address.is_metadata_file:
+        return load
+    marked = marked_schema(load.schema, load.state.metadata, branch, load.snapshot)
+    return replace(load, schema=marked)
+
+
+def load_of_state(
+    spark: SparkSession,
+    state: TableState,
+    options: ReadOptions,
+    columns: Callable[[TableState, Schema], Schema],
+) -> TableLoad:
+    """A load of one state of a table.
+
+    Args:
+        columns: chooses those of the load, by the state and the schema that is read.
+
+    Raises:
+        IcebergError: an option does not fit the table.
+    """
+    snapshot, table_schema = resolve_read(options, state.metadata, state.name)
+    check_read(options, state, snapshot, table_schema)
+    chosen = columns(state, table_schema)
+    plan = make_read_plan(options, state, table_schema, chosen)
+    is_native = has_native_scans(spark) and native_obstacle_in(state, plan) is None
+    read = all_nullable(spark_schema(chosen)) if is_native else spark_schema(chosen)
+    return TableLoad(state, options, snapshot, plan, read, is_native)
 
 
 def _in_zone_of(spark: SparkSession, options: Mapping[str, str]) -> dict[str, str]:
