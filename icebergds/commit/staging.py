@@ -30,6 +30,15 @@ class StagedStep:
     settle: Callable[[TableState | None], None]
 
 
+@dataclass(frozen=True, slots=True)
+class StagedMark:
+    """A point in a transaction: how much was staged, and the table with it."""
+
+    steps: int
+    cleanups: int
+    state: TableState
+
+
 class StagedOperations:
     """Refreshes a table and commits to it, all in memory; `commit_staged` commits for good.
 
@@ -85,13 +94,22 @@ class StagedOperations:
         """Registers what deletes the files of a step if the transaction commits nothing."""
         self._cleanups.append(cleanup)
 
+    def mark(self) -> StagedMark:
+        """What is staged now, to which `undo` goes back."""
+        return StagedMark(len(self.steps), len(self._cleanups), self._state)
+
+    def undo(self, mark: StagedMark) -> None:
+        """Forgets what was staged after a mark, and deletes its files."""
+        for step in self.steps[mark.steps :]:
+            step.settle(None)
+        for cleanup in self._cleanups[mark.cleanups :]:
+            cleanup()
+        del self.steps[mark.steps :], self._cleanups[mark.cleanups :]
+        self._state = mark.state
+
     def abandon(self) -> None:
         """Deletes the files of all steps, because nothing was committed."""
-        for step in self.steps:
-            step.settle(None)
-        for cleanup in self._cleanups:
-            cleanup()
-        self.steps, self._cleanups = [], []
+        self.undo(StagedMark(0, 0, self.base))
 
 
 def clean_up_if_abandoned(operations: TableOperations, cleanup: Callable[[], None]) -> None:

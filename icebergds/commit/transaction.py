@@ -70,17 +70,17 @@ def in_one_commit(
 ) -> tuple[_T, TableState]:
     """Runs what commits several times, and commits it at once; in a transaction, with that.
 
-    Errors are those of `run` and `commit_staged`; nothing is committed then.
+    Errors are those of `run` and `commit_staged`; nothing is committed or staged then.
     """
-    if isinstance(operations, StagedOperations):
-        return run(operations), operations.refresh()
-    staged = StagedOperations(operations, base)
+    of_transaction = operations if isinstance(operations, StagedOperations) else None
+    staged = of_transaction or StagedOperations(operations, base)
+    mark = staged.mark()
     try:
         result = run(staged)
     except Exception:
-        staged.abandon()
+        staged.undo(mark)
         raise
-    return result, commit_staged(staged)
+    return result, commit_staged(staged) if of_transaction is None else staged.refresh()
 
 
 def _merged(changes: list[Change]) -> Change:

@@ -205,6 +205,19 @@ def test_references_and_picks_are_one_commit(tmp_path: Path) -> None:
     assert (rows(table), rows(table, tag="before")) == ([1, 2, 3, 9], [1, 2, 3])
 
 
+def test_a_pick_that_fails_leaves_nothing_of_its_block_in_a_transaction(tmp_path: Path) -> None:
+    table = made(tmp_path)
+    table.overwrite(ids(8), branch="work")
+    with table.transaction() as tx:
+        manage = tx.manage_snapshots().create_tag("t")
+        manage.cherry_pick(table.metadata.refs["work"].snapshot_id)
+        with pytest.raises(InvalidOptionError, match="of operation 'overwrite'"):
+            manage.commit()
+        tx.append(ids(9))
+    assert "t" not in table.refresh().refs()
+    assert rows(table) == [1, 2, 3, 9]
+
+
 def test_a_reference_that_another_commit_moved_is_changed_as_it_is_then(tmp_path: Path) -> None:
     table = made(tmp_path)
     other = load_catalog("lake", warehouse=str(tmp_path)).load_table("db.t")
