@@ -97,9 +97,11 @@ def _statements(duck: Any, number: int) -> Iterator[tuple[str, str]]:
 
 
 def _unrounded(node: Any) -> Any:
-    is_integer = node.key == "cast" and str(node.to).upper() in ("INT", "INTEGER")
-    if is_integer and node.this.unnest().key == "div":
-        return exp.Floor(this=node.this)
+    if node.key == "cast" and str(node.to).upper() in ("INT", "INTEGER"):
+        number = node.this.unnest()
+        number = number.this.unnest() if number.key == "round" else number
+        if number.key == "div":
+            return exp.Floor(this=number)
     return node.this if node.key == "round" else node
 
 
