@@ -11,6 +11,7 @@ from enum import StrEnum
 from typing import Any, TypeVar
 
 from icebergds.errors import InvalidMetadataError
+from icebergds.spec.json.recent_documents import ReadOnlyDict
 
 T = TypeVar("T")
 K = TypeVar("K", bound=StrEnum)
@@ -71,7 +72,7 @@ def strings(obj: Mapping[str, Any], name: str, where: str) -> tuple[str, ...]:
     return tuple(typed(value, str, f"'{name}' of {where}") for value in values)
 
 
-def string_map(obj: Mapping[str, Any], name: str, where: str) -> dict[str, str]:
+def string_map(obj: Mapping[str, Any], name: str, where: str) -> Mapping[str, str]:
     """A member that maps strings to strings, empty if absent.
 
     Some writers leave numbers and booleans unquoted: they become their JSON text. Null values are
@@ -79,12 +80,14 @@ def string_map(obj: Mapping[str, Any], name: str, where: str) -> dict[str, str]:
     """
     members: dict[str, Any] = optional(obj, name, dict, where) or {}
     if set(map(type, members.values())) <= {str}:
-        return members
-    return {
-        key: value if isinstance(value, str) else json.dumps(value)
-        for key, value in members.items()
-        if value is not None
-    }
+        return ReadOnlyDict(members)
+    return ReadOnlyDict(
+        {
+            key: value if isinstance(value, str) else json.dumps(value)
+            for key, value in members.items()
+            if value is not None
+        }
+    )
 
 
 def keyword(obj: Mapping[str, Any], name: str, kind: type[K], where: str) -> K:

@@ -26,6 +26,7 @@ from icebergds.spec.json.partition import (
     partition_spec_from_json,
     partition_spec_to_json,
 )
+from icebergds.spec.json.recent_documents import ReadOnlyDict, RecentDocuments
 from icebergds.spec.json.schema import schema_from_json, schema_to_json
 from icebergds.spec.json.snapshot import (
     metadata_log_entry_from_json,
@@ -55,6 +56,9 @@ T = TypeVar("T")
 MAX_BYTES = 1024**3
 """How large metadata may be decompressed, unless the user says otherwise."""
 
+# Statements load a table's metadata several times, and sessions the same tables.
+_RECENT: RecentDocuments[TableMetadata] = RecentDocuments(16 * 1024 * 1024)
+
 
 def parse_metadata(data: bytes, source: str, max_bytes: int | None = None) -> TableMetadata:
     """Parses the bytes of a metadata file, plain or compressed with gzip.
@@ -64,7 +68,11 @@ def parse_metadata(data: bytes, source: str, max_bytes: int | None = None) -> Ta
     UnsupportedFeatureError for format versions above 3, for types that versions 1 to 3 do not
     define, and for other compressions.
     """
-    return metadata_from_json(_document(data, source, max_bytes), source)
+    return _RECENT.get(
+        data,
+        max_bytes,
+        lambda: metadata_from_json(_document(data, source, max_bytes), source),
+    )
 
 
 def parse_identity(
@@ -76,6 +84,9 @@ def parse_identity(
     cheaper than a full parse. `max_bytes` is that of `parse_metadata`. Raises InvalidMetadataError
     if the file is larger, the bytes are not a JSON object or one of the two is of another type.
     """
+    known = _RECENT.find(data, max_bytes)
+    if known is not None:
+        return known.table_uuid, known.last_updated_ms
     obj = _document(data, source, max_bytes)
     try:
         obj = typed(obj, dict, "the document")
@@ -335,7 +346,7 @@ def _refs(obj: Mapping[str, Any], current_snapshot_id: int | None) -> dict[str, 
     if current_snapshot_id is not None and MAIN_BRANCH not in refs:
         # Table Metadata Fields: there is always a main branch, even if it is not written.
         refs[MAIN_BRANCH] = SnapshotRef(current_snapshot_id, RefType.BRANCH)
-    return refs
+    return ReadOnlyDict(refs)
 
 
 def _next_row_id(obj: Mapping[str, Any], version: int, snapshots: Iterable[Snapshot]) -> int:

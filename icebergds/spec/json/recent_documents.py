@@ -1,0 +1,78 @@
+"""Keeps recently parsed documents, so that the same bytes are parsed once."""
+
+from __future__ import annotations
+
+import threading
+from collections import OrderedDict
+from collections.abc import Callable
+from typing import Generic, NoReturn, TypeVar
+
+_Value = TypeVar("_Value")
+_Key = TypeVar("_Key")
+_GZIP = b"\x1f\x8b"
+_COMPRESSION = 20
+
+
+class RecentDocuments(Generic[_Value]):
+    """Values by the bytes that they were parsed from; the least recently used make room.
+
+    Threads may share it. Values must not be changed.
+
+    Args:
+        most_bytes: how many bytes of documents are kept, decompressed; a larger one is not.
+    """
+
+    def __init__(self, most_bytes: int) -> None:
+        self._most_bytes, self._bytes = most_bytes, 0
+        self._values: OrderedDict[tuple[bytes, int | None], _Value] = OrderedDict()
+        self._lock = threading.Lock()
+
+    def find(self, data: bytes, limit: int | None) -> _Value | None:
+        """The value of a document that is kept.
+
+        Args:
+            limit: how large it may be, decompressed; it was parsed with the same limit.
+        """
+        with self._lock:
+            value = self._values.get((data, limit))
+            if value is not None:
+                self._values.move_to_end((data, limit))
+        return value
+
+    def get(self, data: bytes, limit: int | None, parse: Callable[[], _Value]) -> _Value:
+        """The value of a document, which is parsed if it is not kept."""
+        value = self.find(data, limit)
+        if value is None:
+            value = parse()
+            self._keep((data, limit), value)
+        return value
+
+    def _keep(self, key: tuple[bytes, int | None], value: _Value) -> None:
+        weight = _weight(key[0])
+        if weight > self._most_bytes:
+            return
+        with self._lock:
+            if key not in self._values:
+                self._bytes += weight
+            self._values[key] = value
+            while self._bytes > self._most_bytes:
+                (oldest, _), _ = self._values.popitem(last=False)
+                self._bytes -= _weight(oldest)
+
+
+def _weight(data: bytes) -> int:
+    """About how large a document is when it is not compressed."""
+    return len(data) * (_COMPRESSION if data.startswith(_GZIP) else 1)
+
+
+class ReadOnlyDict(dict[_Key, _Value]):
+    """A dictionary that cannot be changed, because documents that are kept share it."""
+
+    def _refuse(self, *_: object, **__: object) -> NoReturn:
+        raise TypeError("this is part of a table's metadata and cannot be changed; copy it first")
+
+    __setitem__ = __delitem__ = __ior__ = _refuse
+    clear = pop = popitem = setdefault = update = _refuse
+
+    def __reduce__(self) -> tuple[type, tuple[dict[_Key, _Value]]]:
+        return type(self), (dict(self),)
