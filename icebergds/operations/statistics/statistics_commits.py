@@ -40,17 +40,16 @@ def update_statistics(table: LoadedTable, updates: Sequence[StatisticsUpdate]) -
     def produce(state: TableState) -> Change:
         for update in updates:
             _check_snapshot(state.metadata, update)
-        return Change([], [] if is_updated(state) else updates)
+        return Change([], updates)
 
     def is_updated(state: TableState) -> bool:
         before = state.metadata
+        if not all(_is_known(before, update) for update in updates):
+            return False
         changed = apply_updates(before, updates, now_ms=now_ms())
         return _statistics(changed) == _statistics(before)
 
-    def has_them(state: TableState) -> bool:
-        return all(_is_known(state.metadata, update) for update in updates) and is_updated(state)
-
-    return commit_update(table, produce, has_them)
+    return commit_update(table, produce, is_updated)
 
 
 def commit_new_file(

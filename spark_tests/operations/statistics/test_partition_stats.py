@@ -186,6 +186,29 @@ def test_statistics_of_version_2_go_on_in_version_3(tmp_path: Path) -> None:
     assert _computed(table) == _counted(table)
 
 
+def test_deletion_vectors_are_counted_apart_from_delete_files(tmp_path: Path) -> None:
+    table = _partitioned(tmp_path, version=3)
+    table.delete_keys(rows(1, day=5), ["id", "day"])
+    table.compute_partition_stats()
+    assert table.convert_equality_deletes().added_delete_files_count == 1
+    (_, part) = _read(table, table.compute_partition_stats())
+    assert part.sums[3:].tolist() == [1, 0, 0, 0, 1]
+    assert _computed(table) == _counted(table)
+
+
+def test_counts_that_another_writer_left_null_are_zero(tmp_path: Path) -> None:
+    table = _partitioned(tmp_path)
+    file = table.compute_partition_stats()
+    assert file is not None
+    stored = pq.read_table(file.statistics_path)
+    for at in (5, 6, 7, 8):
+        empty = pa.nulls(len(stored), stored.schema.field(at).type)
+        stored = stored.set_column(at, stored.schema.field(at), empty)
+    pq.write_table(stored, file.statistics_path)
+    table.append(rows(4, day=5))
+    assert _computed(table) == _counted(table)
+
+
 def test_a_table_that_is_not_partitioned_is_refused(tmp_path: Path) -> None:
     with pytest.raises(InvalidOptionError, match=r"it is not partitioned.*update_spec\(\)"):
         new_table(tmp_path).compute_partition_stats()

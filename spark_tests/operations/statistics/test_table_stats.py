@@ -10,7 +10,7 @@ import pyarrow as pa
 import pytest
 from commit.interleaving import InterleavedOperations
 
-from icebergds import StatisticsFile, Table
+from icebergds import StatisticsFile, Table, load_catalog
 from icebergds.catalog.loaded_table import LoadedTable
 from icebergds.errors import InvalidOptionError, NoSuchSnapshotError
 from icebergds.formats.puffin import read_puffin_footer
@@ -96,15 +96,16 @@ def test_an_empty_snapshot_has_no_distinct_values(table: Table) -> None:
 def test_fields_of_structs_are_counted_by_name_only(tmp_path: Path) -> None:
     struct = pa.struct([("x", pa.int32()), ("y", pa.list_(pa.int32()))])
     data = pa.table({"id": pa.array([1, 2]), "s": pa.array([{"x": 5, "y": [1]}, None], struct)})
-    from icebergds import load_catalog
-
     lake = load_catalog("lake", warehouse=str(tmp_path))
     lake.create_namespace("db")
     table = lake.create_table("db.t", data.schema)
     table.append(data)
     field_id = table.schema().find_id("s.x")
     assert _ndv(table.compute_table_stats()) == {1: "2"}
-    assert _ndv(table.compute_table_stats(["s.x", "id", "s.x"])) == {field_id: "1", 1: "2"}
+    file = table.compute_table_stats(["s.x", "id", "s.x"])
+    assert file is not None
+    assert [blob.fields for blob in file.blob_metadata] == [(field_id,), (1,)]
+    assert _ndv(file) == {field_id: "1", 1: "2"}
     for name in ("s", "s.y", "s.y.element"):
         with pytest.raises(
             InvalidOptionError, match=r"has no statistics, as .* is a (list|struct)"
