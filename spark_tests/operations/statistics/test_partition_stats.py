@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +16,7 @@ from strategies.evolving_table import EvolvingTable
 
 from icebergds import PartitionStatisticsFile, Table
 from icebergds.errors import InvalidOptionError
+from icebergds.formats.manifests.manifest_list import read_snapshot_manifests
 from icebergds.operations.statistics import partition_stats
 from icebergds.operations.statistics.partition_stats_file import read_partition_stats
 from icebergds.operations.statistics.partition_totals import PartitionStats
@@ -111,6 +113,20 @@ def test_only_manifests_added_since_an_ancestor_are_read(
     assert len(read) == 1
     table.compute_partition_stats()
     assert len(read) == 1
+
+
+def test_files_are_counted_once_if_snapshots_list_manifests_by_path(tmp_path: Path) -> None:
+    # As in old tables of version 1, where nothing tells who added a manifest.
+    table = _partitioned(tmp_path, version=1)
+    first, second = table.snapshots()
+    table.compute_partition_stats(first.snapshot_id)
+    paths = tuple(m.manifest_path for m in read_snapshot_manifests(table.io, second))
+    found = table._current()
+    snapshots = (first, replace(second, manifest_list=None, manifests=paths))
+    metadata = replace(found.metadata, snapshots=snapshots)
+    old = replace(found, state=replace(found.state, metadata=metadata))
+    file, _ = partition_stats.compute_partition_stats(old, None)
+    assert [part.sums[:2].tolist() for part in _read(table, file)] == [[1, 1], [2, 1]]
 
 
 def test_statistics_start_anew_from_a_damaged_file(tmp_path: Path) -> None:
