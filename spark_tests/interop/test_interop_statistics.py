@@ -3,16 +3,21 @@
 from __future__ import annotations
 
 import datetime as dt
+import uuid
 from decimal import Decimal
 from typing import Any
 
+import pyarrow as pa
 import pytest
 from java_process import JavaProcess
 from our_tables import OurTable, Writer
 
 from icebergds.api.table import Table
 from icebergds.formats.puffin import read_puffin_blob, read_puffin_footer
+from icebergds.operations.statistics.theta_sketch import AlphaSketch
+from icebergds.operations.statistics.value_hashes import value_hashes
 from icebergds.spec.statistics import PartitionStatisticsFile
+from icebergds.spec.types import BINARY
 
 pytestmark = pytest.mark.interop
 
@@ -99,6 +104,26 @@ def test_sketches_of_more_values_than_they_hold_are_those_of_java(
     assert [ndv for ndv, _ in _assert_same_sketches(java_process, made).values()][2] == "1"
 
 
+def test_uuids_are_hashed_as_the_specification_says_though_java_hashes_their_texts(
+    java_process: JavaProcess, our_writer: Writer
+) -> None:
+    made = our_writer.create("sketched_uuids", [("u", "uuid")])
+    value = uuid.UUID(int=7)
+    made.append([{"u": value.bytes}])
+    made.table.compute_table_stats()
+    assert _sketches(made.table) == {1: ("1", _single(value.bytes))}
+    call = "CALL oracle.system.compute_table_stats(table => 'db.sketched_uuids')"
+    java_process.ask("sql", statement=call)
+    assert _sketches(made.table) == {1: ("1", _single(str(value).encode()))}
+
+
+def _single(value: bytes) -> bytes:
+    """The sketch of one value."""
+    sketch = AlphaSketch()
+    sketch.update(value_hashes(BINARY, pa.array([value])))
+    return sketch.compact().to_bytes()
+
+
 @pytest.mark.parametrize(("version", "file_format"), [(1, "parquet"), (2, "avro"), (3, "parquet")])
 def test_partition_statistics_are_those_of_java(
     java_process: JavaProcess, our_writer: Writer, version: int, file_format: str
@@ -129,6 +154,24 @@ def test_partition_statistics_are_those_of_java(
     changed = _assert_same_partitions(java_process, made, keeps=[first])
     table.append(made.arrow([{"id": 30, "s": "c"}]))
     _assert_same_partitions(java_process, made, keeps=[first, changed])
+    with table.update_statistics() as removal:
+        for file in table.partition_statistics_files():
+            removal.remove_partition_statistics(file.snapshot_id)
+    _assert_same_partitions(java_process, made)
+
+
+def test_java_reads_partition_statistics_of_tables_in_orc(
+    java_process: JavaProcess, our_writer: Writer
+) -> None:
+    made = our_writer.create("counted_orc", [("s", "string")], partition="s")
+    made.set(write__format__default="orc").append([{"s": "a"}, {"s": "a"}, {"s": None}])
+    file = made.table.compute_partition_stats()
+    assert file is not None
+    read = java_process.ask("partition_statistics", table=made.name, snapshot_id=file.snapshot_id)
+    assert [(row["partition"], row["data_record_count"]) for row in read] == [
+        ([None], 1),
+        (["a"], 2),
+    ]
 
 
 def _assert_same_partitions(
