@@ -9,7 +9,11 @@ from icebergds.commit.operations import TableState
 from icebergds.errors import InvalidOptionError
 from icebergds.operations.maintenance.runner import Runner, TaskAttempt
 from icebergds.operations.read.options import ReadOptions
-from icebergds.operations.read.snapshot_read import plan_read, plan_task_groups
+from icebergds.operations.read.snapshot_read import (
+    make_read_plan,
+    plan_task_groups,
+    resolve_read,
+)
 from icebergds.operations.statistics.theta_sketch import AlphaSketch, ThetaSketch, merge_sketches
 from icebergds.operations.statistics.value_hashes import value_hashes
 from icebergds.scan.column_paths import column_at, locate
@@ -18,7 +22,6 @@ from icebergds.scan.read.changes import read_task_group
 from icebergds.scan.read_plan import ReadPlan
 from icebergds.scan.tasks import TaskGroup
 from icebergds.spec.schema import Schema
-from icebergds.spec.snapshot import Snapshot
 from icebergds.spec.types import VARIANT, NestedField, StructType, is_scalar
 
 _ALL = ("*",)
@@ -52,17 +55,21 @@ def sketched_fields(
 
 
 def sketch_columns(
-    state: TableState, snapshot: Snapshot, fields: Sequence[NestedField], runner: Runner
+    state: TableState, snapshot_id: int, fields: Sequence[NestedField], runner: Runner
 ) -> list[ThetaSketch]:
     """A sketch of the live values of each field, in a snapshot.
+
+    Args:
+        fields: of the snapshot's schema.
 
     Raises:
         CorruptFileError, MissingFileError: a file of the table is damaged or missing.
         UnsupportedFeatureError: a file uses an unsupported feature.
     """
-    options = ReadOptions.of(snapshot_id=snapshot.snapshot_id)
-    columns = _schema_of(state, snapshot).select(field.field_id for field in fields)
-    _, read = plan_read(state, options, columns)
+    options = ReadOptions.of(snapshot_id=snapshot_id)
+    snapshot, schema = resolve_read(options, state.metadata, state.name)
+    columns = schema.select(field.field_id for field in fields)
+    read = make_read_plan(options, state, schema, columns)
     groups = plan_task_groups(options, state, snapshot, read)
     found = runner.run(_SketchTask(read, tuple(fields)), groups)
     return [merge_sketches(task[at] for task in found) for at in range(len(fields))]
@@ -83,12 +90,6 @@ class _SketchTask:
                 assert path is not None, "all fields are read"
                 sketch.update(value_hashes(field.field_type, column_at(batch, path)))
         return [sketch.compact() for sketch in sketches]
-
-
-def _schema_of(state: TableState, snapshot: Snapshot) -> Schema:
-    if snapshot.schema_id is None:
-        return state.metadata.schema()
-    return state.metadata.schema_by_id(snapshot.schema_id)
 
 
 def _is_primitive(field: NestedField) -> bool:

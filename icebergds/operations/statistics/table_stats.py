@@ -53,7 +53,7 @@ def compute_table_stats(
     snapshot, schema = resolve_snapshot(metadata, TimeTravel(snapshot_id), table.name)
     assert snapshot is not None, "it was looked up by its id"
     fields = sketched_fields(schema, columns, table.name)
-    sketches = sketch_columns(table.state, snapshot, fields, runner)
+    sketches = sketch_columns(table.state, snapshot_id, fields, runner)
     blobs = [_blob(field, sketch, snapshot) for field, sketch in zip(fields, sketches, strict=True)]
     file = _written(table, snapshot, blobs)
     return file, commit_new_file(table, SetStatistics(file))
