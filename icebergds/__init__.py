@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from icebergds.api.transaction import Transaction
     from icebergds.api.update_layout import UpdateSortOrder, UpdateSpec
     from icebergds.api.update_schema import UpdateSchema
+    from icebergds.api.update_statistics import UpdateStatistics
     from icebergds.errors import (
         AlreadyCommittedError,
         AlreadyExistsError,
@@ -70,6 +71,7 @@ if TYPE_CHECKING:
     from icebergds.spec.schema import Schema
     from icebergds.spec.snapshot import RefType, Snapshot, SnapshotRef
     from icebergds.spec.sort import NullOrder, SortDirection, SortField, SortOrder
+    from icebergds.spec.statistics import BlobMetadata, PartitionStatisticsFile, StatisticsFile
     from icebergds.spec.transforms import (
         BucketTransform,
         DayTransform,
@@ -124,6 +126,7 @@ _NAMES = {
     "icebergds.api.transaction": ("Transaction",),
     "icebergds.api.update_layout": ("UpdateSortOrder", "UpdateSpec"),
     "icebergds.api.update_schema": ("UpdateSchema",),
+    "icebergds.api.update_statistics": ("UpdateStatistics",),
     "icebergds.errors": (
         "AlreadyCommittedError",
         "AlreadyExistsError",
@@ -182,6 +185,11 @@ _NAMES = {
         "SortField",
         "SortOrder",
     ),
+    "icebergds.spec.statistics": (
+        "BlobMetadata",
+        "PartitionStatisticsFile",
+        "StatisticsFile",
+    ),
     "icebergds.spec.transforms": (
         "BucketTransform",
         "DayTransform",
@@ -226,6 +234,7 @@ __all__ = [
     "AlreadyCommittedError",
     "AlreadyExistsError",
     "BinaryType",
+    "BlobMetadata",
     "BooleanType",
     "BucketTransform",
     "Catalog",
@@ -273,6 +282,7 @@ __all__ = [
     "OrphanFiles",
     "PartitionField",
     "PartitionSpec",
+    "PartitionStatisticsFile",
     "PrimitiveType",
     "RefType",
     "RemovedDanglingDeletes",
@@ -286,6 +296,7 @@ __all__ = [
     "SortDirection",
     "SortField",
     "SortOrder",
+    "StatisticsFile",
     "StorageError",
     "StringType",
     "StructType",
@@ -305,6 +316,7 @@ __all__ = [
     "UpdateSchema",
     "UpdateSortOrder",
     "UpdateSpec",
+    "UpdateStatistics",
     "ValidationError",
     "VariantType",
     "VoidTransform",

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
-from icebergds.api import table_evolution, table_history, table_maintenance
+from icebergds.api import table_evolution, table_history, table_maintenance, table_statistics
 from icebergds.api.display import table_html, table_text
 from icebergds.api.inspect import InspectTable
 from icebergds.api.row_level import (
@@ -452,6 +452,12 @@ class Table:
     rewrite_manifests = table_maintenance.rewrite_manifests
     expire_snapshots = table_maintenance.expire_snapshots
     remove_orphan_files = table_maintenance.remove_orphan_files
+
+    statistics_files = table_statistics.statistics_files
+    partition_statistics_files = table_statistics.partition_statistics_files
+    update_statistics = table_statistics.update_statistics
+    compute_table_stats = table_statistics.compute_table_stats
+    compute_partition_stats = table_statistics.compute_partition_stats
 
     def scan(
         self,

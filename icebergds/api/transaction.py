@@ -103,3 +103,4 @@ class Transaction(Table):
     maintain = rewrite_data_files = rewrite_position_delete_files = _refuse
     convert_equality_deletes = remove_dangling_deletes = rewrite_manifests = _refuse
     expire_snapshots = remove_orphan_files = _refuse
+    compute_table_stats = compute_partition_stats = _refuse

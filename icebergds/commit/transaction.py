@@ -162,4 +162,6 @@ def _shape(state: TableState) -> tuple[object, ...]:
         metadata.properties,
         metadata.refs,
         metadata.location,
+        metadata.statistics,
+        metadata.partition_statistics,
     )

@@ -29,6 +29,20 @@ _LINEAGE = ("_row_id", "_last_updated_sequence_number")
 _UNSUPPORTED = ("does not support", "not supported", "nsupported")
 _METRICS = ("valueCounts", "nullValueCounts", "nanValueCounts")
 _BOUNDS = ("lowerBounds", "upperBounds")
+_PARTITION_STATISTICS = {
+    "spec_id": "specId",
+    "data_record_count": "dataRecordCount",
+    "data_file_count": "dataFileCount",
+    "total_data_file_size_in_bytes": "totalDataFileSizeInBytes",
+    "position_delete_record_count": "positionDeleteRecordCount",
+    "position_delete_file_count": "positionDeleteFileCount",
+    "equality_delete_record_count": "equalityDeleteRecordCount",
+    "equality_delete_file_count": "equalityDeleteFileCount",
+    "total_record_count": "totalRecords",
+    "last_updated_at": "lastUpdatedAt",
+    "last_updated_snapshot_id": "lastUpdatedSnapshotId",
+    "dv_count": "dvCount",
+}
 
 
 class Server:
@@ -118,6 +132,23 @@ class Server:
     def sql(self, statement: str) -> list[list[Any]]:
         """Runs a statement of Spark SQL; the Hadoop catalog is `oracle`."""
         return [list(row) for row in self._iceberg.sql(statement)]
+
+    def partition_statistics(self, table: str, snapshot_id: int) -> list[dict[str, Any]]:
+        """The rows of a snapshot's partition statistics file; partition values as texts."""
+        java = self._iceberg.load(table).java
+        scan = java.newPartitionStatisticsScan().useSnapshot(snapshot_id)
+        any_class = self._iceberg.jvm.java.lang.Class.forName("java.lang.Object")
+        text = self._iceberg.jvm.java.util.Objects.toString
+        return [
+            {
+                "partition": [
+                    text(row.partition().get(at, any_class), None)
+                    for at in range(row.partition().size())
+                ],
+                **{column: getattr(row, name)() for column, name in _PARTITION_STATISTICS.items()},
+            }
+            for row in self._iceberg.list_of(scan.scan())
+        ]
 
     def expression(self, condition: Any) -> Any:
         """A Java expression of a filter in JSON form: [operation, column, literals...]."""

@@ -127,3 +127,11 @@ def test_files_along_a_curve_are_narrow_in_each_column(
     assert files >= 4
     for condition in ("x = 5", "y = 'prefix-00050'"):
         assert len(table.scan(condition).plan_files()) <= files * 3 / 4
+
+
+def test_columns_are_sketched_by_tasks(spark: SparkSession, tmp_path: Path) -> None:
+    table = table_of(spark, tmp_path)
+    table.set_properties({"read.split.open-file-cost": "67108864"})
+    file = table.compute_table_stats()
+    assert file is not None
+    assert [blob.properties["ndv"] for blob in file.blob_metadata] == ["450", "2"]

@@ -14,6 +14,7 @@ import pyarrow.compute as pc
 
 from icebergds.errors import InvalidDataError, UnsupportedFeatureError
 from icebergds.formats.arrow.arrays import validity
+from icebergds.formats.arrow.decimal_bytes import decimal_words, unscaled_slices
 from icebergds.formats.arrow.murmur3 import hash_longs, hash_slices
 from icebergds.formats.arrow.types import to_arrow
 from icebergds.spec.transforms import (
@@ -47,7 +48,6 @@ from icebergds.spec.values.dates import MICROS_PER_DAY, MICROS_PER_HOUR, NANOS_P
 _Ints = npt.NDArray[Any]
 _NANO_TYPES = (TIMESTAMP_NS, TIMESTAMPTZ_NS)
 _MAX_WIDTH = 2**31 - 1
-_DECIMAL_BYTES = 16
 
 
 def apply_transform(transform: Transform, source_type: IcebergType, array: pa.Array) -> pa.Array:
@@ -182,29 +182,8 @@ def _fixed_hashes(array: pa.Array, length: int) -> npt.NDArray[np.uint32]:
 
 def _decimal_hashes(array: pa.Array) -> npt.NDArray[np.uint32]:
     """Hashes of the fewest big-endian bytes that hold the unscaled value."""
-    low, high = _decimal_words(array)
-    sign = high >> 63
-    magnitudes = _big_endian(low ^ sign.view(np.uint64), high ^ sign)
-    first = np.argmax(magnitudes != 0, axis=1)
-    top = np.take_along_axis(magnitudes, first[:, None], axis=1)[:, 0]
-    # One more bit is needed for the sign, and one byte for zero.
-    lengths = np.where(top == 0, 1, _DECIMAL_BYTES - first + (top >= 0x80))
-    ends = np.arange(1, len(array) + 1, dtype=np.int64) * _DECIMAL_BYTES
-    return hash_slices(_big_endian(low, high).reshape(-1), ends - lengths, lengths)
-
-
-def _decimal_words(array: pa.Array) -> tuple[npt.NDArray[np.uint64], npt.NDArray[np.int64]]:
-    """The lower and upper halves of unscaled values."""
-    words = np.frombuffer(array.buffers()[1] or b"", np.uint64).reshape(-1, 2)
-    used = words[array.offset : array.offset + len(array)]
-    return used[:, 0].copy(), used[:, 1].copy().view(np.int64)
-
-
-def _big_endian(low: npt.NDArray[np.uint64], high: npt.NDArray[np.int64]) -> npt.NDArray[np.uint8]:
-    """16 bytes a value, the highest first."""
-    words = np.empty((len(low), 2), ">u8")
-    words[:, 0], words[:, 1] = high.view(np.uint64), low
-    return words.view(np.uint8)
+    data, ends, lengths = unscaled_slices(array)
+    return hash_slices(data, ends - lengths, lengths)
 
 
 def _truncated(source_type: IcebergType, array: pa.Array, width: int) -> pa.Array:
@@ -230,7 +209,7 @@ def _truncated(source_type: IcebergType, array: pa.Array, width: int) -> pa.Arra
 
 def _truncated_decimals(array: pa.Array, width: int) -> pa.Array:
     """Unscaled values minus their remainder, which is computed 32 bits at a time."""
-    low, high = _decimal_words(array)
+    low, high = decimal_words(array)
     remainder = np.mod(high, width).view(np.uint64)
     for part in (low >> np.uint64(32), low & np.uint64(0xFFFFFFFF)):
         remainder = ((remainder << np.uint64(32)) | part) % np.uint64(width)

@@ -2,17 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Mapping, Sequence
+from collections.abc import Hashable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
-import pyarrow as pa
 
 from icebergds.formats.manifests.columns import EntryColumns, Int64s
 from icebergds.formats.manifests.partitions import partition_tuples
 from icebergds.operations.metadata_tables.metadata_rows import Row
+from icebergds.operations.metadata_tables.partition_groups import (
+    group_entries,
+    newest_of_groups,
+    places_of,
+    times_of,
+)
 from icebergds.spec.manifest import FileContent
 from icebergds.spec.partition_keys import values_key
 from icebergds.spec.types import StructType
@@ -54,11 +59,11 @@ class PartitionTotals:
         """Adds the files of a manifest."""
         if not len(columns):
             return
-        at = {field.field_id: i for i, field in enumerate(columns.partition_type.fields)}
-        places = [at.get(field.field_id) for field in self._type.fields]
-        groups, firsts = _groups([columns.partition[i] for i in places if i is not None], columns)
+        places = places_of(columns, self._type)
+        groups, firsts = group_entries(columns, places)
         sums = _sums(columns, groups, len(firsts))
-        newest, updated_ms = self._newest(columns, groups, len(firsts))
+        added_ms = times_of(columns.snapshot_id, self._committed_ms)
+        newest, updated_ms = newest_of_groups(added_ms, groups, len(firsts))
         first = columns.take(firsts)
         tuples = partition_tuples(first.partition_type, first.partition, len(first))
         for group, values in enumerate(tuples):
@@ -90,26 +95,6 @@ class PartitionTotals:
             part.updated_ms * 1000 if is_known else None,
             part.snapshot_id if is_known else None,
         )
-
-    def _newest(self, columns: EntryColumns, groups: Int64s, count: int) -> tuple[Int64s, Int64s]:
-        """For each group, the newest of its files, and when that was added."""
-        ids, inverse = np.unique(columns.snapshot_id, return_inverse=True)
-        known = [self._committed_ms.get(snapshot_id, -1) for snapshot_id in ids.tolist()]
-        added_ms = np.array(known, np.int64)[inverse]
-        order = np.lexsort((added_ms, groups))
-        last = order[np.searchsorted(groups[order], np.arange(count), side="right") - 1]
-        return last, added_ms[last]
-
-
-def _groups(partition: Sequence[pa.Array], columns: EntryColumns) -> tuple[Int64s, Int64s]:
-    """The number of each entry's partition, and the first entry of each."""
-    groups = np.zeros(len(columns), np.int64)
-    for values in partition:
-        encoded = values.dictionary_encode(null_encoding="encode")
-        codes = encoded.indices.to_numpy(zero_copy_only=False).astype(np.int64)
-        _, groups = np.unique(groups * len(encoded.dictionary) + codes, return_inverse=True)
-    _, firsts, groups = np.unique(groups, return_index=True, return_inverse=True)
-    return groups, firsts
 
 
 def _sums(columns: EntryColumns, groups: Int64s, count: int) -> npt.NDArray[np.int64]:

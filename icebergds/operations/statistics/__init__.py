@@ -1,0 +1,1 @@
+"""Computes and commits statistics: distinct values of columns, and counts of partitions."""
