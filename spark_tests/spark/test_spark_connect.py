@@ -48,6 +48,12 @@ def writes(seen: Seen) -> Seen:
     return part
 
 
+@pytest.fixture
+def evolution(seen: Seen) -> Seen:
+    part: Seen = seen["evolution"]
+    return part
+
+
 def test_the_session_is_one_of_connect(seen: Seen) -> None:
     assert seen["session"] == "pyspark.sql.connect.session"
 
@@ -259,3 +265,29 @@ def test_connect_reads_files_without_the_columns_of_their_partitions(seen: Seen)
 def test_connect_finds_nan_in_files_that_spark_reads(seen: Seen) -> None:
     assert seen["frames"]["NaN"] == [1, 1]
     assert seen["frames"]["NaN is read by Spark"] == 1
+
+
+def test_tables_are_shaped_through_connect(evolution: Seen) -> None:
+    names = ["part", "id", "day", "s", "d"]
+    assert [field.split(": ")[1] for field in evolution["columns"].split(", ")] == names
+    assert (evolution["updated"], evolution["deleted"]) == (1, 1)
+
+
+def test_a_transaction_of_dataframes_is_one_commit_through_connect(evolution: Seen) -> None:
+    assert evolution["rows"] == [
+        {"id": 2, "part": 1, "s": None},
+        {"id": 3, "part": 0, "s": None},
+        {"id": 9, "part": 1, "s": "nine!"},
+        {"id": 10, "part": 1, "s": "nine"},
+    ]
+    assert evolution["refs"] == ["done", "main"]
+
+
+def test_metadata_tables_are_read_through_connect(evolution: Seen) -> None:
+    assert evolution["rows by files"] == 4
+    assert sum(evolution["partition"]) == 3
+
+
+def test_columns_of_connect_are_filters_of_scans(evolution: Seen) -> None:
+    assert evolution["by column"] == [3, 9, 10]
+    assert evolution["counted by column"] == 3

@@ -15,6 +15,7 @@ import json
 import os
 import sys
 
+import connect_evolution
 import connect_frames
 import connect_reads
 import connect_row_changes
@@ -37,6 +38,7 @@ def main(directory: str, table: str, relative: str, modes: str, programs: str, s
     seen["frames"] = connect_frames.see(
         spark, os.path.join(directory, "frames"), int(programs), seed
     )
+    seen["evolution"] = connect_evolution.see(spark, os.path.join(directory, "shaped"))
     print(json.dumps(seen), flush=True)
     spark.stop()
 
