@@ -83,6 +83,10 @@ bench: $(VENV)/.installed $(SPARK41)/.installed
 		PYSPARK_PYTHON=$(CURDIR)/$(SPARK41)/bin/python \
 		$(SPARK41)/bin/python benchmarks/small_files.py .cache/bench/small && \
 		PYSPARK_PYTHON=$(CURDIR)/$(SPARK41)/bin/python \
+		$(SPARK41)/bin/python benchmarks/metadata_tables.py .cache/bench/metadata && \
+		PYSPARK_PYTHON=$(CURDIR)/$(SPARK41)/bin/python \
+		$(SPARK41)/bin/python benchmarks/updates.py .cache/bench/updates && \
+		PYSPARK_PYTHON=$(CURDIR)/$(SPARK41)/bin/python \
 		$(SPARK41)/bin/python benchmarks/row_changes.py .cache/bench/row_changes && \
 		PYSPARK_PYTHON=$(CURDIR)/$(SPARK41)/bin/python \
 		$(SPARK41)/bin/python benchmarks/streaming.py .cache/bench/streaming && \

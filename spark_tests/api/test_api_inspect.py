@@ -14,7 +14,12 @@ from hypothesis import HealthCheck, given, strategies as st
 from strategies.evolving_table import EvolvingTable
 
 from icebergds import Schema, Table
-from icebergds.errors import InvalidFilterError, InvalidOptionError, MissingFileError
+from icebergds.errors import (
+    InvalidFilterError,
+    InvalidOptionError,
+    MissingFileError,
+    UnsupportedFeatureError,
+)
 from icebergds.formats.arrow.types import schema_to_arrow
 from icebergds.operations.metadata_tables.kinds import MetadataTable
 from icebergds.spec.types import INT, LONG, NestedField
@@ -182,3 +187,15 @@ def test_wrong_arguments_are_refused_by_name(tmp_path: Path) -> None:
         table.inspect.partitions(filter="file_count = 1", row_filter="file_count = 1")
     with pytest.raises(InvalidOptionError, match="'metadata-table' is one of spark"):
         table.scan(options={"metadata-table": "files"}).to_arrow()
+
+
+def test_partitions_of_unknown_transforms_are_refused_and_files_are_shown(tmp_path: Path) -> None:
+    table = parted(tmp_path)
+    location = Path(table.metadata_location)
+    text = location.read_text()
+    assert '"transform":"identity"' in text
+    location.write_text(text.replace('"transform":"identity"', '"transform":"zorder"'))
+    table.refresh()
+    assert [row["partition"] for row in table.inspect.files().to_pylist()] == [{"part": None}] * 3
+    with pytest.raises(UnsupportedFeatureError, match="transform of partition field 'part'"):
+        table.inspect.partitions()

@@ -17,7 +17,7 @@ from icebergds.formats.manifests.bound_values import decode_bound_column
 from icebergds.formats.manifests.columns import STATISTICS, EntryColumns, Int64s
 from icebergds.operations.metadata_tables.schemas import ColumnMetric, MetadataTableSchema
 from icebergds.spec.schema import Schema
-from icebergds.spec.types import NestedField, StructType, children
+from icebergds.spec.types import UNKNOWN, NestedField, StructType, children
 
 _MAPS = dict(
     zip(
@@ -94,6 +94,9 @@ class _Rows:
 
     def of(self, shown: NestedField) -> pa.Array:
         """A column, which may be a struct of others."""
+        if shown.field_type == UNKNOWN:
+            # Values of a transform that is not known have no type.
+            return pa.nulls(len(self.columns))
         if not isinstance(shown.field_type, StructType):
             return self.innermost(shown.field_id).cast(to_arrow(shown.field_type))
         arrays = [self.of(one) for one in shown.field_type.fields]

@@ -49,7 +49,12 @@ def open_metadata_table(options: Mapping[str, str]) -> MetadataTableLoad | None:
         return None
     if len(parts) < 2 or not _is_kind(parts[-1]) or _is_table(given):
         return None
-    return _opened(given, quote_name(parts[:-1]), metadata_table_of(parts[-1]))
+    try:
+        return _opened(given, quote_name(parts[:-1]), metadata_table_of(parts[-1]))
+    except NoSuchTableError as error:
+        raise NoSuchTableError(
+            f"table {catalog}.{path} does not exist, and is no metadata table either: {error}"
+        ) from None
 
 
 def _is_kind(name: str) -> bool:
@@ -70,8 +75,4 @@ def _opened(given: Mapping[str, str], path: str, kind: MetadataTable) -> Metadat
     if not path:
         raise InvalidOptionError(f"no table is named, whose metadata table {kind} is to be read")
     address, options = parse_load_options({**given, "path": path})
-    try:
-        state = address.load()
-    except NoSuchTableError as error:
-        raise NoSuchTableError(f"{error} (to read its metadata table {kind})") from None
-    return MetadataTableLoad(kind, state, options)
+    return MetadataTableLoad(kind, address.load(), options)

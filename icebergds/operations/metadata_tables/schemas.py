@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
+from icebergds.errors import UnsupportedFeatureError
 from icebergds.formats.manifests import layout as ids
 from icebergds.formats.manifests.bound_values import bound_type
 from icebergds.operations.metadata_tables.kinds import MetadataTable
@@ -19,6 +20,7 @@ from icebergds.spec.types import (
     LONG,
     STRING,
     TIMESTAMPTZ,
+    UNKNOWN,
     VARIANT,
     IcebergType,
     ListType,
@@ -82,6 +84,7 @@ def metadata_table_schema(kind: MetadataTable, metadata: TableMetadata) -> Metad
 
     Raises:
         InvalidMetadataError: partition fields of different types share an id.
+        UnsupportedFeatureError: partitions have a transform that is not known.
     """
     if kind in _FIXED:
         return MetadataTableSchema(Schema(_FIXED[kind]), {}, {})
@@ -95,8 +98,19 @@ def metadata_table_schema(kind: MetadataTable, metadata: TableMetadata) -> Metad
         )
         return _with_readable_metrics(metadata, (*_ENTRY, file), own_ids)
     if kind is MetadataTable.PARTITIONS:
+        _refuse_unknown_transforms(metadata, partition)
         return MetadataTableSchema(Schema(_partition_fields(partition)), {}, own_ids)
     return _position_deletes(metadata, partition)
+
+
+def _refuse_unknown_transforms(metadata: TableMetadata, partition: StructType) -> None:
+    for field in partition.fields:
+        if field.field_type == UNKNOWN:
+            raise UnsupportedFeatureError(
+                f"table {metadata.location}: its partitions cannot be told apart, because the "
+                f"transform of partition field {field.name!r} is not known; upgrade icebergds, or "
+                "read the metadata table files"
+            )
 
 
 def _partition_fields(partition: StructType) -> tuple[NestedField, ...]:
