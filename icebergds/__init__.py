@@ -41,6 +41,7 @@ if TYPE_CHECKING:
         UnsupportedFeatureError,
         ValidationError,
     )
+    from icebergds.operations.imports.add_files import AddedFiles
     from icebergds.operations.maintenance.deletes.convert_equality_deletes import (
         ConvertedEqualityDeletes,
     )
@@ -147,6 +148,7 @@ _NAMES = {
         "UnsupportedFeatureError",
         "ValidationError",
     ),
+    "icebergds.operations.imports.add_files": ("AddedFiles",),
     "icebergds.operations.maintenance.rewrite.rewrite_data_files": ("RewrittenDataFiles",),
     "icebergds.operations.maintenance.deletes.remove_dangling_deletes": ("RemovedDanglingDeletes",),
     "icebergds.operations.maintenance.rewrite_manifests": ("RewrittenManifests",),
@@ -223,6 +225,7 @@ _NAMES = {
 _HOMES = {name: home for home, names in _NAMES.items() for name in names}
 
 __all__ = [
+    "AddedFiles",
     "AlreadyCommittedError",
     "AlreadyExistsError",
     "BinaryType",

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
-from icebergds.api import table_evolution, table_history, table_maintenance
+from icebergds.api import table_evolution, table_history, table_imports, table_maintenance
 from icebergds.api.display import table_html, table_text
 from icebergds.api.inspect import InspectTable
 from icebergds.api.row_level import (
@@ -439,6 +439,8 @@ class Table:
         from icebergds.api.transaction import Transaction
 
         return Transaction(self)
+
+    add_files = table_imports.add_files
 
     health = table_maintenance.health
     maintain = table_maintenance.maintain
