@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from icebergds.api.catalog import Catalog, load_catalog
     from icebergds.api.delete_files import delete_reachable_files
+    from icebergds.api.import_tables import MigratedTable, SnapshotTable, migrate, snapshot
     from icebergds.api.load import load_table
     from icebergds.api.manage_snapshots import ManageSnapshots
     from icebergds.api.scan import TableScan
@@ -118,6 +119,12 @@ _NAMES = {
         "load_catalog",
     ),
     "icebergds.api.delete_files": ("delete_reachable_files",),
+    "icebergds.api.import_tables": (
+        "MigratedTable",
+        "SnapshotTable",
+        "migrate",
+        "snapshot",
+    ),
     "icebergds.api.load": ("load_table",),
     "icebergds.api.manage_snapshots": ("ManageSnapshots",),
     "icebergds.api.scan": ("TableScan",),
@@ -264,6 +271,7 @@ __all__ = [
     "ManageSnapshots",
     "MapType",
     "MergeBuilder",
+    "MigratedTable",
     "MissingFileError",
     "MonthTransform",
     "NamespaceNotEmptyError",
@@ -286,6 +294,7 @@ __all__ = [
     "Schema",
     "Snapshot",
     "SnapshotRef",
+    "SnapshotTable",
     "SortDirection",
     "SortField",
     "SortOrder",
@@ -315,7 +324,9 @@ __all__ = [
     "delete_reachable_files",
     "load_catalog",
     "load_table",
+    "migrate",
     "register",
+    "snapshot",
 ]
 
 

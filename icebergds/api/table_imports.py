@@ -16,6 +16,7 @@ from icebergds.operations.imports.add_files import (
     AddFilesRequest,
     add_files as _add_files,
 )
+from icebergds.operations.imports.source_files import source_files
 from icebergds.operations.maintenance.maintained_branch import maintained_branch
 from icebergds.operations.options.arguments import flag_argument, path_argument
 from icebergds.operations.outcomes import nothing_committed
@@ -87,15 +88,14 @@ def add_files(
             f"partition_filter = {partition_filter!r}: expected a mapping of partition fields to "
             'values, such as {"day": "2026-01-01"}'
         )
-    request = AddFilesRequest(
-        _paths(file_paths),
-        dict(partition_filter or {}),
-        flag_argument("check_duplicate_files", check_duplicate_files),
-        zone_of(spark) or "UTC",
-    )
+    paths = _paths(file_paths)
+    refuses_duplicates = flag_argument("check_duplicate_files", check_duplicate_files)
     with nothing_committed(self.name):
         table = self._current()
         options = maintained_branch(table, branch, snapshot_properties)
+        files = source_files(table.io, paths)
+        zone = zone_of(spark) or "UTC"
+        request = AddFilesRequest(files, partition_filter or {}, refuses_duplicates, zone)
         added, self._state = _add_files(table, request, options, task_runner(spark))
     return added
 

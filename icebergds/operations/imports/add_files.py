@@ -22,7 +22,7 @@ from icebergds.operations.imports.describe_files import (
     describe_files,
 )
 from icebergds.operations.imports.partitions import parse_partition_filter
-from icebergds.operations.imports.source_files import source_files
+from icebergds.operations.imports.source_files import SourceFile
 from icebergds.operations.maintenance.runner import Runner
 from icebergds.spec.evolution.mapping_update import updated_mapping
 from icebergds.spec.json.name_mapping import (
@@ -52,13 +52,13 @@ class AddFilesRequest:
     """Which files to add.
 
     Attributes:
-        paths: of files and folders.
+        files: those that were found.
         partition_filter: the values of partition fields that the files to take have.
         refuses_duplicates: whether it is an error if the table has one of the files.
         time_zone: of instants in paths.
     """
 
-    paths: Sequence[str]
+    files: Sequence[SourceFile]
     partition_filter: Mapping[str, Any] = field(default_factory=dict)
     refuses_duplicates: bool = True
     time_zone: str = "UTC"
@@ -70,24 +70,22 @@ def add_files(
     """Adds files to a table in one commit, which sets its name mapping if files need one.
 
     Raises:
-        MissingFileError: there is nothing at a path.
         InvalidDataError: a file does not fit the table.
-        InvalidOptionError: there are no files, or the partition filter is wrong.
+        InvalidOptionError: the partition filter is wrong, or no file is in such a partition.
+        MissingFileError: a file is not there any more.
         AlreadyExistsError: the table has one of the files.
         CorruptFileError, UnsupportedFeatureError, StorageError: a file cannot be read.
         ValidationError: the table's columns were changed meanwhile.
         CommitConflictError, CommitStateUnknownError: as for other commits.
     """
     metadata = table.metadata
-    if not request.paths:
-        raise InvalidOptionError("file_paths is empty: expected paths of files or folders")
     stored = table_name_mapping(metadata)
     mapping = updated_mapping(NameMapping(), metadata.schema()) if stored is None else stored
     wanted = parse_partition_filter(
         request.partition_filter, metadata, request.time_zone, table.name
     )
     target = FileTarget(table.io, metadata, mapping, request.time_zone, wanted)
-    described = describe_files(target, source_files(table.io, request.paths), runner)
+    described = describe_files(target, request.files, runner)
     if not described:
         raise InvalidOptionError(
             f"partition_filter = {dict(request.partition_filter)!r}: none of the files is in such "

@@ -40,6 +40,8 @@ def source_files(io: FileIO, paths: Sequence[str]) -> list[SourceFile]:
         InvalidOptionError: there are no files in any of the folders.
         StorageError: a folder cannot be listed.
     """
+    if not paths:
+        raise InvalidOptionError("file_paths is empty: expected paths of files or folders")
     absolute = [io.absolute(path) for path in paths]
     with ThreadPoolExecutor(WAITING_THREADS) as pool:
         are_folders = list(pool.map(io.is_directory, absolute))
