@@ -43,6 +43,7 @@ if TYPE_CHECKING:
         ValidationError,
     )
     from icebergds.operations.imports.add_files import AddedFiles
+    from icebergds.operations.imports.rewrite_table_path import RewrittenTablePath
     from icebergds.operations.maintenance.deletes.convert_equality_deletes import (
         ConvertedEqualityDeletes,
     )
@@ -156,6 +157,7 @@ _NAMES = {
         "ValidationError",
     ),
     "icebergds.operations.imports.add_files": ("AddedFiles",),
+    "icebergds.operations.imports.rewrite_table_path": ("RewrittenTablePath",),
     "icebergds.operations.maintenance.rewrite.rewrite_data_files": ("RewrittenDataFiles",),
     "icebergds.operations.maintenance.deletes.remove_dangling_deletes": ("RemovedDanglingDeletes",),
     "icebergds.operations.maintenance.rewrite_manifests": ("RewrittenManifests",),
@@ -290,6 +292,7 @@ __all__ = [
     "RewrittenDataFiles",
     "RewrittenManifests",
     "RewrittenPositionDeletes",
+    "RewrittenTablePath",
     "RowCounts",
     "Schema",
     "Snapshot",

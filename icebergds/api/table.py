@@ -441,6 +441,7 @@ class Table:
         return Transaction(self)
 
     add_files = table_imports.add_files
+    rewrite_table_path = table_imports.rewrite_table_path
 
     health = table_maintenance.health
     maintain = table_maintenance.maintain

@@ -16,9 +16,14 @@ from icebergds.operations.imports.add_files import (
     AddFilesRequest,
     add_files as _add_files,
 )
+from icebergds.operations.imports.rewrite_table_path import (
+    RewritePathRequest,
+    RewrittenTablePath,
+    rewrite_table_path as _rewrite_table_path,
+)
 from icebergds.operations.imports.source_files import source_files
 from icebergds.operations.maintenance.maintained_branch import maintained_branch
-from icebergds.operations.options.arguments import flag_argument, path_argument
+from icebergds.operations.options.arguments import flag_argument, path_argument, text_argument
 from icebergds.operations.outcomes import nothing_committed
 
 if TYPE_CHECKING:
@@ -108,3 +113,58 @@ def _paths(given: object) -> list[str]:
             f"file_paths = {given!r}: expected a path, or a list of paths, of files or folders"
         )
     return [path_argument("file_paths", path) for path in given]
+
+
+def rewrite_table_path(
+    self: Table,
+    source_prefix: str,
+    target_prefix: str,
+    start_version: str | None = None,
+    end_version: str | None = None,
+    staging_location: str | None = None,
+    create_file_list: bool = True,
+) -> RewrittenTablePath:
+    """Prepares a copy of the table at another place; the table itself stays as it is.
+
+    Metadata of a table has the whole paths of its files. This writes all of its files that have
+    paths in them, with another prefix, to the staging location: metadata files, manifest lists,
+    manifests, position delete files and deletion vectors. The list of files to copy has a line
+    `source,target` for each of these and for each data file, equality delete file and statistics
+    file. Once all are copied, the table can be loaded at its new place, or registered in a catalog
+    by the metadata file `latest_version`.
+
+    Args:
+        source_prefix: what all paths of the table begin with, such as its location.
+        target_prefix: what takes its place.
+        start_version: the name of a metadata file whose state was copied before; only what is newer
+            is written and listed.
+        end_version: the name of the metadata file to copy up to; the newest one by default.
+        staging_location: the directory to write to; a new one in the table's metadata directory by
+            default.
+        create_file_list: whether to write the list.
+
+    Returns:
+        Where the list is, the name of the newest metadata file of the copy, and how many manifests
+        and delete files were written.
+
+    Raises:
+        InvalidOptionError: the prefixes are wrong, the table refers to files elsewhere, or has no
+            such version.
+        MissingFileError: a file that the copy needs does not exist.
+        CorruptFileError: a file is damaged.
+        UnsupportedFeatureError: the table is encrypted.
+        StorageError: the storage failed; what was written was deleted.
+
+    >>> table.rewrite_table_path(  # doctest: +SKIP
+    ...     "s3://old/db/events", "s3://new/db/events", staging_location="s3://new/staging"
+    ... )
+    """
+    request = RewritePathRequest(
+        path_argument("source_prefix", source_prefix),
+        path_argument("target_prefix", target_prefix),
+        text_argument("start_version", start_version),
+        text_argument("end_version", end_version),
+        text_argument("staging_location", staging_location),
+        flag_argument("create_file_list", create_file_list),
+    )
+    return _rewrite_table_path(self._current(), request)
