@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import shutil
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -97,6 +98,38 @@ def test_several_deletion_vectors_of_a_file_apply_to_the_copy(tmp_path: Path) ->
         assert file["referenced_data_file"] in referenced
 
 
+def test_deletion_vectors_are_found_wherever_they_were(tmp_path: Path) -> None:
+    builder = TableBuilder(tmp_path / "table", SCHEMA, format_version=3)
+    file = builder.data_file([(1, 1), (2, 1)])
+    builder.commit(file)
+    (vector,) = builder.deletion_vectors([(file, [0])])
+    path, gap = Path(vector.file_path), 100
+    (blob,) = read_puffin_footer(builder.io, vector.file_path).blobs
+    assert vector.content_offset == blob.offset
+    data, start = path.read_bytes(), blob.offset + blob.length
+    old, new = f'"offset":{blob.offset}', f'"offset":{blob.offset + gap}'
+    payload = data[start + 4 : -12].replace(old.encode(), new.encode())
+    tail = len(payload).to_bytes(4, "little") + data[-8:]
+    path.write_bytes(data[:4] + bytes(gap) + data[4:start] + b"PFA1" + payload + tail)
+    offset, size = blob.offset + gap, path.stat().st_size
+    builder.commit(replace(vector, content_offset=offset, file_size_in_bytes=size))
+    assert ids_of(load_table(tmp_path / "table")) == [2]
+    assert ids_of(moved_away(load_table(tmp_path / "table"), tmp_path / "elsewhere")) == [2]
+
+
+def test_rows_of_earlier_commits_stay_older_than_deletes(tmp_path: Path) -> None:
+    builder = TableBuilder(tmp_path / "table", SCHEMA)
+    old = builder.data_file([(1, 1), (2, 1)])
+    builder.commit(old)
+    builder.commit(builder.equality_deletes(["id"], [(1,)]), operation="delete")
+    new = builder.data_file([(1, 1), (2, 1)])
+    numbers = {new.file_path: 1}
+    builder.commit(new, removed=[old], operation="replace", data_sequence_numbers=numbers)
+    table = load_table(tmp_path / "table")
+    assert ids_of(table) == [2]
+    assert ids_of(moved_away(table, tmp_path / "elsewhere")) == [2]
+
+
 def test_row_ids_are_kept(tmp_path: Path) -> None:
     table = new_table(tmp_path, version=3)
     for i in (3, 1, 2):
@@ -130,7 +163,8 @@ def test_the_table_stays_as_it_is(tmp_path: Path) -> None:
 
 
 def test_later_versions_follow(tmp_path: Path) -> None:
-    table = new_table(tmp_path)
+    # Manifests of later versions have files of earlier ones, too.
+    table = new_table(tmp_path, properties={"commit__manifest__min_count_to_merge": "2"})
     table.append(rows(1, 2))
     place, target = table.location(), str(tmp_path / "elsewhere")
     first = table.rewrite_table_path(place, target)
