@@ -29,7 +29,7 @@ from icebergds.errors import (
 from icebergds.formats.arrow.types import schema_to_arrow
 from icebergds.spec.json.name_mapping import NAME_MAPPING_PROPERTY
 from icebergds.spec.schema import Schema
-from icebergds.spec.types import DATE, INT, LONG, STRING, TIMESTAMP
+from icebergds.spec.types import DATE, DOUBLE, INT, LONG, STRING, TIMESTAMP
 from icebergds.testing.api_tables import DAYS, ids_of, new_table, rows
 from icebergds.testing.schemas import optional, required
 
@@ -114,6 +114,21 @@ def test_footers_give_bounds_and_counts(tmp_path: Path, ending: str) -> None:
     assert (metrics["id"]["value_count"], metrics["id"]["null_value_count"]) == (3, 1)
     assert (metrics["name"]["lower_bound"], metrics["name"]["upper_bound"]) == ("a", "b" * 15 + "c")
     assert file["record_count"] == 3
+
+
+def test_values_beside_nan_are_found(tmp_path: Path) -> None:
+    duckdb = pytest.importorskip("duckdb")
+    # DuckDB leaves out the range of a row group with NaN in it; other row groups have theirs.
+    with duckdb.connect() as connection:
+        connection.sql(
+            "COPY (SELECT i AS id, IF(i = 3, 'nan'::double, i::double) AS number "
+            f"FROM range(4096) t(i)) TO '{tmp_path}/a.parquet' "
+            "(FORMAT parquet, ROW_GROUP_SIZE 2048)"
+        )
+    table = new_table(tmp_path, Schema((optional(1, "id", LONG), optional(2, "number", DOUBLE))))
+    table.add_files(tmp_path / "a.parquet")
+    assert ids_of(table, filter="number = 5") == [5]
+    assert ids_of(table, filter="number = 4000") == [4000]
 
 
 def test_days_come_from_bounds(tmp_path: Path) -> None:

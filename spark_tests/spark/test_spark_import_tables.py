@@ -76,17 +76,6 @@ def test_a_folder_that_spark_wrote_has_its_rows(
         assert same_rows(table.scan(condition).to_df(spark), frame.where(condition)), condition
 
 
-def test_footers_of_spark_tell_nothing_of_values_with_nan(
-    spark: SparkSession, tmp_path: Path, catalog: Catalog
-) -> None:
-    frame = spark.sql("SELECT id, IF(id % 2 = 0, double('nan'), id / 1) AS number FROM range(9)")
-    frame.coalesce(1).write.option("parquet.block.size", 1).parquet(str(tmp_path / "folder"))
-    table = catalog.create_table("db.t", frame.schema)
-    table.add_files(tmp_path / "folder")
-    for condition in ("number = 1", "number = 7", "number > 6"):
-        assert same_rows(table.scan(condition).to_df(spark), frame.where(condition)), condition
-
-
 def test_timestamps_of_orc_files_are_refused_as_instants(
     spark: SparkSession, tmp_path: Path, catalog: Catalog
 ) -> None:
