@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from icebergds.api.catalog import Catalog, load_catalog
     from icebergds.api.delete_files import delete_reachable_files
+    from icebergds.api.import_tables import MigratedTable, SnapshotTable, migrate, snapshot
     from icebergds.api.load import load_table
     from icebergds.api.manage_snapshots import ManageSnapshots
     from icebergds.api.scan import TableScan
@@ -42,6 +43,8 @@ if TYPE_CHECKING:
         UnsupportedFeatureError,
         ValidationError,
     )
+    from icebergds.operations.imports.add_files import AddedFiles
+    from icebergds.operations.imports.rewrite_table_path import RewrittenTablePath
     from icebergds.operations.maintenance.deletes.convert_equality_deletes import (
         ConvertedEqualityDeletes,
     )
@@ -119,6 +122,12 @@ _NAMES = {
         "load_catalog",
     ),
     "icebergds.api.delete_files": ("delete_reachable_files",),
+    "icebergds.api.import_tables": (
+        "MigratedTable",
+        "SnapshotTable",
+        "migrate",
+        "snapshot",
+    ),
     "icebergds.api.load": ("load_table",),
     "icebergds.api.manage_snapshots": ("ManageSnapshots",),
     "icebergds.api.scan": ("TableScan",),
@@ -150,6 +159,8 @@ _NAMES = {
         "UnsupportedFeatureError",
         "ValidationError",
     ),
+    "icebergds.operations.imports.add_files": ("AddedFiles",),
+    "icebergds.operations.imports.rewrite_table_path": ("RewrittenTablePath",),
     "icebergds.operations.maintenance.rewrite.rewrite_data_files": ("RewrittenDataFiles",),
     "icebergds.operations.maintenance.deletes.remove_dangling_deletes": ("RemovedDanglingDeletes",),
     "icebergds.operations.maintenance.rewrite_manifests": ("RewrittenManifests",),
@@ -231,6 +242,7 @@ _NAMES = {
 _HOMES = {name: home for home, names in _NAMES.items() for name in names}
 
 __all__ = [
+    "AddedFiles",
     "AlreadyCommittedError",
     "AlreadyExistsError",
     "BinaryType",
@@ -270,6 +282,7 @@ __all__ = [
     "ManageSnapshots",
     "MapType",
     "MergeBuilder",
+    "MigratedTable",
     "MissingFileError",
     "MonthTransform",
     "NamespaceNotEmptyError",
@@ -289,10 +302,12 @@ __all__ = [
     "RewrittenDataFiles",
     "RewrittenManifests",
     "RewrittenPositionDeletes",
+    "RewrittenTablePath",
     "RowCounts",
     "Schema",
     "Snapshot",
     "SnapshotRef",
+    "SnapshotTable",
     "SortDirection",
     "SortField",
     "SortOrder",
@@ -324,7 +339,9 @@ __all__ = [
     "delete_reachable_files",
     "load_catalog",
     "load_table",
+    "migrate",
     "register",
+    "snapshot",
 ]
 
 

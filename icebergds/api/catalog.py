@@ -111,6 +111,10 @@ class Catalog:
     def __repr__(self) -> str:
         return f"Catalog({self.name!r})"
 
+    def address(self, identifier: Name) -> TableAddress:
+        """What leads any process to a table of this catalog, whether or not it exists."""
+        return self._address(self._identifier(identifier))
+
     def create_table(
         self,
         identifier: Name,
@@ -374,11 +378,13 @@ class Catalog:
         return ".".join((self.name, *identifier))
 
     def _table(self, identifier: Identifier, state: TableState) -> Table:
+        return Table(self._address(identifier), state, self._catalog.operations(identifier))
+
+    def _address(self, identifier: Identifier) -> TableAddress:
         storage = storage_properties_of(self._properties)
         further = {k: v for k, v in self._properties.items() if k not in storage}
         path = quote_name(identifier)
-        address = TableAddress(path, self.name, further, storage, self._location_map)
-        return Table(address, state, self._catalog.operations(identifier))
+        return TableAddress(path, self.name, further, storage, self._location_map)
 
 
 def _identifier(name: Name) -> Identifier:

@@ -6,7 +6,13 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
-from icebergds.api import table_evolution, table_history, table_maintenance, table_statistics
+from icebergds.api import (
+    table_evolution,
+    table_history,
+    table_imports,
+    table_maintenance,
+    table_statistics,
+)
 from icebergds.api.display import table_html, table_text
 from icebergds.api.inspect import InspectTable
 from icebergds.api.row_level import (
@@ -442,6 +448,9 @@ class Table:
         from icebergds.api.transaction import Transaction
 
         return Transaction(self)
+
+    add_files = table_imports.add_files
+    rewrite_table_path = table_imports.rewrite_table_path
 
     health = table_maintenance.health
     maintain = table_maintenance.maintain

@@ -178,6 +178,14 @@ def test_errors_of_statements_are_ours(changes: Seen, mode: str) -> None:
     assert "row of the source" in seen["twice"]
 
 
+def test_connect_makes_tables_of_those_of_spark(seen: Seen) -> None:
+    imports = seen["imports"]
+    assert imports["rows"] == [[i, "2026-01-01"] for i in range(3)]
+    assert (imports["files"] > 0, imports["migrated"]) == (True, [0, 1, 2])
+    assert (imports["backup"], imports["is there"]) == (None, False)
+    assert "no table imported" in imports["missing"]
+
+
 def test_frames_of_connect_have_rows_and_lineage_of_plain_spark(seen: Seen) -> None:
     assert seen["frames"]["different"] == []
 

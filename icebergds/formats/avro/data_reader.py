@@ -95,13 +95,8 @@ class AvroReader:
 
     def _read_schema(self) -> tuple[FileColumn, ...]:
         """The columns of the file; sets the schemas that decoding needs."""
-        text = self._blocks.metadata["avro.schema"].decode("utf-8", "replace")
-        try:
-            self._schema = record_schema(text)
-            self._record = expanded_schema(json.loads(text))
-            return record_columns(self._record)
-        except _SCHEMA_ERRORS as error:
-            raise CorruptFileError(f"{self._location}: {error}") from error
+        self._schema, self._record, columns = _schemas(self._blocks, self._location)
+        return columns
 
     def _chunks(
         self,
@@ -145,6 +140,25 @@ class AvroReader:
                 f"{self._location}: {block.count} records fill {stream.tell()} of the "
                 f"{len(plain)} bytes of the block at {block.offset}"
             )
+
+
+def file_columns(blocks: AvroBlocks, location: str) -> tuple[FileColumn, ...]:
+    """The columns of a file, with the field ids that it has.
+
+    Raises:
+        CorruptFileError: the file does not store records.
+    """
+    return _schemas(blocks, location)[2]
+
+
+def _schemas(blocks: AvroBlocks, location: str) -> tuple[Any, Any, tuple[FileColumn, ...]]:
+    """The schemas that decoding needs, and the columns of the file."""
+    text = blocks.metadata["avro.schema"].decode("utf-8", "replace")
+    try:
+        record = expanded_schema(json.loads(text))
+        return record_schema(text), record, record_columns(record)
+    except _SCHEMA_ERRORS as error:
+        raise CorruptFileError(f"{location}: {error}") from error
 
 
 @dataclass(frozen=True, slots=True)

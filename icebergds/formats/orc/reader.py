@@ -80,7 +80,7 @@ class OrcReader:
             self._stripes = self._read_stripes(self._tail)
             if is_encrypted(self._tail):
                 raise encrypted(location)
-            columns = self._read_columns(self._tail)
+            columns = file_columns(self._file, self._tail, location)
             # Iceberg writes Gregorian dates, but leaves the calendar at its default, hybrid.
             self._is_hybrid = not has_ids(columns) and has_hybrid_calendar(self._tail)
         self._columns = with_ids(columns, table_schema, name_mapping)
@@ -124,13 +124,6 @@ class OrcReader:
                     batch = rows.slice(offset, request.batch_size)
                     yield PositionedBatch(batch, first_position + offset, batch.num_rows)
             first_position += stripe.num_rows
-
-    def _read_columns(self, tail: bytes) -> tuple[FileColumn, ...]:
-        try:
-            check_types(tail)
-            return columns_of([_declared(field) for field in self._file.schema])
-        except ValueError as error:
-            raise CorruptFileError(f"{self._location}: {error}") from error
 
     def _read_stripes(self, tail: bytes) -> list[Stripe]:
         try:
@@ -228,6 +221,20 @@ class OrcReader:
                     f"column {field.name!r} of {self._location}: the file stores {stored}, which "
                     f"cannot be read as {field.field_type}"
                 )
+
+
+def file_columns(file: orc.ORCFile, tail: bytes, location: str) -> tuple[FileColumn, ...]:
+    """The columns of a file, with the field ids that it has.
+
+    Raises:
+        CorruptFileError: an attribute of a column is wrong, or its type is not readable.
+    """
+    try:
+        check_types(tail)
+        # After the check: pyarrow aborts the process for types that it does not know.
+        return columns_of([_declared(field) for field in file.schema])
+    except ValueError as error:
+        raise CorruptFileError(f"{location}: {error}") from error
 
 
 def _declared(field: pa.Field) -> pa.Field:

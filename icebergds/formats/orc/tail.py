@@ -17,6 +17,7 @@ _COMPRESSION_OF_POSTSCRIPT = 2
 _CHUNK_SIZE_OF_POSTSCRIPT = 3
 _STRIPES_OF_FOOTER = 3
 _TYPES_OF_FOOTER = 4
+_STATISTICS_OF_FOOTER = 7
 _ENCRYPTION_OF_FOOTER = 10
 _CALENDAR_OF_FOOTER = 11
 _HYBRID_CALENDAR = 1
@@ -96,6 +97,19 @@ def types_of(tail: bytes) -> list[ColumnType]:
         ColumnType(numbers_of(stored).get(_KIND_OF_TYPE, 0), _subtypes(stored), stored)
         for footer in messages(tail, _FOOTER_OF_TAIL)
         for stored in messages(footer, _TYPES_OF_FOOTER)
+    ]
+
+
+def statistics_of(tail: bytes) -> list[bytes]:
+    """The stored statistics of a file's columns by column id; empty if there are none.
+
+    Raises:
+        ValueError: the bytes are not a file tail.
+    """
+    return [
+        stored
+        for footer in messages(tail, _FOOTER_OF_TAIL)
+        for stored in messages(footer, _STATISTICS_OF_FOOTER)
     ]
 
 

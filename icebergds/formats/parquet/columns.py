@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
 import pyarrow as pa
@@ -32,7 +32,12 @@ class ParquetLeaf:
 
 def leaves_of(stored: pa.Schema) -> tuple[ParquetLeaf, ...]:
     """The leaf columns of a stored schema, in the file's order."""
-    return tuple(leaf for column in columns_of(stored) for leaf in _leaves(column, column.name))
+    return leaves_in(columns_of(stored))
+
+
+def leaves_in(columns: Iterable[FileColumn]) -> tuple[ParquetLeaf, ...]:
+    """The leaf columns of a file's columns, in the file's order."""
+    return tuple(leaf for column in columns for leaf in _leaves(column, column.name))
 
 
 class _GeospatialType(pa.ExtensionType):  # type: ignore[misc]

@@ -17,6 +17,7 @@ import sys
 
 import connect_evolution
 import connect_frames
+import connect_imports
 import connect_reads
 import connect_row_changes
 import connect_writes
@@ -35,6 +36,7 @@ def main(directory: str, table: str, relative: str, modes: str, programs: str, s
     spark.conf.set("spark.sql.session.timeZone", "America/New_York")
     seen["row changes"] = connect_row_changes.see(spark, "changed", modes.split(","))
     seen["writes"] = connect_writes.see(spark, os.path.join(directory, "written"), "written/t")
+    seen["imports"] = connect_imports.see(spark, os.path.join(directory, "imports"))
     seen["frames"] = connect_frames.see(
         spark, os.path.join(directory, "frames"), int(programs), seed
     )

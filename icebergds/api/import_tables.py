@@ -1,0 +1,209 @@
+"""Makes tables of tables of Spark's session catalog, without copying files."""
+
+from __future__ import annotations
+
+import logging
+import os
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from icebergds.api.maintenance import task_runner, zone_of
+from icebergds.catalog.address import TableAddress, identifier_of
+from icebergds.catalog.naming import named_catalog
+from icebergds.errors import CommitStateUnknownError, InvalidOptionError
+from icebergds.expr.names import quote_name
+from icebergds.operations.imports.foreign_table import (
+    ForeignTable,
+    check_import,
+    import_table,
+    renamed,
+)
+from icebergds.operations.options.arguments import (
+    flag_argument,
+    mapping_argument,
+    path_argument,
+    text_argument,
+)
+from icebergds.operations.outcomes import nothing_committed
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+    from icebergds.api.catalog import Catalog
+
+_LOG = logging.getLogger(__name__)
+_SNAPSHOT = {"gc.enabled": "false", "snapshot": "true"}
+_MIGRATED = {"migrated": "true"}
+
+
+@dataclass(frozen=True, slots=True)
+class SnapshotTable:
+    """What `snapshot` did.
+
+    Attributes:
+        imported_files_count: the number of files that the new table has.
+    """
+
+    imported_files_count: int
+
+
+@dataclass(frozen=True, slots=True)
+class MigratedTable:
+    """What `migrate` did.
+
+    Attributes:
+        migrated_files_count: the number of files that the new table has.
+        backup_table: the name that the old table has now; None if it was dropped.
+    """
+
+    migrated_files_count: int
+    backup_table: str | None
+
+
+def snapshot(
+    spark: SparkSession,
+    source_table: str,
+    table: str | os.PathLike[str],
+    location: str | None = None,
+    properties: Mapping[str, str] | None = None,
+    *,
+    catalog: Catalog | None = None,
+) -> SnapshotTable:
+    """Creates a table of the files of a Parquet, ORC or Avro table of Spark, to try things out.
+
+    The source stays as it is, and its files stay where they are: the new table has a location of
+    its own for what is written to it. It has the properties `snapshot` = true and `gc.enabled` =
+    false, by which maintenance does not delete the source's files. If files of the source are
+    deleted, the new table cannot be read any more.
+
+    Args:
+        spark: the session, classic or of Spark Connect, with the source in its session catalog. The
+            client reads the files' footers, so that it must reach them.
+        source_table: such as `db.events`.
+        table: the new table, named as for `load_table`: by a location, or by a name that begins
+            with a configured catalog; with `catalog`, its identifier there.
+        location: the new table's directory; the catalog chooses it by default.
+        properties: of the new table, besides those of the source.
+        catalog: the catalog of the new table, from `load_catalog`.
+
+    Raises:
+        NoSuchTableError: there is no such source.
+        AlreadyExistsError: the new table exists.
+        InvalidOptionError: the source is not a table of files, the locations overlap, or another
+            argument is wrong.
+        InvalidDataError: a column has a type that Iceberg lacks, or a file does not fit the
+            source's own columns; the message names it.
+        CorruptFileError, UnsupportedFeatureError: a file is damaged or encrypted.
+        CommitStateUnknownError: it is not known whether the table was created.
+        PySparkException: Spark failed.
+
+    >>> snapshot(spark, "db.events", "lake.db.events_trial")  # doctest: +SKIP
+    SnapshotTable(imported_files_count=24)
+    """
+    from icebergds.spark.session_files import session_table
+
+    address = _address(table, catalog)
+    source = session_table(spark, path_argument("source_table", source_table))
+    asked = {**mapping_argument("properties", properties), **_SNAPSHOT}
+    return SnapshotTable(_import(spark, source, address, asked, location, apart=True))
+
+
+def migrate(
+    spark: SparkSession,
+    source_table: str,
+    table: str | os.PathLike[str],
+    location: str | None = None,
+    properties: Mapping[str, str] | None = None,
+    *,
+    backup_table_name: str | None = None,
+    drop_backup: bool = False,
+    catalog: Catalog | None = None,
+) -> MigratedTable:
+    """Replaces a Parquet, ORC or Avro table of Spark by a table of its files.
+
+    The old table is renamed first, so that nobody writes to it, and renamed back if it could not be
+    replaced. Spark's session catalog cannot hold tables of this format: the new table is at a
+    location or in a catalog of this package, and queries name it as such. The old name is free
+    afterwards. The new table owns the files: its maintenance deletes those it no longer needs,
+    which the backup then lacks.
+
+    Spark moves the directory of a managed table that it renames: the new table has the files at
+    their new place.
+
+    Args:
+        backup_table_name: what the old table is named, in its namespace; by default its own name
+            followed by `_BACKUP_`.
+        drop_backup: drop the old table afterwards. Not for managed tables, which Spark drops with
+            their files.
+
+    Other arguments and errors are those of `snapshot`.
+
+    >>> migrate(spark, "db.events", "lake.db.events")  # doctest: +SKIP
+    MigratedTable(migrated_files_count=24, backup_table='db.events_BACKUP_')
+    """
+    from icebergds.spark.session_files import (
+        drop_session_table,
+        rename_session_table,
+        session_table,
+    )
+
+    address = _address(table, catalog)
+    name = path_argument("source_table", source_table)
+    found = session_table(spark, name)
+    if flag_argument("drop_backup", drop_backup) and found.is_managed:
+        raise InvalidOptionError(
+            f"drop_backup: table {name} is managed, so that Spark would delete its files, which "
+            "the new table has; leave drop_backup out and keep the backup"
+        )
+    backup = _backup_name(name, text_argument("backup_table_name", backup_table_name))
+    asked = {**mapping_argument("properties", properties), **_MIGRATED}
+    check_import(found, address, asked, location=text_argument("location", location), apart=False)
+    rename_session_table(spark, name, backup)
+    try:
+        source = renamed(found, session_table(spark, backup))
+        count = _import(spark, source, address, asked, location, apart=False)
+    except CommitStateUnknownError:
+        raise
+    except BaseException:
+        rename_session_table(spark, backup, name)
+        raise
+    if drop_backup:
+        drop_session_table(spark, backup)
+    return MigratedTable(count, None if drop_backup else backup)
+
+
+def _import(
+    spark: SparkSession,
+    source: ForeignTable,
+    address: TableAddress,
+    properties: Mapping[str, str],
+    location: str | None,
+    *,
+    apart: bool,
+) -> int:
+    with nothing_committed(address.path):
+        count = import_table(
+            source,
+            address,
+            properties,
+            location=text_argument("location", location),
+            apart=apart,
+            time_zone=zone_of(spark) or "UTC",
+            runner=task_runner(spark),
+        )
+    _LOG.info("table %s: created of %d files of table %s", address.path, count, source.name)
+    return count
+
+
+def _address(table: str | os.PathLike[str], catalog: Catalog | None) -> TableAddress:
+    path = path_argument("table", table)
+    if catalog is not None:
+        return catalog.address(path)
+    name, path = named_catalog(path)
+    return TableAddress(path, name)
+
+
+def _backup_name(name: str, chosen: str | None) -> str:
+    *namespace, last = identifier_of(name)
+    return quote_name((*namespace, chosen or f"{last}_BACKUP_"))

@@ -1,0 +1,1 @@
+"""Brings data files that others have written into tables, and tables to other places."""

@@ -1,0 +1,138 @@
+"""Describes source files as data files of a table, side by side."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from typing import Any
+
+from icebergds.formats.data_file.column_metrics import measured_columns
+from icebergds.formats.data_file.metrics_modes import metrics_modes
+from icebergds.formats.stored_file import describe_stored_file
+from icebergds.io.fileio import FileIO
+from icebergds.io.threads import WAITING_THREADS
+from icebergds.operations.imports.file_fit import check_fit, table_columns
+from icebergds.operations.imports.partitions import (
+    check_path_columns,
+    partition_of,
+    path_partition,
+)
+from icebergds.operations.imports.source_files import SourceFile
+from icebergds.operations.maintenance.runner import LocalRunner, Runner, TaskAttempt
+from icebergds.spec.manifest import DataFile, FileContent
+from icebergds.spec.metadata import TableMetadata
+from icebergds.spec.name_mapping import NameMapping
+
+# Fewer are read faster by this process than by a job.
+_FILES_OF_A_TASK = 1_000
+
+
+@dataclass(frozen=True, slots=True)
+class DescribedFile:
+    """A data file, and whether it has field ids of its own."""
+
+    data_file: DataFile
+    has_own_ids: bool
+
+
+@dataclass(frozen=True, slots=True)
+class FileTarget:
+    """What files are added to.
+
+    Attributes:
+        mapping: gives columns their field ids if a file has none.
+        time_zone: of instants in paths.
+        wanted: partition values by position, of the files to take.
+    """
+
+    io: FileIO
+    metadata: TableMetadata
+    mapping: NameMapping
+    time_zone: str
+    wanted: Mapping[int, Any]
+
+
+def describe_files(
+    target: FileTarget, files: Sequence[SourceFile], runner: Runner
+) -> list[DescribedFile]:
+    """Reads the footers of files.
+
+    Args:
+        runner: runs the tasks if there are many files.
+
+    Returns:
+        The files in their order, without those of other partitions than wanted.
+
+    Raises:
+        InvalidDataError: a file does not fit the table, or has no single partition.
+        CorruptFileError, UnsupportedFeatureError, MissingFileError, StorageError: a file cannot be
+            read.
+    """
+    runner = runner if len(files) > _FILES_OF_A_TASK else LocalRunner()
+    starts = range(0, len(files), _FILES_OF_A_TASK)
+    shares = [files[start : start + _FILES_OF_A_TASK] for start in starts]
+    return [file for found in runner.run(_Describe(target), shares) for file in found]
+
+
+@dataclass(frozen=True, slots=True)
+class _Describe:
+    """Describes the files of a task."""
+
+    target: FileTarget
+
+    def __call__(self, files: Sequence[SourceFile], attempt: TaskAttempt) -> list[DescribedFile]:
+        describe = _Describer(self.target)
+        with ThreadPoolExecutor(WAITING_THREADS) as pool:
+            return [found for found in pool.map(describe, files) if found is not None]
+
+
+class _Describer:
+    """Describes one file after the other; None for those of other partitions than wanted."""
+
+    def __init__(self, target: FileTarget) -> None:
+        metadata = target.metadata
+        self._target = target
+        self._schema = metadata.schema()
+        self._columns = table_columns(metadata, target.mapping)
+        self._modes = metrics_modes(metadata.properties, self._schema, metadata.sort_order())
+        self._measured = measured_columns(self._schema, self._modes)
+
+    def __call__(self, source: SourceFile) -> DescribedFile | None:
+        target, metadata, location = self._target, self._target.metadata, source.location
+        texts = source.path_values
+        from_path = path_partition(texts, metadata, target.mapping, target.time_zone, location)
+        if self._is_elsewhere(from_path):
+            return None
+        file_format, file = describe_stored_file(
+            target.io, location, self._schema, target.mapping, source.size
+        )
+        check_fit(file, self._columns, from_path, location)
+        check_path_columns(file, texts, from_path, self._schema, location)
+        partition = partition_of(file, from_path, metadata, location)
+        if any(partition[at] != value for at, value in target.wanted.items()):
+            return None
+        metrics = file.statistics.metrics(self._measured, self._modes)
+        data_file = DataFile(
+            content=FileContent.DATA,
+            file_path=location,
+            file_format=file_format,
+            spec_id=metadata.default_spec_id,
+            partition=partition,
+            record_count=file.num_rows,
+            file_size_in_bytes=file.size,
+            column_sizes=metrics.column_sizes,
+            value_counts=metrics.value_counts,
+            null_value_counts=metrics.null_value_counts,
+            lower_bounds=metrics.lower_bounds,
+            upper_bounds=metrics.upper_bounds,
+            split_offsets=file.split_offsets,
+        )
+        return DescribedFile(data_file, file.has_own_ids)
+
+    def _is_elsewhere(self, from_path: Mapping[int, Any]) -> bool:
+        fields = self._target.metadata.spec().fields
+        return any(
+            fields[at].source_id in from_path and from_path[fields[at].source_id] != value
+            for at, value in self._target.wanted.items()
+        )

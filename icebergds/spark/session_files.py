@@ -1,0 +1,97 @@
+"""Describes tables of Spark's session catalog that are folders of files, and renames them.
+
+By SQL and the DataFrame API alone, so that it is the same through Spark Connect.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from typing import Any
+from urllib.parse import unquote
+
+from pyspark.errors import AnalysisException
+from pyspark.sql import SparkSession
+
+from icebergds.catalog.address import identifier_of
+from icebergds.errors import InvalidOptionError, NoSuchTableError
+from icebergds.expr.names import in_backticks
+from icebergds.operations.imports.foreign_table import ForeignTable
+from icebergds.spark.dataframe_schema import iceberg_schema
+
+_SESSION_CATALOG = "spark_catalog"
+_PROVIDERS = ("parquet", "orc", "avro")
+
+
+def session_table(spark: SparkSession, name: str) -> ForeignTable:
+    """A table of the session catalog, and the files that Spark would read.
+
+    Raises:
+        NoSuchTableError: there is no such table.
+        InvalidOptionError: it is a view, a bucketed table, or one of another catalog or format.
+        InvalidDataError: a column has a type that Iceberg lacks.
+    """
+    quoted = in_backticks(identifier_of(name))
+    told = _described(spark, quoted, name)
+    provider = str(told.get("provider", "")).lower()
+    if told.get("catalog_name") != _SESSION_CATALOG or provider not in _PROVIDERS:
+        raise InvalidOptionError(
+            f"table {name}: expected a table of Spark's session catalog in the format "
+            f"{', '.join(_PROVIDERS)}, but it is "
+            + (f"in the format {provider}" if provider else "a view")
+            + f" (catalog {told.get('catalog_name')})"
+        )
+    if told.get("bucket_columns"):
+        raise InvalidOptionError(
+            f"table {name} is bucketed by {', '.join(told['bucket_columns'])}, in another way than "
+            "Iceberg's tables are; write its rows to a new table"
+        )
+    spark.catalog.refreshTable(quoted)
+    frame = spark.table(quoted)
+    return ForeignTable(
+        name,
+        iceberg_schema(frame.schema),
+        told.get("partition_columns", []),
+        _plain(told["location"]),
+        told.get("table_properties", {}),
+        # Spark's own encoding of locations.
+        sorted(_plain(unquote(file)) for file in frame.inputFiles()),
+        told.get("type") == "MANAGED",
+    )
+
+
+def rename_session_table(spark: SparkSession, name: str, new_name: str) -> None:
+    """Renames a table of the session catalog.
+
+    Raises:
+        PySparkException: it cannot be renamed.
+    """
+    source, target = map(in_backticks, map(identifier_of, (name, new_name)))
+    spark.sql(f"ALTER TABLE {source} RENAME TO {target}")
+
+
+def drop_session_table(spark: SparkSession, name: str) -> None:
+    """Drops a table of the session catalog; if it is managed, with its files.
+
+    Raises:
+        PySparkException: it cannot be dropped.
+    """
+    spark.sql(f"DROP TABLE {in_backticks(identifier_of(name))}")
+
+
+def _plain(location: str) -> str:
+    """A local path without its scheme, which Spark writes with one slash or three."""
+    path = location.removeprefix("file:")
+    return location if path == location else "/" + path.lstrip("/")
+
+
+def _described(spark: SparkSession, quoted: str, name: str) -> Mapping[str, Any]:
+    try:
+        row = spark.sql(f"DESCRIBE TABLE EXTENDED {quoted} AS JSON").head()
+    except AnalysisException as error:
+        if error.getCondition() == "TABLE_OR_VIEW_NOT_FOUND":
+            raise NoSuchTableError(f"Spark's session catalog has no table {name}") from None
+        raise
+    assert row is not None, "DESCRIBE returns a row"
+    described: Mapping[str, Any] = json.loads(row[0])
+    return described
