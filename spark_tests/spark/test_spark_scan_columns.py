@@ -51,7 +51,7 @@ def test_it_travels_in_time(session: SparkSession, table: Table) -> None:
 
 
 def test_changes_take_one(session: SparkSession, table: Table) -> None:
-    changes = table.changes(filter=f.col("id") == 3).to_df(session)  # type: ignore[arg-type]
+    changes = table.changes(filter=f.col("id") == 3).to_df(session)
     assert [row.id for row in changes.collect()] == [3]
 
 
