@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import TYPE_CHECKING, Any, Self, TypeAlias, Union
@@ -46,7 +47,8 @@ class UpdateSchema:
     raises, none are. If another commit comes first, they are made again on the table as it is then.
 
     Columns are named by dotted paths, or by tuples of names if a name has a dot: `("a.b",)`. Inside
-    lists and maps the path goes on by `element`, `key` and `value`: `points.element.x`.
+    lists and maps the path goes on by `element`, `key` and `value`: `points.element.x`, for which
+    `points.x` is short.
     """
 
     _table: Table
@@ -90,20 +92,25 @@ class UpdateSchema:
                 the column (format version 3; for types without fields).
         """
         names = _path(path)
-        found = type_argument(".".join(names), field_type)
-        column = NestedField(
-            0,
-            names[-1],
-            found,
-            flag_argument("required", required),
-            text_argument("doc", doc),
-        )
-        value = self._default(names, column, default_value)
+        with self._naming():
+            found = type_argument(".".join(names), field_type)
+            column = NestedField(
+                0,
+                names[-1],
+                found,
+                flag_argument("required", required),
+                text_argument("doc", doc),
+            )
+            value = self._default(names, column, default_value)
         column = replace(column, initial_default=value, write_default=value)
         return self._edit(partial(schema_edits.add_column, path=names, column=column))
 
     def delete_column(self, path: ColumnPath) -> Self:
-        """Deletes a column. Its values stay in files, but no later column has them."""
+        """Deletes a column. Its values stay in files, but no later column has them.
+
+        An identifier field can be deleted if the same update sets other ones, the last column if it
+        adds another.
+        """
         return self._edit(partial(schema_edits.delete_column, path=_path(path)))
 
     def rename_column(self, path_from: ColumnPath, new_name: str) -> Self:
@@ -127,12 +134,15 @@ class UpdateSchema:
         Args:
             field_type: a wider type: int to long, float to double, decimals to more digits; date to
                 timestamp or timestamp_ns since format version 3.
-            required: False lets the column hold nulls; True needs `allow_incompatible_changes`.
+            required: False lets the column hold nulls; True needs `allow_incompatible_changes`,
+                but for a column that this update has added with a default.
             doc: the empty text removes the comment.
         """
         names = _path(path)
-        if field_type is not None:
-            new_type = type_argument(".".join(names), field_type)
+        with self._naming():
+            schema_edits.find_column(self._draft, names)
+            new_type = None if field_type is None else type_argument(".".join(names), field_type)
+        if new_type is not None:
             self._edit(partial(schema_edits.update_type, path=names, new_type=new_type))
         if required is not None:
             required = flag_argument("required", required)
@@ -156,8 +166,9 @@ class UpdateSchema:
             value: of the column's type; None removes the default.
         """
         names = _path(path)
-        known = schema_edits.find_column(self._draft, names)
-        stored = self._default(names, known, value)
+        with self._naming():
+            known = schema_edits.find_column(self._draft, names)
+            stored = self._default(names, known, value)
         return self._edit(partial(schema_edits.set_write_default, path=names, value=stored))
 
     set_default_value = set_default
@@ -225,12 +236,18 @@ class UpdateSchema:
             self.commit()
 
     def _edit(self, edit: SchemaEdit) -> Self:
-        try:
+        with self._naming():
             self._draft = edit(self._draft)
-        except InvalidOptionError as error:
-            raise InvalidOptionError(f"table {self._table.name}: {error}") from None
         self._edits.append(edit)
         return self
+
+    @contextmanager
+    def _naming(self) -> Iterator[None]:
+        """Lets errors of a change name the table."""
+        try:
+            yield
+        except InvalidOptionError as error:
+            raise InvalidOptionError(f"table {self._table.name}: {error}") from None
 
     def _default(self, path: Path, column: NestedField, value: Any) -> Any:
         """A default as a value of the column's type."""
