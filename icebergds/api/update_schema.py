@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Self, TypeAlias, Union
 import pyarrow as pa
 
 from icebergds.api.table_definition import Columns, schema_argument, type_argument
-from icebergds.errors import InvalidOptionError
+from icebergds.errors import InvalidDataError, InvalidOptionError
 from icebergds.expr.literals import round_literal
 from icebergds.operations.evolution.schema import SchemaEdit, schema_draft, update_schema
 from icebergds.operations.options.arguments import flag_argument, text_argument
@@ -193,7 +193,8 @@ class UpdateSchema:
         """Adds the columns that another schema has beyond the table's, and widens types to its.
 
         Columns are matched by name at every level; new ones are optional, at the end of their
-        struct.
+        struct. Columns that are there keep whether they are required and their comments; defaults
+        are not taken, set them with `set_default`.
 
         Raises:
             InvalidDataError: two types do not fit each other.
@@ -212,8 +213,8 @@ class UpdateSchema:
         """Commits the changes; the table's object then has the new schema.
 
         Raises:
-            InvalidOptionError: a change does not fit the table as another commit has left it, or
-                partitioning or the sort order needs a column.
+            InvalidOptionError, InvalidDataError: a change does not fit the table as another commit
+                has left it, or partitioning or the sort order needs a column.
             InvalidMetadataError: the schema would break the specification.
             CommitConflictError: concurrent commits won every retry.
             CommitStateUnknownError: it is not known whether the commit succeeded.
@@ -246,8 +247,8 @@ class UpdateSchema:
         """Lets errors of a change name the table."""
         try:
             yield
-        except InvalidOptionError as error:
-            raise InvalidOptionError(f"table {self._table.name}: {error}") from None
+        except (InvalidOptionError, InvalidDataError) as error:
+            raise type(error)(f"table {self._table.name}: {error}") from None
 
     def _default(self, path: Path, column: NestedField, value: Any) -> Any:
         """A default as a value of the column's type."""

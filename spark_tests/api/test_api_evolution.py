@@ -16,7 +16,6 @@ from pyspark.sql import types as spark
 
 from icebergds import Catalog, Table, load_catalog
 from icebergds.errors import (
-    InvalidDataError,
     InvalidMetadataError,
     InvalidOptionError,
     UnsupportedFeatureError,
@@ -324,15 +323,6 @@ def test_the_name_mapping_follows_the_columns(tmp_path: Path) -> None:
     table.update_schema().rename_column("a", "b").commit()
     stored = json.loads(table.properties["schema.name-mapping.default"])
     assert {"field-id": 2, "names": ["a", "b"]} in stored
-
-
-def test_a_union_adds_what_another_schema_has(table: Table) -> None:
-    incoming = pa.schema([("id", pa.int64()), ("a", pa.int64()), ("new", pa.string())])
-    table.update_schema().union_by_name(incoming).commit()
-    assert table.schema().find_field(2).field_type == LONG  # type: ignore[union-attr]
-    assert table.schema().fields[-1].name == "new"
-    with pytest.raises(InvalidDataError, match="neither can be promoted"):
-        table.update_schema().union_by_name("d string")
 
 
 def test_identifier_fields_are_set_and_must_be_required(table: Table) -> None:

@@ -60,7 +60,8 @@ def update_schema(
     The name mapping and properties of single columns follow the columns.
 
     Raises:
-        InvalidOptionError: an edit does not fit the schema as it is now, or a column is needed.
+        InvalidOptionError, InvalidDataError: an edit does not fit the schema as it is now, or a
+            column is needed.
         InvalidMetadataError: the schema would break the specification.
         CommitConflictError: all retries lost against other commits.
         CommitStateUnknownError: whether the schema was changed is not known.
