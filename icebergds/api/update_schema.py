@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
@@ -12,7 +13,7 @@ import pyarrow as pa
 
 from icebergds.api.table_definition import Columns, schema_argument, type_argument
 from icebergds.errors import InvalidDataError, InvalidOptionError
-from icebergds.expr.literals import round_literal
+from icebergds.expr.literals import round_literal, to_single
 from icebergds.operations.evolution.schema import SchemaEdit, schema_draft, update_schema
 from icebergds.operations.options.arguments import flag_argument, text_argument
 from icebergds.operations.outcomes import nothing_committed
@@ -20,7 +21,7 @@ from icebergds.spec.evolution import schema_edits
 from icebergds.spec.evolution.schema_edits import Path, SchemaDraft
 from icebergds.spec.evolution.union_by_name import merge_schema
 from icebergds.spec.schema import Schema
-from icebergds.spec.types import IcebergType, NestedField, TypeId, is_scalar
+from icebergds.spec.types import FLOAT, IcebergType, NestedField, TypeId, is_scalar
 
 if TYPE_CHECKING:
     from pyspark.sql.types import DataType
@@ -266,9 +267,15 @@ class UpdateSchema:
             rounded = round_literal(column.field_type, value, "UTC")
         except ValueError as error:
             raise InvalidOptionError(f"{shown}: {error}") from None
-        if not rounded.is_exact:
-            raise InvalidOptionError(f"{shown} is not a value of the type")
-        return rounded.floor
+        bounds = (rounded.floor, rounded.ceiling)
+        if any(isinstance(bound, float) and not math.isfinite(bound) for bound in bounds):
+            raise InvalidOptionError(f"{shown}: expected a finite number, as JSON has no others")
+        if rounded.is_exact:
+            return rounded.floor
+        # Few fractions are exact in single precision: the nearest one is meant.
+        if column.field_type == FLOAT and not isinstance(value, int):
+            return to_single(float(value))
+        raise InvalidOptionError(f"{shown} is not a value of the type")
 
 
 def _union(draft: SchemaDraft, *, incoming: Schema) -> SchemaDraft:

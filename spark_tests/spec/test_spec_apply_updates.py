@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
@@ -15,6 +16,7 @@ from icebergds.spec.schema import Schema
 from icebergds.spec.sort import SortOrder
 from icebergds.spec.types import (
     DOUBLE,
+    FLOAT,
     INT,
     UNKNOWN,
     VARIANT,
@@ -94,6 +96,8 @@ def test_the_last_column_id_never_falls() -> None:
         (with_fields(NestedField(2147483546, "p", INT)), "expected 1 to 2147483447"),
         (with_fields(NestedField(9, "v", VARIANT)), "'v' is of type variant, .* version 2"),
         (with_fields(NestedField(9, "d", INT, initial_default=1)), "'d' has an initial default"),
+        (with_fields(NestedField(9, "d", DOUBLE, write_default=math.inf)), "'d' .* default inf"),
+        (with_fields(NestedField(9, "d", FLOAT, write_default=math.nan)), "'d' .* default nan"),
         (with_fields(identifier_field_ids=(99,)), "99 is not a column"),
         (with_fields(identifier_field_ids=(3,)), "'name' cannot .* optional"),
         (with_fields(identifier_field_ids=(6,)), "'tags.element' .* inside a list or map"),
