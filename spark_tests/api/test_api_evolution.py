@@ -421,6 +421,13 @@ def test_a_column_that_only_an_earlier_order_needs_may_be_deleted(tmp_path: Path
     assert table.refresh().sort_order().order_id == 2
 
 
+def test_rows_may_be_sorted_by_a_column_of_type_unknown(table: Table) -> None:
+    table.update_schema().add_column("new", "unknown").commit()
+    table.update_sort_order().asc("new").desc("id").commit()
+    table.append(ids(1, 2))
+    assert table.scan().to_arrow()["id"].to_pylist() == [2, 1]
+
+
 @pytest.mark.parametrize("kind", ["variant", "geometry", "geography"])
 def test_rows_are_not_sorted_by_types_without_an_order(table: Table, kind: str) -> None:
     table.update_schema().add_column("new", kind).commit()
