@@ -159,6 +159,30 @@ def test_changed_rows_are_refused_if_another_commit_moved_their_branch(
     assert unused_files(table) == set()
 
 
+def test_one_change_of_rows_goes_together_with_manifests_that_are_rewritten_and_two_do_not(
+    catalog: Catalog, table: Table
+) -> None:
+    table.append(ids(2, 3))
+    with table.transaction() as tx:
+        tx.delete_keys(ids(1), keys=["id"])
+        other = catalog.load_table("db.t")
+        other.rewrite_manifests()
+        assert other.metadata != tx.metadata
+    assert rows(table) == [2, 3]
+
+    def change() -> None:
+        with table.transaction() as tx:
+            tx.delete_keys(ids(2), keys=["id"])
+            tx.delete_keys(ids(3), keys=["id"])
+            catalog.load_table("db.t").rewrite_manifests()
+
+    table.append(ids(4))
+    with pytest.raises(ValidationError, match="moved branch 'main' during this transaction"):
+        change()
+    assert rows(table.refresh()) == [2, 3, 4]
+    assert unused_files(table) == set()
+
+
 def test_changed_rows_of_a_branch_that_nobody_else_moved_are_committed(
     catalog: Catalog, table: Table
 ) -> None:
