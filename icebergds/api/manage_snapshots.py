@@ -243,7 +243,7 @@ class ManageSnapshots:
         if current is None:
             raise NoSuchSnapshotError(
                 f"table {self._table.name}: it has no snapshot yet, which a branch or tag needs; "
-                "write rows first"
+                "write rows first, to a branch with the option 'create-branch' = 'true'"
             )
         return current
 

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import math
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import TYPE_CHECKING, Any, Self, TypeAlias, Union
@@ -10,8 +12,8 @@ from typing import TYPE_CHECKING, Any, Self, TypeAlias, Union
 import pyarrow as pa
 
 from icebergds.api.table_definition import Columns, schema_argument, type_argument
-from icebergds.errors import InvalidOptionError
-from icebergds.expr.literals import round_literal
+from icebergds.errors import InvalidDataError, InvalidOptionError
+from icebergds.expr.literals import round_literal, to_single
 from icebergds.operations.evolution.schema import SchemaEdit, schema_draft, update_schema
 from icebergds.operations.options.arguments import flag_argument, text_argument
 from icebergds.operations.outcomes import nothing_committed
@@ -19,7 +21,7 @@ from icebergds.spec.evolution import schema_edits
 from icebergds.spec.evolution.schema_edits import Path, SchemaDraft
 from icebergds.spec.evolution.union_by_name import merge_schema
 from icebergds.spec.schema import Schema
-from icebergds.spec.types import IcebergType, NestedField, TypeId, is_scalar
+from icebergds.spec.types import FLOAT, IcebergType, NestedField, TypeId, is_scalar
 
 if TYPE_CHECKING:
     from pyspark.sql.types import DataType
@@ -46,7 +48,8 @@ class UpdateSchema:
     raises, none are. If another commit comes first, they are made again on the table as it is then.
 
     Columns are named by dotted paths, or by tuples of names if a name has a dot: `("a.b",)`. Inside
-    lists and maps the path goes on by `element`, `key` and `value`: `points.element.x`.
+    lists and maps the path goes on by `element`, `key` and `value`: `points.element.x`, for which
+    `points.x` is short.
     """
 
     _table: Table
@@ -90,20 +93,25 @@ class UpdateSchema:
                 the column (format version 3; for types without fields).
         """
         names = _path(path)
-        found = type_argument(".".join(names), field_type)
-        column = NestedField(
-            0,
-            names[-1],
-            found,
-            flag_argument("required", required),
-            text_argument("doc", doc),
-        )
-        value = self._default(names, column, default_value)
+        with self._naming():
+            found = type_argument(".".join(names), field_type)
+            column = NestedField(
+                0,
+                names[-1],
+                found,
+                flag_argument("required", required),
+                text_argument("doc", doc),
+            )
+            value = self._default(names, column, default_value)
         column = replace(column, initial_default=value, write_default=value)
         return self._edit(partial(schema_edits.add_column, path=names, column=column))
 
     def delete_column(self, path: ColumnPath) -> Self:
-        """Deletes a column. Its values stay in files, but no later column has them."""
+        """Deletes a column. Its values stay in files, but no later column has them.
+
+        An identifier field can be deleted if the same update sets other ones, the last column if it
+        adds another.
+        """
         return self._edit(partial(schema_edits.delete_column, path=_path(path)))
 
     def rename_column(self, path_from: ColumnPath, new_name: str) -> Self:
@@ -127,12 +135,15 @@ class UpdateSchema:
         Args:
             field_type: a wider type: int to long, float to double, decimals to more digits; date to
                 timestamp or timestamp_ns since format version 3.
-            required: False lets the column hold nulls; True needs `allow_incompatible_changes`.
+            required: False lets the column hold nulls; True needs `allow_incompatible_changes`,
+                but for a column that this update has added with a default.
             doc: the empty text removes the comment.
         """
         names = _path(path)
-        if field_type is not None:
-            new_type = type_argument(".".join(names), field_type)
+        with self._naming():
+            schema_edits.find_column(self._draft, names)
+            new_type = None if field_type is None else type_argument(".".join(names), field_type)
+        if new_type is not None:
             self._edit(partial(schema_edits.update_type, path=names, new_type=new_type))
         if required is not None:
             required = flag_argument("required", required)
@@ -156,8 +167,9 @@ class UpdateSchema:
             value: of the column's type; None removes the default.
         """
         names = _path(path)
-        known = schema_edits.find_column(self._draft, names)
-        stored = self._default(names, known, value)
+        with self._naming():
+            known = schema_edits.find_column(self._draft, names)
+            stored = self._default(names, known, value)
         return self._edit(partial(schema_edits.set_write_default, path=names, value=stored))
 
     set_default_value = set_default
@@ -182,7 +194,8 @@ class UpdateSchema:
         """Adds the columns that another schema has beyond the table's, and widens types to its.
 
         Columns are matched by name at every level; new ones are optional, at the end of their
-        struct.
+        struct. Columns that are there keep whether they are required and their comments; defaults
+        are not taken, set them with `set_default`.
 
         Raises:
             InvalidDataError: two types do not fit each other.
@@ -201,8 +214,8 @@ class UpdateSchema:
         """Commits the changes; the table's object then has the new schema.
 
         Raises:
-            InvalidOptionError: a change does not fit the table as another commit has left it, or
-                partitioning or the sort order needs a column.
+            InvalidOptionError, InvalidDataError: a change does not fit the table as another commit
+                has left it, or partitioning or the sort order needs a column.
             InvalidMetadataError: the schema would break the specification.
             CommitConflictError: concurrent commits won every retry.
             CommitStateUnknownError: it is not known whether the commit succeeded.
@@ -225,12 +238,18 @@ class UpdateSchema:
             self.commit()
 
     def _edit(self, edit: SchemaEdit) -> Self:
-        try:
+        with self._naming():
             self._draft = edit(self._draft)
-        except InvalidOptionError as error:
-            raise InvalidOptionError(f"table {self._table.name}: {error}") from None
         self._edits.append(edit)
         return self
+
+    @contextmanager
+    def _naming(self) -> Iterator[None]:
+        """Lets errors of a change name the table."""
+        try:
+            yield
+        except (InvalidOptionError, InvalidDataError) as error:
+            raise type(error)(f"table {self._table.name}: {error}") from None
 
     def _default(self, path: Path, column: NestedField, value: Any) -> Any:
         """A default as a value of the column's type."""
@@ -248,9 +267,15 @@ class UpdateSchema:
             rounded = round_literal(column.field_type, value, "UTC")
         except ValueError as error:
             raise InvalidOptionError(f"{shown}: {error}") from None
-        if not rounded.is_exact:
-            raise InvalidOptionError(f"{shown} is not a value of the type")
-        return rounded.floor
+        bounds = (rounded.floor, rounded.ceiling)
+        if any(isinstance(bound, float) and not math.isfinite(bound) for bound in bounds):
+            raise InvalidOptionError(f"{shown}: expected a finite number, as JSON has no others")
+        if rounded.is_exact:
+            return rounded.floor
+        # Few fractions are exact in single precision: the nearest one is meant.
+        if column.field_type == FLOAT and not isinstance(value, int):
+            return to_single(float(value))
+        raise InvalidOptionError(f"{shown} is not a value of the type")
 
 
 def _union(draft: SchemaDraft, *, incoming: Schema) -> SchemaDraft:

@@ -16,7 +16,6 @@ from pyspark.sql import types as spark
 
 from icebergds import Catalog, Table, load_catalog
 from icebergds.errors import (
-    InvalidDataError,
     InvalidMetadataError,
     InvalidOptionError,
     UnsupportedFeatureError,
@@ -188,6 +187,35 @@ def test_a_default_of_another_type_is_refused(table: Table, value: Any) -> None:
         table.update_schema().add_column("new", "int", default_value=value)
 
 
+def test_errors_of_defaults_name_the_table(table: Table) -> None:
+    changes: list[Callable[[], Any]] = [
+        lambda: table.update_schema().add_column("new", "int", default_value="x"),
+        lambda: table.update_schema().add_column("new", "unknown", default_value="x"),
+        lambda: table.update_schema().set_default("nope", 1),
+        lambda: table.update_schema().set_default("a", "x"),
+    ]
+    for change in changes:
+        with pytest.raises(InvalidOptionError, match=r"^table lake\.db\.t: "):
+            change()
+
+
+def test_the_default_of_a_new_column_is_for_rows_of_before_and_after(table: Table) -> None:
+    with table.update_schema() as update:
+        update.add_column("both", "string", default_value="x")
+        update.add_column("later", "string").set_default("later", "y")
+    both, later = table.schema().fields[-2:]
+    assert (both.initial_default, both.write_default) == ("x", "x")
+    assert (later.initial_default, later.write_default) == (None, "y")
+
+
+def test_a_column_that_is_added_with_a_default_may_be_required_at_once(table: Table) -> None:
+    table.append(ids(1))
+    with table.update_schema() as update:
+        update.add_column("new", "int", default_value=7).update_column("new", required=True)
+    assert table.schema().fields[-1].required
+    assert table.scan().to_arrow()["new"].to_pylist() == [7]
+
+
 def test_defaults_need_version_3(tmp_path: Path) -> None:
     with pytest.raises(InvalidOptionError, match="upgrade the table to version 3"):
         made(tmp_path, 2).update_schema().add_column("new", "int", default_value=1)
@@ -198,6 +226,55 @@ def test_a_deleted_and_added_column_has_no_old_values(table: Table) -> None:
     with table.update_schema() as update:
         update.delete_column("a").add_column("a", "int")
     assert table.scan().to_arrow()["a"].to_pylist() == [None]
+
+
+def test_the_last_column_and_identifier_fields_are_replaced_in_one_update(
+    catalog: Catalog,
+) -> None:
+    table = catalog.create_table("db.t", "id int NOT NULL")
+    table.update_schema().set_identifier_fields("id").commit()
+    with pytest.raises(InvalidOptionError, match=r"table lake\.db\.t: column 'id' cannot be del"):
+        table.update_schema().delete_column("id").add_column("new", "int").commit()
+    with pytest.raises(InvalidOptionError, match=r"table lake\.db\.t: the last column"):
+        table.update_schema().delete_column("id").set_identifier_fields().commit()
+    with table.update_schema() as update:
+        update.delete_column("id").add_column("id", "string").set_identifier_fields()
+    assert table.schema().ids_by_name == {"id": 2}
+
+
+def test_fields_inside_of_lists_and_maps_are_edited_by_their_short_names(tmp_path: Path) -> None:
+    table = made(tmp_path)
+    with table.update_schema() as update:
+        update.add_column("points", "array<struct<x: int, y: int, z: int>>")
+        update.add_column("places", "map<string, struct<n: float, e: float>>")
+        update.rename_column("points.x", "left").move_first("points.z").delete_column("points.y")
+        update.update_column("places.n", "double", doc="north").set_default("places.e", 0.5)
+        update.add_column(("points", "a.b"), "int").rename_column("points.a.b", "c.d")
+    points, places = (str(field.field_type) for field in table.schema().fields[-2:])
+    assert points == "list<struct<12: z: int, 10: left: int, 18: c.d: int>>"
+    assert places == "map<string, struct<16: n: double, 17: e: float>>"
+    north, east = table.schema().fields_by_id[16], table.schema().fields_by_id[17]
+    assert (north.doc, east.write_default) == ("north", 0.5)
+
+
+def test_an_update_of_nothing_still_needs_its_column(table: Table) -> None:
+    before = table.metadata_location
+    table.update_schema().update_column("a").commit()
+    assert table.metadata_location == before
+    with pytest.raises(InvalidOptionError, match=r"table lake\.db\.t: there is no column 'nope'"):
+        table.update_schema().update_column("nope")
+
+
+@pytest.mark.parametrize("version", [1, 2, 3])
+def test_a_schema_that_comes_back_keeps_its_id_and_no_column_id_is_used_again(
+    tmp_path: Path, version: int
+) -> None:
+    table = made(tmp_path, version)
+    table.update_schema().add_column("new", "int").commit()
+    table.update_schema().delete_column("new").commit()
+    assert (table.metadata.current_schema_id, len(table.metadata.schemas)) == (0, 2)
+    table.update_schema().add_column("newer", "int").commit()
+    assert table.schema().fields[-1].field_id == 9
 
 
 def test_columns_that_partitions_or_the_order_need_stay(tmp_path: Path) -> None:
@@ -246,15 +323,6 @@ def test_the_name_mapping_follows_the_columns(tmp_path: Path) -> None:
     table.update_schema().rename_column("a", "b").commit()
     stored = json.loads(table.properties["schema.name-mapping.default"])
     assert {"field-id": 2, "names": ["a", "b"]} in stored
-
-
-def test_a_union_adds_what_another_schema_has(table: Table) -> None:
-    incoming = pa.schema([("id", pa.int64()), ("a", pa.int64()), ("new", pa.string())])
-    table.update_schema().union_by_name(incoming).commit()
-    assert table.schema().find_field(2).field_type == LONG  # type: ignore[union-attr]
-    assert table.schema().fields[-1].name == "new"
-    with pytest.raises(InvalidDataError, match="neither can be promoted"):
-        table.update_schema().union_by_name("d string")
 
 
 def test_identifier_fields_are_set_and_must_be_required(table: Table) -> None:
@@ -330,6 +398,41 @@ def test_a_sort_order_replaces_the_one_before(table: Table) -> None:
     )
     table.replace_sort_order().commit()
     assert not table.sort_order().is_sorted
+
+
+@pytest.mark.parametrize("version", [1, 2, 3])
+def test_a_sort_order_that_comes_back_has_its_id(tmp_path: Path, version: int) -> None:
+    table = made(tmp_path, version)
+    found = []
+    for order in ("id", "id desc, a", "id", None):
+        update = table.update_sort_order()
+        (update if order is None else update.by(order)).commit()
+        found.append(table.sort_order().order_id)
+    assert found == [1, 2, 1, 0]
+    assert len(table.metadata.sort_orders) == 3
+
+
+def test_a_column_that_only_an_earlier_order_needs_may_be_deleted(tmp_path: Path) -> None:
+    table = made(tmp_path, sort_order="a, s.x")
+    table.update_schema().rename_column("s.x", "z").commit()
+    assert [part.source_id for part in table.sort_order().fields] == [2, 6]
+    table.update_sort_order().asc("id").commit()
+    table.update_schema().delete_column("a").delete_column("s.z").commit()
+    assert table.refresh().sort_order().order_id == 2
+
+
+def test_rows_may_be_sorted_by_a_column_of_type_unknown(table: Table) -> None:
+    table.update_schema().add_column("new", "unknown").commit()
+    table.update_sort_order().asc("new").desc("id").commit()
+    table.append(ids(1, 2))
+    assert table.scan().to_arrow()["id"].to_pylist() == [2, 1]
+
+
+@pytest.mark.parametrize("kind", ["variant", "geometry", "geography"])
+def test_rows_are_not_sorted_by_types_without_an_order(table: Table, kind: str) -> None:
+    table.update_schema().add_column("new", kind).commit()
+    with pytest.raises(InvalidOptionError, match="identity does not apply to column 'new'"):
+        table.update_sort_order().asc("new")
 
 
 def test_properties_are_set_and_removed(catalog: Catalog) -> None:

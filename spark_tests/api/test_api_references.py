@@ -93,11 +93,36 @@ def test_retention_is_set_and_reset(table: Table) -> None:
     ("change", "error", "said"),
     [
         (lambda m: m.create_tag("work"), AlreadyExistsError, "branch 'work' exists already"),
+        (
+            lambda m: m.create_branch("b").create_branch("b"),
+            AlreadyExistsError,
+            "branch 'b' exists already",
+        ),
+        (
+            lambda m: m.create_tag("t").create_tag("t"),
+            AlreadyExistsError,
+            "tag 't' exists already",
+        ),
         (lambda m: m.create_tag("t", 5), NoSuchSnapshotError, "no snapshot 5"),
         (lambda m: m.create_tag("t", "wrok"), NoSuchSnapshotError, "did you mean work"),
         (lambda m: m.create_tag(""), InvalidOptionError, "expected a name"),
         (lambda m: m.create_branch("b", None, 0), InvalidMetadataError, "above 0"),
         (lambda m: m.remove_tag("work"), InvalidOptionError, "is a branch, not a tag"),
+        (lambda m: m.remove_branch("nope"), NoSuchSnapshotError, "no branch 'nope'"),
+        (lambda m: m.remove_tag("nope"), NoSuchSnapshotError, "no tag 'nope'"),
+        (lambda m: m.rename_branch("nope", "b"), NoSuchSnapshotError, "no branch 'nope'"),
+        (lambda m: m.replace_branch("nope", "main"), NoSuchSnapshotError, "no branch 'nope'"),
+        (lambda m: m.replace_branch("work", "nope"), NoSuchSnapshotError, "tag 'nope'"),
+        (
+            lambda m: m.create_tag("t").set_min_snapshots_to_keep("t", 1),
+            InvalidOptionError,
+            "is a tag, not a branch",
+        ),
+        (
+            lambda m: m.create_tag("t").set_max_snapshot_age_ms("t", 1),
+            InvalidOptionError,
+            "is a tag, not a branch",
+        ),
         (lambda m: m.remove_branch("main"), InvalidOptionError, "cannot be removed"),
         (lambda m: m.rename_branch("main", "b"), InvalidOptionError, "cannot be renamed"),
         (lambda m: m.rename_branch("work", "main"), AlreadyExistsError, "'main' exists"),
@@ -110,6 +135,13 @@ def test_retention_is_set_and_reset(table: Table) -> None:
         ),
         (lambda m: m.rollback_to_snapshot(5), NoSuchSnapshotError, "no snapshot 5"),
         (lambda m: m.set_current_snapshot(), InvalidOptionError, "either snapshot_id or ref_name"),
+        (
+            lambda m: m.set_current_snapshot(5, "main"),
+            InvalidOptionError,
+            "either snapshot_id or ref_name",
+        ),
+        (lambda m: m.set_current_snapshot(5), NoSuchSnapshotError, "no snapshot 5"),
+        (lambda m: m.set_current_snapshot(ref_name="nope"), NoSuchSnapshotError, "tag 'nope'"),
         (lambda m: m.set_min_snapshots_to_keep("nope", 1), NoSuchSnapshotError, "branch 'nope'"),
     ],
 )
@@ -180,6 +212,70 @@ def test_a_staged_write_is_published_once(table: Table) -> None:
         table.manage_snapshots().publish_changes("day").commit()
 
 
+def staged_replacement(tmp_path: Path, version: int, before: int | None) -> Table:
+    """A table of partitions by id, and a staged replacement of that of 1 by two rows."""
+    catalog = load_catalog("lake", warehouse=str(tmp_path))
+    catalog.create_namespace("db")
+    properties = {"format-version": str(version)}
+    table = catalog.create_table("db.t", "id bigint", properties=properties, partition_spec="id")
+    if before is not None:
+        table.append(ids(before))
+    table.overwrite(ids(1, 1), options={"wap.id": "night", "overwrite-mode": "dynamic"})
+    return table
+
+
+@pytest.mark.parametrize("version", [1, 2, 3])
+@pytest.mark.parametrize("before", [1, None])
+def test_a_staged_replacement_of_partitions_is_picked_after_a_write_to_others(
+    tmp_path: Path, version: int, before: int | None
+) -> None:
+    table = staged_replacement(tmp_path, version, before)
+    staged = table.snapshots()[-1].snapshot_id
+    table.append(ids(2))
+    table.manage_snapshots().cherry_pick(staged).commit()
+    assert rows(table) == [1, 1, 2]
+    assert table.metadata.current_snapshot_id != staged
+
+
+@pytest.mark.parametrize("version", [1, 2, 3])
+@pytest.mark.parametrize("before", [1, None])
+def test_a_staged_replacement_is_not_picked_if_rows_came_to_its_partitions(
+    tmp_path: Path, version: int, before: int | None
+) -> None:
+    table = staged_replacement(tmp_path, version, before)
+    table.append(ids(1))
+    found = rows(table)
+    with pytest.raises(ValidationError, match="added rows"):
+        table.manage_snapshots().publish_changes("night").commit()
+    assert rows(table.refresh()) == found
+
+
+@pytest.mark.parametrize("version", [1, 2, 3])
+def test_a_staged_replacement_is_not_picked_if_the_rows_it_replaces_are_gone(
+    tmp_path: Path, version: int
+) -> None:
+    table = staged_replacement(tmp_path, version, 1)
+    table.append(ids(2))
+    table.delete("id = 1")
+    with pytest.raises(ValidationError, match="removed files"):
+        table.manage_snapshots().publish_changes("night").commit()
+    assert rows(table.refresh()) == [2]
+
+
+@pytest.mark.parametrize("version", [1, 2, 3])
+def test_a_replacement_is_not_picked_onto_a_history_that_it_was_not_made_on(
+    tmp_path: Path, version: int
+) -> None:
+    table = made(tmp_path, version)
+    table.overwrite(ids(3), options={"overwrite-mode": "dynamic"})
+    replacement = table.metadata.current_snapshot_id
+    assert replacement is not None
+    table.manage_snapshots().rollback_to_snapshot(snapshot(table, 1)).commit()
+    with pytest.raises(ValidationError, match="not in the history of branch 'main'"):
+        table.manage_snapshots().cherry_pick(replacement).commit()
+    assert rows(table.refresh()) == [1]
+
+
 def test_a_replacement_of_partitions_is_picked_unless_they_have_changed(tmp_path: Path) -> None:
     table = made(tmp_path)
     table.overwrite(ids(9, 10), branch="work", options={"overwrite-mode": "dynamic"})
@@ -230,3 +326,78 @@ def test_a_reference_that_another_commit_moved_is_changed_as_it_is_then(tmp_path
     other.manage_snapshots().create_tag("u").commit()
     with pytest.raises(AlreadyExistsError, match=r"lake\.db\.t: tag 'u' exists already"):
         changes.commit()
+
+
+@pytest.mark.parametrize("version", [1, 2, 3])
+def test_main_of_a_table_of_staged_writes_alone_is_made_as_a_branch(
+    tmp_path: Path, version: int
+) -> None:
+    catalog = load_catalog("lake", warehouse=str(tmp_path))
+    catalog.create_namespace("db")
+    table = catalog.create_table("db.t", "id bigint", properties={"format-version": str(version)})
+    table.append(ids(1), options={"wap.id": "night"})
+    with pytest.raises(InvalidMetadataError, match="'main' must be a branch, not a tag"):
+        table.manage_snapshots().create_tag("main", snapshot(table, 1))
+    assert table.refresh().refs() == {}
+    table.manage_snapshots().create_branch("main", snapshot(table, 1)).commit()
+    assert rows(table) == [1]
+
+
+def test_a_branch_of_a_table_without_snapshots_is_made_by_its_first_write(tmp_path: Path) -> None:
+    catalog = load_catalog("lake", warehouse=str(tmp_path))
+    catalog.create_namespace("db")
+    table = catalog.create_table("db.t", "id bigint")
+    with pytest.raises(NoSuchSnapshotError, match="'create-branch'"):
+        table.manage_snapshots().create_branch("work")
+    table.append(ids(1), branch="work", options={"create-branch": "true"})
+    assert (list(table.refs()), table.current_snapshot()) == (["work"], None)
+    assert rows(table, branch="work") == [1]
+
+
+def test_references_that_a_block_creates_are_changed_by_it(table: Table) -> None:
+    before = table.metadata_location
+    with table.manage_snapshots() as manage:
+        manage.create_branch("b").remove_branch("b").create_tag("t").remove_tag("t")
+    assert table.metadata_location == before
+    with table.manage_snapshots() as manage:
+        manage.create_branch("b").set_min_snapshots_to_keep("b", 2).set_max_snapshot_age_ms("b", 3)
+        manage.rename_branch("b", "c").create_tag("t").set_max_ref_age_ms("t", 4)
+    assert table.refs().keys() == {"main", "work", "c", "t"}
+    assert table.refs()["c"] == SnapshotRef(snapshot(table, 3), RefType.BRANCH, 2, 3)
+    assert table.refs()["t"] == SnapshotRef(snapshot(table, 3), RefType.TAG, max_ref_age_ms=4)
+
+
+def test_references_of_a_block_stay_where_they_are_if_it_rolls_main_back(table: Table) -> None:
+    with table.manage_snapshots() as manage:
+        manage.create_branch("b").create_tag("t").rollback_to_snapshot(snapshot(table, 1))
+    found = [rows(table), rows(table, branch="b"), rows(table, tag="t")]
+    assert found == [[1], [1, 2, 3], [1, 2, 3]]
+    with table.manage_snapshots() as manage:
+        manage.set_current_snapshot(ref_name="t").create_tag("u")
+    assert rows(table, tag="u") == [1, 2, 3]
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        lambda m, now: m.rollback_to_snapshot(now.snapshot_id),
+        lambda m, now: m.rollback_to_timestamp(now.timestamp_ms + 100),
+        lambda m, now: m.set_current_snapshot(now.snapshot_id),
+        lambda m, now: m.fast_forward("main", "main"),
+        lambda m, now: m.replace_branch("main", now.snapshot_id),
+    ],
+)
+def test_main_is_moved_to_where_it_is_without_a_commit(
+    tmp_path: Path, change: Callable[[Any, Any], Any]
+) -> None:
+    table = made(tmp_path)
+    before = table.metadata_location
+    change(table.manage_snapshots(), table.current_snapshot()).commit()
+    assert table.refresh().metadata_location == before
+
+
+def test_main_is_fast_forwarded_to_a_staged_write(table: Table) -> None:
+    table.append(ids(7), options={"wap.id": "night"})
+    with table.manage_snapshots() as manage:
+        manage.create_branch("staged", snapshot(table, 5)).fast_forward("main", "staged")
+    assert (rows(table), table.metadata.current_snapshot_id) == ([1, 2, 3, 7], snapshot(table, 5))

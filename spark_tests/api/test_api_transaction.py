@@ -77,6 +77,34 @@ def test_snapshots_of_a_transaction_follow_each_other(table: Table) -> None:
     assert log == [snapshots[0].snapshot_id, snapshots[2].snapshot_id]
 
 
+def test_two_schemas_of_a_transaction_are_both_kept(table: Table) -> None:
+    with table.transaction() as tx:
+        tx.update_schema().add_column("b", "string").commit()
+        tx.update_schema().add_column("c", "string").commit()
+    assert table.schema().ids_by_name == {"id": 1, "b": 2, "c": 3}
+    assert (table.metadata.current_schema_id, len(table.metadata.schemas)) == (2, 3)
+
+
+def test_a_rollback_in_a_transaction_is_committed_with_the_rest(table: Table) -> None:
+    table.append(ids(2))
+    before = table.metadata
+    with table.transaction() as tx:
+        tx.manage_snapshots().rollback_to_snapshot(table.snapshots()[0].snapshot_id).commit()
+        tx.set_properties(owner="me")
+        assert rows(tx) == [1]
+        assert table.refresh().metadata == before
+    assert (rows(table), table.properties["owner"]) == ([1], "me")
+    assert len(table.metadata.metadata_log) == len(before.metadata_log) + 1
+
+
+def test_an_update_that_was_not_committed_to_its_transaction_is_not_in_it(table: Table) -> None:
+    with table.transaction() as tx:
+        tx.update_schema().add_column("mine", "int")
+        tx.append(ids(2))
+    assert table.schema().ids_by_name == {"id": 1}
+    assert rows(table) == [1, 2]
+
+
 def test_a_transaction_that_raises_leaves_nothing(table: Table) -> None:
     def fail() -> None:
         with table.transaction() as tx:
@@ -128,6 +156,30 @@ def test_changed_rows_are_refused_if_another_commit_moved_their_branch(
     with pytest.raises(ValidationError, match="moved branch 'main' during this transaction"):
         change()
     assert rows(table.refresh()) == [1, 9]
+    assert unused_files(table) == set()
+
+
+def test_one_change_of_rows_goes_together_with_manifests_that_are_rewritten_and_two_do_not(
+    catalog: Catalog, table: Table
+) -> None:
+    table.append(ids(2, 3))
+    with table.transaction() as tx:
+        tx.delete_keys(ids(1), keys=["id"])
+        other = catalog.load_table("db.t")
+        other.rewrite_manifests()
+        assert other.metadata != tx.metadata
+    assert rows(table) == [2, 3]
+
+    def change() -> None:
+        with table.transaction() as tx:
+            tx.delete_keys(ids(2), keys=["id"])
+            tx.delete_keys(ids(3), keys=["id"])
+            catalog.load_table("db.t").rewrite_manifests()
+
+    table.append(ids(4))
+    with pytest.raises(ValidationError, match="moved branch 'main' during this transaction"):
+        change()
+    assert rows(table.refresh()) == [2, 3, 4]
     assert unused_files(table) == set()
 
 

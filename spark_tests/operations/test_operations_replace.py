@@ -64,6 +64,17 @@ def test_columns_order_and_rows_are_replaced_in_one_commit(table: CommitTable) -
     assert [s.snapshot_id for s in before.snapshots] == [after.snapshots[0].snapshot_id]
 
 
+def test_a_new_column_does_not_take_the_name_of_an_earlier_partition_field(
+    table: CommitTable,
+) -> None:
+    partitioned = planned(table, Creation(partition_by="bucket(4, id) as part"))
+    commit_snapshot(partitioned.operations, Append(()), base=partitioned.state)
+    loaded = load_for_write(TableAddress(str(table.location)))
+    columns = Schema((NestedField(1, "id", LONG), NestedField(2, "part", LONG)))
+    with pytest.raises(InvalidMetadataError, match=r"table .*: column 'part' would have the name"):
+        plan_replacement(loaded, Creation(), columns)
+
+
 def test_rows_that_others_add_meanwhile_are_replaced_too(table: CommitTable) -> None:
     replacement = planned(table)
     table.commit(Append((table.file([2]),)))

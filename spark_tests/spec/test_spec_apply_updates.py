@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
@@ -15,6 +16,7 @@ from icebergds.spec.schema import Schema
 from icebergds.spec.sort import SortOrder
 from icebergds.spec.types import (
     DOUBLE,
+    FLOAT,
     INT,
     UNKNOWN,
     VARIANT,
@@ -94,6 +96,8 @@ def test_the_last_column_id_never_falls() -> None:
         (with_fields(NestedField(2147483546, "p", INT)), "expected 1 to 2147483447"),
         (with_fields(NestedField(9, "v", VARIANT)), "'v' is of type variant, .* version 2"),
         (with_fields(NestedField(9, "d", INT, initial_default=1)), "'d' has an initial default"),
+        (with_fields(NestedField(9, "d", DOUBLE, write_default=math.inf)), "'d' .* default inf"),
+        (with_fields(NestedField(9, "d", FLOAT, write_default=math.nan)), "'d' .* default nan"),
         (with_fields(identifier_field_ids=(99,)), "99 is not a column"),
         (with_fields(identifier_field_ids=(3,)), "'name' cannot .* optional"),
         (with_fields(identifier_field_ids=(6,)), "'tags.element' .* inside a list or map"),
@@ -248,6 +252,26 @@ def test_a_partition_source_cannot_be_dropped_but_that_of_an_older_spec_can() ->
         changed(table, *drop)
     table = changed(specced(table, part(1, "identity", "id")), *drop)
     assert table.schema().find_field(2) is None
+
+
+def test_a_column_may_not_be_named_as_a_partition_field_of_another_column() -> None:
+    table = specced(specced(TABLE, part(2, "day", "d"), part(1, "identity", "id")))
+    for name in ("d", "id"):
+        first = replace(SCHEMA.fields[0], name="key")
+        renamed = replace(SCHEMA, fields=(first, *SCHEMA.fields[1:], NestedField(20, name, INT)))
+        with pytest.raises(InvalidMetadataError, match=f"column '{name}' would have the name"):
+            changed(table, AddSchema(renamed), SetCurrentSchema(LAST_ADDED))
+
+
+def test_a_table_whose_column_has_the_name_of_a_partition_field_can_still_be_updated() -> None:
+    table = specced(TABLE, part(2, "day", "d"))
+    named = replace(table.schemas[0], fields=(*SCHEMA.fields, NestedField(20, "d", INT)))
+    invalid = replace(table, schemas=(named,), last_column_id=20)
+    more = replace(named, fields=(*named.fields, NestedField(21, "more", INT)))
+    assert changed(invalid, AddSchema(more), SetCurrentSchema(LAST_ADDED)).schema().find_id("d")
+    other = replace(named, fields=(*SCHEMA.fields, NestedField(21, "d", INT)))
+    with pytest.raises(InvalidMetadataError, match="column 'd' would have the name"):
+        changed(invalid, AddSchema(other), SetCurrentSchema(LAST_ADDED))
 
 
 def test_the_default_spec_cannot_be_removed() -> None:

@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 from hypothesis import given, strategies as st
+from strategies.every_type import SCALARS
 
 from icebergds.errors import InvalidDataError
 from icebergds.spec.evolution.fresh_ids import with_fresh_ids
@@ -21,7 +22,10 @@ from icebergds.spec.types import (
     STRING,
     TIMESTAMP,
     UNKNOWN,
+    VARIANT,
     DecimalType,
+    GeographyType,
+    GeometryType,
     IcebergType,
     ListType,
     MapType,
@@ -80,6 +84,32 @@ def test_everything_inside_a_new_column_is_optional_but_map_keys() -> None:
     assert required == {"m.key"}
 
 
+def test_columns_of_every_type_are_added_at_every_level() -> None:
+    more = (VARIANT, UNKNOWN, GeometryType("srid:3857"), GeographyType("srid:4269", "karney"))
+    for kind in (*SCALARS, *more):
+        deep = ListType(0, MapType(0, STRING, 0, struct(l=ListType(0, kind))))
+        nested = (ListType(0, kind), MapType(0, STRING, 0, kind), struct(x=kind), ListType(0, deep))
+        for column in (kind, *nested):
+            assert merged(schema(), schema(c=column), 0) == schema(c=column)
+        assert merged(schema(s=struct()), schema(s=struct(x=kind)), 1) == schema(s=struct(x=kind))
+
+
+def test_a_struct_may_have_a_field_named_as_the_struct_around_it() -> None:
+    known = schema(s=struct(t=struct(u=INT)))
+    wide = schema(s=struct(t=struct(u=INT, s=struct(t=struct(u=STRING)))))
+    assert merged(known, wide, 3) == wide
+
+
+def test_lists_of_other_names_are_added_beside_each_other() -> None:
+    result = merged(schema(s=struct(l=ListType(0, INT))), schema(s=struct(k=ListType(0, INT))), 3)
+    assert result.ids_by_name == {"s": 1, "s.l": 2, "s.l.element": 3, "s.k": 4, "s.k.element": 5}
+
+
+def test_ids_and_order_of_incoming_columns_do_not_matter() -> None:
+    known = schema(a=INT, l=ListType(0, INT), s=struct(x=INT))
+    assert merged(known, schema(s=struct(x=INT), l=ListType(0, INT), a=INT)) is known
+
+
 @pytest.mark.parametrize(
     ("known", "incoming", "expected"),
     [
@@ -111,12 +141,17 @@ def test_types_grow_and_never_shrink(
         (DecimalType(8, 2), DecimalType(10, 3)),
         (STRING, struct(a=INT)),
         (struct(a=INT), ListType(0, INT)),
+        (ListType(0, STRING), STRING),
+        (ListType(0, STRING), ListType(0, LONG)),
+        (MapType(0, STRING, 0, STRING), MapType(0, STRING, 0, LONG)),
     ],
 )
 def test_types_that_do_not_fit_are_refused_by_name(
     known: IcebergType, incoming: IcebergType
 ) -> None:
-    with pytest.raises(InvalidDataError, match=r"column 's\.c' is .* in the table and .* in the"):
+    with pytest.raises(
+        InvalidDataError, match=r"column 's\.c\S*' is .* in the table and .* in the"
+    ):
         merged(schema(s=struct(c=known)), schema(s=struct(c=incoming)))
 
 

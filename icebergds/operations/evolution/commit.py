@@ -9,12 +9,19 @@ from icebergds.commit.operations import Change, TableState
 from icebergds.commit.retry import commit_change
 from icebergds.errors import (
     AlreadyExistsError,
+    InvalidDataError,
     InvalidMetadataError,
     InvalidOptionError,
     NoSuchSnapshotError,
 )
 
-_OF_CHANGE = (InvalidOptionError, InvalidMetadataError, AlreadyExistsError, NoSuchSnapshotError)
+_OF_CHANGE = (
+    InvalidOptionError,
+    InvalidDataError,
+    InvalidMetadataError,
+    AlreadyExistsError,
+    NoSuchSnapshotError,
+)
 
 
 def commit_update(
@@ -28,8 +35,8 @@ def commit_update(
         is_updated: whether the table has the change.
 
     Raises:
-        InvalidOptionError, InvalidMetadataError, AlreadyExistsError, NoSuchSnapshotError: the
-            change does not fit the table, which the message names.
+        InvalidOptionError, InvalidDataError, InvalidMetadataError, AlreadyExistsError,
+            NoSuchSnapshotError: the change does not fit the table, which the message names.
         CommitConflictError: all retries lost against other commits.
         CommitStateUnknownError: whether the change was committed is not known.
     """

@@ -35,7 +35,8 @@ SortEdit: TypeAlias = Callable[[tuple[SortField, ...], Schema], tuple[SortField,
 def spec_draft(metadata: TableMetadata) -> SpecDraft:
     """The current partition spec of a table, to be edited."""
     known = tuple(field for spec in metadata.partition_specs for field in spec.fields)
-    return SpecDraft(metadata.spec().fields, known, metadata.format_version)
+    fields = metadata.spec().fields
+    return SpecDraft(fields, known, metadata.format_version, before=fields)
 
 
 def update_spec(table: LoadedTable, edits: Sequence[SpecEdit]) -> TableState:

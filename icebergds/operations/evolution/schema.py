@@ -11,6 +11,7 @@ from icebergds.catalog.loaded_table import LoadedTable
 from icebergds.commit.operations import Change, TableState
 from icebergds.operations.evolution.column_uses import check_column_uses
 from icebergds.operations.evolution.commit import commit_update
+from icebergds.spec.evolution.deletion_rules import check_deletions
 from icebergds.spec.evolution.mapping_update import updated_mapping
 from icebergds.spec.evolution.schema_edits import SchemaDraft
 from icebergds.spec.json.name_mapping import (
@@ -59,7 +60,8 @@ def update_schema(
     The name mapping and properties of single columns follow the columns.
 
     Raises:
-        InvalidOptionError: an edit does not fit the schema as it is now, or a column is needed.
+        InvalidOptionError, InvalidDataError: an edit does not fit the schema as it is now, or a
+            column is needed.
         InvalidMetadataError: the schema would break the specification.
         CommitConflictError: all retries lost against other commits.
         CommitStateUnknownError: whether the schema was changed is not known.
@@ -72,6 +74,7 @@ def update_schema(
         )
         for edit in edits:
             draft = edit(draft)
+        check_deletions(metadata.schema(), draft.schema)
         check_schema(draft.schema, metadata.format_version)
         check_column_uses(metadata, draft.schema)
         return draft.schema

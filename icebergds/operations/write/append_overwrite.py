@@ -24,6 +24,7 @@ from icebergds.commit.workspace import Workspace
 from icebergds.errors import (
     AlreadyCommittedError,
     CommitStateUnknownError,
+    InvalidMetadataError,
     InvalidOptionError,
     NoSuchTableError,
     ValidationError,
@@ -246,7 +247,12 @@ def _table(options: WriteOptions, columns: Schema) -> LoadedTable:
 
 
 def with_merged_schema(table: LoadedTable, columns: Schema) -> LoadedTable:
-    """Adds missing columns to the table, in a commit before any row is written."""
+    """Adds missing columns to the table, in a commit before any row is written.
+
+    Raises:
+        InvalidDataError: the columns do not fit those of the table.
+        InvalidMetadataError: the table cannot have a column of such a name or type.
+    """
 
     def merged(metadata: TableMetadata) -> Schema:
         schema, _ = merge_schema(
@@ -269,7 +275,10 @@ def with_merged_schema(table: LoadedTable, columns: Schema) -> LoadedTable:
 
     if has_columns(table.state):
         return table
-    return table.at(commit_change(table.operations, produce, has_columns, table.state))
+    try:
+        return table.at(commit_change(table.operations, produce, has_columns, table.state))
+    except InvalidMetadataError as error:
+        raise InvalidMetadataError(f"table {table.name}: {error}") from None
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,7 +7,12 @@ from dataclasses import dataclass, field, replace
 
 from icebergds.catalog.loaded_table import LoadedTable
 from icebergds.commit.operations import TableOperations, TableState
-from icebergds.errors import IcebergError, InvalidOptionError, ValidationError
+from icebergds.errors import (
+    IcebergError,
+    InvalidMetadataError,
+    InvalidOptionError,
+    ValidationError,
+)
 from icebergds.operations.options.partition_text import parse_partition_by, parse_sort_by
 from icebergds.operations.write.create import naming_columns
 from icebergds.operations.write.options import Creation
@@ -96,7 +101,11 @@ class ReplacedTable:
         """A state of the table with the new definition and without rows."""
         self._found[found.metadata_location] = found
         updates = self._updates(found.metadata)
-        return replace(found, metadata=apply_updates(found.metadata, updates, now_ms=now_ms()))
+        try:
+            metadata = apply_updates(found.metadata, updates, now_ms=now_ms())
+        except InvalidMetadataError as error:
+            raise InvalidMetadataError(f"table {self.name}: {error}") from None
+        return replace(found, metadata=metadata)
 
     def _check(self, found: TableState) -> None:
         now, planned = self.replaced(found).metadata, self.planned

@@ -12,6 +12,7 @@ from itertools import count
 from typing import Any, TypeAlias
 
 from icebergds.errors import InvalidOptionError
+from icebergds.spec.evolution.column_names import find_column_ids
 from icebergds.spec.evolution.field_tree import rearranged, replaced
 from icebergds.spec.evolution.fresh_ids import with_fresh_ids_inside
 from icebergds.spec.evolution.promotion import can_promote
@@ -42,6 +43,7 @@ class SchemaDraft:
         allow_incompatible: whether rows that are stored may break what the schema demands: columns
             may become required, and names may differ by case alone.
         case_sensitive: whether columns are found only by the exact case of their names.
+        added: ids of columns that an edit has added.
     """
 
     schema: Schema
@@ -49,6 +51,7 @@ class SchemaDraft:
     format_version: int
     allow_incompatible: bool = False
     case_sensitive: bool = True
+    added: frozenset[int] = frozenset()
 
 
 def add_column(draft: SchemaDraft, path: Path, column: NestedField) -> SchemaDraft:
@@ -77,6 +80,7 @@ def add_column(draft: SchemaDraft, path: Path, column: NestedField) -> SchemaDra
     inner = with_fresh_ids_inside(column.field_type, ids)
     added = replace(column, field_id=own_id, name=name, field_type=inner)
     fields = (*siblings, added)
+    draft = replace(draft, added=draft.added | {own_id})
     if parent is None:
         return _with_fields(draft, fields)
     return _with_fields(
@@ -87,27 +91,16 @@ def add_column(draft: SchemaDraft, path: Path, column: NestedField) -> SchemaDra
 def delete_column(draft: SchemaDraft, path: Path) -> SchemaDraft:
     """Deletes a field of a struct, with all inside it.
 
+    What the deletions of an update have left is checked after all edits, by `check_deletions`.
+
     Raises:
-        InvalidOptionError: it does not exist, it is not a field of a struct or inside the key of a
-            map, it is the last field of its struct, or an identifier field is deleted with it.
+        InvalidOptionError: it does not exist, or it is not a field of a struct or inside the key
+            of a map.
     """
     field = find_column(draft, path)
     _check_editable(draft, field, path, "deleted")
-    inside = [
-        i for i in draft.schema.identifier_field_ids if field.field_id in _with_ancestors(draft, i)
-    ]
-    if inside:
-        raise InvalidOptionError(
-            f"column {_dotted(path)!r} cannot be deleted: the identifier field "
-            f"{draft.schema.find_name(inside[0])!r} would be gone; set other identifier fields "
-            "first, with set_identifier_fields"
-        )
 
     def without(siblings: tuple[NestedField, ...]) -> tuple[NestedField, ...]:
-        if len(siblings) == 1:
-            raise InvalidOptionError(
-                f"column {_dotted(path)!r} cannot be deleted: nothing would be left in its struct"
-            )
         return tuple(one for one in siblings if one.field_id != field.field_id)
 
     return _with_fields(draft, rearranged(draft.schema.fields, field.field_id, without))
@@ -200,10 +193,11 @@ def make_required(draft: SchemaDraft, path: Path) -> SchemaDraft:
 
     Raises:
         InvalidOptionError: it does not exist, or it is optional and incompatible changes are not
-            allowed.
+            allowed; but a column that the same update has added with a default has no nulls.
     """
     field = find_column(draft, path)
-    if field.optional and not draft.allow_incompatible:
+    has_values = field.field_id in draft.added and field.initial_default is not None
+    if field.optional and not has_values and not draft.allow_incompatible:
         raise InvalidOptionError(
             f"column {_dotted(path)!r} is optional and cannot become required, because rows that "
             "are stored may have nulls; if they have none, allow it by "
@@ -221,8 +215,8 @@ def set_write_default(draft: SchemaDraft, path: Path, value: Any) -> SchemaDraft
         value: in-memory value of the column's type; None removes the default.
 
     Raises:
-        InvalidOptionError: the column does not exist or is not a scalar field of a struct, the
-            table's format version is below 3, or a required column would lose its default.
+        InvalidOptionError: the column does not exist or is not a scalar field of a struct, or the
+            table's format version is below 3.
     """
     field = find_column(draft, path)
     check_default(draft, path, field, value)
@@ -294,25 +288,20 @@ def find_column(draft: SchemaDraft, path: Path) -> NestedField:
     Raises:
         InvalidOptionError: there is none, or it is ambiguous.
     """
-    # By exact path first: a name may contain dots.
-    by_path = {names: i for i, names in draft.schema.paths_by_id.items()}
-    found = by_path.get(path)
-    if found is None and not draft.case_sensitive:
-        lowered = tuple(name.lower() for name in path)
-        near = [i for names, i in by_path.items() if tuple(n.lower() for n in names) == lowered]
-        if len(near) > 1:
-            raise InvalidOptionError(
-                f"column {_dotted(path)!r} is ambiguous: ignoring case, several columns have this "
-                "name; use case_sensitive=True"
-            )
-        found = near[0] if near else None
-    if found is None:
+    found = find_column_ids(draft.schema, path, case_sensitive=draft.case_sensitive)
+    if len(found) > 1:
+        names = ", ".join(repr(draft.schema.find_name(field_id)) for field_id in found)
+        raise InvalidOptionError(
+            f"column {_dotted(path)!r} is ambiguous: it may be {names}; give the exact name, with "
+            "case_sensitive=True"
+        )
+    if not found:
         near_name = did_you_mean(_dotted(path), draft.schema.ids_by_name)
         raise InvalidOptionError(
             f"there is no column {_dotted(path)!r}; "
             + (near_name or f"columns are {', '.join(f.name for f in draft.schema.fields)}")
         )
-    return draft.schema.fields_by_id[found]
+    return draft.schema.fields_by_id[found[0]]
 
 
 def _struct_around(draft: SchemaDraft, path: Path) -> NestedField | None:
@@ -341,7 +330,14 @@ def _check_free(draft: SchemaDraft, path: Path, siblings: Sequence[NestedField])
     for other in siblings:
         if other.name == name:
             raise InvalidOptionError(f"column {_dotted(path)!r} already exists")
-        if other.name.lower() == name.lower() and not draft.allow_incompatible:
+        if other.name.lower() != name.lower():
+            continue
+        if not draft.case_sensitive:
+            raise InvalidOptionError(
+                f"column {_dotted(path)!r} already exists, as {other.name!r}: this update ignores "
+                "case"
+            )
+        if not draft.allow_incompatible:
             raise InvalidOptionError(
                 f"column {_dotted(path)!r} would differ from {other.name!r} by case alone, and "
                 "Spark could not tell them apart; choose another name, or allow it by "

@@ -28,12 +28,14 @@ class SpecDraft:
 
     Attributes:
         known: the fields of all specs of the table.
+        before: the fields that the spec had before the edits.
         added: names of fields that an edit has added.
     """
 
     fields: tuple[PartitionField, ...]
     known: tuple[PartitionField, ...]
     format_version: int
+    before: tuple[PartitionField, ...] = ()
     added: frozenset[str] = frozenset()
 
 
@@ -41,6 +43,8 @@ def add_partition_field(
     draft: SpecDraft, schema: Schema, source_id: int, transform: Transform, name: str | None
 ) -> SpecDraft:
     """Adds a field, under the id and name that an earlier spec had it with, if any.
+
+    A field that an edit before has removed comes back to its place.
 
     Args:
         name: `ts_day`, `id_bucket_16` and so on by default, as in Java Iceberg.
@@ -56,6 +60,9 @@ def add_partition_field(
             f"the partition spec has {transform} of column {column!r} already, as field "
             f"{equal[0].name!r}"
         )
+    for removed in draft.before:
+        if (removed.source_ids, removed.transform) == ((source_id,), transform) and not equal:
+            return _restored(draft, removed, name)
     if isinstance(transform, _TIMES):
         for field in draft.fields:
             same = field.name in draft.added and field.source_id == source_id
@@ -64,9 +71,9 @@ def add_partition_field(
                     f"partition field {transform} of column {column!r} is redundant beside "
                     f"{field.transform}, which was added too; keep the finer one"
                 )
-    before = [f for f in draft.known if (f.source_ids, f.transform) == ((source_id,), transform)]
+    earlier = [f for f in draft.known if (f.source_ids, f.transform) == ((source_id,), transform)]
     if name is None:
-        name = before[-1].name if before else partition_field_name(schema, source_id, transform)
+        name = earlier[-1].name if earlier else partition_field_name(schema, source_id, transform)
     voids = _freed(draft, name)
     fields = (*voids, PartitionField((source_id,), NO_FIELD_ID, transform, name))
     return replace(draft, fields=fields, added=draft.added | {name})
@@ -135,6 +142,15 @@ def partition_field_name(schema: Schema, source_id: int, transform: Transform) -
 
 
 _TIMES = (YearTransform, MonthTransform, DayTransform, HourTransform)
+
+
+def _restored(draft: SpecDraft, removed: PartitionField, name: str | None) -> SpecDraft:
+    """The fields with one that was removed, and in format version 1 became void, as it was."""
+    field = removed if name is None else replace(removed, name=name)
+    others = [one for one in _freed(draft, field.name) if one.field_id != field.field_id]
+    ahead = {one.field_id for one in draft.before[: draft.before.index(removed)]}
+    at = sum(one.field_id in ahead for one in others)
+    return replace(draft, fields=(*others[:at], field, *others[at:]))
 
 
 def _freed(draft: SpecDraft, name: str) -> Sequence[PartitionField]:

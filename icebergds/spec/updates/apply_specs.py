@@ -92,6 +92,33 @@ def check_spec_sources(spec: PartitionSpec, schema: Schema) -> None:
             )
 
 
+def check_partition_names(metadata: TableMetadata, before: Schema) -> None:
+    """Raises InvalidMetadataError if a column of the new schema takes a partition field's name.
+
+    Java Iceberg binds every spec of the table to the current schema, and does not open a table
+    where a partition field has the name of another column than its own. Tables that were so before
+    can still be updated.
+    """
+    schema = metadata.schema()
+    for spec in metadata.partition_specs:
+        for field in spec.fields:
+            column_id = _column_of_that_name(field, schema)
+            if column_id is not None and column_id != _column_of_that_name(field, before):
+                raise InvalidMetadataError(
+                    f"column {field.name!r} would have the name of a partition field, "
+                    f"{field.transform} of column {schema.find_name(field.source_id)!r} in spec "
+                    f"{spec.spec_id}, and Java Iceberg could not open the table; choose another "
+                    "name"
+                )
+
+
+def _column_of_that_name(field: PartitionField, schema: Schema) -> int | None:
+    """The column that has the name of a partition field without being its source, if any."""
+    column_id = schema.find_id(field.name)
+    own = column_id in field.source_ids or schema.find_field(field.source_id) is None
+    return None if own else column_id
+
+
 def _identity(field: PartitionField) -> tuple[tuple[int, ...], str, str]:
     """What makes a field the same one in different specs."""
     return field.source_ids, str(field.transform), field.name

@@ -47,6 +47,7 @@ from icebergds.spec.updates.apply_sort_orders import (
 )
 from icebergds.spec.updates.apply_specs import (
     add_partition_spec,
+    check_partition_names,
     check_spec_sources,
     remove_partition_specs,
     set_default_spec,
@@ -307,5 +308,7 @@ def _check_result(metadata: TableMetadata, base: TableMetadata) -> None:
     schema_changed = metadata.current_schema_id != base.current_schema_id
     if schema_changed or metadata.default_spec_id != base.default_spec_id:
         check_spec_sources(metadata.spec(), metadata.schema())
+    if schema_changed and not is_new:
+        check_partition_names(metadata, base.schema())
     if schema_changed or metadata.default_sort_order_id != base.default_sort_order_id:
         check_sort_order(metadata.sort_order(), metadata.schema())

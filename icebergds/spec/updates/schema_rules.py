@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+
 from icebergds.errors import InvalidMetadataError
 from icebergds.spec.reserved import MAX_TABLE_FIELD_ID, is_reserved
 from icebergds.spec.schema import Schema
@@ -117,6 +119,10 @@ def _field_problem(field: NestedField, format_version: int) -> str | None:
             "upgrade the table to version 3"
         )
     has_default = field.initial_default is not None or field.write_default is not None
+    for default in (field.initial_default, field.write_default):
+        if isinstance(default, float) and not math.isfinite(default):
+            # JSON Single-Value Serialization: a JSON number, and Java Iceberg reads nothing else.
+            return f"has the default {default}; defaults of floating-point columns are finite"
     if type_id in _NULL_DEFAULTS and has_default:
         return f"is of type {field.field_type}, whose default must be null"
     if type_id is TypeId.UNKNOWN and field.required:
