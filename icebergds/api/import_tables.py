@@ -129,7 +129,8 @@ def migrate(
     which the backup then lacks.
 
     Spark moves the directory of a managed table that it renames: the new table has the files at
-    their new place.
+    their new place. **Do not drop the backup of a managed table**: Spark would delete its
+    directory, and with it the files of the new table.
 
     Args:
         backup_table_name: what the old table is named, in its namespace; by default its own name
@@ -170,6 +171,13 @@ def migrate(
         raise
     if drop_backup:
         drop_session_table(spark, backup)
+    elif found.is_managed:
+        _LOG.warning(
+            "table %s: its files are those of the managed table %s; do not drop that one, because "
+            "Spark would delete them",
+            address.path,
+            backup,
+        )
     return MigratedTable(count, None if drop_backup else backup)
 
 

@@ -11,7 +11,7 @@ import pyarrow as pa
 
 from icebergds.api.scan import listed_names
 from icebergds.commit.operations import TableState
-from icebergds.errors import InvalidFilterError
+from icebergds.errors import InvalidFilterError, InvalidOptionError
 from icebergds.formats.arrow.types import schema_to_arrow
 from icebergds.operations.metadata_tables.kinds import MetadataTable, metadata_table_of
 from icebergds.operations.metadata_tables.plan import metadata_tasks, plan_metadata_table
@@ -24,6 +24,7 @@ from icebergds.operations.options.arguments import (
     text_argument,
 )
 from icebergds.operations.read.options import parse_read_options
+from icebergds.suggestions import did_you_mean
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -187,7 +188,19 @@ class InspectTable:
 
 
 def _options(chosen: Selection) -> dict[str, str]:
-    """The options of a load."""
+    """The options of a load.
+
+    Raises:
+        InvalidOptionError: there is no argument of a name, or one is given twice.
+    """
+    known = Selection.__annotations__
+    for name in chosen:
+        if name not in known:
+            near = did_you_mean(name, known, shown=repr)
+            hint = f"; {near}" if near else "."
+            raise InvalidOptionError(
+                f"metadata tables have no argument {name!r}{hint} There are {', '.join(known)}"
+            )
     condition = given_once("filter", chosen.get("filter"), "row_filter", chosen.get("row_filter"))
     if condition is not None and not isinstance(condition, str):
         raise InvalidFilterError(

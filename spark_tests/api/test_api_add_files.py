@@ -16,7 +16,7 @@ from effort import examples
 from hypothesis import given, strategies as st
 from strategies.foreign_files import FORMATS, folder_of, write_file
 
-from icebergds import AddedFiles, Table, load_table
+from icebergds import AddedFiles, Table, load_catalog, load_table
 from icebergds.errors import (
     AlreadyExistsError,
     CorruptFileError,
@@ -404,3 +404,18 @@ def test_columns_of_the_schema_are_read_from_parquet_types(tmp_path: Path) -> No
     table.add_files(write_file(tmp_path / "a.parquet", small))
     assert table.scan(columns="id,day").to_arrow().to_pylist() == [{"id": 1, "day": 2}]
     assert table.scan().to_arrow().schema.names == stored.names
+
+
+def test_a_name_in_another_case_is_refused(tmp_path: Path) -> None:
+    table = load_catalog("lake", warehouse=str(tmp_path / "lake"))
+    table.create_namespace("db")
+    made = table.create_table("db.t", "id bigint, s struct<a: int>")
+    for found, name in (
+        (pa.table({"ID": [1]}), "'ID' has the name of column 'id'"),
+        (pa.table({"id": [1], "s": [{"A": 1}]}), "'s.A' has the name of column 's.a'"),
+        (pa.table({"foo": [1]}), "none of its columns"),
+    ):
+        pq.write_table(found, tmp_path / "odd.parquet")
+        with pytest.raises(InvalidDataError, match=name):
+            made.add_files(str(tmp_path / "odd.parquet"))
+    assert made.refresh().current_snapshot() is None

@@ -183,6 +183,8 @@ def test_wrong_arguments_are_refused_by_name(tmp_path: Path) -> None:
         table.inspect.files(filter="record_cont = 1")
     with pytest.raises(InvalidOptionError, match="no column 'record_cont'; did you mean"):
         table.inspect.files(columns="record_cont")
+    with pytest.raises(InvalidOptionError, match="no argument 'colums'; did you mean 'columns'"):
+        table.inspect.files(colums="record_count")  # type: ignore[call-arg]
     with pytest.raises(InvalidOptionError, match="filter and row_filter mean the same"):
         table.inspect.partitions(filter="file_count = 1", row_filter="file_count = 1")
     with pytest.raises(InvalidOptionError, match="'metadata-table' is one of spark"):

@@ -170,7 +170,8 @@ def test_a_table_without_snapshots_has_no_rows(session: SparkSession, tmp_path: 
         ("#files", {"filter": "colum = 1"}, "colum"),
         ("#files", {"read-change-feed": "true"}, "has no changes to read"),
         ("#files", {"pushdown": "true"}, "leave out 'pushdown'"),
-        ("#fles", {}, "#fles"),
+        ("#fles", {}, "no metadata table 'fles'; did you mean 'files'"),
+        ("#none", {}, "#none"),
         ("/none#files", {}, "none"),
     ],
 )

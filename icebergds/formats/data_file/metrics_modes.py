@@ -17,7 +17,8 @@ from icebergds.spec.types import IcebergType, children, is_scalar
 from icebergds.suggestions import did_you_mean
 
 _DEFAULT_MODE = "write.metadata.metrics.default"
-_COLUMN_MODE = "write.metadata.metrics.column."
+COLUMN_MODE_PREFIX = "write.metadata.metrics.column."
+"""What the properties that set the metrics of single columns begin with."""
 _MAX_COLUMNS = "write.metadata.metrics.max-inferred-column-defaults"
 _MAX_COLUMNS_DEFAULT = 100
 
@@ -96,9 +97,9 @@ def metrics_modes(
         if preserves_order(sort_field.transform):
             by_id[sort_field.source_id] = sorted_default
     for name in properties:
-        if name.startswith(_COLUMN_MODE):
+        if name.startswith(COLUMN_MODE_PREFIX):
             mode = _parse_mode(properties, name)
-            field_id = schema.find_id(name.removeprefix(_COLUMN_MODE))
+            field_id = schema.find_id(name.removeprefix(COLUMN_MODE_PREFIX))
             if field_id is not None:
                 by_id[field_id] = mode
     by_id[DELETE_FILE_PATH.field_id] = by_id[DELETE_POS.field_id] = FULL
@@ -114,8 +115,8 @@ def check_metrics_columns(properties: Mapping[str, str], schema: Schema) -> None
         InvalidOptionError: a column is not in the schema; suggests the nearest one.
     """
     for name in properties:
-        column = name.removeprefix(_COLUMN_MODE)
-        if name.startswith(_COLUMN_MODE) and schema.find_id(column) is None:
+        column = name.removeprefix(COLUMN_MODE_PREFIX)
+        if name.startswith(COLUMN_MODE_PREFIX) and schema.find_id(column) is None:
             near = did_you_mean(column, schema.ids_by_name)
             raise InvalidOptionError(
                 f"property {name} is {properties[name]!r}, but the table has no column {column!r}"

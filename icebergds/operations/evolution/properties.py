@@ -8,6 +8,7 @@ from collections.abc import Mapping, Sequence
 from icebergds.catalog.loaded_table import LoadedTable
 from icebergds.commit.operations import Change, TableState
 from icebergds.errors import InvalidOptionError
+from icebergds.formats.data_file.metrics_modes import COLUMN_MODE_PREFIX
 from icebergds.operations.evolution.commit import commit_update
 from icebergds.operations.write.property_checks import check_properties
 from icebergds.spec import table_properties
@@ -121,5 +122,5 @@ def _warn_of_names(table: str, given: Sequence[str]) -> None:
     ]
     for name in given:
         near = did_you_mean(name, known)
-        if name not in known and near:
+        if name not in known and near and not name.startswith(COLUMN_MODE_PREFIX):
             _LOG.warning("table %s: icebergds does not read property %r; %s", table, name, near)

@@ -70,7 +70,9 @@ def check_fit(
             id.
     """
     found = to_schema(file.columns).fields_by_id
-    _Check(file, table, path_values, location, found).fields(file.columns, table.fields, ())
+    check = _Check(file, table, path_values, location, found)
+    check.fields(file.columns, table.fields, ())
+    check.has_any_column()
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,6 +82,13 @@ class _Check:
     path_values: Mapping[int, Any]
     location: str
     found: Mapping[int, NestedField]
+
+    def has_any_column(self) -> None:
+        """Refuses a file of which nothing would be read but nulls."""
+        known = {field.field_id for field in self.table.fields}
+        if not known & {*self.path_values, *(column.field_id for column in self.file.columns)}:
+            names = ", ".join(repr(column.name) for column in self.file.columns[:5]) or "none"
+            raise self._refused(f"none of its columns ({names}) is one of the table's")
 
     def fields(
         self, columns: Sequence[FileColumn], fields: Sequence[NestedField], path: tuple[str, ...]
@@ -106,6 +115,7 @@ class _Check:
         name = ".".join((*path, column.name))
         if column.field_id is None:
             same = by_name.get(column.name)
+            self._check_case(column, by_name, present, path)
             if same is not None and same.field_id not in present:
                 why = (
                     "has no field id, but other columns of the file do"
@@ -119,6 +129,24 @@ class _Check:
             of = self.table.names.get(column.field_id)
             meant = f"that of column {min(of)!r}" if of else "not one of the table's"
             raise self._refused(f"column {name!r} has the field id {column.field_id}, {meant}")
+
+    def _check_case(
+        self,
+        column: FileColumn,
+        by_name: Mapping[str, NestedField],
+        present: AbstractSet[int | None],
+        path: tuple[str, ...],
+    ) -> None:
+        """Refuses a name that differs from a column's by case alone, which would not be read."""
+        for other, field in by_name.items():
+            is_alike = other != column.name and other.lower() == column.name.lower()
+            if is_alike and field.field_id not in present:
+                name, wanted = (".".join((*path, one)) for one in (column.name, other))
+                raise self._refused(
+                    f"its column {name!r} has the name of column {wanted!r} in another case, so "
+                    "that it would not be read; add the name to the table's name mapping "
+                    "(schema.name-mapping.default), or rename the table's column"
+                )
 
     def _check_missing(self, field: NestedField, path: tuple[str, ...]) -> None:
         known = self.path_values.get(field.field_id)

@@ -15,6 +15,7 @@ from icebergds.operations.read.options import (
     parse_load_options,
     refuse_stream_options,
 )
+from icebergds.suggestions import did_you_mean
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,29 +41,48 @@ def open_metadata_table(options: Mapping[str, str]) -> MetadataTableLoad | None:
     chosen = given.pop(METADATA_TABLE, None)
     if chosen is not None:
         return _opened(given, path, metadata_table_of(chosen))
-    if catalog is None:
-        table, mark, name = path.rpartition("#")
-        return _opened(given, table, metadata_table_of(name)) if mark and _is_kind(name) else None
+    named = _named_by_location(path) if catalog is None else _named_by_identifier(path)
+    if named is None:
+        return None
+    table, name = named
+    if _is_kind(name):
+        if catalog is None:
+            return _opened(given, table, metadata_table_of(name))
+        if _is_table(given, path):
+            return None
+        try:
+            return _opened(given, table, metadata_table_of(name))
+        except NoSuchTableError as error:
+            raise NoSuchTableError(
+                f"table {catalog}.{path} does not exist, and is no metadata table either: {error}"
+            ) from None
+    is_meant = did_you_mean(name, _NAMES) and not _is_table(given, path) and _is_table(given, table)
+    # Says which metadata table may be meant.
+    return _opened(given, table, metadata_table_of(name)) if is_meant else None
+
+
+_NAMES = tuple(kind.value for kind in MetadataTable)
+
+
+def _named_by_location(path: str) -> tuple[str, str] | None:
+    table, mark, name = path.rpartition("#")
+    return (table, name) if mark else None
+
+
+def _named_by_identifier(path: str) -> tuple[str, str] | None:
     try:
-        parts = split_name(path)
+        *table, name = split_name(path)
     except InvalidFilterError:
         return None
-    if len(parts) < 2 or not _is_kind(parts[-1]) or _is_table(given):
-        return None
-    try:
-        return _opened(given, quote_name(parts[:-1]), metadata_table_of(parts[-1]))
-    except NoSuchTableError as error:
-        raise NoSuchTableError(
-            f"table {catalog}.{path} does not exist, and is no metadata table either: {error}"
-        ) from None
+    return (quote_name(table), name) if table else None
 
 
 def _is_kind(name: str) -> bool:
-    return name.lower() in list(MetadataTable)
+    return name.lower() in _NAMES
 
 
-def _is_table(given: Mapping[str, str]) -> bool:
-    address, _ = parse_load_options(given)
+def _is_table(given: Mapping[str, str], path: str) -> bool:
+    address, _ = parse_load_options({**given, "path": path})
     try:
         address.load()
     except NoSuchTableError:
