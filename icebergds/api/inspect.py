@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, TypedDict, Unpack
 
@@ -12,11 +11,9 @@ import pyarrow as pa
 from icebergds.api.scan import listed_names
 from icebergds.commit.operations import TableState
 from icebergds.errors import InvalidFilterError, InvalidOptionError
-from icebergds.formats.arrow.types import schema_to_arrow
 from icebergds.operations.metadata_tables.kinds import MetadataTable, metadata_table_of
-from icebergds.operations.metadata_tables.plan import metadata_tasks, plan_metadata_table
-from icebergds.operations.metadata_tables.read import read_metadata_task
-from icebergds.operations.metadata_tables.tasks import MetadataTask
+from icebergds.operations.metadata_tables.plan import plan_metadata_table
+from icebergds.operations.metadata_tables.read import read_metadata_table
 from icebergds.operations.options.arguments import (
     given_once,
     integer_argument,
@@ -28,8 +25,6 @@ from icebergds.suggestions import did_you_mean
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
-
-_READERS = 8
 
 
 class Chosen(TypedDict, total=False):
@@ -82,6 +77,7 @@ class InspectTable:
     """
 
     _state: TableState = field(repr=False)
+    _is_staged: bool = field(default=False, repr=False)
 
     def history(self, **chosen: Unpack[Chosen]) -> pa.Table:
         """When which snapshot became the current one."""
@@ -169,22 +165,18 @@ class InspectTable:
             chosen: rows, columns and snapshot, as for the other methods. Timestamps without an
                 offset are in the session's time zone.
         """
-        from icebergds.spark.metadata_tables import metadata_table_frame
+        from icebergds.spark.metadata_tables import metadata_table_frame, staged_metadata_table
 
         kind = metadata_table_of(metadata_table)
+        if self._is_staged:
+            # No other process finds the metadata of a transaction.
+            return staged_metadata_table(spark, self._state, kind, _options(chosen))
         return metadata_table_frame(spark, self._state, kind, _options(chosen))
 
     def _read(self, kind: MetadataTable, **chosen: Unpack[Selection]) -> pa.Table:
         options = parse_read_options(_options(chosen))
         plan = plan_metadata_table(kind, self._state, options)
-
-        def read(task: MetadataTask) -> list[pa.RecordBatch]:
-            return list(read_metadata_task(plan, task))
-
-        with ThreadPoolExecutor(_READERS) as pool:
-            parts = pool.map(read, metadata_tasks(plan, options))
-            batches = [batch for part in parts for batch in part]
-        return pa.Table.from_batches(batches, schema_to_arrow(plan.columns))
+        return read_metadata_table(plan, options)
 
 
 def _options(chosen: Selection) -> dict[str, str]:

@@ -29,6 +29,7 @@ from icebergds.api.scan import listed_names
 from icebergds.catalog.address import TableAddress
 from icebergds.catalog.loaded_table import LoadedTable, load_for_write
 from icebergds.commit.operations import TableOperations, TableState
+from icebergds.commit.staging import StagedOperations
 from icebergds.errors import ValidationError
 from icebergds.io.fileio import FileIO
 from icebergds.operations.options.arguments import (
@@ -120,7 +121,7 @@ class Table:
     @property
     def inspect(self) -> InspectTable:
         """What the table's metadata holds, as tables: snapshots, files, partitions and others."""
-        return InspectTable(self._state)
+        return InspectTable(self._state, isinstance(self._operations, StagedOperations))
 
     def current_snapshot(self) -> Snapshot | None:
         """The current snapshot of the main branch; None if the table has no snapshot yet."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
+import pyarrow as pa
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.types import StructType
 
@@ -11,11 +12,14 @@ from icebergds.commit.operations import TableState
 from icebergds.operations.metadata_tables.kinds import MetadataTable
 from icebergds.operations.metadata_tables.load import open_metadata_table
 from icebergds.operations.metadata_tables.plan import plan_metadata_table
+from icebergds.operations.metadata_tables.read import read_metadata_table
 from icebergds.operations.options.values import is_of_address
 from icebergds.operations.read.options import METADATA_TABLE, parse_read_options
 from icebergds.operations.read.scan_options import scan_options
+from icebergds.spark.arrow_output import shaper
 from icebergds.spark.errors import own_errors, prepare_thread
 from icebergds.spark.session import session_zone
+from icebergds.spark.types import spark_arrow_schema, spark_schema
 
 
 def metadata_table_frame(
@@ -43,6 +47,20 @@ def metadata_table_frame(
     given = scan_options(state.io, {METADATA_TABLE: kind.value}, options)
     with own_errors():
         return reader.options(**given).load(state.metadata_location)
+
+
+def staged_metadata_table(
+    spark: SparkSession, state: TableState, kind: MetadataTable, options: Mapping[str, str]
+) -> DataFrame:
+    """A metadata table of a state that is not committed, read in this process.
+
+    Errors are those of `metadata_table_frame`.
+    """
+    parsed = parse_read_options(_in_zone(spark, options))
+    plan = plan_metadata_table(kind, state, parsed)
+    batches = map(shaper(plan.columns), read_metadata_table(plan, parsed).to_batches())
+    rows = pa.Table.from_batches(batches, spark_arrow_schema(plan.columns))
+    return spark.createDataFrame(rows, spark_schema(plan.columns))
 
 
 def load_metadata_table(

@@ -23,6 +23,7 @@ from icebergds.spec.sort import SortOrder
 from icebergds.spec.statistics import PartitionStatisticsFile, StatisticsFile
 from icebergds.spec.table_properties import METADATA_PATH
 from icebergds.spec.types import StructType
+from icebergds.spec.values.read_only import ReadOnlyDict
 
 MAX_FORMAT_VERSION = 3
 
@@ -190,17 +191,17 @@ class TableMetadata:
     @cached_property
     def schemas_by_id(self) -> dict[int, Schema]:
         """Every schema by its id."""
-        return {schema.schema_id: schema for schema in self.schemas}
+        return ReadOnlyDict({schema.schema_id: schema for schema in self.schemas})
 
     @cached_property
     def specs_by_id(self) -> dict[int, PartitionSpec]:
         """Every partition spec by its id."""
-        return {spec.spec_id: spec for spec in self.partition_specs}
+        return ReadOnlyDict({spec.spec_id: spec for spec in self.partition_specs})
 
     @cached_property
     def snapshots_by_id(self) -> dict[int, Snapshot]:
         """Every snapshot by its id."""
-        return {snapshot.snapshot_id: snapshot for snapshot in self.snapshots}
+        return ReadOnlyDict({snapshot.snapshot_id: snapshot for snapshot in self.snapshots})
 
     def __getstate__(self) -> dict[str, Any]:
         state = self.__dict__.copy()

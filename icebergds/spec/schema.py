@@ -18,6 +18,7 @@ from icebergds.spec.types import (
     listed_fields,
     walk,
 )
+from icebergds.spec.values.read_only import ReadOnlyDict
 
 
 @dataclass(frozen=True)
@@ -75,28 +76,32 @@ class Schema:
     @cached_property
     def fields_by_id(self) -> dict[int, NestedField]:
         """Every field at every level, by its id."""
-        return {field.field_id: field for field in walk(self.fields)}
+        return ReadOnlyDict({field.field_id: field for field in walk(self.fields)})
 
     @cached_property
     def paths_by_id(self) -> dict[int, tuple[str, ...]]:
         """The names from the root to each field, with `element`, `key` or `value` where needed."""
         paths: dict[int, tuple[str, ...]] = {}
         _collect_paths(self.fields, (), paths)
-        return paths
+        return ReadOnlyDict(paths)
 
     @cached_property
     def ids_by_name(self) -> dict[str, int]:
         """Full dotted names to ids."""
-        return {".".join(path): field_id for field_id, path in self.paths_by_id.items()}
+        return ReadOnlyDict(
+            {".".join(path): field_id for field_id, path in self.paths_by_id.items()}
+        )
 
     @cached_property
     def parents_by_id(self) -> dict[int, int]:
         """The id of the field around each nested field; top-level fields are absent."""
-        return {
-            child.field_id: field.field_id
-            for field in walk(self.fields)
-            for child in children(field.field_type)
-        }
+        return ReadOnlyDict(
+            {
+                child.field_id: field.field_id
+                for field in walk(self.fields)
+                for child in children(field.field_type)
+            }
+        )
 
     def find_field(self, field_id: int) -> NestedField | None:
         """The field with this id at any level, or None."""

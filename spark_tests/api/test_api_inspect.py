@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import datetime
 from collections.abc import Callable
 from itertools import count
 from pathlib import Path
@@ -22,7 +23,7 @@ from icebergds.errors import (
 )
 from icebergds.formats.arrow.types import schema_to_arrow
 from icebergds.operations.metadata_tables.kinds import MetadataTable
-from icebergds.spec.types import INT, LONG, NestedField
+from icebergds.spec.types import INT, LONG, TIMESTAMP, NestedField
 from icebergds.testing.api_tables import new_table
 
 _SCHEMA = Schema((NestedField(1, "id", LONG), NestedField(2, "part", INT)))
@@ -175,6 +176,24 @@ def test_partitions_count_data_and_deletes_apart(tmp_path: Path) -> None:
     assert row["position_delete_file_count"] == 0
 
 
+@pytest.mark.parametrize("transform", ["year", "month", "hour", "bucket[4]", "truncate[2]"])
+def test_a_field_that_version_1_has_made_void_is_null(tmp_path: Path, transform: str) -> None:
+    kind = LONG if transform in ("bucket[4]", "truncate[2]") else TIMESTAMP
+    schema = Schema((NestedField(1, "id", LONG), NestedField(2, "at", kind)))
+    table = new_table(tmp_path, schema, version=1)
+    value = 7 if kind == LONG else datetime.datetime(2026, 1, 1, 5)
+    row = pa.Table.from_pylist([{"id": 1, "at": value}], schema_to_arrow(schema))
+    table.update_spec().add_field("at", transform, "part").commit()
+    table.append(row)
+    table.update_spec().remove_field("part").commit()
+    table.append(row)
+    newer, older = (file["partition"]["part"] for file in table.inspect.files().to_pylist())
+    assert (newer is None, older is None) == (True, False)
+    assert table.inspect.files(filter="partition.part IS NULL").num_rows == 1
+    assert table.inspect.entries(columns="data_file.partition").num_rows == 2
+    assert table.inspect.partitions().num_rows == 2
+
+
 def test_wrong_arguments_are_refused_by_name(tmp_path: Path) -> None:
     table = parted(tmp_path)
     with pytest.raises(InvalidFilterError, match="expected the condition as SQL"):
@@ -199,5 +218,5 @@ def test_partitions_of_unknown_transforms_are_refused_and_files_are_shown(tmp_pa
     location.write_text(text.replace('"transform":"identity"', '"transform":"zorder"'))
     table.refresh()
     assert [row["partition"] for row in table.inspect.files().to_pylist()] == [{"part": None}] * 3
-    with pytest.raises(UnsupportedFeatureError, match="transform of partition field 'part'"):
+    with pytest.raises(UnsupportedFeatureError, match="partition field 'part' has a transform"):
         table.inspect.partitions()

@@ -111,6 +111,38 @@ def test_a_table_of_such_a_name_comes_first(session: SparkSession, tmp_path: Pat
     assert load(session, "files.files.files", **named).count() == 1
 
 
+def test_a_directory_of_such_a_name_comes_first(session: SparkSession, tmp_path: Path) -> None:
+    catalog = load_catalog("lake", warehouse=str(tmp_path))
+    catalog.create_namespace("db")
+    for name, ids in (("new", [7, 8]), ("`new#files`", [1])):
+        catalog.create_table(f"db.{name}", "id bigint").append(pa.table({"id": ids}))
+    assert load(session, f"{tmp_path}/db/new#files").collect() == [(1,)]
+    assert load(session, f"{tmp_path}/db/new#data_files").count() == 1
+
+
+def test_a_name_with_a_dot_has_metadata_tables(session: SparkSession, tmp_path: Path) -> None:
+    named = {"type": "sql", "uri": f"sqlite:///{tmp_path}/catalog.db", "warehouse": str(tmp_path)}
+    pytest.importorskip("sqlalchemy")
+    catalog = load_catalog("lake", **named)
+    catalog.create_namespace("db")
+    catalog.create_table("db.`my.table`", "id bigint").append(pa.table({"id": [1]}))
+    options = {"catalog": "lake", **{f"catalog.{key}": value for key, value in named.items()}}
+    assert load(session, "db.`my.table`", **options).collect() == [(1,)]
+    assert load(session, "db.`my.table`.files", **options).count() == 1
+
+
+def test_a_transaction_shows_its_own_steps_in_spark(front: SparkSession, tmp_path: Path) -> None:
+    table = people(tmp_path, count=2)
+    with table.transaction() as tx:
+        tx.append(arrow([(50, 0, "new")]))
+        tx.update_schema().add_column("z", "int").commit()
+        files = tx.inspect.to_df(front, "files", filter="record_count > 0")
+        assert files.count() == tx.inspect.files().num_rows == 3
+        assert "z" in files.schema["readable_metrics"].dataType.fieldNames()
+        shown = tx.inspect.to_df(front, "snapshots", columns="snapshot_id,summary").collect()
+        assert [row.summary["total-records"] for row in shown] == ["1", "2", "3"]
+
+
 def test_columns_and_filters_choose(session: SparkSession, table: Table) -> None:
     options = {
         "columns": "file_path,readable_metrics.id.upper_bound",
@@ -170,6 +202,7 @@ def test_a_table_without_snapshots_has_no_rows(session: SparkSession, tmp_path: 
         ("#files", {"filter": "colum = 1"}, "colum"),
         ("#files", {"read-change-feed": "true"}, "has no changes to read"),
         ("#files", {"pushdown": "true"}, "leave out 'pushdown'"),
+        ("#files", {"metadata-table": "refs"}, "give one of them"),
         ("#fles", {}, "no metadata table 'fles'; did you mean 'files'"),
         ("#none", {}, "#none"),
         ("/none#files", {}, "none"),
@@ -198,6 +231,8 @@ def test_a_loaded_table_gives_dataframes(front: SparkSession, table: Table) -> N
         table.inspect.to_df(front, "data_files", columns="x")
     with pytest.raises(IcebergError, match="no metadata table 'data'"):
         table.inspect.to_df(front, "data")
+    with pytest.raises(IcebergError, match="metadata_table = None: expected a name"):
+        table.inspect.to_df(front, None)  # type: ignore[arg-type]
 
 
 def test_a_missing_manifest_is_named(session: SparkSession, tmp_path: Path) -> None:

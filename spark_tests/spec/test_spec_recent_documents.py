@@ -6,7 +6,8 @@ import pickle
 
 import pytest
 
-from icebergds.spec.json.recent_documents import ReadOnlyDict, RecentDocuments
+from icebergds.spec.json.recent_documents import RecentDocuments
+from icebergds.spec.values.read_only import ReadOnlyDict
 
 
 class Parsed:

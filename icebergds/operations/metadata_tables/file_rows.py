@@ -94,11 +94,12 @@ class _Rows:
 
     def of(self, shown: NestedField) -> pa.Array:
         """A column, which may be a struct of others."""
-        if shown.field_type == UNKNOWN:
-            # Values of a transform that is not known have no type.
-            return pa.nulls(len(self.columns))
         if not isinstance(shown.field_type, StructType):
-            return self.innermost(shown.field_id).cast(to_arrow(shown.field_type))
+            found, target = self.innermost(shown.field_id), to_arrow(shown.field_type)
+            # Values of transforms that are void have another type, of unknown ones none.
+            if shown.field_type == UNKNOWN or found.null_count == len(found):
+                return pa.nulls(len(found), target)
+            return found.cast(target)
         arrays = [self.of(one) for one in shown.field_type.fields]
         return pa.StructArray.from_arrays(arrays, fields=list(to_arrow(shown.field_type)))
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from enum import StrEnum
+from typing import Any
 
 from icebergds.errors import InvalidOptionError
 from icebergds.suggestions import did_you_mean
@@ -72,12 +73,14 @@ _FILES = frozenset(
 )
 
 
-def metadata_table_of(name: str) -> MetadataTable:
+def metadata_table_of(name: Any) -> MetadataTable:
     """The metadata table of a name, in any case.
 
     Raises:
         InvalidOptionError: there is none.
     """
+    if not isinstance(name, str):
+        raise InvalidOptionError(f"metadata_table = {name!r}: expected a name, such as 'files'")
     try:
         return MetadataTable(name.lower())
     except ValueError:

@@ -31,7 +31,7 @@ def open_metadata_table(options: Mapping[str, str]) -> MetadataTableLoad | None:
     """The metadata table that the options of a load name; None if they name a table.
 
     It is named by the option `metadata-table`, by a location such as `/path/of/table#files`, or by
-    a catalog's identifier such as `db.events.files`, unless the catalog has a table of that name.
+    a catalog's identifier such as `db.events.files`, unless there is a table of that name.
 
     Raises:
         IcebergError: an option is malformed, or the table cannot be loaded.
@@ -40,21 +40,27 @@ def open_metadata_table(options: Mapping[str, str]) -> MetadataTableLoad | None:
     path, catalog = given.get("path", ""), given.get("catalog")
     chosen = given.pop(METADATA_TABLE, None)
     if chosen is not None:
-        return _opened(given, path, metadata_table_of(chosen))
+        kind = metadata_table_of(chosen)
+        _, mark, name = path.rpartition("#")
+        if mark and _is_kind(name) and not _is_table(given, path):
+            raise InvalidOptionError(
+                f"both option {METADATA_TABLE!r} = {chosen!r} and {path} name a metadata table; "
+                "give one of them"
+            )
+        return _opened(given, path, kind)
     named = _named_by_location(path) if catalog is None else _named_by_identifier(path)
     if named is None:
         return None
     table, name = named
     if _is_kind(name):
-        if catalog is None:
-            return _opened(given, table, metadata_table_of(name))
         if _is_table(given, path):
             return None
         try:
             return _opened(given, table, metadata_table_of(name))
         except NoSuchTableError as error:
+            shown = path if catalog is None else f"{catalog}.{path}"
             raise NoSuchTableError(
-                f"table {catalog}.{path} does not exist, and is no metadata table either: {error}"
+                f"table {shown} does not exist, and is no metadata table either: {error}"
             ) from None
     is_meant = did_you_mean(name, _NAMES) and not _is_table(given, path) and _is_table(given, table)
     # Says which metadata table may be meant.
@@ -85,7 +91,8 @@ def _is_table(given: Mapping[str, str], path: str) -> bool:
     address, _ = parse_load_options({**given, "path": path})
     try:
         address.load()
-    except NoSuchTableError:
+    except (NoSuchTableError, InvalidOptionError):
+        # Or the names before the last one are not those of a namespace.
         return False
     return True
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 
 import pyarrow as pa
@@ -11,6 +12,7 @@ import pyarrow.compute as pc
 from icebergds.expr.bind import field_ids
 from icebergds.expr.nodes import TRUE
 from icebergds.formats.arrow.filter import filter_mask
+from icebergds.formats.arrow.types import schema_to_arrow
 from icebergds.formats.manifests.manifest_list import read_snapshot_manifests
 from icebergds.operations.metadata_tables.file_rows import (
     entry_rows,
@@ -18,7 +20,7 @@ from icebergds.operations.metadata_tables.file_rows import (
     needed_statistics,
 )
 from icebergds.operations.metadata_tables.metadata_rows import Row, manifest_row
-from icebergds.operations.metadata_tables.plan import live_columns
+from icebergds.operations.metadata_tables.plan import live_columns, metadata_tasks
 from icebergds.operations.metadata_tables.position_delete_rows import position_delete_rows
 from icebergds.operations.metadata_tables.ready_rows import row_batches
 from icebergds.operations.metadata_tables.tasks import (
@@ -29,9 +31,23 @@ from icebergds.operations.metadata_tables.tasks import (
     ReadPositionDeletes,
     ReadyRows,
 )
+from icebergds.operations.read.options import ReadOptions
 from icebergds.spec.schema import Schema
 
+_READERS = 8
 _ENTRIES_AT_A_TIME = 10_000
+
+
+def read_metadata_table(plan: MetadataTablePlan, options: ReadOptions) -> pa.Table:
+    """All rows, read in this process; errors are those of `read_metadata_task`."""
+
+    def read(task: MetadataTask) -> list[pa.RecordBatch]:
+        return list(read_metadata_task(plan, task))
+
+    with ThreadPoolExecutor(_READERS) as pool:
+        parts = pool.map(read, metadata_tasks(plan, options))
+        batches = [batch for part in parts for batch in part]
+    return pa.Table.from_batches(batches, schema_to_arrow(plan.columns))
 
 
 def read_metadata_task(plan: MetadataTablePlan, task: MetadataTask) -> Iterator[pa.RecordBatch]:

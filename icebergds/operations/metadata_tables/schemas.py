@@ -98,18 +98,19 @@ def metadata_table_schema(kind: MetadataTable, metadata: TableMetadata) -> Metad
         )
         return _with_readable_metrics(metadata, (*_ENTRY, file), own_ids)
     if kind is MetadataTable.PARTITIONS:
-        _refuse_unknown_transforms(metadata, partition)
+        refuse_unknown_values(metadata, partition)
         return MetadataTableSchema(Schema(_partition_fields(partition)), {}, own_ids)
     return _position_deletes(metadata, partition)
 
 
-def _refuse_unknown_transforms(metadata: TableMetadata, partition: StructType) -> None:
+def refuse_unknown_values(metadata: TableMetadata, partition: StructType) -> None:
+    """Raises UnsupportedFeatureError if a partition field's values have no type that is known."""
     for field in partition.fields:
         if field.field_type == UNKNOWN:
             raise UnsupportedFeatureError(
-                f"table {metadata.location}: its partitions cannot be told apart, because the "
-                f"transform of partition field {field.name!r} is not known; upgrade icebergds, or "
-                "read the metadata table files"
+                f"table {metadata.location}: its partitions cannot be told apart, because "
+                f"partition field {field.name!r} has a transform that is not known, or a column "
+                "without a type; read the metadata table files, or upgrade icebergds"
             )
 
 

@@ -17,6 +17,7 @@ from icebergds.formats.manifests.partitions import partition_tuples
 from icebergds.io.fileio import FileIO
 from icebergds.operations.metadata_tables.metadata_rows import Row
 from icebergds.operations.metadata_tables.ready_rows import row_batches
+from icebergds.operations.metadata_tables.schemas import refuse_unknown_values
 from icebergds.operations.statistics.partition_totals import PartitionStats
 from icebergds.operations.write.data_file_settings import data_file_format
 from icebergds.scan.projection import unified_partition_type
@@ -48,8 +49,11 @@ def partition_stats_type(metadata: TableMetadata) -> StructType:
 
     Raises:
         InvalidMetadataError: partition fields of different types share an id.
+        UnsupportedFeatureError: the values of a partition field have no type that is known.
     """
-    fields = unified_partition_type(metadata, active_only=True).fields
+    partition = unified_partition_type(metadata, active_only=True)
+    refuse_unknown_values(metadata, partition)
+    fields = partition.fields
     return StructType(tuple(sorted(fields, key=lambda field: field.field_id)))
 
 

@@ -19,7 +19,8 @@ class RowCounts:
     Attributes:
         inserted: new rows.
         updated: rows with new values.
-        deleted: removed rows; an upper bound where whole files were removed (`Table.delete`).
+        deleted: removed rows; an upper bound if whole files were removed (`Table.delete` and
+            `Table.overwrite`), of which rows may have been deleted before.
         upserted: rows written by key; it is not known which of them replaced a row.
         snapshot_id: the snapshot that the change committed; None if there was nothing to change.
             Two results with the same counts are equal.

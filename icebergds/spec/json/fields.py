@@ -11,8 +11,9 @@ from enum import StrEnum
 from typing import Any, TypeVar
 
 from icebergds.errors import InvalidMetadataError
-from icebergds.spec.json.recent_documents import ReadOnlyDict
+from icebergds.spec.values.read_only import ReadOnlyDict
 
+_NOTHING: dict[str, Any] = ReadOnlyDict()
 T = TypeVar("T")
 K = TypeVar("K", bound=StrEnum)
 
@@ -128,8 +129,8 @@ def without_nulls(obj: Mapping[str, Any]) -> dict[str, Any]:
 def unknown_members(obj: Mapping[str, Any], known: frozenset[str]) -> dict[str, Any]:
     """The members of an object that are not known."""
     if obj.keys() <= known:
-        return {}
-    return {name: value for name, value in obj.items() if name not in known}
+        return _NOTHING
+    return ReadOnlyDict({name: value for name, value in obj.items() if name not in known})
 
 
 def _shown(value: Any) -> str:

@@ -26,7 +26,7 @@ from icebergds.spec.json.partition import (
     partition_spec_from_json,
     partition_spec_to_json,
 )
-from icebergds.spec.json.recent_documents import ReadOnlyDict, RecentDocuments
+from icebergds.spec.json.recent_documents import RecentDocuments
 from icebergds.spec.json.schema import schema_from_json, schema_to_json
 from icebergds.spec.json.snapshot import (
     metadata_log_entry_from_json,
@@ -50,6 +50,7 @@ from icebergds.spec.partition import PartitionSpec
 from icebergds.spec.schema import Schema
 from icebergds.spec.snapshot import MAIN_BRANCH, RefType, Snapshot, SnapshotRef
 from icebergds.spec.sort import SortOrder
+from icebergds.spec.values.read_only import ReadOnlyDict
 
 T = TypeVar("T")
 

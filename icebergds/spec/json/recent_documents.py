@@ -5,10 +5,9 @@ from __future__ import annotations
 import threading
 from collections import OrderedDict
 from collections.abc import Callable
-from typing import Generic, NoReturn, TypeVar
+from typing import Generic, TypeVar
 
 _Value = TypeVar("_Value")
-_Key = TypeVar("_Key")
 _GZIP = b"\x1f\x8b"
 _COMPRESSION = 20
 
@@ -63,16 +62,3 @@ class RecentDocuments(Generic[_Value]):
 def _weight(data: bytes) -> int:
     """About how large a document is when it is not compressed."""
     return len(data) * (_COMPRESSION if data.startswith(_GZIP) else 1)
-
-
-class ReadOnlyDict(dict[_Key, _Value]):
-    """A dictionary that cannot be changed, because documents that are kept share it."""
-
-    def _refuse(self, *_: object, **__: object) -> NoReturn:
-        raise TypeError("this is part of a table's metadata and cannot be changed; copy it first")
-
-    __setitem__ = __delitem__ = __ior__ = _refuse
-    clear = pop = popitem = setdefault = update = _refuse
-
-    def __reduce__(self) -> tuple[type, tuple[dict[_Key, _Value]]]:
-        return type(self), (dict(self),)

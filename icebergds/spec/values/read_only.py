@@ -1,0 +1,21 @@
+"""Holds mappings that cannot be changed, because values that are shared have them."""
+
+from __future__ import annotations
+
+from typing import NoReturn, TypeVar
+
+_Key = TypeVar("_Key")
+_Value = TypeVar("_Value")
+
+
+class ReadOnlyDict(dict[_Key, _Value]):
+    """A dictionary that cannot be changed."""
+
+    def _refuse(self, *_: object, **__: object) -> NoReturn:
+        raise TypeError("this is part of a table's metadata and cannot be changed; copy it first")
+
+    __setitem__ = __delitem__ = __ior__ = _refuse
+    clear = pop = popitem = setdefault = update = _refuse
+
+    def __reduce__(self) -> tuple[type, tuple[dict[_Key, _Value]]]:
+        return type(self), (dict(self),)
