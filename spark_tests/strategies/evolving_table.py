@@ -59,7 +59,8 @@ class EvolvingTable:
         self._draw = draw
         catalog = load_catalog("lake", warehouse=str(warehouse))
         catalog.create_namespace_if_not_exists("db")
-        properties = {"format-version": str(version)}
+        formats = st.sampled_from(["parquet", "parquet", "orc", "avro"])
+        properties = {"format-version": str(version), "write.format.default": draw(formats)}
         self.table = catalog.create_table(
             f"db.{name}", "id bigint NOT NULL, a int, s struct<x: int>", properties=properties
         )
