@@ -62,7 +62,7 @@ def merge(spark: SparkSession, source: DataFrame, path: Path, mode: str) -> dict
     expected = {i: "old" if i < ROWS - 200 else "new" for i in range(ROWS + 100)}
     return {
         "complete": len(found) == len(expected) and {r["id"]: r["name"] for r in found} == expected,
-        "counts": list(astuple(counts)),
+        "counts": list(astuple(counts)[:4]),
         "snapshots": len(table.snapshots()),
     }
 

@@ -48,7 +48,7 @@ def see(spark: SparkSession, directory: str, modes: Iterable[str]) -> dict[str, 
         rows = spark.read.format("icebergpy").load(os.path.abspath(path)).collect()
         seen[mode] = {
             "rows": sorted([row["id"], row["name"]] for row in rows),
-            "counts": [list(astuple(count)) for count in counts],
+            "counts": [list(astuple(count)[:4]) for count in counts],
             "unresolved": message(lambda table=table: table.delete("nope = 1")),
             "random": message(lambda table=table: table.update({"name": "'x'"}, "rand() > 0.5")),
             "twice": message(
