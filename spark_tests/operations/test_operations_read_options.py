@@ -156,9 +156,9 @@ def test_every_known_option_has_a_test() -> None:
     of_changes = {name for options, _ in CHANGES for name in options}
     of_streams = {option for option, *_ in STREAMS} & set(STREAM_OPTIONS)
     assert of_changes == set(CHANGE_OPTIONS)
-    # The last is for writes through a view, and only checked here.
     elsewhere = {"path", "catalog", "location-map", "time-zone", *STORAGE_OPTIONS}
-    elsewhere.add("isolation-level")
+    # One is for writes through a view, and only checked here; the other for loads alone.
+    elsewhere |= {"isolation-level", "metadata-table"}
     assert of_reads | of_changes | of_streams | elsewhere == set(read_options._KNOWN)
 
 

@@ -17,6 +17,8 @@ from icebergds.operations.read.options import (
 )
 from icebergds.suggestions import did_you_mean
 
+_NAMES = tuple(kind.value for kind in MetadataTable)
+
 
 @dataclass(frozen=True, slots=True)
 class MetadataTableLoad:
@@ -65,9 +67,6 @@ def open_metadata_table(options: Mapping[str, str]) -> MetadataTableLoad | None:
     is_meant = did_you_mean(name, _NAMES) and not _is_table(given, path) and _is_table(given, table)
     # Says which metadata table may be meant.
     return _opened(given, table, metadata_table_of(name)) if is_meant else None
-
-
-_NAMES = tuple(kind.value for kind in MetadataTable)
 
 
 def _named_by_location(path: str) -> tuple[str, str] | None:
