@@ -18,7 +18,7 @@ from icebergds.operations.read.options import METADATA_TABLE, parse_read_options
 from icebergds.operations.read.scan_options import scan_options
 from icebergds.spark.arrow_output import shaper
 from icebergds.spark.errors import own_errors, prepare_thread
-from icebergds.spark.session import session_zone
+from icebergds.spark.session import in_zone_of
 from icebergds.spark.types import spark_arrow_schema, spark_schema
 
 
@@ -38,7 +38,7 @@ def metadata_table_frame(
     Raises:
         IcebergError: the options do not fit the metadata table.
     """
-    options = _in_zone(spark, options)
+    options = in_zone_of(spark, options)
     plan_metadata_table(kind, state, parse_read_options(options))
     prepare_thread(spark)
     reader = spark.read.format("icebergpy")
@@ -56,7 +56,7 @@ def staged_metadata_table(
 
     Errors are those of `metadata_table_frame`.
     """
-    parsed = parse_read_options(_in_zone(spark, options))
+    parsed = parse_read_options(in_zone_of(spark, options))
     plan = plan_metadata_table(kind, state, parsed)
     batches = map(shaper(plan.columns), read_metadata_table(plan, parsed).to_batches())
     rows = pa.Table.from_batches(batches, spark_arrow_schema(plan.columns))
@@ -70,7 +70,7 @@ def load_metadata_table(
 
     Errors are those of `open_metadata_table` and `metadata_table_frame`.
     """
-    load = open_metadata_table(_in_zone(spark, options))
+    load = open_metadata_table(in_zone_of(spark, options))
     if load is None:
         return None
     further = {
@@ -79,11 +79,3 @@ def load_metadata_table(
         if not is_of_address(name.lower()) and name.lower() != METADATA_TABLE
     }
     return metadata_table_frame(spark, load.state, load.kind, further, schema)
-
-
-def _in_zone(spark: SparkSession, options: Mapping[str, str]) -> dict[str, str]:
-    """The options with the session's time zone, unless they name one."""
-    zone = session_zone(spark)
-    if zone is None or any(name.lower() == "time-zone" for name in options):
-        return dict(options)
-    return {**options, "time-zone": zone}

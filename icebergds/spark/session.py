@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from contextvars import ContextVar
 
@@ -75,3 +75,11 @@ def session_setting(spark: SparkSession | None) -> Setting:
 def is_connect(spark: SparkSession) -> bool:
     """Whether a session is one of Spark Connect."""
     return type(spark).__module__.startswith("pyspark.sql.connect")
+
+
+def in_zone_of(spark: SparkSession, options: Mapping[str, str]) -> dict[str, str]:
+    """The options of a load with the session's time zone, unless they name one."""
+    zone = session_zone(spark)
+    if zone is None or any(name.lower() == "time-zone" for name in options):
+        return dict(options)
+    return {**options, "time-zone": zone}

@@ -109,7 +109,7 @@ def partition_type(
             NestedField(
                 part.field_id,
                 part.name,
-                result_type(part.transform, _source_type(part.source_id, schemas)),
+                result_type(part.transform, source_type(part.source_id, schemas)),
             )
             for part in spec.fields
         )
@@ -126,12 +126,13 @@ def partition_path(
     schemas = (schema, *history)
     return "/".join(
         f"{_escaped(part.name)}="
-        f"{_escaped(to_human(part.transform, _source_type(part.source_id, schemas), value))}"
+        f"{_escaped(to_human(part.transform, source_type(part.source_id, schemas), value))}"
         for part, value in zip(spec.fields, partition, strict=True)
     )
 
 
-def _source_type(source_id: int, schemas: Iterable[Schema]) -> IcebergType:
+def source_type(source_id: int, schemas: Iterable[Schema]) -> IcebergType:
+    """The type of a source column in the first schema that has it; unknown if none has."""
     found = (schema.find_field(source_id) for schema in schemas)
     return next((column.field_type for column in found if column is not None), UNKNOWN)
 

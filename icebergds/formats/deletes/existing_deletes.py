@@ -55,6 +55,23 @@ def read_existing_deletes(
     return {path: PositionSet.union(sets) for path, sets in found.items()}
 
 
+def read_vector_of(io: FileIO, file: DataFile) -> PositionSet:
+    """The positions of a deletion vector, by its manifest entry.
+
+    Raises:
+        CorruptFileError, MissingFileError: it cannot be read.
+        InvalidMetadataError: the entry lacks its offset or length.
+    """
+    if file.content_offset is None or file.content_size_in_bytes is None:
+        raise InvalidMetadataError(
+            f"deletion vector in {file.file_path}: its manifest entry must have content_offset "
+            "and content_size_in_bytes"
+        )
+    return read_deletion_vector(
+        io, file.file_path, file.content_offset, file.content_size_in_bytes, file.record_count
+    )
+
+
 def _run(read: _Read) -> Mapping[str, PositionSet]:
     return read()
 
@@ -67,12 +84,4 @@ def _read_positions(io: FileIO, file: DataFile, paths: set[str]) -> Mapping[str,
 
 
 def _read_vector(io: FileIO, path: str, file: DataFile) -> Mapping[str, PositionSet]:
-    if file.content_offset is None or file.content_size_in_bytes is None:
-        raise InvalidMetadataError(
-            f"deletion vector in {file.file_path}: its manifest entry must have content_offset "
-            "and content_size_in_bytes"
-        )
-    positions = read_deletion_vector(
-        io, file.file_path, file.content_offset, file.content_size_in_bytes, file.record_count
-    )
-    return {path: positions}
+    return {path: read_vector_of(io, file)}

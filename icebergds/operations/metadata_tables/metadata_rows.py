@@ -10,9 +10,9 @@ from icebergds.errors import CorruptFileError, UnsupportedFeatureError
 from icebergds.operations.metadata_tables.kinds import MetadataTable
 from icebergds.spec.manifest import ManifestContent, ManifestFile
 from icebergds.spec.metadata import TableMetadata
-from icebergds.spec.partition import PartitionSpec
+from icebergds.spec.partition import PartitionSpec, source_type
 from icebergds.spec.transforms import Transform, to_human
-from icebergds.spec.types import UNKNOWN, IcebergType
+from icebergds.spec.types import IcebergType
 from icebergds.spec.values.binary import from_bytes
 
 Row = tuple[Any, ...]
@@ -55,8 +55,7 @@ def _summaries(metadata: TableMetadata, manifest: ManifestFile) -> list[Row]:
     for part, field, summary in zip(
         spec.fields, metadata.partition_type(spec).fields, manifest.partitions, strict=False
     ):
-        found = (schema.find_field(part.source_id) for schema in schemas)
-        source = next((column.field_type for column in found if column is not None), UNKNOWN)
+        source = source_type(part.source_id, schemas)
         texts = (
             _text(part.transform, source, field.field_type, bound)
             for bound in (summary.lower_bound, summary.upper_bound)

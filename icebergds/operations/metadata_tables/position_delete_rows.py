@@ -8,10 +8,9 @@ from typing import Any
 
 import pyarrow as pa
 
-from icebergds.errors import InvalidMetadataError
 from icebergds.formats.arrow.types import repeat, schema_to_arrow
 from icebergds.formats.data_reader import ReadRequest, open_data_file
-from icebergds.formats.deletes.deletion_vector import read_deletion_vector
+from icebergds.formats.deletes.existing_deletes import read_vector_of
 from icebergds.formats.deletes.position_deletes import NAMES_WITHOUT_IDS
 from icebergds.formats.deletes.positions import Positions
 from icebergds.operations.metadata_tables.schemas import (
@@ -78,14 +77,7 @@ def _file_rows(
 def _vector_rows(
     plan: MetadataTablePlan, file: DataFile, stored: list[NestedField]
 ) -> Iterator[pa.RecordBatch]:
-    if file.content_offset is None or file.content_size_in_bytes is None:
-        raise InvalidMetadataError(
-            f"deletion vector in {file.file_path}: its manifest entry must have content_offset "
-            "and content_size_in_bytes"
-        )
-    found = read_deletion_vector(
-        plan.state.io, file.file_path, file.content_offset, file.content_size_in_bytes
-    )
+    found = read_vector_of(plan.state.io, file)
     for some in found.parts(_AT_A_TIME):
         arrays = [_of_vector(field, file, some) for field in stored]
         yield (

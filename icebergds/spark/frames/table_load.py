@@ -27,7 +27,7 @@ from icebergds.scan.read_plan import ReadPlan
 from icebergds.spark.native import has_native_scans
 from icebergds.spark.read_mark import marked_schema
 from icebergds.spark.scan import count_scan, planned_dataframe, scan_dataframe
-from icebergds.spark.session import session_zone
+from icebergds.spark.session import in_zone_of
 from icebergds.spark.types import all_nullable, spark_schema
 from icebergds.spark.user_schema import project_load_schema, refuse_second_choice
 from icebergds.spec.schema import Schema
@@ -97,7 +97,7 @@ def open_load(
     Raises:
         IcebergError: an option is malformed or does not fit the table, or it cannot be loaded.
     """
-    address, parsed = parse_load_options(_in_zone_of(spark, options))
+    address, parsed = parse_load_options(in_zone_of(spark, options))
     refuse_stream_options(options)
     load = load_of_state(
         spark, address.load(), parsed, lambda state, table: _columns(parsed, state, table, schema)
@@ -130,14 +130,6 @@ def load_of_state(
     is_native = has_native_scans(spark) and native_obstacle_in(state, plan) is None
     read = all_nullable(spark_schema(chosen)) if is_native else spark_schema(chosen)
     return TableLoad(state, options, snapshot, plan, read, is_native)
-
-
-def _in_zone_of(spark: SparkSession, options: Mapping[str, str]) -> dict[str, str]:
-    """The options with the session's time zone, unless they name one."""
-    zone = session_zone(spark)
-    if zone is None or any(name.lower() == "time-zone" for name in options):
-        return dict(options)
-    return {**options, "time-zone": zone}
 
 
 def _columns(
