@@ -401,6 +401,40 @@ def test_repeated_keys_take_no_memory() -> None:
     assert often.build().nbytes < 1.1 * once.build().nbytes
 
 
+@pytest.mark.parametrize("step", [1, 7, 100])
+def test_keys_of_a_small_range_take_no_more_memory_than_hashed_ones(step: int) -> None:
+    sizes = []
+    for values in (np.arange(10_000) * step, np.arange(10_000) * 2**40):
+        builder = EqualityKeySetBuilder(_fields((LONG,)))
+        builder.add([pa.array(values)], 1)
+        sizes.append(builder.build().nbytes)
+    assert sizes[0] <= 10_000 * step / 8 + 2
+    assert sizes[0] <= sizes[1]
+
+
+@examples(100)
+@given(
+    st.sampled_from([-(2**63), -3, 0, 2**63 - 1000]),
+    st.sets(st.integers(0, 999), min_size=100, max_size=300),
+    st.booleans(),
+)
+def test_keys_of_a_small_range_are_found_and_no_others(
+    first: int, offsets: set[int], has_two_numbers: bool
+) -> None:
+    values = np.array([first + offset for offset in sorted(offsets)], np.int64)
+    builder = EqualityKeySetBuilder(_fields((LONG,)))
+    builder.add([pa.array(values)], 1)
+    if has_two_numbers:
+        builder.add([pa.array(values[::2])], 2)
+    keys = builder.build()
+    assert not isinstance(keys._index._table, HashTable)  # type: ignore[union-attr]
+    probes = np.array([*range(first, first + 1000), -(2**63), 2**63 - 1, 5], np.int64)
+    found = keys.contains([pa.array(probes)], 0)
+    np.testing.assert_array_equal(found, np.isin(probes, values))
+    newer = values[::2] if has_two_numbers else []
+    np.testing.assert_array_equal(keys.contains([pa.array(probes)], 1), np.isin(probes, newer))
+
+
 def test_long_texts_of_any_lengths_are_told_apart() -> None:
     rng = np.random.default_rng(3)
     texts = ["z" * int(n) for n in rng.integers(0, 3000, 200)]

@@ -8,7 +8,6 @@ import numpy as np
 
 from icebergds.formats.deletes.key_columns import KeyColumn, equal_rows
 from icebergds.formats.deletes.key_hash import (
-    Hashes,
     hash_columns,
     mix,
     new_seed,
@@ -16,7 +15,8 @@ from icebergds.formats.deletes.key_hash import (
     unmix,
     widen,
 )
-from icebergds.scan.read.hash_table import FREE, SLOT_BYTES, HashTable, Payload, Rows
+from icebergds.scan.read.direct_table import BitTable, CodeTable, fits_directly
+from icebergds.scan.read.hash_table import FREE, HashTable, Payload, Rows
 from icebergds.scan.read.key_merge import Keys, distinct_keys
 
 # Evenly spread values are at most some tens of slots away from their home slots.
@@ -26,7 +26,7 @@ _CHUNK = 1 << 16
 
 
 class ExactIndex:
-    """Index of single integer keys: a direct-address array if their range is small, else hashed.
+    """Index of single integer keys: directly addressed if their range is small, else hashed.
 
     Args:
         keys: distinct keys, mixed once with `multiplier`; the index may modify them.
@@ -48,10 +48,10 @@ class ExactIndex:
         self._range = key_range or (0, -1)
         self._null_code = null_code
         self._no_codes = None if keys.codes is None else keys.codes[:0].copy()
-        self._table: _DirectTable | HashTable
+        self._table: BitTable | CodeTable | HashTable
         self._multipliers: tuple[np.uint64, ...]
-        if _DirectTable.is_small(keys, self._range):
-            self._table, self._multipliers = _DirectTable(keys, self._range, multiplier), ()
+        if fits_directly(len(keys.hashes), self._range, keys.codes):
+            self._table, self._multipliers = _direct(keys, self._range, multiplier), ()
         else:
             self._table, self._multipliers = _spread(keys, multiplier)
 
@@ -138,39 +138,15 @@ class HashedIndex:
         return self._size
 
 
-class _DirectTable:
-    """Codes of integers, indexed by the offset from the smallest key; 0 if not a key."""
-
-    __slots__ = ("_codes", "_first", "_is_uniform")
-
-    def __init__(self, keys: Keys, key_range: tuple[int, int], multiplier: np.uint64) -> None:
-        self._first = np.int64(key_range[0]).view(np.uint64)
-        self._is_uniform = keys.codes is None
-        code_type = np.dtype(np.uint8) if keys.codes is None else keys.codes.dtype
-        # The last element is for all values outside the range.
-        self._codes = np.zeros(key_range[1] - key_range[0] + 2, dtype=code_type)
-        for start in range(0, len(keys.hashes), _CHUNK):
-            some = slice(start, start + _CHUNK)
-            offsets = unmix(keys.hashes[some], multiplier) - self._first
-            self._codes[offsets] = 1 if keys.codes is None else keys.codes[some] + 1
-
-    @classmethod
-    def is_small(cls, keys: Keys, key_range: tuple[int, int]) -> bool:
-        """Whether it uses no more memory than a hash table."""
-        code_bytes = 1 if keys.codes is None else keys.codes.itemsize
-        size = key_range[1] - key_range[0] + 2
-        return bool(keys.hashes.size) and size * code_bytes <= SLOT_BYTES * len(keys.hashes)
-
-    def find(self, words: Hashes) -> tuple[Rows, Payload | None]:
-        offsets = words - self._first
-        np.minimum(offsets, np.uint64(len(self._codes) - 1), out=offsets)
-        codes = self._codes.take(offsets.view(np.intp))
-        rows = np.flatnonzero(codes)
-        return rows, None if self._is_uniform else codes[rows] - codes.dtype.type(1)
-
-    @property
-    def nbytes(self) -> int:
-        return self._codes.nbytes
+def _direct(keys: Keys, key_range: tuple[int, int], multiplier: np.uint64) -> BitTable | CodeTable:
+    words = keys.hashes
+    # In place, in parts: a set can take much of the memory that is allowed.
+    for start in range(0, len(words), _CHUNK):
+        some = slice(start, start + _CHUNK)
+        words[some] = unmix(words[some], multiplier)
+    if keys.codes is None:
+        return BitTable(words, key_range)
+    return CodeTable(words, keys.codes, key_range)
 
 
 def _spread(keys: Keys, multiplier: np.uint64) -> tuple[HashTable, tuple[np.uint64, ...]]:
