@@ -6,10 +6,18 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 import pytest
+from remembered_metadata import checked_remembering
 from s3_server import S3Server, s3_server, what_is_missing
 
 if TYPE_CHECKING:
     from postgres_server import PostgresServer
+
+
+@pytest.fixture(scope="session", autouse=True)
+def _own_metadata_is_read_as_written() -> Iterator[None]:
+    """In every commit of every test."""
+    with checked_remembering():
+        yield
 
 
 @pytest.fixture(scope="session")

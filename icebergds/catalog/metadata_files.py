@@ -81,10 +81,13 @@ def list_versions(io: FileIO, location: str) -> dict[int, list[str]]:
         return {}
     versions: dict[int, list[str]] = {}
     for file in files:
-        # A cheap test first: most files are manifests.
+        # Cheap tests first: most files are manifests, most others plain versions.
         if ".metadata.json" not in file:
             continue
-        if (match := _METADATA_FILE.match(file)) is not None and not _TEMPORARY.match(file):
+        number = file[1 : -len(_SUFFIX)]
+        if number.isdigit() and number.isascii() and file == f"v{number}{_SUFFIX}":
+            versions.setdefault(int(number), []).append(file)
+        elif (match := _METADATA_FILE.match(file)) is not None and not _TEMPORARY.match(file):
             versions.setdefault(int(match["v"] or match["n"]), []).append(file)
     return versions
 
@@ -112,6 +115,7 @@ def log_load(name: str, metadata_location: str, metadata: TableMetadata, started
     )
 
 
+_SUFFIX = ".metadata.json"
 _METADATA_FILE = re.compile(
     r"^(?:v(?P<v>\d+)|(?P<n>\d+)-[^/]+?)(?:\.gz\.metadata\.json|\.metadata\.json(?:\.gz)?)$",
     re.ASCII,

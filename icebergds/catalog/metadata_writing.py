@@ -11,7 +11,7 @@ from icebergds.catalog.metadata_files import own_version
 from icebergds.errors import StorageError
 from icebergds.io.failures import storage_failures
 from icebergds.io.fileio import FileIO
-from icebergds.spec.json.metadata import serialise_metadata
+from icebergds.spec.json.metadata import remember_metadata, serialise_metadata
 from icebergds.spec.metadata import TableMetadata
 from icebergds.spec.table_properties import (
     METADATA_COMPRESSION,
@@ -52,6 +52,7 @@ def write_next_metadata(
         if isinstance(error, StorageError):
             error.add_outcome(f"nothing was committed to table {name}")
         raise
+    remember_metadata(data, metadata, io.max_metadata_bytes)
     return location
 
 

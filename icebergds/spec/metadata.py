@@ -11,6 +11,7 @@ from icebergds.display import WIDTH, html_table, joined, printable, time_text
 from icebergds.errors import InvalidMetadataError, NoSuchSnapshotError
 from icebergds.spec.encryption import EncryptedKey
 from icebergds.spec.partition import PartitionSpec, partition_type
+from icebergds.spec.read_only import ReadOnlyDict, set_read_only
 from icebergds.spec.schema import Schema
 from icebergds.spec.snapshot import (
     MAIN_BRANCH,
@@ -23,7 +24,6 @@ from icebergds.spec.sort import SortOrder
 from icebergds.spec.statistics import PartitionStatisticsFile, StatisticsFile
 from icebergds.spec.table_properties import METADATA_PATH
 from icebergds.spec.types import StructType
-from icebergds.spec.values.read_only import ReadOnlyDict
 
 MAX_FORMAT_VERSION = 3
 
@@ -55,17 +55,21 @@ class TableMetadata:
     sort_orders: tuple[SortOrder, ...]
     default_sort_order_id: int
     last_sequence_number: int = 0
-    properties: Mapping[str, str] = field(default_factory=dict)
+    properties: Mapping[str, str] = field(default_factory=ReadOnlyDict)
     current_snapshot_id: int | None = None
     snapshots: tuple[Snapshot, ...] = ()
     snapshot_log: tuple[SnapshotLogEntry, ...] = ()
     metadata_log: tuple[MetadataLogEntry, ...] = ()
-    refs: Mapping[str, SnapshotRef] = field(default_factory=dict)
+    refs: Mapping[str, SnapshotRef] = field(default_factory=ReadOnlyDict)
     statistics: tuple[StatisticsFile, ...] = ()
     partition_statistics: tuple[PartitionStatisticsFile, ...] = ()
     next_row_id: int = 0
     encryption_keys: tuple[EncryptedKey, ...] = ()
-    unknown: Mapping[str, Any] = field(default_factory=dict, compare=False, repr=False)
+    unknown: Mapping[str, Any] = field(default_factory=ReadOnlyDict, compare=False, repr=False)
+
+    def __post_init__(self) -> None:
+        set_read_only(self, "properties")
+        set_read_only(self, "refs")
 
     def __repr__(self) -> str:
         lines = (f"  {name}: {printable(text)}" for name, text in self._rows())

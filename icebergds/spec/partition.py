@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from icebergds.display import WIDTH, html_table, joined
+from icebergds.spec.read_only import ReadOnlyDict
 from icebergds.spec.schema import Schema
 from icebergds.spec.transforms import Transform, VoidTransform, result_type, to_human
 from icebergds.spec.types import UNKNOWN, IcebergType, NestedField, StructType
@@ -28,7 +29,7 @@ class PartitionField:
     field_id: int
     transform: Transform
     name: str
-    unknown: Mapping[str, Any] = field(default_factory=dict, compare=False, repr=False)
+    unknown: Mapping[str, Any] = field(default_factory=ReadOnlyDict, compare=False, repr=False)
 
     @property
     def source_id(self) -> int:
@@ -42,7 +43,7 @@ class PartitionSpec:
 
     spec_id: int = 0
     fields: tuple[PartitionField, ...] = ()
-    unknown: Mapping[str, Any] = field(default_factory=dict, compare=False, repr=False)
+    unknown: Mapping[str, Any] = field(default_factory=ReadOnlyDict, compare=False, repr=False)
 
     def __repr__(self) -> str:
         shown = [

@@ -8,6 +8,7 @@ from functools import cached_property
 from typing import Any
 
 from icebergds.display import block, counted, html_table
+from icebergds.spec.read_only import ReadOnlyDict
 from icebergds.spec.types import (
     IcebergType,
     ListType,
@@ -18,7 +19,6 @@ from icebergds.spec.types import (
     listed_fields,
     walk,
 )
-from icebergds.spec.values.read_only import ReadOnlyDict
 
 
 @dataclass(frozen=True)
@@ -31,7 +31,7 @@ class Schema:
     fields: tuple[NestedField, ...]
     schema_id: int = 0
     identifier_field_ids: tuple[int, ...] = ()
-    unknown: Mapping[str, Any] = field(default_factory=dict, compare=False, repr=False)
+    unknown: Mapping[str, Any] = field(default_factory=ReadOnlyDict, compare=False, repr=False)
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "fields", listed_fields(self.fields, "Schema"))

@@ -11,6 +11,7 @@ from enum import StrEnum
 from typing import Any
 
 from icebergds.display import counted, html_table, printable, text_table, time_text
+from icebergds.spec.read_only import ReadOnlyDict, set_read_only
 
 MAIN_BRANCH = "main"
 
@@ -43,12 +44,15 @@ class Snapshot:
     parent_snapshot_id: int | None = None
     manifest_list: str | None = None
     manifests: tuple[str, ...] = ()
-    summary: Mapping[str, str] = field(default_factory=dict)
+    summary: Mapping[str, str] = field(default_factory=ReadOnlyDict)
     schema_id: int | None = None
     first_row_id: int | None = None
     added_rows: int | None = None
     key_id: str | None = None
-    unknown: Mapping[str, Any] = field(default_factory=dict, compare=False, repr=False)
+    unknown: Mapping[str, Any] = field(default_factory=ReadOnlyDict, compare=False, repr=False)
+
+    def __post_init__(self) -> None:
+        set_read_only(self, "summary")
 
     @property
     def operation(self) -> str | None:
@@ -140,7 +144,7 @@ class SnapshotRef:
     min_snapshots_to_keep: int | None = None
     max_snapshot_age_ms: int | None = None
     max_ref_age_ms: int | None = None
-    unknown: Mapping[str, Any] = field(default_factory=dict, compare=False, repr=False)
+    unknown: Mapping[str, Any] = field(default_factory=ReadOnlyDict, compare=False, repr=False)
 
     def __repr__(self) -> str:
         limits = "".join(
@@ -157,7 +161,7 @@ class SnapshotLogEntry:
 
     timestamp_ms: int
     snapshot_id: int
-    unknown: Mapping[str, Any] = field(default_factory=dict, compare=False, repr=False)
+    unknown: Mapping[str, Any] = field(default_factory=ReadOnlyDict, compare=False, repr=False)
 
     def __repr__(self) -> str:
         return (
@@ -172,7 +176,7 @@ class MetadataLogEntry:
 
     timestamp_ms: int
     metadata_file: str
-    unknown: Mapping[str, Any] = field(default_factory=dict, compare=False, repr=False)
+    unknown: Mapping[str, Any] = field(default_factory=ReadOnlyDict, compare=False, repr=False)
 
     def __repr__(self) -> str:
         return (

@@ -8,6 +8,7 @@ from enum import StrEnum
 from typing import Any
 
 from icebergds.display import WIDTH, html_table, joined
+from icebergds.spec.read_only import ReadOnlyDict
 from icebergds.spec.transforms import Transform
 
 
@@ -36,7 +37,7 @@ class SortField:
     transform: Transform
     direction: SortDirection
     null_order: NullOrder
-    unknown: Mapping[str, Any] = field(default_factory=dict, compare=False, repr=False)
+    unknown: Mapping[str, Any] = field(default_factory=ReadOnlyDict, compare=False, repr=False)
 
     @property
     def source_id(self) -> int:
@@ -50,7 +51,7 @@ class SortOrder:
 
     order_id: int = 0
     fields: tuple[SortField, ...] = ()
-    unknown: Mapping[str, Any] = field(default_factory=dict, compare=False, repr=False)
+    unknown: Mapping[str, Any] = field(default_factory=ReadOnlyDict, compare=False, repr=False)
 
     def __repr__(self) -> str:
         shown = [" ".join(cells) for cells in self._rows()]

@@ -9,6 +9,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+from icebergds.spec.read_only import ReadOnlyDict, set_read_only
+
 
 @dataclass(frozen=True, slots=True)
 class BlobMetadata:
@@ -21,8 +23,11 @@ class BlobMetadata:
     snapshot_id: int
     sequence_number: int
     fields: tuple[int, ...]
-    properties: Mapping[str, str] = field(default_factory=dict)
-    unknown: Mapping[str, Any] = field(default_factory=dict, compare=False, repr=False)
+    properties: Mapping[str, str] = field(default_factory=ReadOnlyDict)
+    unknown: Mapping[str, Any] = field(default_factory=ReadOnlyDict, compare=False, repr=False)
+
+    def __post_init__(self) -> None:
+        set_read_only(self, "properties")
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,7 +43,7 @@ class StatisticsFile:
     file_footer_size_in_bytes: int
     blob_metadata: tuple[BlobMetadata, ...] = ()
     key_metadata: str | None = None
-    unknown: Mapping[str, Any] = field(default_factory=dict, compare=False, repr=False)
+    unknown: Mapping[str, Any] = field(default_factory=ReadOnlyDict, compare=False, repr=False)
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,4 +53,4 @@ class PartitionStatisticsFile:
     snapshot_id: int
     statistics_path: str
     file_size_in_bytes: int
-    unknown: Mapping[str, Any] = field(default_factory=dict, compare=False, repr=False)
+    unknown: Mapping[str, Any] = field(default_factory=ReadOnlyDict, compare=False, repr=False)

@@ -28,6 +28,7 @@ from typing import Any, TypeGuard
 
 from icebergds.display import printable
 from icebergds.errors import InvalidOptionError
+from icebergds.spec.read_only import ReadOnlyDict
 
 
 class TypeId(StrEnum):
@@ -141,7 +142,7 @@ class NestedField:
     doc: str | None = None
     initial_default: Any = field(default=None, hash=False)
     write_default: Any = field(default=None, hash=False)
-    unknown: Mapping[str, Any] = field(default_factory=dict, compare=False, repr=False)
+    unknown: Mapping[str, Any] = field(default_factory=ReadOnlyDict, compare=False, repr=False)
 
     def __post_init__(self) -> None:
         if not isinstance(self.field_type, _TYPES):
@@ -171,7 +172,7 @@ class StructType:
     """A tuple of named fields."""
 
     fields: tuple[NestedField, ...]
-    unknown: Mapping[str, Any] = field(default_factory=dict, compare=False, repr=False)
+    unknown: Mapping[str, Any] = field(default_factory=ReadOnlyDict, compare=False, repr=False)
 
     def __post_init__(self) -> None:
         if type(self.fields) is not tuple:
@@ -189,7 +190,7 @@ class ListType:
     element_id: int
     element_type: IcebergType
     element_required: bool = False
-    unknown: Mapping[str, Any] = field(default_factory=dict, compare=False, repr=False)
+    unknown: Mapping[str, Any] = field(default_factory=ReadOnlyDict, compare=False, repr=False)
 
     @property
     def element_field(self) -> NestedField:
@@ -208,7 +209,7 @@ class MapType:
     value_id: int
     value_type: IcebergType
     value_required: bool = False
-    unknown: Mapping[str, Any] = field(default_factory=dict, compare=False, repr=False)
+    unknown: Mapping[str, Any] = field(default_factory=ReadOnlyDict, compare=False, repr=False)
 
     @property
     def key_field(self) -> NestedField:

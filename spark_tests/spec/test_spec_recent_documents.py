@@ -3,11 +3,16 @@
 from __future__ import annotations
 
 import pickle
+from dataclasses import replace
 
 import pytest
 
+from icebergds.errors import InvalidMetadataError
+from icebergds.spec.json.metadata import parse_metadata, remember_metadata, serialise_metadata
 from icebergds.spec.json.recent_documents import RecentDocuments
-from icebergds.spec.values.read_only import ReadOnlyDict
+from icebergds.spec.read_only import ReadOnlyDict
+from icebergds.spec.snapshot import Snapshot
+from icebergds.testing.metadata import new_table
 
 
 class Parsed:
@@ -79,3 +84,28 @@ def test_a_shared_dictionary_cannot_be_changed() -> None:
     assert shared == {"a": 1}
     assert pickle.loads(pickle.dumps(shared)) == shared
     assert {**shared, "b": 2} == {"a": 1, "b": 2}
+
+
+def test_written_metadata_is_not_parsed_when_it_is_read() -> None:
+    metadata = new_table()
+    data = serialise_metadata(metadata) + b" \t"
+    remember_metadata(data, metadata)
+    assert parse_metadata(data, "its file") is metadata
+
+
+def test_compressed_metadata_is_not_remembered_so_that_its_size_is_checked() -> None:
+    metadata = new_table()
+    data = serialise_metadata(metadata, compress=True)
+    remember_metadata(data, metadata, 10)
+    with pytest.raises(InvalidMetadataError, match="max-metadata-bytes"):
+        parse_metadata(data, "its file", 10)
+
+
+def test_metadata_cannot_be_changed() -> None:
+    given = {"a": "b"}
+    metadata = replace(new_table(), properties=given)
+    snapshot = Snapshot(1, 2, summary=given)
+    for mapping in (metadata.properties, snapshot.summary):
+        with pytest.raises(TypeError, match="cannot be changed"):
+            mapping["a"] = "c"  # type: ignore[index]
+    assert given == {"a": "b"}

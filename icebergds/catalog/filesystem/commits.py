@@ -40,7 +40,7 @@ from icebergds.io.background import start_reading
 from icebergds.io.failures import storage_failures
 from icebergds.io.fileio import FileIO
 from icebergds.io.same_directory import is_same_directory
-from icebergds.spec.json.metadata import parse_identity, serialise_metadata
+from icebergds.spec.json.metadata import parse_identity, remember_metadata, serialise_metadata
 from icebergds.spec.metadata import TableMetadata, metadata_directory
 from icebergds.spec.table_properties import (
     METADATA_PATH,
@@ -248,7 +248,8 @@ def _commit_version(io: FileIO, new: NewVersion, name: str) -> TableState:
         CommitStateUnknownError: it is unknown whether this commit was applied.
     """
     path = f"{metadata_directory(new.location)}/{new.file}"
-    _create(io, path, _encoded(new.metadata, compress=".gz." in new.file), name)
+    data = _encoded(new.metadata, compress=".gz." in new.file)
+    _create(io, path, data, name)
     try:
         verdict = verify_commit(io, new)
         if verdict.continues is False:
@@ -263,6 +264,7 @@ def _commit_version(io: FileIO, new: NewVersion, name: str) -> TableState:
             f"created: {verdict.reason}"
         )
     _write_hint(io, new, name)
+    remember_metadata(data, new.metadata, io.max_metadata_bytes)
     return TableState(name, path, new.metadata, io)
 
 

@@ -11,7 +11,7 @@ from enum import StrEnum
 from typing import Any, TypeVar
 
 from icebergds.errors import InvalidMetadataError
-from icebergds.spec.values.read_only import ReadOnlyDict
+from icebergds.spec.read_only import ReadOnlyDict
 
 _NOTHING: dict[str, Any] = ReadOnlyDict()
 T = TypeVar("T")

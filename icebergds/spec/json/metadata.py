@@ -47,10 +47,10 @@ from icebergds.spec.json.statistics import (
 )
 from icebergds.spec.metadata import MAX_FORMAT_VERSION, TableMetadata
 from icebergds.spec.partition import PartitionSpec
+from icebergds.spec.read_only import ReadOnlyDict
 from icebergds.spec.schema import Schema
 from icebergds.spec.snapshot import MAIN_BRANCH, RefType, Snapshot, SnapshotRef
 from icebergds.spec.sort import SortOrder
-from icebergds.spec.values.read_only import ReadOnlyDict
 
 T = TypeVar("T")
 
@@ -74,6 +74,18 @@ def parse_metadata(data: bytes, source: str, max_bytes: int | None = None) -> Ta
         max_bytes,
         lambda: metadata_from_json(_document(data, source, max_bytes), source),
     )
+
+
+def remember_metadata(data: bytes, metadata: TableMetadata, max_bytes: int | None = None) -> None:
+    """Keeps the metadata that a file was written from, so that reading it need not parse it.
+
+    Args:
+        data: what `serialise_metadata` returned for it, perhaps with white space after it. If it is
+            compressed, it is not kept: reading it checks its size.
+        max_bytes: the limit that the file will be read with.
+    """
+    if not data.startswith(_GZIP_MARK):
+        _RECENT.put(data, max_bytes, metadata)
 
 
 def parse_identity(
@@ -160,6 +172,7 @@ def metadata_to_json(metadata: TableMetadata) -> dict[str, Any]:
     return {**without_nulls(obj), **metadata.unknown}
 
 
+_GZIP_MARK = b"\x1f\x8b"
 _GZIP = 31
 """The window size that makes zlib read and write the gzip container."""
 
@@ -204,7 +217,7 @@ def _document(data: bytes, source: str, max_bytes: int | None) -> Any:
 
 
 def _decompressed(data: bytes, source: str, max_bytes: int) -> bytes:
-    if data.startswith(b"\x1f\x8b"):
+    if data.startswith(_GZIP_MARK):
         stream = zlib.decompressobj(_GZIP)
         plain = stream.decompress(data, max_bytes + 1)
         if len(plain) > max_bytes:

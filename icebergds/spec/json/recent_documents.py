@@ -43,11 +43,13 @@ class RecentDocuments(Generic[_Value]):
         value = self.find(data, limit)
         if value is None:
             value = parse()
-            self._keep((data, limit), value)
+            self.put(data, limit, value)
         return value
 
-    def _keep(self, key: tuple[bytes, int | None], value: _Value) -> None:
-        weight = _weight(key[0])
+    def put(self, data: bytes, limit: int | None, value: _Value) -> None:
+        """Keeps the value of a document: exactly what parsing it would give."""
+        key = data, limit
+        weight = _weight(data)
         if weight > self._most_bytes:
             return
         with self._lock:

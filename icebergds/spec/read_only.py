@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import NoReturn, TypeVar
 
 _Key = TypeVar("_Key")
@@ -19,3 +20,10 @@ class ReadOnlyDict(dict[_Key, _Value]):
 
     def __reduce__(self) -> tuple[type, tuple[dict[_Key, _Value]]]:
         return type(self), (dict(self),)
+
+
+def set_read_only(owner: object, name: str) -> None:
+    """Makes a mapping of a new immutable object one that cannot be changed."""
+    members: Mapping[object, object] = getattr(owner, name)
+    if not isinstance(members, ReadOnlyDict):
+        object.__setattr__(owner, name, ReadOnlyDict(members))
