@@ -6,11 +6,11 @@ Members that older format versions leave out get their defaults here.
 from __future__ import annotations
 
 import json
-import zlib
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any, TypeVar
 
 from icebergds.errors import FormatError, InvalidMetadataError, UnsupportedFeatureError
+from icebergds.spec.json.documents import compressed, decoded, is_gzip
 from icebergds.spec.json.encryption import encrypted_key_from_json, encrypted_key_to_json
 from icebergds.spec.json.fields import (
     optional,
@@ -54,9 +54,6 @@ from icebergds.spec.sort import SortOrder
 
 T = TypeVar("T")
 
-MAX_BYTES = 1024**3
-"""How large metadata may be decompressed, unless the user says otherwise."""
-
 # Statements load a table's metadata several times, and sessions the same tables.
 _RECENT: RecentDocuments[TableMetadata] = RecentDocuments(16 * 1024 * 1024)
 
@@ -65,14 +62,14 @@ def parse_metadata(data: bytes, source: str, max_bytes: int | None = None) -> Ta
     """Parses the bytes of a metadata file, plain or compressed with gzip.
 
     `source` names the file in errors. `max_bytes` limits its decompressed size, by default to
-    `MAX_BYTES`. Raises InvalidMetadataError if it is larger or the bytes are not valid metadata,
-    UnsupportedFeatureError for format versions above 3, for types that versions 1 to 3 do not
-    define, and for other compressions.
+    `documents.MAX_BYTES`. Raises InvalidMetadataError if it is larger or the bytes are not valid
+    metadata, UnsupportedFeatureError for format versions above 3, for types that versions 1 to 3 do
+    not define, and for other compressions.
     """
     return _RECENT.get(
         data,
         max_bytes,
-        lambda: metadata_from_json(_document(data, source, max_bytes), source),
+        lambda: metadata_from_json(decoded(data, f"table metadata {source}", max_bytes), source),
     )
 
 
@@ -84,7 +81,7 @@ def remember_metadata(data: bytes, metadata: TableMetadata, max_bytes: int | Non
             compressed, it is not kept: reading it checks its size.
         max_bytes: the limit that the file will be read with.
     """
-    if not data.startswith(_GZIP_MARK):
+    if not is_gzip(data):
         _RECENT.put(data, max_bytes, metadata)
 
 
@@ -100,7 +97,7 @@ def parse_identity(
     known = _RECENT.find(data, max_bytes)
     if known is not None:
         return known.table_uuid, known.last_updated_ms
-    obj = _document(data, source, max_bytes)
+    obj = decoded(data, f"table metadata {source}", max_bytes)
     try:
         obj = typed(obj, dict, "the document")
         return optional(obj, "table-uuid", str, _TOP), optional(obj, "last-updated-ms", int, _TOP)
@@ -126,10 +123,7 @@ def serialise_metadata(metadata: TableMetadata, compress: bool = False) -> bytes
     data = json.dumps(
         metadata_to_json(metadata), ensure_ascii=False, separators=(",", ":")
     ).encode()
-    if not compress:
-        return data
-    compressor = zlib.compressobj(wbits=_GZIP)
-    return compressor.compress(data) + compressor.flush()
+    return compressed(data) if compress else data
 
 
 def metadata_to_json(metadata: TableMetadata) -> dict[str, Any]:
@@ -172,10 +166,6 @@ def metadata_to_json(metadata: TableMetadata) -> dict[str, Any]:
     return {**without_nulls(obj), **metadata.unknown}
 
 
-_GZIP_MARK = b"\x1f\x8b"
-_GZIP = 31
-"""The window size that makes zlib read and write the gzip container."""
-
 _MEMBERS = frozenset(
     {
         "format-version",
@@ -205,34 +195,6 @@ _MEMBERS = frozenset(
         "encryption-keys",
     }
 )
-
-
-def _document(data: bytes, source: str, max_bytes: int | None) -> Any:
-    try:
-        return json.loads(_decompressed(data, source, max_bytes or MAX_BYTES))
-    except (zlib.error, ValueError, RecursionError) as error:
-        raise InvalidMetadataError(
-            f"table metadata {source} is damaged: {error}; expected a JSON object, plain or gzip"
-        ) from error
-
-
-def _decompressed(data: bytes, source: str, max_bytes: int) -> bytes:
-    if data.startswith(_GZIP_MARK):
-        stream = zlib.decompressobj(_GZIP)
-        plain = stream.decompress(data, max_bytes + 1)
-        if len(plain) > max_bytes:
-            raise InvalidMetadataError(
-                f"table metadata {source} has more than {max_bytes} bytes once it is decompressed; "
-                "if it is to be trusted, set a higher limit with the option 'max-metadata-bytes'"
-            )
-        if not stream.eof:
-            raise ValueError("the compressed data ends early")
-        return plain
-    if data.startswith(b"\x28\xb5\x2f\xfd"):
-        raise UnsupportedFeatureError(
-            f"table metadata {source} is compressed with zstd; the specification allows only gzip"
-        )
-    return data
 
 
 def _metadata_from_json(obj: dict[str, Any]) -> TableMetadata:

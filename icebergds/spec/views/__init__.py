@@ -1,0 +1,1 @@
+"""Views: their metadata, its JSON and its updates (view spec)."""
