@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from icebergds.api.update_layout import UpdateSortOrder, UpdateSpec
     from icebergds.api.update_schema import UpdateSchema
     from icebergds.api.update_statistics import UpdateStatistics
+    from icebergds.api.view import View
     from icebergds.errors import (
         AlreadyCommittedError,
         AlreadyExistsError,
@@ -38,6 +39,7 @@ if TYPE_CHECKING:
         NoSuchNamespaceError,
         NoSuchSnapshotError,
         NoSuchTableError,
+        NoSuchViewError,
         NotFoundError,
         StorageError,
         UnsupportedFeatureError,
@@ -84,6 +86,12 @@ if TYPE_CHECKING:
         TruncateTransform,
         VoidTransform,
         YearTransform,
+    )
+    from icebergds.spec.views.metadata import (
+        SQLViewRepresentation,
+        ViewHistoryEntry,
+        ViewMetadata,
+        ViewVersion,
     )
     from icebergds.types import (
         BinaryType,
@@ -136,6 +144,7 @@ _NAMES = {
     "icebergds.api.update_layout": ("UpdateSortOrder", "UpdateSpec"),
     "icebergds.api.update_schema": ("UpdateSchema",),
     "icebergds.api.update_statistics": ("UpdateStatistics",),
+    "icebergds.api.view": ("View",),
     "icebergds.errors": (
         "AlreadyCommittedError",
         "AlreadyExistsError",
@@ -154,6 +163,7 @@ _NAMES = {
         "NoSuchNamespaceError",
         "NoSuchSnapshotError",
         "NoSuchTableError",
+        "NoSuchViewError",
         "NotFoundError",
         "StorageError",
         "UnsupportedFeatureError",
@@ -210,6 +220,12 @@ _NAMES = {
         "TruncateTransform",
         "VoidTransform",
         "YearTransform",
+    ),
+    "icebergds.spec.views.metadata": (
+        "SQLViewRepresentation",
+        "ViewHistoryEntry",
+        "ViewMetadata",
+        "ViewVersion",
     ),
     "icebergds.types": (
         "BinaryType",
@@ -290,6 +306,7 @@ __all__ = [
     "NoSuchNamespaceError",
     "NoSuchSnapshotError",
     "NoSuchTableError",
+    "NoSuchViewError",
     "NotFoundError",
     "NullOrder",
     "OrphanFiles",
@@ -304,6 +321,7 @@ __all__ = [
     "RewrittenPositionDeletes",
     "RewrittenTablePath",
     "RowCounts",
+    "SQLViewRepresentation",
     "Schema",
     "Snapshot",
     "SnapshotRef",
@@ -334,6 +352,10 @@ __all__ = [
     "UpdateStatistics",
     "ValidationError",
     "VariantType",
+    "View",
+    "ViewHistoryEntry",
+    "ViewMetadata",
+    "ViewVersion",
     "VoidTransform",
     "YearTransform",
     "delete_reachable_files",

@@ -3,6 +3,7 @@
 IcebergError
 ├── NotFoundError                 table, metadata, snapshot, ref, file
 │   ├── NoSuchTableError
+│   ├── NoSuchViewError
 │   ├── NoSuchNamespaceError
 │   ├── NoSuchSnapshotError
 │   └── MissingFileError
@@ -48,6 +49,10 @@ class NotFoundError(IcebergError):
 
 class NoSuchTableError(NotFoundError):
     """No table at this location or under this identifier."""
+
+
+class NoSuchViewError(NotFoundError):
+    """The catalog has no view under this identifier."""
 
 
 class NoSuchNamespaceError(NotFoundError):

@@ -1,4 +1,4 @@
-"""Manages tables and namespaces by name (`Catalog`)."""
+"""Manages tables, views and namespaces by name (`Catalog`)."""
 
 from __future__ import annotations
 
@@ -6,12 +6,13 @@ import contextlib
 import logging
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import TypeAlias
 
+from icebergds.api import catalog_views
+from icebergds.api.names import Name, identifier_argument, namespace_argument
 from icebergds.api.table import Table
 from icebergds.api.table_definition import Columns, Partitioning, Sorting, read_definition
 from icebergds.catalog import base, loading
-from icebergds.catalog.address import TableAddress, identifier_of
+from icebergds.catalog.address import TableAddress
 from icebergds.catalog.base import Identifier
 from icebergds.catalog.config import catalog_properties, default_catalog_name
 from icebergds.catalog.next_metadata import next_metadata
@@ -19,7 +20,6 @@ from icebergds.commit.operations import TableState
 from icebergds.errors import (
     AlreadyExistsError,
     FormatError,
-    InvalidOptionError,
     NoSuchNamespaceError,
     NoSuchTableError,
     NotFoundError,
@@ -39,13 +39,6 @@ from icebergds.spec.updates.new_table import (
 )
 
 _LOG = logging.getLogger(__name__)
-
-Name: TypeAlias = str | Identifier
-"""Names a table or namespace: `db.events`, with backticks around a part with a dot, or a tuple.
-
-A table's name may begin with that of its catalog (`lake.db.events`), unless the catalog has a
-namespace of that name.
-"""
 
 
 def load_catalog(
@@ -87,7 +80,7 @@ class PropertiesUpdateSummary:
 
 
 class Catalog:
-    """Manages tables and namespaces by name; returned by `load_catalog`."""
+    """Manages tables, views and namespaces by name; returned by `load_catalog`."""
 
     def __init__(
         self,
@@ -292,7 +285,14 @@ class Catalog:
 
     def list_tables(self, namespace: Name) -> list[Identifier]:
         """Lists a namespace's tables, sorted. Raises NoSuchNamespaceError."""
-        return self._catalog.list_tables(_namespace(namespace))
+        return self._catalog.list_tables(namespace_argument(namespace))
+
+    create_view = catalog_views.create_view
+    load_view = catalog_views.load_view
+    view_exists = catalog_views.view_exists
+    list_views = catalog_views.list_views
+    drop_view = catalog_views.drop_view
+    rename_view = catalog_views.rename_view
 
     def create_namespace(
         self, namespace: Name, properties: Mapping[str, str] = NO_PROPERTIES
@@ -304,7 +304,7 @@ class Catalog:
             UnsupportedFeatureError: the catalog does not support namespace properties.
         """
         given = mapping_argument("properties", properties)
-        self._catalog.create_namespace(_namespace(namespace), given)
+        self._catalog.create_namespace(namespace_argument(namespace), given)
 
     def create_namespace_if_not_exists(
         self, namespace: Name, properties: Mapping[str, str] = NO_PROPERTIES
@@ -315,23 +315,23 @@ class Catalog:
 
     def drop_namespace(self, namespace: Name) -> None:
         """Drops an empty namespace. Raises NoSuchNamespaceError, NamespaceNotEmptyError."""
-        self._catalog.drop_namespace(_namespace(namespace))
+        self._catalog.drop_namespace(namespace_argument(namespace))
 
     def list_namespaces(self, namespace: Name = ()) -> list[Identifier]:
         """Lists the direct children of a namespace, sorted. Raises NoSuchNamespaceError."""
-        return self._catalog.list_namespaces(_namespace(namespace))
+        return self._catalog.list_namespaces(namespace_argument(namespace))
 
     def namespace_exists(self, namespace: Name) -> bool:
         """Whether the namespace exists."""
         try:
-            self._catalog.namespace_properties(_namespace(namespace))
+            self._catalog.namespace_properties(namespace_argument(namespace))
         except NoSuchNamespaceError:
             return False
         return True
 
     def load_namespace_properties(self, namespace: Name) -> dict[str, str]:
         """Loads the properties of a namespace. Raises NoSuchNamespaceError."""
-        return self._catalog.namespace_properties(_namespace(namespace))
+        return self._catalog.namespace_properties(namespace_argument(namespace))
 
     def update_namespace_properties(
         self,
@@ -346,7 +346,7 @@ class Catalog:
             InvalidOptionError: a property is both removed and set.
             UnsupportedFeatureError: the catalog does not support namespace properties.
         """
-        parts = _namespace(namespace)
+        parts = namespace_argument(namespace)
         given = mapping_argument("updates", updates)
         wanted = set(removals or ())
         before = self._catalog.namespace_properties(parts)
@@ -369,7 +369,7 @@ class Catalog:
 
         Not if the catalog has a namespace of its own name.
         """
-        parts = _identifier(name)
+        parts = identifier_argument(name)
         if len(parts) > 2 and parts[0] == self.name and not self.namespace_exists(parts[:1]):
             return parts[1:]
         return parts
@@ -385,18 +385,3 @@ class Catalog:
         further = {k: v for k, v in self._properties.items() if k not in storage}
         path = quote_name(identifier)
         return TableAddress(path, self.name, further, storage, self._location_map)
-
-
-def _identifier(name: Name) -> Identifier:
-    if isinstance(name, str):
-        return identifier_of(name)
-    if not isinstance(name, Sequence) or not all(isinstance(part, str) for part in name):
-        raise InvalidOptionError(
-            f"name {name!r} is of type {type(name).__name__}; expected a name such as "
-            "'db.events' or ('db', 'events')"
-        )
-    return tuple(name)
-
-
-def _namespace(name: Name) -> Identifier:
-    return _identifier(name) if name else ()

@@ -1,0 +1,182 @@
+"""Reads and changes views (`View`), which catalogs keep beside tables."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable, Mapping, Sequence
+
+from icebergds.api.table_definition import Columns, schema_argument
+from icebergds.catalog.base import Identifier
+from icebergds.catalog.views import ViewCatalog, ViewState
+from icebergds.errors import CommitConflictError, InvalidOptionError
+from icebergds.operations.options.arguments import mapping_argument
+from icebergds.spec.schema import Schema
+from icebergds.spec.updates.table_updates import RemoveProperties, SetLocation, SetProperties
+from icebergds.spec.values.dates import now_ms
+from icebergds.spec.views.metadata import ViewHistoryEntry, ViewMetadata, ViewVersion
+from icebergds.spec.views.new_version import new_version_updates
+from icebergds.spec.views.updates import SetCurrentViewVersion, ViewUpdate
+
+_LOG = logging.getLogger(__name__)
+_ATTEMPTS = 5
+SPARK = "spark"
+"""The dialect of Spark's SQL."""
+
+
+class View:
+    """A view at one moment: when it was last loaded, refreshed or changed through this object."""
+
+    def __init__(self, identifier: Identifier, state: ViewState, catalog: ViewCatalog) -> None:
+        self._identifier = identifier
+        self._state = state
+        self._catalog = catalog
+
+    @property
+    def name(self) -> str:
+        return self._state.name
+
+    @property
+    def metadata(self) -> ViewMetadata:
+        return self._state.metadata
+
+    @property
+    def metadata_location(self) -> str:
+        return self._state.metadata_location
+
+    @property
+    def uuid(self) -> str:
+        return self.metadata.view_uuid
+
+    @property
+    def location(self) -> str:
+        return self.metadata.location
+
+    @property
+    def properties(self) -> Mapping[str, str]:
+        return self.metadata.properties
+
+    def __repr__(self) -> str:
+        return f"View({self.name!r}, version {self.metadata.current_version_id})"
+
+    def schema(self) -> Schema:
+        """The columns of the view."""
+        return self.metadata.schema()
+
+    def current_version(self) -> ViewVersion:
+        """The definition of the view."""
+        return self.metadata.current_version()
+
+    def versions(self) -> Sequence[ViewVersion]:
+        """The definitions that the view has had, as far as they are kept."""
+        return self.metadata.versions
+
+    def history(self) -> Sequence[ViewHistoryEntry]:
+        """Which definition became the current one, and when."""
+        return self.metadata.version_log
+
+    def sql_for(self, dialect: str = SPARK) -> str:
+        """The query of the view in a dialect.
+
+        Raises:
+            InvalidOptionError: the view has none in this dialect.
+        """
+        sql = self.current_version().sql_for(dialect)
+        if sql is None:
+            known = [one.dialect for one in self.current_version().sqls]
+            raise InvalidOptionError(
+                f"view {self.name} has no query in the dialect {dialect!r}, only in "
+                f"{', '.join(known) or 'none'}; add one with replace_version"
+            )
+        return sql
+
+    def refresh(self) -> View:
+        """Loads the current state of the view into this object. Raises NoSuchViewError."""
+        self._state = self._catalog.load_view(self._identifier)
+        return self
+
+    def replace_version(
+        self,
+        sql: str | Mapping[str, str],
+        schema: Columns | None = None,
+        *,
+        default_catalog: str | None = None,
+        default_namespace: Sequence[str] | None = None,
+    ) -> View:
+        """Gives the view a new definition; earlier ones stay in its history.
+
+        Args:
+            sql: the query for Spark, or the same query by dialect.
+            schema: its columns; None for those of the current definition.
+            default_catalog: of names in the query without a catalog; by default the view's own.
+            default_namespace: of names in the query that are a single identifier; None for that of
+                the current definition.
+
+        Raises:
+            InvalidOptionError: there is no query, or one of a dialect that the view has is missing
+                and its property `replace.drop-dialect.allowed` does not allow that.
+            NoSuchViewError: the view does not exist any more.
+            CommitConflictError: other commits won every retry.
+        """
+        given = None if schema is None else schema_argument(schema)
+        queries = queries_argument(sql)
+
+        def updates(metadata: ViewMetadata) -> Sequence[ViewUpdate]:
+            before = metadata.current_version()
+            return new_version_updates(
+                metadata.schema() if given is None else given,
+                queries,
+                default_catalog=default_catalog,
+                default_namespace=before.default_namespace
+                if default_namespace is None
+                else default_namespace,
+                summary=SUMMARY,
+                now_ms=now_ms(),
+            )
+
+        return self._commit(updates)
+
+    def set_current_version(self, version_id: int) -> View:
+        """Makes an earlier definition the current one.
+
+        Raises:
+            InvalidMetadataError: the view does not have it.
+        """
+        return self._commit(lambda _: [SetCurrentViewVersion(version_id)])
+
+    def set_properties(self, properties: Mapping[str, str] | None = None, **named: str) -> View:
+        """Sets properties, such as `comment`."""
+        given = {**mapping_argument("properties", properties or {}), **named}
+        return self._commit(lambda _: [SetProperties(mapping_argument("properties", given))])
+
+    def remove_properties(self, *names: str) -> View:
+        """Removes properties; missing ones are ignored."""
+        return self._commit(lambda _: [RemoveProperties(names)])
+
+    def update_location(self, location: str) -> View:
+        """Sets the directory of the view's new metadata files."""
+        return self._commit(lambda _: [SetLocation(location.rstrip("/") or location)])
+
+    def _commit(self, updates: Callable[[ViewMetadata], Sequence[ViewUpdate]]) -> View:
+        state = self._catalog.load_view(self._identifier)
+        for attempt in range(1, _ATTEMPTS + 1):
+            try:
+                made = updates(state.metadata)
+                self._state = self._catalog.commit_view(self._identifier, state, made)
+                return self
+            except CommitConflictError as conflict:
+                _LOG.info("view %s: attempt %d failed: %s", self.name, attempt, conflict)
+                if attempt == _ATTEMPTS:
+                    raise
+                state = self._catalog.load_view(self._identifier)
+        raise AssertionError("the last attempt returns or raises")
+
+
+SUMMARY = {"engine-name": "icebergds"}
+"""What a new definition says of its engine."""
+
+
+def queries_argument(sql: str | Mapping[str, str]) -> dict[str, str]:
+    """The argument `sql`, as queries by dialect. Raises InvalidOptionError for other types."""
+    if isinstance(sql, str):
+        return {SPARK: sql}
+    return dict(mapping_argument("sql", sql))

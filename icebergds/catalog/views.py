@@ -1,0 +1,94 @@
+"""Defines what catalogs with views can do with them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Protocol, runtime_checkable
+
+from icebergds.catalog.base import Catalog, Identifier
+from icebergds.errors import UnsupportedFeatureError
+from icebergds.spec.views.metadata import ViewMetadata
+from icebergds.spec.views.updates import ViewUpdate
+
+
+@dataclass(frozen=True, slots=True)
+class ViewState:
+    """A view as a catalog loaded it.
+
+    Attributes:
+        name: the view's name in messages.
+        metadata_location: location of the metadata file, as the catalog gives it.
+    """
+
+    name: str
+    metadata_location: str
+    metadata: ViewMetadata
+
+
+@runtime_checkable
+class ViewCatalog(Protocol):
+    """Views by identifier; they share their names with tables."""
+
+    def load_view(self, identifier: Identifier) -> ViewState:
+        """The current state of a view.
+
+        Raises:
+            NoSuchViewError: there is no such view.
+        """
+        ...
+
+    def create_view(self, identifier: Identifier, updates: Sequence[ViewUpdate]) -> ViewState:
+        """Creates a view by applying updates.
+
+        Raises:
+            AlreadyExistsError: a view or table with this name exists.
+            NoSuchNamespaceError: its namespace does not exist.
+            CommitStateUnknownError: it is unknown whether the view was created.
+        """
+        ...
+
+    def commit_view(
+        self, identifier: Identifier, base: ViewState, updates: Sequence[ViewUpdate]
+    ) -> ViewState:
+        """Applies updates to a view in one atomic swap, if it is still in the state of `base`.
+
+        Raises:
+            NoSuchViewError: the view does not exist (any more).
+            CommitConflictError: another commit came first; load the view and try again.
+            CommitStateUnknownError: it is unknown whether it was committed.
+        """
+        ...
+
+    def drop_view(self, identifier: Identifier) -> None:
+        """Drops a view; its metadata files stay. Raises NoSuchViewError."""
+        ...
+
+    def rename_view(self, source: Identifier, target: Identifier) -> None:
+        """Renames a view.
+
+        Raises NoSuchViewError, AlreadyExistsError, NoSuchNamespaceError.
+        """
+        ...
+
+    def list_views(self, namespace: Identifier) -> list[Identifier]:
+        """Identifiers of a namespace's views, sorted. Raises NoSuchNamespaceError."""
+        ...
+
+    def new_view_location(self, identifier: Identifier) -> str:
+        """The location of a view that is created without one."""
+        ...
+
+
+def views_of(catalog: Catalog) -> ViewCatalog:
+    """The views of a catalog.
+
+    Raises:
+        UnsupportedFeatureError: it has none.
+    """
+    if isinstance(catalog, ViewCatalog):
+        return catalog
+    raise UnsupportedFeatureError(
+        f"catalog {catalog.name} has no views: only REST and SQL catalogs have them; use a "
+        "temporary view of Spark, or another catalog"
+    )
