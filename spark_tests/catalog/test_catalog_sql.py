@@ -114,7 +114,7 @@ def test_a_view_is_no_table(catalog: SqlCatalog, database_uri: str) -> None:
             use(TABLE)
     with pytest.raises(NoSuchTableError):
         catalog.rename(TABLE, ("db", "u"))
-    with pytest.raises(AlreadyExistsError, match=r"lake\.db\.t already exists, or a view"):
+    with pytest.raises(AlreadyExistsError, match=r"lake\.db\.t already exists, as a table or view"):
         catalog.create(TABLE, new_table(catalog, TABLE))
     assert metadata_files(created) == {created.metadata_location.rpartition("/")[2]}
     with pytest.raises(NamespaceNotEmptyError):

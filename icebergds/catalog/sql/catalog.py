@@ -12,9 +12,10 @@ from sqlalchemy.exc import NoSuchModuleError, SQLAlchemyError
 from sqlalchemy.pool import NullPool
 
 from icebergds.catalog.base import Identifier, nearest_namespace, nearest_table
-from icebergds.catalog.sql.commits import SqlTableOperations
+from icebergds.catalog.pointer.table_operations import PointerTableOperations
 from icebergds.catalog.sql.database import Database, Write
 from icebergds.catalog.sql.layout import prepare_tables
+from icebergds.catalog.sql.pointer import SqlPointer
 from icebergds.catalog.sql.secrets import without_secrets
 from icebergds.catalog.sql.tables import EXISTS, NamespaceRows, TableRows
 from icebergds.catalog.sql.url import JDBC_PREFIX, database_url
@@ -49,9 +50,12 @@ class SqlCatalog:
     tables: TableRows
     namespaces: NamespaceRows
 
-    def operations(self, identifier: Identifier) -> SqlTableOperations:
+    def operations(self, identifier: Identifier) -> PointerTableOperations:
         self._check(identifier)
-        return SqlTableOperations(self.tables, self.io, identifier, self._named(identifier))
+        name = self._named(identifier)
+        return PointerTableOperations(
+            SqlPointer(self.tables, identifier, f"table {name}"), self.io, name
+        )
 
     def load(self, identifier: Identifier) -> TableState:
         """The current state of a table.

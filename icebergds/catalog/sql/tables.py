@@ -31,6 +31,7 @@ from sqlalchemy import (
 )
 
 from icebergds.catalog.base import Identifier
+from icebergds.catalog.pointer.pointer import Pointer
 from icebergds.catalog.sql.database import Database, Write
 
 METADATA = MetaData()
@@ -59,14 +60,6 @@ EXISTS = "exists"
 
 
 @dataclass(frozen=True, slots=True)
-class TableRow:
-    """The metadata files of a table, exactly as they are stored."""
-
-    metadata_location: str | None
-    previous_metadata_location: str | None
-
-
-@dataclass(frozen=True, slots=True)
 class TableRows:
     """The rows of a catalog's tables.
 
@@ -77,10 +70,10 @@ class TableRows:
     database: Database
     typed: bool
 
-    def find(self, identifier: Identifier) -> TableRow | None:
+    def find(self, identifier: Identifier) -> Pointer | None:
         columns = TABLES.c.metadata_location, TABLES.c.previous_metadata_location
         rows = self.database.read(select(*columns).where(self._is(identifier)))
-        return TableRow(*rows[0]) if rows else None
+        return Pointer(*rows[0]) if rows else None
 
     def names(self, namespace: Identifier) -> list[str]:
         condition = and_(self._in_catalog(), TABLES.c.table_namespace == joined(namespace))
