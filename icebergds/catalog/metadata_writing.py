@@ -41,19 +41,36 @@ def write_next_metadata(
     check_compression(metadata)
     compress = is_compressed(metadata)
     data = serialise_metadata(metadata, compress)
+    location = next_metadata_location(metadata.metadata_directory, base_location, compress)
+    write_metadata_file(io, location, data, f"table {name}")
+    remember_metadata(data, metadata, io.max_metadata_bytes)
+    return location
+
+
+def next_metadata_location(directory: str, base_location: str | None, compress: bool) -> str:
+    """The location of a new metadata file, numbered after that of the base."""
     suffix = ".gz.metadata.json" if compress else ".metadata.json"
     version = 0 if base_location is None else _version(base_location) + 1
-    location = f"{metadata.metadata_directory}/{version:05d}-{uuid.uuid4()}{suffix}"
+    return f"{directory}/{version:05d}-{uuid.uuid4()}{suffix}"
+
+
+def write_metadata_file(io: FileIO, location: str, data: bytes, what: str) -> None:
+    """Writes a new metadata file; deletes it if that fails.
+
+    Args:
+        what: the table or view in messages, such as `table lake.db.t`.
+
+    Raises:
+        StorageError: the file could not be written.
+    """
     try:
         with storage_failures("writing the metadata file", location):
             io.write(location, data)
     except Exception as error:
-        delete_quietly(io, location, name)
+        delete_quietly(io, location, what)
         if isinstance(error, StorageError):
-            error.add_outcome(f"nothing was committed to table {name}")
+            error.add_outcome(f"nothing was committed to {what}")
         raise
-    remember_metadata(data, metadata, io.max_metadata_bytes)
-    return location
 
 
 def check_compression(metadata: TableMetadata) -> None:
@@ -66,12 +83,16 @@ def is_compressed(metadata: TableMetadata) -> bool:
     return _codec(metadata).strip().lower() == "gzip"
 
 
-def delete_quietly(io: FileIO, location: str, name: str) -> None:
-    """Deletes a metadata file that was not committed; failures are only logged."""
+def delete_quietly(io: FileIO, location: str, what: str) -> None:
+    """Deletes a metadata file that was not committed; failures are only logged.
+
+    Args:
+        what: the table or view in messages, such as `table lake.db.t`.
+    """
     try:
         io.delete(location)
     except Exception as error:
-        _LOG.warning("table %s: %s was not deleted: %s", name, location, error)
+        _LOG.warning("%s: %s was not deleted: %s", what, location, error)
 
 
 def delete_unlogged(

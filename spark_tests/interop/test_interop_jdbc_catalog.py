@@ -148,14 +148,50 @@ def test_tables_are_renamed_and_dropped_for_both(lake: Lake) -> None:
     assert lake.sql("SHOW TABLES IN {c}.other") == lake.sql("SHOW TABLES IN {c}.db") == []
 
 
-def test_a_view_of_java_is_no_table(unopened: Lake) -> None:
+@pytest.fixture
+def typed(unopened: Lake) -> Lake:
+    """A catalog in database tables of Java in version 1, with the namespace `db`."""
     unopened.open_in_java(**{"jdbc.schema-version": "V1"})
     unopened.sql("CREATE NAMESPACE {c}.db")
-    unopened.sql("CREATE VIEW {c}.db.v AS SELECT 1 AS one")
-    assert unopened.ours().list_tables("db") == []
-    assert not unopened.ours().table_exists("db.v")
-    with pytest.raises(icebergds.errors.AlreadyExistsError, match="a view with that name"):
-        unopened.ours().create_table("db.v", _ROWS)
+    return unopened
+
+
+def test_a_view_of_java_is_no_table(typed: Lake) -> None:
+    typed.sql("CREATE VIEW {c}.db.v AS SELECT 1 AS one")
+    assert typed.ours().list_tables("db") == []
+    assert not typed.ours().table_exists("db.v")
+    with pytest.raises(icebergds.errors.AlreadyExistsError, match="as a table or view"):
+        typed.ours().create_table("db.v", _ROWS)
+
+
+def test_a_view_of_java_is_read_and_replaced(typed: Lake) -> None:
+    typed.sql("CREATE VIEW {c}.db.v (one COMMENT 'first') COMMENT 'made by Java' AS SELECT 1 AS a")
+    view = typed.ours().load_view("db.v")
+    assert view.sql_for("spark") == "SELECT 1 AS a"
+    assert [(f.name, f.doc) for f in view.schema().fields] == [("one", "first")]
+    assert view.properties["comment"] == "made by Java"
+    view.replace_version("SELECT 2 AS a")
+    assert typed.sql("SELECT * FROM {c}.db.v") == [[2]]
+    typed.sql("CREATE OR REPLACE VIEW {c}.db.v AS SELECT 3 AS a, 'x' AS b")
+    assert view.refresh().sql_for("spark") == "SELECT 3 AS a, 'x' AS b"
+    assert len(view.versions()) == 3
+    typed.sql("ALTER VIEW {c}.db.v SET TBLPROPERTIES ('k' = 'v')")
+    assert view.refresh().properties["k"] == "v"
+
+
+def test_a_view_of_ours_is_queried_by_java(typed: Lake) -> None:
+    typed.ours().create_table("db.t", _ROWS).append(_rows({1: "a", 2: "b"}))
+    view = typed.ours().create_view("db.v", _ROWS, "SELECT id, s FROM t WHERE id > 1")
+    assert typed.sql("SELECT * FROM {c}.db.v") == [[2, "b"]]
+    assert [row[1] for row in typed.sql("SHOW VIEWS IN {c}.db")] == ["v"]
+    typed.sql("ALTER VIEW {c}.db.v RENAME TO {c}.db.w")
+    assert typed.ours().list_views("db") == [("db", "w")]
+    typed.ours().rename_view("db.w", "db.v").set_properties(comment="ours")
+    described = {row[0]: row[1] for row in typed.sql("DESCRIBE EXTENDED {c}.db.v")}
+    assert described["Comment"] == "ours"
+    assert view.refresh().uuid == typed.ours().load_view("db.v").uuid
+    typed.sql("DROP VIEW {c}.db.v")
+    assert not typed.ours().view_exists("db.v")
 
 
 def _rows(rows: dict[int, str]) -> pa.Table:

@@ -86,7 +86,7 @@ class PointerTableOperations:
                 raise self._failure(swap, base) from swap.cause
         except IcebergError as error:
             if not error.outcome_unknown:
-                delete_quietly(self.io, new, self.name)
+                delete_quietly(self.io, new, f"table {self.name}")
             raise
         delete_unlogged(base.io, base.metadata, metadata, self.name)
         return TableState(self.name, new, metadata, self.io)
@@ -106,7 +106,7 @@ class PointerTableOperations:
             self._insert(new, metadata)
         except IcebergError as error:
             if not error.outcome_unknown:
-                delete_quietly(self.io, new, self.name)
+                delete_quietly(self.io, new, f"table {self.name}")
             raise
         return TableState(self.name, new, metadata, self.io)
 

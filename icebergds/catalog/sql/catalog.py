@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import lru_cache
 from typing import Literal
 
@@ -13,11 +13,12 @@ from sqlalchemy.pool import NullPool
 
 from icebergds.catalog.base import Identifier, nearest_namespace, nearest_table
 from icebergds.catalog.pointer.table_operations import PointerTableOperations
+from icebergds.catalog.sql import views
 from icebergds.catalog.sql.database import Database, Write
 from icebergds.catalog.sql.layout import prepare_tables
 from icebergds.catalog.sql.pointer import SqlPointer
 from icebergds.catalog.sql.secrets import without_secrets
-from icebergds.catalog.sql.tables import EXISTS, NamespaceRows, TableRows
+from icebergds.catalog.sql.tables import EXISTS, VIEW, NamespaceRows, TableRows
 from icebergds.catalog.sql.url import JDBC_PREFIX, database_url
 from icebergds.commit.operations import TableState
 from icebergds.errors import (
@@ -68,6 +69,10 @@ class SqlCatalog:
             return self.operations(identifier).refresh()
         except NoSuchTableError as error:
             namespace = identifier[:-1]
+            if self.tables.typed and replace(self.tables, kind=VIEW).find(identifier):
+                raise NoSuchTableError(
+                    f"{self._named(identifier)} is a view, not a table; load it with load_view"
+                ) from None
             near = nearest_table(identifier, self.tables.names(namespace))
             if namespace and not self.namespaces.below(namespace):
                 near = f"; there is no namespace {'.'.join(namespace)}"
@@ -186,6 +191,14 @@ class SqlCatalog:
         """Identifiers of a namespace's tables, sorted. Raises NoSuchNamespaceError."""
         self._require(namespace)
         return sorted((*namespace, name) for name in self.tables.names(namespace))
+
+    load_view = views.load_view
+    create_view = views.create_view
+    commit_view = views.commit_view
+    drop_view = views.drop_view
+    rename_view = views.rename_view
+    list_views = views.list_views
+    new_view_location = views.new_view_location
 
     def list_namespaces(self, parent: Identifier = ()) -> list[Identifier]:
         """Namespaces directly below another, sorted. Raises NoSuchNamespaceError."""

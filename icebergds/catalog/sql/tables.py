@@ -59,16 +59,22 @@ EXISTS = "exists"
 """A property of every namespace, so that even one without properties has a row."""
 
 
+TABLE = "TABLE"
+VIEW = "VIEW"
+
+
 @dataclass(frozen=True, slots=True)
 class TableRows:
-    """The rows of a catalog's tables.
+    """The rows of a catalog's tables, or those of its views.
 
     Attributes:
         typed: whether the layout is version 1, which distinguishes tables from views.
+        kind: `TABLE` or `VIEW`.
     """
 
     database: Database
     typed: bool
+    kind: str = TABLE
 
     def find(self, identifier: Identifier) -> Pointer | None:
         columns = TABLES.c.metadata_location, TABLES.c.previous_metadata_location
@@ -87,11 +93,11 @@ class TableRows:
             "metadata_location": metadata_location,
         }
         if self.typed:
-            values["iceberg_type"] = "TABLE"
+            values["iceberg_type"] = self.kind
         return self.database.write(insert(TABLES).values(values))
 
     def swap(self, identifier: Identifier, base: str, new: str) -> Write:
-        """Sets a table's metadata file if it is still `base` (compare-and-swap)."""
+        """Sets the metadata file of a row if it is still `base` (compare-and-swap)."""
         statement = (
             update(TABLES)
             .where(self._is(identifier), TABLES.c.metadata_location == base)
@@ -108,7 +114,7 @@ class TableRows:
         return self.database.write(statement)
 
     def delete(self, identifier: Identifier, metadata_location: str | None) -> Write:
-        """Deletes a table's row if its metadata file is still the given one."""
+        """Deletes a row if its metadata file is still the given one."""
         # For None, SQLAlchemy compares with IS NULL.
         is_current = TABLES.c.metadata_location == metadata_location
         return self.database.write(delete(TABLES).where(self._is(identifier), is_current))
@@ -124,8 +130,11 @@ class TableRows:
         ours = TABLES.c.catalog_name == self.database.catalog
         if not self.typed:
             return ours
-        # Rows that are older than the column of types are tables.
-        return and_(ours, or_(TABLES.c.iceberg_type == "TABLE", TABLES.c.iceberg_type.is_(None)))
+        of_kind = TABLES.c.iceberg_type == self.kind
+        if self.kind == TABLE:
+            # Rows that are older than the column of types are tables.
+            of_kind = or_(of_kind, TABLES.c.iceberg_type.is_(None))
+        return and_(ours, of_kind)
 
 
 @dataclass(frozen=True, slots=True)
