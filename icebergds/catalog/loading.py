@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from importlib.util import find_spec
 
 from icebergds.catalog.base import Catalog
 from icebergds.catalog.config import catalog_properties, configured_catalogs, is_configured
 from icebergds.catalog.filesystem.catalog import file_system_catalog
+from icebergds.catalog.plugins import CatalogFactory, plugged_in_factory, plugged_in_types
 from icebergds.errors import InvalidOptionError
 from icebergds.io.fileio import FileIO
 from icebergds.io.storage_options import STORAGE_OPTIONS, is_of_storage, storage_properties_of
@@ -41,13 +42,13 @@ def load_catalog(
             f"catalog {name} is of type rest, by its type or the scheme of its uri, which is not "
             f"supported yet; expected one of {', '.join(sorted(_FACTORIES))}"
         )
-    factory = _FACTORIES.get(kind)
+    factory = _FACTORIES.get(kind) or plugged_in_factory(name, kind)
     if factory is None:
-        near = did_you_mean(kind, _FACTORIES)
+        known = sorted({*_FACTORIES, *plugged_in_types()})
+        near = did_you_mean(kind, known)
         hint = f"; {near}" if near else ""
         raise InvalidOptionError(
-            f"catalog {name}: unknown type {kind!r}, expected one of "
-            f"{', '.join(sorted(_FACTORIES))}{hint}"
+            f"catalog {name}: unknown type {kind!r}, expected one of {', '.join(known)}{hint}"
         )
     # FileIO is sent to executors, so it must not contain the catalog's uri and password.
     storage = storage_properties_of(properties)
@@ -100,7 +101,7 @@ def _sql_catalog(name: str, properties: Mapping[str, str], io: FileIO) -> Catalo
 
 
 _NEEDED = ("type", "uri", "warehouse")
-_FACTORIES: dict[str, Callable[[str, Mapping[str, str], FileIO], Catalog]] = {
+_FACTORIES: dict[str, CatalogFactory] = {
     "filesystem": file_system_catalog,
     # Java Iceberg's names of the same types.
     "hadoop": file_system_catalog,
