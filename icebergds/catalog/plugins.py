@@ -1,6 +1,6 @@
 """Finds types of catalogs that other packages add.
 
-They do so by entry points of the group `icebergds.catalogs`. The entry point's name is the type; its
+They do so by entry points of the group `icebergds.catalogs`. An entry point's name is the type; its
 object is called with the catalog's name, its properties and its storage, and returns a `Catalog`:
 
     [project.entry-points."icebergds.catalogs"]
