@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Fetches the servers that tests start: S3 (a jar, with Maven) and PostgreSQL.
+# Fetches the servers that tests start: S3 and REST catalogs (jars, with Maven) and PostgreSQL.
 #
 # What is there is left alone. As root on Debian and Ubuntu it installs what lacks: Maven, a JDK,
 # PostgreSQL. Fails, after a line for each, if something cannot be had; tests that need it are skipped.
@@ -28,6 +28,16 @@ fetch_s3mock() {
     mv "$folder/incomplete-s3mock/$jar" "$folder/$jar" && rmdir "$folder/incomplete-s3mock"
 }
 
+fetch_rest_server() {
+  local folder=.cache/java/iceberg-rest-1.11.0
+  [ -d "$folder" ] && return
+  has mvn || return
+  rm -rf "$folder.incomplete"
+  timeout 600 mvn --batch-mode --quiet -Dstyle.color=never -f .ci/rest_server/pom.xml \
+    dependency:copy-dependencies -DoutputDirectory="$PWD/$folder.incomplete" >/dev/null 2>&1 &&
+    mv "$folder.incomplete" "$folder"
+}
+
 packages=()
 has java || packages+=(openjdk-17-jdk-headless)
 has mvn || packages+=(maven)
@@ -39,4 +49,5 @@ say_lacking() { echo "servers.sh: $1" >&2; lacking=1; }
 has java || say_lacking "no JDK (17 or later)"
 has_postgresql || say_lacking "no PostgreSQL: initdb is not installed"
 fetch_s3mock || say_lacking "no S3 server: Maven is not installed, or could not fetch it"
+fetch_rest_server || say_lacking "no REST catalog: Maven is not installed, or could not fetch it"
 exit $lacking

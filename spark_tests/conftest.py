@@ -11,6 +11,7 @@ from s3_server import S3Server, s3_server, what_is_missing
 
 if TYPE_CHECKING:
     from postgres_server import PostgresServer
+    from rest_server import RestServer
 
 
 @pytest.fixture(scope="session", autouse=True)
@@ -41,4 +42,16 @@ def s3() -> Iterator[S3Server]:
     if (missing := what_is_missing()) is not None:
         pytest.skip(f"no S3 server: {missing}")
     with s3_server() as server:
+        yield server
+
+
+@pytest.fixture(scope="session")
+def rest() -> Iterator[RestServer]:
+    """A server of REST catalogs for the whole run."""
+    pytest.importorskip("requests", reason="requests is not installed")
+    from rest_server import rest_server, what_is_missing as what_rest_lacks
+
+    if (missing := what_rest_lacks()) is not None:
+        pytest.skip(f"no REST catalog: {missing}")
+    with rest_server() as server:
         yield server

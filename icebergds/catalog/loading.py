@@ -37,11 +37,6 @@ def load_catalog(
     if not any(properties.get(key) for key in _NEEDED):
         raise _incomplete(name, properties) or _not_configured(name)
     kind = (properties.get("type") or _infer_type(name, properties)).lower()
-    if kind == "rest":
-        raise InvalidOptionError(
-            f"catalog {name} is of type rest, by its type or the scheme of its uri, which is not "
-            f"supported yet; expected one of {', '.join(sorted(_FACTORIES))}"
-        )
     factory = _FACTORIES.get(kind) or plugged_in_factory(name, kind)
     if factory is None:
         known = sorted({*_FACTORIES, *plugged_in_types()})
@@ -100,6 +95,17 @@ def _sql_catalog(name: str, properties: Mapping[str, str], io: FileIO) -> Catalo
     return sql_catalog(name, properties, io)
 
 
+def _rest_catalog(name: str, properties: Mapping[str, str], io: FileIO) -> Catalog:
+    """A REST catalog; its packages are optional and imported only here."""
+    if find_spec("requests") is None:
+        raise InvalidOptionError(
+            f"catalog {name} is a REST catalog, which needs requests: pip install 'icebergds[rest]'"
+        )
+    from icebergds.catalog.rest.catalog import rest_catalog
+
+    return rest_catalog(name, properties, io)
+
+
 _NEEDED = ("type", "uri", "warehouse")
 _FACTORIES: dict[str, CatalogFactory] = {
     "filesystem": file_system_catalog,
@@ -107,6 +113,7 @@ _FACTORIES: dict[str, CatalogFactory] = {
     "hadoop": file_system_catalog,
     "sql": _sql_catalog,
     "jdbc": _sql_catalog,
+    "rest": _rest_catalog,
 }
 _TYPES_BY_SCHEME = {
     "postgresql": "sql",

@@ -70,6 +70,7 @@ from icebergds.io.storage_options import (
     check_storage_options,
     size_limit,
 )
+from icebergds.io.vended_credentials import VendedCredentials
 
 _T = TypeVar("_T")
 # They have no directories, only names with slashes.
@@ -93,6 +94,7 @@ class FileIO:
             working directory.
         table_root: the root directory of the one table whose files are accessed; a location with a
             `..` segment must then be inside of it. If empty, such locations are not checked.
+        vended: credentials that a catalog gave for the files of the table.
 
     Raises:
         InvalidOptionError: an option among the properties is malformed.
@@ -102,6 +104,7 @@ class FileIO:
     location_map: Mapping[str, str] = field(default_factory=dict)
     working_directory: str = ""
     table_root: str = ""
+    vended: VendedCredentials | None = field(default=None, compare=False)
     _kept: KeptReads | None = field(default=None, init=False, repr=False, compare=False)
     _ahead: ReadAhead[pa.NativeFile] | None = field(
         default=None, init=False, repr=False, compare=False
@@ -541,7 +544,7 @@ class FileIO:
                 f"location {path!r}: fsspec has no protocol for the scheme {scheme!r}"
             ) from error
         # fsspec keeps one instance for equal options, so this is cheap.
-        fs = file_system(**fsspec_options(protocol, authority, self.properties))
+        fs = file_system(**fsspec_options(protocol, authority, self._properties_at(path)))
         try:
             return use(fs, key_of(fs, protocol, path, authority, rest))
         except Exception as error:
@@ -549,6 +552,9 @@ class FileIO:
                 raise
             # Without the cause: many lines of the client's, which say no more than its last.
             raise InvalidOptionError(missing_credentials(path)) from None
+
+    def _properties_at(self, path: str) -> Mapping[str, str]:
+        return self.properties if self.vended is None else self.vended.at(path, self.properties)
 
     @contextmanager
     def _failures(

@@ -9,7 +9,7 @@ import pytest
 from icebergds.catalog.filesystem.catalog import FileSystemCatalog
 from icebergds.catalog.loading import load_catalog
 from icebergds.catalog.sql.catalog import SqlCatalog
-from icebergds.errors import IcebergError, InvalidOptionError
+from icebergds.errors import IcebergError, InvalidOptionError, StorageError
 
 
 @pytest.mark.parametrize(
@@ -87,12 +87,15 @@ def test_a_database_server_is_an_sql_catalog(uri: str) -> None:
         load_catalog("lake", {"uri": uri})
 
 
-@pytest.mark.parametrize(
-    "given", [{"type": "rest"}, {"uri": "http://localhost:1"}, {"uri": "https://example.org/v1"}]
-)
-def test_a_rest_catalog_is_refused_by_name(given: dict[str, str]) -> None:
-    with pytest.raises(InvalidOptionError, match="catalog lake is of type rest"):
-        load_catalog("lake", given)
+def test_a_rest_catalog_needs_a_uri() -> None:
+    with pytest.raises(InvalidOptionError, match="catalog lake: a REST catalog needs the address"):
+        load_catalog("lake", {"type": "rest"})
+
+
+@pytest.mark.parametrize("uri", ["http://127.0.0.1:1", "https://127.0.0.1:1/v1"])
+def test_a_web_address_is_a_rest_catalog(uri: str) -> None:
+    with pytest.raises(StorageError, match=r"catalog lake: GET .*/v1/config failed"):
+        load_catalog("lake", {"uri": uri, "rest.client.max-retries": "0"})
 
 
 def test_a_uri_that_tells_no_type_needs_one() -> None:

@@ -1,0 +1,1 @@
+"""Implements the REST catalog, a client of servers of the Iceberg REST catalog specification."""

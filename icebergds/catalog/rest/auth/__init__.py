@@ -1,0 +1,1 @@
+"""Authenticates requests to the server of a REST catalog."""

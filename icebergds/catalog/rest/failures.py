@@ -1,0 +1,88 @@
+"""Errors of requests to a catalog's server, and what became of the requests."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+
+from icebergds.errors import CommitStateUnknownError, IcebergError, StorageError
+
+
+class RestError(StorageError):
+    """A request that the server refused or did not answer.
+
+    Attributes:
+        status: the HTTP status of the answer; None if there was none that can be read.
+        kind: the server's name for the error, such as `NoSuchTableException`; may be empty.
+        explanation: the server's message; may be empty.
+        maybe_done: whether the request may have taken effect all the same, now or later.
+    """
+
+    def __init__(
+        self,
+        reason: str,
+        *,
+        status: int | None = None,
+        kind: str = "",
+        explanation: str = "",
+        maybe_done: bool = False,
+        location: str = "",
+    ) -> None:
+        super().__init__(reason, location=location)
+        self.status = status
+        self.kind = kind
+        self.explanation = explanation
+        self.maybe_done = maybe_done
+
+
+@contextmanager
+def refusals(errors: Mapping[int, Callable[[RestError], IcebergError]]) -> Iterator[None]:
+    """Translates errors in the block by their status; others pass.
+
+    Args:
+        errors: makes the error for a status. Errors of requests that may have taken effect pass.
+    """
+    try:
+        yield
+    except RestError as error:
+        make = None if error.status is None else errors.get(error.status)
+        if make is None or error.maybe_done:
+            raise
+        raise make(error) from None
+
+
+def settle(what: str, error: RestError, is_done: Callable[[], bool]) -> None:
+    """Returns if a request that seems to have failed has taken effect.
+
+    Args:
+        what: what the request does, such as `drop table lake.db.t`.
+        error: how it failed.
+        is_done: looks whether it is done.
+
+    Raises:
+        RestError: it has certainly not taken effect.
+        CommitStateUnknownError: it may have taken effect, or may still do so.
+    """
+    if not error.maybe_done:
+        raise error
+    try:
+        done = is_done()
+    except Exception as failure:
+        raise unknown_outcome(what, error, failure) from None
+    if not done:
+        raise unknown_outcome(what, error)
+
+
+def unknown_outcome(
+    what: str, error: RestError, failure: Exception | None = None
+) -> CommitStateUnknownError:
+    """The error of a request whose outcome is unknown.
+
+    Args:
+        failure: why the outcome could not be looked for.
+    """
+    looked = "" if failure is None else f"; it could not be looked for: {failure}"
+    return CommitStateUnknownError(
+        f"it is unknown whether the server did {what}: {error.reason}{looked}; look at the catalog "
+        "before trying again"
+    )

@@ -1,0 +1,306 @@
+"""Sends requests to a catalog's server, and repeats those that may be repeated.
+
+Reads are repeated after failures of the server or the network, with growing waits. Changes are
+repeated only if they have certainly not taken effect, or if the server knows repetitions by an
+idempotency key.
+"""
+
+from __future__ import annotations
+
+import json
+import logging
+import os
+import random
+import threading
+import time
+import uuid
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from email.utils import parsedate_to_datetime
+from http.cookiejar import DefaultCookiePolicy
+from typing import Any
+from urllib.parse import quote, urlencode
+
+import requests
+from requests.adapters import HTTPAdapter
+
+from icebergds.catalog.rest.auth.base import Authenticator, SignedRequest
+from icebergds.catalog.rest.failures import RestError
+from icebergds.catalog.rest.options import HttpOptions
+from icebergds.catalog.rest.secrets import Secrets
+from icebergds.catalog.rest.transport import LostError, UnsentError, send
+from icebergds.errors import StorageError
+
+_LOG = logging.getLogger(__name__)
+
+IDEMPOTENCY_KEY = "Idempotency-Key"
+
+_FIRST_WAIT_S = 0.2
+_LONGEST_WAIT_S = 10.0
+_LONGEST_RETRY_AFTER_S = 120.0
+_TOO_MANY_REQUESTS = 429
+_UNAUTHORIZED = (401, 419)
+# After these a repetition may succeed.
+_TRANSIENT = (408, 429, 500, 502, 503, 504)
+# Failures of the server after which it has certainly done nothing.
+_NOT_IMPLEMENTED = (501, 505)
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """What the server answered.
+
+    Attributes:
+        headers: by their names in any case.
+        body: the JSON object of the body; empty if there is no body.
+    """
+
+    status: int
+    headers: Mapping[str, str]
+    body: Mapping[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class Request:
+    """A request, as it is repeated.
+
+    Attributes:
+        path: relative to the server's address, percent-encoded; or a whole address.
+        query: parameters, before they are encoded.
+        body: sent as JSON.
+        form: sent as a form.
+        repeatable: whether it may be sent again although it may have taken effect.
+        repeatable_for_s: for how long it may be sent again.
+        answered: whether the answer to a success has a body.
+    """
+
+    method: str
+    path: str
+    query: Mapping[str, str] = field(default_factory=dict)
+    headers: Mapping[str, str] = field(default_factory=dict)
+    body: Mapping[str, Any] | None = None
+    form: Mapping[str, str] | None = field(default=None, repr=False)
+    repeatable: bool = False
+    repeatable_for_s: float = float("inf")
+    answered: bool = True
+
+
+class HttpClient:
+    """Sends requests to one server; threads may share it.
+
+    Args:
+        catalog: the catalog's name in messages.
+        secrets: what messages must not contain.
+        auth: authenticates each request.
+    """
+
+    def __init__(
+        self, catalog: str, options: HttpOptions, secrets: Secrets, auth: Authenticator
+    ) -> None:
+        self._catalog = catalog
+        self._options = options
+        self._secrets = secrets
+        self._auth = auth
+        self._lock = threading.Lock()
+        self._session: tuple[int, requests.Session] | None = None
+
+    @property
+    def uri(self) -> str:
+        """The server's address."""
+        return self._options.uri
+
+    def get(
+        self,
+        path: str,
+        query: Mapping[str, str] | None = None,
+        headers: Mapping[str, str] | None = None,
+    ) -> Answer:
+        """Reads. Raises RestError."""
+        return self.send(Request("GET", path, query or {}, headers or {}, repeatable=True))
+
+    def send(self, request: Request) -> Answer:
+        """Sends a request until it is answered, or may not be repeated any more.
+
+        Raises:
+            RestError: the server refused it or did not answer; says whether it may have taken
+                effect.
+        """
+        attempts, maybe_done, renewed, started = 0, False, False, time.monotonic()
+        while True:
+            retry_after = None
+            try:
+                sent_auth = self._auth.current()
+                response = self._exchange(request, sent_auth)
+            except StorageError as failure:
+                # There is no token, or no key to sign with: nothing was sent.
+                error = self._error(request, failure.reason)
+                transient = False
+            except UnsentError as failure:
+                error = self._error(request, f"the server cannot be reached: {failure}")
+                transient = True
+            except LostError as failure:
+                error = self._error(request, f"there was no answer: {failure}")
+                error.maybe_done = True
+                transient = request.repeatable
+            else:
+                answer = self._success(request, response)
+                if answer is not None:
+                    return answer
+                error = self._refusal(request, response)
+                if error.status in _UNAUTHORIZED and not renewed and self._auth.renew(sent_auth):
+                    renewed = True
+                    continue
+                retry_after = _retry_after(response)
+                transient = error.status == _TOO_MANY_REQUESTS or (
+                    request.repeatable and (error.status in _TRANSIENT or error.maybe_done)
+                )
+            # A refused repetition says nothing about an earlier attempt, which may still run.
+            maybe_done = maybe_done or error.maybe_done
+            attempts += 1
+            wait = _wait(attempts) if retry_after is None else retry_after
+            too_late = time.monotonic() + wait - started > request.repeatable_for_s
+            if not transient or too_late or attempts > self._options.max_retries:
+                error.maybe_done = maybe_done and request.method not in ("GET", "HEAD")
+                raise error
+            _LOG.info("%s; it is sent again in %.1f s", error, wait)
+            time.sleep(wait)
+
+    def _exchange(self, request: Request, auth: Any) -> requests.Response:
+        started = time.perf_counter()
+        signed = self._auth.sign(self._signed(request), auth)
+        response = send(self._open_session(), self._options, signed)
+        _LOG.debug(
+            "catalog %s: %s %s: %d, in %.0f ms",
+            self._catalog,
+            request.method,
+            request.path,
+            response.status_code,
+            1000 * (time.perf_counter() - started),
+        )
+        return response
+
+    def _signed(self, request: Request) -> SignedRequest:
+        url = request.path if "://" in request.path else f"{self.uri}/{request.path}"
+        if request.query:
+            url += "?" + urlencode(request.query, quote_via=quote, safe="")
+        headers = {**_HEADERS, **self._options.headers, **request.headers}
+        data = b""
+        if request.form is not None:
+            headers["Content-Type"] = "application/x-www-form-urlencoded"
+            data = urlencode(request.form).encode()
+        elif request.body is not None:
+            headers["Content-Type"] = "application/json"
+            data = json.dumps(request.body, ensure_ascii=False, separators=(",", ":")).encode()
+        return SignedRequest(request.method, url, headers, data)
+
+    def _open_session(self) -> requests.Session:
+        """The session of this process: connections must not be shared with a forked one."""
+        with self._lock:
+            if self._session is None or self._session[0] != os.getpid():
+                session = requests.Session()
+                adapter = HTTPAdapter(pool_maxsize=self._options.max_connections)
+                session.mount("http://", adapter)
+                session.mount("https://", adapter)
+                session.cookies.set_policy(DefaultCookiePolicy(allowed_domains=[]))
+                self._session = os.getpid(), session
+            return self._session[1]
+
+    def _success(self, request: Request, response: requests.Response) -> Answer | None:
+        """The answer if it is one of success that can be read."""
+        status = response.status_code
+        if status == _NOT_MODIFIED or (status < 300 and not request.answered):
+            return Answer(status, response.headers, {})
+        if status >= 300:
+            return None
+        body = _json_object(response)
+        if body is None and request.method != "HEAD" and status != _NO_CONTENT:
+            return None
+        return Answer(status, response.headers, body or {})
+
+    def _refusal(self, request: Request, response: requests.Response) -> RestError:
+        status = response.status_code
+        if status < 300:
+            error = self._error(
+                request,
+                f"the answer {status} is not the JSON object that was expected; is the uri that of "
+                "an Iceberg REST catalog?",
+            )
+            error.maybe_done = True
+            return error
+        if status < 400:
+            target = response.headers.get("Location", "another address").partition("?")[0]
+            error = self._error(
+                request, f"the server redirects to {target}; set that address as the uri"
+            )
+            error.status = status
+            return error
+        kind, explanation = _explained(response)
+        text = ": ".join(filter(None, (f"{status} {response.reason}".strip(), kind, explanation)))
+        error = self._error(request, text)
+        error.status, error.kind = status, kind
+        error.explanation = self._secrets.hide(explanation)
+        error.maybe_done = status == 408 or (status >= 500 and status not in _NOT_IMPLEMENTED)
+        return error
+
+    def _error(self, request: Request, reason: str) -> RestError:
+        where = request.path if "://" in request.path else f"{self.uri}/{request.path}"
+        text = f"catalog {self._catalog}: {request.method} {where} failed: {reason}"
+        return RestError(self._secrets.hide(text), location=where)
+
+
+def idempotency_key() -> str:
+    """A new key: a UUID of version 7."""
+    stamp = time.time_ns() // 1_000_000
+    value = stamp << 80 | random.SystemRandom().getrandbits(80)
+    value = value & ~(0xF << 76) | 0x7 << 76
+    value = value & ~(0x3 << 62) | 0x2 << 62
+    return str(uuid.UUID(int=value))
+
+
+_NO_CONTENT = 204
+_NOT_MODIFIED = 304
+_HEADERS = {"Accept": "application/json", "User-Agent": "icebergds"}
+_LONGEST_EXPLANATION = 1000
+
+
+def _json_object(response: requests.Response) -> dict[str, Any] | None:
+    try:
+        body = json.loads(response.content)
+    except (ValueError, RecursionError):
+        return None
+    return body if isinstance(body, dict) else None
+
+
+def _explained(response: requests.Response) -> tuple[str, str]:
+    """The server's name and message of an error; HTML and other texts are cut short."""
+    body = _json_object(response)
+    if body is None:
+        text = " ".join(response.content[:_LONGEST_EXPLANATION].decode(errors="replace").split())
+        return "", text[:200]
+    error = body.get("error")
+    if isinstance(error, str):
+        # As OAuth2 servers answer.
+        return error, str(body.get("error_description") or "")[:_LONGEST_EXPLANATION]
+    members = error if isinstance(error, dict) else body
+    message = str(members.get("message") or "")
+    return str(members.get("type") or ""), message[:_LONGEST_EXPLANATION]
+
+
+def _retry_after(response: requests.Response) -> float | None:
+    """How long the server asks to wait, in seconds."""
+    text = response.headers.get("Retry-After", "").strip()
+    if not text:
+        return None
+    if text.isdecimal():
+        seconds = float(text)
+    else:
+        try:
+            seconds = parsedate_to_datetime(text).timestamp() - time.time()
+        except (ValueError, TypeError):
+            return None
+    return min(max(seconds, 0.0), _LONGEST_RETRY_AFTER_S)
+
+
+def _wait(attempt: int) -> float:
+    """Seconds to wait before the next attempt: exponential, with jitter."""
+    return min(_FIRST_WAIT_S * 2.0 ** (attempt - 1), _LONGEST_WAIT_S) * random.uniform(0.75, 1.25)

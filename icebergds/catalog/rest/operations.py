@@ -1,0 +1,190 @@
+"""Commits to tables of a REST catalog by requirements and updates.
+
+A server applies the updates to the table as it finds it, if the requirements hold. So a commit
+requires that all of the base is unchanged that a requirement can name: the table's UUID, schema,
+partition spec, sort order, and the snapshots of its branches and tags.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+from icebergds.catalog.base import Identifier
+from icebergds.catalog.next_metadata import next_metadata
+from icebergds.catalog.rest.failures import RestError, unknown_outcome
+from icebergds.catalog.rest.http import Answer
+from icebergds.catalog.rest.metrics import report_commit
+from icebergds.catalog.rest.session import RestSession
+from icebergds.catalog.rest.tables import load_table, table_state
+from icebergds.commit.operations import TableState
+from icebergds.errors import (
+    CommitConflictError,
+    FormatError,
+    IcebergError,
+    NoSuchTableError,
+)
+from icebergds.io.fileio import FileIO
+from icebergds.spec.json.updates import requirement_to_json, update_to_json
+from icebergds.spec.metadata import TableMetadata
+from icebergds.spec.updates.requirements import (
+    AssertCurrentSchemaId,
+    AssertDefaultSortOrderId,
+    AssertDefaultSpecId,
+    AssertLastAssignedFieldId,
+    AssertLastAssignedPartitionId,
+    AssertRefSnapshotId,
+    AssertTableUuid,
+    TableRequirement,
+    check_requirements,
+)
+from icebergds.spec.updates.table_updates import AddSnapshot, TableUpdate
+
+
+@dataclass(frozen=True, slots=True)
+class RestTableOperations:
+    """`TableOperations` of a table in a REST catalog.
+
+    Attributes:
+        io: the storage of the catalog's tables.
+        name: the table's name in messages.
+    """
+
+    session: RestSession = field(repr=False)
+    io: FileIO
+    identifier: Identifier
+    name: str
+
+    def refresh(self) -> TableState:
+        """Implements `TableOperations.refresh`.
+
+        Raises:
+            InvalidMetadataError: the server's answer is malformed.
+            StorageError: the server does not answer, or refuses to.
+        """
+        return load_table(self.session, self.io, self.identifier, self.name)
+
+    def commit(
+        self,
+        base: TableState,
+        requirements: Sequence[TableRequirement],
+        updates: Sequence[TableUpdate],
+    ) -> TableState:
+        """Implements `TableOperations.commit`.
+
+        Properties, statistics and snapshots without a name may change meanwhile: nothing can
+        require that they do not. They stay as the other commit left them.
+        """
+        check_requirements(requirements, base.metadata, self.name)
+        # What the server would refuse or misread is found here, with the table's name.
+        if next_metadata(base.metadata, base.metadata_location, updates) is base.metadata:
+            return base
+        required = _with_whole_base(requirements, base.metadata)
+        state = self.send(required, updates, base)
+        report_commit(self.session, self.identifier, state, updates)
+        return state
+
+    def send(
+        self,
+        requirements: Sequence[TableRequirement],
+        updates: Sequence[TableUpdate],
+        base: TableState,
+    ) -> TableState:
+        """Sends a commit; looks for its outcome if the answer is lost.
+
+        Raises:
+            CommitConflictError: a requirement does not hold.
+            NoSuchTableError: there is no such table.
+            CommitStateUnknownError: it is unknown whether it was committed.
+            StorageError: the server refused it, or was not reached.
+        """
+        body = {
+            "identifier": {
+                "namespace": list(self.identifier[:-1]),
+                "name": self.identifier[-1],
+            },
+            "requirements": [requirement_to_json(each) for each in requirements],
+            "updates": [update_to_json(each) for each in updates],
+        }
+        path = self.session.routes.table(self.identifier)
+        try:
+            answer = self.session.change("POST", path, body, answered=True)
+        except RestError as error:
+            if not error.maybe_done:
+                raise self._refused(error) from None
+            return self._looked_for(updates, error)
+        return self._committed(answer, base)
+
+    def _committed(self, answer: Answer, base: TableState) -> TableState:
+        """The state in the answer to a commit; loaded if the answer cannot be used."""
+        session, path = self.session, self.session.routes.table(self.identifier)
+        try:
+            state = table_state(
+                session, self.io, self.identifier, self.name, answer, base.io.vended
+            )
+        except FormatError as error:
+            # It is committed all the same.
+            try:
+                return self.refresh()
+            except IcebergError:
+                failure = RestError(str(error), maybe_done=True)
+            raise unknown_outcome(f"commit to table {self.name}", failure) from None
+        session.seen.keep(path, answer.headers.get("ETag"), state)
+        return state
+
+    def _looked_for(self, updates: Sequence[TableUpdate], error: RestError) -> TableState:
+        """The table, if it has the updates.
+
+        Raises:
+            CommitStateUnknownError: it does not have them, and may still get them.
+        """
+        what = f"commit to table {self.name}"
+        try:
+            state = self.refresh()
+        except Exception as failure:
+            raise unknown_outcome(what, error, failure) from None
+        if not is_in_effect(updates, state):
+            raise unknown_outcome(what, error)
+        return state
+
+    def _refused(self, error: RestError) -> IcebergError:
+        why = error.explanation or error.reason
+        match error.status:
+            case 404:
+                self.session.seen.forget(self.session.routes.table(self.identifier))
+                return NoSuchTableError(f"table {self.name} does not exist in its catalog")
+            case 409:
+                return CommitConflictError(
+                    f"table {self.name} was changed by another commit: {why}"
+                )
+            case _:
+                return error
+
+
+def is_in_effect(updates: Sequence[TableUpdate], state: TableState) -> bool:
+    """Whether a table has the changes of a commit, which are applied together or not at all."""
+    added = [each.snapshot.snapshot_id for each in updates if isinstance(each, AddSnapshot)]
+    if added:
+        return all(snapshot_id in state.metadata.snapshots_by_id for snapshot_id in added)
+    try:
+        changed = next_metadata(state.metadata, state.metadata_location, updates)
+    except IcebergError:
+        return False
+    return changed is state.metadata
+
+
+def _with_whole_base(
+    requirements: Sequence[TableRequirement], base: TableMetadata
+) -> list[TableRequirement]:
+    """The requirements, and that what they can name of the base is unchanged."""
+    uuid = base.table_uuid
+    whole: list[TableRequirement] = [
+        *([] if uuid is None else [AssertTableUuid(uuid)]),
+        AssertCurrentSchemaId(base.current_schema_id),
+        AssertLastAssignedFieldId(base.last_column_id),
+        AssertDefaultSpecId(base.default_spec_id),
+        AssertLastAssignedPartitionId(base.last_partition_id),
+        AssertDefaultSortOrderId(base.default_sort_order_id),
+        *(AssertRefSnapshotId(name, ref.snapshot_id) for name, ref in base.refs.items()),
+    ]
+    return list(dict.fromkeys((*requirements, *whole)))

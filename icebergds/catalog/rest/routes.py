@@ -1,0 +1,98 @@
+"""Paths of the REST catalog's resources (REST catalog specification: paths)."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from urllib.parse import quote, unquote
+
+from icebergds.catalog.base import Identifier
+from icebergds.errors import InvalidOptionError
+
+CONFIG = "v1/config"
+TOKENS = "v1/oauth/tokens"
+SEPARATOR = "%1F"
+"""What joins the parts of a namespace, unless the server says otherwise."""
+
+
+@dataclass(frozen=True, slots=True)
+class Routes:
+    """The paths of one catalog on a server.
+
+    Attributes:
+        catalog: the catalog's name in messages.
+        prefix: what comes between `v1/` and the resource; may be empty.
+        separator: joins the parts of a namespace, percent-encoded.
+    """
+
+    catalog: str
+    prefix: str = ""
+    separator: str = SEPARATOR
+
+    def namespaces(self) -> str:
+        return self._path("namespaces")
+
+    def namespace(self, namespace: Identifier) -> str:
+        return self._path("namespaces", self._joined(namespace))
+
+    def properties(self, namespace: Identifier) -> str:
+        return f"{self.namespace(namespace)}/properties"
+
+    def tables(self, namespace: Identifier) -> str:
+        return f"{self.namespace(namespace)}/tables"
+
+    def register(self, namespace: Identifier) -> str:
+        return f"{self.namespace(namespace)}/register"
+
+    def table(self, identifier: Identifier) -> str:
+        return f"{self.tables(identifier[:-1])}/{self._segment(identifier[-1])}"
+
+    def credentials(self, identifier: Identifier) -> str:
+        return f"{self.table(identifier)}/credentials"
+
+    def metrics(self, identifier: Identifier) -> str:
+        return f"{self.table(identifier)}/metrics"
+
+    def rename_table(self) -> str:
+        return self._path("tables", "rename")
+
+    def views(self, namespace: Identifier) -> str:
+        return f"{self.namespace(namespace)}/views"
+
+    def view(self, identifier: Identifier) -> str:
+        return f"{self.views(identifier[:-1])}/{self._segment(identifier[-1])}"
+
+    def rename_view(self) -> str:
+        return self._path("views", "rename")
+
+    def parent(self, namespace: Identifier) -> str:
+        """A namespace as the value of a query parameter, before it is encoded."""
+        self._check(namespace)
+        return unquote(self.separator).join(namespace)
+
+    def _path(self, *segments: str) -> str:
+        # A prefix may have several segments, such as catalogs/lake.
+        prefix = quote(self.prefix.strip("/"), safe="/%")
+        return "/".join(filter(None, ("v1", prefix, *segments)))
+
+    def _joined(self, namespace: Identifier) -> str:
+        self._check(namespace)
+        return self.separator.join(map(self._segment, namespace))
+
+    def _check(self, namespace: Identifier) -> None:
+        separator = unquote(self.separator)
+        for part in namespace:
+            if separator in part:
+                raise InvalidOptionError(
+                    f"catalog {self.catalog}: the part {part!r} of a namespace contains "
+                    f"{separator!r}, which joins the parts of namespaces on this server; choose "
+                    "another name"
+                )
+
+    def _segment(self, name: str) -> str:
+        # Clients and proxies remove such segments from paths, and the path would be another one.
+        if name in (".", "..", ""):
+            raise InvalidOptionError(
+                f"catalog {self.catalog}: {name!r} cannot be the name of a table or a part of a "
+                "namespace in a REST catalog"
+            )
+        return quote(name, safe="")

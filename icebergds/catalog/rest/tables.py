@@ -1,0 +1,162 @@
+"""Makes a table's state from what the server answered (REST catalog: `LoadTableResult`)."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+from typing import Any
+
+from icebergds.catalog.base import Identifier
+from icebergds.catalog.metadata_files import log_load
+from icebergds.catalog.rest.config import CREDENTIALS
+from icebergds.catalog.rest.failures import RestError, refusals
+from icebergds.catalog.rest.http import Answer
+from icebergds.catalog.rest.session import RestSession
+from icebergds.commit.operations import TableState
+from icebergds.errors import NoSuchTableError, UnsupportedFeatureError
+from icebergds.io.fileio import FileIO
+from icebergds.io.storage_options import STORAGE_PREFIXES
+from icebergds.io.vended_credentials import PrefixCredentials, Vended, VendedCredentials
+from icebergds.spec.json.fields import optional, required, string_map, typed
+from icebergds.spec.json.metadata import metadata_from_json
+
+_NOT_MODIFIED = 304
+_REMOTE_SIGNING = "s3.remote-signing-enabled"
+
+
+def load_table(session: RestSession, io: FileIO, identifier: Identifier, name: str) -> TableState:
+    """The current state of a table.
+
+    It is asked for on condition that it has changed, if this process has loaded it before.
+
+    Args:
+        io: the storage of the catalog's tables.
+        name: the table's name in messages.
+
+    Raises:
+        NoSuchTableError: there is no such table.
+        InvalidMetadataError: the answer is malformed.
+        StorageError: the server does not answer, or refuses to.
+    """
+    started = time.perf_counter()
+    path = session.routes.table(identifier)
+    seen = session.seen.find(path)
+    if seen is not None and _expires_soon(seen[1]):
+        # An unchanged table would come without new credentials.
+        seen = None
+    headers = {} if seen is None else {"If-None-Match": seen[0]}
+
+    def missing(error: RestError) -> NoSuchTableError:
+        session.seen.forget(path)
+        return NoSuchTableError(f"table {name} does not exist in its catalog")
+
+    with refusals({404: missing}):
+        answer = session.client.get(path, {"snapshots": "all"}, headers)
+    if answer.status == _NOT_MODIFIED and seen is not None:
+        return replace(seen[1], io=_with_io_of(io, seen[1].io))
+    state = table_state(session, io, identifier, name, answer)
+    session.seen.keep(path, answer.headers.get("ETag"), state)
+    log_load(name, state.metadata_location, state.metadata, started)
+    return state
+
+
+def table_state(
+    session: RestSession,
+    io: FileIO,
+    identifier: Identifier,
+    name: str,
+    answer: Answer,
+    vended_before: VendedCredentials | None = None,
+) -> TableState:
+    """The state of a table in an answer, with a storage of the credentials that came with it.
+
+    Args:
+        vended_before: the credentials of the table so far, if answers of this kind have none.
+
+    Raises:
+        InvalidMetadataError: the answer is malformed.
+        UnsupportedFeatureError: the table's files can only be accessed by signing remotely.
+    """
+    where = f"the answer for table {name}"
+    location = optional(answer.body, "metadata-location", str, where) or ""
+    document = required(answer.body, "metadata", dict, where)
+    metadata = metadata_from_json(document, location or where)
+    vended = _vended(answer.body, where)
+    _refuse_remote_signing(name, vended, io)
+    if vended:
+        credentials = VendedCredentials(vended, _renewing(session, identifier, name))
+        io = replace(io, vended=credentials)
+    elif vended_before is not None:
+        io = replace(io, vended=vended_before)
+    return TableState(name, location, metadata, io)
+
+
+def _vended(body: Mapping[str, Any], where: str) -> Vended:
+    """The credentials in an answer, and other properties of the storage for all locations.
+
+    Only of the storage: a server cannot allow other schemes or set limits.
+    """
+    config = {
+        key: value
+        for key, value in string_map(body, "config", where).items()
+        if key.startswith(STORAGE_PREFIXES)
+    }
+    found = [
+        PrefixCredentials(
+            required(member, "prefix", str, where),
+            {**config, **string_map(member, "config", where)},
+        )
+        for member in (
+            typed(each, dict, f"a storage credential of {where}")
+            for each in optional(body, "storage-credentials", list, where) or ()
+        )
+    ]
+    return [*([PrefixCredentials("", config)] if config else []), *found]
+
+
+def _renewing(session: RestSession, identifier: Identifier, name: str) -> Callable[[], Vended]:
+    """What gets new credentials: from their endpoint, or else by loading the table."""
+
+    def renew() -> Vended:
+        where = f"the answer for table {name}"
+        if not session.config.supports(session.name, CREDENTIALS):
+            answer = session.client.get(session.routes.table(identifier), {"snapshots": "refs"})
+            return _vended(answer.body, where)
+        answer = session.client.get(session.routes.credentials(identifier))
+        return _vended(answer.body, where)
+
+    return renew
+
+
+def _refuse_remote_signing(name: str, vended: Vended, io: FileIO) -> None:
+    asked = any(each.properties.get(_REMOTE_SIGNING, "").lower() == "true" for each in vended)
+    has_key = any("s3.access-key-id" in each.properties for each in vended)
+    if asked and not has_key and "s3.access-key-id" not in io.properties:
+        raise UnsupportedFeatureError(
+            f"table {name}: its catalog signs requests to the storage itself "
+            f"({_REMOTE_SIGNING}), which is not supported; let the server vend credentials, or "
+            "give s3.access-key-id and s3.secret-access-key"
+        )
+
+
+def _expires_soon(state: TableState) -> bool:
+    return state.io.vended is not None and state.io.vended.expires_soon
+
+
+def _with_io_of(io: FileIO, seen: FileIO) -> FileIO:
+    """The storage of a catalog object, with the credentials that the table came with."""
+    return replace(io, vended=seen.vended)
+
+
+def named(catalog: str, identifier: Identifier) -> str:
+    """A table's, view's or namespace's name in messages."""
+    return ".".join((catalog, *identifier))
+
+
+def renaming(source: Identifier, target: Identifier) -> dict[str, Any]:
+    """The body of a request that renames a table or view."""
+    return {
+        role: {"namespace": list(identifier[:-1]), "name": identifier[-1]}
+        for role, identifier in (("source", source), ("destination", target))
+    }

@@ -1,0 +1,106 @@
+"""Sends one HTTP request; tells requests that were not sent from those without an answer."""
+
+from __future__ import annotations
+
+import ssl
+from typing import Any
+
+import requests
+from urllib3.exceptions import ConnectTimeoutError, NewConnectionError
+
+from icebergds.catalog.rest.auth.base import SignedRequest
+from icebergds.catalog.rest.options import HttpOptions
+
+
+class UnsentError(Exception):
+    """The request was certainly not sent."""
+
+
+class LostError(Exception):
+    """The request may have been sent, but there is no whole answer."""
+
+
+def send(
+    session: requests.Session, options: HttpOptions, request: SignedRequest
+) -> requests.Response:
+    """Sends a request as it is; redirects are not followed.
+
+    Raises:
+        UnsentError, LostError: there is no answer. Their message is short and without secrets.
+    """
+    failure: UnsentError | LostError
+    try:
+        return session.request(
+            request.method,
+            request.url,
+            headers=request.headers,
+            data=request.data or None,
+            # Without it, credentials of ~/.netrc would be sent.
+            auth=_as_it_is,
+            timeout=(options.connect_timeout_s, options.read_timeout_s),
+            allow_redirects=False,
+            verify=options.verify,
+            cert=options.certificate,
+            proxies=None
+            if options.proxy is None
+            else {"http": options.proxy, "https": options.proxy},
+        )
+    except requests.RequestException as error:
+        failure = _failure(error, options)
+    except OSError as error:
+        # A certificate's file that does not exist.
+        failure = UnsentError(_told(error))
+    # Not chained: the errors of requests hold the request, with its secrets.
+    raise failure
+
+
+def _as_it_is(request: Any) -> Any:
+    return request
+
+
+def _failure(error: requests.RequestException, options: HttpOptions) -> UnsentError | LostError:
+    if isinstance(error, requests.ConnectTimeout):
+        return UnsentError(f"no connection within {options.connect_timeout_s:g} s")
+    if isinstance(error, requests.ReadTimeout):
+        return LostError(f"none within {options.read_timeout_s:g} s")
+    causes = list(_causes(error))
+    for cause in causes:
+        if isinstance(cause, ConnectTimeoutError | NewConnectionError):
+            return UnsentError(_told(cause))
+        if isinstance(cause, ssl.SSLCertVerificationError):
+            return UnsentError(f"its certificate is not trusted: {cause.verify_message}")
+    if isinstance(error, requests.exceptions.ProxyError):
+        return UnsentError("the proxy refuses the connection")
+    if not isinstance(error, requests.ConnectionError | requests.exceptions.ChunkedEncodingError):
+        return (
+            UnsentError(type(error).__name__) if not _maybe_sent(error) else LostError(_told(error))
+        )
+    return LostError(_told(causes[-1]))
+
+
+def _maybe_sent(error: requests.RequestException) -> bool:
+    """Whether a request that failed otherwise may have been sent: not if it is malformed."""
+    return not isinstance(error, ValueError) or isinstance(
+        error, requests.exceptions.ContentDecodingError
+    )
+
+
+def _causes(error: BaseException) -> Any:
+    """An error and those that it was made of, the outermost first."""
+    seen: set[int] = set()
+    at: Any = error
+    while isinstance(at, BaseException) and id(at) not in seen:
+        seen.add(id(at))
+        yield at
+        inner = getattr(at, "reason", None)
+        if not isinstance(inner, BaseException):
+            inner = next((a for a in at.args if isinstance(a, BaseException)), None)
+        at = inner or at.__cause__ or at.__context__
+
+
+def _told(error: BaseException) -> str:
+    """What an error says, without addresses of objects."""
+    if isinstance(error, OSError) and error.strerror:
+        return error.strerror
+    text = str(error)
+    return text.rpartition(">: ")[2] if ">: " in text else text or type(error).__name__

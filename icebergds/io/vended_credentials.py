@@ -1,0 +1,136 @@
+"""Holds storage credentials that a catalog vended for prefixes of locations, and renews them.
+
+Pickled, they are as they are then, and are not renewed any more: other processes have no access to
+the catalog.
+"""
+
+from __future__ import annotations
+
+import logging
+import threading
+import time
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+
+from icebergds.io.locations import EQUAL_SCHEMES
+
+_LOG = logging.getLogger(__name__)
+
+_LONGEST_MARGIN_S = 300.0
+_EXPIRIES = (
+    "s3.session-token-expires-at-ms",
+    "gcs.oauth2.token-expires-at",
+    "adls.sas-token-expires-at-ms",
+)
+# A key of one kind together with the user's own one of another kind would be refused.
+_OWN_CREDENTIALS = {
+    "s3.": (
+        "s3.access-key-id",
+        "s3.secret-access-key",
+        "s3.session-token",
+        "s3.profile-name",
+        "s3.anonymous",
+        "client.access-key-id",
+        "client.secret-access-key",
+        "client.session-token",
+        "client.profile-name",
+    ),
+    "gcs.": ("gcs.oauth2.token", "gcs.no-auth"),
+    "adls.": (
+        "adls.sas-token",
+        "adls.account-key",
+        "adls.connection-string",
+        "adls.client-secret",
+        "adls.auth.shared-key.account.key",
+    ),
+}
+_MARKS = ("access-key-id", "oauth2.token", "sas-token", "account-key", "account.key")
+
+
+@dataclass(frozen=True, slots=True)
+class PrefixCredentials:
+    """Storage properties for the locations that begin with a prefix.
+
+    Attributes:
+        prefix: of locations; empty for all.
+        properties: such as `s3.access-key-id`.
+    """
+
+    prefix: str
+    properties: Mapping[str, str] = field(repr=False)
+
+
+Vended = Sequence[PrefixCredentials]
+
+
+class VendedCredentials:
+    """Credentials by prefix; threads may share them.
+
+    Args:
+        vended: as the catalog gave them.
+        renew: gets new ones; None if that is not possible. Its errors are only logged: the old ones
+            may last a while.
+    """
+
+    def __init__(self, vended: Vended, renew: Callable[[], Vended] | None = None) -> None:
+        self._lock = threading.Lock()
+        self._renew = renew
+        self._keep(vended)
+
+    def at(self, path: str, properties: Mapping[str, str]) -> Mapping[str, str]:
+        """The properties to access a path with: those of the longest prefix replace others.
+
+        Args:
+            properties: of the storage; those that are credentials of the same kind are left out.
+        """
+        plain = _plain(path)
+        fitting = [each for each in self.current() if plain.startswith(_plain(each.prefix))]
+        if not fitting:
+            return properties
+        chosen = max(fitting, key=lambda each: len(_plain(each.prefix))).properties
+        replaced = {
+            name
+            for kind, names in _OWN_CREDENTIALS.items()
+            if any(key.startswith(kind) and any(m in key for m in _MARKS) for key in chosen)
+            for name in names
+        }
+        return {**{k: v for k, v in properties.items() if k not in replaced}, **chosen}
+
+    def current(self) -> Vended:
+        """All credentials, renewed if they expire soon."""
+        with self._lock:
+            if self._renew is not None and time.time() >= self._renew_at:
+                try:
+                    self._keep(self._renew())
+                except Exception as error:
+                    _LOG.warning("credentials of the storage were not renewed: %s", error)
+            return self._vended
+
+    @property
+    def expires_soon(self) -> bool:
+        """Whether they are to be renewed now."""
+        return time.time() >= self._renew_at
+
+    def __reduce__(self) -> tuple[type[VendedCredentials], tuple[Vended]]:
+        return VendedCredentials, (self.current(),)
+
+    def __repr__(self) -> str:
+        return f"VendedCredentials({', '.join(repr(each.prefix) for each in self._vended)})"
+
+    def _keep(self, vended: Vended) -> None:
+        self._vended = tuple(vended)
+        now = time.time()
+        lifetimes = [
+            int(value) / 1000 - now
+            for each in vended
+            for key, value in each.properties.items()
+            if key.startswith(_EXPIRIES) and value.isdecimal()
+        ]
+        first = min(lifetimes, default=float("inf"))
+        self._renew_at = now + first - min(_LONGEST_MARGIN_S, max(first, 0.0) / 5)
+
+
+def _plain(location: str) -> str:
+    """A location with the one name of equal schemes."""
+    scheme, separator, rest = location.partition(":")
+    return EQUAL_SCHEMES.get(scheme.lower(), scheme.lower()) + separator + rest
