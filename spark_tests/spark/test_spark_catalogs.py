@@ -1,0 +1,127 @@
+"""Whole lives of tables in catalogs, by executors in processes of their own and through Connect.
+
+Passwords and tokens stay with the driver; credentials of the storage reach executors, and nothing
+else does.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pytest
+from effort import IS_NIGHTLY
+from spark_reads import run_program
+
+if TYPE_CHECKING:
+    from rest_server import RestServer
+
+pytestmark = [pytest.mark.spark, pytest.mark.long, pytest.mark.every_spark]
+
+Seen = dict[str, Any]
+SECRET = "hunter2-of-the-catalog"
+KINDS = ["cluster", "connect"] if IS_NIGHTLY else ["cluster"]
+
+
+def _rest(request: pytest.FixtureRequest, directory: Path) -> dict[str, str]:
+    pytest.importorskip("requests", reason="requests is not installed")
+    server: RestServer = request.getfixturevalue("rest")
+    return {"uri": server.uri(server.new_catalog()), "token": SECRET}
+
+
+def _sql(request: pytest.FixtureRequest, directory: Path) -> dict[str, str]:
+    pytest.importorskip("sqlalchemy", reason="sqlalchemy is not installed")
+    uri = f"sqlite:///{directory}/{SECRET}.db"
+    return {"uri": uri, "warehouse": str(directory / "warehouse")}
+
+
+_CATALOGS: dict[str, Callable[[pytest.FixtureRequest, Path], dict[str, str]]] = {
+    "rest": _rest,
+    "sql": _sql,
+}
+NAMES = list(_CATALOGS) if IS_NIGHTLY else ["rest"]
+
+
+@pytest.fixture(scope="module")
+def directory(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return tmp_path_factory.mktemp("catalogs")
+
+
+@pytest.fixture(scope="module")
+def configured(request: pytest.FixtureRequest, directory: Path) -> Iterator[list[str]]:
+    """The catalogs that can be had here, configured in the environment of programs."""
+    names = []
+    with pytest.MonkeyPatch.context() as patch:
+        for name in NAMES:
+            try:
+                properties = _CATALOGS[name](request, directory)
+            except pytest.skip.Exception:
+                continue
+            names.append(name)
+            for key, value in properties.items():
+                variable = key.replace(".", "__").replace("-", "_").upper()
+                patch.setenv(f"PYICEBERG_CATALOG__{name.upper()}__{variable}", value)
+        yield names
+
+
+@pytest.fixture(scope="module")
+def seen(configured: list[str], directory: Path) -> dict[str, Seen]:
+    """What each kind of session saw of each catalog."""
+    return {
+        kind: run_program("catalog_life.py", kind, str(directory), *configured, directory=directory)
+        for kind in KINDS
+    }
+
+
+@pytest.fixture(params=KINDS)
+def life(request: pytest.FixtureRequest, seen: dict[str, Seen], name: str) -> Seen:
+    part: Seen = seen[request.param]
+    if name not in part:
+        pytest.skip(f"there is no {name} catalog here")
+    found: Seen = part[name]
+    return found
+
+
+@pytest.fixture(params=NAMES)
+def name(request: pytest.FixtureRequest) -> str:
+    return str(request.param)
+
+
+def test_rows_are_created_and_appended(life: Seen) -> None:
+    created = [[i, f"v{i}"] for i in range(6)]
+    assert life["created"] == created
+    assert life["appended"] == [*created, [6, "new"], [7, "new"]]
+
+
+def test_rows_are_deleted_updated_upserted_and_merged(life: Seen) -> None:
+    assert life["changed"] == [
+        [2, "changed"],
+        *[[i, f"v{i}"] for i in range(3, 6)],
+        [6, "new"],
+        [7, "upserted"],
+        [8, "merged"],
+        [9, "merged"],
+    ]
+
+
+def test_the_table_evolves_streams_and_is_compacted(life: Seen) -> None:
+    assert life["columns"] == ["id", "s", "more"]
+    assert life["streamed"] == [*range(2, 10)]
+    assert life["compacted"] == life["changed"]
+    assert life["files"] is True
+
+
+def test_tables_are_listed(life: Seen) -> None:
+    assert [found.rpartition(".")[2] for found in life["tables"]] == ["copy", "t"]
+
+
+@pytest.mark.usefixtures("seen")
+def test_spark_tells_no_secret_of_a_catalog(directory: Path) -> None:
+    """Neither in its event log, which has every plan and every property, nor in its UI."""
+    told = [*directory.glob("events/*"), directory / "cluster.ui.json"]
+    assert len(told) >= 2
+    for file in told:
+        text = file.read_text()
+        assert "icebergpy" in text
+        assert SECRET not in text, file
