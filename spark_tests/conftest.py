@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 import pytest
+from moto_server import MotoServer, has_moto, moto_server
 from remembered_metadata import checked_remembering
 from s3_server import S3Server, s3_server, what_is_missing
 
@@ -42,3 +43,19 @@ def s3() -> Iterator[S3Server]:
         pytest.skip(f"no S3 server: {missing}")
     with s3_server() as server:
         yield server
+
+
+@pytest.fixture(scope="session")
+def running_moto() -> Iterator[MotoServer]:
+    """A server of AWS's services for the whole run."""
+    if not has_moto():
+        pytest.skip("moto is not installed")
+    with moto_server() as server:
+        yield server
+
+
+@pytest.fixture
+def moto(running_moto: MotoServer) -> MotoServer:
+    """The same server without data."""
+    running_moto.reset()
+    return running_moto

@@ -99,6 +99,22 @@ def _sql_catalog(name: str, properties: Mapping[str, str], io: FileIO) -> Catalo
     return sql_catalog(name, properties, io)
 
 
+def _glue_catalog(name: str, properties: Mapping[str, str], io: FileIO) -> Catalog:
+    """A Glue catalog; its packages are optional and imported only here."""
+    _require_botocore(name, "glue")
+    from icebergds.catalog.glue.catalog import glue_catalog
+
+    return glue_catalog(name, properties, io)
+
+
+def _require_botocore(name: str, kind: str) -> None:
+    if find_spec("botocore") is None:
+        raise InvalidOptionError(
+            f"catalog {name} is of type {kind}, which needs botocore: pip install "
+            f"'icebergds[{kind}]'"
+        )
+
+
 _NEEDED = ("type", "uri", "warehouse")
 _FACTORIES: dict[str, Callable[[str, Mapping[str, str], FileIO], Catalog]] = {
     "filesystem": file_system_catalog,
@@ -106,6 +122,7 @@ _FACTORIES: dict[str, Callable[[str, Mapping[str, str], FileIO], Catalog]] = {
     "hadoop": file_system_catalog,
     "sql": _sql_catalog,
     "jdbc": _sql_catalog,
+    "glue": _glue_catalog,
 }
 _TYPES_BY_SCHEME = {
     "postgresql": "sql",
