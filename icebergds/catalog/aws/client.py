@@ -21,6 +21,7 @@ class Reply:
     """How a request ended.
 
     Attributes:
+        service: whose answer it is, for messages.
         body: the answer; empty if the request failed.
         code: the service's name of the error, such as `EntityNotFoundException`; empty if it has
             none.
@@ -29,17 +30,24 @@ class Reply:
         cause: the error of botocore, if it may be shown.
     """
 
+    service: str
     body: Mapping[str, Any] = field(default_factory=dict)
     code: str = ""
     error: StorageError | None = None
     uncertain: bool = False
     cause: Exception | None = None
 
-    def require(self) -> Mapping[str, Any]:
-        """The answer. Raises StorageError if the request failed."""
+    def require(self, key: str) -> Any:
+        """A part of the answer. Raises StorageError if the request failed, or lacks it."""
+        self.check()
+        if key not in self.body:
+            raise StorageError(f"the answer of {self.service} is incomplete: it has no {key}")
+        return self.body[key]
+
+    def check(self) -> None:
+        """Raises StorageError if the request failed."""
         if self.error is not None:
             raise self.error from self.cause
-        return self.body
 
     def swap(self, error: IcebergError | None = None) -> Swap:
         """The outcome of a request that was to set a pointer.
@@ -86,7 +94,8 @@ class AwsClient:
         """
         with noted_attempts() as doubts:
             try:
-                return Reply(getattr(self._client(), operation)(**self._given(parameters)))
+                body = getattr(self._client(), operation)(**self._given(parameters))
+                return Reply(self._place, body)
             except Exception as error:
                 doubtful = any(doubts) or not is_certain(error)
                 return self._failed(operation, error, doubtful)
@@ -96,9 +105,13 @@ class AwsClient:
         try:
             paginator = self._client().get_paginator(operation)
             for page in paginator.paginate(**self._given(parameters)):
-                yield Reply(page)
+                yield Reply(self._place, page)
         except Exception as error:
             yield self._failed(operation, error, doubtful=False)
+
+    @property
+    def _place(self) -> str:
+        return f"{self.settings.service} for catalog {self.settings.catalog}"
 
     def _client(self) -> Any:
         return botocore_client(self.settings)
@@ -109,6 +122,7 @@ class AwsClient:
     def _failed(self, operation: str, error: Exception, doubtful: bool) -> Reply:
         action = self._client().meta.method_to_api_mapping[operation]
         return Reply(
+            self._place,
             code=error_code(error),
             error=failure(self.settings, action, error),
             uncertain=doubtful,

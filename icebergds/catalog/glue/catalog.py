@@ -151,7 +151,7 @@ class GlueCatalog:
         if not reply.uncertain:
             if reply.code == "EntityNotFoundException":
                 raise NoSuchTableError(f"table {self._named(identifier)} does not exist in Glue")
-            reply.require()
+            reply.check()
         pointer = self._pointer(identifier)
         try:
             gone = pointer.entry() is None

@@ -27,14 +27,14 @@ class GlueDatabases:
 
     def names(self) -> list[str]:
         pages = self.client.pages("get_databases")
-        return [database["Name"] for page in pages for database in page.require()["DatabaseList"]]
+        return [database["Name"] for page in pages for database in page.require("DatabaseList")]
 
     def require(self, name: str) -> Mapping[str, Any]:
         """A database as Glue has it. Raises NoSuchNamespaceError."""
         reply = self.client.send("get_database", Name=name)
         if reply.code == "EntityNotFoundException":
             raise self._missing(name)
-        found: Mapping[str, Any] = reply.require()["Database"]
+        found: Mapping[str, Any] = reply.require("Database")
         return found
 
     def tables(self, name: str) -> list[Mapping[str, Any]]:
@@ -43,7 +43,7 @@ class GlueDatabases:
         for page in self.client.pages("get_tables", DatabaseName=name):
             if page.code == "EntityNotFoundException":
                 raise self._missing(name)
-            found.extend(page.require()["TableList"])
+            found.extend(page.require("TableList"))
         return found
 
     def create(self, name: str, properties: Mapping[str, str]) -> None:
@@ -110,7 +110,7 @@ class GlueDatabases:
     def _fail(self, reply: Reply, verb: str, name: str) -> None:
         if reply.uncertain:
             raise reply.unknown(f"{verb} namespace {self.catalog}.{name}") from reply.cause
-        reply.require()
+        reply.check()
 
     def _missing(self, name: str) -> NoSuchNamespaceError:
         near = did_you_mean(name, self.names())

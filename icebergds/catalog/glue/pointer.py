@@ -49,7 +49,7 @@ class GluePointer:
         reply = self.client.send("get_table", DatabaseName=self.database, Name=self.table)
         if reply.code == "EntityNotFoundException":
             return None
-        found: Mapping[str, Any] = reply.require()["Table"]
+        found: Mapping[str, Any] = reply.require("Table")
         return found
 
     def find(self) -> Pointer | None:

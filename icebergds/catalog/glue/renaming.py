@@ -51,7 +51,7 @@ def rename_entry(source: GluePointer, target: GluePointer) -> None:
     _undo(source, target)
     if reply.code == "EntityNotFoundException":
         raise NoSuchTableError(f"table {source.name} was dropped or renamed meanwhile")
-    reply.require()
+    reply.check()
 
 
 # Parts of a table in Glue that a new entry takes over.
@@ -79,7 +79,7 @@ def _create(source: GluePointer, target: GluePointer, entry: Mapping[str, Any]) 
         raise AlreadyExistsError(f"table {source.name} cannot be renamed: {target.name} exists")
     if reply.code == "EntityNotFoundException":
         raise NoSuchNamespaceError(f"namespace of table {target.name} does not exist")
-    reply.require()
+    reply.check()
 
 
 def _check_unchanged(source: GluePointer, entry: Mapping[str, Any]) -> None:
