@@ -1,7 +1,7 @@
 """A server with AWS's Glue, DynamoDB, S3 Tables and S3, for tests of catalogs.
 
-Run as a script, it is the server. Requests are carried out one at a time, as if they were atomic,
-and Glue has its optimistic lock: moto ignores the `VersionId` of a change.
+Run as a script, it is the server. Requests are carried out one at a time, as if they were atomic.
+Glue has what moto lacks: the optimistic lock by a change's `VersionId`, and federated databases.
 """
 
 from __future__ import annotations
@@ -127,6 +127,7 @@ def _serve(port: int) -> None:
     from werkzeug.serving import WSGIRequestHandler, run_simple
 
     _lock_glue()
+    _keep_federations()
     lock = threading.Lock()
     dispatch = DomainDispatcherApplication(create_backend_app)
 
@@ -157,6 +158,18 @@ def _lock_glue() -> None:
         return update(self)
 
     GlueResponse.update_table = update_if_unchanged
+
+
+def _keep_federations() -> None:
+    """Makes databases of Glue keep what they are federated with."""
+    from moto.glue.models import FakeDatabase
+
+    plain = FakeDatabase.as_dict
+
+    def with_federation(self: Any) -> dict[str, Any]:
+        return {**plain(self), "FederatedDatabase": self.input.get("FederatedDatabase")}
+
+    FakeDatabase.as_dict = with_federation
 
 
 if __name__ == "__main__":
