@@ -107,6 +107,14 @@ def _glue_catalog(name: str, properties: Mapping[str, str], io: FileIO) -> Catal
     return glue_catalog(name, properties, io)
 
 
+def _dynamodb_catalog(name: str, properties: Mapping[str, str], io: FileIO) -> Catalog:
+    """A DynamoDB catalog; its packages are optional and imported only here."""
+    _require_botocore(name, "dynamodb")
+    from icebergds.catalog.dynamodb.catalog import dynamodb_catalog
+
+    return dynamodb_catalog(name, properties, io)
+
+
 def _require_botocore(name: str, kind: str) -> None:
     if find_spec("botocore") is None:
         raise InvalidOptionError(
@@ -123,6 +131,7 @@ _FACTORIES: dict[str, Callable[[str, Mapping[str, str], FileIO], Catalog]] = {
     "sql": _sql_catalog,
     "jdbc": _sql_catalog,
     "glue": _glue_catalog,
+    "dynamodb": _dynamodb_catalog,
 }
 _TYPES_BY_SCHEME = {
     "postgresql": "sql",

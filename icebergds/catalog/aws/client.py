@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -62,12 +62,27 @@ class Reply:
             return uncertain(error or self.error, pending=True, reason=reason, cause=self.cause)
         return refused(error or self.error, self.cause)
 
-    def unknown(self, what: str) -> CommitStateUnknownError:
-        """The error of a request of which it is not known whether it was carried out.
+    def confirmed(self, what: str, is_done: Callable[[], bool]) -> bool:
+        """Whether the request was carried out; if not, its error is certain.
 
         Args:
             what: what it was to do, such as `drop table lake.db.t`.
+            is_done: looks for it; asked if the answer was lost.
+
+        Raises:
+            CommitStateUnknownError: it is not there, but may still be carried out.
         """
+        if self.error is None or not self.uncertain:
+            return self.error is None
+        try:
+            done = is_done()
+        except Exception as error:
+            raise self._unknown(what) from error
+        if not done:
+            raise self._unknown(what) from self.cause
+        return True
+
+    def _unknown(self, what: str) -> CommitStateUnknownError:
         reason = "" if self.error is None else self.error.reason
         return CommitStateUnknownError(
             f"it is unknown whether the attempt to {what} succeeded: {reason}"
@@ -108,6 +123,22 @@ class AwsClient:
                 yield Reply(self._place, page)
         except Exception as error:
             yield self._failed(operation, error, doubtful=False)
+
+    def wait(self, waiter: str, operation: str, seconds: int, **parameters: Any) -> Reply:
+        """Waits until a resource is ready.
+
+        Args:
+            waiter: the name of botocore's waiter, such as `table_exists`.
+            operation: what it asks with.
+            seconds: how long to wait.
+        """
+        try:
+            waiting = self._client().get_waiter(waiter)
+            given = self._given(parameters)
+            waiting.wait(**given, WaiterConfig={"Delay": 1, "MaxAttempts": seconds})
+        except Exception as error:
+            return self._failed(operation, error, doubtful=False)
+        return Reply(self._place)
 
     @property
     def _place(self) -> str:

@@ -146,19 +146,11 @@ class GlueCatalog:
             state = None
         database, table = identifier
         reply = self.client.send("delete_table", DatabaseName=database, Name=table)
-        if reply.error is None:
-            return state
-        if not reply.uncertain:
-            if reply.code == "EntityNotFoundException":
-                raise NoSuchTableError(f"table {self._named(identifier)} does not exist in Glue")
-            reply.check()
         pointer = self._pointer(identifier)
-        try:
-            gone = pointer.entry() is None
-        except Exception:
-            gone = False
-        if not gone:
-            raise reply.unknown(f"drop table {pointer.name}") from reply.cause
+        if not reply.confirmed(f"drop table {pointer.name}", lambda: pointer.entry() is None):
+            if reply.code == "EntityNotFoundException":
+                raise NoSuchTableError(f"table {pointer.name} does not exist in its catalog")
+            reply.check()
         return state
 
     def rename(self, source: Identifier, target: Identifier) -> None:

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from icebergds.catalog.aws.client import AwsClient, Reply
+from icebergds.catalog.aws.client import AwsClient
 from icebergds.errors import (
     AlreadyExistsError,
     CommitConflictError,
@@ -49,11 +49,11 @@ class GlueDatabases:
     def create(self, name: str, properties: Mapping[str, str]) -> None:
         """Raises AlreadyExistsError."""
         reply = self.client.send("create_database", DatabaseInput=_database_input(name, properties))
-        if reply.error is None or (reply.uncertain and self._has(name, properties, reply)):
-            return
-        if reply.code == "AlreadyExistsException":
-            raise AlreadyExistsError(f"namespace {self.catalog}.{name} already exists")
-        self._fail(reply, "create", name)
+        what = f"create namespace {self.catalog}.{name}"
+        if not reply.confirmed(what, lambda: self._properties(name) == properties):
+            if reply.code == "AlreadyExistsException":
+                raise AlreadyExistsError(f"namespace {self.catalog}.{name} already exists")
+            reply.check()
 
     def update(self, name: str, removals: Sequence[str], updates: Mapping[str, str]) -> None:
         """Replaces the properties of a database, as of one that is read before.
@@ -67,12 +67,13 @@ class GlueDatabases:
             key: database[key] for key in _NOT_PROPERTIES if key in database
         }
         reply = self.client.send("update_database", Name=name, DatabaseInput=given)
-        if reply.code == "ConcurrentModificationException" and not reply.uncertain:
-            raise CommitConflictError(
-                f"namespace {self.catalog}.{name} was changed by somebody else; try again"
-            )
-        if reply.error is not None and not (reply.uncertain and self._has(name, properties, reply)):
-            self._fail(reply, "change", name)
+        what = f"change namespace {self.catalog}.{name}"
+        if not reply.confirmed(what, lambda: self._properties(name) == properties):
+            if reply.code == "ConcurrentModificationException":
+                raise CommitConflictError(f"{what} failed: it was changed meanwhile; try again")
+            if reply.code == "EntityNotFoundException":
+                raise self._missing(name)
+            reply.check()
 
     def drop(self, name: str) -> None:
         """Raises NoSuchNamespaceError, NamespaceNotEmptyError."""
@@ -83,34 +84,18 @@ class GlueDatabases:
                 f"{tables[0]['Name']}, and {len(tables) - 1} more"
             )
         reply = self.client.send("delete_database", Name=name)
-        if reply.code == "EntityNotFoundException":
-            if not reply.uncertain:
+        what = f"drop namespace {self.catalog}.{name}"
+        if not reply.confirmed(what, lambda: self._properties(name) is None):
+            if reply.code == "EntityNotFoundException":
                 raise self._missing(name)
-        elif reply.error is not None and not (reply.uncertain and self._is_gone(name, reply)):
-            self._fail(reply, "drop", name)
+            reply.check()
 
-    def _has(self, name: str, properties: Mapping[str, str], reply: Reply) -> bool:
-        """Whether there is a database with these properties, after a request without an answer."""
+    def _properties(self, name: str) -> dict[str, str] | None:
+        """The properties of a database; None if there is none."""
         try:
-            return database_properties(self.require(name)) == properties
+            return database_properties(self.require(name))
         except NoSuchNamespaceError:
-            return False
-        except Exception:
-            raise reply.unknown(f"change namespace {self.catalog}.{name}") from reply.cause
-
-    def _is_gone(self, name: str, reply: Reply) -> bool:
-        try:
-            self.require(name)
-        except NoSuchNamespaceError:
-            return True
-        except Exception:
-            raise reply.unknown(f"drop namespace {self.catalog}.{name}") from reply.cause
-        return False
-
-    def _fail(self, reply: Reply, verb: str, name: str) -> None:
-        if reply.uncertain:
-            raise reply.unknown(f"{verb} namespace {self.catalog}.{name}") from reply.cause
-        reply.check()
+            return None
 
     def _missing(self, name: str) -> NoSuchNamespaceError:
         near = did_you_mean(name, self.names())

@@ -5,9 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from icebergds.catalog.aws.client import Reply
 from icebergds.catalog.glue.pointer import GluePointer
-from icebergds.catalog.glue.table_input import METADATA_LOCATION
 from icebergds.errors import (
     AlreadyExistsError,
     CommitConflictError,
@@ -43,10 +41,8 @@ def rename_entry(source: GluePointer, target: GluePointer) -> None:
         _undo(source, target)
         raise
     reply = source.client.send("delete_table", DatabaseName=source.database, Name=source.table)
-    if reply.error is None:
-        return
-    if reply.uncertain:
-        _require_gone(source, target, reply)
+    # If it is there, but may still be deleted, the new one must stay.
+    if reply.confirmed(_what(source, target), lambda: source.entry() is None):
         return
     _undo(source, target)
     if reply.code == "EntityNotFoundException":
@@ -61,25 +57,17 @@ _KEPT = ("Description", "Owner", "TableType", "Parameters", "StorageDescriptor")
 def _create(source: GluePointer, target: GluePointer, entry: Mapping[str, Any]) -> None:
     given = {key: entry[key] for key in _KEPT if key in entry} | {"Name": target.table}
     reply = target.client.send("create_table", DatabaseName=target.database, TableInput=given)
-    if reply.error is None:
-        return
-    exists = reply.code == "AlreadyExistsException"
-    if reply.uncertain:
-        try:
-            found = target.entry()
-        except Exception:
-            raise _unknown(source, target, reply) from reply.cause
-        location = entry["Parameters"].get(METADATA_LOCATION)
-        if found is not None and found.get("Parameters", {}).get(METADATA_LOCATION) == location:
-            return
-        if found is None:
-            raise _unknown(source, target, reply) from reply.cause
-        exists = True
-    if exists:
-        raise AlreadyExistsError(f"table {source.name} cannot be renamed: {target.name} exists")
-    if reply.code == "EntityNotFoundException":
-        raise NoSuchNamespaceError(f"namespace of table {target.name} does not exist")
-    reply.check()
+
+    def is_created() -> bool:
+        found = target.entry() or {}
+        return bool(found.get("Parameters") == entry["Parameters"])
+
+    if not reply.confirmed(_what(source, target), is_created):
+        if reply.code == "AlreadyExistsException":
+            raise AlreadyExistsError(f"table {source.name} cannot be renamed: {target.name} exists")
+        if reply.code == "EntityNotFoundException":
+            raise NoSuchNamespaceError(f"namespace of table {target.name} does not exist")
+        reply.check()
 
 
 def _check_unchanged(source: GluePointer, entry: Mapping[str, Any]) -> None:
@@ -92,30 +80,19 @@ def _check_unchanged(source: GluePointer, entry: Mapping[str, Any]) -> None:
         )
 
 
-def _require_gone(source: GluePointer, target: GluePointer, reply: Reply) -> None:
-    """Looks for the old entry, which may have been deleted.
-
-    Raises:
-        CommitStateUnknownError: it is there, but may still be deleted, so the new one must stay.
-    """
-    try:
-        gone = source.entry() is None
-    except Exception:
-        gone = False
-    if not gone:
-        raise _unknown(source, target, reply) from reply.cause
-
-
 def _undo(source: GluePointer, target: GluePointer) -> None:
     """Deletes the new entry."""
     reply = target.client.send("delete_table", DatabaseName=target.database, Name=target.table)
-    if reply.error is not None and reply.code != "EntityNotFoundException":
-        raise _unknown(source, target, reply) from reply.cause
+    is_gone = reply.confirmed(_what(source, target), lambda: target.entry() is None)
+    if not is_gone and reply.code != "EntityNotFoundException":
+        raise CommitStateUnknownError(
+            f"table {source.name} was not renamed but is also {target.name}, which could not be "
+            f"deleted again: drop one before you write to the other ({reply.error})"
+        ) from reply.cause
 
 
-def _unknown(source: GluePointer, target: GluePointer, reply: Reply) -> CommitStateUnknownError:
-    reason = "" if reply.error is None else reply.error.reason
-    return CommitStateUnknownError(
-        f"table {source.name}: it is unknown whether it was renamed to {target.name}, and there "
-        f"may be both, which are the same table: before you write to one, drop the other ({reason})"
+def _what(source: GluePointer, target: GluePointer) -> str:
+    return (
+        f"rename table {source.name} to {target.name} (there may be both now: drop one before you "
+        "write to the other)"
     )
