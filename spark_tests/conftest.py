@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 import pytest
+from moto_server import MotoServer, has_moto, moto_server
 from remembered_metadata import checked_remembering
 from s3_server import S3Server, s3_server, what_is_missing
 
@@ -55,3 +56,18 @@ def rest() -> Iterator[RestServer]:
         pytest.skip(f"no REST catalog: {missing}")
     with rest_server() as server:
         yield server
+
+
+def running_moto() -> Iterator[MotoServer]:
+    """A server of AWS's services for the whole run."""
+    if not has_moto():
+        pytest.skip("moto is not installed")
+    with moto_server() as server:
+        yield server
+
+
+@pytest.fixture
+def moto(running_moto: MotoServer) -> MotoServer:
+    """The same server without data."""
+    running_moto.reset()
+    return running_moto

@@ -106,6 +106,30 @@ def _rest_catalog(name: str, properties: Mapping[str, str], io: FileIO) -> Catal
     return rest_catalog(name, properties, io)
 
 
+def _glue_catalog(name: str, properties: Mapping[str, str], io: FileIO) -> Catalog:
+    """A Glue catalog; its packages are optional and imported only here."""
+    _require_botocore(name, "glue")
+    from icebergds.catalog.glue.catalog import glue_catalog
+
+    return glue_catalog(name, properties, io)
+
+
+def _dynamodb_catalog(name: str, properties: Mapping[str, str], io: FileIO) -> Catalog:
+    """A DynamoDB catalog; its packages are optional and imported only here."""
+    _require_botocore(name, "dynamodb")
+    from icebergds.catalog.dynamodb.catalog import dynamodb_catalog
+
+    return dynamodb_catalog(name, properties, io)
+
+
+def _require_botocore(name: str, kind: str) -> None:
+    if find_spec("botocore") is None:
+        raise InvalidOptionError(
+            f"catalog {name} is of type {kind}, which needs botocore: pip install "
+            f"'icebergds[{kind}]'"
+        )
+
+
 _NEEDED = ("type", "uri", "warehouse")
 _FACTORIES: dict[str, CatalogFactory] = {
     "filesystem": file_system_catalog,
@@ -114,6 +138,8 @@ _FACTORIES: dict[str, CatalogFactory] = {
     "sql": _sql_catalog,
     "jdbc": _sql_catalog,
     "rest": _rest_catalog,
+    "glue": _glue_catalog,
+    "dynamodb": _dynamodb_catalog,
 }
 _TYPES_BY_SCHEME = {
     "postgresql": "sql",

@@ -30,6 +30,7 @@ class CatalogCapabilities:
     Attributes:
         rename: tables can be renamed.
         namespace_properties: namespaces have properties.
+        nested_namespaces: a namespace can be in another.
         required_namespaces: the namespace of a table must be created first.
         register: tables can be registered from any metadata file.
         keeps_metadata: dropping a table keeps its metadata file.
@@ -41,6 +42,7 @@ class CatalogCapabilities:
 
     rename: bool = True
     namespace_properties: bool = True
+    nested_namespaces: bool = True
     required_namespaces: bool = True
     register: bool = True
     keeps_metadata: bool = True

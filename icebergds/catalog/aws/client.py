@@ -1,0 +1,177 @@
+"""Sends requests to a service of AWS (`AwsClient`) and tells how they ended (`Reply`)."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from icebergds.catalog.aws.attempts import is_certain, noted_attempts
+from icebergds.catalog.aws.failures import error_code, failure, setup_failure, shown_cause
+from icebergds.catalog.aws.session import botocore_client
+from icebergds.catalog.aws.settings import AwsSettings
+from icebergds.catalog.pointer.pointer import Swap, applied, refused, uncertain
+from icebergds.errors import CommitStateUnknownError, IcebergError, StorageError
+
+__all__ = ["AwsClient", "Reply", "aws_client"]
+
+
+@dataclass(frozen=True, slots=True)
+class Reply:
+    """How a request ended.
+
+    Attributes:
+        service: whose answer it is, for messages.
+        body: the answer; empty if the request failed.
+        code: the service's name of the error, such as `EntityNotFoundException`; empty if it has
+            none.
+        error: why it failed; None if it did not.
+        uncertain: whether it failed but may have been carried out, or may still be.
+        cause: the error of botocore, if it may be shown.
+    """
+
+    service: str
+    body: Mapping[str, Any] = field(default_factory=dict)
+    code: str = ""
+    error: StorageError | None = None
+    uncertain: bool = False
+    cause: Exception | None = None
+
+    def require(self, key: str) -> Any:
+        """A part of the answer. Raises StorageError if the request failed, or lacks it."""
+        self.check()
+        if key not in self.body:
+            raise StorageError(f"the answer of {self.service} is incomplete: it has no {key}")
+        return self.body[key]
+
+    def check(self) -> None:
+        """Raises StorageError if the request failed."""
+        if self.error is not None:
+            raise self.error from self.cause
+
+    def swap(self, error: IcebergError | None = None) -> Swap:
+        """The outcome of a request that was to set a pointer.
+
+        Args:
+            error: why it was refused, if it was; by default that of the reply.
+        """
+        if self.error is None:
+            return applied()
+        if self.uncertain:
+            reason = self.error.reason
+            return uncertain(error or self.error, pending=True, reason=reason, cause=self.cause)
+        return refused(error or self.error, self.cause)
+
+    def confirmed(self, what: str, is_done: Callable[[], bool]) -> bool:
+        """Whether the request was carried out; if not, its error is certain.
+
+        Args:
+            what: what it was to do, such as `drop table lake.db.t`.
+            is_done: looks for it; asked if the answer was lost.
+
+        Raises:
+            CommitStateUnknownError: it is not there, but may still be carried out.
+        """
+        if self.error is None or not self.uncertain:
+            return self.error is None
+        try:
+            done = is_done()
+        except Exception as error:
+            raise self._unknown(what) from error
+        if not done:
+            raise self._unknown(what) from self.cause
+        return True
+
+    def _unknown(self, what: str) -> CommitStateUnknownError:
+        reason = "" if self.error is None else self.error.reason
+        return CommitStateUnknownError(
+            f"it is unknown whether the attempt to {what} succeeded: {reason}"
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class AwsClient:
+    """Sends requests to one service by botocore, which signs and repeats them.
+
+    Attributes:
+        common: parameters of every request.
+    """
+
+    settings: AwsSettings
+    common: Mapping[str, str] = field(default_factory=dict)
+
+    def send(self, operation: str, **parameters: Any) -> Reply:
+        """Sends a request.
+
+        Args:
+            operation: the method of botocore's client, such as `get_table`.
+            parameters: those of the operation; None leaves one out.
+        """
+        with noted_attempts() as doubts:
+            try:
+                body = getattr(self._client(), operation)(**self._given(parameters))
+                return Reply(self._place, body)
+            except Exception as error:
+                doubtful = any(doubts) or not is_certain(error)
+                return self._failed(operation, error, doubtful)
+
+    def pages(self, operation: str, **parameters: Any) -> Iterator[Reply]:
+        """The parts of a long answer; the last may be a reply that failed."""
+        try:
+            paginator = self._client().get_paginator(operation)
+            for page in paginator.paginate(**self._given(parameters)):
+                yield Reply(self._place, page)
+        except Exception as error:
+            yield self._failed(operation, error, doubtful=False)
+
+    def wait(self, waiter: str, operation: str, seconds: int, **parameters: Any) -> Reply:
+        """Waits until a resource is ready.
+
+        Args:
+            waiter: the name of botocore's waiter, such as `table_exists`.
+            operation: what it asks with.
+            seconds: how long to wait.
+        """
+        try:
+            waiting = self._client().get_waiter(waiter)
+            given = self._given(parameters)
+            waiting.wait(**given, WaiterConfig={"Delay": 1, "MaxAttempts": seconds})
+        except Exception as error:
+            return self._failed(operation, error, doubtful=False)
+        return Reply(self._place)
+
+    @property
+    def _place(self) -> str:
+        return f"{self.settings.service} for catalog {self.settings.catalog}"
+
+    def _client(self) -> Any:
+        return botocore_client(self.settings)
+
+    def _given(self, parameters: Mapping[str, Any]) -> dict[str, Any]:
+        return {**self.common, **{k: v for k, v in parameters.items() if v is not None}}
+
+    def _failed(self, operation: str, error: Exception, doubtful: bool) -> Reply:
+        action = self._client().meta.method_to_api_mapping[operation]
+        return Reply(
+            self._place,
+            code=error_code(error),
+            error=failure(self.settings, action, error),
+            uncertain=doubtful,
+            cause=shown_cause(self.settings, error),
+        )
+
+
+def aws_client(settings: AwsSettings, common: Mapping[str, str]) -> AwsClient:
+    """The client of a catalog.
+
+    Args:
+        common: parameters of every request.
+
+    Raises:
+        InvalidOptionError: it cannot be made by these settings: no region, no such profile.
+    """
+    try:
+        botocore_client(settings)
+    except Exception as error:
+        raise setup_failure(settings, error) from shown_cause(settings, error)
+    return AwsClient(settings, common)

@@ -1,0 +1,188 @@
+"""Reads and writes the items of a catalog's table in DynamoDB.
+
+The item of a table of the catalog has the key (`db.t`, `db`), that of a namespace (`NAMESPACE`,
+`db`); the parts of a namespace are joined by dots. Properties are attributes with the prefix `p.`.
+Each change gives an item a new version `v`.
+"""
+
+from __future__ import annotations
+
+import uuid
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, TypeAlias
+
+from icebergds.catalog.aws.client import AwsClient, Reply
+from icebergds.catalog.base import Identifier
+from icebergds.catalog.dynamodb.layout import INDEX, create_catalog_table
+from icebergds.spec.values.dates import now_ms
+
+__all__ = ["Item", "Items", "joined", "namespace_key", "properties_of", "table_key", "version_of"]
+
+Item: TypeAlias = Mapping[str, Mapping[str, Any]]
+"""An item in the JSON of DynamoDB."""
+
+
+@dataclass(frozen=True, slots=True)
+class Items:
+    """The items of a catalog's table, which is created when it is found to be missing.
+
+    Attributes:
+        table: the name of the table in DynamoDB.
+    """
+
+    client: AwsClient
+    table: str
+
+    def find(self, key: Item) -> Item | None:
+        reply = self._send("get_item", Key=key, ConsistentRead=True)
+        reply.check()
+        found: Item | None = reply.body.get("Item")
+        return found
+
+    def insert(self, key: Item, properties: Mapping[str, str]) -> Reply:
+        """Adds an item if there is none with its key."""
+        item = _new_item(key, properties)
+        return self._send("put_item", Item=item, ConditionExpression="attribute_not_exists(v)")
+
+    def update(
+        self,
+        key: Item,
+        version: str | None,
+        updates: Mapping[str, str],
+        removals: Iterable[str] = (),
+    ) -> Reply:
+        """Changes the properties of an item that exists, and has the version if one is given."""
+        names, values = {}, {":time": _number(now_ms()), ":new": _text(str(uuid.uuid4()))}
+        sets, removes = ["updated_at = :time", "v = :new"], []
+        for place, (name, value) in enumerate(updates.items()):
+            names[f"#s{place}"], values[f":s{place}"] = _PREFIX + name, _text(value)
+            sets.append(f"#s{place} = :s{place}")
+        for place, name in enumerate(removals):
+            names[f"#r{place}"] = _PREFIX + name
+            removes.append(f"#r{place}")
+        condition = "attribute_exists(v)"
+        if version is not None:
+            condition, values[":old"] = "v = :old", _text(version)
+        expression = f"SET {', '.join(sets)}" + (f" REMOVE {', '.join(removes)}" if removes else "")
+        return self._send(
+            "update_item",
+            Key=key,
+            ConditionExpression=condition,
+            UpdateExpression=expression,
+            ExpressionAttributeNames=names or None,
+            ExpressionAttributeValues=values,
+        )
+
+    def delete(self, key: Item, version: str | None) -> Reply:
+        """Deletes an item that exists, and has the version if one is given."""
+        values = None if version is None else {":old": _text(version)}
+        return self._send(
+            "delete_item",
+            Key=key,
+            ConditionExpression="attribute_exists(v)" if version is None else "v = :old",
+            ExpressionAttributeValues=values,
+        )
+
+    def move(self, item: Item, key: Item) -> Reply:
+        """Gives an item another key, in one transaction, if its version is still the same."""
+        delete = {
+            "TableName": self.table,
+            "Key": {name: item[name] for name in key},
+            "ConditionExpression": "v = :old",
+            "ExpressionAttributeValues": {":old": item["v"]},
+        }
+        put = {
+            "TableName": self.table,
+            "Item": _new_item(key, properties_of(item)),
+            "ConditionExpression": "attribute_not_exists(v)",
+        }
+        return self.client.send(
+            "transact_write_items", TransactItems=[{"Delete": delete}, {"Put": put}]
+        )
+
+    def namespaces(self) -> list[Identifier]:
+        """The namespaces that have an item."""
+        condition = "identifier = :identifier"
+        values = {":identifier": _text(_NAMESPACE)}
+        return [tuple(item["namespace"]["S"].split(".")) for item in self._query(condition, values)]
+
+    def tables(self, namespace: Identifier) -> list[str]:
+        """The names of a namespace's tables, by an index that lags behind a little."""
+        text = joined(namespace)
+        found = self._query("#n = :namespace", {":namespace": _text(text)}, INDEX)
+        names = (item["identifier"]["S"] for item in found)
+        return [name.removeprefix(f"{text}.") for name in names if name != _NAMESPACE]
+
+    def _query(
+        self, condition: str, values: Mapping[str, Any], index: str | None = None
+    ) -> Iterator[Item]:
+        start: Mapping[str, Any] | None = None
+        while True:
+            reply = self._send(
+                "query",
+                IndexName=index,
+                ConsistentRead=True if index is None else None,
+                KeyConditionExpression=condition,
+                ExpressionAttributeNames={"#n": "namespace"} if "#n" in condition else None,
+                ExpressionAttributeValues=values,
+                ExclusiveStartKey=start,
+            )
+            yield from reply.require("Items")
+            start = reply.body.get("LastEvaluatedKey")
+            if not start:
+                return
+
+    def _send(self, operation: str, **parameters: Any) -> Reply:
+        given = {"TableName": self.table, **parameters}
+        reply = self.client.send(operation, **given)
+        if reply.code != "ResourceNotFoundException":
+            return reply
+        create_catalog_table(self.client, self.table)
+        return self.client.send(operation, **given)
+
+
+def table_key(identifier: Identifier) -> Item:
+    namespace = joined(identifier[:-1])
+    return {"identifier": _text(f"{namespace}.{identifier[-1]}"), "namespace": _text(namespace)}
+
+
+def namespace_key(namespace: Identifier) -> Item:
+    return {"identifier": _text(_NAMESPACE), "namespace": _text(joined(namespace))}
+
+
+def properties_of(item: Item) -> dict[str, str]:
+    """The properties in an item."""
+    return {
+        name.removeprefix(_PREFIX): value["S"]
+        for name, value in item.items()
+        if name.startswith(_PREFIX) and "S" in value
+    }
+
+
+def version_of(item: Item) -> str:
+    return str(item.get("v", {}).get("S", ""))
+
+
+def joined(namespace: Sequence[str]) -> str:
+    """A namespace as it is stored."""
+    return ".".join(namespace)
+
+
+_NAMESPACE = "NAMESPACE"
+_PREFIX = "p."
+
+
+def _new_item(key: Item, properties: Mapping[str, str]) -> dict[str, Mapping[str, Any]]:
+    now = _number(now_ms())
+    given = {_PREFIX + name: _text(value) for name, value in properties.items()}
+    version = _text(str(uuid.uuid4()))
+    return {**key, **given, "v": version, "created_at": now, "updated_at": now}
+
+
+def _text(value: str) -> dict[str, str]:
+    return {"S": value}
+
+
+def _number(value: int) -> dict[str, str]:
+    return {"N": str(value)}

@@ -1,0 +1,1 @@
+"""Implements the catalog in AWS's Glue Data Catalog."""
