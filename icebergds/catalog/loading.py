@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from importlib.util import find_spec
 
 from icebergds.catalog.base import Catalog
 from icebergds.catalog.config import catalog_properties, configured_catalogs, is_configured
-from icebergds.catalog.filesystem.catalog import file_system_catalog
-from icebergds.catalog.plugins import CatalogFactory, plugged_in_factory, plugged_in_types
+from icebergds.catalog.own_types import OWN_TYPES, TYPES_BY_SCHEME
+from icebergds.catalog.plugins import plugged_in_factory, plugged_in_types
 from icebergds.errors import InvalidOptionError
 from icebergds.io.fileio import FileIO
 from icebergds.io.storage_options import STORAGE_OPTIONS, is_of_storage, storage_properties_of
@@ -37,9 +36,9 @@ def load_catalog(
     if not any(properties.get(key) for key in _NEEDED):
         raise _incomplete(name, properties) or _not_configured(name)
     kind = (properties.get("type") or _infer_type(name, properties)).lower()
-    factory = _FACTORIES.get(kind) or plugged_in_factory(name, kind)
+    factory = OWN_TYPES.get(kind) or plugged_in_factory(name, kind)
     if factory is None:
-        known = sorted({*_FACTORIES, *plugged_in_types()})
+        known = sorted({*OWN_TYPES, *plugged_in_types()})
         near = did_you_mean(kind, known)
         hint = f"; {near}" if near else ""
         raise InvalidOptionError(
@@ -83,72 +82,7 @@ def _not_configured(name: str) -> InvalidOptionError:
     )
 
 
-def _sql_catalog(name: str, properties: Mapping[str, str], io: FileIO) -> Catalog:
-    """An SQL catalog; its packages are optional and imported only here."""
-    if find_spec("sqlalchemy") is None:
-        raise InvalidOptionError(
-            f"catalog {name} is an SQL catalog, which needs SQLAlchemy: pip install "
-            "'icebergds[sql]', or 'icebergds[sql-postgres]' for PostgreSQL"
-        )
-    from icebergds.catalog.sql.catalog import sql_catalog
-
-    return sql_catalog(name, properties, io)
-
-
-def _rest_catalog(name: str, properties: Mapping[str, str], io: FileIO) -> Catalog:
-    """A REST catalog; its packages are optional and imported only here."""
-    if find_spec("requests") is None:
-        raise InvalidOptionError(
-            f"catalog {name} is a REST catalog, which needs requests: pip install 'icebergds[rest]'"
-        )
-    from icebergds.catalog.rest.catalog import rest_catalog
-
-    return rest_catalog(name, properties, io)
-
-
-def _glue_catalog(name: str, properties: Mapping[str, str], io: FileIO) -> Catalog:
-    """A Glue catalog; its packages are optional and imported only here."""
-    _require_botocore(name, "glue")
-    from icebergds.catalog.glue.catalog import glue_catalog
-
-    return glue_catalog(name, properties, io)
-
-
-def _dynamodb_catalog(name: str, properties: Mapping[str, str], io: FileIO) -> Catalog:
-    """A DynamoDB catalog; its packages are optional and imported only here."""
-    _require_botocore(name, "dynamodb")
-    from icebergds.catalog.dynamodb.catalog import dynamodb_catalog
-
-    return dynamodb_catalog(name, properties, io)
-
-
-def _require_botocore(name: str, kind: str) -> None:
-    if find_spec("botocore") is None:
-        raise InvalidOptionError(
-            f"catalog {name} is of type {kind}, which needs botocore: pip install "
-            f"'icebergds[{kind}]'"
-        )
-
-
 _NEEDED = ("type", "uri", "warehouse")
-_FACTORIES: dict[str, CatalogFactory] = {
-    "filesystem": file_system_catalog,
-    # Java Iceberg's names of the same types.
-    "hadoop": file_system_catalog,
-    "sql": _sql_catalog,
-    "jdbc": _sql_catalog,
-    "rest": _rest_catalog,
-    "glue": _glue_catalog,
-    "dynamodb": _dynamodb_catalog,
-}
-_TYPES_BY_SCHEME = {
-    "postgresql": "sql",
-    "postgres": "sql",
-    "sqlite": "sql",
-    "jdbc": "sql",
-    "http": "rest",
-    "https": "rest",
-}
 
 
 def _infer_type(name: str, properties: Mapping[str, str]) -> str:
@@ -164,11 +98,11 @@ def _infer_type(name: str, properties: Mapping[str, str]) -> str:
         )
     # A scheme such as postgresql+psycopg: includes the driver.
     scheme = uri.partition(":")[0].partition("+")[0].lower()
-    kind = _TYPES_BY_SCHEME.get(scheme)
+    kind = TYPES_BY_SCHEME.get(scheme)
     if kind is None:
         shown = f" {scheme!r}" if "://" in uri else ""
         raise InvalidOptionError(
             f"catalog {name}: its type cannot be inferred from the scheme{shown} of its uri; "
-            f"set option('catalog.type', ...) to one of {', '.join(sorted(_FACTORIES))}"
+            f"set option('catalog.type', ...) to one of {', '.join(sorted(OWN_TYPES))}"
         )
     return kind
