@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
+import azure_server
 import pytest
 from remembered_metadata import checked_remembering
 from s3_server import S3Server, s3_server, what_is_missing
@@ -41,4 +42,14 @@ def s3() -> Iterator[S3Server]:
     if (missing := what_is_missing()) is not None:
         pytest.skip(f"no S3 server: {missing}")
     with s3_server() as server:
+        yield server
+
+
+@pytest.fixture(scope="session")
+def azure() -> Iterator[azure_server.AzureServer]:
+    """A server of Azure's blobs for the whole run."""
+    pytest.importorskip("adlfs", reason="adlfs is not installed")
+    if (missing := azure_server.what_is_missing()) is not None:
+        pytest.skip(f"no Azure server: {missing}")
+    with azure_server.azure_server() as server:
         yield server
