@@ -1,8 +1,10 @@
 #!/usr/bin/env bash
-# Fetches the servers that tests start: S3 and REST catalogs (jars, with Maven) and PostgreSQL.
+# Fetches the servers that tests start: S3 and REST catalogs (jars, with Maven), Azure (with npm), and
+# PostgreSQL.
 #
 # What is there is left alone. As root on Debian and Ubuntu it installs what lacks: Maven, a JDK,
-# PostgreSQL. Fails, after a line for each, if something cannot be had; tests that need it are skipped.
+# npm, PostgreSQL. Fails, after a line for each, if something cannot be had; tests that need it are
+# skipped.
 set -uo pipefail
 cd "$(dirname "$0")/.."
 
@@ -38,9 +40,20 @@ fetch_rest_server() {
     mv "$folder.incomplete" "$folder"
 }
 
+fetch_azurite() {
+  local version=3.35.0 folder=.cache/azurite
+  [ -d "$folder/node_modules/azurite" ] && return
+  has npm || return
+  # Into a folder of its own first, so that an interrupted copy is not taken for the server.
+  rm -rf "$folder-incomplete"
+  timeout 300 npm install --silent --no-audit --no-fund --prefix "$folder-incomplete" \
+    "azurite@$version" >/dev/null 2>&1 && rm -rf "$folder" && mv "$folder-incomplete" "$folder"
+}
+
 packages=()
 has java || packages+=(openjdk-17-jdk-headless)
 has mvn || packages+=(maven)
+has npm || packages+=(npm)
 has_postgresql || packages+=(postgresql)
 [ ${#packages[@]} = 0 ] || install "${packages[@]}"
 
@@ -50,4 +63,5 @@ has java || say_lacking "no JDK (17 or later)"
 has_postgresql || say_lacking "no PostgreSQL: initdb is not installed"
 fetch_s3mock || say_lacking "no S3 server: Maven is not installed, or could not fetch it"
 fetch_rest_server || say_lacking "no REST catalog: Maven is not installed, or could not fetch it"
+fetch_azurite || say_lacking "no Azure server: npm is not installed, or could not fetch it"
 exit $lacking

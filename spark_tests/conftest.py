@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
+import azure_server
 import pytest
 from moto_server import MotoServer, has_moto, moto_server
 from remembered_metadata import checked_remembering
@@ -58,6 +59,7 @@ def rest() -> Iterator[RestServer]:
         yield server
 
 
+@pytest.fixture(scope="session")
 def running_moto() -> Iterator[MotoServer]:
     """A server of AWS's services for the whole run."""
     if not has_moto():
@@ -71,3 +73,13 @@ def moto(running_moto: MotoServer) -> MotoServer:
     """The same server without data."""
     running_moto.reset()
     return running_moto
+
+
+@pytest.fixture(scope="session")
+def azure() -> Iterator[azure_server.AzureServer]:
+    """A server of Azure's blobs for the whole run."""
+    pytest.importorskip("adlfs", reason="adlfs is not installed")
+    if (missing := azure_server.what_is_missing()) is not None:
+        pytest.skip(f"no Azure server: {missing}")
+    with azure_server.azure_server() as server:
+        yield server

@@ -1,7 +1,8 @@
-"""Creates and removes S3 directory markers: empty objects whose names end in a slash.
+"""Creates and removes directory markers of object stores.
 
-S3 has no directories, only names with slashes. Hadoop's S3A (and so Java's file system catalog) and
-the web consoles of S3 and compatible storage mark empty directories in this way.
+They have no directories, only names with slashes. In S3, Hadoop's S3A (and so Java's file system
+catalog) and the web consoles of S3 and compatible storage mark empty directories by an empty object
+whose name ends in a slash.
 """
 
 from __future__ import annotations
@@ -9,25 +10,37 @@ from __future__ import annotations
 import errno
 from typing import Any
 
+from icebergds.io.azure_blobs import make_folder, remove_folder
 
-def make_marker(fs: Any, key: str) -> None:
+MARKED = ("s3", "abfs")
+"""The object stores with markers, by fsspec's names."""
+
+
+def make_marker(protocol: str, fs: Any, key: str) -> None:
     """Creates a directory; an existing one is fine.
 
     Args:
-        fs: fsspec's file system of S3.
+        protocol: fsspec's name of the file system, one of `MARKED`.
+        fs: fsspec's file system.
         key: its path of the directory.
     """
-    bucket, name = _marker(key)
-    # s3fs's own methods would strip the slash.
-    fs.call_s3("put_object", Bucket=bucket, Key=name, Body=b"")
+    if protocol == "abfs":
+        make_folder(fs, key)
+    else:
+        bucket, name = _marker(key)
+        # s3fs's own methods would strip the slash.
+        fs.call_s3("put_object", Bucket=bucket, Key=name, Body=b"")
 
 
-def remove_marker(fs: Any, key: str) -> None:
+def remove_marker(protocol: str, fs: Any, key: str) -> None:
     """Removes a directory if it is empty; a file that is written meanwhile is not lost.
 
     Raises:
         OSError: it does not exist or is not empty.
     """
+    if protocol == "abfs":
+        remove_folder(fs, key)
+        return
     bucket, name = _marker(key)
     answer = fs.call_s3("list_objects_v2", Bucket=bucket, Prefix=name, MaxKeys=2)
     names = [found["Key"] for found in answer.get("Contents", ())]

@@ -28,7 +28,7 @@ from icebergds.errors import (
 )
 from icebergds.io import local_files
 from icebergds.io.deleting import delete_key, delete_keys
-from icebergds.io.directory_markers import make_marker, remove_marker
+from icebergds.io.directory_markers import MARKED, make_marker, remove_marker
 from icebergds.io.exclusive import create_local, create_remote, require_exclusive
 from icebergds.io.failures import storage_error, storage_failures
 from icebergds.io.fsspec_options import (
@@ -302,7 +302,7 @@ class FileIO:
         with self._failures("listing", location, path):
             if is_local(path):
                 return os.listdir(path)
-            return self._remote(path, names_in)
+            return self._remote(path, partial(names_in, protocol_of(path)))
 
     def list_recursively(self, location: str) -> Iterator[ListedFiles]:
         """All files below a directory with sizes and times, in batches and in no order.
@@ -461,16 +461,16 @@ class FileIO:
         """Creates a directory and its parents; an existing one is fine.
 
         Raises:
-            UnsupportedFeatureError: an object store other than S3, which has directory markers.
+            UnsupportedFeatureError: an object store other than S3 and Azure.
             StorageError: it could not be created.
         """
         path = self.resolve(location)
         with self._failures("creating", location, path, told_missing=False):
             if is_local(path):
                 os.makedirs(path, exist_ok=True)
-            elif protocol_of(path) == "s3":
-                self._remote(path, make_marker)
-            elif (protocol := protocol_of(path)) in _OBJECT_STORES:
+            elif (protocol := protocol_of(path)) in MARKED:
+                self._remote(path, partial(make_marker, protocol))
+            elif protocol in _OBJECT_STORES:
                 raise UnsupportedFeatureError(f"{location}: {protocol} storage has no directories")
             else:
                 self._remote(path, lambda fs, key: fs.makedirs(key, exist_ok=True))
@@ -489,8 +489,8 @@ class FileIO:
                 os.rmdir(path)
             elif (protocol := protocol_of(path)) == "memory":
                 self._remote(path, lambda fs, key: fs.rmdir(key))
-            elif protocol == "s3":
-                self._remote(path, remove_marker)
+            elif protocol in MARKED:
+                self._remote(path, partial(remove_marker, protocol))
             else:
                 raise UnsupportedFeatureError(
                     f"{location}: {protocol} storage cannot remove a directory only if it is empty"
@@ -550,8 +550,9 @@ class FileIO:
         except Exception as error:
             if not lacks_credentials(error):
                 raise
-            # Without the cause: many lines of the client's, which say no more than its last.
-            raise InvalidOptionError(missing_credentials(path)) from None
+            # The client of S3 has many lines, which say no more than its last; Azure's tells why.
+            cause = error if protocol == "abfs" else None
+            raise InvalidOptionError(missing_credentials(protocol, path)) from cause
 
     def _properties_at(self, path: str) -> Mapping[str, str]:
         return self.properties if self.vended is None else self.vended.at(path, self.properties)

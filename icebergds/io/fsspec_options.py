@@ -7,6 +7,7 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from icebergds.errors import InvalidOptionError
+from icebergds.io.azure_options import azure_options
 
 EXTRAS = {
     "s3": ("s3fs", "s3"),
@@ -31,6 +32,17 @@ KNOWN_SCHEMES = ("file", "s3", "gs", "abfs", "hdfs", "viewfs", "memory", *_PROTO
 # Without a user and a password, which no storage takes, but errors would show.
 _WEB_ADDRESS = re.compile(r"https?://[^\s/?#@]+(/[^\s?#@]*)?", re.IGNORECASE)
 
+_CREDENTIALS = {
+    "s3": "set s3.access-key-id and s3.secret-access-key, s3.profile-name, or s3.anonymous = true "
+    "for a public bucket, as options or as properties of load_table and load_catalog; or give what "
+    "AWS's own tools use, such as the variables AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, or a "
+    "role of the machine",
+    "abfs": "set adls.account-key, adls.sas-token, adls.connection-string, or adls.tenant-id, "
+    "adls.client-id and adls.client-secret, as options or as properties of load_table and "
+    "load_catalog; or give what Azure's own tools use, such as the variables AZURE_TENANT_ID, "
+    "AZURE_CLIENT_ID and AZURE_CLIENT_SECRET, or a managed identity",
+}
+
 # Each option with the properties that may hold it; the first one that is set wins.
 _S3 = {
     "endpoint_url": ("s3.endpoint",),
@@ -45,15 +57,6 @@ _GCS = {
     "endpoint_url": ("gcs.service.host", "gcs.endpoint"),
     "requester_pays": ("gcs.user-project", "gcs.requester-pays"),
 }
-_ADLS = {
-    "connection_string": ("adls.connection-string",),
-    "account_name": ("adls.account-name", "adls.auth.shared-key.account.name"),
-    "account_key": ("adls.account-key", "adls.auth.shared-key.account.key"),
-    "sas_token": ("adls.sas-token",),
-    "tenant_id": ("adls.tenant-id",),
-    "client_id": ("adls.client-id",),
-    "client_secret": ("adls.client-secret",),
-}
 
 
 def fsspec_protocol(scheme: str) -> str:
@@ -64,17 +67,15 @@ def fsspec_protocol(scheme: str) -> str:
 def lacks_credentials(error: BaseException) -> bool:
     """Whether a request was not sent because there are no credentials for it."""
     names = {kind.__name__ for kind in type(error).__mro__}
+    # Azure's is also that of answers.
+    if "ClientAuthenticationError" in names:
+        return getattr(error, "response", None) is None
     return not names.isdisjoint(("NoCredentialsError", "PartialCredentialsError"))
 
 
-def missing_credentials(path: str) -> str:
-    """The message of a request to S3 without credentials."""
-    return (
-        f"there are no credentials for {path!r}: set s3.access-key-id and s3.secret-access-key, "
-        "s3.profile-name, or s3.anonymous = true for a public bucket, as options or as properties "
-        "of load_table and load_catalog; or give what AWS's own tools use, such as the variables "
-        "AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, or a role of the machine"
-    )
+def missing_credentials(protocol: str, path: str) -> str:
+    """The message of a request without credentials."""
+    return f"there are no credentials for {path!r}: {_CREDENTIALS[protocol]}"
 
 
 def fsspec_options(protocol: str, authority: str, properties: Mapping[str, str]) -> dict[str, Any]:
@@ -92,7 +93,7 @@ def fsspec_options(protocol: str, authority: str, properties: Mapping[str, str])
             if _is_true(properties.get("gcs.no-auth")):
                 options["token"] = "anon"
         case "abfs":
-            options |= _adls_options(authority, properties)
+            options |= azure_options(authority, properties)
         case "hdfs" | "viewfs":
             options |= _hdfs_options(protocol, authority, properties)
     return options
@@ -120,24 +121,6 @@ def _s3_options(properties: Mapping[str, str]) -> dict[str, Any]:
     if timeout := properties.get("s3.request-timeout"):
         config["read_timeout"] = _number("s3.request-timeout", timeout, float)
     options["config_kwargs"] = config
-    return options
-
-
-def _adls_options(authority: str, properties: Mapping[str, str]) -> dict[str, Any]:
-    options = _pick(_ADLS, properties)
-    _, _, host = authority.rpartition("@")
-    account = host.partition(".")[0] if "." in host else ""
-    if account:
-        options.setdefault("account_name", account)
-        for option, name in (
-            ("sas_token", "sas-token"),
-            ("connection_string", "connection-string"),
-        ):
-            value = properties.get(f"adls.{name}.{host}") or properties.get(
-                f"adls.{name}.{account}"
-            )
-            if value:
-                options[option] = value
     return options
 
 

@@ -1,4 +1,4 @@
-"""Writes files of S3 in parts, which are sent side by side while the next ones are filled.
+"""Writes remote files in parts, which are sent side by side while the next ones are filled.
 
 No file appears before it is complete: small ones are sent by one request when they are closed, of
 larger ones the upload is completed then, or aborted.
@@ -13,9 +13,11 @@ import threading
 from concurrent.futures import Future
 from typing import Any
 
+from icebergds.io.uploads import Upload
+
 _LOG = logging.getLogger(__name__)
-# All parts of a file but the last have the same size, which some storages demand; a file has 10,000
-# at most.
+# All parts of a file but the last have the same size, which some storages demand; a file of S3 has
+# 10,000 at most.
 _PART = 16 * 2**20
 # Parts of all files of a process that are being sent, as they are in memory.
 _AT_ONCE = 8
@@ -25,17 +27,16 @@ class MultipartFile:
     """A file being written. After an error it is given up, and closing it raises that error.
 
     Args:
-        fs: s3fs's file system.
-        path: its path of the file; a file that is there is replaced.
+        upload: sends the file; a file that is there is replaced.
 
     Errors are those of the client. Those of sending a part are raised by a later call.
     """
 
-    def __init__(self, fs: Any, path: str) -> None:
-        self._fs, self._path = fs, path
+    def __init__(self, upload: Upload) -> None:
+        self._upload = upload
         self._buffer = bytearray()
         self._position = 0
-        self._upload: str | None = None
+        self._begun = False
         self._parts: list[Future[Any]] = []
         self._failure: BaseException | None = None
         self.closed = False
@@ -70,11 +71,11 @@ class MultipartFile:
         try:
             if self._failure is not None:
                 raise self._failure
-            if self._upload is None:
-                self._fs.pipe_file(self._path, bytes(self._buffer))
-            else:
+            if self._begun:
                 self._send()
-                self._complete()
+                self._upload.complete([part.result() for part in self._parts])
+            else:
+                self._upload.put(bytes(self._buffer))
         except BaseException:
             self.discard()
             raise
@@ -84,65 +85,37 @@ class MultipartFile:
         """Gives the file up: what was sent is deleted. Never raises."""
         self.closed = True
         self._buffer = bytearray()
-        upload, self._upload = self._upload, None
-        if upload is None:
+        begun, self._begun = self._begun, False
+        if not begun:
             return
         for part in self._parts:
             part.cancel()
         try:
-            self._ask("abort_multipart_upload", UploadId=upload)
+            self._upload.abort()
         except Exception as error:
-            _LOG.warning("the incomplete upload of %s was left behind: %s", self._path, error)
+            _LOG.warning(
+                "the incomplete upload of %s was left behind: %s", self._upload.path, error
+            )
 
     def _send(self) -> None:
         """Starts to send the buffer as the next part."""
         for part in self._parts:
             if part.done():
                 part.result()
-        if self._upload is None:
-            self._upload = self._ask("create_multipart_upload")["UploadId"]
+        if not self._begun:
+            self._upload.begin()
+            self._begun = True
         slots = _slots()
         slots.acquire()
         try:
-            request = self._request(
-                "upload_part",
-                UploadId=self._upload,
-                PartNumber=len(self._parts) + 1,
-                Body=self._buffer,
-            )
-            part = asyncio.run_coroutine_threadsafe(request, self._fs.loop)
+            request = self._upload.send(len(self._parts) + 1, self._buffer)
+            part = asyncio.run_coroutine_threadsafe(request, self._upload.loop)
         except BaseException:
             slots.release()
             raise
         part.add_done_callback(lambda _: slots.release())
         self._parts.append(part)
         self._buffer = bytearray()
-
-    def _complete(self) -> None:
-        parts = [
-            {"PartNumber": number, **_proofs(part.result())}
-            for number, part in enumerate(self._parts, 1)
-        ]
-        self._ask(
-            "complete_multipart_upload", UploadId=self._upload, MultipartUpload={"Parts": parts}
-        )
-
-    def _ask(self, method: str, **arguments: Any) -> Any:
-        return asyncio.run_coroutine_threadsafe(
-            self._request(method, **arguments), self._fs.loop
-        ).result()
-
-    def _request(self, method: str, **arguments: Any) -> Any:
-        bucket, _, key = self._path.partition("/")
-        return self._fs._call_s3(method, Bucket=bucket, Key=key, **arguments)
-
-
-_PROOFS = ("ETag", "ChecksumSHA256")
-
-
-def _proofs(answer: dict[str, Any]) -> dict[str, Any]:
-    """What the storage told of a part, which it wants to be told when the file is complete."""
-    return {name: answer[name] for name in _PROOFS if name in answer}
 
 
 def _slots() -> threading.Semaphore:

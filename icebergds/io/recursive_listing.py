@@ -1,8 +1,8 @@
 """Lists all files below a directory, with their sizes and times, in batches.
 
-Local directories are scanned side by side; symbolic links are neither listed nor followed. S3 lists
-a prefix page by page; fsspec's clients of other storages return all that they find at once. They
-name a file's times differently: the newest of its times of modification counts.
+Local directories are scanned side by side; symbolic links are neither listed nor followed. S3 and
+Azure list a prefix page by page; fsspec's clients of other storages return all that they find at
+once. They name a file's times differently: the newest of its times of modification counts.
 """
 
 from __future__ import annotations
@@ -18,6 +18,8 @@ from functools import partial
 from typing import Any, TypeAlias, TypeVar
 
 import pyarrow as pa
+
+from icebergds.io.azure_blobs import page_of_blobs
 
 _T = TypeVar("_T")
 Remote: TypeAlias = Callable[[Callable[[Any, str], Any]], Any]
@@ -72,10 +74,11 @@ def list_remote(remote: Remote, protocol: str, path: str) -> Iterator[ListedFile
         path: the directory's resolved location, which locations of its files start with.
     """
     base = path.rstrip("/")
-    if protocol == "s3":
+    pages = {"s3": _s3_page, "abfs": _azure_page}.get(protocol)
+    if pages is not None:
         token: str | None = None
         while True:
-            page, token = remote(partial(_s3_page, base=base, token=token))
+            page, token = remote(partial(pages, base=base, token=token))
             yield from page
             if token is None:
                 return
@@ -98,6 +101,7 @@ _BATCH_ROWS = 10_000
 # How many directories a thread scans at once.
 _DIRECTORIES = 64
 _S3_PAGE = 1_000
+_AZURE_PAGE = 5_000
 
 # s3fs, adlfs, Arrow's file systems and gcsfs, gcsfs of old, memory and others.
 _TIMES = ("LastModified", "last_modified", "mtime", "updated", "modified")
@@ -185,6 +189,17 @@ def _s3_page(
     headers = answer.get("ResponseMetadata", {}).get("HTTPHeaders", {})
     listed = rows.all(_date_ms(headers.get("date")))
     return listed, answer["NextContinuationToken"] if answer.get("IsTruncated") else None
+
+
+def _azure_page(
+    fs: Any, key: str, base: str, token: str | None
+) -> tuple[list[ListedFiles], str | None]:
+    """As `_s3_page`."""
+    page = page_of_blobs(fs, key, token, _AZURE_PAGE)
+    rows = _Rows()
+    for name, modified, size in page.blobs:
+        rows.add(f"{base}/{name}", _time_ms(modified), size)
+    return rows.all(_date_ms(page.date)), page.next
 
 
 def _found(fs: Any, key: str, base: str) -> Iterator[ListedFiles]:

@@ -3,16 +3,20 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Iterable, Sequence
+import re
+from collections.abc import Callable, Iterable, Sequence
 from contextlib import suppress
 from functools import partial
 from typing import Any, cast
 
 import pyarrow as pa
 
+from icebergds.errors import UnsupportedFeatureError
+from icebergds.io.azure_blobs import names_of_blobs
 from icebergds.io.failures import RemoteFile
 from icebergds.io.multipart import MultipartFile
 from icebergds.io.ranged_file import Open, Range, RangedFile
+from icebergds.io.uploads import AzureUpload, S3Upload, Upload
 
 
 def open_remote(wanted: Open, fs: Any, key: str) -> RangedFile:
@@ -39,6 +43,9 @@ def _read_in_turn(file: Any, ranges: Sequence[Range]) -> list[bytes]:
     return found
 
 
+_UPLOADS: dict[str, Callable[[Any, str], Upload]] = {"s3": S3Upload, "abfs": AzureUpload}
+
+
 class OutputStream(pa.PythonFile):  # type: ignore[misc]
     """A file that Arrow writes, replacing one that exists; its errors are StorageErrors.
 
@@ -50,7 +57,8 @@ class OutputStream(pa.PythonFile):  # type: ignore[misc]
     """
 
     def __new__(cls, fs: Any, protocol: str, key: str, location: str) -> OutputStream:
-        file = MultipartFile(fs, key) if protocol == "s3" else fs.open(key, "wb")
+        upload = _UPLOADS.get(protocol)
+        file = fs.open(key, "wb") if upload is None else MultipartFile(upload(fs, key))
         self: OutputStream = super().__new__(cls, RemoteFile(file, "writing", location), "w")
         self._file = file
         return self
@@ -59,7 +67,7 @@ class OutputStream(pa.PythonFile):  # type: ignore[misc]
         super().__init__()
 
     def discard(self) -> None:
-        """Closes the incomplete file. Only on S3 it never appears; elsewhere, delete it then."""
+        """Closes the incomplete file; delete it then, except on S3 and Azure: it never appears."""
         if isinstance(self._file, MultipartFile):
             self._file.discard()
         self.close()
@@ -72,8 +80,10 @@ def read_whole(fs: Any, key: str) -> bytes:
     return bytes(fs.cat_file(key, **({"max_concurrency": 1} if in_parts else {})))
 
 
-def names_in(fs: Any, key: str) -> list[str]:
+def names_in(protocol: str, fs: Any, key: str) -> list[str]:
     """Names of what is directly inside a directory."""
+    if protocol == "abfs":
+        return names_of_blobs(fs, key)
     found = [name.rstrip("/") for name in _listed(fs, key)]
     # The marker of an empty directory of an object store is listed as if it were inside it.
     return [name.rpartition("/")[2] for name in found if name != key.rstrip("/")]
@@ -87,12 +97,22 @@ def _listed(fs: Any, key: str, attempts: int = 100) -> Iterable[str]:
     return cast(Iterable[str], fs.ls(key, detail=False))
 
 
+# adlfs parses names as URLs.
+_UNSAFE_FOR_ADLFS = re.compile(r"^[^#]*\?[^#]*#|^[^#]*#$|^[^#?]*\?$|\?versionid=|[\t\r\n]")
+
+
 def key_of(fs: Any, protocol: str, path: str, authority: str, rest: str) -> str:
     """The file system's path of a file. Never parsed as a URL, so no character is special."""
     match protocol:
         case "s3" | "gs":
             return authority + rest
         case "abfs":
+            if _UNSAFE_FOR_ADLFS.search(rest):
+                raise UnsupportedFeatureError(
+                    f"{path!r}: the client of Azure storage would take it for another name; names "
+                    "must not end in '?' or '#', nor have a '?' before a '#', '?versionid=', or "
+                    "tabs and newlines"
+                )
             return authority.partition("@")[0] + rest
         case "hdfs" | "viewfs":
             return rest

@@ -20,6 +20,7 @@ from icebergds.testing.catalog_conformance import (
 )
 
 if TYPE_CHECKING:
+    from azure_server import AzureServer
     from s3_server import S3Server
 
 _FILE_SYSTEM = CatalogCapabilities(
@@ -48,6 +49,17 @@ class TestS3(CatalogConformance):
     def open_catalog(self, s3: S3Server) -> OpenCatalog:
         warehouse = f"{s3.new_location()}/ware house%20#1"
         return partial(FileSystemCatalog, "lake", warehouse, FileIO(s3.properties))
+
+
+class TestAzure(CatalogConformance):
+    capabilities = _FILE_SYSTEM
+    threads = 3
+    processes = 2
+
+    @pytest.fixture
+    def open_catalog(self, azure: AzureServer) -> OpenCatalog:
+        warehouse = f"{azure.new_location()}/ware house%20#1"
+        return partial(FileSystemCatalog, "lake", warehouse, FileIO(azure.properties))
 
 
 class TestMemory(CatalogConformance):

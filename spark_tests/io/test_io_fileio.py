@@ -352,8 +352,9 @@ def test_azure_locations_give_container_path_and_account(recorder: type[_Recorde
     recorder.store["container/dir/x"] = b"x"
     io = FileIO({"adls.sas-token.acc.dfs.core.windows.net": "sig"})
     assert io.read_bytes("abfss://container@acc.dfs.core.windows.net/dir/x") == b"x"
-    assert recorder.made_with["account_name"] == "acc"
-    assert recorder.made_with["sas_token"] == "sig"
+    assert recorder.made_with["connection_string"] == (
+        "BlobEndpoint=https://acc.blob.core.windows.net;SharedAccessSignature=sig"
+    )
 
 
 def test_gcs_properties_become_gcsfs_options(recorder: type[_Recorder]) -> None:

@@ -1,0 +1,174 @@
+"""Translates Iceberg's properties of Azure storage to options of adlfs.
+
+A location names its account: `abfss://container@account.dfs.core.windows.net/...`. Properties that
+name an account are used for that one only; those of `adls.account-name`, and those without a name,
+for a location without an account, too.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import re
+import time
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from icebergds.errors import InvalidOptionError
+
+FILE_METADATA = {"is_directory": "false"}
+"""What adlfs stores of a blob that is a file."""
+
+
+def azure_options(authority: str, properties: Mapping[str, str]) -> dict[str, Any]:
+    """Keyword arguments of adlfs.
+
+    The first that is given for the account is used: a connection string, a shared access signature
+    (SAS), the account's key, a token, a client's secret; else, what Azure's own tools use, such as
+    variables of the environment or a managed identity.
+
+    Args:
+        authority: of the location: `container@host` or `container`.
+        properties: storage properties.
+
+    Raises:
+        InvalidOptionError: no account is named, or a property is malformed.
+    """
+    host = _host(authority)
+    named = _first(properties, *_ACCOUNT_NAMES)
+    account = host.partition(".")[0] or named
+    # Its endpoint in Java Iceberg, a connection string in PyIceberg.
+    given = _of_account("adls.connection-string", host, account, properties)
+    if given and not _is_address(given):
+        if not (host and _setting(given, "AccountName") not in ("", account)):
+            return {"connection_string": given}
+        given = ""
+    if not (account or given):
+        return _of_environment(authority)
+    address, _, signature = (given or _endpoint(host, account, properties)).partition("?")
+    signature = signature or _of_account("adls.sas-token", host, account, properties)
+    if signature:
+        signature = _checked("adls.sas-token", signature.removeprefix("?"))
+        return _connection(address, SharedAccessSignature=signature)
+    key = _first(properties, *_ACCOUNT_KEYS)
+    if key and named in ("", account):
+        return _connection(
+            address, AccountName=account, AccountKey=_checked("adls.account-key", key)
+        )
+    if properties.get("adls.anon", "").strip().lower() == "true":
+        return _connection(address)
+    return {
+        "account_name": account,
+        "account_host": address.removeprefix("https://"),
+        **_identity(properties),
+    }
+
+
+_ACCOUNT_NAMES = ("adls.account-name", "adls.auth.shared-key.account.name")
+_ACCOUNT_KEYS = ("adls.account-key", "adls.auth.shared-key.account.key")
+_CLIENT = {
+    "tenant_id": "adls.tenant-id",
+    "client_id": "adls.client-id",
+    "client_secret": "adls.client-secret",
+}
+# Read by adlfs.
+_ENVIRONMENT = ("AZURE_STORAGE_ACCOUNT_NAME", "AZURE_STORAGE_CONNECTION_STRING")
+_TOKEN_LIFETIME_S = 3600
+
+
+@dataclass(frozen=True, slots=True, repr=False)
+class _Token:
+    """A bearer token for azure.core, which asks for it again when it may have expired."""
+
+    token: str
+
+    # fsspec distinguishes file systems by the texts of their options; the text tells no secret.
+    def __repr__(self) -> str:
+        return f"_Token({hashlib.sha256(self.token.encode()).hexdigest()})"
+
+    async def get_token(self, *_: str, **__: Any) -> Any:
+        from azure.core.credentials import AccessToken
+
+        return AccessToken(self.token, int(time.time()) + _TOKEN_LIFETIME_S)
+
+    async def close(self) -> None:
+        """Has nothing to close."""
+
+
+def _host(authority: str) -> str:
+    container, at, host = authority.partition("@")
+    if not container or (not at and "." in container):
+        raise InvalidOptionError(
+            f"location of {authority!r}: it names no container; expected "
+            "abfss://container@account.dfs.core.windows.net/..."
+        )
+    return host
+
+
+def _of_environment(authority: str) -> dict[str, Any]:
+    if any(os.environ.get(name) for name in _ENVIRONMENT):
+        return {}
+    raise InvalidOptionError(
+        f"location of container {authority!r}: it names no storage account; use "
+        "abfss://container@account.dfs.core.windows.net/..., or set adls.account-name or "
+        "adls.connection-string"
+    )
+
+
+def _endpoint(host: str, account: str, properties: Mapping[str, str]) -> str:
+    """The address of the account's blobs."""
+    if given := properties.get("adls.account-host"):
+        return f"https://{given}"
+    scheme = properties.get("adls.blob-storage-scheme") or "https"
+    authority = properties.get("adls.blob-storage-authority")
+    if authority and authority.startswith("."):
+        return f"{scheme}://{account}{authority}"
+    if authority:
+        return f"{scheme}://{authority}/{account}"
+    return f"{scheme}://{host.replace('.dfs.', '.blob.', 1) or f'{account}.blob.core.windows.net'}"
+
+
+def _identity(properties: Mapping[str, str]) -> dict[str, Any]:
+    """A token or the secret of a client; empty for the default credential."""
+    if token := properties.get("adls.token"):
+        return {"credential": _Token(token)}
+    found = {option: properties[name] for option, name in _CLIENT.items() if properties.get(name)}
+    if found and (missing := [name for option, name in _CLIENT.items() if option not in found]):
+        raise InvalidOptionError(
+            f"properties of Azure storage: {missing[0]} is missing; a client needs all of "
+            f"{', '.join(_CLIENT.values())}"
+        )
+    return found
+
+
+def _connection(address: str, **settings: str) -> dict[str, Any]:
+    # A connection string leaves nothing for adlfs to take from the environment.
+    parts = [f"BlobEndpoint={address}", *(f"{name}={value}" for name, value in settings.items())]
+    return {"connection_string": ";".join(parts)}
+
+
+def _of_account(name: str, host: str, account: str, properties: Mapping[str, str]) -> str:
+    """A property of the account, else the one of all, if that is not of another account."""
+    own = _first(properties, *(f"{name}.{key}" for key in (host, account) if key))
+    named = _first(properties, *_ACCOUNT_NAMES)
+    return own or (properties.get(name, "") if named in ("", account) else "")
+
+
+def _first(properties: Mapping[str, str], *names: str) -> str:
+    return next((properties[name] for name in names if properties.get(name)), "")
+
+
+def _setting(connection_string: str, name: str) -> str:
+    found = re.search(rf"(?:^|;)\s*{name}=([^;]*)", connection_string, re.IGNORECASE)
+    return found[1].strip() if found else ""
+
+
+def _is_address(text: str) -> bool:
+    return text.lower().startswith(("http://", "https://"))
+
+
+def _checked(name: str, value: str) -> str:
+    if ";" in value or not value.isprintable():
+        raise InvalidOptionError(f"property {name!r} is malformed: it has a semicolon or a newline")
+    return value

@@ -1,0 +1,138 @@
+"""A server of Azure's blobs of the tests' own: Azurite, which `.ci/servers.sh` fetches."""
+
+from __future__ import annotations
+
+import base64
+import os
+import shutil
+import socket
+import subprocess
+import tempfile
+import time
+import uuid
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from azure.storage.blob import BlobServiceClient
+
+_SCRIPT = (
+    Path(__file__).resolve().parents[1]
+    / ".cache/azurite/node_modules/azurite/dist/src/blob/main.js"
+)
+ACCOUNT = "devaccount"
+KEY = base64.b64encode(b"a key of an account of the tests" * 2).decode()
+
+
+@dataclass(frozen=True)
+class AzureServer:
+    """A server on this machine, with one account, that demands its key or a signature."""
+
+    port: int
+
+    @property
+    def endpoint(self) -> str:
+        return endpoint(self.port)
+
+    @property
+    def properties(self) -> dict[str, str]:
+        """Iceberg's storage properties that lead to the server, with the account's key."""
+        return storage_properties(self.port)
+
+    def client(self) -> BlobServiceClient:
+        """Another client of the server."""
+        from azure.storage.blob import BlobServiceClient
+
+        return BlobServiceClient(self.endpoint, credential=KEY)
+
+    def new_location(self) -> str:
+        """A location in a container of its own."""
+        container = uuid.uuid4().hex
+        with self.client() as client:
+            client.create_container(container)
+        return f"abfss://{container}@{ACCOUNT}.dfs.core.windows.net/lake"
+
+    def signature(self, container: str, *, permission: str) -> str:
+        """A shared access signature of a container, such as a catalog hands out."""
+        from azure.storage.blob import generate_container_sas
+
+        return generate_container_sas(
+            ACCOUNT,
+            container,
+            KEY,
+            permission=permission,
+            expiry=datetime.now(UTC) + timedelta(hours=1),
+        )
+
+
+def endpoint(port: int) -> str:
+    return f"http://127.0.0.1:{port}/{ACCOUNT}"
+
+
+def storage_properties(port: int) -> dict[str, str]:
+    return {
+        "adls.account-name": ACCOUNT,
+        "adls.account-key": KEY,
+        "adls.blob-storage-scheme": "http",
+        "adls.blob-storage-authority": f"127.0.0.1:{port}",
+    }
+
+
+def what_is_missing() -> str | None:
+    """What a server needs and is not there."""
+    if shutil.which("node") is None:
+        return "Node.js is not installed"
+    return None if _SCRIPT.exists() else "Azurite is not there; run .ci/servers.sh"
+
+
+@contextmanager
+def azure_server() -> Iterator[AzureServer]:
+    """Starts a server, and stops it in the end."""
+    directory = Path(tempfile.mkdtemp(prefix="azurite-"))
+    server = AzureServer(_free_port())
+    try:
+        with open(directory / "log", "wb") as log:
+            process = subprocess.Popen(
+                [
+                    *("node", str(_SCRIPT), "--blobHost", "127.0.0.1"),
+                    *(
+                        "--blobPort",
+                        str(server.port),
+                    ),
+                    *("--inMemoryPersistence", "--skipApiVersionCheck", "--disableTelemetry"),
+                ],
+                stdout=log,
+                stderr=subprocess.STDOUT,
+                env={**os.environ, "AZURITE_ACCOUNTS": f"{ACCOUNT}:{KEY}"},
+            )
+        try:
+            _wait(process, server.port, directory / "log")
+            yield server
+        finally:
+            process.kill()
+            process.wait(30)
+    finally:
+        shutil.rmtree(directory, ignore_errors=True)
+
+
+def _wait(process: subprocess.Popen[bytes], port: int, log: Path) -> None:
+    """Waits until the server listens."""
+    for _ in range(600):
+        assert process.poll() is None, log.read_text()
+        try:
+            socket.create_connection(("127.0.0.1", port), 1).close()
+        except OSError:
+            time.sleep(0.1)
+        else:
+            return
+    raise AssertionError(f"the Azure server did not start: {log.read_text()}")
+
+
+def _free_port() -> int:
+    with socket.socket() as server:
+        server.bind(("127.0.0.1", 0))
+        return int(server.getsockname()[1])
