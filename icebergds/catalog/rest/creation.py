@@ -22,7 +22,6 @@ from icebergds.errors import (
     CommitConflictError,
     IcebergError,
     InvalidOptionError,
-    NoSuchNamespaceError,
     NoSuchTableError,
     UnsupportedFeatureError,
 )
@@ -65,16 +64,13 @@ def new_location(session: RestSession, io: FileIO, identifier: Identifier, kind:
     namespace's `location`, or else in the warehouse.
 
     Raises:
+        NoSuchNamespaceError: the namespace does not exist.
         InvalidOptionError: there is no such location.
     """
     if kind == "table" and (chosen := _chosen_by_server(session, io, identifier)):
         return chosen
     *namespace, name = identifier
-    try:
-        root = namespaces.properties(session, tuple(namespace)).get("location")
-    except NoSuchNamespaceError:
-        root = None
-    if root:
+    if root := namespaces.properties(session, tuple(namespace)).get("location"):
         return f"{root.rstrip('/')}/{name}"
     warehouse = session.config.properties.get("warehouse", "")
     if is_absolute(warehouse):
@@ -107,7 +103,7 @@ def _chosen_by_server(session: RestSession, io: FileIO, identifier: Identifier) 
     }
     try:
         return _post(session, io, identifier, body).metadata.location
-    except (AlreadyExistsError, NoSuchNamespaceError):
+    except AlreadyExistsError:
         return None
     except RestError as error:
         # Some servers create tables without staging them only.

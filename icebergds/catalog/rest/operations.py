@@ -14,6 +14,7 @@ from icebergds.catalog.base import Identifier
 from icebergds.catalog.next_metadata import next_metadata
 from icebergds.catalog.rest.failures import RestError, unknown_outcome
 from icebergds.catalog.rest.http import Answer
+from icebergds.catalog.rest.known_parts import without_known_parts
 from icebergds.catalog.rest.metrics import report_commit
 from icebergds.catalog.rest.session import RestSession
 from icebergds.catalog.rest.tables import load_table, table_state
@@ -80,7 +81,7 @@ class RestTableOperations:
         if next_metadata(base.metadata, base.metadata_location, updates) is base.metadata:
             return base
         required = _with_whole_base(requirements, base.metadata)
-        state = self.send(required, updates, base)
+        state = self.send(required, without_known_parts(updates, base.metadata), base)
         report_commit(self.session, self.identifier, state, updates)
         return state
 

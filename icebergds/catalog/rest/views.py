@@ -16,6 +16,7 @@ from icebergds.catalog.rest.config import (
 )
 from icebergds.catalog.rest.failures import RestError, refusals, settle, unknown_outcome
 from icebergds.catalog.rest.http import Answer
+from icebergds.catalog.rest.known_parts import without_known_view_parts
 from icebergds.catalog.rest.listing import listed
 from icebergds.catalog.rest.session import RestSession
 from icebergds.catalog.rest.tables import named, renaming
@@ -93,7 +94,8 @@ def commit(
     if changed is base.metadata:
         return base
     uuid = {"type": "assert-view-uuid", "uuid": base.metadata.view_uuid}
-    body = {"requirements": [uuid], "updates": [view_update_to_json(each) for each in updates]}
+    sent = without_known_view_parts(updates, base.metadata, changed)
+    body = {"requirements": [uuid], "updates": [view_update_to_json(each) for each in sent]}
     with refusals(
         {
             404: lambda error: _missing(session, identifier),
