@@ -24,11 +24,16 @@ from icebergds.spec.views.metadata import ViewMetadata
 from icebergds.spec.views.updates import AddViewVersion, SetCurrentViewVersion, ViewUpdate
 
 
-def without_known_parts(updates: Sequence[TableUpdate], base: TableMetadata) -> list[TableUpdate]:
+def without_known_parts(
+    updates: Sequence[TableUpdate], base: TableMetadata, changed: TableMetadata
+) -> list[TableUpdate]:
     """The updates of a table without schemas, specs and sort orders that it has.
+
+    Partition fields have their ids: Java Iceberg's servers refuse specs in which only some do.
 
     Args:
         base: the table that the updates are applied to.
+        changed: the table with the updates.
     """
     result: list[TableUpdate] = []
     # Of the last update that adds one: the id if the table has it.
@@ -44,7 +49,8 @@ def without_known_parts(updates: Sequence[TableUpdate], base: TableMetadata) -> 
             case AddPartitionSpec(spec=spec):
                 same = (s.spec_id for s in base.partition_specs if s.has_same_fields(spec))
                 spec_id = next(same, None)
-                kept = update if spec_id is None else None
+                with_ids = (s for s in changed.partition_specs if s.has_same_fields(spec))
+                kept = AddPartitionSpec(next(with_ids, spec)) if spec_id is None else None
             case AddSortOrder(sort_order=order):
                 same = (o.order_id for o in base.sort_orders if o.fields == order.fields)
                 order_id = next(same, None)

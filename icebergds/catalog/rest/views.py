@@ -35,6 +35,9 @@ from icebergds.spec.views.json import view_metadata_from_json, view_version_to_j
 from icebergds.spec.views.json_updates import view_update_to_json
 from icebergds.spec.views.updates import ViewUpdate, apply_view_updates
 
+# By what a commit finds.
+_REFUSED = (400, 409)
+
 
 def load(session: RestSession, identifier: Identifier) -> ViewState:
     """The current state of a view. Raises NoSuchViewError, UnsupportedFeatureError."""
@@ -108,6 +111,10 @@ def commit(
         try:
             answer = session.change("POST", session.routes.view(identifier), body, answered=True)
         except RestError as error:
+            found = load(session, identifier) if error.status in _REFUSED else None
+            if found is not None and _is_in_effect(updates, found):
+                # A proxy sent it twice, and it conflicts with itself.
+                return found
             settle(
                 f"commit to view {base.name}",
                 error,
