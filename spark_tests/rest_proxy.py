@@ -64,7 +64,8 @@ class RestProxy:
     Attributes:
         seen: the requests in order, with the answers as the client got them.
         fault: what becomes of a request; None: nothing.
-        refuse: whether a request is answered with a status of its own, before it is forwarded.
+        refuse: whether a request is answered with a status of its own, and not forwarded.
+        reply: the body of an answer of its own; None: the request is forwarded.
         rewrite: changes the JSON of answers.
     """
 
@@ -73,6 +74,7 @@ class RestProxy:
     seen: list[Seen] = field(default_factory=list)
     fault: Callable[[Seen], Fault | None] = lambda request: None
     refuse: Callable[[Seen], int | None] = lambda request: None
+    reply: Callable[[Seen], Any] = lambda request: None
     rewrite: Callable[[Seen, Any], Any] = lambda request, body: body
 
     def break_request(self, number: int, fault: Fault) -> None:
@@ -134,6 +136,9 @@ def _serve(proxy: RestProxy, handler: BaseHTTPRequestHandler) -> None:
     request.status = proxy.refuse(request)
     if request.status is not None:
         _answer(handler, request.status, {}, _error(request.status, "refused by the proxy"))
+    elif (own := proxy.reply(request)) is not None:
+        request.status = 200
+        _answer(handler, 200, {}, json.dumps(own).encode())
     elif fault in _NEVER_SENT:
         _break(handler, fault, b"")
     else:
