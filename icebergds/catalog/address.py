@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
-from icebergds.catalog.base import Catalog, Identifier
+from icebergds.catalog.base import Catalog, Identifier, StagingCatalog
 from icebergds.catalog.filesystem.commits import (
     check_creation_at,
     create_at_location,
@@ -149,6 +149,19 @@ class TableAddress:
     def io(self) -> FileIO:
         """The storage of the table's files."""
         return self._io() if self.catalog is None else self._load_catalog().io
+
+    def new_table_io(self, updates: Sequence[TableUpdate]) -> FileIO:
+        """The storage of the table's first files, before updates create the table.
+
+        Raises:
+            AlreadyExistsError: the table exists.
+        """
+        if self.catalog is None:
+            return self._io()
+        catalog = self._load_catalog()
+        if isinstance(catalog, StagingCatalog):
+            return catalog.new_table_io(self._identifier(), updates)
+        return catalog.io
 
     def _io(self) -> FileIO:
         return FileIO(self.storage_properties, self.location_map)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Protocol, TypeAlias
+from typing import Protocol, TypeAlias, runtime_checkable
 
 from icebergds.commit.operations import TableOperations, TableState
 from icebergds.io.fileio import FileIO
@@ -124,4 +124,21 @@ class Catalog(Protocol):
         self, namespace: Identifier, removals: Sequence[str], updates: Mapping[str, str]
     ) -> None:
         """Raises NoSuchNamespaceError; UnsupportedFeatureError if namespaces have no properties."""
+        ...
+
+
+@runtime_checkable
+class StagingCatalog(Protocol):
+    """A catalog that gives access to the location of a table before the table is created."""
+
+    def new_table_io(self, identifier: Identifier, updates: Sequence[TableUpdate]) -> FileIO:
+        """The storage of the files of a table that is to be created.
+
+        Args:
+            updates: create the table, without its first snapshot.
+
+        Raises:
+            AlreadyExistsError: the table exists.
+            NoSuchNamespaceError: the namespace does not exist.
+        """
         ...

@@ -13,6 +13,7 @@ from icebergds.testing.catalog_conformance import (
     CatalogConformance,
     OpenCatalog,
 )
+from icebergds.testing.view_conformance import ViewConformance
 
 
 class TestRestCatalog(CatalogConformance):
@@ -23,3 +24,9 @@ class TestRestCatalog(CatalogConformance):
     def open_catalog(self, rest: RestServer) -> OpenCatalog:
         uri = rest.uri(rest.new_catalog())
         return partial(load_catalog, "lake", {"type": "rest", "uri": uri})
+
+
+class TestViewsOfRestCatalog(ViewConformance):
+    @pytest.fixture
+    def open_catalog(self, rest: RestServer) -> OpenCatalog:
+        return partial(load_catalog, "lake", {"type": "rest", "uri": rest.uri(rest.new_catalog())})

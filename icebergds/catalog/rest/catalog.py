@@ -83,7 +83,10 @@ class RestCatalog:
         self.namespace_properties(identifier[:-1])
 
     def new_table_io(self, identifier: Identifier, updates: Sequence[TableUpdate]) -> FileIO:
-        """The storage of a table before it is created, with credentials for its location."""
+        """The storage of a table before it is created, with credentials for its location.
+
+        Raises AlreadyExistsError, NoSuchNamespaceError, UnsupportedFeatureError.
+        """
         self._check(identifier)
         return creation.stage(self.session, self.io, identifier, updates).io
 

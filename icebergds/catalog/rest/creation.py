@@ -22,7 +22,6 @@ from icebergds.errors import (
     CommitConflictError,
     IcebergError,
     InvalidOptionError,
-    NoSuchNamespaceError,
     NoSuchTableError,
     UnsupportedFeatureError,
 )
@@ -54,8 +53,11 @@ def stage(
 
     Raises AlreadyExistsError, NoSuchNamespaceError, UnsupportedFeatureError.
     """
-    body = _table_to_json(identifier, next_metadata(None, None, updates), staged=True)
-    return _post(session, io, identifier, body)
+    planned = next_metadata(None, None, updates)
+    staged = _post(session, io, identifier, _table_to_json(identifier, planned, staged=True))
+    # Before the files are written.
+    _check_version(named(session.name, identifier), planned, staged.metadata)
+    return staged
 
 
 def new_location(session: RestSession, io: FileIO, identifier: Identifier, kind: str) -> str:
@@ -65,16 +67,13 @@ def new_location(session: RestSession, io: FileIO, identifier: Identifier, kind:
     namespace's `location`, or else in the warehouse.
 
     Raises:
+        NoSuchNamespaceError: the namespace does not exist.
         InvalidOptionError: there is no such location.
     """
     if kind == "table" and (chosen := _chosen_by_server(session, io, identifier)):
         return chosen
     *namespace, name = identifier
-    try:
-        root = namespaces.properties(session, tuple(namespace)).get("location")
-    except NoSuchNamespaceError:
-        root = None
-    if root:
+    if root := namespaces.properties(session, tuple(namespace)).get("location"):
         return f"{root.rstrip('/')}/{name}"
     warehouse = session.config.properties.get("warehouse", "")
     if is_absolute(warehouse):
@@ -107,7 +106,7 @@ def _chosen_by_server(session: RestSession, io: FileIO, identifier: Identifier) 
     }
     try:
         return _post(session, io, identifier, body).metadata.location
-    except (AlreadyExistsError, NoSuchNamespaceError):
+    except AlreadyExistsError:
         return None
     except RestError as error:
         # Some servers create tables without staging them only.
@@ -119,20 +118,14 @@ def _chosen_by_server(session: RestSession, io: FileIO, identifier: Identifier) 
 def _create_with_rows(
     operations: RestTableOperations, updates: Sequence[TableUpdate], planned: TableMetadata
 ) -> TableState:
-    session, io, identifier = operations.session, operations.io, operations.identifier
-    staged = _post(session, io, identifier, _table_to_json(identifier, planned, staged=True))
-    _check_version(operations.name, planned, staged.metadata)
+    staged = stage(operations.session, operations.io, operations.identifier, updates)
     base = TableState(operations.name, "", planned, staged.io)
     try:
-        created = operations.send([AssertCreate()], updates, base)
+        return operations.send([AssertCreate()], updates, base)
     except CommitConflictError:
         raise exists(operations.name) from None
     except NoSuchTableError:
-        raise namespaces.missing(session, identifier[:-1]) from None
-    if created.metadata.table_uuid != planned.table_uuid:
-        # The answer was lost, and the table that was looked for is another one.
-        raise exists(operations.name)
-    return created
+        raise namespaces.missing(operations.session, operations.identifier[:-1]) from None
 
 
 def _create_empty(operations: RestTableOperations, planned: TableMetadata) -> TableState:

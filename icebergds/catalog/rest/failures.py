@@ -83,6 +83,5 @@ def unknown_outcome(
     """
     looked = "" if failure is None else f"; it could not be looked for: {failure}"
     return CommitStateUnknownError(
-        f"it is unknown whether the server did {what}: {error.reason}{looked}; look at the catalog "
-        "before trying again"
+        f"it is unknown whether the server has done this: {what} ({error.reason}{looked})"
     )

@@ -14,6 +14,7 @@ from icebergds.catalog.base import Identifier
 from icebergds.catalog.next_metadata import next_metadata
 from icebergds.catalog.rest.failures import RestError, unknown_outcome
 from icebergds.catalog.rest.http import Answer
+from icebergds.catalog.rest.known_parts import without_known_parts
 from icebergds.catalog.rest.metrics import report_commit
 from icebergds.catalog.rest.session import RestSession
 from icebergds.catalog.rest.tables import load_table, table_state
@@ -38,7 +39,10 @@ from icebergds.spec.updates.requirements import (
     TableRequirement,
     check_requirements,
 )
-from icebergds.spec.updates.table_updates import AddSnapshot, TableUpdate
+from icebergds.spec.updates.table_updates import AddSnapshot, SetSnapshotRef, TableUpdate
+
+# By what a commit finds: it conflicts with another one, or what it adds is there.
+_REFUSED = (400, 409)
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,10 +81,11 @@ class RestTableOperations:
         """
         check_requirements(requirements, base.metadata, self.name)
         # What the server would refuse or misread is found here, with the table's name.
-        if next_metadata(base.metadata, base.metadata_location, updates) is base.metadata:
+        changed = next_metadata(base.metadata, base.metadata_location, updates)
+        if changed is base.metadata:
             return base
-        required = _with_whole_base(requirements, base.metadata)
-        state = self.send(required, updates, base)
+        required = _with_whole_base(requirements, base.metadata, updates)
+        state = self.send(required, without_known_parts(updates, base.metadata, changed), base)
         report_commit(self.session, self.identifier, state, updates)
         return state
 
@@ -110,9 +115,12 @@ class RestTableOperations:
         try:
             answer = self.session.change("POST", path, body, answered=True)
         except RestError as error:
-            if not error.maybe_done:
-                raise self._refused(error) from None
-            return self._looked_for(updates, error)
+            if error.maybe_done:
+                return self._looked_for(updates, error)
+            if error.status in _REFUSED and (state := self._found(updates, error)) is not None:
+                # A proxy sent it twice, and it conflicts with itself.
+                return state
+            raise self._refused(error) from None
         return self._committed(answer, base)
 
     def _committed(self, answer: Answer, base: TableState) -> TableState:
@@ -138,14 +146,24 @@ class RestTableOperations:
         Raises:
             CommitStateUnknownError: it does not have them, and may still get them.
         """
-        what = f"commit to table {self.name}"
+        state = self._found(updates, error)
+        if state is None:
+            raise unknown_outcome(f"commit to table {self.name}", error)
+        return state
+
+    def _found(self, updates: Sequence[TableUpdate], error: RestError) -> TableState | None:
+        """The table, if it has the updates.
+
+        Raises:
+            CommitStateUnknownError: it cannot be looked for.
+        """
         try:
             state = self.refresh()
+        except NoSuchTableError:
+            return None
         except Exception as failure:
-            raise unknown_outcome(what, error, failure) from None
-        if not is_in_effect(updates, state):
-            raise unknown_outcome(what, error)
-        return state
+            raise unknown_outcome(f"commit to table {self.name}", error, failure) from None
+        return state if is_in_effect(updates, state) else None
 
     def _refused(self, error: RestError) -> IcebergError:
         why = error.explanation or error.reason
@@ -174,10 +192,17 @@ def is_in_effect(updates: Sequence[TableUpdate], state: TableState) -> bool:
 
 
 def _with_whole_base(
-    requirements: Sequence[TableRequirement], base: TableMetadata
+    requirements: Sequence[TableRequirement],
+    base: TableMetadata,
+    updates: Sequence[TableUpdate],
 ) -> list[TableRequirement]:
     """The requirements, and that what they can name of the base is unchanged."""
     uuid = base.table_uuid
+    created = [
+        each.name
+        for each in updates
+        if isinstance(each, SetSnapshotRef) and each.name not in base.refs
+    ]
     whole: list[TableRequirement] = [
         *([] if uuid is None else [AssertTableUuid(uuid)]),
         AssertCurrentSchemaId(base.current_schema_id),
@@ -186,5 +211,6 @@ def _with_whole_base(
         AssertLastAssignedPartitionId(base.last_partition_id),
         AssertDefaultSortOrderId(base.default_sort_order_id),
         *(AssertRefSnapshotId(name, ref.snapshot_id) for name, ref in base.refs.items()),
+        *(AssertRefSnapshotId(name, None) for name in created),
     ]
     return list(dict.fromkeys((*requirements, *whole)))

@@ -82,26 +82,28 @@ def table_state(
     location = optional(answer.body, "metadata-location", str, where) or ""
     document = required(answer.body, "metadata", dict, where)
     metadata = metadata_from_json(document, location or where)
-    vended = _vended(answer.body, where)
+    config = _config(answer.body, where)
+    vended = _vended(answer.body, config, where)
     _refuse_remote_signing(name, vended, io)
     if vended:
-        credentials = VendedCredentials(vended, _renewing(session, identifier, name))
+        credentials = VendedCredentials(vended, _renewing(session, identifier, name, config))
         io = replace(io, vended=credentials)
     elif vended_before is not None:
         io = replace(io, vended=vended_before)
     return TableState(name, location, metadata, io)
 
 
-def _vended(body: Mapping[str, Any], where: str) -> Vended:
-    """The credentials in an answer, and other properties of the storage for all locations.
+def _config(body: Mapping[str, Any], where: str) -> dict[str, str]:
+    """The properties of the storage in an answer.
 
-    Only of the storage: a server cannot allow other schemes or set limits.
+    Others do not count: a server cannot allow other schemes or set limits.
     """
-    config = {
-        key: value
-        for key, value in string_map(body, "config", where).items()
-        if key.startswith(STORAGE_PREFIXES)
-    }
+    config = string_map(body, "config", where)
+    return {key: value for key, value in config.items() if key.startswith(STORAGE_PREFIXES)}
+
+
+def _vended(body: Mapping[str, Any], config: Mapping[str, str], where: str) -> Vended:
+    """The credentials in an answer, with the properties that came when the table was loaded."""
     found = [
         PrefixCredentials(
             required(member, "prefix", str, where),
@@ -115,16 +117,18 @@ def _vended(body: Mapping[str, Any], where: str) -> Vended:
     return [*([PrefixCredentials("", config)] if config else []), *found]
 
 
-def _renewing(session: RestSession, identifier: Identifier, name: str) -> Callable[[], Vended]:
+def _renewing(
+    session: RestSession, identifier: Identifier, name: str, config: Mapping[str, str]
+) -> Callable[[], Vended]:
     """What gets new credentials: from their endpoint, or else by loading the table."""
 
     def renew() -> Vended:
         where = f"the answer for table {name}"
-        if not session.config.supports(session.name, CREDENTIALS):
-            answer = session.client.get(session.routes.table(identifier), {"snapshots": "refs"})
-            return _vended(answer.body, where)
-        answer = session.client.get(session.routes.credentials(identifier))
-        return _vended(answer.body, where)
+        if session.config.supports(session.name, CREDENTIALS):
+            answer = session.client.get(session.routes.credentials(identifier))
+            return _vended(answer.body, config, where)
+        answer = session.client.get(session.routes.table(identifier), {"snapshots": "refs"})
+        return _vended(answer.body, _config(answer.body, where), where)
 
     return renew
 

@@ -16,6 +16,7 @@ from icebergds.catalog.rest.config import (
 )
 from icebergds.catalog.rest.failures import RestError, refusals, settle, unknown_outcome
 from icebergds.catalog.rest.http import Answer
+from icebergds.catalog.rest.known_parts import without_known_view_parts
 from icebergds.catalog.rest.listing import listed
 from icebergds.catalog.rest.session import RestSession
 from icebergds.catalog.rest.tables import named, renaming
@@ -33,6 +34,9 @@ from icebergds.spec.values.dates import now_ms
 from icebergds.spec.views.json import view_metadata_from_json, view_version_to_json
 from icebergds.spec.views.json_updates import view_update_to_json
 from icebergds.spec.views.updates import ViewUpdate, apply_view_updates
+
+# By what a commit finds.
+_REFUSED = (400, 409)
 
 
 def load(session: RestSession, identifier: Identifier) -> ViewState:
@@ -93,7 +97,8 @@ def commit(
     if changed is base.metadata:
         return base
     uuid = {"type": "assert-view-uuid", "uuid": base.metadata.view_uuid}
-    body = {"requirements": [uuid], "updates": [view_update_to_json(each) for each in updates]}
+    sent = without_known_view_parts(updates, base.metadata, changed)
+    body = {"requirements": [uuid], "updates": [view_update_to_json(each) for each in sent]}
     with refusals(
         {
             404: lambda error: _missing(session, identifier),
@@ -106,6 +111,10 @@ def commit(
         try:
             answer = session.change("POST", session.routes.view(identifier), body, answered=True)
         except RestError as error:
+            found = load(session, identifier) if error.status in _REFUSED else None
+            if found is not None and _is_in_effect(updates, found):
+                # A proxy sent it twice, and it conflicts with itself.
+                return found
             settle(
                 f"commit to view {base.name}",
                 error,

@@ -91,7 +91,7 @@ def plan_new_table(address: TableAddress, creation: Creation, schema: Schema) ->
         properties=naming_columns(creation.properties, schema),
         format_version=creation.format_version,
     )
-    new_table = NewTable(address, address.io(), tuple(updates))
+    new_table = NewTable(address, address.new_table_io(updates), tuple(updates))
     check_properties(new_table.planned().metadata)
     return new_table
 

@@ -31,11 +31,13 @@ class GoogleTokens:
                 f"catalog {catalog}: authentication by Google needs google-auth: pip install "
                 "'icebergds[gcs]'"
             ) from error
+        # It has no types.
+        auth: Any = google.auth
         try:
             if credentials_path:
-                found = google.auth.load_credentials_from_file(credentials_path, scopes=scopes)
+                found = auth.load_credentials_from_file(credentials_path, scopes=scopes)
             else:
-                found = google.auth.default(scopes=scopes)
+                found = auth.default(scopes=scopes)
         except (GoogleAuthError, OSError, ValueError) as error:
             raise InvalidOptionError(
                 f"catalog {catalog}: there are no credentials of Google: {type(error).__name__}; "

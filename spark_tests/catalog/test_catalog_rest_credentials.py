@@ -1,0 +1,236 @@
+"""Tables of a REST catalog are accessed with the credentials that the catalog vends."""
+
+from __future__ import annotations
+
+import json
+import pickle
+import time
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from typing import Any
+
+import pyarrow as pa
+import pytest
+from rest_proxy import RestProxy, Seen, rest_proxy
+from rest_server import RestServer
+from rest_tables import TABLE, open_rest_catalog
+from s3_guard import S3Guard, s3_guard
+from s3_server import S3Server, storage_properties
+
+import icebergds
+from icebergds.catalog.rest.catalog import RestCatalog
+from icebergds.errors import StorageError, UnsupportedFeatureError
+from icebergds.testing.catalog_steps import create_table, new_table
+
+_CREDENTIALS = "GET /v1/{prefix}/namespaces/{namespace}/tables/{table}/credentials"
+
+
+@dataclass
+class Vending:
+    """A catalog whose tables are in S3, and which vends keys to them.
+
+    Attributes:
+        keys: the keys that it has vended.
+        prefixes: of the credentials; each has a key of its own.
+        lifetime_s: of new keys.
+        with_endpoint: whether there is an endpoint for new credentials.
+    """
+
+    uri: str
+    proxy: RestProxy
+    guard: S3Guard
+    bucket: str
+    keys: list[str] = field(default_factory=list)
+    prefixes: tuple[str, ...] = ()
+    lifetime_s: float = 3600
+    with_endpoint: bool = True
+
+    def open(self, **properties: str) -> RestCatalog:
+        return open_rest_catalog(self.uri, **properties)
+
+    def vend(self) -> list[dict[str, Any]]:
+        found = []
+        for prefix in self.prefixes or (f"s3://{self.bucket}",):
+            key = f"VENDED{len(self.keys)}"
+            self.keys.append(key)
+            self.guard.valid[key] = "/" + prefix.removeprefix("s3://").removeprefix("s3")
+            expires = str(int((time.time() + self.lifetime_s) * 1000))
+            config = {
+                "s3.access-key-id": key,
+                "s3.secret-access-key": "vended-secret",
+                "s3.session-token": "vended-token",
+                "s3.session-token-expires-at-ms": expires,
+            }
+            found.append({"prefix": prefix, "config": config})
+        return found
+
+    def rewrite(self, seen: Seen, body: Any) -> Any:
+        if seen.path.split("?")[0].endswith("/v1/config"):
+            if self.with_endpoint:
+                body["endpoints"].append(_CREDENTIALS)
+            return body
+        # Tables that are loaded, created or staged.
+        is_commit = seen.method == "POST" and b'"updates"' in seen.body
+        if "metadata" in body and not is_commit:
+            endpoint = {"s3.endpoint": f"http://127.0.0.1:{self.guard.port}"}
+            body["config"] = {**endpoint, "s3.path-style-access": "true", "token": "not-of-tables"}
+            body["config"]["client.region"] = "us-east-1"
+            body["storage-credentials"] = self.vend()
+        return body
+
+    def reply(self, seen: Seen) -> Any:
+        is_asked = seen.path.endswith("/credentials")
+        return {"storage-credentials": self.vend()} if is_asked else None
+
+
+@pytest.fixture
+def vending(rest: RestServer, s3: S3Server) -> Iterator[Vending]:
+    bucket = s3.new_location().split("/")[2]
+    behind = {
+        **storage_properties(s3.atomic_port),
+        "io-impl": "org.apache.iceberg.aws.s3.S3FileIO",
+        "client.region": "us-east-1",
+        "warehouse": f"s3://{bucket}/lake",
+    }
+    path = rest.new_catalog(**behind)
+    with rest_proxy(rest.port) as proxy, s3_guard(s3.atomic_port) as guard:
+        made = Vending(rest.uri(path, proxy.port), proxy, guard, bucket)
+        proxy.rewrite, proxy.reply = made.rewrite, made.reply
+        yield made
+
+
+@pytest.fixture(autouse=True)
+def _no_keys(monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in ("AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY", "AWS_SESSION_TOKEN"):
+        monkeypatch.delenv(name, raising=False)
+
+
+def test_credentials_are_asked_for(vending: Vending) -> None:
+    vending.open()
+    assert vending.proxy.seen[0].headers["X-Iceberg-Access-Delegation"] == "vended-credentials"
+
+
+def test_rows_are_written_and_read_with_vended_keys(vending: Vending) -> None:
+    catalog = icebergds.load_catalog("lake", uri=vending.uri)
+    catalog.create_namespace("db")
+    table = catalog.create_table("db.t", "id bigint")
+    table.append(pa.table({"id": [1, 2]}))
+    table.append(pa.table({"id": [3]}))
+    assert table.inspect.files().num_rows == 2
+    assert set(vending.guard.used) <= set(vending.keys)
+    catalog.purge_table("db.t")
+
+
+def test_the_longest_prefix_counts(vending: Vending) -> None:
+    bucket = vending.bucket
+    vending.prefixes = ("s3", f"s3://{bucket}/lake/db/t/data", f"s3://{bucket}/lake")
+    catalog = vending.open()
+    state = create_table(catalog, TABLE)
+    whole, data, lake = vending.keys[-3:]
+    location = state.metadata.location
+    for path, key in (
+        (f"{location}/data/1", data),
+        (f"s3a://{bucket}/lake/db/t/data/1", data),
+        (f"{location}/metadata/1", lake),
+        (f"s3://{bucket}/elsewhere", whole),
+    ):
+        vending.guard.used.clear()
+        state.io.write(path, b"rows")
+        assert set(vending.guard.used) == {key}
+
+
+def test_vended_keys_replace_the_users_own(vending: Vending) -> None:
+    catalog = vending.open(
+        **{"s3.access-key-id": "OWN", "s3.secret-access-key": "own", "s3.session-token": "own"}
+    )
+    state = create_table(catalog, TABLE)
+    state.io.write(f"{state.metadata.location}/data/1", b"rows")
+    assert set(vending.guard.used) <= set(vending.keys)
+
+
+def test_executors_get_the_keys_and_nothing_of_the_catalog(vending: Vending) -> None:
+    catalog = vending.open(token="catalogs-token")
+    state = create_table(catalog, TABLE)
+    location = f"{state.metadata.location}/data/1"
+    state.io.write(location, b"rows")
+    pickled = pickle.dumps(state.io)
+    assert b"catalogs-token" not in pickled
+    assert vending.uri.encode() not in pickled
+    assert b"not-of-tables" not in pickled
+    copy = pickle.loads(pickled)
+    assert copy.read_bytes(location) == b"rows"
+    assert "vended-secret" not in repr(copy)
+    assert "vended-secret" not in repr(state)
+    with pytest.raises(TypeError, match="cannot be pickled"):
+        pickle.dumps(catalog)
+
+
+@pytest.mark.parametrize("with_endpoint", [True, False], ids=["endpoint", "loading"])
+def test_keys_are_renewed_before_they_expire(vending: Vending, with_endpoint: bool) -> None:
+    vending.with_endpoint = with_endpoint
+    vending.lifetime_s = 1.5
+    state = create_table(vending.open(), TABLE)
+    first = vending.keys[-1]
+    state.io.write(f"{state.metadata.location}/data/1", b"rows")
+    time.sleep(1.3)
+    vending.guard.valid.pop(first)
+    vending.proxy.seen.clear()
+    vending.lifetime_s = 3600
+    assert state.io.read_bytes(f"{state.metadata.location}/data/1") == b"rows"
+    asked = [seen.path.split("?")[0].rpartition("/")[2] for seen in vending.proxy.seen]
+    assert asked == ["credentials" if with_endpoint else "t"]
+    # What is pickled now has the new ones.
+    copy = pickle.loads(pickle.dumps(state.io))
+    assert copy.read_bytes(f"{state.metadata.location}/data/1") == b"rows"
+
+
+def test_keys_that_cannot_be_renewed_are_used_as_long_as_they_last(vending: Vending) -> None:
+    vending.lifetime_s = 0.5
+    state = create_table(vending.open(), TABLE)
+    location = f"{state.metadata.location}/data/1"
+    time.sleep(0.5)
+    vending.proxy.refuse = lambda seen: 403
+    state.io.write(location, b"rows")
+    vending.guard.valid.clear()
+    with pytest.raises(StorageError):
+        state.io.read_bytes(location)
+    vending.proxy.refuse = lambda seen: None
+    assert state.io.read_bytes(location) == b"rows"
+
+
+def test_a_table_whose_keys_expire_is_not_asked_for_on_condition(vending: Vending) -> None:
+    vending.lifetime_s = 0.5
+    catalog = vending.open()
+    create_table(catalog, TABLE)
+    catalog.load(TABLE)
+    time.sleep(0.5)
+    vending.lifetime_s = 3600
+    vending.proxy.seen.clear()
+    state = catalog.load(TABLE)
+    assert [seen.status for seen in vending.proxy.seen] == [200]
+    state.io.write(f"{state.metadata.location}/data/1", b"rows")
+    assert vending.guard.used[-1] == vending.keys[-1]
+
+
+def test_a_new_tables_first_files_are_written_with_vended_keys(vending: Vending) -> None:
+    catalog = vending.open()
+    catalog.create_namespace(("db",), {})
+    updates = new_table(catalog, TABLE)
+    io = catalog.new_table_io(TABLE, updates)
+    io.write(f"{catalog.new_table_location(TABLE)}/data/1", b"rows")
+    assert set(vending.guard.used) <= set(vending.keys)
+    assert catalog.list_tables(("db",)) == []
+
+
+def test_remote_signing_is_refused_by_name(vending: Vending) -> None:
+    catalog = vending.open()
+    create_table(catalog, TABLE)
+
+    def signed(seen: Seen, body: Any) -> Any:
+        if "metadata" in body:
+            body["config"] = {"s3.remote-signing-enabled": "true"}
+        return json.loads(json.dumps(body))
+
+    vending.proxy.rewrite = signed
+    with pytest.raises(UnsupportedFeatureError, match=r"lake\.db\.t.*s3\.remote-signing-enabled"):
+        vending.open(**{"header.X-Other": "1"}).load(TABLE)

@@ -1,0 +1,283 @@
+"""Requests to a REST catalog fail at each point; what is said of the outcome holds.
+
+Each operation runs with a fault at each of its requests in turn. If it returns, it is done; if it
+raises an error that does not leave the outcome open, it is not done.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+
+import pytest
+from rest_proxy import Fault, RestProxy, rest_proxy
+from rest_server import RestServer
+from rest_tables import TABLE, appending, create_table, open_rest_catalog
+
+from icebergds.catalog.rest import http
+from icebergds.catalog.rest.catalog import RestCatalog
+from icebergds.errors import (
+    AlreadyExistsError,
+    CommitStateUnknownError,
+    IcebergError,
+    NotFoundError,
+)
+from icebergds.spec.schema import Schema
+from icebergds.spec.types import LONG
+from icebergds.spec.updates.table_updates import SetProperties
+from icebergds.spec.values.dates import now_ms
+from icebergds.spec.views.new_version import new_version_updates, new_view_updates
+from icebergds.spec.views.updates import ViewUpdate
+from icebergds.testing.catalog_steps import new_table
+from icebergds.testing.schemas import optional
+
+_MOST_REQUESTS = 12
+
+
+@dataclass(frozen=True)
+class Operation:
+    """Something that a catalog does.
+
+    Attributes:
+        prepare: what comes before, without faults; returns what `run` gets.
+        run: does it.
+        is_done: looks for its effect with another catalog object.
+    """
+
+    prepare: Callable[[RestCatalog], object]
+    run: Callable[[RestCatalog, object], object]
+    is_done: Callable[[RestCatalog, object], bool]
+
+
+def _exists(look: Callable[[], object]) -> bool:
+    try:
+        look()
+    except NotFoundError:
+        return False
+    return True
+
+
+def _with_view(catalog: RestCatalog) -> object:
+    catalog.create_namespace(("db",), {})
+    return catalog.create_view(("db", "v"), _view("SELECT 1 AS id"))
+
+
+def _view(sql: str) -> list[ViewUpdate]:
+    version = new_version_updates(
+        Schema((optional(1, "id", LONG),)),
+        {"spark": sql},
+        default_catalog=None,
+        default_namespace=("db",),
+        summary={},
+        now_ms=now_ms(),
+    )
+    return new_view_updates(
+        version,
+        view_uuid="9a1ab9bb-7b69-4d35-9b4a-0c3e6a7a9d10",
+        location="/nowhere/v",
+        properties={},
+    )
+
+
+def _append(catalog: RestCatalog, made: object) -> object:
+    state, (_, updates) = made
+    return catalog.operations(TABLE).commit(state, [], updates)
+
+
+def _prepare_append(catalog: RestCatalog) -> object:
+    state = create_table(catalog)
+    return state, appending(state)
+
+
+def _has_snapshot(catalog: RestCatalog, snapshot_id: int) -> bool:
+    try:
+        return snapshot_id in catalog.load(TABLE).metadata.snapshots_by_id
+    except NotFoundError:
+        return False
+
+
+def _prepare_creation(catalog: RestCatalog) -> object:
+    catalog.create_namespace(("db",), {})
+    snapshot, updates = appending()
+    return snapshot, [*new_table(catalog, TABLE), *updates]
+
+
+def _has_tables(catalog: RestCatalog, *names: str) -> bool:
+    return catalog.list_tables(("db",)) == [("db", name) for name in names]
+
+
+OPERATIONS = {
+    "create a namespace": Operation(
+        lambda catalog: None,
+        lambda catalog, _: catalog.create_namespace(("db",), {}),
+        lambda catalog, _: ("db",) in catalog.list_namespaces(),
+    ),
+    "change a namespace": Operation(
+        lambda catalog: catalog.create_namespace(("db",), {"old": "1"}),
+        lambda catalog, _: catalog.update_namespace_properties(("db",), ["old"], {"new": "2"}),
+        lambda catalog, _: catalog.namespace_properties(("db",)).get("new") == "2",
+    ),
+    "drop a namespace": Operation(
+        lambda catalog: catalog.create_namespace(("db",), {}),
+        lambda catalog, _: catalog.drop_namespace(("db",)),
+        lambda catalog, _: catalog.list_namespaces() == [],
+    ),
+    "create a table": Operation(
+        lambda catalog: catalog.create_namespace(("db",), {}) or new_table(catalog, TABLE),
+        lambda catalog, updates: catalog.create(TABLE, updates),
+        lambda catalog, _: _has_tables(catalog, "t"),
+    ),
+    "create a table with rows": Operation(
+        _prepare_creation,
+        lambda catalog, made: catalog.create(TABLE, made[1]),
+        lambda catalog, made: _has_snapshot(catalog, made[0].snapshot_id),
+    ),
+    "append": Operation(
+        _prepare_append,
+        _append,
+        lambda catalog, made: _has_snapshot(catalog, made[1][0].snapshot_id),
+    ),
+    "set properties": Operation(
+        create_table,
+        lambda catalog, state: catalog.operations(TABLE).commit(
+            state, [], [SetProperties({"k": "v"})]
+        ),
+        lambda catalog, _: catalog.load(TABLE).metadata.properties.get("k") == "v",
+    ),
+    "drop a table": Operation(
+        create_table,
+        lambda catalog, _: catalog.drop(TABLE),
+        lambda catalog, _: _has_tables(catalog),
+    ),
+    "rename a table": Operation(
+        create_table,
+        lambda catalog, _: catalog.rename(TABLE, ("db", "u")),
+        lambda catalog, _: _has_tables(catalog, "u"),
+    ),
+    "register a table": Operation(
+        lambda catalog: create_table(catalog) and catalog.drop(TABLE),
+        lambda catalog, state: catalog.register(("db", "u"), state.metadata_location),
+        lambda catalog, _: _has_tables(catalog, "u"),
+    ),
+    "load a table": Operation(
+        create_table, lambda catalog, _: catalog.load(TABLE), lambda catalog, _: True
+    ),
+    "list tables": Operation(
+        create_table, lambda catalog, _: catalog.list_tables(("db",)), lambda catalog, _: True
+    ),
+    "create a view": Operation(
+        lambda catalog: catalog.create_namespace(("db",), {}),
+        lambda catalog, _: catalog.create_view(("db", "v"), _view("SELECT 1 AS id")),
+        lambda catalog, _: _exists(lambda: catalog.load_view(("db", "v"))),
+    ),
+    "change a view": Operation(
+        _with_view,
+        lambda catalog, base: catalog.commit_view(("db", "v"), base, _view("SELECT 2 AS id")[2:]),
+        lambda catalog, _: catalog.load_view(("db", "v")).metadata.current_version_id == 2,
+    ),
+    "drop a view": Operation(
+        _with_view,
+        lambda catalog, _: catalog.drop_view(("db", "v")),
+        lambda catalog, _: not _exists(lambda: catalog.load_view(("db", "v"))),
+    ),
+    "rename a view": Operation(
+        _with_view,
+        lambda catalog, _: catalog.rename_view(("db", "v"), ("db", "w")),
+        lambda catalog, _: _exists(lambda: catalog.load_view(("db", "w"))),
+    ),
+}
+# With ids of their own, so that they are recognised when they come back.
+RECOGNISED = ("create a table with rows", "append", "set properties")
+
+
+@pytest.fixture
+def proxy(rest: RestServer, monkeypatch: pytest.MonkeyPatch) -> Iterator[RestProxy]:
+    monkeypatch.setattr(http, "_FIRST_WAIT_S", 0.01)
+    with rest_proxy(rest.port) as proxy:
+        yield proxy
+
+
+@pytest.mark.parametrize("fault", Fault, ids=lambda fault: fault.name)
+@pytest.mark.parametrize("name", OPERATIONS)
+def test_what_is_said_of_the_outcome_holds(
+    name: str, fault: Fault, rest: RestServer, proxy: RestProxy
+) -> None:
+    operation = OPERATIONS[name]
+    for number in range(_MOST_REQUESTS):
+        path = rest.new_catalog()
+        plain = open_rest_catalog(rest.uri(path))
+        made = operation.prepare(plain)
+        timeout = "300" if fault is Fault.LATE else "60000"
+        catalog = open_rest_catalog(
+            rest.uri(path, proxy.port),
+            **{"rest.client.socket-timeout-ms": timeout, "rest-metrics-reporting-enabled": "false"},
+        )
+        proxy.break_request(number, fault)
+        try:
+            operation.run(catalog, made)
+            error = None
+        except IcebergError as raised:
+            error = raised
+        requests = len(proxy.seen)
+        is_done = operation.is_done(plain, made)
+        where = f"{name}, {fault.name} at request {number}: {error!r}"
+        if error is None:
+            assert is_done, where
+        elif not error.outcome_unknown and not _says_it_is_so(name, fault, error):
+            assert not is_done, where
+        if requests <= number:
+            assert error is None, where
+            return
+    raise AssertionError(f"{name} sends more than {_MOST_REQUESTS} requests")
+
+
+def _says_it_is_so(name: str, fault: Fault, error: IcebergError) -> bool:
+    """Whether an error says what is there: that what was created exists, what was dropped does not.
+
+    If a proxy sends a request twice, the client cannot know who has done it.
+    """
+    twice = fault is Fault.SENT_TWICE and name not in RECOGNISED
+    return twice and isinstance(error, AlreadyExistsError | NotFoundError)
+
+
+@pytest.mark.parametrize("name", RECOGNISED)
+@pytest.mark.parametrize(
+    "fault", [each for each in Fault if each.name.startswith(("DONE", "ANSWER", "SENT", "LATE"))]
+)
+def test_a_commit_whose_answer_is_lost_is_found(
+    name: str, fault: Fault, rest: RestServer, proxy: RestProxy
+) -> None:
+    operation = OPERATIONS[name]
+    path = rest.new_catalog()
+    made = operation.prepare(open_rest_catalog(rest.uri(path)))
+    timeout = {"rest.client.socket-timeout-ms": "500"} if fault is Fault.LATE else {}
+    catalog = open_rest_catalog(rest.uri(path, proxy.port), **timeout)
+    broken = iter((fault,))
+    proxy.fault = lambda seen: (
+        next(broken, None) if seen.method == "POST" and seen.path.endswith("/tables/t") else None
+    )
+    operation.run(catalog, made)
+    assert next(broken, None) is None
+    assert operation.is_done(open_rest_catalog(rest.uri(path)), made)
+
+
+@pytest.mark.parametrize("fault", [Fault.NEVER_SENT, Fault.REFUSED_500, Fault.REFUSED_503])
+def test_a_commit_that_may_still_come_is_unknown(
+    fault: Fault, rest: RestServer, proxy: RestProxy
+) -> None:
+    path = rest.new_catalog()
+    made = _prepare_append(open_rest_catalog(rest.uri(path)))
+    catalog = open_rest_catalog(rest.uri(path, proxy.port))
+    proxy.fault = lambda seen: fault if seen.method == "POST" else None
+    with pytest.raises(CommitStateUnknownError, match=r"lake\.db\.t"):
+        _append(catalog, made)
+    assert len(proxy.paths("POST")) == 1
+
+
+def test_a_throttled_commit_is_sent_again(rest: RestServer, proxy: RestProxy) -> None:
+    path = rest.new_catalog()
+    made = _prepare_append(open_rest_catalog(rest.uri(path)))
+    catalog = open_rest_catalog(rest.uri(path, proxy.port))
+    proxy.break_request(0, Fault.THROTTLED)
+    _append(catalog, made)
+    assert [seen.status for seen in proxy.seen if seen.method == "POST"][-1] == 200
