@@ -153,6 +153,23 @@ def test_a_server_cannot_allow_schemes(uri: str, proxy: RestProxy) -> None:
     assert open_rest_catalog(uri).io.properties == {}
 
 
+def test_a_server_does_not_decide_how_it_is_trusted(uri: str, proxy: RestProxy) -> None:
+    _rewriting_config(
+        proxy,
+        overrides={
+            "rest.auth.type": "subprocess.Popen",
+            "auth.custom.args": "/bin/false",
+            "oauth2-server-uri": "http://127.0.0.1:1/thief",
+            "ssl.cabundle": "/nowhere",
+        },
+    )
+    catalog = open_rest_catalog(uri, token="abcdef")
+    catalog.list_namespaces()
+    assert proxy.seen[-1].headers["Authorization"] == "Bearer abcdef"
+    served = {"rest.auth.type", "auth.custom.args", "oauth2-server-uri", "ssl.cabundle"}
+    assert served.isdisjoint(catalog.session.config.properties)
+
+
 def test_paths_have_the_servers_prefix(uri: str, proxy: RestProxy) -> None:
     _rewriting_config(proxy, overrides={"prefix": "catalogs/my lake"})
     catalog = open_rest_catalog(uri)
