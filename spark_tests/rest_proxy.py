@@ -29,6 +29,7 @@ class Fault(Enum):
     DONE_503 = "the server does it, and the answer is 503 to try again"
     DONE_504 = "the server does it, and the answer is 504"
     DONE_HTML = "the server does it, and the answer is 200 in HTML"
+    REFUSED_HTML = "the server never gets it, and the answer is 200 in HTML"
     THROTTLED = "the server never gets it, and the answer is 429"
 
 
@@ -40,9 +41,16 @@ _STATUS = {
     Fault.DONE_503: 503,
     Fault.DONE_504: 504,
     Fault.DONE_HTML: 200,
+    Fault.REFUSED_HTML: 200,
     Fault.THROTTLED: 429,
 }
-_NEVER_SENT = (Fault.NEVER_SENT, Fault.REFUSED_500, Fault.REFUSED_503, Fault.THROTTLED)
+_NEVER_SENT = (
+    Fault.NEVER_SENT,
+    Fault.REFUSED_500,
+    Fault.REFUSED_503,
+    Fault.REFUSED_HTML,
+    Fault.THROTTLED,
+)
 LATE_S = 0.7
 
 
@@ -183,7 +191,7 @@ def _break(handler: BaseHTTPRequestHandler, fault: Fault | None, data: bytes) ->
         handler.close_connection = True
         return
     status = _STATUS[fault]
-    if fault in (Fault.DONE_502, Fault.DONE_HTML):
+    if fault in (Fault.DONE_502, Fault.DONE_HTML, Fault.REFUSED_HTML):
         _answer(handler, status, {"Content-Type": "text/html"}, b"<html><body>Oops</body></html>")
         return
     retry = {"Retry-After": "0"} if fault in (Fault.DONE_503, Fault.THROTTLED) else {}

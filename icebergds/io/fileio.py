@@ -67,10 +67,15 @@ from icebergds.io.remote_files import OutputStream, key_of, names_in, open_remot
 from icebergds.io.storage_options import (
     MAX_BLOCK_BYTES,
     MAX_METADATA_BYTES,
+    STORAGE_CREDENTIALS,
     check_storage_options,
     size_limit,
 )
-from icebergds.io.vended_credentials import VendedCredentials
+from icebergds.io.vended_credentials import (
+    VendedCredentials,
+    credentials_of,
+    credentials_to_text,
+)
 
 _T = TypeVar("_T")
 # They have no directories, only names with slashes.
@@ -94,7 +99,8 @@ class FileIO:
             working directory.
         table_root: the root directory of the one table whose files are accessed; a location with a
             `..` segment must then be inside of it. If empty, such locations are not checked.
-        vended: credentials that a catalog gave for the files of the table.
+        vended: credentials that a catalog gave for the files of the table; by default those of the
+            property `storage-credentials`.
 
     Raises:
         InvalidOptionError: an option among the properties is malformed.
@@ -121,6 +127,16 @@ class FileIO:
         object.__setattr__(self, "properties", dict(self.properties))
         # A malformed option is an error before it matters.
         check_storage_options(self.properties)
+        if self.vended is None:
+            object.__setattr__(self, "vended", credentials_of(self.properties))
+
+    @property
+    def all_properties(self) -> Mapping[str, str]:
+        """The properties, with the vended credentials as they are now, for other processes."""
+        if self.vended is None:
+            return self.properties
+        text = credentials_to_text(self.vended.current())
+        return {**self.properties, STORAGE_CREDENTIALS: text}
 
     @property
     def max_metadata_bytes(self) -> int | None:

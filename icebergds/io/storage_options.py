@@ -15,7 +15,10 @@ STORAGE_SCHEMES = "storage-schemes"
 MAX_METADATA_BYTES = "max-metadata-bytes"
 MAX_BLOCK_BYTES = "max-block-bytes"
 
-STORAGE_OPTIONS = (STORAGE_SCHEMES, MAX_METADATA_BYTES, MAX_BLOCK_BYTES)
+STORAGE_CREDENTIALS = "storage-credentials"
+"""Credentials by prefixes of locations, as JSON; `vended_credentials` parses it."""
+
+STORAGE_OPTIONS = (STORAGE_SCHEMES, MAX_METADATA_BYTES, MAX_BLOCK_BYTES, STORAGE_CREDENTIALS)
 """The names of all of them."""
 
 STORAGE_PREFIXES = ("s3.", "gcs.", "adls.", "hdfs.", "client.", "fs.")

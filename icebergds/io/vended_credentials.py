@@ -6,13 +6,16 @@ the catalog.
 
 from __future__ import annotations
 
+import json
 import logging
 import threading
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 
+from icebergds.errors import InvalidOptionError
 from icebergds.io.locations import EQUAL_SCHEMES
+from icebergds.io.storage_options import STORAGE_CREDENTIALS
 
 _LOG = logging.getLogger(__name__)
 
@@ -128,6 +131,37 @@ class VendedCredentials:
         ]
         first = min(lifetimes, default=float("inf"))
         self._renew_at = now + first - min(_LONGEST_MARGIN_S, max(first, 0.0) / 5)
+
+
+def credentials_to_text(vended: Vended) -> str:
+    """Credentials as the value of the option `storage-credentials`."""
+    members = [{"prefix": each.prefix, "config": dict(each.properties)} for each in vended]
+    return json.dumps(members)
+
+
+def credentials_of(properties: Mapping[str, str]) -> VendedCredentials | None:
+    """The credentials in the option `storage-credentials`; None without it.
+
+    Raises:
+        InvalidOptionError: it is malformed. The value is not shown.
+    """
+    text = properties.get(STORAGE_CREDENTIALS)
+    if not text:
+        return None
+    try:
+        vended = [
+            PrefixCredentials(str(each["prefix"]), {str(k): str(v) for k, v in config.items()})
+            for each in json.loads(text)
+            for config in (each["config"],)
+        ]
+    except (ValueError, TypeError, KeyError, AttributeError):
+        vended = None
+    if vended is None:
+        raise InvalidOptionError(
+            f"option {STORAGE_CREDENTIALS!r} is malformed: expected a JSON array of objects such "
+            'as {"prefix": "s3://bucket/db", "config": {"s3.access-key-id": "..."}}'
+        )
+    return VendedCredentials(vended)
 
 
 def _plain(location: str) -> str:

@@ -14,8 +14,14 @@ TABLE: Identifier = ("db", "t")
 
 
 def open_rest_catalog(uri: str, **properties: str) -> RestCatalog:
-    """A catalog of a session of its own, which repeats requests at once."""
-    given = {"type": "rest", "uri": uri, "rest.client.max-retries": "2", **properties}
+    """A catalog that reports no commits, so that its requests can be counted."""
+    given = {
+        "type": "rest",
+        "uri": uri,
+        "rest.client.max-retries": "2",
+        "rest-metrics-reporting-enabled": "false",
+        **properties,
+    }
     catalog = load_catalog("lake", given)
     assert isinstance(catalog, RestCatalog)
     return catalog

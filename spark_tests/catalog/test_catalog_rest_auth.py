@@ -29,11 +29,7 @@ class Guarded:
     uri: str
 
     def open(self, **properties: str) -> RestCatalog:
-        given = {
-            "oauth2-server-uri": self.tokens.uri,
-            "rest-metrics-reporting-enabled": "false",
-            **properties,
-        }
+        given = {"oauth2-server-uri": self.tokens.uri, **properties}
         return open_rest_catalog(self.uri, **given)
 
 

@@ -210,7 +210,7 @@ def test_what_is_said_of_the_outcome_holds(
         timeout = "300" if fault is Fault.LATE else "60000"
         catalog = open_rest_catalog(
             rest.uri(path, proxy.port),
-            **{"rest.client.socket-timeout-ms": timeout, "rest-metrics-reporting-enabled": "false"},
+            **{"rest.client.socket-timeout-ms": timeout},
         )
         proxy.break_request(number, fault)
         try:

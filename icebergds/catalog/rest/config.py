@@ -113,12 +113,27 @@ def fetch_config(name: str, client: HttpClient, given: Mapping[str, str]) -> Ser
         raise InvalidOptionError(
             f"catalog {name}: {error}; is the uri that of an Iceberg REST catalog?"
         ) from None
+    defaults, overrides = _trusted(defaults), _trusted(overrides)
     return ServerConfig(
         properties={**defaults, **given, **overrides},
         served={**defaults, **overrides},
         endpoints=frozenset(map(_normal, endpoints)) or None,
         idempotency_s=None if lifetime is None else _seconds(lifetime),
     )
+
+
+# What only the user decides: which code authenticates requests, who gets passwords, whom to trust.
+_ONLY_GIVEN = ("auth.", "rest.auth.", "gcp.auth.", "ssl.", "rest.client.proxy.")
+_ONLY_GIVEN_NAMES = ("type", "credential", "oauth2-server-uri")
+
+
+def _trusted(served: Mapping[str, str]) -> dict[str, str]:
+    """The properties that a server may set."""
+    return {
+        key: value
+        for key, value in served.items()
+        if key not in _ONLY_GIVEN_NAMES and not key.startswith(_ONLY_GIVEN)
+    }
 
 
 def _normal(endpoint: str) -> str:

@@ -34,6 +34,10 @@ class RestError(StorageError):
         self.explanation = explanation
         self.maybe_done = maybe_done
 
+    @property
+    def outcome_unknown(self) -> bool:
+        return self.maybe_done
+
 
 @contextmanager
 def refusals(errors: Mapping[int, Callable[[RestError], IcebergError]]) -> Iterator[None]:

@@ -160,7 +160,7 @@ class HttpClient:
             wait = _wait(attempts) if retry_after is None else retry_after
             too_late = time.monotonic() + wait - started > request.repeatable_for_s
             if not transient or too_late or attempts > self._options.max_retries:
-                error.maybe_done = maybe_done and request.method not in ("GET", "HEAD")
+                error.maybe_done = maybe_done and request.method != "GET"
                 raise error
             _LOG.info("%s; it is sent again in %.1f s", error, wait)
             time.sleep(wait)
@@ -190,7 +190,7 @@ class HttpClient:
             data = urlencode(request.form).encode()
         elif request.body is not None:
             headers["Content-Type"] = "application/json"
-            data = json.dumps(request.body, ensure_ascii=False, separators=(",", ":")).encode()
+            data = json.dumps(request.body, separators=(",", ":")).encode()
         return SignedRequest(request.method, url, headers, data)
 
     def _open_session(self) -> requests.Session:
@@ -208,14 +208,12 @@ class HttpClient:
     def _success(self, request: Request, response: requests.Response) -> Answer | None:
         """The answer if it is one of success that can be read."""
         status = response.status_code
-        if status == _NOT_MODIFIED or (status < 300 and not request.answered):
+        if status == _NOT_MODIFIED or (
+            status < 300 and not request.answered and not response.content
+        ):
             return Answer(status, response.headers, {})
-        if status >= 300:
-            return None
-        body = _json_object(response)
-        if body is None and request.method != "HEAD" and status != _NO_CONTENT:
-            return None
-        return Answer(status, response.headers, body or {})
+        body = _json_object(response) if status < 300 else None
+        return None if body is None else Answer(status, response.headers, body)
 
     def _refusal(self, request: Request, response: requests.Response) -> RestError:
         status = response.status_code
@@ -257,7 +255,6 @@ def idempotency_key() -> str:
     return str(uuid.UUID(int=value))
 
 
-_NO_CONTENT = 204
 _NOT_MODIFIED = 304
 _HEADERS = {"Accept": "application/json", "User-Agent": "icebergds"}
 _LONGEST_EXPLANATION = 1000

@@ -95,4 +95,9 @@ class Routes:
                 f"catalog {self.catalog}: {name!r} cannot be the name of a table or a part of a "
                 "namespace in a REST catalog"
             )
-        return quote(name, safe="")
+        try:
+            return quote(name, safe="")
+        except UnicodeEncodeError:
+            raise InvalidOptionError(
+                f"catalog {self.catalog}: the name {name!r} is not valid Unicode"
+            ) from None

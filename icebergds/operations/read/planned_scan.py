@@ -117,7 +117,7 @@ def native_rule_of(scan: PlannedScan) -> NativeRule | None:
     """
     state = scan.state
     rule = None
-    if not state.io.properties:
+    if not state.io.all_properties:
         keys = KeyColumns.of(scan.plan, scan.files, state.metadata.schema_history)
         rule = native_rule(scan.plan, _names(state), keys)
     if rule is None:
@@ -133,7 +133,7 @@ def native_obstacle_of(scan: PlannedScan) -> str | None:
 
 def native_obstacle_in(state: TableState, plan: ReadPlan) -> str | None:
     """Why Spark's own reader may read no file of a read that is not planned yet."""
-    if state.io.properties:
+    if state.io.all_properties:
         return "the table has storage properties, which Spark does not know"
     return native_obstacle(plan, _names(state))
 

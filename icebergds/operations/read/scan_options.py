@@ -26,7 +26,7 @@ def scan_options(
     # Relative paths are relative to this process, but the data source runs in another one.
     location_map = {"": io.working_directory, **io.location_map}
     return {
-        **storage_properties_of(io.properties),
+        **storage_properties_of(io.all_properties),
         "location-map": json.dumps(location_map),
         **named,
         **further,

@@ -1,0 +1,66 @@
+"""Many processes append to one table of a REST catalog, of which some answers are lost."""
+
+from __future__ import annotations
+
+import multiprocessing
+import random
+from collections import Counter
+from concurrent.futures import ProcessPoolExecutor
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+from effort import IS_NIGHTLY
+from rest_proxy import Fault, Seen, rest_proxy
+from rest_server import RestServer
+
+import icebergds
+from icebergds.errors import CommitStateUnknownError
+
+_PROCESSES, _APPENDS = (8, 20) if IS_NIGHTLY else (8, 4)
+_FAULTS = (Fault.ANSWER_LOST, Fault.DONE_500, Fault.DONE_502, Fault.DONE_HTML, Fault.THROTTLED)
+_PROPERTIES = {
+    "commit.retry.num-retries": "10000",
+    "commit.retry.min-wait-ms": "10",
+    "commit.retry.max-wait-ms": "500",
+    "commit.status-check.min-wait-ms": "10",
+}
+
+
+def test_each_append_of_many_processes_is_there_once(rest: RestServer, rng: random.Random) -> None:
+    path = rest.new_catalog()
+    catalog = icebergds.load_catalog("lake", uri=rest.uri(path))
+    catalog.create_namespace("db")
+    table = catalog.create_table("db.t", "id bigint", properties=_PROPERTIES)
+
+    def break_some(seen: Seen) -> Fault | None:
+        is_commit = seen.method == "POST" and seen.path.endswith("/tables/t")
+        return rng.choice(_FAULTS) if is_commit and rng.random() < 0.3 else None
+
+    with rest_proxy(rest.port) as proxy:
+        proxy.fault = break_some
+        uri = rest.uri(path, proxy.port)
+        with ProcessPoolExecutor(_PROCESSES, multiprocessing.get_context("spawn")) as pool:
+            futures = [pool.submit(_append_many, uri, i) for i in range(_PROCESSES)]
+            outcomes = [future.result(timeout=300) for future in futures]
+    done = {row for rows, _ in outcomes for row in rows}
+    # The answer to a commit that lost against another one may be lost, too.
+    unknown = {row for _, rows in outcomes for row in rows}
+    files = table.refresh().inspect.files()["file_path"].to_pylist()
+    found = Counter(row for file in files for row in pq.read_table(file)["id"].to_pylist())
+    assert set(found.values()) == {1}
+    assert done <= found.keys() <= done | unknown
+    assert len(done) > len(unknown)
+    assert table.current_snapshot().summary["total-records"] == str(len(found))
+
+
+def _append_many(uri: str, process: int) -> tuple[list[int], list[int]]:
+    """Appends rows, one in a commit; returns those that were, and those that may be."""
+    table = icebergds.load_catalog("lake", uri=uri).load_table("db.t")
+    done, unknown = [], []
+    for row in range(process * 1000, process * 1000 + _APPENDS):
+        try:
+            table.append(pa.table({"id": [row]}))
+            done.append(row)
+        except CommitStateUnknownError:
+            unknown.append(row)
+    return done, unknown
