@@ -11,6 +11,7 @@ from remembered_metadata import checked_remembering
 from s3_server import S3Server, s3_server, what_is_missing
 
 if TYPE_CHECKING:
+    from mariadb_server import MariaDbServer
     from postgres_server import PostgresServer
 
 
@@ -32,6 +33,18 @@ def postgres() -> Iterator[PostgresServer]:
     if binaries is None:
         pytest.skip("PostgreSQL (initdb, pg_ctl) is not installed")
     with postgres_server(binaries) as server:
+        yield server
+
+
+@pytest.fixture(scope="session")
+def mariadb() -> Iterator[MariaDbServer]:
+    """A MariaDB server for the whole run."""
+    pytest.importorskip("pymysql", reason="pymysql is not installed")
+    from mariadb_server import mariadb_server, what_is_missing
+
+    if (missing := what_is_missing()) is not None:
+        pytest.skip(f"no MariaDB: {missing}")
+    with mariadb_server() as server:
         yield server
 
 

@@ -110,6 +110,8 @@ _FACTORIES: dict[str, Callable[[str, Mapping[str, str], FileIO], Catalog]] = {
 _TYPES_BY_SCHEME = {
     "postgresql": "sql",
     "postgres": "sql",
+    "mysql": "sql",
+    "mariadb": "sql",
     "sqlite": "sql",
     "jdbc": "sql",
     "http": "rest",
