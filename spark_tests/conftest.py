@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
+import aws_iam_server
 import azure_server
 import pytest
 from remembered_metadata import checked_remembering
@@ -55,6 +56,16 @@ def s3() -> Iterator[S3Server]:
     if (missing := what_is_missing()) is not None:
         pytest.skip(f"no S3 server: {missing}")
     with s3_server() as server:
+        yield server
+
+
+@pytest.fixture(scope="session")
+def aws_iam() -> Iterator[aws_iam_server.AwsServer]:
+    """A server of S3 that checks signatures and permissions, for the whole run."""
+    pytest.importorskip("s3fs", reason="s3fs is not installed")
+    if (missing := aws_iam_server.what_is_missing()) is not None:
+        pytest.skip(f"no S3 server with users: {missing}")
+    with aws_iam_server.aws_server() as server:
         yield server
 
 
