@@ -1,14 +1,15 @@
 #!/usr/bin/env bash
-# Fetches the servers that tests start: S3 and REST catalogs (jars, with Maven), Azure (with npm), and
-# PostgreSQL. With the argument `nightly`, also those that are large or slow to build.
+# Fetches the servers that tests start: S3 and REST catalogs (jars, with Maven), Azure (with npm),
+# PostgreSQL and MariaDB. With the argument `nightly`, also those that are large or slow to build.
 #
 # What is there is left alone. As root on Debian and Ubuntu it installs what lacks: Maven, a JDK,
-# npm, PostgreSQL. Fails, after a line for each, if something cannot be had; tests that need it are
-# skipped.
+# npm, the databases. Fails, after a line for each, if something cannot be had; tests that need it
+# are skipped.
 set -uo pipefail
 cd "$(dirname "$0")/.."
 
 has() { command -v "$1" >/dev/null; }
+has_mariadb() { has mariadb-install-db && has my_print_defaults; }
 has_postgresql() { has initdb || ls /usr/lib/postgresql/*/bin/initdb >/dev/null 2>&1; }
 
 install() {
@@ -71,12 +72,14 @@ has java || packages+=(openjdk-17-jdk-headless)
 has mvn || packages+=(maven)
 has npm || packages+=(npm)
 has_postgresql || packages+=(postgresql)
+has_mariadb || packages+=(mariadb-server-core mariadb-client-core)
 [ ${#packages[@]} = 0 ] || install "${packages[@]}"
 
 lacking=0
 say_lacking() { echo "servers.sh: $1" >&2; lacking=1; }
 has java || say_lacking "no JDK (17 or later)"
 has_postgresql || say_lacking "no PostgreSQL: initdb is not installed"
+has_mariadb || say_lacking "no MariaDB: mariadb-install-db is not installed"
 fetch_s3mock || say_lacking "no S3 server: Maven is not installed, or could not fetch it"
 fetch_rest_server || say_lacking "no REST catalog: Maven is not installed, or could not fetch it"
 fetch_npm azurite 3.35.0 .cache/azurite ||

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
+import aws_iam_server
 import azure_server
 import pytest
 from moto_server import MotoServer, has_moto, moto_server
@@ -12,6 +13,7 @@ from remembered_metadata import checked_remembering
 from s3_server import S3Server, s3_server, what_is_missing
 
 if TYPE_CHECKING:
+    from mariadb_server import MariaDbServer
     from postgres_server import PostgresServer
     from rest_server import RestServer
 
@@ -38,6 +40,18 @@ def postgres() -> Iterator[PostgresServer]:
 
 
 @pytest.fixture(scope="session")
+def mariadb() -> Iterator[MariaDbServer]:
+    """A MariaDB server for the whole run."""
+    pytest.importorskip("pymysql", reason="pymysql is not installed")
+    from mariadb_server import mariadb_server, what_is_missing
+
+    if (missing := what_is_missing()) is not None:
+        pytest.skip(f"no MariaDB: {missing}")
+    with mariadb_server() as server:
+        yield server
+
+
+@pytest.fixture(scope="session")
 def s3() -> Iterator[S3Server]:
     """An S3 server for the whole run."""
     pytest.importorskip("s3fs", reason="s3fs is not installed")
@@ -56,6 +70,16 @@ def rest() -> Iterator[RestServer]:
     if (missing := what_rest_lacks()) is not None:
         pytest.skip(f"no REST catalog: {missing}")
     with rest_server() as server:
+        yield server
+
+
+@pytest.fixture(scope="session")
+def aws_iam() -> Iterator[aws_iam_server.AwsServer]:
+    """A server of S3 that checks signatures and permissions, for the whole run."""
+    pytest.importorskip("s3fs", reason="s3fs is not installed")
+    if (missing := aws_iam_server.what_is_missing()) is not None:
+        pytest.skip(f"no S3 server with users: {missing}")
+    with aws_iam_server.aws_server() as server:
         yield server
 
 

@@ -42,7 +42,8 @@ _FILESYSTEM = OwnType("filesystem.catalog:file_system_catalog")
 _SQL = OwnType(
     "sql.catalog:sql_catalog",
     "sqlalchemy",
-    "'icebergds[sql]', or 'icebergds[sql-postgres]' for PostgreSQL",
+    "'icebergds[sql]', or 'icebergds[sql-postgres]' for PostgreSQL, 'icebergds[sql-mysql]' for "
+    "MariaDB and MySQL",
 )
 
 OWN_TYPES: Mapping[str, OwnType] = {
@@ -60,6 +61,8 @@ OWN_TYPES: Mapping[str, OwnType] = {
 TYPES_BY_SCHEME: Mapping[str, str] = {
     "postgresql": "sql",
     "postgres": "sql",
+    "mysql": "sql",
+    "mariadb": "sql",
     "sqlite": "sql",
     "jdbc": "sql",
     "http": "rest",

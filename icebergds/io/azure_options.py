@@ -16,6 +16,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from icebergds.errors import InvalidOptionError
+from icebergds.io.option_values import first, is_true
 
 FILE_METADATA = {"is_directory": "false"}
 """What adlfs stores of a blob that is a file."""
@@ -36,7 +37,7 @@ def azure_options(authority: str, properties: Mapping[str, str]) -> dict[str, An
         InvalidOptionError: no account is named, or a property is malformed.
     """
     host = _host(authority)
-    named = _first(properties, *_ACCOUNT_NAMES)
+    named = first(properties, *_ACCOUNT_NAMES)
     account = host.partition(".")[0] or named
     # Its endpoint in Java Iceberg, a connection string in PyIceberg.
     given = _of_account("adls.connection-string", host, account, properties)
@@ -51,12 +52,12 @@ def azure_options(authority: str, properties: Mapping[str, str]) -> dict[str, An
     if signature:
         signature = _checked("adls.sas-token", signature.removeprefix("?"))
         return _connection(address, SharedAccessSignature=signature)
-    key = _first(properties, *_ACCOUNT_KEYS)
+    key = first(properties, *_ACCOUNT_KEYS)
     if key and named in ("", account):
         return _connection(
             address, AccountName=account, AccountKey=_checked("adls.account-key", key)
         )
-    if properties.get("adls.anon", "").strip().lower() == "true":
+    if is_true(properties.get("adls.anon")):
         return _connection(address)
     return {
         "account_name": account,
@@ -150,13 +151,9 @@ def _connection(address: str, **settings: str) -> dict[str, Any]:
 
 def _of_account(name: str, host: str, account: str, properties: Mapping[str, str]) -> str:
     """A property of the account, else the one of all, if that is not of another account."""
-    own = _first(properties, *(f"{name}.{key}" for key in (host, account) if key))
-    named = _first(properties, *_ACCOUNT_NAMES)
+    own = first(properties, *(f"{name}.{key}" for key in (host, account) if key))
+    named = first(properties, *_ACCOUNT_NAMES)
     return own or (properties.get(name, "") if named in ("", account) else "")
-
-
-def _first(properties: Mapping[str, str], *names: str) -> str:
-    return next((properties[name] for name in names if properties.get(name)), "")
 
 
 def _setting(connection_string: str, name: str) -> str:

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import re
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from typing import Any
 
-from icebergds.errors import InvalidOptionError
 from icebergds.io.azure_options import azure_options
+from icebergds.io.option_values import is_true, number
+from icebergds.io.s3_options import s3_options
 
 EXTRAS = {
     "s3": ("s3fs", "s3"),
@@ -18,6 +18,7 @@ EXTRAS = {
 _PROTOCOLS = {
     "s3a": "s3",
     "s3n": "s3",
+    "oss": "s3",
     "gcs": "gs",
     "abfss": "abfs",
     "wasb": "abfs",
@@ -28,9 +29,6 @@ _PROTOCOLS = {
 
 KNOWN_SCHEMES = ("file", "s3", "gs", "abfs", "hdfs", "viewfs", "memory", *_PROTOCOLS)
 """Schemes of locations that are opened without being allowed by the user."""
-
-# Without a user and a password, which no storage takes, but errors would show.
-_WEB_ADDRESS = re.compile(r"https?://[^\s/?#@]+(/[^\s?#@]*)?", re.IGNORECASE)
 
 _CREDENTIALS = {
     "s3": "set s3.access-key-id and s3.secret-access-key, s3.profile-name, or s3.anonymous = true "
@@ -44,13 +42,6 @@ _CREDENTIALS = {
 }
 
 # Each option with the properties that may hold it; the first one that is set wins.
-_S3 = {
-    "endpoint_url": ("s3.endpoint",),
-    "key": ("s3.access-key-id", "client.access-key-id"),
-    "secret": ("s3.secret-access-key", "client.secret-access-key"),
-    "token": ("s3.session-token", "client.session-token"),
-    "profile": ("s3.profile-name", "client.profile-name"),
-}
 _GCS = {
     "project": ("gcs.project-id",),
     "token": ("gcs.oauth2.token",),
@@ -87,40 +78,15 @@ def fsspec_options(protocol: str, authority: str, properties: Mapping[str, str])
     options: dict[str, Any] = {"use_listings_cache": False}
     match protocol:
         case "s3":
-            options |= _s3_options(properties)
+            options |= s3_options(properties)
         case "gs":
             options |= _pick(_GCS, properties)
-            if _is_true(properties.get("gcs.no-auth")):
+            if is_true(properties.get("gcs.no-auth")):
                 options["token"] = "anon"
         case "abfs":
             options |= azure_options(authority, properties)
         case "hdfs" | "viewfs":
             options |= _hdfs_options(protocol, authority, properties)
-    return options
-
-
-# Of those that are side by side at most; the client's default is 10.
-_CONNECTIONS = 32
-
-
-def _s3_options(properties: Mapping[str, str]) -> dict[str, Any]:
-    options = _pick(_S3, properties)
-    _check_address("s3.endpoint", options.get("endpoint_url"))
-    region = properties.get("s3.region") or properties.get("client.region")
-    if region:
-        options["client_kwargs"] = {"region_name": region}
-    if _is_true(properties.get("s3.anonymous")):
-        options["anon"] = True
-    config: dict[str, Any] = {"max_pool_connections": _CONNECTIONS}
-    if _is_true(properties.get("s3.path-style-access")):
-        config["s3"] = {"addressing_style": "path"}
-    if proxy := properties.get("s3.proxy-uri"):
-        config["proxies"] = {"http": proxy, "https": proxy}
-    if timeout := properties.get("s3.connect-timeout"):
-        config["connect_timeout"] = _number("s3.connect-timeout", timeout, float)
-    if timeout := properties.get("s3.request-timeout"):
-        config["read_timeout"] = _number("s3.request-timeout", timeout, float)
-    options["config_kwargs"] = config
     return options
 
 
@@ -130,7 +96,7 @@ def _hdfs_options(protocol: str, authority: str, properties: Mapping[str, str]) 
     host = host or properties.get("hdfs.host", "default")
     options: dict[str, Any] = {
         "host": host if protocol == "hdfs" else f"viewfs://{host}",
-        "port": _number("hdfs.port", port or properties.get("hdfs.port", "0"), int),
+        "port": number("hdfs.port", port or properties.get("hdfs.port", "0"), int),
     }
     if user := user or properties.get("hdfs.user", ""):
         options["user"] = user
@@ -145,23 +111,3 @@ def _pick(names: Mapping[str, tuple[str, ...]], properties: Mapping[str, str]) -
         for option, candidates in names.items()
     }
     return {option: value for option, value in found.items() if value is not None}
-
-
-def _check_address(name: str, value: str | None) -> None:
-    # The value is not shown: it may be a key that was given to the wrong property.
-    if value is not None and not _WEB_ADDRESS.fullmatch(value):
-        raise InvalidOptionError(
-            f"property {name!r} is not the address of a server: expected http://host:port or "
-            "https://host:port; give keys as s3.access-key-id and s3.secret-access-key"
-        )
-
-
-def _number(name: str, text: str, convert: Callable[[str], float]) -> float:
-    try:
-        return convert(text)
-    except ValueError:
-        raise InvalidOptionError(f"property {name!r} = {text!r}: expected a number") from None
-
-
-def _is_true(text: str | None) -> bool:
-    return text is not None and text.strip().lower() == "true"

@@ -1,8 +1,9 @@
-"""A proxy in front of PostgreSQL that cuts a connection at the moment of its COMMIT."""
+"""A proxy in front of a database that cuts a connection at the moment of its COMMIT."""
 
 from __future__ import annotations
 
 import contextlib
+import re
 import select
 import socket
 import threading
@@ -10,6 +11,9 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from enum import Enum
+
+# MariaDB's client also says SET AUTOCOMMIT.
+_COMMIT = re.compile(rb"\bCOMMIT")
 
 
 class Cut(Enum):
@@ -54,7 +58,7 @@ class BreakingProxy:
                 data = source.recv(65536)
                 if not data:
                     return
-                if source is client and self._cut is not None and b"COMMIT" in data:
+                if source is client and self._cut is not None and _COMMIT.search(data):
                     self._break(server, data)
                     return
                 target.sendall(data)

@@ -7,16 +7,18 @@ from pathlib import Path
 
 import pytest
 from faulty_proxy import FaultyProxy, faulty_proxy
+from mariadb_server import MariaDbServer
 from moto_server import MotoServer
 from postgres_server import PostgresServer
 
 
-@pytest.fixture(params=["sqlite", "postgresql"])
+@pytest.fixture(params=["sqlite", "postgresql", "mariadb"])
 def database_uri(request: pytest.FixtureRequest, tmp_path: Path) -> str:
     """A new database of each kind."""
     if request.param == "sqlite":
         return f"sqlite:///{tmp_path}/catalog.db"
-    server: PostgresServer = request.getfixturevalue("postgres")
+    name = {"postgresql": "postgres"}.get(request.param, request.param)
+    server: PostgresServer | MariaDbServer = request.getfixturevalue(name)
     return server.uri(server.new_database())
 
 

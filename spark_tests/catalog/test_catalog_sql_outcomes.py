@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 from breaking_proxy import BreakingProxy, Cut, breaking_proxy
+from mariadb_server import MariaDbServer
 from postgres_server import PostgresServer
 from sql_tables import (
     TABLE,
@@ -32,15 +33,21 @@ from icebergds.testing.faults import Fault, Faults, When
 from icebergds.testing.faulty_system import DISK, faulty_system
 
 
+@pytest.fixture(params=["postgres", "mariadb"])
+def server(request: pytest.FixtureRequest) -> PostgresServer | MariaDbServer:
+    found: PostgresServer | MariaDbServer = request.getfixturevalue(request.param)
+    return found
+
+
 @pytest.fixture
-def proxy(postgres: PostgresServer) -> Iterator[BreakingProxy]:
-    with breaking_proxy(postgres.port) as proxy:
+def proxy(server: PostgresServer | MariaDbServer) -> Iterator[BreakingProxy]:
+    with breaking_proxy(server.port) as proxy:
         yield proxy
 
 
 @pytest.fixture
-def uri(postgres: PostgresServer) -> str:
-    return postgres.uri(postgres.new_database())
+def uri(server: PostgresServer | MariaDbServer) -> str:
+    return server.uri(server.new_database())
 
 
 @pytest.fixture
@@ -51,10 +58,14 @@ def catalog(uri: str, tmp_path: Path) -> SqlCatalog:
 
 @pytest.fixture
 def proxied(
-    uri: str, catalog: SqlCatalog, postgres: PostgresServer, proxy: BreakingProxy, tmp_path: Path
+    uri: str,
+    catalog: SqlCatalog,
+    server: PostgresServer | MariaDbServer,
+    proxy: BreakingProxy,
+    tmp_path: Path,
 ) -> SqlCatalog:
     """The same catalog by way of the proxy."""
-    return open_sql_catalog(postgres.uri(uri.rpartition("/")[2], proxy.port), tmp_path)
+    return open_sql_catalog(server.uri(uri.rpartition("/")[2], proxy.port), tmp_path)
 
 
 # The connection is lost.
@@ -166,6 +177,7 @@ def test_a_drop_that_may_still_land_is_unknown(
 # The database refuses.
 
 
+@pytest.mark.parametrize("server", ["postgres"], indirect=True)
 def test_a_commit_that_the_database_refuses_failed(catalog: SqlCatalog, uri: str) -> None:
     created = create_table(catalog)
     execute(uri, "ALTER TABLE iceberg_tables ADD CHECK (previous_metadata_location IS NULL)")
@@ -176,6 +188,7 @@ def test_a_commit_that_the_database_refuses_failed(catalog: SqlCatalog, uri: str
     assert len(metadata_files(created)) == 1
 
 
+@pytest.mark.parametrize("server", ["postgres"], indirect=True)
 def test_a_commit_that_is_refused_at_its_end_failed(catalog: SqlCatalog, uri: str) -> None:
     created = create_table(catalog)
     execute(
@@ -191,6 +204,7 @@ def test_a_commit_that_is_refused_at_its_end_failed(catalog: SqlCatalog, uri: st
     assert len(metadata_files(created)) == 1
 
 
+@pytest.mark.parametrize("server", ["postgres"], indirect=True)
 def test_a_creation_that_the_database_refuses_failed(catalog: SqlCatalog, uri: str) -> None:
     execute(uri, "ALTER TABLE iceberg_tables ALTER COLUMN metadata_location TYPE VARCHAR(10)")
     catalog.create_namespace(("db",), {})
@@ -200,6 +214,7 @@ def test_a_creation_that_the_database_refuses_failed(catalog: SqlCatalog, uri: s
     assert catalog.io.list(f"{catalog.new_table_location(TABLE)}/metadata") == []
 
 
+@pytest.mark.parametrize("server", ["postgres"], indirect=True)
 def test_a_commit_that_waits_for_a_lock_in_vain_can_be_tried_again(
     catalog: SqlCatalog, uri: str, postgres: PostgresServer, tmp_path: Path
 ) -> None:
@@ -226,6 +241,7 @@ def test_a_commit_to_a_locked_file_can_be_tried_again(tmp_path: Path) -> None:
     assert set_property(catalog).metadata.properties["k"] == "v"
 
 
+@pytest.mark.parametrize("server", ["postgres"], indirect=True)
 def test_serializable_databases_lose_no_commit(
     catalog: SqlCatalog, uri: str, tmp_path: Path
 ) -> None:

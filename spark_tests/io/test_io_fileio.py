@@ -246,7 +246,7 @@ def test_other_schemes_are_refused_before_they_are_opened(
 @pytest.mark.parametrize(
     "scheme",
     [
-        *("s3", "s3a", "s3n", "S3", "gs", "gcs"),
+        *("s3", "s3a", "s3n", "S3", "oss", "gs", "gcs"),
         *("abfs", "abfss", "wasb", "wasbs", "az", "adl"),
         *("hdfs", "viewfs", "memory"),
     ],
@@ -256,8 +256,8 @@ def test_storage_for_tables_is_opened_without_being_allowed(scheme: str) -> None
 
 
 def test_the_user_may_allow_further_schemes() -> None:
-    io = FileIO({"storage-schemes": "OSS, cos"})
-    assert io.resolve("oss://b/x") == "oss://b/x"
+    io = FileIO({"storage-schemes": "SFTP, cos"})
+    assert io.resolve("sftp://b/x") == "sftp://b/x"
     assert io.resolve("cos://b/x") == "cos://b/x"
     with pytest.raises(InvalidOptionError, match="'obs'"):
         io.resolve("obs://b/x")
@@ -338,7 +338,11 @@ def test_s3_properties_become_s3fs_options(recorder: type[_Recorder]) -> None:
         "secret": "key",
         "token": "session",
         "client_kwargs": {"region_name": "eu-west-1"},
-        "config_kwargs": {"max_pool_connections": 32, "s3": {"addressing_style": "path"}},
+        "config_kwargs": {
+            "max_pool_connections": 32,
+            "retries": {"mode": "standard", "total_max_attempts": 6},
+            "s3": {"addressing_style": "path"},
+        },
         "use_listings_cache": False,
     }
 

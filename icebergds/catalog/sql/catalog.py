@@ -16,6 +16,7 @@ from icebergds.catalog.pointer.table_operations import PointerTableOperations
 from icebergds.catalog.sql import views
 from icebergds.catalog.sql.database import Database, Write
 from icebergds.catalog.sql.layout import prepare_tables
+from icebergds.catalog.sql.mysql import MYSQL, be_strict
 from icebergds.catalog.sql.pointer import SqlPointer
 from icebergds.catalog.sql.secrets import without_secrets
 from icebergds.catalog.sql.tables import EXISTS, VIEW, NamespaceRows, TableRows
@@ -329,7 +330,7 @@ def sql_catalog(name: str, properties: Mapping[str, str], io: FileIO) -> SqlCata
     except (ImportError, NoSuchModuleError) as error:
         raise InvalidOptionError(
             f"catalog {name}: no driver for {url.drivername} databases ({error}); for PostgreSQL "
-            "pip install 'icebergds[sql-postgres]'"
+            "pip install 'icebergds[sql-postgres]', for MySQL and MariaDB 'icebergds[sql-mysql]'"
         ) from error
     except (SQLAlchemyError, TypeError, ValueError) as error:
         # Not chained: it may quote a parameter.
@@ -352,9 +353,12 @@ def _engine(url: URL, echo: bool | Literal["debug"], timeout_seconds: int | None
     """A cached engine for a database; a new one would first query the server's version."""
     arguments = {} if timeout_seconds is None else {"timeout": timeout_seconds}
     # Connections are not pooled: processes may be forked, and servers close idle connections.
-    return create_engine(
+    engine = create_engine(
         url, poolclass=NullPool, echo=echo, connect_args=arguments, hide_parameters=True
     )
+    if url.get_backend_name() in MYSQL:
+        be_strict(engine)
+    return engine
 
 
 _PROPERTIES = (

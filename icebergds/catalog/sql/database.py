@@ -7,7 +7,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
 
-from sqlalchemy import Connection, Engine, Executable, Select
+from sqlalchemy import CompoundSelect, Connection, Engine, Executable, Select
 from sqlalchemy.exc import IntegrityError, OperationalError, SQLAlchemyError
 
 from icebergds.catalog.sql.secrets import shown_url, without_secrets
@@ -52,7 +52,7 @@ class Database:
     catalog: str
     engine: Engine = field(repr=False)
 
-    def read(self, statement: Select[Any]) -> list[tuple[Any, ...]]:
+    def read(self, statement: Select[Any] | CompoundSelect[Any]) -> list[tuple[Any, ...]]:
         """The rows of a query. Raises StorageError if the database fails."""
         try:
             with self.engine.connect() as connection:

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from sqlalchemy import Connection, Engine, false, inspect, select, text
 from sqlalchemy.exc import SQLAlchemyError
+from sqlalchemy.schema import CreateTable
 
 from icebergds.catalog.sql.database import Database
+from icebergds.catalog.sql.mysql import table_options
 from icebergds.catalog.sql.tables import METADATA, NAMESPACE_PROPERTIES, TABLES
 from icebergds.errors import InvalidOptionError
 
@@ -74,7 +76,9 @@ def _columns(engine: Engine) -> set[str] | None:
 def _create(engine: Engine) -> None:
     try:
         with engine.begin() as connection:
-            METADATA.create_all(connection)
+            for table in METADATA.sorted_tables:
+                statement = CreateTable(table, if_not_exists=True).compile(dialect=engine.dialect)
+                connection.execute(text(f"{statement}{table_options(engine.dialect)}"))
     except SQLAlchemyError:
         # Another process may have created them meanwhile.
         if _columns(engine) is None:

@@ -15,6 +15,7 @@ from typing import Any
 from sqlalchemy import (
     Column,
     ColumnElement,
+    CompoundSelect,
     Insert,
     MetaData,
     Select,
@@ -26,13 +27,14 @@ from sqlalchemy import (
     insert,
     or_,
     select,
-    union,
+    union_all,
     update,
 )
 
 from icebergds.catalog.base import Identifier
 from icebergds.catalog.pointer.pointer import Pointer
 from icebergds.catalog.sql.database import Database, Write
+from icebergds.catalog.sql.texts import exactly, same
 
 METADATA = MetaData()
 
@@ -82,7 +84,7 @@ class TableRows:
         return Pointer(*rows[0]) if rows else None
 
     def names(self, namespace: Identifier) -> list[str]:
-        condition = and_(self._in_catalog(), TABLES.c.table_namespace == joined(namespace))
+        condition = and_(self._in_catalog(), same(TABLES.c.table_namespace, joined(namespace)))
         return [row[0] for row in self.database.read(select(TABLES.c.table_name).where(condition))]
 
     def insert(self, identifier: Identifier, metadata_location: str) -> Write:
@@ -100,7 +102,7 @@ class TableRows:
         """Sets the metadata file of a row if it is still `base` (compare-and-swap)."""
         statement = (
             update(TABLES)
-            .where(self._is(identifier), TABLES.c.metadata_location == base)
+            .where(self._is(identifier), same(TABLES.c.metadata_location, base))
             .values(metadata_location=new, previous_metadata_location=base)
         )
         return self.database.write(statement)
@@ -115,19 +117,21 @@ class TableRows:
 
     def delete(self, identifier: Identifier, metadata_location: str | None) -> Write:
         """Deletes a row if its metadata file is still the given one."""
-        # For None, SQLAlchemy compares with IS NULL.
-        is_current = TABLES.c.metadata_location == metadata_location
+        column = TABLES.c.metadata_location
+        is_current = (
+            column.is_(None) if metadata_location is None else same(column, metadata_location)
+        )
         return self.database.write(delete(TABLES).where(self._is(identifier), is_current))
 
     def _is(self, identifier: Identifier) -> ColumnElement[bool]:
         return and_(
             self._in_catalog(),
-            TABLES.c.table_namespace == joined(identifier[:-1]),
-            TABLES.c.table_name == identifier[-1],
+            same(TABLES.c.table_namespace, joined(identifier[:-1])),
+            same(TABLES.c.table_name, identifier[-1]),
         )
 
     def _in_catalog(self) -> ColumnElement[bool]:
-        ours = TABLES.c.catalog_name == self.database.catalog
+        ours = same(TABLES.c.catalog_name, self.database.catalog)
         if not self.typed:
             return ours
         of_kind = TABLES.c.iceberg_type == self.kind
@@ -151,8 +155,8 @@ class NamespaceRows:
     def has_rows_of_tables(self, namespace: Identifier) -> bool:
         """Whether there are tables or views in a namespace."""
         condition = and_(
-            TABLES.c.catalog_name == self.database.catalog,
-            TABLES.c.table_namespace == joined(namespace),
+            same(TABLES.c.catalog_name, self.database.catalog),
+            same(TABLES.c.table_namespace, joined(namespace)),
         )
         return bool(self.database.read(select(TABLES.c.table_name).where(condition).limit(1)))
 
@@ -194,25 +198,24 @@ class NamespaceRows:
 
     def _is(self, namespace: Identifier) -> ColumnElement[bool]:
         return and_(
-            NAMESPACE_PROPERTIES.c.catalog_name == self.database.catalog,
-            NAMESPACE_PROPERTIES.c.namespace == joined(namespace),
+            same(NAMESPACE_PROPERTIES.c.catalog_name, self.database.catalog),
+            same(NAMESPACE_PROPERTIES.c.namespace, joined(namespace)),
         )
 
-    def _select(self, namespace: Identifier) -> Select[Any]:
+    def _select(self, namespace: Identifier) -> CompoundSelect[Any]:
         def names(table: Table, column: Column[str]) -> Select[Any]:
-            condition = table.c.catalog_name == self.database.catalog
+            condition = same(table.c.catalog_name, self.database.catalog)
             if namespace:
                 # Not LIKE, which ignores case in some databases and has special characters.
                 prefix = joined(namespace) + "."
-                starts = func.substr(column, 1, len(prefix)) == prefix
-                condition = and_(condition, or_(column == joined(namespace), starts))
-            return select(column.label("namespace")).where(condition)
+                starts = same(func.substr(column, 1, len(prefix)), prefix)
+                condition = and_(condition, or_(same(column, joined(namespace)), starts))
+            return select(column).where(condition).group_by(column, exactly(column))
 
-        both = union(
+        return union_all(
             names(TABLES, TABLES.c.table_namespace),
             names(NAMESPACE_PROPERTIES, NAMESPACE_PROPERTIES.c.namespace),
-        ).subquery()
-        return select(both.c.namespace)
+        )
 
 
 def joined(namespace: Identifier) -> str:

@@ -9,6 +9,7 @@ from importlib.util import find_spec
 from sqlalchemy.engine import URL, make_url
 from sqlalchemy.exc import ArgumentError
 
+from icebergds.catalog.sql.mysql import MYSQL, mysql_url
 from icebergds.errors import InvalidOptionError
 
 JDBC_PREFIX = "jdbc."
@@ -41,18 +42,19 @@ def database_url(catalog: str, properties: Mapping[str, str], directory: str) ->
         url = URL.create("sqlite", database=path)
     else:
         url = _parsed(catalog, uri.removeprefix("jdbc:"))
-    if url.get_backend_name() in ("postgresql", "postgres"):
+    if url.get_backend_name() in ("postgresql", "postgres", *MYSQL):
         given = _connection_properties(properties)
         if uri.startswith("jdbc:"):
             given = {**{key: _last(value) for key, value in url.query.items()}, **given}
             url = url.set(query={})
-        return _postgresql(catalog, url, given)
+        add = mysql_url if url.get_backend_name() in MYSQL else _postgresql
+        return add(catalog, url, given)
     if url.get_backend_name() == "sqlite":
         return _sqlite(catalog, url, directory)
     if uri.startswith("jdbc:"):
         raise InvalidOptionError(
-            f"catalog {catalog}: only jdbc: uris of PostgreSQL and SQLite are supported; use "
-            "SQLAlchemy's uri of the database"
+            f"catalog {catalog}: only jdbc: uris of PostgreSQL, MySQL, MariaDB and SQLite are "
+            "supported; use SQLAlchemy's uri of the database"
         )
     return url
 

@@ -1,0 +1,73 @@
+"""Prepares connections to MySQL and MariaDB, their URLs and the database tables of a catalog."""
+
+from __future__ import annotations
+
+from contextlib import closing
+from importlib.util import find_spec
+from typing import Any
+
+from sqlalchemy import URL, Dialect, Engine, event
+
+from icebergds.errors import InvalidOptionError
+
+MYSQL = ("mysql", "mariadb")
+"""The names of the databases in URLs."""
+
+
+def mysql_url(catalog: str, url: URL, given: dict[str, str]) -> URL:
+    """Adds parameters of Java's drivers, and a driver that is installed, to a URL.
+
+    Raises:
+        InvalidOptionError: a parameter is not supported.
+    """
+    user, password = given.pop("user", None), given.pop("password", None)
+    if url.drivername in MYSQL:
+        old = find_spec("pymysql") is None and find_spec("MySQLdb") is not None
+        url = url.set(drivername="mysql+mysqldb" if old else "mysql+pymysql")
+    if user is not None:
+        url = url.set(username=user)
+    if password is not None:
+        url = url.set(password=password)
+    parameters: dict[str, str] = {}
+    for name, value in given.items():
+        parameters |= _parameter(catalog, name, value)
+    return url.update_query_dict(parameters)
+
+
+def be_strict(engine: Engine) -> None:
+    """Makes the database refuse texts that are too long; it may be set to cut them off."""
+
+    @event.listens_for(engine, "connect")
+    def _set_mode(connection: Any, _: object) -> None:
+        with closing(connection.cursor()) as cursor:
+            cursor.execute("SET SESSION sql_mode = CONCAT(@@sql_mode, ',STRICT_ALL_TABLES')")
+
+
+def table_options(dialect: Dialect) -> str:
+    """What follows the columns of a CREATE TABLE: transactions, and exact keys."""
+    if dialect.name not in MYSQL:
+        return ""
+    # MySQL's ignores blanks at the end: names that differ by these cannot both exist.
+    is_mariadb = bool(getattr(dialect, "is_mariadb", False))
+    collation = "utf8mb4_nopad_bin" if is_mariadb else "utf8mb4_bin"
+    return f" ENGINE=InnoDB DEFAULT CHARSET=utf8mb4 COLLATE={collation}"
+
+
+_EXPECTED = "user, password, connectTimeout, sslMode (DISABLED, REQUIRED) and useSSL"
+
+
+def _parameter(catalog: str, name: str, value: str) -> dict[str, str]:
+    """A parameter of Java's drivers as one of PyMySQL."""
+    match name, value.lower():
+        case "connectTimeout", milliseconds if milliseconds.isdecimal():
+            return {"connect_timeout": str(max(1, int(milliseconds) // 1000))}
+        case ("sslMode", "disabled" | "disable") | ("useSSL", "false"):
+            return {"ssl_disabled": "true"}
+        # Encrypted, without a look at the server's certificate.
+        case ("sslMode", "required" | "trust") | ("useSSL", "true"):
+            return {"ssl_check_hostname": "false"}
+    raise InvalidOptionError(
+        f"catalog {catalog}: the connection parameter {name!r} is not supported, or not with its "
+        f"value; expected {_EXPECTED}; for others, use SQLAlchemy's uri, "
+        "mysql+pymysql://user:password@host/database?name=value"
+    )

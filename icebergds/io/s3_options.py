@@ -1,0 +1,169 @@
+"""Translates Iceberg's properties of S3 to options of s3fs."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from typing import Any
+from urllib.parse import urlencode
+
+from icebergds.errors import InvalidOptionError
+from icebergds.io.assumed_role import AssumedRole, Source, session_of_role
+from icebergds.io.option_values import first, is_true, number
+
+
+def s3_options(properties: Mapping[str, str]) -> dict[str, Any]:
+    """Keyword arguments of s3fs.
+
+    Raises:
+        InvalidOptionError: a property is malformed, or asks for what is not supported.
+    """
+    _refuse_unsupported(properties)
+    options: dict[str, Any] = {
+        option: value for option, names in _PLAIN.items() if (value := first(properties, *names))
+    }
+    _check_address("s3.endpoint", options.get("endpoint_url"))
+    region = first(properties, "s3.region", "client.region")
+    if region:
+        options["client_kwargs"] = {"region_name": region}
+    if is_true(properties.get("s3.anonymous")):
+        options["anon"] = True
+    elif role := first(properties, *_ROLE):
+        options = _with_role(options, role, region, properties)
+    if is_true(properties.get("s3.requester-pays")):
+        options["requester_pays"] = True
+    if writing := _writing(properties):
+        options["s3_additional_kwargs"] = writing
+    options["config_kwargs"] = _config(properties)
+    return options
+
+
+# Of those that are side by side at most; the client's default is 10.
+_CONNECTIONS = 32
+# As Java's.
+_RETRIES = 5
+
+# Each option with the properties that may hold it; the first one that is set wins.
+_PLAIN = {
+    "endpoint_url": ("s3.endpoint",),
+    "key": ("s3.access-key-id", "client.access-key-id"),
+    "secret": ("s3.secret-access-key", "client.secret-access-key"),
+    "token": ("s3.session-token", "client.session-token"),
+    "profile": ("s3.profile-name", "client.profile-name"),
+}
+_ROLE = ("s3.role-arn", "client.role-arn", "client.assume-role.arn")
+_SESSION_NAME = (
+    "s3.role-session-name",
+    "client.role-session-name",
+    "client.assume-role.session-name",
+)
+_ENCRYPTION = {"s3": "AES256", "kms": "aws:kms", "dsse-kms": "aws:kms:dsse"}
+# Java's, which would change what is written or deleted.
+_UNSUPPORTED = ("s3.delete.tags.", "s3.access-points.", "client.assume-role.tags.")
+_TAGS = "s3.write.tags."
+
+# Without a user and a password, which no storage takes, but errors would show.
+_WEB_ADDRESS = re.compile(r"https?://[^\s/?#@]+(/[^\s?#@]*)?", re.IGNORECASE)
+
+
+def _with_role(
+    options: dict[str, Any], role: str, region: str, properties: Mapping[str, str]
+) -> dict[str, Any]:
+    """The options with credentials of a role, which those of the options assume."""
+    keys = ("key", "secret", "token", "profile")
+    source = Source(**{name: options.get(name) for name in keys})
+    timeout = properties.get("client.assume-role.timeout-sec")
+    assumed = AssumedRole(
+        arn=role,
+        source=source,
+        region=first(properties, "client.assume-role.region") or region or None,
+        session_name=first(properties, *_SESSION_NAME) or "icebergds",
+        external_id=properties.get("client.assume-role.external-id"),
+        duration_s=None
+        if timeout is None
+        else int(number("client.assume-role.timeout-sec", timeout, int)),
+    )
+    rest = {name: value for name, value in options.items() if name not in keys}
+    return {**rest, "session": session_of_role(assumed)}
+
+
+def _config(properties: Mapping[str, str]) -> dict[str, Any]:
+    """Arguments of botocore's configuration."""
+    retries = properties.get("s3.retry.num-retries", str(_RETRIES))
+    config: dict[str, Any] = {
+        "max_pool_connections": _CONNECTIONS,
+        # Its waits are random up to an exponential bound.
+        "retries": {
+            "mode": "standard",
+            "total_max_attempts": 1 + int(number("s3.retry.num-retries", retries, int)),
+        },
+    }
+    store: dict[str, Any] = {}
+    if is_true(properties.get("s3.path-style-access")):
+        store["addressing_style"] = "path"
+    elif is_true(properties.get("s3.force-virtual-addressing")):
+        store["addressing_style"] = "virtual"
+    if is_true(properties.get("s3.acceleration-enabled")):
+        store["use_accelerate_endpoint"] = True
+    if is_true(properties.get("s3.dualstack-enabled")):
+        store["use_dualstack_endpoint"] = True
+    if store:
+        config["s3"] = store
+    if proxy := properties.get("s3.proxy-uri"):
+        config["proxies"] = {"http": proxy, "https": proxy}
+    if timeout := properties.get("s3.connect-timeout"):
+        config["connect_timeout"] = number("s3.connect-timeout", timeout, float)
+    if timeout := properties.get("s3.request-timeout"):
+        config["read_timeout"] = number("s3.request-timeout", timeout, float)
+    return config
+
+
+def _writing(properties: Mapping[str, str]) -> dict[str, str]:
+    """Arguments of requests that write objects."""
+    found = {
+        "ServerSideEncryption": _encryption(properties)
+        or first(properties, "s3.server-side-encryption"),
+        "SSEKMSKeyId": first(properties, "s3.sse.key", "s3.sse-kms-key-id"),
+        "ACL": first(properties, "s3.acl"),
+        "StorageClass": first(properties, "s3.write.storage-class"),
+        "Tagging": urlencode(
+            {
+                name[len(_TAGS) :]: value
+                for name, value in properties.items()
+                if name.startswith(_TAGS)
+            }
+        ),
+    }
+    return {name: value for name, value in found.items() if value}
+
+
+def _encryption(properties: Mapping[str, str]) -> str:
+    given = properties.get("s3.sse.type", "none").strip().lower()
+    if given == "none":
+        return ""
+    if given not in _ENCRYPTION:
+        raise InvalidOptionError(
+            f"property 's3.sse.type' = {given!r} is not supported; expected none, "
+            f"{', '.join(_ENCRYPTION)}"
+        )
+    return _ENCRYPTION[given]
+
+
+def _refuse_unsupported(properties: Mapping[str, str]) -> None:
+    for name in properties:
+        if name.startswith(_UNSUPPORTED):
+            raise InvalidOptionError(f"property {name!r} is not supported; leave it out")
+    if properties.get("s3.delete-enabled", "true").strip().lower() == "false":
+        raise InvalidOptionError(
+            "property 's3.delete-enabled' = 'false' is not supported: files would be deleted; deny "
+            "s3:DeleteObject to the credentials instead"
+        )
+
+
+def _check_address(name: str, value: str | None) -> None:
+    # The value is not shown: it may be a key that was given to the wrong property.
+    if value is not None and not _WEB_ADDRESS.fullmatch(value):
+        raise InvalidOptionError(
+            f"property {name!r} is not the address of a server: expected http://host:port or "
+            "https://host:port; give keys as s3.access-key-id and s3.secret-access-key"
+        )
