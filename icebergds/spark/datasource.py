@@ -167,7 +167,7 @@ class IcebergDataSource(DataSource):
         spare_archives()
         options = streaming_write_options(self.options)
         planned = plan_job(parse_write_options(options.write), schema, overwrite=overwrite)
-        return IcebergStreamWriter(planned.job, planned.task, options)
+        return IcebergStreamWriter(planned, options)
 
     def _planned_reader(self, plan: ReadPlan, task_groups: list[bytes]) -> IcebergReader:
         from icebergds.spark.reader import IcebergReader

@@ -20,7 +20,7 @@ from icebergds.spark.worker import spare_archives
 from icebergds.spark.writer import discard_results, packed_job, run_task, unpacked_job
 
 if TYPE_CHECKING:
-    from icebergds.operations.write.jobs import PreparedJob, Task, TaskResult
+    from icebergds.operations.write.jobs import PlannedJob, Task, TaskResult
     from icebergds.operations.write.stream_options import StreamWriteOptions
 
 _QUERY_ID = "sql.streaming.queryId"
@@ -44,11 +44,14 @@ class BatchTaskDone(WriterCommitMessage):
 class IcebergStreamWriter(DataSourceStreamArrowWriter):
     """Writes the micro-batches of a query to a table."""
 
-    def __init__(self, job: PreparedJob, task: Task, options: StreamWriteOptions) -> None:
-        self._task = task
+    def __init__(self, planned: PlannedJob, options: StreamWriteOptions) -> None:
+        self._task = planned.task
         self._may_miss_batches = options.may_miss_batches
         self._maintenance = options.maintenance
-        self._job, self._catalog_properties = packed_job(job)
+        self._job, self._catalog_properties = packed_job(planned.job)
+        # A table that is still to be created cannot be the base of the commit.
+        is_new = getattr(planned.job, "new_table", None) is not None
+        self._table = None if is_new else planned.table
 
     @without_frames()
     def write(self, iterator: Iterator[pa.RecordBatch]) -> BatchTaskDone:
@@ -90,6 +93,7 @@ class IcebergStreamWriter(DataSourceStreamArrowWriter):
             query_id,
             batchId,
             may_miss_batches=self._may_miss_batches,
+            table=self._table,
         )
         # None if the batch is repeated: if maintenance killed the process, the query goes on.
         if committed is not None and self._maintenance is not None:
@@ -109,4 +113,4 @@ class IcebergStreamWriter(DataSourceStreamArrowWriter):
 
     def __getstate__(self) -> dict[str, Any]:
         # Spark pickles it for tasks alone, which must not learn the catalog's password.
-        return {**self.__dict__, "_catalog_properties": None}
+        return {**self.__dict__, "_catalog_properties": None, "_table": None}

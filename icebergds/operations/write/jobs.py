@@ -83,6 +83,7 @@ def commit_batch(
     batch_id: int,
     *,
     may_miss_batches: bool,
+    table: LoadedTable | None = None,
 ) -> Committed | None:
     """Commits a micro-batch of a streaming query.
 
@@ -94,6 +95,8 @@ def commit_batch(
 
     Args:
         may_miss_batches: commit even if the table has no earlier batch of the query.
+        table: as this process loaded it last, for the first attempt; loaded again by default, or if
+            the job is of another one.
 
     Raises:
         ValidationError: the table has no earlier batch of the query, or as for `commit_job`.
@@ -114,7 +117,9 @@ def commit_batch(
         fast_append=True,
         snapshot_properties={**options.snapshot_properties, **named},
     )
-    committed = commit_job(replace(job, options=once), results)
+    if table is not None and table.metadata.table_uuid != job.table_uuid:
+        table = None
+    committed = commit_job(replace(job, options=once), results, table)
     if committed is not None:
         merge_manifests_after(committed, job.address, options.branch)
     return committed
