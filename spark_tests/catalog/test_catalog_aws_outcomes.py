@@ -7,31 +7,48 @@ from pathlib import Path
 import pytest
 from faulty_proxy import FaultyProxy, Spoil
 from moto_server import MotoServer
-from spoilt_requests import OPERATIONS, Operation, check_spoilt
+from spoilt_requests import CHANGE_NAMESPACE, OPERATIONS, Operation, check_spoilt
 
-from icebergds.catalog.base import Catalog
 from icebergds.catalog.loading import load_catalog
 
-_SERVICES = ["glue", "dynamodb"]
 
-
-@pytest.fixture(params=_SERVICES)
+@pytest.fixture(params=["glue", "dynamodb", "s3tables"])
 def service(request: pytest.FixtureRequest) -> str:
     return str(request.param)
 
 
 @pytest.fixture
-def catalog(moto: MotoServer, service: str, tmp_path: Path) -> Catalog:
-    """A catalog with a direct connection."""
-    return load_catalog("lake", moto.properties(service) | {"warehouse": str(tmp_path)})
+def properties(moto: MotoServer, service: str, tmp_path: Path) -> dict[str, str]:
+    if service == "s3tables":
+        return moto.s3_tables_properties()
+    return moto.properties(service) | {"warehouse": str(tmp_path)}
 
 
-def _proxied(
-    moto: MotoServer, service: str, proxy: FaultyProxy, tmp_path: Path, retries: int
-) -> Catalog:
-    """The same catalog by way of the proxy."""
-    properties = moto.properties(service, proxy.endpoint) | {"warehouse": str(tmp_path)}
-    return load_catalog("lake", properties | {f"{service}.max-retries": str(retries)})
+def check(
+    operation: Operation,
+    spoil: Spoil,
+    properties: dict[str, str],
+    proxy: FaultyProxy,
+    *,
+    retries: int,
+) -> None:
+    """Spoils the operation's requests, of which each is sent once and `retries` times more."""
+    service = properties["type"]
+    if service == "s3tables" and operation is CHANGE_NAMESPACE:
+        pytest.skip("namespaces of S3 Tables cannot be changed")
+    proxied = properties | {
+        f"{service}.endpoint": proxy.endpoint,
+        f"{service}.max-retries": str(retries),
+    }
+    check_spoilt(
+        operation,
+        spoil,
+        load_catalog("lake", properties),
+        load_catalog("lake", proxied),
+        proxy,
+        repaired=retries > 0,
+        deletes_files=service != "s3tables",
+    )
 
 
 @pytest.mark.parametrize("operation", OPERATIONS, ids=str)
@@ -39,26 +56,13 @@ def _proxied(
     "spoil", [s for s in Spoil if s is not Spoil.THROTTLED], ids=lambda s: s.name
 )
 def test_ends_are_told_truly(
-    operation: Operation,
-    spoil: Spoil,
-    service: str,
-    catalog: Catalog,
-    moto: MotoServer,
-    proxy: FaultyProxy,
-    tmp_path: Path,
+    operation: Operation, spoil: Spoil, properties: dict[str, str], proxy: FaultyProxy
 ) -> None:
-    once = _proxied(moto, service, proxy, tmp_path, retries=0)
-    check_spoilt(operation, spoil, catalog, once, proxy, repaired=False)
+    check(operation, spoil, properties, proxy, retries=0)
 
 
 @pytest.mark.parametrize("operation", OPERATIONS, ids=str)
 def test_a_repeated_request_is_not_taken_for_a_conflict(
-    operation: Operation,
-    service: str,
-    catalog: Catalog,
-    moto: MotoServer,
-    proxy: FaultyProxy,
-    tmp_path: Path,
+    operation: Operation, properties: dict[str, str], proxy: FaultyProxy
 ) -> None:
-    twice = _proxied(moto, service, proxy, tmp_path, retries=1)
-    check_spoilt(operation, Spoil.CUT_AFTER, catalog, twice, proxy, repaired=True)
+    check(operation, Spoil.CUT_AFTER, properties, proxy, retries=1)
