@@ -52,9 +52,7 @@ def check(
 
 
 @pytest.mark.parametrize("operation", OPERATIONS, ids=str)
-@pytest.mark.parametrize(
-    "spoil", [s for s in Spoil if s is not Spoil.THROTTLED], ids=lambda s: s.name
-)
+@pytest.mark.parametrize("spoil", Spoil, ids=lambda s: s.name)
 def test_ends_are_told_truly(
     operation: Operation, spoil: Spoil, properties: dict[str, str], proxy: FaultyProxy
 ) -> None:

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 from aws_tables import TABLE, create_table, metadata_files, set_property
-from faulty_proxy import FaultyProxy, Spoil
+from faulty_proxy import FaultyProxy, Refusal, Spoil
 from moto_server import MotoServer
 
 from icebergds.catalog.base import Catalog
@@ -19,6 +19,8 @@ from icebergds.errors import (
 )
 from icebergds.spec.updates.table_updates import SetProperties
 from icebergds.testing.catalog_steps import new_table
+
+_THROTTLED = Refusal(400, "ThrottlingException", "Rate exceeded")
 
 
 @pytest.fixture
@@ -106,7 +108,7 @@ def test_a_commit_that_is_throttled_failed(
     catalog: Catalog, once: Catalog, proxy: FaultyProxy
 ) -> None:
     created = create_table(catalog)
-    proxy.spoil("UpdateTable", Spoil.THROTTLED)
+    proxy.spoil("UpdateTable", _THROTTLED)
     with pytest.raises(StorageError, match=r"Rate exceeded.*glue\.max-retries"):
         set_property(once)
     assert len(metadata_files(created)) == 1
@@ -117,7 +119,7 @@ def test_a_conflict_after_throttling_is_certain(
 ) -> None:
     catalog.create_namespace(("db",), {})
     updates = new_table(catalog, TABLE)
-    proxy.spoil("CreateTable", Spoil.THROTTLED, then=lambda: create_table(catalog))
+    proxy.spoil("CreateTable", _THROTTLED, then=lambda: create_table(catalog))
 
     with pytest.raises(AlreadyExistsError):
         twice.create(TABLE, updates)
