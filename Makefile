@@ -45,7 +45,8 @@ test-spark: $(VENV)/.installed
 	$(BIN)/python $(PYTEST) $(SPARK) spark_tests/spark
 
 interop: $(VENV)/.installed $(SPARK41)/.installed
-	. .ci/java_oracle.sh && $(BIN)/python $(PYTEST) $(SPARK) spark_tests/interop
+	export ICEBERGDS_WITH_AWS=1 && . .ci/java_oracle.sh && \
+		$(BIN)/python $(PYTEST) $(SPARK) spark_tests/interop
 
 # What holds or fails on every Spark alike is left out.
 test-spark41: $(SPARK41)/.installed

@@ -15,6 +15,7 @@ import threading
 import time
 import urllib.error
 import urllib.request
+import uuid
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -62,6 +63,12 @@ class MotoServer:
             "s3.secret-access-key": "secret",
             "s3.path-style-access": "true",
         }
+
+    def s3_tables_properties(self) -> dict[str, str]:
+        """Properties of a catalog of a new table bucket of S3 Tables."""
+        name = f"tables-{uuid.uuid4()}"
+        bucket = self.client("s3tables").create_table_bucket(name=name)
+        return self.properties("s3tables") | self.s3_properties | {"warehouse": bucket["arn"]}
 
     def client(self, service: str) -> Any:
         """A client of botocore, to do things behind a catalog's back."""

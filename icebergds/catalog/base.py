@@ -142,3 +142,15 @@ class StagingCatalog(Protocol):
             NoSuchNamespaceError: the namespace does not exist.
         """
         ...
+
+
+@runtime_checkable
+class PurgingCatalog(Protocol):
+    """A catalog that deletes a table's files together with the table; it cannot keep them."""
+
+    def purge(self, identifier: Identifier) -> TableState | None:
+        """Drops a table and deletes its files; returns its last state, if that can be read.
+
+        Raises NoSuchTableError.
+        """
+        ...

@@ -55,6 +55,7 @@ OWN_TYPES: Mapping[str, OwnType] = {
     "rest": OwnType("rest.catalog:rest_catalog", "requests", "'icebergds[rest]'"),
     "glue": OwnType("glue.catalog:glue_catalog", "botocore", "'icebergds[glue]'"),
     "dynamodb": OwnType("dynamodb.catalog:dynamodb_catalog", "botocore", "'icebergds[dynamodb]'"),
+    "s3tables": OwnType("s3tables.catalog:s3tables_catalog", "botocore", "'icebergds[s3tables]'"),
 }
 """By the property `type`."""
 

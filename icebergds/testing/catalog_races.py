@@ -31,6 +31,7 @@ class CatalogCapabilities:
         rename: tables can be renamed.
         namespace_properties: namespaces have properties.
         nested_namespaces: a namespace can be in another.
+        any_names: names may have any characters.
         required_namespaces: the namespace of a table must be created first.
         register: tables can be registered from any metadata file.
         keeps_metadata: dropping a table keeps its metadata file.
@@ -43,6 +44,7 @@ class CatalogCapabilities:
     rename: bool = True
     namespace_properties: bool = True
     nested_namespaces: bool = True
+    any_names: bool = True
     required_namespaces: bool = True
     register: bool = True
     keeps_metadata: bool = True

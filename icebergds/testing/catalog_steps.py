@@ -11,7 +11,7 @@ from concurrent.futures import ProcessPoolExecutor
 from dataclasses import replace
 from typing import TypeAlias
 
-from icebergds.catalog.base import Catalog, Identifier
+from icebergds.catalog.base import Catalog, Identifier, PurgingCatalog
 from icebergds.commit.operations import TableState
 from icebergds.errors import (
     AlreadyExistsError,
@@ -79,6 +79,13 @@ def create_table(
 ) -> TableState:
     create_namespaces(catalog, identifier[:-1])
     return catalog.create(identifier, new_table(catalog, identifier, properties, schema))
+
+
+def drop_table(catalog: Catalog, identifier: Identifier) -> TableState | None:
+    """Drops a table; with its files if the catalog cannot keep them."""
+    if isinstance(catalog, PurgingCatalog):
+        return catalog.purge(identifier)
+    return catalog.drop(identifier)
 
 
 def try_create(catalog: Catalog, identifier: Identifier, updates: list[TableUpdate]) -> bool:

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import http.client
+import json
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from enum import Enum
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from typing import TypeAlias
 
 
 class Spoil(Enum):
@@ -17,8 +19,31 @@ class Spoil(Enum):
     CUT_BEFORE = "the server never gets it, the connection breaks"
     CUT_AFTER = "the server carries it out, the connection breaks"
     ERROR_AFTER = "the server carries it out, the answer is an error of a server"
-    THROTTLED = "the server never gets it, the answer is that there are too many requests"
     HALF = "the server carries it out, half of the answer arrives"
+
+
+@dataclass(frozen=True)
+class Refusal:
+    """The server never gets the request, the answer is an error of AWS.
+
+    Attributes:
+        xml: whether the service is one that answers in XML.
+    """
+
+    status: int
+    code: str
+    message: str
+    xml: bool = False
+
+    @property
+    def body(self) -> bytes:
+        if self.xml:
+            error = f"<Code>{self.code}</Code><Message>{self.message}</Message>"
+            return f"<ErrorResponse><Error>{error}</Error></ErrorResponse>".encode()
+        return json.dumps({"__type": self.code, "message": self.message}).encode()
+
+
+_Spoil: TypeAlias = Spoil | Refusal | None
 
 
 @dataclass
@@ -33,14 +58,16 @@ class FaultyProxy:
     port: int = 0
     seen: list[str] = field(default_factory=list)
     _wanted: str = ""
-    _spoils: list[Spoil | None] = field(default_factory=list)
+    _spoils: list[_Spoil] = field(default_factory=list)
     _then: Callable[[], object] = bool
 
     @property
     def endpoint(self) -> str:
         return f"http://127.0.0.1:{self.port}"
 
-    def spoil(self, request: str, *spoils: Spoil | None, then: Callable[[], object] = bool) -> None:
+    def spoil(
+        self, request: str, *spoils: Spoil | Refusal | None, then: Callable[[], object] = bool
+    ) -> None:
         """Spoils the next requests of a name, each in its way; None leaves one alone.
 
         Args:
@@ -51,7 +78,7 @@ class FaultyProxy:
         self._wanted, self._spoils, self._then = request, list(spoils), then
         self.seen.clear()
 
-    def next_spoil(self, name: str) -> tuple[Spoil | None, Callable[[], object]]:
+    def next_spoil(self, name: str) -> tuple[_Spoil, Callable[[], object]]:
         self.seen.append(name)
         if not self._spoils or not _is(name, self._wanted):
             return None, bool
@@ -79,7 +106,7 @@ def faulty_proxy(server_port: int) -> Iterator[FaultyProxy]:
             target = self.headers.get("X-Amz-Target", "").rpartition(".")[2]
             spoil, then = proxy.next_spoil(target or f"{self.command} {self.path}")
             answer = None
-            if spoil not in (Spoil.CUT_BEFORE, Spoil.THROTTLED):
+            if spoil is not Spoil.CUT_BEFORE and not isinstance(spoil, Refusal):
                 answer = self._ask(body)
             then()
             self._answer(spoil, answer)
@@ -95,15 +122,17 @@ def faulty_proxy(server_port: int) -> Iterator[FaultyProxy]:
             return answer
 
         def _answer(
-            self, spoil: Spoil | None, answer: tuple[int, list[tuple[str, str]], bytes] | None
+            self,
+            spoil: Spoil | Refusal | None,
+            answer: tuple[int, list[tuple[str, str]], bytes] | None,
         ) -> None:
             if spoil in (Spoil.CUT_BEFORE, Spoil.CUT_AFTER):
                 self.close_connection = True
                 return
             if spoil is Spoil.ERROR_AFTER:
                 answer = 500, [], b'{"__type": "InternalServiceException", "message": "broken"}'
-            elif spoil is Spoil.THROTTLED:
-                answer = 400, [], b'{"__type": "ThrottlingException", "message": "Rate exceeded"}'
+            elif isinstance(spoil, Refusal):
+                answer = spoil.status, [("x-amzn-errortype", spoil.code)], spoil.body
             assert answer is not None
             status, headers, content = answer
             self.send_response(status)

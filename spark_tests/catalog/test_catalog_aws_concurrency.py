@@ -10,3 +10,7 @@ from moto_server import MotoServer
 
 def test_glue_loses_no_commit(moto: MotoServer, tmp_path: Path) -> None:
     check_no_commit_is_lost(moto.properties("glue") | {"warehouse": str(tmp_path)})
+
+
+def test_dynamodb_loses_no_commit(moto: MotoServer, tmp_path: Path) -> None:
+    check_no_commit_is_lost(moto.properties("dynamodb") | {"warehouse": str(tmp_path)})

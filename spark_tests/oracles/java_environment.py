@@ -99,8 +99,18 @@ def jdbc_driver(database: str) -> Path | str:
     return found[-1]
 
 
+def aws_bundle() -> Path | str:
+    """What Java's catalogs in AWS need, or a sentence that says how to get it."""
+    default = _ROOT / ".cache" / "java" / f"iceberg-aws-bundle-{ICEBERG_VERSION}.jar"
+    jar = Path(os.environ.get("ICEBERGDS_AWS_JAR", default))
+    if not jar.exists():
+        where = _MISSING.format(variable="ICEBERGDS_AWS_JAR")
+        return f"no bundle of AWS at {jar}: {where}, with ICEBERGDS_WITH_AWS=1"
+    return jar
+
+
 def class_path() -> str:
-    """The runtime jar of the environment, and the drivers that are there."""
-    drivers = [jdbc_driver(database) for database in _DRIVERS]
-    paths = [os.environ["ICEBERGDS_ICEBERG_JAR"], *(d for d in drivers if isinstance(d, Path))]
+    """The runtime jar of the environment, and the drivers and the bundle that are there."""
+    further = [*(jdbc_driver(database) for database in _DRIVERS), aws_bundle()]
+    paths = [os.environ["ICEBERGDS_ICEBERG_JAR"], *(f for f in further if isinstance(f, Path))]
     return os.pathsep.join(str(path) for path in paths)

@@ -15,6 +15,7 @@ from effort import IS_NIGHTLY
 from spark_reads import run_program
 
 if TYPE_CHECKING:
+    from moto_server import MotoServer
     from rest_server import RestServer
 
 pytestmark = [pytest.mark.spark, pytest.mark.long, pytest.mark.every_spark]
@@ -36,9 +37,23 @@ def _sql(request: pytest.FixtureRequest, directory: Path) -> dict[str, str]:
     return {"uri": uri, "warehouse": str(directory / "warehouse")}
 
 
+def _of_aws(kind: str) -> Callable[[pytest.FixtureRequest, Path], dict[str, str]]:
+    def properties(request: pytest.FixtureRequest, directory: Path) -> dict[str, str]:
+        server: MotoServer = request.getfixturevalue("running_moto")
+        keys = {f"{kind}.secret-access-key": SECRET, f"{kind}.session-token": f"{SECRET}-2"}
+        if kind == "s3tables":
+            return server.s3_tables_properties() | keys
+        return server.properties(kind) | keys | {"warehouse": str(directory / kind)}
+
+    return properties
+
+
 _CATALOGS: dict[str, Callable[[pytest.FixtureRequest, Path], dict[str, str]]] = {
     "rest": _rest,
     "sql": _sql,
+    "glue": _of_aws("glue"),
+    "dynamodb": _of_aws("dynamodb"),
+    "s3tables": _of_aws("s3tables"),
 }
 NAMES = list(_CATALOGS) if IS_NIGHTLY else ["rest"]
 

@@ -14,6 +14,7 @@ from botocore.exceptions import (
     PartialCredentialsError,
     ProfileNotFound,
 )
+from botocore.parsers import ResponseParserError
 
 from icebergds.catalog.aws.settings import AwsSettings
 from icebergds.errors import InvalidOptionError, StorageError
@@ -74,6 +75,8 @@ _UNKNOWN_KEY = (
     "SignatureDoesNotMatch",
     "UnrecognizedClientException",
 )
+# The status, if the answer does not say more.
+_UNEXPLAINED = ("401", "403")
 _BUSY = (
     "LimitExceededException",
     "ProvisionedThroughputExceededException",
@@ -90,9 +93,9 @@ def _explained(settings: AwsSettings, action: str, error: Exception) -> tuple[st
     service, code = settings.service, error_code(error)
     if isinstance(error, NoCredentialsError | PartialCredentialsError | CredentialRetrievalError):
         return f"was not asked for {action}", _credentials(service)
-    if isinstance(error, HTTPClientError | BotoConnectionError):
+    if isinstance(error, HTTPClientError | BotoConnectionError | ResponseParserError):
         return (
-            f"cannot be reached for {action}",
+            f"gave no valid answer to {action}",
             f"check {service}.endpoint and the region ({service}.region, client.region), and "
             "whether this machine may connect to it",
         )
@@ -105,10 +108,11 @@ def _explained(settings: AwsSettings, action: str, error: Exception) -> tuple[st
         )
     if code in _EXPIRED:
         return f"refused {action}", "renew the session token or leave static credentials out"
+    keys = "check the access key, its secret and session token, and the region that they are for"
     if code in _UNKNOWN_KEY:
-        return f"refused {action}", (
-            "check the access key, its secret and session token, and the region that they are for"
-        )
+        return f"refused {action}", keys
+    if code in _UNEXPLAINED:
+        return f"refused {action}", f"{keys}; or allow {service}:{action} to whom they belong"
     if code in _BUSY:
         return f"refused {action}", f"try again later, or raise {service}.max-retries"
     return f"failed at {action}", "see the documentation of this error of AWS"
@@ -126,9 +130,10 @@ def _text(settings: AwsSettings, error: Exception) -> str:
     if not isinstance(error, ClientError):
         return _masked(settings, _first_line(str(error)))
     answer = _answer(error)
-    message = answer.get("Message") or answer.get("message") or ""
-    code = answer.get("Code", "")
-    return _masked(settings, f"{_first_line(message)} ({code})" if message else code)
+    message, code = _first_line(answer.get("Message") or ""), answer.get("Code", "")
+    if not message or message.startswith("<"):
+        return f"error {code}"
+    return _masked(settings, f"{message} ({code})")
 
 
 def _first_line(text: str) -> str:

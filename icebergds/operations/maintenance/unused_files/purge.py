@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from itertools import accumulate
 
-from icebergds.catalog.base import Catalog, Identifier
+from icebergds.catalog.base import Catalog, Identifier, PurgingCatalog
 from icebergds.catalog.filesystem.commits import check_changeable
 from icebergds.commit.operations import TableState
 from icebergds.errors import IcebergError, UnsupportedFeatureError
@@ -31,6 +31,9 @@ def purge(catalog: Catalog, identifier: Identifier) -> None:
     before = catalog.load(identifier)
     check_changeable(catalog.operations(identifier), before)
     require_garbage_collection(before, _INSTEAD)
+    if isinstance(catalog, PurgingCatalog):
+        catalog.purge(identifier)
+        return
     files = _files_of(before)
     for file in files:
         # What the storage refuses is refused while the table is still there.

@@ -1,0 +1,1 @@
+"""Implements the catalog of a table bucket of S3 Tables."""

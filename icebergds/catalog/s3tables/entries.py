@@ -1,0 +1,103 @@
+"""Finds, creates, renames and deletes the tables of a table bucket."""
+
+from __future__ import annotations
+
+import logging
+from dataclasses import dataclass
+
+from icebergds.catalog.aws.client import AwsClient, Reply
+from icebergds.catalog.base import Identifier
+from icebergds.errors import NoSuchNamespaceError
+
+__all__ = ["TableEntries", "TableEntry"]
+
+_LOG = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True, slots=True)
+class TableEntry:
+    """A table as S3 Tables has it.
+
+    Attributes:
+        location: the directory that S3 Tables chose for it, in which its metadata must be.
+        metadata_location: None until the first commit.
+        version_token: changes with every commit.
+    """
+
+    location: str
+    metadata_location: str | None
+    version_token: str
+
+
+@dataclass(frozen=True, slots=True)
+class TableEntries:
+    """The tables of a table bucket, whose ARN is part of every request of the client."""
+
+    client: AwsClient
+
+    def find(self, identifier: Identifier) -> TableEntry | None:
+        reply = self.client.send("get_table_metadata_location", **_named(identifier))
+        if reply.code == "NotFoundException":
+            return None
+        return TableEntry(
+            reply.require("warehouseLocation").rstrip("/"),
+            reply.body.get("metadataLocation") or None,
+            reply.require("versionToken"),
+        )
+
+    def find_or_create(self, identifier: Identifier) -> TableEntry:
+        """A table, which has no metadata yet if it is new. Raises NoSuchNamespaceError."""
+        for _ in range(_ATTEMPTS):
+            entry = self.find(identifier)
+            if entry is not None:
+                return entry
+            created = self.client.send("create_table", format="ICEBERG", **_named(identifier))
+            if created.code == "NotFoundException":
+                namespace = ".".join((self.client.settings.catalog, *identifier[:-1]))
+                raise NoSuchNamespaceError(f"namespace {namespace} does not exist")
+            # Another process may have created it, or this one, if the answer was lost.
+            if created.code != "ConflictException" and not created.uncertain:
+                created.check()
+        created.check()
+        raise AssertionError("a table that was created is found")
+
+    def swap(self, identifier: Identifier, version_token: str, location: str) -> Reply:
+        """Sets the metadata file of a table, if its version is still the same."""
+        return self.client.send(
+            "update_table_metadata_location",
+            versionToken=version_token,
+            metadataLocation=location,
+            **_named(identifier),
+        )
+
+    def rename(self, source: Identifier, version_token: str, target: Identifier) -> Reply:
+        return self.client.send(
+            "rename_table",
+            newNamespaceName=target[0],
+            newName=target[1],
+            versionToken=version_token,
+            **_named(source),
+        )
+
+    def delete(self, identifier: Identifier, version_token: str) -> Reply:
+        """Deletes a table and its files, if its version is still the same."""
+        return self.client.send("delete_table", versionToken=version_token, **_named(identifier))
+
+    def delete_unused(self, identifier: Identifier) -> None:
+        """Deletes a table that has no metadata; failures are only logged."""
+        try:
+            entry = self.find(identifier)
+            if entry is not None and entry.metadata_location is None:
+                self.delete(identifier, entry.version_token).check()
+        except Exception as error:
+            _LOG.warning(
+                "table %s: the entry without metadata was not deleted: %s", identifier, error
+            )
+
+
+# More than one if others create and delete the table at the same time.
+_ATTEMPTS = 3
+
+
+def _named(identifier: Identifier) -> dict[str, str]:
+    return {"namespace": identifier[0], "name": identifier[1]}

@@ -1,0 +1,32 @@
+"""The S3 Tables catalog does what every catalog must."""
+
+from __future__ import annotations
+
+from functools import partial
+
+import pytest
+from moto_server import MotoServer
+
+from icebergds.catalog.loading import load_catalog
+from icebergds.testing.catalog_conformance import (
+    CatalogCapabilities,
+    CatalogConformance,
+    OpenCatalog,
+)
+
+
+class TestS3TablesCatalog(CatalogConformance):
+    capabilities = CatalogCapabilities(
+        namespace_properties=False,
+        nested_namespaces=False,
+        any_names=False,
+        register=False,
+        keeps_metadata=False,
+        deletes_metadata=False,
+    )
+    threads = 4
+    processes = 2
+
+    @pytest.fixture
+    def open_catalog(self, moto: MotoServer) -> OpenCatalog:
+        return partial(load_catalog, "lake", moto.s3_tables_properties())
