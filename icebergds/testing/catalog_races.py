@@ -38,6 +38,8 @@ class CatalogCapabilities:
         swaps: a commit is a conflict after any other one; otherwise, only if the other changed what
             a requirement can name: not after changes of properties.
         deletes_metadata: old metadata files are deleted as the table's properties say.
+        names: names of tables that the catalog takes as they are.
+        given_namespaces: the namespaces that a new catalog has.
     """
 
     rename: bool = True
@@ -49,6 +51,16 @@ class CatalogCapabilities:
     processes: bool = True
     swaps: bool = True
     deletes_metadata: bool = True
+    names: tuple[str, ...] = (
+        "Mixed",
+        "with space",
+        "p%20q",
+        "x#1?y=z",
+        "über 東京",
+        "a_b",
+        "a'b",
+    )
+    given_namespaces: tuple[str, ...] = ()
 
 
 class CatalogRaces:
