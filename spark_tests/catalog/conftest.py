@@ -8,8 +8,8 @@ from pathlib import Path
 import hive_tables
 import pytest
 from faulty_proxy import FaultyProxy, faulty_proxy
-from moto_server import MotoServer
 from hive_server import CONDITIONAL, LOCKING, HiveServer, hive_server, what_is_missing
+from moto_server import MotoServer
 from postgres_server import PostgresServer
 
 
