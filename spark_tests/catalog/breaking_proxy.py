@@ -1,4 +1,4 @@
-"""A proxy in front of PostgreSQL that cuts a connection at the moment of its COMMIT."""
+"""A proxy in front of a server that cuts a connection at a request, such as a COMMIT."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from enum import Enum
 
 
 class Cut(Enum):
-    """What becomes of the next COMMIT."""
+    """What becomes of the request."""
 
     BEFORE = "the server never gets it"
     AFTER = "the server does it, its answer is lost"
@@ -26,19 +26,28 @@ class BreakingProxy:
     server_port: int
     listener: socket.socket
     _cut: Cut | None = None
+    _request: bytes = b""
     _then: Callable[[], object] = bool
 
     @property
     def port(self) -> int:
         return int(self.listener.getsockname()[1])
 
-    def arm(self, cut: Cut, then: Callable[[], object] = bool) -> None:
-        """Cuts the connection of the next COMMIT.
+    def arm(
+        self, cut: Cut, then: Callable[[], object] = bool, *, request: bytes = b"COMMIT"
+    ) -> None:
+        """Cuts the connection of the next request.
 
         Args:
             then: called when the server is cut off, before the client learns of it.
+            request: what the request can be told by.
         """
-        self._cut, self._then = cut, then
+        self._cut, self._then, self._request = cut, then, request
+
+    @property
+    def is_armed(self) -> bool:
+        """Whether the request is still awaited."""
+        return self._cut is not None
 
     def accept(self) -> None:
         with contextlib.suppress(OSError):
@@ -54,7 +63,7 @@ class BreakingProxy:
                 data = source.recv(65536)
                 if not data:
                     return
-                if source is client and self._cut is not None and b"COMMIT" in data:
+                if source is client and self._cut is not None and self._request in data:
                     self._break(server, data)
                     return
                 target.sendall(data)
