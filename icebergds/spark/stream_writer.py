@@ -20,7 +20,7 @@ from icebergds.spark.worker import spare_archives
 from icebergds.spark.writer import discard_results, packed_job, run_task, unpacked_job
 
 if TYPE_CHECKING:
-    from icebergds.operations.write.jobs import PlannedJob, Task, TaskResult
+    from icebergds.operations.write.jobs import PlannedJob, TaskResult
     from icebergds.operations.write.stream_options import StreamWriteOptions
 
 _QUERY_ID = "sql.streaming.queryId"

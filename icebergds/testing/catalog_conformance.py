@@ -18,12 +18,11 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import replace
 
-from icebergds.catalog.base import PurgingCatalog
+from icebergds.catalog.base import Catalog, Identifier, PurgingCatalog
 from icebergds.errors import (
     AlreadyExistsError,
     CommitConflictError,
     InvalidMetadataError,
-    InvalidOptionError,
     NamespaceNotEmptyError,
     NoSuchNamespaceError,
     NoSuchTableError,
@@ -73,12 +72,12 @@ class CatalogConformance(CatalogRaces):
 
     def test_a_namespace_is_created_listed_and_dropped(self, open_catalog: OpenCatalog) -> None:
         catalog = open_catalog()
-        assert catalog.list_namespaces() == []
+        assert self._new_namespaces(catalog) == []
         catalog.create_namespace(("b",), {})
         catalog.create_namespace(("a",), {})
-        assert open_catalog().list_namespaces() == [("a",), ("b",)]
+        assert self._new_namespaces(open_catalog()) == [("a",), ("b",)]
         catalog.drop_namespace(("a",))
-        assert open_catalog().list_namespaces() == [("b",)]
+        assert self._new_namespaces(open_catalog()) == [("b",)]
 
     def test_namespaces_nest(self, open_catalog: OpenCatalog) -> None:
         catalog = open_catalog()
@@ -89,7 +88,7 @@ class CatalogConformance(CatalogRaces):
             assert catalog.list_namespaces(("a",)) == []
             return
         catalog.create_namespace(("a", "x"), {})
-        assert catalog.list_namespaces() == [("a",)]
+        assert self._new_namespaces(catalog) == [("a",)]
         assert catalog.list_namespaces(("a",)) == [("a", "x")]
         with raises(NamespaceNotEmptyError):
             catalog.drop_namespace(("a",))
@@ -120,14 +119,14 @@ class CatalogConformance(CatalogRaces):
             catalog.drop_namespace(("a",))
         drop_table(catalog, ("a", "t"))
         catalog.drop_namespace(("a",))
-        assert catalog.list_namespaces() == []
+        assert self._new_namespaces(catalog) == []
 
     def test_namespaces_have_properties(self, open_catalog: OpenCatalog) -> None:
         catalog = open_catalog()
         if not self.capabilities.namespace_properties:
             with raises(UnsupportedFeatureError):
                 catalog.create_namespace(("a",), {"k": "v"})
-            assert catalog.list_namespaces() == []
+            assert self._new_namespaces(catalog) == []
             catalog.create_namespace(("a",), {})
             with raises(UnsupportedFeatureError):
                 catalog.update_namespace_properties(("a",), [], {"k": "v"})
@@ -146,10 +145,10 @@ class CatalogConformance(CatalogRaces):
         if self.capabilities.required_namespaces:
             with raises(NoSuchNamespaceError, "nowhere"):
                 catalog.create(("nowhere", "t"), new_table(catalog, ("nowhere", "t")))
-            assert catalog.list_namespaces() == []
+            assert self._new_namespaces(catalog) == []
         else:
             catalog.create(("nowhere", "t"), new_table(catalog, ("nowhere", "t")))
-            assert catalog.list_namespaces() == [("nowhere",)]
+            assert self._new_namespaces(catalog) == [("nowhere",)]
 
     # Creating and loading.
 
@@ -205,13 +204,7 @@ class CatalogConformance(CatalogRaces):
 
     def test_names_are_taken_as_they_are(self, open_catalog: OpenCatalog) -> None:
         catalog = open_catalog()
-        names = ("Mixed", "with space", "p%20q", "x#1?y=z", "über 東京", "a_b", "a'b")
-        if not self.capabilities.any_names:
-            for name in names:
-                if name != "a_b":
-                    with raises(InvalidOptionError, "name"):
-                        catalog.load(("a", name))
-            return
+        names = self.capabilities.names
         for name in names:
             create_table(catalog, ("a", name), {"name": name})
         assert catalog.list_tables(("a",)) == sorted(("a", name) for name in names)
@@ -446,3 +439,7 @@ class CatalogConformance(CatalogRaces):
         with raises((CommitConflictError, NotFoundError)):
             operations.commit(base, unchanged(base), [SetProperties({"k": "v"})])
         assert catalog.load(("a", "t")).metadata == second.metadata
+
+    def _new_namespaces(self, catalog: Catalog) -> list[Identifier]:
+        given = {(name,) for name in self.capabilities.given_namespaces}
+        return [namespace for namespace in catalog.list_namespaces() if namespace not in given]

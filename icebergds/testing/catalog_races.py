@@ -31,7 +31,6 @@ class CatalogCapabilities:
         rename: tables can be renamed.
         namespace_properties: namespaces have properties.
         nested_namespaces: a namespace can be in another.
-        any_names: names may have any characters.
         required_namespaces: the namespace of a table must be created first.
         register: tables can be registered from any metadata file.
         keeps_metadata: dropping a table keeps its metadata file.
@@ -39,18 +38,29 @@ class CatalogCapabilities:
         swaps: a commit is a conflict after any other one; otherwise, only if the other changed what
             a requirement can name: not after changes of properties.
         deletes_metadata: old metadata files are deleted as the table's properties say.
+        names: names of tables that the catalog takes as they are.
+        given_namespaces: the namespaces that a new catalog has.
     """
 
     rename: bool = True
     namespace_properties: bool = True
     nested_namespaces: bool = True
-    any_names: bool = True
     required_namespaces: bool = True
     register: bool = True
     keeps_metadata: bool = True
     processes: bool = True
     swaps: bool = True
     deletes_metadata: bool = True
+    names: tuple[str, ...] = (
+        "Mixed",
+        "with space",
+        "p%20q",
+        "x#1?y=z",
+        "über 東京",
+        "a_b",
+        "a'b",
+    )
+    given_namespaces: tuple[str, ...] = ()
 
 
 class CatalogRaces:

@@ -1,4 +1,4 @@
-"""A proxy in front of a database that cuts a connection at the moment of its COMMIT."""
+"""A proxy in front of a server that cuts a connection at a request, such as a COMMIT."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ from dataclasses import dataclass
 from enum import Enum
 
 # MariaDB's client also says SET AUTOCOMMIT.
-_COMMIT = re.compile(rb"\bCOMMIT")
+_COMMIT = rb"\bCOMMIT"
 
 
 class Cut(Enum):
-    """What becomes of the next COMMIT."""
+    """What becomes of the request."""
 
     BEFORE = "the server never gets it"
     AFTER = "the server does it, its answer is lost"
@@ -30,19 +30,26 @@ class BreakingProxy:
     server_port: int
     listener: socket.socket
     _cut: Cut | None = None
+    _request: bytes = b""
     _then: Callable[[], object] = bool
 
     @property
     def port(self) -> int:
         return int(self.listener.getsockname()[1])
 
-    def arm(self, cut: Cut, then: Callable[[], object] = bool) -> None:
-        """Cuts the connection of the next COMMIT.
+    def arm(self, cut: Cut, then: Callable[[], object] = bool, *, request: bytes = _COMMIT) -> None:
+        """Cuts the connection of the next request.
 
         Args:
             then: called when the server is cut off, before the client learns of it.
+            request: a pattern by which the request can be told.
         """
-        self._cut, self._then = cut, then
+        self._cut, self._then, self._request = cut, then, request
+
+    @property
+    def is_armed(self) -> bool:
+        """Whether the request is still awaited."""
+        return self._cut is not None
 
     def accept(self) -> None:
         with contextlib.suppress(OSError):
@@ -58,7 +65,7 @@ class BreakingProxy:
                 data = source.recv(65536)
                 if not data:
                     return
-                if source is client and self._cut is not None and _COMMIT.search(data):
+                if source is client and self._cut is not None and re.search(self._request, data):
                     self._break(server, data)
                     return
                 target.sendall(data)

@@ -1,12 +1,14 @@
-"""Databases and services for catalogs."""
+"""Databases, services and metastores for catalogs."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 from pathlib import Path
 
+import hive_tables
 import pytest
 from faulty_proxy import FaultyProxy, faulty_proxy
+from hive_server import CONDITIONAL, LOCKING, HiveServer, hive_server, what_is_missing
 from mariadb_server import MariaDbServer
 from moto_server import MotoServer
 from postgres_server import PostgresServer
@@ -34,3 +36,31 @@ def proxy(running_proxy: FaultyProxy) -> Iterator[FaultyProxy]:
     running_proxy.spoil("")
     yield running_proxy
     running_proxy.spoil("")
+
+
+@pytest.fixture(scope="session")
+def conditional_metastore(postgres: PostgresServer) -> Iterator[HiveServer]:
+    """A metastore that alters a table only if it has the expected metadata file."""
+    yield from _metastore(CONDITIONAL, postgres)
+
+
+@pytest.fixture(scope="session")
+def locking_metastore(postgres: PostgresServer) -> Iterator[HiveServer]:
+    """A metastore in which only locks keep writers from each other's changes."""
+    yield from _metastore(LOCKING, postgres)
+
+
+def _metastore(version: str, postgres: PostgresServer) -> Iterator[HiveServer]:
+    if (missing := what_is_missing(version)) is not None:
+        pytest.skip(f"no Hive Metastore: {missing}")
+    with hive_server(version, postgres) as server:
+        yield server
+
+
+@pytest.fixture(params=[CONDITIONAL, LOCKING])
+def hive(request: pytest.FixtureRequest) -> HiveServer:
+    """An empty metastore of each kind."""
+    kinds = {CONDITIONAL: "conditional_metastore", LOCKING: "locking_metastore"}
+    server: HiveServer = request.getfixturevalue(kinds[request.param])
+    hive_tables.empty(server)
+    return server

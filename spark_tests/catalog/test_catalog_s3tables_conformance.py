@@ -19,7 +19,7 @@ class TestS3TablesCatalog(CatalogConformance):
     capabilities = CatalogCapabilities(
         namespace_properties=False,
         nested_namespaces=False,
-        any_names=False,
+        names=("a_b",),
         register=False,
         keeps_metadata=False,
         deletes_metadata=False,

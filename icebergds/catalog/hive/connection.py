@@ -1,0 +1,222 @@
+"""Connects to a Hive Metastore and calls it, by Thrift's binary protocol."""
+
+from __future__ import annotations
+
+import logging
+import socket
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from typing import Any, TypeVar
+
+from thrift.protocol.TBinaryProtocol import TBinaryProtocolAccelerated
+from thrift.transport.TSocket import TSocket
+from thrift.transport.TTransport import (
+    TBufferedTransport,
+    TSaslClientTransport,
+    TTransportBase,
+    TTransportException,
+)
+
+from icebergds.catalog.hive.calls import (
+    SET_UGI,
+    Call,
+    MetaError,
+    RemoteError,
+    Unanswerable,
+    receive,
+    send,
+)
+from icebergds.errors import InvalidOptionError, StorageError
+
+_LOG = logging.getLogger(__name__)
+_R = TypeVar("_R")
+
+_CONNECT_TIMEOUT_S = 30
+# As long as Hive's own clients wait by default: a metastore may have to look into slow storage.
+_ANSWER_TIMEOUT_S = 600
+
+
+@dataclass(frozen=True, slots=True)
+class Endpoint:
+    """Where a metastore listens."""
+
+    host: str
+    port: int
+
+    def __str__(self) -> str:
+        return f"{self.host}:{self.port}"
+
+
+@dataclass(frozen=True, slots=True)
+class User:
+    """The user that a metastore is told to act for."""
+
+    name: str
+    groups: tuple[str, ...]
+
+
+class AnswerLost(Exception):  # noqa: N818
+    """A call was sent, but no answer came: it may have been carried out, or may still be."""
+
+
+@dataclass(frozen=True, slots=True)
+class Metastore:
+    """The Hive Metastore of a catalog.
+
+    Attributes:
+        catalog: the catalog's name in messages.
+        endpoints: of metastores with one database; the first that can be reached is used.
+        user: None for the user that the metastore itself finds out, or its own.
+        kerberos_service: the service's name in the metastore's principal; None without Kerberos.
+    """
+
+    catalog: str
+    endpoints: tuple[Endpoint, ...]
+    user: User | None = field(default=None, repr=False)
+    kerberos_service: str | None = None
+
+    @contextmanager
+    def connect(self) -> Iterator[Connection]:
+        """A connection for the calls of one operation, closed in the end.
+
+        It is not kept longer: processes may be forked, and metastores close idle connections.
+        """
+        connection = Connection(self)
+        try:
+            yield connection
+        finally:
+            connection.close()
+
+    def failure(self, what: str, error: object) -> StorageError:
+        """The error for what the metastore cannot do."""
+        where = ", ".join(map(str, self.endpoints))
+        return StorageError(
+            f"catalog {self.catalog}: its Hive Metastore {where} {what}: {error}", location=where
+        )
+
+
+class Connection:
+    """Opens with the first call, and again after it broke."""
+
+    __slots__ = ("_metastore", "_protocol")
+
+    def __init__(self, metastore: Metastore) -> None:
+        self._metastore = metastore
+        self._protocol: TBinaryProtocolAccelerated | None = None
+
+    def ask(self, call: Call[_R], *arguments: Any) -> _R:
+        """Makes a call that changes nothing.
+
+        Raises:
+            RemoteError: an error that the call declares, except MetaError.
+            StorageError: the metastore cannot be reached, fails or does not answer.
+        """
+        try:
+            return self.tell(call, *arguments)
+        except (MetaError, Unanswerable, AnswerLost) as error:
+            raise self._metastore.failure(f"cannot answer {call.name}", error) from error
+
+    def tell(self, call: Call[_R], *arguments: Any) -> _R:
+        """Makes a call that changes something.
+
+        Raises:
+            RemoteError: the metastore answered with an error.
+            AnswerLost: the call may have been carried out, or may still be.
+            StorageError: the metastore cannot be reached, so nothing was sent.
+            InvalidOptionError: an argument cannot be sent.
+        """
+        if self._protocol is None:
+            self._protocol = self._open()
+        protocol = self._protocol
+        try:
+            send(protocol, call, *arguments)
+        except (TypeError, ValueError) as error:
+            self.close()
+            raise InvalidOptionError(
+                f"catalog {self._metastore.catalog}: {call.name} cannot be sent to the Hive "
+                f"Metastore: {error}"
+            ) from error
+        try:
+            return receive(protocol, call)
+        except RemoteError:
+            raise
+        except Exception as error:
+            self.close()
+            raise AnswerLost(_lost(error)) from error
+        except BaseException:
+            # The answer would be taken for that of the next call.
+            self.close()
+            raise
+
+    def close(self) -> None:
+        protocol, self._protocol = self._protocol, None
+        if protocol is not None:
+            try:
+                protocol.trans.close()
+            except Exception as error:
+                _LOG.debug("catalog %s: closing failed: %s", self._metastore.catalog, error)
+
+    def _open(self) -> TBinaryProtocolAccelerated:
+        failures: list[str] = []
+        cause: Exception | None = None
+        for endpoint in self._metastore.endpoints:
+            try:
+                protocol = TBinaryProtocolAccelerated(self._transport(endpoint))
+                self._introduce(protocol)
+                return protocol
+            except Exception as error:
+                _LOG.info(
+                    "catalog %s: %s is not reached: %s", self._metastore.catalog, endpoint, error
+                )
+                failures.append(f"{endpoint}: {_reason(error)}")
+                cause = error
+        kerberos = self._metastore.kerberos_service is not None
+        hint = "; is there a valid ticket (klist)?" if kerberos else ""
+        raise StorageError(
+            f"catalog {self._metastore.catalog}: its Hive Metastore cannot be reached "
+            f"({'; '.join(failures)}); check that one runs there, and the catalog's uri{hint}",
+            location=", ".join(map(str, self._metastore.endpoints)),
+        ) from cause
+
+    def _transport(self, endpoint: Endpoint) -> TTransportBase:
+        address = (endpoint.host, endpoint.port)
+        handle = socket.create_connection(address, timeout=_CONNECT_TIMEOUT_S)
+        try:
+            handle.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
+            handle.settimeout(_ANSWER_TIMEOUT_S)
+            opened = TSocket(endpoint.host, endpoint.port)
+            opened.setHandle(handle)
+            service = self._metastore.kerberos_service
+            if service is None:
+                return TBufferedTransport(opened)
+            transport = TSaslClientTransport(opened, endpoint.host, service)
+            transport.open()
+            return transport
+        except BaseException:
+            handle.close()
+            raise
+
+    def _introduce(self, protocol: TBinaryProtocolAccelerated) -> None:
+        """Tells the metastore the user, which it then knows for the whole connection."""
+        user = self._metastore.user
+        if user is None:
+            return
+        try:
+            send(protocol, SET_UGI, user.name, user.groups)
+            receive(protocol, SET_UGI)
+        except BaseException:
+            protocol.trans.close()
+            raise
+
+
+def _reason(error: Exception) -> str:
+    if isinstance(error, OSError) and error.strerror:
+        return error.strerror
+    return str(error) or type(error).__name__
+
+
+def _lost(error: Exception) -> str:
+    if isinstance(error, TTransportException) and error.type == TTransportException.TIMED_OUT:
+        return f"there was no answer in {_ANSWER_TIMEOUT_S} s"
+    return f"the connection broke before the answer: {_reason(error)}"

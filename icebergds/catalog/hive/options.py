@@ -1,0 +1,168 @@
+"""Parses the properties of a Hive catalog: PyIceberg's names, and Java Iceberg's."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from importlib.util import find_spec
+from urllib.parse import urlsplit
+
+from icebergds.catalog.hive.connection import Endpoint, Metastore, User
+from icebergds.catalog.hive.entries import EntryOptions
+from icebergds.catalog.hive.locks import LockOptions
+from icebergds.errors import InvalidOptionError
+from icebergds.spec.table_properties import bool_property, float_property, int_property
+from icebergds.suggestions import did_you_mean
+
+_DEFAULT_PORT = 9083
+
+
+@dataclass(frozen=True, slots=True)
+class HiveOptions:
+    """The properties of a Hive catalog.
+
+    Attributes:
+        warehouse: where databases are created; None to leave that to the metastore.
+        list_all_tables: whether tables of other formats are listed, too.
+        lock_enabled: whether commits lock tables that do not say so themselves.
+    """
+
+    metastore: Metastore
+    warehouse: str | None
+    list_all_tables: bool
+    lock_enabled: bool
+    lock: LockOptions
+    entries: EntryOptions
+
+
+def hive_options(catalog: str, properties: Mapping[str, str]) -> HiveOptions:
+    """Parses the properties of a Hive catalog.
+
+    Raises:
+        InvalidOptionError: a property is missing, unknown or malformed, or a package is missing
+            that it needs.
+    """
+    _check_names(catalog, properties)
+    try:
+        return HiveOptions(
+            metastore=_metastore(catalog, properties),
+            warehouse=properties.get("warehouse") or None,
+            list_all_tables=bool_property(properties, "list-all-tables", False),
+            lock_enabled=bool_property(properties, "iceberg.engine.hive.lock-enabled", True),
+            lock=_lock(properties),
+            entries=EntryOptions(
+                hive_engine=bool_property(properties, "iceberg.engine.hive.enabled", False),
+                hive2_compatible=bool_property(properties, "hive.hive2-compatible", False),
+                max_parameter_size=int_property(
+                    properties, "iceberg.hive.table-property-max-size", 32672, minimum=0
+                ),
+            ),
+        )
+    except InvalidOptionError as error:
+        raise InvalidOptionError(f"catalog {catalog}: {error}") from None
+
+
+_PROPERTIES = (
+    "type",
+    "uri",
+    "warehouse",
+    "list-all-tables",
+    "ugi",
+    "hive.hive2-compatible",
+    "hive.kerberos-authentication",
+    "hive.kerberos-service-name",
+    "lock-check-min-wait-time",
+    "lock-check-max-wait-time",
+    "lock-check-retries",
+    "iceberg.hive.lock-timeout-ms",
+    "iceberg.hive.lock-check-min-wait-ms",
+    "iceberg.hive.lock-check-max-wait-ms",
+    "iceberg.hive.lock-heartbeat-interval-ms",
+    "iceberg.hive.table-property-max-size",
+    "iceberg.engine.hive.enabled",
+    "iceberg.engine.hive.lock-enabled",
+)
+
+
+def _check_names(catalog: str, properties: Mapping[str, str]) -> None:
+    for name in properties:
+        # Other names with a dot are those of the storage.
+        if name in _PROPERTIES or ("." in name and not name.startswith(("hive.", "iceberg."))):
+            continue
+        near = did_you_mean(name, _PROPERTIES, shown=repr)
+        hint = f"; {near}" if near else "."
+        raise InvalidOptionError(
+            f"catalog {catalog}: a Hive catalog has no property {name!r}{hint} It has "
+            f"{', '.join(_PROPERTIES)}, and properties of the storage such as s3.endpoint"
+        )
+
+
+def _metastore(catalog: str, properties: Mapping[str, str]) -> Metastore:
+    service = None
+    if bool_property(properties, "hive.kerberos-authentication", False):
+        if find_spec("puresasl") is None or find_spec("kerberos") is None:
+            raise InvalidOptionError(
+                "hive.kerberos-authentication needs the packages pure-sasl and kerberos: pip "
+                "install 'icebergds[hive-kerberos]'"
+            )
+        service = properties.get("hive.kerberos-service-name") or "hive"
+    uris = [uri.strip() for uri in properties.get("uri", "").split(",")]
+    return Metastore(catalog, tuple(map(_endpoint, uris)), _user(properties), service)
+
+
+def _endpoint(uri: str) -> Endpoint:
+    if not uri:
+        raise InvalidOptionError(
+            "a Hive catalog needs the address of its metastore: set option('catalog.uri', "
+            f"'thrift://<host>:{_DEFAULT_PORT}'), several joined by commas"
+        )
+    try:
+        parts = urlsplit(uri)
+        host, port = parts.hostname, parts.port
+    except ValueError:
+        host, port, parts = None, None, urlsplit("")
+    if parts.scheme != "thrift" or not host or "@" in parts.netloc or parts.path not in ("", "/"):
+        # Not shown: it may have a password.
+        raise InvalidOptionError(
+            f"its uri is not that of a Hive Metastore; expected thrift://<host>:{_DEFAULT_PORT}, "
+            "several joined by commas, without a user; Thrift over HTTP is not supported"
+        )
+    return Endpoint(host, _DEFAULT_PORT if port is None else port)
+
+
+def _user(properties: Mapping[str, str]) -> User | None:
+    ugi = properties.get("ugi")
+    if not ugi:
+        return None
+    name, _, groups = ugi.partition(":")
+    if not name:
+        raise InvalidOptionError("ugi: expected a user and a group, such as 'etl:analysts'")
+    return User(name, tuple(group for group in groups.split(",") if group))
+
+
+def _lock(properties: Mapping[str, str]) -> LockOptions:
+    retries = "lock-check-retries"
+    return LockOptions(
+        timeout_s=int_property(properties, "iceberg.hive.lock-timeout-ms", 180_000, minimum=0)
+        / 1000,
+        min_wait_s=_wait(properties, "min", 50),
+        max_wait_s=_wait(properties, "max", 1_000),
+        checks=int_property(properties, retries, 0, minimum=0) if retries in properties else None,
+        heartbeat_s=int_property(
+            properties, "iceberg.hive.lock-heartbeat-interval-ms", 240_000, minimum=1
+        )
+        / 1000,
+    )
+
+
+def _wait(properties: Mapping[str, str], bound: str, default_ms: int) -> float:
+    """How long to wait between two checks of a lock: in milliseconds in Java, else in seconds."""
+    java, ours = f"iceberg.hive.lock-check-{bound}-wait-ms", f"lock-check-{bound}-wait-time"
+    if java in properties and ours in properties:
+        raise InvalidOptionError(f"{java} and {ours} say the same; set one of them")
+    if java in properties:
+        return int_property(properties, java, default_ms, minimum=0) / 1000
+    seconds = float_property(properties, ours, default_ms / 1000)
+    if seconds < 0:
+        raise InvalidOptionError(f"{ours} is {properties[ours]!r}, expected seconds, not below 0")
+    return seconds

@@ -1,0 +1,155 @@
+"""Hive Metastores of the tests' own, on PostgreSQL; `.ci/servers.sh` fetches their jars."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import socket
+import subprocess
+import tempfile
+import time
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from xml.sax.saxutils import escape
+
+from postgres_server import PostgresServer
+
+LOCKING = "3.1.3"
+"""A version that ignores the expected parameter of an alteration: only its locks exclude others."""
+CONDITIONAL = "4.0.1"
+"""A version that alters a table only if a parameter has the expected value."""
+
+_CACHE = Path(__file__).resolve().parents[1] / ".cache/hive"
+_CLASS = "org.apache.hadoop.hive.metastore.HiveMetaStore"
+_LOGGING = """\
+status = error
+appender.console.type = Console
+appender.console.name = console
+appender.console.layout.type = PatternLayout
+appender.console.layout.pattern = %d{ISO8601} %5p [%t] %c{2}: %m%n
+rootLogger.level = error
+rootLogger.appenderRef.console.ref = console
+"""
+
+
+@dataclass(frozen=True)
+class HiveServer:
+    """A metastore on this machine that lets everybody in."""
+
+    version: str
+    port: int
+    directory: Path
+
+    @property
+    def uri(self) -> str:
+        return f"thrift://127.0.0.1:{self.port}"
+
+    @property
+    def warehouse(self) -> Path:
+        """Where the metastore puts databases that are created without a location."""
+        return self.directory / "warehouse"
+
+    def log(self) -> str:
+        return (self.directory / "log").read_text()
+
+
+def what_is_missing(version: str) -> str | None:
+    """What a server needs and is not there."""
+    if shutil.which("java") is None:
+        return "a JDK (17 or later) is not installed"
+    if not (_CACHE / version / "schema.sql").exists():
+        return f"Hive {version} is not there; run .ci/servers.sh"
+    return None
+
+
+@contextmanager
+def hive_server(version: str, postgres: PostgresServer) -> Iterator[HiveServer]:
+    """Starts a metastore with a database of its own, and stops it in the end."""
+    directory = Path(tempfile.mkdtemp(prefix="hive-"))
+    try:
+        server = HiveServer(version, _free_port(), directory)
+        _configure(server, postgres.uri(_new_database(version, postgres)), postgres.port)
+        with open(directory / "log", "wb") as log:
+            process = subprocess.Popen(
+                _command(server),
+                cwd=directory,
+                stdout=log,
+                stderr=subprocess.STDOUT,
+                env={k: v for k, v in os.environ.items() if k != "JAVA_TOOL_OPTIONS"},
+            )
+        try:
+            _wait(process, server)
+            yield server
+        finally:
+            process.kill()
+            process.wait(30)
+    finally:
+        shutil.rmtree(directory, ignore_errors=True)
+
+
+def _new_database(version: str, postgres: PostgresServer) -> str:
+    database = postgres.new_database()
+    with postgres.connect(database) as connection:
+        connection.execute((_CACHE / version / "schema.sql").read_bytes())
+    return database
+
+
+def _configure(server: HiveServer, database_uri: str, port: int) -> None:
+    database = database_uri.rpartition("/")[2]
+    settings = {
+        "javax.jdo.option.ConnectionURL": f"jdbc:postgresql://127.0.0.1:{port}/{database}",
+        "javax.jdo.option.ConnectionDriverName": "org.postgresql.Driver",
+        "javax.jdo.option.ConnectionUserName": "tester",
+        "javax.jdo.option.ConnectionPassword": "unused",
+        "metastore.warehouse.dir": f"file:{server.warehouse}",
+        "metastore.thrift.bind.host": "127.0.0.1",
+        "metastore.event.db.notification.api.auth": "false",
+        # The default class is of the part of Hive that runs queries.
+        "metastore.expression.proxy": (
+            "org.apache.hadoop.hive.metastore.DefaultPartitionExpressionProxy"
+        ),
+        "metastore.task.threads.always": (
+            "org.apache.hadoop.hive.metastore.events.EventCleanerTask"
+        ),
+        # Iceberg's changes of schemas are more than Hive allows.
+        "metastore.disallow.incompatible.col.type.changes": "false",
+        # Two creations at once fail in the database, and are tried again after 2 s by default.
+        "metastore.hmshandler.retry.interval": "100ms",
+    }
+    (server.directory / "metastore-site.xml").write_text(_site(settings))
+    (server.directory / "log4j2.properties").write_text(_LOGGING)
+
+
+def _site(settings: Mapping[str, str]) -> str:
+    properties = "\n".join(
+        f"<property><name>{name}</name><value>{escape(value)}</value></property>"
+        for name, value in settings.items()
+    )
+    return f"<configuration>\n{properties}\n</configuration>\n"
+
+
+def _command(server: HiveServer) -> list[str]:
+    jvm = ["-XX:TieredStopAtLevel=1", "-XX:+UseSerialGC", "-Xmx512m"]
+    class_path = f"{server.directory}:{_CACHE / server.version}/lib/*"
+    return ["java", *jvm, "-cp", class_path, _CLASS, "-p", str(server.port)]
+
+
+def _wait(process: subprocess.Popen[bytes], server: HiveServer) -> None:
+    """Waits until the server accepts connections."""
+    for _ in range(600):
+        assert process.poll() is None, server.log()
+        try:
+            socket.create_connection(("127.0.0.1", server.port), timeout=1).close()
+        except OSError:
+            time.sleep(0.1)
+        else:
+            return
+    raise AssertionError(f"the Hive Metastore did not start: {server.log()}")
+
+
+def _free_port() -> int:
+    with socket.socket() as listener:
+        listener.bind(("127.0.0.1", 0))
+        return int(listener.getsockname()[1])
