@@ -195,6 +195,12 @@ class CatalogConformance(CatalogRaces):
             with raises(NoSuchTableError, "nothing"):
                 use()
 
+    def test_there_is_no_table_in_a_table(self, open_catalog: OpenCatalog) -> None:
+        catalog = open_catalog()
+        create_table(catalog, ("a", "t"))
+        with raises(NoSuchTableError, "files"):
+            catalog.load(("a", "t", "files"))
+
     def test_tables_are_listed_in_order_and_by_namespace(self, open_catalog: OpenCatalog) -> None:
         catalog = open_catalog()
         for identifier in (("a", "t2"), ("a", "t1"), ("b", "t3")):

@@ -57,6 +57,12 @@ class GlueCatalog:
                 not an Iceberg table.
             InvalidOptionError: Glue does not allow the name.
         """
+        if len(identifier) > 2:
+            # Such as a metadata table of a table, which is looked for as a table first.
+            raise NoSuchTableError(
+                f"table {self._named(identifier)} does not exist: Glue has no namespaces in "
+                "namespaces"
+            )
         try:
             return self.operations(identifier).refresh()
         except NoSuchTableError as error:

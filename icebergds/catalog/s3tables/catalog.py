@@ -52,6 +52,12 @@ class S3TablesCatalog:
             NoSuchTableError: there is no such table; the message suggests a similar name.
             InvalidOptionError: S3 Tables does not allow the name.
         """
+        if len(identifier) > 2:
+            # Such as a metadata table of a table, which is looked for as a table first.
+            raise NoSuchTableError(
+                f"table {self._named(identifier)} does not exist: S3 Tables has no namespaces in "
+                "namespaces"
+            )
         try:
             return self.operations(identifier).refresh()
         except NoSuchTableError as error:
