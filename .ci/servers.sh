@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # Fetches the servers that tests start: S3 (a jar, with Maven), Azure (with npm), PostgreSQL and
-# MariaDB.
+# MariaDB; in the nightly profile also HDFS (jars) and Google Cloud Storage (built with Go).
 #
 # What is there is left alone. As root on Debian and Ubuntu it installs what lacks: Maven, a JDK, npm,
 # the databases. Fails, after a line for each, if something cannot be had; tests that need it are skipped.
@@ -40,6 +40,24 @@ fetch_azurite() {
     "azurite@$version" >/dev/null 2>&1 && rm -rf "$folder" && mv "$folder-incomplete" "$folder"
 }
 
+fetch_hdfs() {
+  local folder=.cache/java/hdfs-3.4.2
+  [ -d "$folder" ] && return
+  has mvn || return
+  rm -rf "$folder.incomplete"
+  timeout 600 mvn --batch-mode --quiet -Dstyle.color=never -f .ci/hdfs_server/pom.xml \
+    dependency:copy-dependencies -DoutputDirectory="$PWD/$folder.incomplete" >/dev/null 2>&1 &&
+    mv "$folder.incomplete" "$folder"
+}
+
+# It is built for minutes.
+fetch_gcs() {
+  [ -x .cache/go/fake-gcs-server ] && return
+  has go || return
+  GOBIN="$PWD/.cache/go" timeout 1800 \
+    go install github.com/fsouza/fake-gcs-server@v1.56.1 >/dev/null 2>&1
+}
+
 packages=()
 has java || packages+=(openjdk-17-jdk-headless)
 has mvn || packages+=(maven)
@@ -55,4 +73,8 @@ has_postgresql || say_lacking "no PostgreSQL: initdb is not installed"
 has_mariadb || say_lacking "no MariaDB: mariadb-install-db is not installed"
 fetch_s3mock || say_lacking "no S3 server: Maven is not installed, or could not fetch it"
 fetch_azurite || say_lacking "no Azure server: npm is not installed, or could not fetch it"
+if [ "${ICEBERGDS_PROFILE:-}" = nightly ]; then
+  fetch_hdfs || say_lacking "no HDFS cluster: Maven is not installed, or could not fetch it"
+  fetch_gcs || say_lacking "no GCS server: Go is not installed, or could not build it"
+fi
 exit $lacking

@@ -7,6 +7,8 @@ from typing import TYPE_CHECKING
 
 import aws_iam_server
 import azure_server
+import effort
+import hdfs_server
 import pytest
 from remembered_metadata import checked_remembering
 from s3_server import S3Server, s3_server, what_is_missing
@@ -66,6 +68,18 @@ def aws_iam() -> Iterator[aws_iam_server.AwsServer]:
     if (missing := aws_iam_server.what_is_missing()) is not None:
         pytest.skip(f"no S3 server with users: {missing}")
     with aws_iam_server.aws_server() as server:
+        yield server
+
+
+@pytest.fixture(scope="session")
+def hdfs() -> Iterator[hdfs_server.HdfsServer]:
+    """An HDFS cluster for the whole run."""
+    pytest.importorskip("requests", reason="requests is not installed")
+    if not effort.IS_NIGHTLY:
+        pytest.skip("HDFS takes a while to start: nightly only")
+    if (missing := hdfs_server.what_is_missing()) is not None:
+        pytest.skip(f"no HDFS cluster: {missing}")
+    with hdfs_server.hdfs_server() as server:
         yield server
 
 

@@ -37,6 +37,7 @@ from icebergds.io.fsspec_options import (
     fsspec_protocol,
     lacks_credentials,
     missing_credentials,
+    missing_libhdfs,
 )
 from icebergds.io.kept_reads import KeptReads
 from icebergds.io.location_checks import (
@@ -70,6 +71,7 @@ from icebergds.io.storage_options import (
     check_storage_options,
     size_limit,
 )
+from icebergds.io.webhdfs import WEBHDFS, WebHdfs
 
 _T = TypeVar("_T")
 # They have no directories, only names with slashes.
@@ -488,6 +490,8 @@ class FileIO:
                 self._remote(path, lambda fs, key: fs.rmdir(key))
             elif protocol in MARKED:
                 self._remote(path, partial(remove_marker, protocol))
+            elif protocol in WEBHDFS:
+                self._remote(path, lambda fs, key: fs.remove_empty(key))
             else:
                 raise UnsupportedFeatureError(
                     f"{location}: {protocol} storage cannot remove a directory only if it is empty"
@@ -533,7 +537,9 @@ class FileIO:
         scheme, authority, rest = split_location(path)
         protocol = fsspec_protocol(scheme)
         try:
-            file_system = fsspec.get_filesystem_class(protocol)
+            file_system = fsspec.get_filesystem_class(
+                "webhdfs" if protocol in WEBHDFS else protocol
+            )
         except ImportError as error:
             raise InvalidOptionError(_missing_package(path, protocol)) from error
         except ValueError as error:
@@ -541,7 +547,14 @@ class FileIO:
                 f"location {path!r}: fsspec has no protocol for the scheme {scheme!r}"
             ) from error
         # fsspec keeps one instance for equal options, so this is cheap.
-        fs = file_system(**fsspec_options(protocol, authority, self.properties))
+        try:
+            fs = file_system(**fsspec_options(protocol, authority, self.properties))
+        except OSError as error:
+            if protocol in ("hdfs", "viewfs"):
+                raise InvalidOptionError(missing_libhdfs(path, error)) from error
+            raise
+        if protocol in WEBHDFS:
+            fs = WebHdfs(fs)
         try:
             return use(fs, key_of(fs, protocol, path, authority, rest))
         except Exception as error:

@@ -8,11 +8,13 @@ from typing import Any
 from icebergds.io.azure_options import azure_options
 from icebergds.io.option_values import is_true, number
 from icebergds.io.s3_options import s3_options
+from icebergds.io.webhdfs import WEBHDFS, webhdfs_options
 
 EXTRAS = {
     "s3": ("s3fs", "s3"),
     "gs": ("gcsfs", "gcs"),
     "abfs": ("adlfs", "azure"),
+    "webhdfs": ("requests", "hdfs"),
 }
 
 _PROTOCOLS = {
@@ -27,7 +29,7 @@ _PROTOCOLS = {
     "adl": "abfs",
 }
 
-KNOWN_SCHEMES = ("file", "s3", "gs", "abfs", "hdfs", "viewfs", "memory", *_PROTOCOLS)
+KNOWN_SCHEMES = ("file", "s3", "gs", "abfs", "hdfs", "viewfs", *WEBHDFS, "memory", *_PROTOCOLS)
 """Schemes of locations that are opened without being allowed by the user."""
 
 _CREDENTIALS = {
@@ -69,6 +71,16 @@ def missing_credentials(protocol: str, path: str) -> str:
     return f"there are no credentials for {path!r}: {_CREDENTIALS[protocol]}"
 
 
+def missing_libhdfs(path: str, error: OSError) -> str:
+    """The message of a location that needs Hadoop's native client."""
+    reason = str(error).partition("\n")[0]
+    return (
+        f"{path!r} needs Hadoop's native client libhdfs and a JVM: {reason}; without them, map it "
+        "to WebHDFS: location_map={'hdfs://host:8020': 'webhdfs://host:9870'}, with the port of the "
+        "name node's HTTP server"
+    )
+
+
 def fsspec_options(protocol: str, authority: str, properties: Mapping[str, str]) -> dict[str, Any]:
     """Keyword arguments for fsspec's file system of `protocol`.
 
@@ -85,6 +97,8 @@ def fsspec_options(protocol: str, authority: str, properties: Mapping[str, str])
                 options["token"] = "anon"
         case "abfs":
             options |= azure_options(authority, properties)
+        case "webhdfs" | "swebhdfs":
+            options |= webhdfs_options(protocol, authority, properties)
         case "hdfs" | "viewfs":
             options |= _hdfs_options(protocol, authority, properties)
     return options

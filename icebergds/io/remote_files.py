@@ -17,10 +17,18 @@ from icebergds.io.failures import RemoteFile
 from icebergds.io.multipart import MultipartFile
 from icebergds.io.ranged_file import Open, Range, RangedFile
 from icebergds.io.uploads import AzureUpload, S3Upload, Upload
+from icebergds.io.webhdfs import WebHdfs
 
 
 def open_remote(wanted: Open, fs: Any, key: str) -> RangedFile:
     """Opens a file for random access."""
+    if isinstance(fs, WebHdfs):
+        return RangedFile(
+            lambda ranges: [fs.cat_file(key, start, end) for start, end in ranges],
+            lambda: fs.size(key),
+            wanted.size,
+            wanted.first,
+        )
     if not fs.async_impl:
         # It reads one range at a time, by an open file, and asks for the size when it opens it.
         file = fs.open(key, "rb", cache_type="none")
@@ -114,7 +122,7 @@ def key_of(fs: Any, protocol: str, path: str, authority: str, rest: str) -> str:
                     "tabs and newlines"
                 )
             return authority.partition("@")[0] + rest
-        case "hdfs" | "viewfs":
+        case "hdfs" | "viewfs" | "webhdfs" | "swebhdfs":
             return rest
         case _:
             return str(fs._strip_protocol(path))
