@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 import aws_iam_server
 import azure_server
 import effort
+import gcs_server
 import hdfs_server
 import pytest
 from remembered_metadata import checked_remembering
@@ -80,6 +81,18 @@ def hdfs() -> Iterator[hdfs_server.HdfsServer]:
     if (missing := hdfs_server.what_is_missing()) is not None:
         pytest.skip(f"no HDFS cluster: {missing}")
     with hdfs_server.hdfs_server() as server:
+        yield server
+
+
+@pytest.fixture(scope="session")
+def gcs() -> Iterator[gcs_server.GcsServer]:
+    """A server of Google Cloud Storage for the whole run."""
+    pytest.importorskip("gcsfs", reason="gcsfs is not installed")
+    if not effort.IS_NIGHTLY:
+        pytest.skip("the GCS server is built for minutes: nightly only")
+    if (missing := gcs_server.what_is_missing()) is not None:
+        pytest.skip(f"no GCS server: {missing}")
+    with gcs_server.gcs_server() as server:
         yield server
 
 

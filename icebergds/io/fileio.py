@@ -17,7 +17,6 @@ from dataclasses import dataclass, field
 from functools import partial
 from typing import Any, TypeVar
 
-import fsspec
 import pyarrow as pa
 
 from icebergds.errors import (
@@ -36,6 +35,7 @@ from icebergds.io.fsspec_options import (
     fsspec_options,
     fsspec_protocol,
     lacks_credentials,
+    lacks_libhdfs,
     missing_credentials,
     missing_libhdfs,
 )
@@ -64,7 +64,16 @@ from icebergds.io.recursive_listing import (
     modified_local,
     modified_remote,
 )
-from icebergds.io.remote_files import OutputStream, key_of, names_in, open_remote, read_whole
+from icebergds.io.remote_files import (
+    OutputStream,
+    exists_in,
+    file_system_class,
+    is_directory_in,
+    key_of,
+    names_in,
+    open_remote,
+    read_whole,
+)
 from icebergds.io.storage_options import (
     MAX_BLOCK_BYTES,
     MAX_METADATA_BYTES,
@@ -275,7 +284,7 @@ class FileIO:
         with self._failures("looking for", location, path, told_missing=False):
             if is_local(path):
                 return local_files.mode(path) is not None
-            return self._remote(path, lambda fs, key: bool(fs.exists(key)))
+            return self._remote(path, partial(exists_in, protocol_of(path)))
 
     def size(self, location: str) -> int:
         """Length of a file in bytes.
@@ -349,7 +358,7 @@ class FileIO:
         with self._failures("looking for", location, path, told_missing=False):
             if is_local(path):
                 return stat.S_ISDIR(local_files.mode(path) or 0)
-            return self._remote(path, lambda fs, key: bool(fs.isdir(key)))
+            return self._remote(path, partial(is_directory_in, protocol_of(path)))
 
     def write(self, location: str, data: bytes) -> None:
         """Writes a whole file. Replaces the file if it exists; creates parent directories.
@@ -460,7 +469,7 @@ class FileIO:
         """Creates a directory and its parents; an existing one is fine.
 
         Raises:
-            UnsupportedFeatureError: an object store other than S3 and Azure.
+            UnsupportedFeatureError: an object store without markers of directories.
             StorageError: it could not be created.
         """
         path = self.resolve(location)
@@ -537,9 +546,7 @@ class FileIO:
         scheme, authority, rest = split_location(path)
         protocol = fsspec_protocol(scheme)
         try:
-            file_system = fsspec.get_filesystem_class(
-                "webhdfs" if protocol in WEBHDFS else protocol
-            )
+            file_system = file_system_class(protocol, self.properties)
         except ImportError as error:
             raise InvalidOptionError(_missing_package(path, protocol)) from error
         except ValueError as error:
@@ -549,15 +556,12 @@ class FileIO:
         # fsspec keeps one instance for equal options, so this is cheap.
         try:
             fs = file_system(**fsspec_options(protocol, authority, self.properties))
-        except OSError as error:
-            if protocol in ("hdfs", "viewfs"):
-                raise InvalidOptionError(missing_libhdfs(path, error)) from error
-            raise
-        if protocol in WEBHDFS:
-            fs = WebHdfs(fs)
-        try:
+            if protocol in WEBHDFS:
+                fs = WebHdfs(fs)
             return use(fs, key_of(fs, protocol, path, authority, rest))
         except Exception as error:
+            if lacks_libhdfs(protocol, error):
+                raise InvalidOptionError(missing_libhdfs(path, error)) from error
             if not lacks_credentials(error):
                 raise
             # The client of S3 has many lines, which say no more than its last; Azure's tells why.

@@ -1,8 +1,8 @@
 """Lists all files below a directory, with their sizes and times, in batches.
 
-Local directories are scanned side by side; symbolic links are neither listed nor followed. S3 and
-Azure list a prefix page by page, WebHDFS a directory; fsspec's clients of other storages return all
-that they find at once. They name a file's times differently: the newest of its times of
+Local directories are scanned side by side; symbolic links are neither listed nor followed. Object
+stores list a prefix page by page, WebHDFS a directory; fsspec's clients of other storages return
+all that they find at once. They name a file's times differently: the newest of its times of
 modification counts.
 """
 
@@ -21,6 +21,7 @@ from typing import Any, TypeAlias, TypeVar
 import pyarrow as pa
 
 from icebergds.io.azure_blobs import page_of_blobs
+from icebergds.io.gcs_objects import page_of_objects
 from icebergds.io.webhdfs import WEBHDFS, DirectoryToken, WebHdfs
 
 _T = TypeVar("_T")
@@ -105,6 +106,7 @@ _BATCH_ROWS = 10_000
 _DIRECTORIES = 64
 _S3_PAGE = 1_000
 _AZURE_PAGE = 5_000
+_GCS_PAGE = 1_000
 
 # s3fs, adlfs, Arrow's file systems and gcsfs, gcsfs of old, memory and others.
 _TIMES = ("LastModified", "last_modified", "mtime", "updated", "modified")
@@ -206,6 +208,17 @@ def _azure_page(
     return rows.all(_date_ms(page.date)), page.next
 
 
+def _gcs_page(
+    fs: Any, key: str, base: str, token: str | None
+) -> tuple[list[ListedFiles], str | None]:
+    """As `_s3_page`."""
+    page = page_of_objects(fs, key, token, _GCS_PAGE)
+    rows = _Rows()
+    for name, modified, size in page.objects:
+        rows.add(f"{base}/{name}", _time_ms(modified), size)
+    return rows.all(_date_ms(page.date)), page.next
+
+
 def _hdfs_page(
     fs: WebHdfs, key: str, base: str, token: DirectoryToken | None
 ) -> tuple[list[ListedFiles], DirectoryToken | None]:
@@ -220,6 +233,7 @@ def _hdfs_page(
 _PAGES: dict[str, Callable[..., tuple[list[ListedFiles], Any]]] = {
     "s3": _s3_page,
     "abfs": _azure_page,
+    "gs": _gcs_page,
     **dict.fromkeys(WEBHDFS, _hdfs_page),
 }
 
