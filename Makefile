@@ -57,7 +57,7 @@ test-spark41: $(SPARK41)/.installed
 # those that every Spark passes or fails alike with the examples and rounds of `make test`.
 nightly: export ICEBERGDS_PROFILE = nightly
 nightly: $(SPARK41)/.installed
-	@.ci/servers.sh nightly || true
+	@.ci/servers.sh || true
 	$(MAKE) check test interop test-spark41
 	ICEBERGDS_PROFILE=pull PYSPARK_PYTHON=$(CURDIR)/$(SPARK41)/bin/python \
 		$(SPARK41)/bin/python $(PYTEST) $(SPARK) -m every_spark spark_tests/spark

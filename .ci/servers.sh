@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # Fetches the servers that tests start: S3, REST catalogs and Hive Metastores (jars, with Maven),
-# Azure (with npm), PostgreSQL and MariaDB. With the argument `nightly`, also those that are large or
-# slow to build.
+# Azure (with npm), PostgreSQL and MariaDB. In the nightly profile also those that are large or slow
+# to build: HDFS (jars), Nessie (a jar and a JVM) and Google Cloud Storage (built with Go).
 #
 # What is there is left alone. As root on Debian and Ubuntu it installs what lacks: Maven, a JDK,
 # npm, the databases. Fails, after a line for each, if something cannot be had; tests that need it
@@ -86,6 +86,24 @@ fetch_hive() {
     rm -rf "$new/scripts" "$new/$archive-$version-bin.tar.gz" && mv "$new" "$folder"
 }
 
+fetch_hdfs() {
+  local folder=.cache/java/hdfs-3.4.2
+  [ -d "$folder" ] && return
+  has mvn || return
+  rm -rf "$folder.incomplete"
+  timeout 600 mvn --batch-mode --quiet -Dstyle.color=never -f .ci/hdfs_server/pom.xml \
+    dependency:copy-dependencies -DoutputDirectory="$PWD/$folder.incomplete" >/dev/null 2>&1 &&
+    mv "$folder.incomplete" "$folder"
+}
+
+# It is built for minutes.
+fetch_gcs() {
+  [ -x .cache/go/fake-gcs-server ] && return
+  has go || return
+  GOBIN="$PWD/.cache/go" timeout 1800 \
+    go install github.com/fsouza/fake-gcs-server@v1.56.1 >/dev/null 2>&1
+}
+
 packages=()
 has java || packages+=(openjdk-17-jdk-headless)
 has mvn || packages+=(maven)
@@ -106,6 +124,9 @@ fetch_npm azurite 3.35.0 .cache/azurite ||
 fetch_hive 3.1.3 hive-standalone-metastore hive-schema-3.1.0.postgres.sql '*/lib/*.jar' &&
   fetch_hive 4.0.1 hive-standalone-metastore-server hive-schema-4.0.0.postgres.sql ||
   say_lacking "no Hive Metastore: Maven is not installed, or could not fetch it"
-[ "${1:-}" != nightly ] || fetch_nessie ||
-  say_lacking "no Nessie: Maven or npm is not installed, or could not fetch it"
+if [ "${ICEBERGDS_PROFILE:-}" = nightly ]; then
+  fetch_nessie || say_lacking "no Nessie: Maven or npm is not installed, or could not fetch it"
+  fetch_hdfs || say_lacking "no HDFS cluster: Maven is not installed, or could not fetch it"
+  fetch_gcs || say_lacking "no GCS server: Go is not installed, or could not build it"
+fi
 exit $lacking

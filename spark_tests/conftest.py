@@ -7,6 +7,9 @@ from typing import TYPE_CHECKING
 
 import aws_iam_server
 import azure_server
+import effort
+import gcs_server
+import hdfs_server
 import pytest
 from moto_server import MotoServer, has_moto, moto_server
 from remembered_metadata import checked_remembering
@@ -97,6 +100,30 @@ def moto(running_moto: MotoServer) -> MotoServer:
     """The same server without data."""
     running_moto.reset()
     return running_moto
+
+
+@pytest.fixture(scope="session")
+def hdfs() -> Iterator[hdfs_server.HdfsServer]:
+    """An HDFS cluster for the whole run."""
+    pytest.importorskip("requests", reason="requests is not installed")
+    if not effort.IS_NIGHTLY:
+        pytest.skip("HDFS takes a while to start: nightly only")
+    if (missing := hdfs_server.what_is_missing()) is not None:
+        pytest.skip(f"no HDFS cluster: {missing}")
+    with hdfs_server.hdfs_server() as server:
+        yield server
+
+
+@pytest.fixture(scope="session")
+def gcs() -> Iterator[gcs_server.GcsServer]:
+    """A server of Google Cloud Storage for the whole run."""
+    pytest.importorskip("gcsfs", reason="gcsfs is not installed")
+    if not effort.IS_NIGHTLY:
+        pytest.skip("the GCS server is built for minutes: nightly only")
+    if (missing := gcs_server.what_is_missing()) is not None:
+        pytest.skip(f"no GCS server: {missing}")
+    with gcs_server.gcs_server() as server:
+        yield server
 
 
 @pytest.fixture(scope="session")

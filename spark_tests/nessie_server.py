@@ -1,4 +1,4 @@
-"""A Nessie server with its own OAuth2 server, which `.ci/servers.sh nightly` fetches.
+"""A Nessie server with its own OAuth2 server; `.ci/servers.sh` fetches them for the nightly run.
 
 It vends credentials of an S3 server that checks them (STS).
 """
@@ -60,7 +60,7 @@ def what_is_missing() -> str | None:
     if shutil.which("node") is None:
         return "Node.js is not installed"
     lacking = next((path.name for path in (_JAR, _JAVA, _TOKENS) if not path.exists()), None)
-    return lacking and f"{lacking} is not there; run .ci/servers.sh nightly"
+    return lacking and f"{lacking} is not there; run ICEBERGDS_PROFILE=nightly .ci/servers.sh"
 
 
 @contextmanager

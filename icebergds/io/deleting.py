@@ -48,6 +48,7 @@ _S3_BATCH = 1000
 _GCS_BATCH = 100
 _PATTERN = frozenset("*?[")
 _THREADS = 16
+_TRANSIENT = ("SlowDown", "InternalError", "ServiceUnavailable", "RequestTimeout")
 
 
 def _delete_s3(fs: Any, keys: Sequence[str]) -> dict[str, Exception]:
@@ -64,11 +65,15 @@ def _delete_s3(fs: Any, keys: Sequence[str]) -> dict[str, Exception]:
         # Not every S3-compatible storage supports this request.
         _LOG.info("%d files are deleted one by one: %s", len(keys), error)
         return _delete_each(fs, keys)
-    return {
-        objects[failed["Key"]]: OSError(f"{failed.get('Code')}: {failed.get('Message')}")
-        for failed in answer.get("Errors", ())
-        if failed.get("Code") != "NoSuchKey"
+    errors = [each for each in answer.get("Errors", ()) if each.get("Code") != "NoSuchKey"]
+    # Requests of their own are retried by the client.
+    again = [objects[each["Key"]] for each in errors if each.get("Code") in _TRANSIENT]
+    final = {
+        objects[each["Key"]]: OSError(f"{each.get('Code')}: {each.get('Message')}")
+        for each in errors
+        if each.get("Code") not in _TRANSIENT
     }
+    return {**final, **_delete_each(fs, again)}
 
 
 def _delete_gcs(fs: Any, keys: Sequence[str]) -> dict[str, Exception]:

@@ -11,8 +11,9 @@ import errno
 from typing import Any
 
 from icebergds.io.azure_blobs import make_folder, remove_folder
+from icebergds.io.gcs_objects import make_folder_object, remove_folder_object
 
-MARKED = ("s3", "abfs")
+MARKED = ("s3", "abfs", "gs")
 """The object stores with markers, by fsspec's names."""
 
 
@@ -26,6 +27,8 @@ def make_marker(protocol: str, fs: Any, key: str) -> None:
     """
     if protocol == "abfs":
         make_folder(fs, key)
+    elif protocol == "gs":
+        make_folder_object(fs, key)
     else:
         bucket, name = _marker(key)
         # s3fs's own methods would strip the slash.
@@ -40,6 +43,9 @@ def remove_marker(protocol: str, fs: Any, key: str) -> None:
     """
     if protocol == "abfs":
         remove_folder(fs, key)
+        return
+    if protocol == "gs":
+        remove_folder_object(fs, key)
         return
     bucket, name = _marker(key)
     answer = fs.call_s3("list_objects_v2", Bucket=bucket, Prefix=name, MaxKeys=2)

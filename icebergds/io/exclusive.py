@@ -108,6 +108,8 @@ def create_remote(fs: Any, protocol: str, key: str, data: bytes) -> None:
             case "abfs":
                 # Not mode="create": releases that do not support it would overwrite.
                 fs.pipe_file(key, data, overwrite=False)
+            case "webhdfs" | "swebhdfs":
+                fs.create(key, data)
             case "memory":
                 # It checks and then writes, but it is local to this process.
                 with _MEMORY:
@@ -119,8 +121,8 @@ def create_remote(fs: Any, protocol: str, key: str, data: bytes) -> None:
 
 
 _LOG = logging.getLogger(__name__)
-_PROTOCOLS = ("s3", "gs", "abfs", "hdfs", "viewfs", "memory")
-_LISTED = "file:, s3:, gs:, abfs: or hdfs:"
+_PROTOCOLS = ("s3", "gs", "abfs", "hdfs", "viewfs", "webhdfs", "swebhdfs", "memory")
+_LISTED = "file:, s3:, gs:, abfs:, hdfs: or webhdfs:"
 _PROVED: set[tuple[Any, str]] = set()
 _MEMORY = threading.Lock()
 _RACERS = 8

@@ -17,7 +17,6 @@ from dataclasses import dataclass, field
 from functools import partial
 from typing import Any, TypeVar
 
-import fsspec
 import pyarrow as pa
 
 from icebergds.errors import (
@@ -36,7 +35,9 @@ from icebergds.io.fsspec_options import (
     fsspec_options,
     fsspec_protocol,
     lacks_credentials,
+    lacks_libhdfs,
     missing_credentials,
+    missing_libhdfs,
 )
 from icebergds.io.kept_reads import KeptReads
 from icebergds.io.location_checks import (
@@ -63,7 +64,16 @@ from icebergds.io.recursive_listing import (
     modified_local,
     modified_remote,
 )
-from icebergds.io.remote_files import OutputStream, key_of, names_in, open_remote, read_whole
+from icebergds.io.remote_files import (
+    OutputStream,
+    exists_in,
+    file_system_class,
+    is_directory_in,
+    key_of,
+    names_in,
+    open_remote,
+    read_whole,
+)
 from icebergds.io.storage_options import (
     MAX_BLOCK_BYTES,
     MAX_METADATA_BYTES,
@@ -76,6 +86,7 @@ from icebergds.io.vended_credentials import (
     credentials_of,
     credentials_to_text,
 )
+from icebergds.io.webhdfs import WEBHDFS, WebHdfs
 
 _T = TypeVar("_T")
 # They have no directories, only names with slashes.
@@ -292,7 +303,7 @@ class FileIO:
         with self._failures("looking for", location, path, told_missing=False):
             if is_local(path):
                 return local_files.mode(path) is not None
-            return self._remote(path, lambda fs, key: bool(fs.exists(key)))
+            return self._remote(path, partial(exists_in, protocol_of(path)))
 
     def size(self, location: str) -> int:
         """Length of a file in bytes.
@@ -366,7 +377,7 @@ class FileIO:
         with self._failures("looking for", location, path, told_missing=False):
             if is_local(path):
                 return stat.S_ISDIR(local_files.mode(path) or 0)
-            return self._remote(path, lambda fs, key: bool(fs.isdir(key)))
+            return self._remote(path, partial(is_directory_in, protocol_of(path)))
 
     def write(self, location: str, data: bytes) -> None:
         """Writes a whole file. Replaces the file if it exists; creates parent directories.
@@ -477,7 +488,7 @@ class FileIO:
         """Creates a directory and its parents; an existing one is fine.
 
         Raises:
-            UnsupportedFeatureError: an object store other than S3 and Azure.
+            UnsupportedFeatureError: an object store without markers of directories.
             StorageError: it could not be created.
         """
         path = self.resolve(location)
@@ -507,6 +518,8 @@ class FileIO:
                 self._remote(path, lambda fs, key: fs.rmdir(key))
             elif protocol in MARKED:
                 self._remote(path, partial(remove_marker, protocol))
+            elif protocol in WEBHDFS:
+                self._remote(path, lambda fs, key: fs.remove_empty(key))
             else:
                 raise UnsupportedFeatureError(
                     f"{location}: {protocol} storage cannot remove a directory only if it is empty"
@@ -552,7 +565,7 @@ class FileIO:
         scheme, authority, rest = split_location(path)
         protocol = fsspec_protocol(scheme)
         try:
-            file_system = fsspec.get_filesystem_class(protocol)
+            file_system = file_system_class(protocol, self.properties)
         except ImportError as error:
             raise InvalidOptionError(_missing_package(path, protocol)) from error
         except ValueError as error:
@@ -560,10 +573,14 @@ class FileIO:
                 f"location {path!r}: fsspec has no protocol for the scheme {scheme!r}"
             ) from error
         # fsspec keeps one instance for equal options, so this is cheap.
-        fs = file_system(**fsspec_options(protocol, authority, self._properties_at(path)))
         try:
+            fs = file_system(**fsspec_options(protocol, authority, self._properties_at(path)))
+            if protocol in WEBHDFS:
+                fs = WebHdfs(fs)
             return use(fs, key_of(fs, protocol, path, authority, rest))
         except Exception as error:
+            if lacks_libhdfs(protocol, error):
+                raise InvalidOptionError(missing_libhdfs(path, error)) from error
             if not lacks_credentials(error):
                 raise
             # The client of S3 has many lines, which say no more than its last; Azure's tells why.

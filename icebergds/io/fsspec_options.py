@@ -6,13 +6,16 @@ from collections.abc import Mapping
 from typing import Any
 
 from icebergds.io.azure_options import azure_options
-from icebergds.io.option_values import is_true, number
+from icebergds.io.gcs_options import gcs_options
+from icebergds.io.option_values import number
 from icebergds.io.s3_options import s3_options
+from icebergds.io.webhdfs import WEBHDFS, webhdfs_options
 
 EXTRAS = {
     "s3": ("s3fs", "s3"),
     "gs": ("gcsfs", "gcs"),
     "abfs": ("adlfs", "azure"),
+    "webhdfs": ("requests", "hdfs"),
 }
 
 _PROTOCOLS = {
@@ -27,10 +30,15 @@ _PROTOCOLS = {
     "adl": "abfs",
 }
 
-KNOWN_SCHEMES = ("file", "s3", "gs", "abfs", "hdfs", "viewfs", "memory", *_PROTOCOLS)
+KNOWN_SCHEMES = ("file", "s3", "gs", "abfs", "hdfs", "viewfs", *WEBHDFS, "memory", *_PROTOCOLS)
 """Schemes of locations that are opened without being allowed by the user."""
 
+# Of botocore and google.auth.
+_LACKING = ("NoCredentialsError", "PartialCredentialsError", "DefaultCredentialsError")
 _CREDENTIALS = {
+    "gs": "set gcs.oauth2.token, or gcs.no-auth = true for a public bucket, as options or as "
+    "properties of load_table and load_catalog; or give application default credentials, such as "
+    "the variable GOOGLE_APPLICATION_CREDENTIALS with the file of a service account",
     "s3": "set s3.access-key-id and s3.secret-access-key, s3.profile-name, or s3.anonymous = true "
     "for a public bucket, as options or as properties of load_table and load_catalog; or give what "
     "AWS's own tools use, such as the variables AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, or a "
@@ -39,14 +47,6 @@ _CREDENTIALS = {
     "adls.client-id and adls.client-secret, as options or as properties of load_table and "
     "load_catalog; or give what Azure's own tools use, such as the variables AZURE_TENANT_ID, "
     "AZURE_CLIENT_ID and AZURE_CLIENT_SECRET, or a managed identity",
-}
-
-# Each option with the properties that may hold it; the first one that is set wins.
-_GCS = {
-    "project": ("gcs.project-id",),
-    "token": ("gcs.oauth2.token",),
-    "endpoint_url": ("gcs.service.host", "gcs.endpoint"),
-    "requester_pays": ("gcs.user-project", "gcs.requester-pays"),
 }
 
 
@@ -61,12 +61,27 @@ def lacks_credentials(error: BaseException) -> bool:
     # Azure's is also that of answers.
     if "ClientAuthenticationError" in names:
         return getattr(error, "response", None) is None
-    return not names.isdisjoint(("NoCredentialsError", "PartialCredentialsError"))
+    return not names.isdisjoint(_LACKING)
 
 
 def missing_credentials(protocol: str, path: str) -> str:
     """The message of a request without credentials."""
     return f"there are no credentials for {path!r}: {_CREDENTIALS[protocol]}"
+
+
+def lacks_libhdfs(protocol: str, error: Exception) -> bool:
+    """Whether Hadoop's native client could not be loaded."""
+    return protocol in ("hdfs", "viewfs") and "Unable to load lib" in str(error)
+
+
+def missing_libhdfs(path: str, error: Exception) -> str:
+    """The message of a location that needs Hadoop's native client."""
+    reason = str(error).partition("\n")[0]
+    return (
+        f"{path!r} needs Hadoop's native client libhdfs and a JVM: {reason}; without them, map it "
+        "to WebHDFS: location_map={'hdfs://host:8020': 'webhdfs://host:9870'}, with the port of "
+        "the name node's HTTP server"
+    )
 
 
 def fsspec_options(protocol: str, authority: str, properties: Mapping[str, str]) -> dict[str, Any]:
@@ -80,11 +95,11 @@ def fsspec_options(protocol: str, authority: str, properties: Mapping[str, str])
         case "s3":
             options |= s3_options(properties)
         case "gs":
-            options |= _pick(_GCS, properties)
-            if is_true(properties.get("gcs.no-auth")):
-                options["token"] = "anon"
+            options |= gcs_options(properties)
         case "abfs":
             options |= azure_options(authority, properties)
+        case "webhdfs" | "swebhdfs":
+            options |= webhdfs_options(protocol, authority, properties)
         case "hdfs" | "viewfs":
             options |= _hdfs_options(protocol, authority, properties)
     return options
@@ -103,11 +118,3 @@ def _hdfs_options(protocol: str, authority: str, properties: Mapping[str, str]) 
     if ticket := properties.get("hdfs.kerberos_ticket"):
         options["kerb_ticket"] = ticket
     return options
-
-
-def _pick(names: Mapping[str, tuple[str, ...]], properties: Mapping[str, str]) -> dict[str, Any]:
-    found = {
-        option: next((properties[name] for name in candidates if properties.get(name)), None)
-        for option, candidates in names.items()
-    }
-    return {option: value for option, value in found.items() if value is not None}

@@ -1,8 +1,9 @@
 """Lists all files below a directory, with their sizes and times, in batches.
 
-Local directories are scanned side by side; symbolic links are neither listed nor followed. S3 and
-Azure list a prefix page by page; fsspec's clients of other storages return all that they find at
-once. They name a file's times differently: the newest of its times of modification counts.
+Local directories are scanned side by side; symbolic links are neither listed nor followed. Object
+stores list a prefix page by page, WebHDFS a directory; fsspec's clients of other storages return
+all that they find at once. They name a file's times differently: the newest of its times of
+modification counts.
 """
 
 from __future__ import annotations
@@ -20,6 +21,8 @@ from typing import Any, TypeAlias, TypeVar
 import pyarrow as pa
 
 from icebergds.io.azure_blobs import page_of_blobs
+from icebergds.io.gcs_objects import page_of_objects
+from icebergds.io.webhdfs import WEBHDFS, DirectoryToken, WebHdfs
 
 _T = TypeVar("_T")
 Remote: TypeAlias = Callable[[Callable[[Any, str], Any]], Any]
@@ -74,9 +77,9 @@ def list_remote(remote: Remote, protocol: str, path: str) -> Iterator[ListedFile
         path: the directory's resolved location, which locations of its files start with.
     """
     base = path.rstrip("/")
-    pages = {"s3": _s3_page, "abfs": _azure_page}.get(protocol)
+    pages = _PAGES.get(protocol)
     if pages is not None:
-        token: str | None = None
+        token: Any = None
         while True:
             page, token = remote(partial(pages, base=base, token=token))
             yield from page
@@ -93,7 +96,8 @@ def modified_local(path: str) -> int | None:
 
 def modified_remote(fs: Any, key: str) -> int | None:
     """When a remote file was modified; None if the storage does not tell."""
-    return _modified_ms(fs.info(key))
+    info = fs.info(key)
+    return int(info[_OF_HDFS]) if _OF_HDFS in info else _modified_ms(info)
 
 
 _THREADS = 8
@@ -102,9 +106,11 @@ _BATCH_ROWS = 10_000
 _DIRECTORIES = 64
 _S3_PAGE = 1_000
 _AZURE_PAGE = 5_000
+_GCS_PAGE = 1_000
 
 # s3fs, adlfs, Arrow's file systems and gcsfs, gcsfs of old, memory and others.
 _TIMES = ("LastModified", "last_modified", "mtime", "updated", "modified")
+_OF_HDFS = "modificationTime"
 _CREATION_TIMES = ("created", "creation_time")
 
 
@@ -200,6 +206,36 @@ def _azure_page(
     for name, modified, size in page.blobs:
         rows.add(f"{base}/{name}", _time_ms(modified), size)
     return rows.all(_date_ms(page.date)), page.next
+
+
+def _gcs_page(
+    fs: Any, key: str, base: str, token: str | None
+) -> tuple[list[ListedFiles], str | None]:
+    """As `_s3_page`."""
+    page = page_of_objects(fs, key, token, _GCS_PAGE)
+    rows = _Rows()
+    for name, modified, size in page.objects:
+        rows.add(f"{base}/{name}", _time_ms(modified), size)
+    return rows.all(_date_ms(page.date)), page.next
+
+
+def _hdfs_page(
+    fs: WebHdfs, key: str, base: str, token: DirectoryToken | None
+) -> tuple[list[ListedFiles], DirectoryToken | None]:
+    """As `_s3_page`."""
+    files, following = fs.files_below(key, token)
+    rows = _Rows()
+    for name, modified, size in files:
+        rows.add(f"{base}/{name}", modified, size)
+    return rows.all(), following
+
+
+_PAGES: dict[str, Callable[..., tuple[list[ListedFiles], Any]]] = {
+    "s3": _s3_page,
+    "abfs": _azure_page,
+    "gs": _gcs_page,
+    **dict.fromkeys(WEBHDFS, _hdfs_page),
+}
 
 
 def _found(fs: Any, key: str, base: str) -> Iterator[ListedFiles]:

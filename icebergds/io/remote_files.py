@@ -4,23 +4,49 @@ from __future__ import annotations
 
 import inspect
 import re
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
 from functools import partial
 from typing import Any, cast
 
+import fsspec
 import pyarrow as pa
 
 from icebergds.errors import UnsupportedFeatureError
 from icebergds.io.azure_blobs import names_of_blobs
 from icebergds.io.failures import RemoteFile
+from icebergds.io.gcs_objects import is_folder, names_of_objects, object_exists
 from icebergds.io.multipart import MultipartFile
+from icebergds.io.option_values import first
 from icebergds.io.ranged_file import Open, Range, RangedFile
 from icebergds.io.uploads import AzureUpload, S3Upload, Upload
+from icebergds.io.webhdfs import WEBHDFS, WebHdfs
+
+
+def file_system_class(protocol: str, properties: Mapping[str, str]) -> Any:
+    """Fsspec's file system of a protocol.
+
+    Raises:
+        ImportError: its package is not installed.
+        ValueError: fsspec has none.
+    """
+    if protocol == "gs" and first(properties, "gcs.service.host", "gcs.endpoint"):
+        # Its successor asks for a bucket's kind by a protocol that only Google's servers have.
+        from gcsfs.core import GCSFileSystem
+
+        return GCSFileSystem
+    return fsspec.get_filesystem_class("webhdfs" if protocol in WEBHDFS else protocol)
 
 
 def open_remote(wanted: Open, fs: Any, key: str) -> RangedFile:
     """Opens a file for random access."""
+    if isinstance(fs, WebHdfs):
+        return RangedFile(
+            lambda ranges: [fs.cat_file(key, start, end) for start, end in ranges],
+            lambda: fs.size(key),
+            wanted.size,
+            wanted.first,
+        )
     if not fs.async_impl:
         # It reads one range at a time, by an open file, and asks for the size when it opens it.
         file = fs.open(key, "rb", cache_type="none")
@@ -60,16 +86,20 @@ class OutputStream(pa.PythonFile):  # type: ignore[misc]
         upload = _UPLOADS.get(protocol)
         file = fs.open(key, "wb") if upload is None else MultipartFile(upload(fs, key))
         self: OutputStream = super().__new__(cls, RemoteFile(file, "writing", location), "w")
-        self._file = file
+        self._file, self._protocol = file, protocol
         return self
 
     def __init__(self, *_: Any) -> None:
         super().__init__()
 
     def discard(self) -> None:
-        """Closes the incomplete file; delete it then, except on S3 and Azure: it never appears."""
+        """Closes the incomplete file; object stores never show it, elsewhere, delete it then."""
         if isinstance(self._file, MultipartFile):
             self._file.discard()
+        elif self._protocol == "gs":
+            with suppress(Exception):
+                self._file.discard()
+            self._file.closed = True
         self.close()
 
 
@@ -80,10 +110,22 @@ def read_whole(fs: Any, key: str) -> bytes:
     return bytes(fs.cat_file(key, **({"max_concurrency": 1} if in_parts else {})))
 
 
+def exists_in(protocol: str, fs: Any, key: str) -> bool:
+    """Whether there is a file or directory."""
+    return object_exists(fs, key) if protocol == "gs" else bool(fs.exists(key))
+
+
+def is_directory_in(protocol: str, fs: Any, key: str) -> bool:
+    """Whether there is a directory."""
+    return is_folder(fs, key) if protocol == "gs" else bool(fs.isdir(key))
+
+
 def names_in(protocol: str, fs: Any, key: str) -> list[str]:
     """Names of what is directly inside a directory."""
     if protocol == "abfs":
         return names_of_blobs(fs, key)
+    if protocol == "gs":
+        return names_of_objects(fs, key)
     found = [name.rstrip("/") for name in _listed(fs, key)]
     # The marker of an empty directory of an object store is listed as if it were inside it.
     return [name.rpartition("/")[2] for name in found if name != key.rstrip("/")]
@@ -114,7 +156,7 @@ def key_of(fs: Any, protocol: str, path: str, authority: str, rest: str) -> str:
                     "tabs and newlines"
                 )
             return authority.partition("@")[0] + rest
-        case "hdfs" | "viewfs":
+        case "hdfs" | "viewfs" | "webhdfs" | "swebhdfs":
             return rest
         case _:
             return str(fs._strip_protocol(path))

@@ -21,6 +21,8 @@ from icebergds.testing.catalog_conformance import (
 
 if TYPE_CHECKING:
     from azure_server import AzureServer
+    from gcs_server import GcsServer
+    from hdfs_server import HdfsServer
     from s3_server import S3Server
 
 _FILE_SYSTEM = CatalogCapabilities(
@@ -60,6 +62,28 @@ class TestAzure(CatalogConformance):
     def open_catalog(self, azure: AzureServer) -> OpenCatalog:
         warehouse = f"{azure.new_location()}/ware house%20#1"
         return partial(FileSystemCatalog, "lake", warehouse, FileIO(azure.properties))
+
+
+class TestGcs(CatalogConformance):
+    capabilities = _FILE_SYSTEM
+    threads = 3
+    processes = 2
+
+    @pytest.fixture
+    def open_catalog(self, gcs: GcsServer) -> OpenCatalog:
+        warehouse = f"{gcs.new_location()}/ware house%20#1"
+        return partial(FileSystemCatalog, "lake", warehouse, FileIO(gcs.properties))
+
+
+class TestHdfs(CatalogConformance):
+    capabilities = _FILE_SYSTEM
+    threads = 3
+    processes = 2
+
+    @pytest.fixture
+    def open_catalog(self, hdfs: HdfsServer) -> OpenCatalog:
+        warehouse = f"{hdfs.new_location()}/ware house%20#1"
+        return partial(FileSystemCatalog, "lake", warehouse, FileIO(hdfs.properties))
 
 
 class TestMemory(CatalogConformance):

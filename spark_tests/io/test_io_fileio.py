@@ -363,8 +363,8 @@ def test_azure_locations_give_container_path_and_account(recorder: type[_Recorde
 
 def test_gcs_properties_become_gcsfs_options(recorder: type[_Recorder]) -> None:
     recorder.store["b/x"] = b"x"
-    FileIO({"gcs.project-id": "p", "gcs.oauth2.token": "t"}).read_bytes("gs://b/x")
-    assert recorder.made_with == {"project": "p", "token": "t", "use_listings_cache": False}
+    FileIO({"gcs.project-id": "p", "gcs.no-auth": "true"}).read_bytes("gs://b/x")
+    assert recorder.made_with == {"project": "p", "token": "anon", "use_listings_cache": False}
 
 
 @pytest.mark.parametrize(
