@@ -3,20 +3,14 @@
 from __future__ import annotations
 
 import json
-import os
-import socket
-import subprocess
-import sys
-import tempfile
-import time
 import urllib.request
 import uuid
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
-from importlib.util import find_spec
-from pathlib import Path
 from typing import Any
+
+from moto_server import has_moto, moto_server
 
 
 @dataclass(frozen=True)
@@ -68,27 +62,15 @@ def with_keys(keys: tuple[str, str]) -> dict[str, str]:
 
 def what_is_missing() -> str | None:
     """What a server needs and is not there."""
-    return None if find_spec("moto") and find_spec("flask") else "moto[server] is not installed"
+    return None if has_moto() else "moto[server] is not installed"
 
 
 @contextmanager
 def aws_server() -> Iterator[AwsServer]:
     """Starts a server, and stops it in the end."""
-    with tempfile.TemporaryDirectory(prefix="moto-") as directory:
-        log, port = Path(directory) / "log", _free_port()
-        with open(log, "wb") as output:
-            process = subprocess.Popen(
-                [sys.executable, "-m", "moto.server", "-H", "127.0.0.1", "-p", str(port)],
-                stdout=output,
-                stderr=subprocess.STDOUT,
-                env={**os.environ, "INITIAL_NO_AUTH_ACTION_COUNT": "1000"},
-            )
-        try:
-            _wait(process, port, log)
-            yield _with_users(port)
-        finally:
-            process.kill()
-            process.wait(30)
+    # Enough to make the users; then all are checked.
+    with moto_server(INITIAL_NO_AUTH_ACTION_COUNT="1000") as server:
+        yield _with_users(server.port)
 
 
 _ALLOW_S3 = {"Effect": "Allow", "Action": "s3:*", "Resource": "*"}
@@ -131,22 +113,3 @@ def _client(endpoint: str, service: str, keys: tuple[str, str]) -> Any:
         aws_access_key_id=keys[0],
         aws_secret_access_key=keys[1],
     )
-
-
-def _wait(process: subprocess.Popen[bytes], port: int, log: Path) -> None:
-    """Waits until the server answers."""
-    for _ in range(600):
-        assert process.poll() is None, log.read_text()
-        try:
-            urllib.request.urlopen(f"http://127.0.0.1:{port}/moto-api/data.json", timeout=5).close()
-        except OSError:
-            time.sleep(0.1)
-        else:
-            return
-    raise AssertionError(f"moto did not start: {log.read_text()}")
-
-
-def _free_port() -> int:
-    with socket.socket() as server:
-        server.bind(("127.0.0.1", 0))
-        return int(server.getsockname()[1])
