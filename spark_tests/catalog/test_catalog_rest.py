@@ -578,6 +578,13 @@ def test_an_error_that_quotes_a_secret_hides_it(uri: str, proxy: RestProxy) -> N
     assert "token-secret" not in str(raised.value)
 
 
+def test_what_is_forbidden_is_said_with_a_remedy(uri: str, proxy: RestProxy) -> None:
+    catalog = open_rest_catalog(uri)
+    proxy.refuse = lambda seen: 403
+    with pytest.raises(StorageError, match=r"403.*; the server .* does not permit it: ask for"):
+        catalog.load(TABLE)
+
+
 def test_errors_survive_pickling(uri: str, proxy: RestProxy) -> None:
     catalog = open_rest_catalog(uri)
     proxy.refuse = lambda seen: 403

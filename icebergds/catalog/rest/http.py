@@ -138,7 +138,8 @@ class HttpClient:
                 error = self._error(request, failure.reason)
                 transient = False
             except UnsentError as failure:
-                error = self._error(request, f"the server cannot be reached: {failure}")
+                why = f"the server cannot be reached: {failure}; check the uri and the network"
+                error = self._error(request, why)
                 transient = True
             except LostError as failure:
                 error = self._error(request, f"there was no answer: {failure}")
@@ -238,7 +239,8 @@ class HttpClient:
             return error
         kind, explanation = _explained(response)
         text = ": ".join(filter(None, (f"{status} {response.reason}".strip(), kind, explanation)))
-        error = self._error(request, text)
+        remedy = _REMEDIES.get(status)
+        error = self._error(request, f"{text}; {remedy}" if remedy else text)
         error.status, error.kind = status, kind
         error.explanation = self._secrets.hide(explanation)
         error.maybe_done = status == 408 or (status >= 500 and status not in _NOT_IMPLEMENTED)
@@ -259,6 +261,17 @@ def idempotency_key() -> str:
     return str(uuid.UUID(int=value))
 
 
+_CREDENTIALS = (
+    "check what the catalog authenticates with: its properties credential, token or those of its "
+    "auth.type"
+)
+_REMEDIES = {
+    401: _CREDENTIALS,
+    403: "the server knows who asks but does not permit it: ask for the privilege, or authenticate "
+    "as somebody else",
+    # Of an expired token that could not be renewed.
+    419: _CREDENTIALS,
+}
 _NOT_MODIFIED = 304
 _HEADERS = {"Accept": "application/json", "User-Agent": "icebergds"}
 _LONGEST_EXPLANATION = 1000
