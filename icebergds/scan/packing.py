@@ -23,6 +23,8 @@ _LEVEL = 1
 _OWN = ("icebergds.scan.tasks", "icebergds.scan.read_plan", "icebergds.spec.", "icebergds.expr.")
 _FURTHER = {
     ("icebergds.io.fileio", "FileIO"),
+    ("icebergds.io.vended_credentials", "PrefixCredentials"),
+    ("icebergds.io.vended_credentials", "VendedCredentials"),
     ("icebergds.formats.wrong_counts", "WrongCounts"),
     *(("datetime", name) for name in ("date", "datetime", "time", "timedelta", "timezone")),
     ("decimal", "Decimal"),

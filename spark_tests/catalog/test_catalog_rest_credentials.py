@@ -6,97 +6,30 @@ import json
 import pickle
 import time
 from collections.abc import Iterator
-from dataclasses import dataclass, field
 from typing import Any
 
 import pyarrow as pa
 import pytest
-from rest_proxy import RestProxy, Seen, rest_proxy
+from rest_proxy import Seen
 from rest_server import RestServer
 from rest_tables import TABLE, open_rest_catalog
-from s3_guard import S3Guard, s3_guard
-from s3_server import S3Server, storage_properties
+from rest_vending import Vending, vending_catalog
+from s3_server import S3Server
 
 import icebergds
 from icebergds.catalog.rest.catalog import RestCatalog
 from icebergds.errors import StorageError, UnsupportedFeatureError
 from icebergds.testing.catalog_steps import create_table, new_table
 
-_CREDENTIALS = "GET /v1/{prefix}/namespaces/{namespace}/tables/{table}/credentials"
-
-
-@dataclass
-class Vending:
-    """A catalog whose tables are in S3, and which vends keys to them.
-
-    Attributes:
-        keys: the keys that it has vended.
-        prefixes: of the credentials; each has a key of its own.
-        lifetime_s: of new keys.
-        with_endpoint: whether there is an endpoint for new credentials.
-    """
-
-    uri: str
-    proxy: RestProxy
-    guard: S3Guard
-    bucket: str
-    keys: list[str] = field(default_factory=list)
-    prefixes: tuple[str, ...] = ()
-    lifetime_s: float = 3600
-    with_endpoint: bool = True
-
-    def open(self, **properties: str) -> RestCatalog:
-        return open_rest_catalog(self.uri, **properties)
-
-    def vend(self) -> list[dict[str, Any]]:
-        found = []
-        for prefix in self.prefixes or (f"s3://{self.bucket}",):
-            key = f"VENDED{len(self.keys)}"
-            self.keys.append(key)
-            self.guard.valid[key] = "/" + prefix.removeprefix("s3://").removeprefix("s3")
-            expires = str(int((time.time() + self.lifetime_s) * 1000))
-            config = {
-                "s3.access-key-id": key,
-                "s3.secret-access-key": "vended-secret",
-                "s3.session-token": "vended-token",
-                "s3.session-token-expires-at-ms": expires,
-            }
-            found.append({"prefix": prefix, "config": config})
-        return found
-
-    def rewrite(self, seen: Seen, body: Any) -> Any:
-        if seen.path.split("?")[0].endswith("/v1/config"):
-            if self.with_endpoint:
-                body["endpoints"].append(_CREDENTIALS)
-            return body
-        # Tables that are loaded, created or staged.
-        is_commit = seen.method == "POST" and b'"updates"' in seen.body
-        if "metadata" in body and not is_commit:
-            endpoint = {"s3.endpoint": f"http://127.0.0.1:{self.guard.port}"}
-            body["config"] = {**endpoint, "s3.path-style-access": "true", "token": "not-of-tables"}
-            body["config"]["client.region"] = "us-east-1"
-            body["storage-credentials"] = self.vend()
-        return body
-
-    def reply(self, seen: Seen) -> Any:
-        is_asked = seen.path.endswith("/credentials")
-        return {"storage-credentials": self.vend()} if is_asked else None
-
 
 @pytest.fixture
 def vending(rest: RestServer, s3: S3Server) -> Iterator[Vending]:
-    bucket = s3.new_location().split("/")[2]
-    behind = {
-        **storage_properties(s3.atomic_port),
-        "io-impl": "org.apache.iceberg.aws.s3.S3FileIO",
-        "client.region": "us-east-1",
-        "warehouse": f"s3://{bucket}/lake",
-    }
-    path = rest.new_catalog(**behind)
-    with rest_proxy(rest.port) as proxy, s3_guard(s3.atomic_port) as guard:
-        made = Vending(rest.uri(path, proxy.port), proxy, guard, bucket)
-        proxy.rewrite, proxy.reply = made.rewrite, made.reply
+    with vending_catalog(rest, s3) as made:
         yield made
+
+
+def _open(vending: Vending, **properties: str) -> RestCatalog:
+    return open_rest_catalog(vending.uri, **properties)
 
 
 @pytest.fixture(autouse=True)
@@ -106,7 +39,7 @@ def _no_keys(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_credentials_are_asked_for(vending: Vending) -> None:
-    vending.open()
+    _open(vending)
     assert vending.proxy.seen[0].headers["X-Iceberg-Access-Delegation"] == "vended-credentials"
 
 
@@ -124,7 +57,7 @@ def test_rows_are_written_and_read_with_vended_keys(vending: Vending) -> None:
 def test_the_longest_prefix_counts(vending: Vending) -> None:
     bucket = vending.bucket
     vending.prefixes = ("s3", f"s3://{bucket}/lake/db/t/data", f"s3://{bucket}/lake")
-    catalog = vending.open()
+    catalog = _open(vending)
     state = create_table(catalog, TABLE)
     whole, data, lake = vending.keys[-3:]
     location = state.metadata.location
@@ -140,8 +73,9 @@ def test_the_longest_prefix_counts(vending: Vending) -> None:
 
 
 def test_vended_keys_replace_the_users_own(vending: Vending) -> None:
-    catalog = vending.open(
-        **{"s3.access-key-id": "OWN", "s3.secret-access-key": "own", "s3.session-token": "own"}
+    catalog = _open(
+        vending,
+        **{"s3.access-key-id": "OWN", "s3.secret-access-key": "own", "s3.session-token": "own"},
     )
     state = create_table(catalog, TABLE)
     state.io.write(f"{state.metadata.location}/data/1", b"rows")
@@ -149,7 +83,7 @@ def test_vended_keys_replace_the_users_own(vending: Vending) -> None:
 
 
 def test_executors_get_the_keys_and_nothing_of_the_catalog(vending: Vending) -> None:
-    catalog = vending.open(token="catalogs-token")
+    catalog = _open(vending, token="catalogs-token")
     state = create_table(catalog, TABLE)
     location = f"{state.metadata.location}/data/1"
     state.io.write(location, b"rows")
@@ -169,7 +103,7 @@ def test_executors_get_the_keys_and_nothing_of_the_catalog(vending: Vending) -> 
 def test_keys_are_renewed_before_they_expire(vending: Vending, with_endpoint: bool) -> None:
     vending.with_endpoint = with_endpoint
     vending.lifetime_s = 1.5
-    state = create_table(vending.open(), TABLE)
+    state = create_table(_open(vending), TABLE)
     first = vending.keys[-1]
     state.io.write(f"{state.metadata.location}/data/1", b"rows")
     time.sleep(1.3)
@@ -186,7 +120,7 @@ def test_keys_are_renewed_before_they_expire(vending: Vending, with_endpoint: bo
 
 def test_keys_that_cannot_be_renewed_are_used_as_long_as_they_last(vending: Vending) -> None:
     vending.lifetime_s = 0.5
-    state = create_table(vending.open(), TABLE)
+    state = create_table(_open(vending), TABLE)
     location = f"{state.metadata.location}/data/1"
     time.sleep(0.5)
     vending.proxy.refuse = lambda seen: 403
@@ -200,7 +134,7 @@ def test_keys_that_cannot_be_renewed_are_used_as_long_as_they_last(vending: Vend
 
 def test_a_table_whose_keys_expire_is_not_asked_for_on_condition(vending: Vending) -> None:
     vending.lifetime_s = 0.5
-    catalog = vending.open()
+    catalog = _open(vending)
     create_table(catalog, TABLE)
     catalog.load(TABLE)
     time.sleep(0.5)
@@ -213,7 +147,7 @@ def test_a_table_whose_keys_expire_is_not_asked_for_on_condition(vending: Vendin
 
 
 def test_a_new_tables_first_files_are_written_with_vended_keys(vending: Vending) -> None:
-    catalog = vending.open()
+    catalog = _open(vending)
     catalog.create_namespace(("db",), {})
     updates = new_table(catalog, TABLE)
     io = catalog.new_table_io(TABLE, updates)
@@ -223,7 +157,7 @@ def test_a_new_tables_first_files_are_written_with_vended_keys(vending: Vending)
 
 
 def test_remote_signing_is_refused_by_name(vending: Vending) -> None:
-    catalog = vending.open()
+    catalog = _open(vending)
     create_table(catalog, TABLE)
 
     def signed(seen: Seen, body: Any) -> Any:
@@ -233,4 +167,4 @@ def test_remote_signing_is_refused_by_name(vending: Vending) -> None:
 
     vending.proxy.rewrite = signed
     with pytest.raises(UnsupportedFeatureError, match=r"lake\.db\.t.*s3\.remote-signing-enabled"):
-        vending.open(**{"header.X-Other": "1"}).load(TABLE)
+        _open(vending, **{"header.X-Other": "1"}).load(TABLE)
