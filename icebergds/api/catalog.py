@@ -52,7 +52,7 @@ def load_catalog(
     Args:
         name: the catalog's name; by default the configured `default-catalog`, or `default`.
         location_map: maps prefixes of locations to their replacements.
-        properties: `type` (`filesystem`, `sql`), `uri`, `warehouse` and whatever else the type
+        properties: `type` (`filesystem`, `sql`, `rest`), `uri`, `warehouse` and whatever else the type
             needs, and storage properties (such as `s3.endpoint`).
 
     Raises:

@@ -25,7 +25,8 @@ _EXPIRIES = (
     "gcs.oauth2.token-expires-at",
     "adls.sas-token-expires-at-ms",
 )
-# A key of one kind together with the user's own one of another kind would be refused.
+# The user's own credentials, by the beginnings of their names: vended ones replace them all, for
+# parts of both together would be refused.
 _OWN_CREDENTIALS = {
     "s3.": (
         "s3.access-key-id",
@@ -33,20 +34,25 @@ _OWN_CREDENTIALS = {
         "s3.session-token",
         "s3.profile-name",
         "s3.anonymous",
+        "s3.role-",
         "client.access-key-id",
         "client.secret-access-key",
         "client.session-token",
         "client.profile-name",
+        "client.role-",
+        "client.assume-role.",
     ),
-    "gcs.": ("gcs.oauth2.token", "gcs.no-auth"),
+    "gcs.": ("gcs.oauth2.", "gcs.no-auth"),
     "adls.": (
         "adls.sas-token",
         "adls.account-key",
         "adls.connection-string",
+        "adls.token",
         "adls.client-secret",
-        "adls.auth.shared-key.account.key",
+        "adls.auth.",
     ),
 }
+# Of names of credentials.
 _MARKS = ("access-key-id", "oauth2.token", "sas-token", "account-key", "account.key")
 
 
@@ -91,13 +97,14 @@ class VendedCredentials:
         if not fitting:
             return properties
         chosen = max(fitting, key=lambda each: len(_plain(each.prefix))).properties
-        replaced = {
+        replaced = tuple(
             name
             for kind, names in _OWN_CREDENTIALS.items()
             if any(key.startswith(kind) and any(m in key for m in _MARKS) for key in chosen)
             for name in names
-        }
-        return {**{k: v for k, v in properties.items() if k not in replaced}, **chosen}
+        )
+        kept = {key: value for key, value in properties.items() if not key.startswith(replaced)}
+        return {**kept, **chosen}
 
     def current(self) -> Vended:
         """All credentials, renewed if they expire soon."""
