@@ -52,8 +52,8 @@ def load_catalog(
     Args:
         name: the catalog's name; by default the configured `default-catalog`, or `default`.
         location_map: maps prefixes of locations to their replacements.
-        properties: `type` (`filesystem`, `sql`, `rest`), `uri`, `warehouse` and whatever else the type
-            needs, and storage properties (such as `s3.endpoint`).
+        properties: `type` (`filesystem`, `sql`, `rest`), `uri`, `warehouse` and whatever else the
+            type needs, and storage properties (such as `s3.endpoint`).
 
     Raises:
         InvalidOptionError: an unknown type, or a property that the type needs is missing.

@@ -413,6 +413,30 @@ def test_a_table_may_be_created_in_each_version(uri: str) -> None:
         assert table.refresh().current_snapshot().summary["total-records"] == "1"
 
 
+def test_a_server_that_stages_no_tables_chooses_their_locations(uri: str, proxy: RestProxy) -> None:
+    plain = open_rest_catalog(uri)
+    plain.create_namespace(("db",), {})
+    expected = plain.new_table_location(TABLE)
+
+    def refuse(seen: Seen) -> int | None:
+        # As S3 Tables, which neither stages tables nor takes a location for them.
+        body = json.loads(seen.body) if seen.path.endswith("/tables") and seen.body else {}
+        return 400 if body.get("stage-create") or "location" in body else None
+
+    def without_location(seen: Seen, body: Any) -> Any:
+        body.get("properties", {}).pop("location", None)
+        return body
+
+    proxy.refuse, proxy.rewrite = refuse, without_location
+    catalog = icebergds.load_catalog("lake", uri=uri)
+    table = catalog.create_table("db.t", "id bigint")
+    assert table.location() == expected
+    table.append(pa.table({"id": [1]}))
+    updates = [*new_table(plain, ("db", "u")), *appending()[1]]
+    with pytest.raises(UnsupportedFeatureError, match=r"lake\.db\.u: .* create_table"):
+        plain.create(("db", "u"), updates)
+
+
 def test_parts_that_a_table_had_before_come_back(uri: str) -> None:
     catalog = icebergds.load_catalog("lake", uri=uri)
     catalog.create_namespace("db")

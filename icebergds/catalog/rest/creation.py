@@ -37,11 +37,15 @@ from icebergds.spec.types import LONG, NestedField
 from icebergds.spec.updates.requirements import AssertCreate
 from icebergds.spec.updates.table_updates import AddSnapshot, TableUpdate
 
+CHOSEN_LATER = "rest-catalog://chosen-when-the-table-is-created"
+"""Stands for the location of a table that is not created yet."""
+
 
 def create(operations: RestTableOperations, updates: Sequence[TableUpdate]) -> TableState:
     """Creates a table; errors are those of `RestCatalog.create`."""
     planned = next_metadata(None, None, updates)
     if any(isinstance(each, AddSnapshot) for each in updates):
+        _require_location(operations.name, planned)
         return _create_with_rows(operations, updates, planned)
     return _create_empty(operations, planned)
 
@@ -54,6 +58,7 @@ def stage(
     Raises AlreadyExistsError, NoSuchNamespaceError, UnsupportedFeatureError.
     """
     planned = next_metadata(None, None, updates)
+    _require_location(named(session.name, identifier), planned)
     staged = _post(session, io, identifier, _table_to_json(identifier, planned, staged=True))
     # Before the files are written.
     _check_version(named(session.name, identifier), planned, staged.metadata)
@@ -63,12 +68,13 @@ def stage(
 def new_location(session: RestSession, io: FileIO, identifier: Identifier, kind: str) -> str:
     """The location of a new table or view.
 
-    The server is asked for that of a table, by staging one. If it does not choose any, it is in the
-    namespace's `location`, or else in the warehouse.
+    The server is asked for that of a table, by staging one. If it stages none, the location is in
+    that of the namespace, or else in the warehouse; or else the server chooses it when it creates
+    the table.
 
     Raises:
         NoSuchNamespaceError: the namespace does not exist.
-        InvalidOptionError: there is no such location.
+        InvalidOptionError: a view has no such location.
     """
     if kind == "table" and (chosen := _chosen_by_server(session, io, identifier)):
         return chosen
@@ -78,6 +84,8 @@ def new_location(session: RestSession, io: FileIO, identifier: Identifier, kind:
     warehouse = session.config.properties.get("warehouse", "")
     if is_absolute(warehouse):
         return "/".join((warehouse.rstrip("/"), *namespace, name))
+    if kind == "table":
+        return CHOSEN_LATER
     raise InvalidOptionError(
         f"{kind} {named(session.name, identifier)}: its catalog chooses no location for it; give "
         "it a location"
@@ -168,9 +176,10 @@ def _post(
 def _table_to_json(
     identifier: Identifier, planned: TableMetadata, *, staged: bool
 ) -> dict[str, Any]:
+    location = {} if planned.location == CHOSEN_LATER else {"location": planned.location}
     return {
         "name": identifier[-1],
-        "location": planned.location,
+        **location,
         "schema": schema_to_json(planned.schema()),
         "partition-spec": partition_spec_to_json(planned.spec()),
         "write-order": sort_order_to_json(planned.sort_order()),
@@ -178,6 +187,15 @@ def _table_to_json(
         "stage-create": staged,
         "properties": {**planned.properties, FORMAT_VERSION: str(planned.format_version)},
     }
+
+
+def _require_location(name: str, planned: TableMetadata) -> None:
+    """Checks that the location of a table is known before rows are written for it."""
+    if planned.location == CHOSEN_LATER:
+        raise UnsupportedFeatureError(
+            f"table {name}: its catalog's server cannot create a table together with its first "
+            "rows; create it with create_table, and then append"
+        )
 
 
 def _check_version(name: str, planned: TableMetadata, made: TableMetadata) -> None:

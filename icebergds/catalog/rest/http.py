@@ -53,11 +53,13 @@ class Answer:
     Attributes:
         headers: by their names in any case.
         body: the JSON object of the body; empty if there is no body.
+        size: of the body in bytes.
     """
 
     status: int
     headers: Mapping[str, str]
     body: Mapping[str, Any]
+    size: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -213,7 +215,9 @@ class HttpClient:
         ):
             return Answer(status, response.headers, {})
         body = _json_object(response) if status < 300 else None
-        return None if body is None else Answer(status, response.headers, body)
+        if body is None:
+            return None
+        return Answer(status, response.headers, body, len(response.content))
 
     def _refusal(self, request: Request, response: requests.Response) -> RestError:
         status = response.status_code

@@ -137,7 +137,7 @@ class RestTableOperations:
             except IcebergError:
                 failure = RestError(str(error), maybe_done=True)
             raise unknown_outcome(f"commit to table {self.name}", failure) from None
-        session.seen.keep(path, answer.headers.get("ETag"), state)
+        session.seen.keep(path, answer, state)
         return state
 
     def _looked_for(self, updates: Sequence[TableUpdate], error: RestError) -> TableState:

@@ -26,7 +26,7 @@ from icebergds.catalog.rest.routes import SEPARATOR, TOKENS, Routes
 from icebergds.catalog.rest.secrets import Secrets
 from icebergds.commit.operations import TableState
 
-_TABLES = 100
+_MOST_BYTES = 64 * 1024 * 1024
 _ACCESS_DELEGATION = "X-Iceberg-Access-Delegation"
 # What decides how requests are sent and authenticated.
 _OF_REQUESTS = ("uri", "token", "credential", "scope", "audience", "resource", "oauth2-server-uri")
@@ -86,35 +86,42 @@ class RestSession:
 
 
 class SeenTables:
-    """The tables that were loaded last, by their paths; the least recently used make room."""
+    """The tables that were loaded last, by their paths; the least recently used make room.
 
-    def __init__(self) -> None:
+    Args:
+        most_bytes: how large their metadata may be together, as the server sent it.
+    """
+
+    def __init__(self, most_bytes: int = _MOST_BYTES) -> None:
         self._lock = threading.Lock()
-        self._tables: OrderedDict[str, tuple[str, TableState]] = OrderedDict()
+        self._most_bytes, self._bytes = most_bytes, 0
+        self._tables: OrderedDict[str, tuple[str, TableState, int]] = OrderedDict()
 
     def find(self, path: str) -> tuple[str, TableState] | None:
         """The ETag and the state of a table."""
         with self._lock:
             found = self._tables.get(path)
-            if found is not None:
-                self._tables.move_to_end(path)
-            return found
-
-    def keep(self, path: str, etag: str | None, state: TableState) -> None:
-        """Keeps the state of a table, if the server gave it an ETag."""
-        with self._lock:
-            if etag is None:
-                self._tables.pop(path, None)
-                return
-            self._tables[path] = etag, state
+            if found is None:
+                return None
             self._tables.move_to_end(path)
-            while len(self._tables) > _TABLES:
-                self._tables.popitem(last=False)
+            return found[:2]
+
+    def keep(self, path: str, answer: Answer, state: TableState) -> None:
+        """Keeps the state of a table, if the server gave it an ETag."""
+        self.forget(path)
+        etag = answer.headers.get("ETag")
+        if etag is None or answer.size > self._most_bytes:
+            return
+        with self._lock:
+            self._tables[path] = etag, state, answer.size
+            self._bytes += answer.size
+            while self._bytes > self._most_bytes:
+                self._bytes -= self._tables.popitem(last=False)[1][2]
 
     def forget(self, path: str) -> None:
         """Forgets a table that was dropped or renamed."""
         with self._lock:
-            self._tables.pop(path, None)
+            self._bytes -= self._tables.pop(path, ("", None, 0))[2]
 
 
 def rest_session(name: str, properties: Mapping[str, str]) -> RestSession:

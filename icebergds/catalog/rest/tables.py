@@ -56,7 +56,7 @@ def load_table(session: RestSession, io: FileIO, identifier: Identifier, name: s
     if answer.status == _NOT_MODIFIED and seen is not None:
         return replace(seen[1], io=_with_io_of(io, seen[1].io))
     state = table_state(session, io, identifier, name, answer)
-    session.seen.keep(path, answer.headers.get("ETag"), state)
+    session.seen.keep(path, answer, state)
     log_load(name, state.metadata_location, state.metadata, started)
     return state
 

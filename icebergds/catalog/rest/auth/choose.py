@@ -128,7 +128,7 @@ def oauth2_options(name: str, properties: Mapping[str, str], secrets: Secrets) -
     expires = "token-expires-in-ms"
     lifetime_ms = integer(name, properties, expires, 0) or None
     optional = {
-        "scope": properties.get("scope") or ours.get("scope") or _SCOPE,
+        "scope": properties.get("scope") or ours.get("scope") or ("" if in_header else _SCOPE),
         "audience": properties.get("audience") or "",
         "resource": properties.get("resource") or "",
     }
