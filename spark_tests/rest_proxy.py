@@ -73,6 +73,7 @@ class RestProxy:
         seen: the requests in order, with the answers as the client got them.
         fault: what becomes of a request; None: nothing.
         refuse: whether a request is answered with a status of its own, and not forwarded.
+        location: where answers of such a status redirect to.
         reply: the body of an answer of its own; None: the request is forwarded.
         rewrite: changes the JSON of answers.
     """
@@ -82,6 +83,7 @@ class RestProxy:
     seen: list[Seen] = field(default_factory=list)
     fault: Callable[[Seen], Fault | None] = lambda request: None
     refuse: Callable[[Seen], int | None] = lambda request: None
+    location: str = ""
     reply: Callable[[Seen], Any] = lambda request: None
     rewrite: Callable[[Seen, Any], Any] = lambda request, body: body
 
@@ -143,7 +145,8 @@ def _serve(proxy: RestProxy, handler: BaseHTTPRequestHandler) -> None:
     proxy.seen.append(request)
     request.status = proxy.refuse(request)
     if request.status is not None:
-        _answer(handler, request.status, {}, _error(request.status, "refused by the proxy"))
+        headers = {"Location": proxy.location} if proxy.location else {}
+        _answer(handler, request.status, headers, _error(request.status, "refused by the proxy"))
     elif (own := proxy.reply(request)) is not None:
         request.status = 200
         _answer(handler, 200, {}, json.dumps(own).encode())

@@ -303,9 +303,10 @@ def test_what_is_no_catalog_is_told(uri: str, proxy: RestProxy) -> None:
         open_rest_catalog(uri)
 
 
-def test_redirects_are_not_followed(uri: str, proxy: RestProxy) -> None:
-    proxy.refuse = lambda seen: 302
-    with pytest.raises(StorageError, match=r"redirects to .*set that address as the uri"):
+@pytest.mark.parametrize("status", [301, 302, 307, 308])
+def test_redirects_are_not_followed(uri: str, proxy: RestProxy, status: int) -> None:
+    proxy.refuse, proxy.location = lambda seen: status, f"{uri}/elsewhere?secret=1"
+    with pytest.raises(StorageError, match=r"redirects to .*/elsewhere; set that address as"):
         open_rest_catalog(uri, token="abcdef")
     assert len(proxy.seen) == 1
 
