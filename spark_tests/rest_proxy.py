@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import http.client
 import json
+import ssl
 import threading
 import time
 from collections.abc import Callable, Iterator, Mapping
@@ -98,8 +99,12 @@ class RestProxy:
 
 
 @contextmanager
-def rest_proxy(server_port: int) -> Iterator[RestProxy]:
-    """Starts a proxy, and stops it in the end."""
+def rest_proxy(server_port: int, tls: ssl.SSLContext | None = None) -> Iterator[RestProxy]:
+    """Starts a proxy, and stops it in the end.
+
+    Args:
+        tls: speaks TLS with clients; None: plain HTTP.
+    """
     proxy = RestProxy(server_port)
 
     class Handler(_Handler):
@@ -108,6 +113,8 @@ def rest_proxy(server_port: int) -> Iterator[RestProxy]:
 
     server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
     server.daemon_threads = True
+    if tls is not None:
+        server.socket = tls.wrap_socket(server.socket, server_side=True)
     proxy.port = server.server_address[1]
     thread = threading.Thread(target=server.serve_forever, args=(0.05,), daemon=True)
     thread.start()
@@ -140,7 +147,10 @@ class _Handler(BaseHTTPRequestHandler):
 
 def _serve(proxy: RestProxy, handler: BaseHTTPRequestHandler) -> None:
     body = handler.rfile.read(int(handler.headers.get("Content-Length") or 0))
-    request = Seen(handler.command, handler.path, dict(handler.headers.items()), body)
+    # As a forward proxy, it gets whole addresses.
+    path = "/" + handler.path.partition("://")[2].partition("/")[2]
+    path = path if "://" in handler.path else handler.path
+    request = Seen(handler.command, path, dict(handler.headers.items()), body)
     fault = proxy.fault(request)
     proxy.seen.append(request)
     request.status = proxy.refuse(request)

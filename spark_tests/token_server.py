@@ -71,6 +71,9 @@ class TokenServer:
         return 200, answer
 
     def _is_known(self, form: dict[str, str]) -> bool:
+        if form["grant_type"] == "urn:ietf:params:oauth:grant-type:jwt-bearer":
+            # As service accounts of Google do.
+            return "assertion" in form
         if form["grant_type"] != "client_credentials":
             return form["subject_token"] == "identity" or form["subject_token"] in self.valid
         login = base64.b64encode(f"{CLIENT}:{SECRET}".encode()).decode()

@@ -165,7 +165,25 @@ def _from_file(name: str) -> dict[str, str]:
     file, catalogs = _catalogs_of_file()
     key = f"{_CATALOG}.{name.lower()}"
     properties = _mapping(file, key, catalogs.get(name.lower()) or {})
-    return {k: _text(file, f"{key}.{k}", value) for k, value in properties.items()}
+    flat: dict[str, Any] = {}
+    for k, value in properties.items():
+        flat |= dict(_flattened(k, value)) if k in _NESTED else {k: value}
+    return {k: _text(file, f"{key}.{k}", value) for k, value in flat.items()}
+
+
+# PyIceberg reads these properties as mappings.
+_NESTED = ("auth", "ssl")
+
+
+def _flattened(key: str, value: object) -> Iterator[tuple[str, object]]:
+    """The properties in a mapping, with dots between its keys and theirs; lists with commas."""
+    if isinstance(value, dict):
+        for name, inner in value.items():
+            yield from _flattened(f"{key}.{name}", inner)
+    elif isinstance(value, list) and all(isinstance(each, str) for each in value):
+        yield key, ",".join(value)
+    else:
+        yield key, value
 
 
 def _catalogs_of_file() -> tuple[Path, dict[str, Any]]:

@@ -94,6 +94,19 @@ def test_an_empty_file_does_not_count(places: dict[str, Path]) -> None:
     assert catalog_properties("other", {}) == {"uri": "http://localhost"}
 
 
+def test_pyicebergs_mappings_of_authentication_are_read(places: dict[str, Path]) -> None:
+    auth = "auth:\n      type: oauth2\n      oauth2:\n        client_id: me\n        scopes: [a, b]"
+    ssl = "ssl:\n      cabundle: ca.pem\n      client:\n        cert: c.pem"
+    _write(places["home"], f"catalog:\n  lake:\n    {auth}\n    {ssl}\n")
+    assert catalog_properties("lake", {}) == {
+        "auth.type": "oauth2",
+        "auth.oauth2.client_id": "me",
+        "auth.oauth2.scopes": "a,b",
+        "ssl.cabundle": "ca.pem",
+        "ssl.client.cert": "c.pem",
+    }
+
+
 @pytest.mark.parametrize(
     ("text", "message"),
     [

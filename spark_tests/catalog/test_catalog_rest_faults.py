@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from typing import Any
 
 import pytest
 from rest_proxy import Fault, RestProxy, rest_proxy
@@ -281,3 +282,32 @@ def test_a_throttled_commit_is_sent_again(rest: RestServer, proxy: RestProxy) ->
     proxy.break_request(0, Fault.THROTTLED)
     _append(catalog, made)
     assert [seen.status for seen in proxy.seen if seen.method == "POST"][-1] == 200
+
+
+def test_an_answer_to_another_request_is_not_taken_for_the_commits(
+    rest: RestServer, proxy: RestProxy
+) -> None:
+    path = rest.new_catalog()
+    made = _prepare_append(open_rest_catalog(rest.uri(path)))
+    catalog = open_rest_catalog(rest.uri(path, proxy.port))
+    bodies: list[Any] = []
+    proxy.rewrite = lambda seen, body: bodies.append(body) or body
+    catalog.load(TABLE)
+    # As a cache that ignores the method would answer.
+    proxy.rewrite = lambda seen, body: bodies[0] if seen.method == "POST" else body
+    committed = _append(catalog, made)
+    assert made[1][0].snapshot_id in committed.metadata.snapshots_by_id
+    proxy.reply = lambda seen: bodies[0]
+    with pytest.raises(CommitStateUnknownError, match="does not have the new snapshot"):
+        _append(catalog, (committed, appending(committed)))
+
+
+def test_an_answer_that_is_malformed_is_not_taken_for_a_failure(
+    rest: RestServer, proxy: RestProxy
+) -> None:
+    path = rest.new_catalog()
+    made = _prepare_append(open_rest_catalog(rest.uri(path)))
+    catalog = open_rest_catalog(rest.uri(path, proxy.port))
+    proxy.rewrite = lambda seen, body: {} if seen.method == "POST" else body
+    committed = _append(catalog, made)
+    assert made[1][0].snapshot_id in committed.metadata.snapshots_by_id

@@ -121,22 +121,27 @@ class RestTableOperations:
                 # A proxy sent it twice, and it conflicts with itself.
                 return state
             raise self._refused(error) from None
-        return self._committed(answer, base)
+        return self._committed(answer, updates, base)
 
-    def _committed(self, answer: Answer, base: TableState) -> TableState:
-        """The state in the answer to a commit; loaded if the answer cannot be used."""
+    def _committed(
+        self, answer: Answer, updates: Sequence[TableUpdate], base: TableState
+    ) -> TableState:
+        """The state in the answer to a commit; loaded if the answer cannot be used.
+
+        Raises:
+            CommitStateUnknownError: neither the answer nor the table has the updates.
+        """
         session, path = self.session, self.session.routes.table(self.identifier)
         try:
             state = table_state(
                 session, self.io, self.identifier, self.name, answer, base.io.vended
             )
         except FormatError as error:
-            # It is committed all the same.
-            try:
-                return self.refresh()
-            except IcebergError:
-                failure = RestError(str(error), maybe_done=True)
-            raise unknown_outcome(f"commit to table {self.name}", failure) from None
+            return self._looked_for(updates, RestError(str(error), maybe_done=True))
+        if not _has_snapshots(updates, state):
+            # Such as the answer to another request, from a cache.
+            reason = "the server's answer does not have the new snapshot"
+            return self._looked_for(updates, RestError(reason, maybe_done=True))
         session.seen.keep(path, answer, state)
         return state
 
@@ -181,14 +186,19 @@ class RestTableOperations:
 
 def is_in_effect(updates: Sequence[TableUpdate], state: TableState) -> bool:
     """Whether a table has the changes of a commit, which are applied together or not at all."""
-    added = [each.snapshot.snapshot_id for each in updates if isinstance(each, AddSnapshot)]
-    if added:
-        return all(snapshot_id in state.metadata.snapshots_by_id for snapshot_id in added)
+    if any(isinstance(each, AddSnapshot) for each in updates):
+        return _has_snapshots(updates, state)
     try:
         changed = next_metadata(state.metadata, state.metadata_location, updates)
     except IcebergError:
         return False
     return changed is state.metadata
+
+
+def _has_snapshots(updates: Sequence[TableUpdate], state: TableState) -> bool:
+    """Whether a table has all snapshots that a commit adds."""
+    added = [each.snapshot.snapshot_id for each in updates if isinstance(each, AddSnapshot)]
+    return all(snapshot_id in state.metadata.snapshots_by_id for snapshot_id in added)
 
 
 def _with_whole_base(

@@ -11,7 +11,10 @@ from icebergds.errors import InvalidOptionError, StorageError
 
 
 class HeaderProvider(Protocol):
-    """Provides the value of the header `Authorization`, as PyIceberg's `AuthManager` does."""
+    """Provides the value of the header `Authorization`, as PyIceberg's `AuthManager` does.
+
+    If it has a method `forget`, that is called when the server has refused the value.
+    """
 
     def auth_header(self) -> str | None: ...
 
@@ -51,6 +54,9 @@ class ProvidedHeader:
         return authorized(request, current)
 
     def renew(self, refused: str | None) -> bool:
+        forget = getattr(self._provider, "forget", None)
+        if forget is not None:
+            forget()
         return self.current() != refused
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Sequence
 from typing import Any
 
@@ -47,7 +48,15 @@ class GoogleTokens:
         self._credentials: Any = found[0]
         self._request: Any = Request()
 
+        self._lock = threading.Lock()
+
     def auth_header(self) -> str:
-        if not self._credentials.valid:
-            self._credentials.refresh(self._request)
-        return f"Bearer {self._credentials.token}"
+        with self._lock:
+            if not self._credentials.valid:
+                self._credentials.refresh(self._request)
+            return f"Bearer {self._credentials.token}"
+
+    def forget(self) -> None:
+        """Gets a new token at the next request."""
+        with self._lock:
+            self._credentials.token = None
