@@ -14,3 +14,7 @@ def test_glue_loses_no_commit(moto: MotoServer, tmp_path: Path) -> None:
 
 def test_dynamodb_loses_no_commit(moto: MotoServer, tmp_path: Path) -> None:
     check_no_commit_is_lost(moto.properties("dynamodb") | {"warehouse": str(tmp_path)})
+
+
+def test_s3_tables_loses_no_commit(moto: MotoServer) -> None:
+    check_no_commit_is_lost(moto.s3_tables_properties(), deletes_files=False)

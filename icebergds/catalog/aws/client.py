@@ -151,7 +151,7 @@ class AwsClient:
         return {**self.common, **{k: v for k, v in parameters.items() if v is not None}}
 
     def _failed(self, operation: str, error: Exception, doubtful: bool) -> Reply:
-        action = self._client().meta.method_to_api_mapping[operation]
+        action = "".join(word.capitalize() for word in operation.split("_"))
         return Reply(
             self._place,
             code=error_code(error),
