@@ -113,8 +113,8 @@ def _configure(server: HiveServer, database_uri: str, port: int) -> None:
         "metastore.task.threads.always": (
             "org.apache.hadoop.hive.metastore.events.EventCleanerTask"
         ),
-        # Iceberg's changes of schemas are more than Hive allows.
-        "metastore.disallow.incompatible.col.type.changes": "false",
+        # True by default, which forbids some of Iceberg's changes of schemas.
+        "metastore.disallow.incompatible.col.type.changes": str(server.version == LOCKING).lower(),
         # Two creations at once fail in the database, and are tried again after 2 s by default.
         "metastore.hmshandler.retry.interval": "100ms",
     }

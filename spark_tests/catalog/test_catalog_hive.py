@@ -196,7 +196,7 @@ def test_a_changed_schema_is_mirrored(conditional_metastore: HiveServer, tmp_pat
     catalog.operations(TABLE).commit(created, [], _other_columns())
     storage = _entry(conditional_metastore).storage
     assert storage is not None
-    assert storage.columns == (Column("ok", "boolean", "whether"),)
+    assert storage.columns == (Column("all", "array<bigint>", "each"),)
 
 
 def test_a_schema_that_a_metastore_does_not_allow_is_refused_with_a_remedy(
@@ -215,7 +215,7 @@ def test_a_schema_that_a_metastore_does_not_allow_is_refused_with_a_remedy(
 
 
 def _other_columns() -> list[TableUpdate]:
-    other = Schema((optional(2, "ok", BOOLEAN, doc="whether"),), schema_id=1)
+    other = Schema((optional(2, "all", ListType(3, LONG), doc="each"),), schema_id=1)
     return [AddSchema(other), SetCurrentSchema(LAST_ADDED)]
 
 
