@@ -20,7 +20,6 @@ from typing import Any, TypeVar
 import pyarrow as pa
 
 from icebergds.errors import (
-    InvalidOptionError,
     MissingFileError,
     StorageError,
     UnsupportedFeatureError,
@@ -30,15 +29,7 @@ from icebergds.io.deleting import delete_key, delete_keys
 from icebergds.io.directory_markers import MARKED, make_marker, remove_marker
 from icebergds.io.exclusive import create_local, create_remote, require_exclusive
 from icebergds.io.failures import storage_error, storage_failures
-from icebergds.io.fsspec_options import (
-    EXTRAS,
-    fsspec_options,
-    fsspec_protocol,
-    lacks_credentials,
-    lacks_libhdfs,
-    missing_credentials,
-    missing_libhdfs,
-)
+from icebergds.io.file_systems import use_file_system
 from icebergds.io.kept_reads import KeptReads
 from icebergds.io.location_checks import (
     leaves_by_dots,
@@ -67,9 +58,7 @@ from icebergds.io.recursive_listing import (
 from icebergds.io.remote_files import (
     OutputStream,
     exists_in,
-    file_system_class,
     is_directory_in,
-    key_of,
     names_in,
     open_remote,
     read_whole,
@@ -86,7 +75,7 @@ from icebergds.io.vended_credentials import (
     credentials_of,
     credentials_to_text,
 )
-from icebergds.io.webhdfs import WEBHDFS, WebHdfs
+from icebergds.io.webhdfs import WEBHDFS
 
 _T = TypeVar("_T")
 # They have no directories, only names with slashes.
@@ -562,30 +551,7 @@ class FileIO:
         return self._remote(path, make_parents)
 
     def _remote(self, path: str, use: Callable[[Any, str], _T]) -> _T:
-        scheme, authority, rest = split_location(path)
-        protocol = fsspec_protocol(scheme)
-        try:
-            file_system = file_system_class(protocol, self.properties)
-        except ImportError as error:
-            raise InvalidOptionError(_missing_package(path, protocol)) from error
-        except ValueError as error:
-            raise InvalidOptionError(
-                f"location {path!r}: fsspec has no protocol for the scheme {scheme!r}"
-            ) from error
-        # fsspec keeps one instance for equal options, so this is cheap.
-        try:
-            fs = file_system(**fsspec_options(protocol, authority, self._properties_at(path)))
-            if protocol in WEBHDFS:
-                fs = WebHdfs(fs)
-            return use(fs, key_of(fs, protocol, path, authority, rest))
-        except Exception as error:
-            if lacks_libhdfs(protocol, error):
-                raise InvalidOptionError(missing_libhdfs(path, error)) from error
-            if not lacks_credentials(error):
-                raise
-            # The client of S3 has many lines, which say no more than its last; Azure's tells why.
-            cause = error if protocol == "abfs" else None
-            raise InvalidOptionError(missing_credentials(protocol, path)) from cause
+        return use_file_system(path, self._properties_at(path), use)
 
     def _properties_at(self, path: str) -> Mapping[str, str]:
         return self.properties if self.vended is None else self.vended.at(path, self.properties)
@@ -616,13 +582,3 @@ class FileIO:
 def _is_missing_file(error: OSError) -> bool:
     is_absent = isinstance(error, FileNotFoundError | NotADirectoryError | IsADirectoryError)
     return is_absent or error.errno == errno.ENAMETOOLONG
-
-
-def _missing_package(path: str, protocol: str) -> str:
-    package, extra = EXTRAS.get(protocol, ("", ""))
-    remedy = (
-        f"needs the package {package}: pip install 'icebergds[{extra}]'"
-        if package
-        else f"needs the package behind fsspec's protocol {protocol!r}"
-    )
-    return f"reading {path!r} {remedy}"

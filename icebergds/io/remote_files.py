@@ -3,39 +3,20 @@
 from __future__ import annotations
 
 import inspect
-import re
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from contextlib import suppress
 from functools import partial
 from typing import Any, cast
 
-import fsspec
 import pyarrow as pa
 
-from icebergds.errors import UnsupportedFeatureError
 from icebergds.io.azure_blobs import names_of_blobs
 from icebergds.io.failures import RemoteFile
 from icebergds.io.gcs_objects import is_folder, names_of_objects, object_exists
 from icebergds.io.multipart import MultipartFile
-from icebergds.io.option_values import first
 from icebergds.io.ranged_file import Open, Range, RangedFile
 from icebergds.io.uploads import AzureUpload, S3Upload, Upload
-from icebergds.io.webhdfs import WEBHDFS, WebHdfs
-
-
-def file_system_class(protocol: str, properties: Mapping[str, str]) -> Any:
-    """Fsspec's file system of a protocol.
-
-    Raises:
-        ImportError: its package is not installed.
-        ValueError: fsspec has none.
-    """
-    if protocol == "gs" and first(properties, "gcs.service.host", "gcs.endpoint"):
-        # Its successor asks for a bucket's kind by a protocol that only Google's servers have.
-        from gcsfs.core import GCSFileSystem
-
-        return GCSFileSystem
-    return fsspec.get_filesystem_class("webhdfs" if protocol in WEBHDFS else protocol)
+from icebergds.io.webhdfs import WebHdfs
 
 
 def open_remote(wanted: Open, fs: Any, key: str) -> RangedFile:
@@ -137,26 +118,3 @@ def _listed(fs: Any, key: str, attempts: int = 100) -> Iterable[str]:
         with suppress(KeyError):
             return cast(Iterable[str], fs.ls(key, detail=False))
     return cast(Iterable[str], fs.ls(key, detail=False))
-
-
-# adlfs parses names as URLs.
-_UNSAFE_FOR_ADLFS = re.compile(r"^[^#]*\?[^#]*#|^[^#]*#$|^[^#?]*\?$|\?versionid=|[\t\r\n]")
-
-
-def key_of(fs: Any, protocol: str, path: str, authority: str, rest: str) -> str:
-    """The file system's path of a file. Never parsed as a URL, so no character is special."""
-    match protocol:
-        case "s3" | "gs":
-            return authority + rest
-        case "abfs":
-            if _UNSAFE_FOR_ADLFS.search(rest):
-                raise UnsupportedFeatureError(
-                    f"{path!r}: the client of Azure storage would take it for another name; names "
-                    "must not end in '?' or '#', nor have a '?' before a '#', '?versionid=', or "
-                    "tabs and newlines"
-                )
-            return authority.partition("@")[0] + rest
-        case "hdfs" | "viewfs" | "webhdfs" | "swebhdfs":
-            return rest
-        case _:
-            return str(fs._strip_protocol(path))
