@@ -3,12 +3,8 @@
 from __future__ import annotations
 
 import base64
-import os
 import shutil
-import socket
-import subprocess
 import tempfile
-import time
 import uuid
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -16,6 +12,8 @@ from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING
+
+from server_process import free_ports, listens, running
 
 if TYPE_CHECKING:
     from azure.storage.blob import BlobServiceClient
@@ -93,46 +91,14 @@ def what_is_missing() -> str | None:
 def azure_server() -> Iterator[AzureServer]:
     """Starts a server, and stops it in the end."""
     directory = Path(tempfile.mkdtemp(prefix="azurite-"))
-    server = AzureServer(_free_port())
+    server = AzureServer(*free_ports(1))
+    command = [
+        *("node", _SCRIPT, "--blobHost", "127.0.0.1", "--blobPort", server.port),
+        *("--inMemoryPersistence", "--skipApiVersionCheck", "--disableTelemetry"),
+    ]
+    accounts = {"AZURITE_ACCOUNTS": f"{ACCOUNT}:{KEY}"}
     try:
-        with open(directory / "log", "wb") as log:
-            process = subprocess.Popen(
-                [
-                    *("node", str(_SCRIPT), "--blobHost", "127.0.0.1"),
-                    *(
-                        "--blobPort",
-                        str(server.port),
-                    ),
-                    *("--inMemoryPersistence", "--skipApiVersionCheck", "--disableTelemetry"),
-                ],
-                stdout=log,
-                stderr=subprocess.STDOUT,
-                env={**os.environ, "AZURITE_ACCOUNTS": f"{ACCOUNT}:{KEY}"},
-            )
-        try:
-            _wait(process, server.port, directory / "log")
+        with running(command, directory, listens(server.port), environment=accounts):
             yield server
-        finally:
-            process.kill()
-            process.wait(30)
     finally:
         shutil.rmtree(directory, ignore_errors=True)
-
-
-def _wait(process: subprocess.Popen[bytes], port: int, log: Path) -> None:
-    """Waits until the server listens."""
-    for _ in range(600):
-        assert process.poll() is None, log.read_text()
-        try:
-            socket.create_connection(("127.0.0.1", port), 1).close()
-        except OSError:
-            time.sleep(0.1)
-        else:
-            return
-    raise AssertionError(f"the Azure server did not start: {log.read_text()}")
-
-
-def _free_port() -> int:
-    with socket.socket() as server:
-        server.bind(("127.0.0.1", 0))
-        return int(server.getsockname()[1])

@@ -3,16 +3,15 @@
 from __future__ import annotations
 
 import json
-import socket
-import subprocess
 import tempfile
-import time
 import urllib.request
 import uuid
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
+
+from server_process import free_ports, listens, running
 
 _PROGRAM = Path(__file__).resolve().parents[1] / ".cache/go/fake-gcs-server"
 
@@ -50,41 +49,14 @@ def what_is_missing() -> str | None:
 @contextmanager
 def gcs_server() -> Iterator[GcsServer]:
     """Starts a server, and stops it in the end."""
-    with tempfile.TemporaryDirectory(prefix="gcs-") as directory:
-        server, log = GcsServer(_free_port()), Path(directory) / "log"
-        with open(log, "wb") as output:
-            process = subprocess.Popen(
-                [
-                    *(str(_PROGRAM), "-backend", "memory", "-scheme", "http"),
-                    *("-host", "127.0.0.1", "-port", str(server.port)),
-                    *("-public-host", f"127.0.0.1:{server.port}"),
-                    *("-external-url", server.endpoint),
-                ],
-                stdout=output,
-                stderr=subprocess.STDOUT,
-            )
-        try:
-            _wait(process, server.port, log)
-            yield server
-        finally:
-            process.kill()
-            process.wait(30)
-
-
-def _wait(process: subprocess.Popen[bytes], port: int, log: Path) -> None:
-    """Waits until the server listens."""
-    for _ in range(300):
-        assert process.poll() is None, log.read_text()
-        try:
-            socket.create_connection(("127.0.0.1", port), 1).close()
-        except OSError:
-            time.sleep(0.1)
-        else:
-            return
-    raise AssertionError(f"the GCS server did not start: {log.read_text()}")
-
-
-def _free_port() -> int:
-    with socket.socket() as server:
-        server.bind(("127.0.0.1", 0))
-        return int(server.getsockname()[1])
+    server = GcsServer(*free_ports(1))
+    command = [
+        *(_PROGRAM, "-backend", "memory", "-scheme", "http"),
+        *("-host", "127.0.0.1", "-port", server.port),
+        *("-public-host", f"127.0.0.1:{server.port}", "-external-url", server.endpoint),
+    ]
+    with (
+        tempfile.TemporaryDirectory(prefix="gcs-") as directory,
+        running(command, Path(directory), listens(server.port)),
+    ):
+        yield server

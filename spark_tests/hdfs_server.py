@@ -2,17 +2,15 @@
 
 from __future__ import annotations
 
-import os
 import shutil
-import socket
-import subprocess
 import tempfile
-import time
 import uuid
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
+
+from server_process import QUICK_JVM, free_ports, running
 
 _ROOT = Path(__file__).resolve().parents[1]
 _JARS = _ROOT / ".cache/java/hdfs-3.4.2"
@@ -52,40 +50,18 @@ def what_is_missing() -> str | None:
 def hdfs_server() -> Iterator[HdfsServer]:
     """Starts a cluster, and stops it in the end."""
     directory = Path(tempfile.mkdtemp(prefix="hdfs-"))
-    server = HdfsServer(*_free_ports())
-    jvm = ["-Xmx512m", "-XX:TieredStopAtLevel=1", "-XX:+UseSerialGC", "-cp", f"{_JARS}/*"]
-    environment = {k: v for k, v in os.environ.items() if k != "JAVA_TOOL_OPTIONS"}
-    log = directory / "log"
+    server = HdfsServer(*free_ports(2))
+    command = [
+        *("java", *QUICK_JVM, "-Xmx512m", "-cp", f"{_JARS}/*", _SOURCE),
+        *(server.rpc_port, server.http_port, directory / "data"),
+    ]
+
+    def says_that_it_is_ready() -> None:
+        if b"READY" not in (directory / "log").read_bytes():
+            raise ConnectionError
+
     try:
-        with open(log, "wb") as output:
-            process = subprocess.Popen(
-                [
-                    *("java", *jvm, str(_SOURCE)),
-                    *(str(server.rpc_port), str(server.http_port), str(directory / "data")),
-                ],
-                stdout=output,
-                stderr=subprocess.STDOUT,
-                env=environment,
-                cwd=directory,
-            )
-        try:
-            for _ in range(1200):
-                assert process.poll() is None, log.read_text()
-                if b"READY" in log.read_bytes():
-                    break
-                time.sleep(0.1)
-            else:
-                raise AssertionError(f"HDFS did not start: {log.read_text()}")
+        with running(command, directory, says_that_it_is_ready):
             yield server
-        finally:
-            process.kill()
-            process.wait(30)
     finally:
         shutil.rmtree(directory, ignore_errors=True)
-
-
-def _free_ports() -> tuple[int, int]:
-    with socket.socket() as one, socket.socket() as other:
-        for opened in (one, other):
-            opened.bind(("127.0.0.1", 0))
-        return int(one.getsockname()[1]), int(other.getsockname()[1])

@@ -2,12 +2,8 @@
 
 from __future__ import annotations
 
-import os
 import shutil
-import socket
-import subprocess
 import tempfile
-import time
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -15,6 +11,7 @@ from pathlib import Path
 from xml.sax.saxutils import escape
 
 from postgres_server import PostgresServer
+from server_process import QUICK_JVM, free_ports, listens, running
 
 LOCKING = "3.1.3"
 """A version that ignores the expected parameter of an alteration: only its locks exclude others."""
@@ -69,22 +66,10 @@ def hive_server(version: str, postgres: PostgresServer) -> Iterator[HiveServer]:
     """Starts a metastore with a database of its own, and stops it in the end."""
     directory = Path(tempfile.mkdtemp(prefix="hive-"))
     try:
-        server = HiveServer(version, _free_port(), directory)
+        server = HiveServer(version, free_ports(1)[0], directory)
         _configure(server, postgres.uri(_new_database(version, postgres)), postgres.port)
-        with open(directory / "log", "wb") as log:
-            process = subprocess.Popen(
-                _command(server),
-                cwd=directory,
-                stdout=log,
-                stderr=subprocess.STDOUT,
-                env={k: v for k, v in os.environ.items() if k != "JAVA_TOOL_OPTIONS"},
-            )
-        try:
-            _wait(process, server)
+        with running(_command(server), directory, listens(server.port)):
             yield server
-        finally:
-            process.kill()
-            process.wait(30)
     finally:
         shutil.rmtree(directory, ignore_errors=True)
 
@@ -131,25 +116,6 @@ def _site(settings: Mapping[str, str]) -> str:
 
 
 def _command(server: HiveServer) -> list[str]:
-    jvm = ["-XX:TieredStopAtLevel=1", "-XX:+UseSerialGC", "-Xmx512m"]
     class_path = f"{server.directory}:{_CACHE / server.version}/lib/*"
-    return ["java", *jvm, "-cp", class_path, _CLASS, "-p", str(server.port)]
-
-
-def _wait(process: subprocess.Popen[bytes], server: HiveServer) -> None:
-    """Waits until the server accepts connections."""
-    for _ in range(600):
-        assert process.poll() is None, server.log()
-        try:
-            socket.create_connection(("127.0.0.1", server.port), timeout=1).close()
-        except OSError:
-            time.sleep(0.1)
-        else:
-            return
-    raise AssertionError(f"the Hive Metastore did not start: {server.log()}")
-
-
-def _free_port() -> int:
-    with socket.socket() as listener:
-        listener.bind(("127.0.0.1", 0))
-        return int(listener.getsockname()[1])
+    jvm = ["java", *QUICK_JVM, "-Xmx512m", "-cp", class_path]
+    return [*jvm, _CLASS, "-p", str(server.port)]

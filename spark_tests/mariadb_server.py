@@ -5,10 +5,8 @@ from __future__ import annotations
 import os
 import pwd
 import shutil
-import socket
 import subprocess
 import tempfile
-import time
 import uuid
 from collections.abc import Iterator
 from contextlib import closing, contextmanager
@@ -16,6 +14,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import pymysql
+from server_process import free_ports, running
 
 
 @dataclass(frozen=True)
@@ -67,25 +66,15 @@ def mariadb_server() -> Iterator[MariaDbServer]:
             *(str(_found(_INSTALLER)), *options, "--skip-test-db"),
             "--auth-root-authentication-method=normal",
         )
-        server = MariaDbServer(_free_port())
-        with open(directory / "log", "wb") as log:
-            process = subprocess.Popen(
-                [
-                    *(str(_found(_SERVER)), *options, "--bind-address=127.0.0.1"),
-                    *(f"--port={server.port}", f"--socket={directory / 'socket'}"),
-                    f"--init-file={setup}",
-                    *("--innodb-flush-log-at-trx-commit=0", "--skip-name-resolve"),
-                ],
-                stdout=log,
-                stderr=subprocess.STDOUT,
-                cwd="/",
-            )
-        try:
-            _wait(process, server.port, directory / "log")
+        server = MariaDbServer(*free_ports(1))
+        command = [
+            *(_found(_SERVER), *options, "--bind-address=127.0.0.1"),
+            *(f"--port={server.port}", f"--socket={directory / 'socket'}"),
+            f"--init-file={setup}",
+            *("--innodb-flush-log-at-trx-commit=0", "--skip-name-resolve"),
+        ]
+        with running(command, directory, lambda: _ask(server.port)):
             yield server
-        finally:
-            process.kill()
-            process.wait(30)
     finally:
         shutil.rmtree(directory, ignore_errors=True)
 
@@ -104,17 +93,11 @@ def _connect(port: int) -> pymysql.Connection[pymysql.cursors.Cursor]:
     )
 
 
-def _wait(process: subprocess.Popen[bytes], port: int, log: Path) -> None:
-    """Waits until the server answers."""
-    for _ in range(600):
-        assert process.poll() is None, log.read_text()
-        try:
-            _connect(port).close()
-        except pymysql.OperationalError:
-            time.sleep(0.1)
-        else:
-            return
-    raise AssertionError(f"MariaDB did not start: {log.read_text()}")
+def _ask(port: int) -> None:
+    try:
+        _connect(port).close()
+    except pymysql.OperationalError as error:
+        raise ConnectionError(str(error)) from error
 
 
 def _user() -> str | None:
@@ -130,9 +113,3 @@ def _run(*command: str) -> None:
         command, capture_output=True, text=True, cwd="/", check=False, timeout=120
     )
     assert done.returncode == 0, f"{' '.join(command)}: {done.stdout}{done.stderr}"
-
-
-def _free_port() -> int:
-    with socket.socket() as server:
-        server.bind(("127.0.0.1", 0))
-        return int(server.getsockname()[1])

@@ -6,14 +6,9 @@ Glue has what moto lacks: the optimistic lock by a change's `VersionId`, and fed
 
 from __future__ import annotations
 
-import os
-import socket
-import subprocess
 import sys
 import tempfile
 import threading
-import time
-import urllib.error
 import urllib.request
 import uuid
 from collections.abc import Callable, Iterable, Iterator
@@ -23,13 +18,14 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
+from server_process import free_ports, running
+
 
 @dataclass(frozen=True)
 class MotoServer:
     """A server on this machine that believes every access key."""
 
     port: int
-    log: Path
 
     @property
     def endpoint(self) -> str:
@@ -93,40 +89,13 @@ def moto_server(**environment: str) -> Iterator[MotoServer]:
     Args:
         environment: variables of moto, such as INITIAL_NO_AUTH_ACTION_COUNT.
     """
-    with tempfile.TemporaryDirectory(prefix="moto-") as directory:
-        server = MotoServer(_free_port(), Path(directory, "log"))
-        with server.log.open("wb") as log:
-            process = subprocess.Popen(
-                [sys.executable, __file__, str(server.port)],
-                stdout=log,
-                stderr=subprocess.STDOUT,
-                env={**os.environ, **environment},
-            )
-        try:
-            _wait(process, server)
-            yield server
-        finally:
-            process.kill()
-            process.wait(30)
-
-
-def _wait(process: subprocess.Popen[bytes], server: MotoServer) -> None:
-    """Waits until the server answers."""
-    for _ in range(1200):
-        assert process.poll() is None, server.log.read_text()
-        try:
-            server.reset()
-        except (urllib.error.URLError, ConnectionError):
-            time.sleep(0.1)
-        else:
-            return
-    raise AssertionError(f"moto did not start: {server.log.read_text()}")
-
-
-def _free_port() -> int:
-    with socket.socket() as server:
-        server.bind(("127.0.0.1", 0))
-        return int(server.getsockname()[1])
+    server = MotoServer(*free_ports(1))
+    command = [sys.executable, __file__, server.port]
+    with (
+        tempfile.TemporaryDirectory(prefix="moto-") as directory,
+        running(command, Path(directory), server.reset, environment=environment),
+    ):
+        yield server
 
 
 def _serve(port: int) -> None:

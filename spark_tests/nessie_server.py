@@ -5,20 +5,17 @@ It vends credentials of an S3 server that checks them (STS).
 
 from __future__ import annotations
 
-import os
 import shutil
-import socket
-import subprocess
 import tempfile
-import time
 import urllib.error
 import urllib.request
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
 from moto_server import REGION, MotoServer
+from server_process import QUICK_JVM, free_ports, running
 
 _CACHE = Path(__file__).resolve().parents[1] / ".cache"
 _JAR = _CACHE / "nessie/nessie-quarkus-0.108.8-runner.jar"
@@ -66,27 +63,20 @@ def what_is_missing() -> str | None:
 @contextmanager
 def nessie_server(s3: MotoServer) -> Iterator[NessieServer]:
     """Starts a server whose tables are in a bucket of an S3 server, and stops it in the end."""
-    ports = _free_ports(3)
-    server = NessieServer(ports[0], ports[1], s3)
+    port, token_port, management_port = free_ports(3)
+    server = NessieServer(port, token_port, s3)
     s3.client("s3").create_bucket(Bucket="nessie")
     directory = Path(tempfile.mkdtemp(prefix="nessie-"))
+    (directory / "tokens").mkdir()
     settings = directory / "nessie.properties"
-    settings.write_text("\n".join(f"{k}={v}" for k, v in _settings(server, ports[2]).items()))
-    environment = {k: v for k, v in os.environ.items() if k != "JAVA_TOOL_OPTIONS"}
-    jvm = ["-Xmx512m", "-XX:TieredStopAtLevel=1", "-XX:+UseSerialGC"]
-    tokens = [
-        "node",
-        str(_TOKEN_SCRIPT),
-        str(_TOKENS),
-        str(server.token_port),
-        str(SECONDS),
-        SECRET,
-    ]
-    command = [str(_JAVA), *jvm, f"-Dquarkus.config.locations={settings}", "-jar", str(_JAR)]
+    lines = (f"{key}={value}" for key, value in _settings(server, management_port).items())
+    settings.write_text("\n".join(lines))
+    tokens = ["node", _TOKEN_SCRIPT, _TOKENS, token_port, SECONDS, SECRET]
+    jvm = [_JAVA, *QUICK_JVM, "-Xmx512m", f"-Dquarkus.config.locations={settings}"]
     try:
         with (
-            _running(tokens, environment, directory / "tokens.log", _answers_tokens(server)),
-            _running(command, environment, directory / "nessie.log", _answers(server)),
+            running(tokens, directory / "tokens", _answers_tokens(server)),
+            running([*jvm, "-jar", _JAR], directory, _answers(server)),
         ):
             yield server
     finally:
@@ -138,38 +128,3 @@ def _answers(server: NessieServer) -> Callable[[], None]:
                 raise
 
     return ask
-
-
-@contextmanager
-def _running(
-    command: Sequence[str], environment: dict[str, str], log: Path, ask: Callable[[], None]
-) -> Iterator[None]:
-    """A process, once it answers; it is killed in the end."""
-    with log.open("wb") as file:
-        process = subprocess.Popen(command, stdout=file, stderr=subprocess.STDOUT, env=environment)
-    try:
-        for _ in range(1200):
-            assert process.poll() is None, log.read_text()
-            try:
-                ask()
-            except (urllib.error.URLError, ConnectionError):
-                time.sleep(0.1)
-            else:
-                break
-        else:
-            raise AssertionError(f"{command[0]} did not start: {log.read_text()}")
-        yield
-    finally:
-        process.kill()
-        process.wait(30)
-
-
-def _free_ports(count: int) -> list[int]:
-    servers = [socket.socket() for _ in range(count)]
-    try:
-        for server in servers:
-            server.bind(("127.0.0.1", 0))
-        return [int(server.getsockname()[1]) for server in servers]
-    finally:
-        for server in servers:
-            server.close()

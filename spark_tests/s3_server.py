@@ -2,19 +2,16 @@
 
 from __future__ import annotations
 
-import os
 import shutil
-import socket
-import subprocess
 import tempfile
-import time
-import urllib.error
 import urllib.request
 import uuid
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
+
+from server_process import QUICK_JVM, free_ports, running
 
 _JAR = Path(__file__).resolve().parents[1] / ".cache/java/s3mock-5.2.0-exec.jar"
 
@@ -76,7 +73,7 @@ def what_is_missing() -> str | None:
 def s3_server() -> Iterator[S3Server]:
     """Starts a server, and stops it in the end."""
     directory = Path(tempfile.mkdtemp(prefix="s3-"))
-    server = S3Server(*_free_ports())
+    server = S3Server(*free_ports(2))
     settings = {
         "server.address": "127.0.0.1",
         "server.port": server.atomic_port,
@@ -87,41 +84,9 @@ def s3_server() -> Iterator[S3Server]:
         "com.adobe.testing.s3mock.store.root": directory,
     }
     arguments = [f"--{name}={value}" for name, value in settings.items()]
-    jvm = ["-XX:TieredStopAtLevel=1", "-XX:+UseSerialGC", "-Xmx256m"]
-    environment = {k: v for k, v in os.environ.items() if k != "JAVA_TOOL_OPTIONS"}
+    command = ["java", *QUICK_JVM, "-Xmx256m", "-jar", _JAR, *arguments]
     try:
-        with open(directory / "log", "wb") as log:
-            process = subprocess.Popen(
-                ["java", *jvm, "-jar", str(_JAR), *arguments],
-                stdout=log,
-                stderr=subprocess.STDOUT,
-                env=environment,
-            )
-        try:
-            _wait(process, server, directory / "log")
+        with running(command, directory, server.new_location):
             yield server
-        finally:
-            process.kill()
-            process.wait(30)
     finally:
         shutil.rmtree(directory, ignore_errors=True)
-
-
-def _wait(process: subprocess.Popen[bytes], server: S3Server, log: Path) -> None:
-    """Waits until the server answers."""
-    for _ in range(600):
-        assert process.poll() is None, log.read_text()
-        try:
-            server.new_location()
-        except urllib.error.URLError:
-            time.sleep(0.1)
-        else:
-            return
-    raise AssertionError(f"the S3 server did not start: {log.read_text()}")
-
-
-def _free_ports() -> tuple[int, int]:
-    with socket.socket() as one, socket.socket() as other:
-        for opened in (one, other):
-            opened.bind(("127.0.0.1", 0))
-        return int(one.getsockname()[1]), int(other.getsockname()[1])

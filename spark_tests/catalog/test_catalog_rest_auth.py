@@ -44,9 +44,7 @@ def guarded(rest: RestServer, monkeypatch: pytest.MonkeyPatch) -> Iterator[Guard
 
 
 def test_without_a_token_the_server_refuses(guarded: Guarded) -> None:
-    with pytest.raises(
-        StorageError, match=r"catalog lake: GET .*401.*; check .* token"
-    ):
+    with pytest.raises(StorageError, match=r"catalog lake: GET .*401.*; check .* token"):
         guarded.open()
 
 
