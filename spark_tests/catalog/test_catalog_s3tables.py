@@ -72,6 +72,7 @@ def test_a_table_at_another_place_is_refused(catalog: Catalog) -> None:
     other = new_table(catalog, ("db", "other"))
     with pytest.raises(InvalidOptionError, match="S3 Tables chooses the locations"):
         catalog.create(TABLE, other)
+    assert catalog.list_tables(("db",)) == [("db", "other")]
 
 
 def test_a_creation_that_fails_leaves_no_table(catalog: Catalog) -> None:

@@ -88,6 +88,7 @@ class S3TablesCatalog:
         """
         chosen = self.new_table_location(identifier)
         if location.rstrip("/") != chosen:
+            self.entries.delete_unused(identifier)
             raise InvalidOptionError(
                 f"table {self._named(identifier)} cannot be at {location}: S3 Tables chooses the "
                 f"locations of its tables, here {chosen}; leave the location out"
