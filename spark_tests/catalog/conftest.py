@@ -7,6 +7,7 @@ from pathlib import Path
 
 import hive_tables
 import pytest
+from effort import IS_NIGHTLY
 from faulty_proxy import FaultyProxy, faulty_proxy
 from hive_server import CONDITIONAL, LOCKING, HiveServer, hive_server, what_is_missing
 from mariadb_server import MariaDbServer
@@ -57,9 +58,9 @@ def _metastore(version: str, postgres: PostgresServer) -> Iterator[HiveServer]:
         yield server
 
 
-@pytest.fixture(params=[CONDITIONAL, LOCKING])
+@pytest.fixture(params=[CONDITIONAL, LOCKING] if IS_NIGHTLY else [CONDITIONAL])
 def hive(request: pytest.FixtureRequest) -> HiveServer:
-    """An empty metastore of each kind."""
+    """An empty metastore; of each kind in the nightly profile."""
     kinds = {CONDITIONAL: "conditional_metastore", LOCKING: "locking_metastore"}
     server: HiveServer = request.getfixturevalue(kinds[request.param])
     hive_tables.empty(server)

@@ -449,6 +449,14 @@ def test_wrong_properties_are_refused(properties: dict[str, str], message: str) 
     assert "hush" not in str(raised.value)
 
 
+def test_a_storage_that_the_metastore_does_not_know_is_refused(catalog: HiveCatalog) -> None:
+    elsewhere = {"location": "nosuch://bucket/db"}
+    with pytest.raises(StorageError, match=r"create namespace lake\.db: .*No FileSystem") as raised:
+        catalog.create_namespace(("db",), elsewhere)
+    assert not raised.value.outcome_unknown
+    assert catalog.list_namespaces() == [("default",)]
+
+
 def test_a_change_at_which_the_metastore_fails_is_unknown(catalog: HiveCatalog) -> None:
     created = create_table(catalog)
     # Too long for its database.

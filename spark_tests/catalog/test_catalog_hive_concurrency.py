@@ -17,11 +17,21 @@ from icebergds.spec.updates.table_updates import SetProperties
 _PROCESSES, _COMMITS = (8, 10) if IS_NIGHTLY else (4, 5)
 
 
-def test_no_commit_of_many_processes_is_lost(hive: HiveServer, tmp_path: Path) -> None:
-    _race(hive, tmp_path, {})
+def test_no_commit_is_lost_by_locks_alone(locking_metastore: HiveServer, tmp_path: Path) -> None:
+    empty(locking_metastore)
+    _race(locking_metastore, tmp_path, {})
 
 
-def test_no_commit_is_lost_without_locks(conditional_metastore: HiveServer, tmp_path: Path) -> None:
+def test_no_commit_is_lost_by_locks_and_conditions(
+    conditional_metastore: HiveServer, tmp_path: Path
+) -> None:
+    empty(conditional_metastore)
+    _race(conditional_metastore, tmp_path, {})
+
+
+def test_no_commit_is_lost_by_conditions_alone(
+    conditional_metastore: HiveServer, tmp_path: Path
+) -> None:
     empty(conditional_metastore)
     _race(conditional_metastore, tmp_path, {"iceberg.engine.hive.lock-enabled": "false"})
 
