@@ -14,7 +14,7 @@ from icebergds.io.azure_blobs import make_folder, remove_folder
 from icebergds.io.gcs_objects import make_folder_object, remove_folder_object
 
 MARKED = ("s3", "abfs", "gs")
-"""The object stores with markers, by fsspec's names."""
+"""The object stores, by fsspec's names: directories need not be made for files in them."""
 
 
 def make_marker(protocol: str, fs: Any, key: str) -> None:

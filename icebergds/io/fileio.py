@@ -78,8 +78,6 @@ from icebergds.io.vended_credentials import (
 from icebergds.io.webhdfs import WEBHDFS
 
 _T = TypeVar("_T")
-# They have no directories, only names with slashes.
-_OBJECT_STORES = ("s3", "gs", "abfs")
 
 
 @dataclass(frozen=True)
@@ -477,7 +475,6 @@ class FileIO:
         """Creates a directory and its parents; an existing one is fine.
 
         Raises:
-            UnsupportedFeatureError: an object store without markers of directories.
             StorageError: it could not be created.
         """
         path = self.resolve(location)
@@ -486,8 +483,6 @@ class FileIO:
                 os.makedirs(path, exist_ok=True)
             elif (protocol := protocol_of(path)) in MARKED:
                 self._remote(path, partial(make_marker, protocol))
-            elif protocol in _OBJECT_STORES:
-                raise UnsupportedFeatureError(f"{location}: {protocol} storage has no directories")
             else:
                 self._remote(path, lambda fs, key: fs.makedirs(key, exist_ok=True))
 
@@ -496,8 +491,8 @@ class FileIO:
 
         Raises:
             StorageError: it does not exist, is not empty, or could not be removed.
-            UnsupportedFeatureError: the storage has no directories, or would also remove the files
-                in them, as Arrow's HDFS does.
+            UnsupportedFeatureError: the storage would also remove the files in it, as Arrow's HDFS
+                does.
         """
         path = self.resolve(location)
         with self._failures("removing", location, path, told_missing=False):
@@ -544,7 +539,7 @@ class FileIO:
         """`_remote`, after creating parent directories if the storage has directories."""
 
         def make_parents(fs: Any, key: str) -> _T:
-            if protocol_of(path) not in _OBJECT_STORES:
+            if protocol_of(path) not in MARKED:
                 fs.makedirs(key.rpartition("/")[0] or "/", exist_ok=True)
             return use(fs, key)
 

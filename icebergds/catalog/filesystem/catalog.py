@@ -50,8 +50,8 @@ _LOG = logging.getLogger(__name__)
 class FileSystemCatalog:
     """Tables as directories under a warehouse, in the layout of Java's Hadoop catalog.
 
-    Namespaces are directories without properties. They are created with their first table; if the
-    storage has no directories, they exist as long as they contain a table.
+    Namespaces are directories without properties. They are created with their first table at
+    the latest.
     """
 
     name: str
@@ -218,7 +218,7 @@ class FileSystemCatalog:
 
         Raises:
             AlreadyExistsError: it exists, as a namespace or a table.
-            UnsupportedFeatureError: properties are given, or the storage has no directories.
+            UnsupportedFeatureError: properties are given.
         """
         self._check(namespace)
         if properties:
@@ -228,13 +228,7 @@ class FileSystemCatalog:
             raise AlreadyExistsError(
                 f"catalog {self.name}: {'.'.join(namespace)} already exists at {directory}"
             )
-        try:
-            self.io.make_directory(directory)
-        except UnsupportedFeatureError as error:
-            raise UnsupportedFeatureError(
-                f"catalog {self.name}: {error}, so the namespace {'.'.join(namespace)} cannot be "
-                "created on its own; it exists as soon as it has a table"
-            ) from None
+        self.io.make_directory(directory)
 
     def drop_namespace(self, namespace: Identifier) -> None:
         """Removes an empty directory. Raises NoSuchNamespaceError, NamespaceNotEmptyError."""
