@@ -161,6 +161,7 @@ def _serve(proxy: RestProxy, handler: BaseHTTPRequestHandler) -> None:
         request.status = 200
         _answer(handler, 200, {}, json.dumps(own).encode())
     elif fault in _NEVER_SENT:
+        request.status = _STATUS.get(fault)
         _break(handler, fault, b"")
     else:
         answer = _forward(proxy, request)
