@@ -38,6 +38,7 @@ IDEMPOTENCY_KEY = "Idempotency-Key"
 _FIRST_WAIT_S = 0.2
 _LONGEST_WAIT_S = 10.0
 _LONGEST_RETRY_AFTER_S = 120.0
+_LONGEST_IDLE_S = 30.0
 _TOO_MANY_REQUESTS = 429
 _UNAUTHORIZED = (401, 419)
 # After these a repetition may succeed.
@@ -105,6 +106,7 @@ class HttpClient:
         self._auth = auth
         self._lock = threading.Lock()
         self._session: tuple[int, requests.Session] | None = None
+        self._used = 0.0
 
     @property
     def uri(self) -> str:
@@ -197,8 +199,13 @@ class HttpClient:
         return SignedRequest(request.method, url, headers, data)
 
     def _open_session(self) -> requests.Session:
-        """The session of this process: connections must not be shared with a forked one."""
+        """The session of this process, without connections that were idle for long.
+
+        Processes that are forked must not share connections. Idle ones may be dropped on their way
+        without notice: a request on one would never be answered.
+        """
         with self._lock:
+            now = time.monotonic()
             if self._session is None or self._session[0] != os.getpid():
                 session = requests.Session()
                 adapter = HTTPAdapter(pool_maxsize=self._options.max_connections)
@@ -206,6 +213,10 @@ class HttpClient:
                 session.mount("https://", adapter)
                 session.cookies.set_policy(DefaultCookiePolicy(allowed_domains=[]))
                 self._session = os.getpid(), session
+            elif now - self._used > _LONGEST_IDLE_S:
+                # It opens new ones.
+                self._session[1].close()
+            self._used = now
             return self._session[1]
 
     def _success(self, request: Request, response: requests.Response) -> Answer | None:
