@@ -141,8 +141,10 @@ class HttpClient:
                 transient = False
             except UnsentError as failure:
                 why = f"the server cannot be reached: {failure}; check the uri and the network"
+                if not failure.may_pass:
+                    why = f"the request cannot be sent: {failure}"
                 error = self._error(request, why)
-                transient = True
+                transient = failure.may_pass
             except LostError as failure:
                 error = self._error(request, f"there was no answer: {failure}")
                 error.maybe_done = True
@@ -152,7 +154,7 @@ class HttpClient:
                 if answer is not None:
                     return answer
                 error = self._refusal(request, response)
-                if error.status in _UNAUTHORIZED and not renewed and self._auth.renew(sent_auth):
+                if error.status in _UNAUTHORIZED and not renewed and self._renew(sent_auth):
                     renewed = True
                     continue
                 retry_after = _retry_after(response)
@@ -169,6 +171,13 @@ class HttpClient:
                 raise error
             _LOG.info("%s; it is sent again in %.1f s", error, wait)
             time.sleep(wait)
+
+    def _renew(self, refused: str | None) -> bool:
+        try:
+            return self._auth.renew(refused)
+        except StorageError as error:
+            _LOG.warning("catalog %s: its token was not renewed: %s", self._catalog, error)
+            return False
 
     def _exchange(self, request: Request, auth: Any) -> requests.Response:
         started = time.perf_counter()
