@@ -72,6 +72,7 @@ class RestProxy:
 
     Attributes:
         seen: the requests in order, with the answers as the client got them.
+        connections: the ports of the clients' connections.
         fault: what becomes of a request; None: nothing.
         refuse: whether a request is answered with a status of its own, and not forwarded.
         location: where answers of such a status redirect to.
@@ -82,6 +83,7 @@ class RestProxy:
     server_port: int
     port: int = 0
     seen: list[Seen] = field(default_factory=list)
+    connections: set[int] = field(default_factory=set)
     fault: Callable[[Seen], Fault | None] = lambda request: None
     refuse: Callable[[Seen], int | None] = lambda request: None
     location: str = ""
@@ -153,6 +155,7 @@ def _serve(proxy: RestProxy, handler: BaseHTTPRequestHandler) -> None:
     request = Seen(handler.command, path, dict(handler.headers.items()), body)
     fault = proxy.fault(request)
     proxy.seen.append(request)
+    proxy.connections.add(handler.client_address[1])
     request.status = proxy.refuse(request)
     if request.status is not None:
         headers = {"Location": proxy.location} if proxy.location else {}
@@ -161,6 +164,7 @@ def _serve(proxy: RestProxy, handler: BaseHTTPRequestHandler) -> None:
         request.status = 200
         _answer(handler, 200, {}, json.dumps(own).encode())
     elif fault in _NEVER_SENT:
+        request.status = _STATUS.get(fault)
         _break(handler, fault, b"")
     else:
         answer = _forward(proxy, request)

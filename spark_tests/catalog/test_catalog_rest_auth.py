@@ -222,6 +222,33 @@ def test_a_class_provides_the_header(guarded: Guarded) -> None:
         assert catalog.list_namespaces() == []
 
 
+@pytest.mark.parametrize("token", ["s3cr3t\nX-Other: 1", "s3cr3t-\u00fc-\u4e1c"])
+def test_a_token_that_no_header_can_have_is_refused_and_not_shown(
+    guarded: Guarded, token: str
+) -> None:
+    with pytest.raises(StorageError, match="a header is malformed") as raised:
+        guarded.open(token=token)
+    assert "s3cr3t" not in f"{raised.value} {raised.value.__cause__} {raised.value.__context__}"
+    assert guarded.proxy.seen == []
+
+
+class FailingTokens:
+    """Provides one header, and then fails."""
+
+    def __init__(self) -> None:
+        self._headers = iter(["Special 1"])
+
+    def auth_header(self) -> str:
+        return next(self._headers)
+
+
+def test_a_provider_that_fails_is_told(guarded: Guarded) -> None:
+    guarded.proxy.refuse = lambda seen: None
+    options = {"auth.type": "custom", "auth.impl": f"{__name__}.FailingTokens"}
+    with pytest.raises(StorageError, match="FailingTokens, which authenticates requests, failed"):
+        guarded.open(**options).list_namespaces()
+
+
 @pytest.mark.parametrize(
     ("options", "hint"),
     [

@@ -1,4 +1,4 @@
-"""Connections to a REST catalog: TLS, proxies, processes that are forked."""
+"""Connections to a REST catalog: TLS, proxies, idle ones, and those of forked processes."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ import multiprocessing
 import shutil
 import ssl
 import subprocess
+import time
 from pathlib import Path
 
 import pytest
@@ -14,6 +15,7 @@ from rest_proxy import rest_proxy
 from rest_server import RestServer
 from rest_tables import TABLE, create_table, open_rest_catalog
 
+from icebergds.catalog.rest import http
 from icebergds.catalog.rest.catalog import RestCatalog
 from icebergds.errors import StorageError
 
@@ -96,6 +98,20 @@ def test_requests_go_by_way_of_a_proxy(rest: RestServer) -> None:
         with pytest.raises(StorageError, match="407") as raised:
             open_rest_catalog(uri, **wrong)
         assert "wrong-password" not in str(raised.value)
+
+
+def test_connections_are_used_again_unless_they_were_idle_for_long(
+    rest: RestServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with rest_proxy(rest.port) as proxy:
+        catalog = open_rest_catalog(rest.uri(rest.new_catalog(), proxy.port))
+        for _ in range(3):
+            catalog.list_namespaces()
+        assert len(proxy.connections) == 1
+        monkeypatch.setattr(http, "_LONGEST_IDLE_S", 0.1)
+        time.sleep(0.2)
+        create_table(catalog)
+        assert len(proxy.connections) > 1
 
 
 def test_a_forked_process_has_connections_of_its_own(rest: RestServer) -> None:

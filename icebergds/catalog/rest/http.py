@@ -38,6 +38,7 @@ IDEMPOTENCY_KEY = "Idempotency-Key"
 _FIRST_WAIT_S = 0.2
 _LONGEST_WAIT_S = 10.0
 _LONGEST_RETRY_AFTER_S = 120.0
+_LONGEST_IDLE_S = 30.0
 _TOO_MANY_REQUESTS = 429
 _UNAUTHORIZED = (401, 419)
 # After these a repetition may succeed.
@@ -105,6 +106,7 @@ class HttpClient:
         self._auth = auth
         self._lock = threading.Lock()
         self._session: tuple[int, requests.Session] | None = None
+        self._used = 0.0
 
     @property
     def uri(self) -> str:
@@ -139,8 +141,10 @@ class HttpClient:
                 transient = False
             except UnsentError as failure:
                 why = f"the server cannot be reached: {failure}; check the uri and the network"
+                if not failure.may_pass:
+                    why = f"the request cannot be sent: {failure}"
                 error = self._error(request, why)
-                transient = True
+                transient = failure.may_pass
             except LostError as failure:
                 error = self._error(request, f"there was no answer: {failure}")
                 error.maybe_done = True
@@ -150,7 +154,7 @@ class HttpClient:
                 if answer is not None:
                     return answer
                 error = self._refusal(request, response)
-                if error.status in _UNAUTHORIZED and not renewed and self._auth.renew(sent_auth):
+                if error.status in _UNAUTHORIZED and not renewed and self._renew(sent_auth):
                     renewed = True
                     continue
                 retry_after = _retry_after(response)
@@ -167,6 +171,13 @@ class HttpClient:
                 raise error
             _LOG.info("%s; it is sent again in %.1f s", error, wait)
             time.sleep(wait)
+
+    def _renew(self, refused: str | None) -> bool:
+        try:
+            return self._auth.renew(refused)
+        except StorageError as error:
+            _LOG.warning("catalog %s: its token was not renewed: %s", self._catalog, error)
+            return False
 
     def _exchange(self, request: Request, auth: Any) -> requests.Response:
         started = time.perf_counter()
@@ -197,8 +208,13 @@ class HttpClient:
         return SignedRequest(request.method, url, headers, data)
 
     def _open_session(self) -> requests.Session:
-        """The session of this process: connections must not be shared with a forked one."""
+        """The session of this process, without connections that were idle for long.
+
+        Processes that are forked must not share connections. Idle ones may be dropped on their way
+        without notice: a request on one would never be answered.
+        """
         with self._lock:
+            now = time.monotonic()
             if self._session is None or self._session[0] != os.getpid():
                 session = requests.Session()
                 adapter = HTTPAdapter(pool_maxsize=self._options.max_connections)
@@ -206,6 +222,10 @@ class HttpClient:
                 session.mount("https://", adapter)
                 session.cookies.set_policy(DefaultCookiePolicy(allowed_domains=[]))
                 self._session = os.getpid(), session
+            elif now - self._used > _LONGEST_IDLE_S:
+                # It opens new ones.
+                self._session[1].close()
+            self._used = now
             return self._session[1]
 
     def _success(self, request: Request, response: requests.Response) -> Answer | None:

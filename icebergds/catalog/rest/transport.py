@@ -13,7 +13,15 @@ from icebergds.catalog.rest.options import HttpOptions
 
 
 class UnsentError(Exception):
-    """The request was certainly not sent."""
+    """The request was certainly not sent.
+
+    Attributes:
+        may_pass: whether it may be sent later: not if it is malformed.
+    """
+
+    def __init__(self, reason: str, may_pass: bool = True) -> None:
+        super().__init__(reason)
+        self.may_pass = may_pass
 
 
 class LostError(Exception):
@@ -49,7 +57,10 @@ def send(
         failure = _failure(error, options)
     except OSError as error:
         # A certificate's file that does not exist.
-        failure = UnsentError(_told(error))
+        failure = UnsentError(_told(error), may_pass=False)
+    except ValueError as error:
+        # A header that is not of Latin characters. The error quotes it.
+        failure = _malformed(error)
     # Not chained: the errors of requests hold the request, with its secrets.
     raise failure
 
@@ -72,10 +83,13 @@ def _failure(error: requests.RequestException, options: HttpOptions) -> UnsentEr
     if isinstance(error, requests.exceptions.ProxyError):
         return UnsentError("the proxy refuses the connection")
     if not isinstance(error, requests.ConnectionError | requests.exceptions.ChunkedEncodingError):
-        return (
-            UnsentError(type(error).__name__) if not _maybe_sent(error) else LostError(_told(error))
-        )
+        return LostError(_told(error)) if _maybe_sent(error) else _malformed(error)
     return LostError(_told(causes[-1]))
+
+
+def _malformed(error: Exception) -> UnsentError:
+    reason = f"the address or a header is malformed ({type(error).__name__})"
+    return UnsentError(reason, may_pass=False)
 
 
 def _maybe_sent(error: requests.RequestException) -> bool:
