@@ -254,6 +254,9 @@ def test_a_profile_has_keys_and_a_region(moto: MotoServer, callers: Any, tmp_pat
     )
     given = {"type": "glue", "glue.endpoint": moto.endpoint, "client.profile-name": "lake"}
     assert callers(given) == "AKIAPROFILE"
+    common = {"client.access-key-id": "AKIACOMMON", "client.secret-access-key": "x"}
+    assert callers(given | common) == "AKIACOMMON"
+    assert callers(given | common | {"glue.profile-name": "lake"}) == "AKIAPROFILE"
 
 
 @pytest.mark.parametrize("name", ["client.role-arn", "client.assume-role.arn"])
