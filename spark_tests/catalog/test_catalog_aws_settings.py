@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import os
 import re
 import traceback
+import warnings
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -12,10 +14,12 @@ import pytest
 from faulty_proxy import FaultyProxy, Refusal
 from moto_server import REGION, MotoServer, has_moto, moto_server
 
+from icebergds.catalog.aws.session import botocore_client
 from icebergds.catalog.base import Catalog
 from icebergds.catalog.loading import load_catalog
 from icebergds.errors import (
     InvalidOptionError,
+    NoSuchTableError,
     StorageError,
     UnsupportedFeatureError,
 )
@@ -133,6 +137,25 @@ def test_an_answer_without_an_explanation_is_said_with_remedies(
     assert re.search(r"refused \w+: error 403; check the access key.* or allow ", said)
 
 
+@pytest.mark.parametrize(
+    ("service", "listing"),
+    [("glue", "GetTables"), ("dynamodb", "Query"), ("s3tables", "GET namespace=")],
+)
+def test_a_missing_table_is_said_to_be_missing_to_whom_may_not_list(
+    service: str, listing: str, moto: MotoServer, proxy: FaultyProxy, tmp_path: Path
+) -> None:
+    given = moto.properties(service) | {"warehouse": str(tmp_path)}
+    if service == "s3tables":
+        given = moto.s3_tables_properties()
+    load_catalog("lake", given).create_namespace(("db",), {})
+    denied = Refusal(400, "AccessDeniedException", "not authorized")
+    proxy.spoil(listing, denied, denied)
+    catalog = load_catalog("lake", given | {f"{service}.endpoint": proxy.endpoint})
+    with pytest.raises(NoSuchTableError, match=r"lake\.db\.t does not exist"):
+        catalog.load(("db", "t"))
+    assert any(listing.rpartition(" ")[2] in request for request in proxy.seen)
+
+
 # Settings.
 
 
@@ -206,8 +229,6 @@ def test_flags_of_glue_are_true_or_false() -> None:
 @pytest.fixture
 def callers(moto: MotoServer, monkeypatch: pytest.MonkeyPatch) -> Any:
     """Gives the access key with which a catalog signs, by the settings."""
-    from icebergds.catalog.aws.session import botocore_client
-
     monkeypatch.setenv("AWS_ENDPOINT_URL_STS", moto.endpoint)
 
     def key_of(given: dict[str, str]) -> str:
@@ -233,6 +254,9 @@ def test_a_profile_has_keys_and_a_region(moto: MotoServer, callers: Any, tmp_pat
     )
     given = {"type": "glue", "glue.endpoint": moto.endpoint, "client.profile-name": "lake"}
     assert callers(given) == "AKIAPROFILE"
+    common = {"client.access-key-id": "AKIACOMMON", "client.secret-access-key": "x"}
+    assert callers(given | common) == "AKIACOMMON"
+    assert callers(given | common | {"glue.profile-name": "lake"}) == "AKIAPROFILE"
 
 
 @pytest.mark.parametrize("name", ["client.role-arn", "client.assume-role.arn"])
@@ -263,3 +287,19 @@ def test_another_account_is_asked_by_its_id(moto: MotoServer) -> None:
     catalog: Any = load_catalog("lake", given)
     assert catalog.client.common == {"CatalogId": "210987654321"}
     catalog.create_namespace(("db",), {})
+
+
+def test_a_forked_process_has_connections_of_its_own(moto: MotoServer) -> None:
+    catalog: Any = load_catalog("lake", moto.properties("glue"))
+    catalog.create_namespace(("db",), {})
+    client = botocore_client(catalog.client.settings)
+    with warnings.catch_warnings():
+        # Of forking a process that has threads, as tests may have.
+        warnings.simplefilter("ignore", DeprecationWarning)
+        child = os.fork()
+    if child == 0:
+        others = botocore_client(catalog.client.settings) is not client
+        os._exit(0 if others and catalog.list_namespaces() == [("db",)] else 1)
+    assert os.waitpid(child, 0)[1] == 0
+    assert botocore_client(catalog.client.settings) is client
+    assert catalog.list_namespaces() == [("db",)]

@@ -74,12 +74,15 @@ def aws_settings(catalog: str, service: str, properties: Mapping[str, str]) -> A
         return next((given[name] for name in names if name in given), None)
 
     retries = _number(catalog, given, f"{service}.max-retries", 0)
+    keys = _keys(catalog, service, given)
+    if keys is None and f"{service}.profile-name" not in given:
+        keys = _keys(catalog, "client", given)
     return AwsSettings(
         catalog,
         service,
         first(f"{service}.region", "client.assume-role.region", "client.region"),
         _endpoint(catalog, f"{service}.endpoint", given),
-        _keys(catalog, service, given) or _keys(catalog, "client", given),
+        keys,
         first(f"{service}.profile-name", "client.profile-name"),
         _role(catalog, given),
         _RETRIES if retries is None else retries,

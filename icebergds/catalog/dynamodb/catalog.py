@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from icebergds.catalog.aws.client import aws_client
 from icebergds.catalog.aws.settings import aws_settings, check_names
 from icebergds.catalog.base import Identifier, nearest_namespace, nearest_table
-from icebergds.catalog.dynamodb.items import Items, table_key
+from icebergds.catalog.dynamodb.items import Items, namespace_key, table_key
 from icebergds.catalog.dynamodb.namespaces import Namespaces
 from icebergds.catalog.dynamodb.pointer import DynamoDbPointer
 from icebergds.catalog.pointer.table_operations import PointerTableOperations
@@ -51,11 +51,10 @@ class DynamoDbCatalog:
             return self.operations(identifier).refresh()
         except NoSuchTableError as error:
             namespace = identifier[:-1]
-            near = nearest_table(identifier, self.items.tables(namespace))
-            known = self.items.namespaces()
-            if namespace not in known:
+            near = nearest_table(identifier, self.items.some_tables(namespace))
+            if self.items.find(namespace_key(namespace)) is None:
                 near = f"; there is no namespace {'.'.join(namespace)}"
-                near += nearest_namespace(namespace, known)
+                near += nearest_namespace(namespace, self.items.some_namespaces())
             raise NoSuchTableError(f"{error}{near}") from None
 
     def new_table_location(self, identifier: Identifier) -> str:

@@ -103,32 +103,28 @@ class Items:
 
     def namespaces(self) -> list[Identifier]:
         """The namespaces that have an item."""
-        condition = "identifier = :identifier"
-        values = {":identifier": _text(_NAMESPACE)}
-        return [tuple(item["namespace"]["S"].split(".")) for item in self._query(condition, values)]
+        return [_namespace(item) for page in self._pages(_NAMESPACES) for item in page]
+
+    def some_namespaces(self) -> list[Identifier]:
+        """Namespaces, for hints: not all of many, none if they may not be listed."""
+        reply = self._send("query", **_NAMESPACES)
+        return [_namespace(item) for item in reply.body.get("Items", ())]
 
     def tables(self, namespace: Identifier) -> list[str]:
         """The names of a namespace's tables, by an index that lags behind a little."""
-        text = joined(namespace)
-        found = self._query("#n = :namespace", {":namespace": _text(text)}, INDEX)
-        names = (item["identifier"]["S"] for item in found)
-        return [name.removeprefix(f"{text}.") for name in names if name != _NAMESPACE]
+        pages = self._pages(_tables_in(namespace))
+        return [name for page in pages for name in _table_names(page, namespace)]
 
-    def _query(
-        self, condition: str, values: Mapping[str, Any], index: str | None = None
-    ) -> Iterator[Item]:
+    def some_tables(self, namespace: Identifier) -> list[str]:
+        """Tables of a namespace, for hints: not all of many, none if they may not be listed."""
+        reply = self._send("query", **_tables_in(namespace))
+        return _table_names(reply.body.get("Items", ()), namespace)
+
+    def _pages(self, query: Mapping[str, Any]) -> Iterator[Sequence[Item]]:
         start: Mapping[str, Any] | None = None
         while True:
-            reply = self._send(
-                "query",
-                IndexName=index,
-                ConsistentRead=True if index is None else None,
-                KeyConditionExpression=condition,
-                ExpressionAttributeNames={"#n": "namespace"} if "#n" in condition else None,
-                ExpressionAttributeValues=values,
-                ExclusiveStartKey=start,
-            )
-            yield from reply.require("Items")
+            reply = self._send("query", ExclusiveStartKey=start, **query)
+            yield reply.require("Items")
             start = reply.body.get("LastEvaluatedKey")
             if not start:
                 return
@@ -171,6 +167,31 @@ def joined(namespace: Sequence[str]) -> str:
 
 _NAMESPACE = "NAMESPACE"
 _PREFIX = "p."
+_NAMESPACES: Mapping[str, Any] = {
+    "ConsistentRead": True,
+    "KeyConditionExpression": "identifier = :identifier",
+    "ExpressionAttributeValues": {":identifier": {"S": _NAMESPACE}},
+}
+
+
+def _tables_in(namespace: Identifier) -> dict[str, Any]:
+    """The query of a namespace's items."""
+    return {
+        "IndexName": INDEX,
+        "KeyConditionExpression": "#n = :namespace",
+        "ExpressionAttributeNames": {"#n": "namespace"},
+        "ExpressionAttributeValues": {":namespace": _text(joined(namespace))},
+    }
+
+
+def _table_names(items: Iterable[Item], namespace: Identifier) -> list[str]:
+    names = (str(item["identifier"]["S"]) for item in items)
+    prefix = f"{joined(namespace)}."
+    return [name.removeprefix(prefix) for name in names if name != _NAMESPACE]
+
+
+def _namespace(item: Item) -> Identifier:
+    return tuple(item["namespace"]["S"].split("."))
 
 
 def _new_item(key: Item, properties: Mapping[str, str]) -> dict[str, Mapping[str, Any]]:

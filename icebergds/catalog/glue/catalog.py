@@ -69,7 +69,7 @@ class GlueCatalog:
             if self._pointer(identifier).entry() is not None:
                 raise
             try:
-                tables = self._databases.tables(identifier[0])
+                tables = self._databases.some_tables(identifier[0])
             except NoSuchNamespaceError as missing:
                 raise NoSuchTableError(f"{error}; {missing}") from None
             near = nearest_table(identifier, (t["Name"] for t in tables if is_iceberg(t)))

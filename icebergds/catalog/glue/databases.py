@@ -46,6 +46,16 @@ class GlueDatabases:
             found.extend(page.require("TableList"))
         return found
 
+    def some_tables(self, name: str) -> list[Mapping[str, Any]]:
+        """Tables of a database, for hints: not all of many, none if they may not be listed.
+
+        Raises NoSuchNamespaceError.
+        """
+        reply = self.client.send("get_tables", DatabaseName=name)
+        if reply.code == "EntityNotFoundException":
+            raise self._missing(name)
+        return list(reply.body.get("TableList", ()))
+
     def create(self, name: str, properties: Mapping[str, str]) -> None:
         """Raises AlreadyExistsError."""
         reply = self.client.send("create_database", DatabaseInput=_database_input(name, properties))
@@ -98,7 +108,9 @@ class GlueDatabases:
             return None
 
     def _missing(self, name: str) -> NoSuchNamespaceError:
-        near = did_you_mean(name, self.names())
+        # Hints do not need all of many, and must not fail.
+        some = self.client.send("get_databases").body.get("DatabaseList", ())
+        near = did_you_mean(name, (database["Name"] for database in some))
         hint = near or f"create it with create_namespace({name!r})"
         return NoSuchNamespaceError(f"catalog {self.catalog} has no namespace {name}; {hint}")
 

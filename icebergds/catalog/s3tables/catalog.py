@@ -62,7 +62,7 @@ class S3TablesCatalog:
             return self.operations(identifier).refresh()
         except NoSuchTableError as error:
             try:
-                tables = self._namespaces.tables(identifier[0])
+                tables = self._namespaces.some_tables(identifier[0])
             except NoSuchNamespaceError as missing:
                 raise NoSuchTableError(f"{error}; {missing}") from None
             others = (table for table in tables if table != identifier[1])

@@ -34,6 +34,16 @@ class Namespaces:
         pages = self.client.pages("list_tables", namespace=name)
         return [table["name"] for page in pages for table in page.require("tables")]
 
+    def some_tables(self, name: str) -> list[str]:
+        """Tables of a namespace, for hints: not all of many, none if they may not be listed.
+
+        Raises NoSuchNamespaceError.
+        """
+        reply = self.client.send("list_tables", namespace=name)
+        if reply.code == "NotFoundException":
+            raise self._missing(name)
+        return [table["name"] for table in reply.body.get("tables", ())]
+
     def require(self, name: str) -> None:
         """Raises NoSuchNamespaceError if there is no such namespace."""
         if not self._exists(name):
@@ -80,6 +90,8 @@ class Namespaces:
         return True
 
     def _missing(self, name: str) -> NoSuchNamespaceError:
-        near = did_you_mean(name, self.names())
+        # Hints do not need all of many, and must not fail.
+        some = self.client.send("list_namespaces").body.get("namespaces", ())
+        near = did_you_mean(name, (found["namespace"][0] for found in some))
         hint = near or f"create it with create_namespace({name!r})"
         return NoSuchNamespaceError(f"catalog {self.catalog} has no namespace {name}; {hint}")
