@@ -99,8 +99,8 @@ def test_a_web_address_is_a_rest_catalog(uri: str) -> None:
 
 
 def test_a_uri_that_tells_no_type_needs_one() -> None:
-    with pytest.raises(InvalidOptionError, match=r"scheme 'thrift'.*catalog\.type"):
-        load_catalog("lake", {"uri": "thrift://localhost:9083"})
+    with pytest.raises(InvalidOptionError, match=r"scheme 'redis'.*catalog\.type"):
+        load_catalog("lake", {"uri": "redis://localhost:9083"})
 
 
 def test_the_environment_is_asked(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
