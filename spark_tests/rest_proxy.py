@@ -75,6 +75,7 @@ class RestProxy:
         connections: the ports of the clients' connections.
         fault: what becomes of a request; None: nothing.
         refuse: whether a request is answered with a status of its own, and not forwarded.
+        kind: the type of error of such an answer.
         location: where answers of such a status redirect to.
         reply: the body of an answer of its own; None: the request is forwarded.
         rewrite: changes the JSON of answers.
@@ -86,6 +87,7 @@ class RestProxy:
     connections: set[int] = field(default_factory=set)
     fault: Callable[[Seen], Fault | None] = lambda request: None
     refuse: Callable[[Seen], int | None] = lambda request: None
+    kind: str = ""
     location: str = ""
     reply: Callable[[Seen], Any] = lambda request: None
     rewrite: Callable[[Seen, Any], Any] = lambda request, body: body
@@ -159,7 +161,12 @@ def _serve(proxy: RestProxy, handler: BaseHTTPRequestHandler) -> None:
     request.status = proxy.refuse(request)
     if request.status is not None:
         headers = {"Location": proxy.location} if proxy.location else {}
-        _answer(handler, request.status, headers, _error(request.status, "refused by the proxy"))
+        _answer(
+            handler,
+            request.status,
+            headers,
+            _error(request.status, "refused by the proxy", proxy.kind),
+        )
     elif (own := proxy.reply(request)) is not None:
         request.status = 200
         _answer(handler, 200, {}, json.dumps(own).encode())
@@ -228,5 +235,5 @@ def _answer(
         handler.wfile.write(data)
 
 
-def _error(status: int, message: str) -> bytes:
-    return json.dumps({"error": {"message": message, "type": "", "code": status}}).encode()
+def _error(status: int, message: str, kind: str = "") -> bytes:
+    return json.dumps({"error": {"message": message, "type": kind, "code": status}}).encode()

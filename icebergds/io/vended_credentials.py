@@ -20,6 +20,7 @@ from icebergds.io.storage_options import STORAGE_CREDENTIALS
 _LOG = logging.getLogger(__name__)
 
 _LONGEST_MARGIN_S = 300.0
+_PAUSE_S = 2.0
 _EXPIRIES = (
     "s3.session-token-expires-at-ms",
     "gcs.oauth2.token-expires-at",
@@ -84,6 +85,8 @@ class VendedCredentials:
     def __init__(self, vended: Vended, renew: Callable[[], Vended] | None = None) -> None:
         self._lock = threading.Lock()
         self._renew = renew
+        # The second is later while a renewal that failed pauses.
+        self._due_at = self._renew_at = float("inf")
         self._keep(vended)
 
     def at(self, path: str, properties: Mapping[str, str]) -> Mapping[str, str]:
@@ -110,6 +113,8 @@ class VendedCredentials:
         """All credentials, renewed if they expire soon."""
         with self._lock:
             if self._renew is not None and time.time() >= self._renew_at:
+                # If that fails, files that are opened meanwhile do not wait for it each time.
+                self._renew_at = time.time() + _PAUSE_S
                 try:
                     self._keep(self._renew())
                 except Exception as error:
@@ -119,7 +124,7 @@ class VendedCredentials:
     @property
     def expires_soon(self) -> bool:
         """Whether they are to be renewed now."""
-        return time.time() >= self._renew_at
+        return time.time() >= self._due_at
 
     def __reduce__(self) -> tuple[type[VendedCredentials], tuple[Vended]]:
         return VendedCredentials, (self.current(),)
@@ -137,7 +142,8 @@ class VendedCredentials:
             if key.startswith(_EXPIRIES) and value.isdecimal()
         ]
         first = min(lifetimes, default=float("inf"))
-        self._renew_at = now + first - min(_LONGEST_MARGIN_S, max(first, 0.0) / 5)
+        self._due_at = now + first - min(_LONGEST_MARGIN_S, max(first, 0.0) / 5)
+        self._renew_at = self._due_at
 
 
 def credentials_to_text(vended: Vended) -> str:

@@ -170,6 +170,15 @@ def test_a_server_does_not_decide_how_it_is_trusted(uri: str, proxy: RestProxy) 
     assert served.isdisjoint(catalog.session.config.properties)
 
 
+def test_a_wrong_address_is_told_from_a_wrong_warehouse(uri: str, proxy: RestProxy) -> None:
+    with pytest.raises(InvalidOptionError, match="as uri that comes before /v1/config"):
+        open_rest_catalog(uri[: uri.rindex("/")], warehouse="lake")
+    proxy.refuse = lambda seen: 404
+    proxy.kind = "NoSuchWarehouseException"
+    with pytest.raises(InvalidOptionError, match=r"catalog lake: .* has no warehouse 'lake'"):
+        open_rest_catalog(uri, warehouse="lake")
+
+
 def test_paths_have_the_servers_prefix(uri: str, proxy: RestProxy) -> None:
     _rewriting_config(proxy, overrides={"prefix": "catalogs/my lake"})
     catalog = open_rest_catalog(uri)

@@ -19,6 +19,7 @@ from s3_server import S3Server
 import icebergds
 from icebergds.catalog.rest.catalog import RestCatalog
 from icebergds.errors import StorageError, UnsupportedFeatureError
+from icebergds.io import vended_credentials
 from icebergds.testing.catalog_steps import create_table, new_table
 
 
@@ -118,7 +119,10 @@ def test_keys_are_renewed_before_they_expire(vending: Vending, with_endpoint: bo
     assert copy.read_bytes(f"{state.metadata.location}/data/1") == b"rows"
 
 
-def test_keys_that_cannot_be_renewed_are_used_as_long_as_they_last(vending: Vending) -> None:
+def test_keys_that_cannot_be_renewed_are_used_as_long_as_they_last(
+    vending: Vending, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(vended_credentials, "_PAUSE_S", 0)
     vending.lifetime_s = 0.5
     state = create_table(_open(vending), TABLE)
     location = f"{state.metadata.location}/data/1"

@@ -6,7 +6,7 @@ import json
 
 import pytest
 
-from icebergds.errors import InvalidOptionError
+from icebergds.errors import InvalidOptionError, StorageError
 from icebergds.io.fileio import FileIO
 from icebergds.io.vended_credentials import PrefixCredentials, VendedCredentials
 
@@ -52,3 +52,17 @@ def test_vended_credentials_replace_those_of_their_kind(
 ) -> None:
     credentials = VendedCredentials([PrefixCredentials("", vended)])
     assert credentials.at("s3://bucket/t", own).keys() == vended.keys() | kept
+
+
+def test_a_failed_renewal_pauses() -> None:
+    asked = []
+
+    def renew() -> list[PrefixCredentials]:
+        asked.append(1)
+        raise StorageError("not now")
+
+    soon = {"s3.access-key-id": "key", "s3.session-token-expires-at-ms": "1"}
+    credentials = VendedCredentials([PrefixCredentials("", soon)], renew)
+    for _ in range(10):
+        assert credentials.at("s3://bucket/t", {})["s3.access-key-id"] == "key"
+    assert len(asked) == 1

@@ -89,19 +89,23 @@ def fetch_config(name: str, client: HttpClient, given: Mapping[str, str]) -> Ser
         given: the catalog's properties as the user has them.
 
     Raises:
-        InvalidOptionError: the server has no such warehouse.
+        InvalidOptionError: the server has no such warehouse, or is no catalog.
         StorageError: the server does not answer, or refuses to.
     """
     warehouse = given.get("warehouse")
 
-    def no_warehouse(error: RestError) -> IcebergError:
+    def missing(error: RestError) -> IcebergError:
+        if warehouse and error.kind:
+            return InvalidOptionError(
+                f"catalog {name}: the server {client.uri} has no warehouse {warehouse!r}: "
+                f"{error.explanation or error.reason}"
+            )
         return InvalidOptionError(
-            f"catalog {name}: the server {client.uri} has no warehouse {warehouse!r}: "
-            f"{error.explanation or error.reason}"
+            f"catalog {name}: there is no Iceberg REST catalog at {client.uri} ({error.status}); "
+            "give the address as uri that comes before /v1/config"
         )
 
-    unknown = {404: no_warehouse} if warehouse else {}
-    with refusals(unknown):
+    with refusals({404: missing}):
         answer = client.get(CONFIG, {"warehouse": warehouse} if warehouse else None)
     where = f"the configuration from {client.uri}"
     try:

@@ -1,7 +1,7 @@
 """Gets bearer tokens by OAuth2 and renews them when they are used.
 
 A token is renewed shortly before it expires, and when the server refuses it. A failed renewal is
-tried again at the next request, so that it heals.
+tried again soon, so that it heals.
 """
 
 from __future__ import annotations
@@ -29,6 +29,7 @@ Raises StorageError.
 ACCESS_TOKEN = "urn:ietf:params:oauth:token-type:access_token"
 _TOKEN_EXCHANGE = "urn:ietf:params:oauth:grant-type:token-exchange"
 _LONGEST_MARGIN_S = 60.0
+_PAUSE_S = 5.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,6 +95,8 @@ class OAuth2:
             if self._token is None:
                 self._fetch()
             elif self._options.refresh and time.time() >= self._renew_at:
+                # If that fails, requests do not wait for it each time: the token may last a while.
+                self._renew_at = time.time() + _PAUSE_S
                 self._try_to_fetch()
             return f"Bearer {self._token}"
 
