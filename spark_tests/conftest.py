@@ -10,6 +10,7 @@ import azure_server
 import effort
 import gcs_server
 import hdfs_server
+import hive_server
 import pytest
 from moto_server import MotoServer, has_moto, moto_server
 from remembered_metadata import checked_remembering
@@ -133,4 +134,24 @@ def azure() -> Iterator[azure_server.AzureServer]:
     if (missing := azure_server.what_is_missing()) is not None:
         pytest.skip(f"no Azure server: {missing}")
     with azure_server.azure_server() as server:
+        yield server
+
+
+@pytest.fixture(scope="session")
+def conditional_metastore(request: pytest.FixtureRequest) -> Iterator[hive_server.HiveServer]:
+    """A Hive Metastore that alters a table only if it has the expected metadata file."""
+    yield from _metastore(hive_server.CONDITIONAL, request)
+
+
+@pytest.fixture(scope="session")
+def locking_metastore(request: pytest.FixtureRequest) -> Iterator[hive_server.HiveServer]:
+    """A Hive Metastore in which only locks keep writers from each other's changes."""
+    yield from _metastore(hive_server.LOCKING, request)
+
+
+def _metastore(version: str, request: pytest.FixtureRequest) -> Iterator[hive_server.HiveServer]:
+    pytest.importorskip("thrift", reason="thrift is not installed")
+    if (missing := hive_server.what_is_missing(version)) is not None:
+        pytest.skip(f"no Hive Metastore: {missing}")
+    with hive_server.hive_server(version, request.getfixturevalue("postgres")) as server:
         yield server

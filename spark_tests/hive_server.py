@@ -8,9 +8,11 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
+from typing import TYPE_CHECKING
 from xml.sax.saxutils import escape
 
-from postgres_server import PostgresServer
+if TYPE_CHECKING:
+    from postgres_server import PostgresServer
 from server_process import QUICK_JVM, free_ports, listens, running
 
 LOCKING = "3.1.3"
@@ -33,11 +35,16 @@ rootLogger.appenderRef.console.ref = console
 
 @dataclass(frozen=True)
 class HiveServer:
-    """A metastore on this machine that lets everybody in."""
+    """A metastore on this machine that lets everybody in.
+
+    Attributes:
+        database: its own, in PostgreSQL.
+    """
 
     version: str
     port: int
     directory: Path
+    database: str
 
     @property
     def uri(self) -> str:
@@ -66,8 +73,8 @@ def hive_server(version: str, postgres: PostgresServer) -> Iterator[HiveServer]:
     """Starts a metastore with a database of its own, and stops it in the end."""
     directory = Path(tempfile.mkdtemp(prefix="hive-"))
     try:
-        server = HiveServer(version, free_ports(1)[0], directory)
-        _configure(server, postgres.uri(_new_database(version, postgres)), postgres.port)
+        server = HiveServer(version, free_ports(1)[0], directory, _new_database(version, postgres))
+        _configure(server, postgres.port)
         with running(_command(server), directory, listens(server.port)):
             yield server
     finally:
@@ -81,10 +88,10 @@ def _new_database(version: str, postgres: PostgresServer) -> str:
     return database
 
 
-def _configure(server: HiveServer, database_uri: str, port: int) -> None:
-    database = database_uri.rpartition("/")[2]
+def _configure(server: HiveServer, postgres_port: int) -> None:
+    url = f"jdbc:postgresql://127.0.0.1:{postgres_port}/{server.database}"
     settings = {
-        "javax.jdo.option.ConnectionURL": f"jdbc:postgresql://127.0.0.1:{port}/{database}",
+        "javax.jdo.option.ConnectionURL": url,
         "javax.jdo.option.ConnectionDriverName": "org.postgresql.Driver",
         "javax.jdo.option.ConnectionUserName": "tester",
         "javax.jdo.option.ConnectionPassword": "unused",

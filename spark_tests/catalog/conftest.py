@@ -9,7 +9,7 @@ import hive_tables
 import pytest
 from effort import IS_NIGHTLY
 from faulty_proxy import FaultyProxy, faulty_proxy
-from hive_server import CONDITIONAL, LOCKING, HiveServer, hive_server, what_is_missing
+from hive_server import CONDITIONAL, LOCKING, HiveServer
 from mariadb_server import MariaDbServer
 from moto_server import MotoServer
 from postgres_server import PostgresServer
@@ -37,25 +37,6 @@ def proxy(running_proxy: FaultyProxy) -> Iterator[FaultyProxy]:
     running_proxy.spoil("")
     yield running_proxy
     running_proxy.spoil("")
-
-
-@pytest.fixture(scope="session")
-def conditional_metastore(postgres: PostgresServer) -> Iterator[HiveServer]:
-    """A metastore that alters a table only if it has the expected metadata file."""
-    yield from _metastore(CONDITIONAL, postgres)
-
-
-@pytest.fixture(scope="session")
-def locking_metastore(postgres: PostgresServer) -> Iterator[HiveServer]:
-    """A metastore in which only locks keep writers from each other's changes."""
-    yield from _metastore(LOCKING, postgres)
-
-
-def _metastore(version: str, postgres: PostgresServer) -> Iterator[HiveServer]:
-    if (missing := what_is_missing(version)) is not None:
-        pytest.skip(f"no Hive Metastore: {missing}")
-    with hive_server(version, postgres) as server:
-        yield server
 
 
 @pytest.fixture(params=[CONDITIONAL, LOCKING] if IS_NIGHTLY else [CONDITIONAL])

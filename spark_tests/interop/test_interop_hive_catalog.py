@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 import uuid
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
-from hive_server import LOCKING, HiveServer, hive_server, what_is_missing
+from hive_server import HiveServer
 from java_process import JavaProcess
-from postgres_server import PostgresServer
 from shared_catalog import Lake, SharedCatalog
 
 from icebergds.errors import NoSuchTableError
@@ -18,20 +16,14 @@ from icebergds.errors import NoSuchTableError
 pytestmark = pytest.mark.interop
 
 
-@pytest.fixture(scope="module")
-def metastore(postgres: PostgresServer) -> Iterator[HiveServer]:
-    """One of version 3: Spark's client, of Hive 2.3, asks for tables as version 4 does not."""
-    if (missing := what_is_missing(LOCKING)) is not None:
-        pytest.skip(f"no Hive Metastore: {missing}")
-    with hive_server(LOCKING, postgres) as server:
-        yield server
-
-
 @pytest.fixture
-def new_lake(metastore: HiveServer, java_process: JavaProcess, tmp_path: Path) -> Lake:
-    """A catalog whose namespace does not exist yet."""
+def new_lake(locking_metastore: HiveServer, java_process: JavaProcess, tmp_path: Path) -> Lake:
+    """A catalog whose namespace does not exist yet.
+
+    Its metastore is of Hive 3: Spark's client, of Hive 2.3, asks for tables as 4 does not.
+    """
     identity = uuid.uuid4().hex
-    properties = {"uri": metastore.uri, "warehouse": f"file:{tmp_path}/warehouse"}
+    properties = {"uri": locking_metastore.uri, "warehouse": f"file:{tmp_path}/warehouse"}
     # As Spark's client of Hive 2.3 writes columns.
     more = {"hive.hive2-compatible": "true"}
     lake = Lake(f"lake_{identity}", java_process, properties, more, f"db_{identity}")

@@ -15,6 +15,7 @@ from effort import IS_NIGHTLY
 from spark_reads import run_program
 
 if TYPE_CHECKING:
+    from hive_server import HiveServer
     from moto_server import MotoServer
     from rest_server import RestServer
 
@@ -37,6 +38,11 @@ def _sql(request: pytest.FixtureRequest, directory: Path) -> dict[str, str]:
     return {"uri": uri, "warehouse": str(directory / "warehouse")}
 
 
+def _hive(request: pytest.FixtureRequest, directory: Path) -> dict[str, str]:
+    server: HiveServer = request.getfixturevalue("conditional_metastore")
+    return {"uri": server.uri, "warehouse": str(directory / "hive"), "ugi": f"me:{SECRET}"}
+
+
 def _of_aws(kind: str) -> Callable[[pytest.FixtureRequest, Path], dict[str, str]]:
     def properties(request: pytest.FixtureRequest, directory: Path) -> dict[str, str]:
         server: MotoServer = request.getfixturevalue("running_moto")
@@ -51,6 +57,7 @@ def _of_aws(kind: str) -> Callable[[pytest.FixtureRequest, Path], dict[str, str]
 _CATALOGS: dict[str, Callable[[pytest.FixtureRequest, Path], dict[str, str]]] = {
     "rest": _rest,
     "sql": _sql,
+    "hive": _hive,
     "glue": _of_aws("glue"),
     "dynamodb": _of_aws("dynamodb"),
     "s3tables": _of_aws("s3tables"),

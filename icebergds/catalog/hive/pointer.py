@@ -119,10 +119,7 @@ class HivePointer:
                 connection.tell(CREATE_TABLE, entry)
                 return applied()
             except AlreadyExists as error:
-                # A metastore repeats what failed in its database, and may have been first itself.
-                if self._is_at(connection, location):
-                    return applied()
-                return refused(AlreadyExistsError(f"{self.what} already exists"), error)
+                return self._existing(connection, location, error)
             except (InvalidObject, NoSuchObject) as error:
                 return refused(self._invalid(connection, error), error)
             except (RemoteError, AnswerLost) as error:
@@ -268,12 +265,21 @@ class HivePointer:
         context = alteration_context(expected)
         connection.tell(ALTER_TABLE, self.database, self.table, new, context)
 
-    def _is_at(self, connection: Connection, location: str) -> bool:
+    def _existing(self, connection: Connection, location: str, error: Exception) -> Swap:
+        """The outcome of a creation that was refused because there is such an entry.
+
+        A metastore repeats what failed in its database, and may have been first itself.
+        """
+        exists = AlreadyExistsError(f"{self.what} already exists")
         try:
             entry = self.entry(connection)
         except NoSuchTableError:
-            return False
-        return entry is not None and _has_location(entry, location)
+            return refused(exists, error)
+        except StorageError:
+            return uncertain(exists, pending=False, cause=error)
+        if entry is not None and _has_location(entry, location):
+            return applied()
+        return refused(exists, error)
 
     def _invalid(self, connection: Connection, error: Exception) -> IcebergError:
         """The reason why an entry cannot be created."""

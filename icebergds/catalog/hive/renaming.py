@@ -35,10 +35,10 @@ def rename_table(connection: Connection, source: HivePointer, target: HivePointe
     with source.locked(connection, location) if source.locks(entry) else nullcontext():
 
         def is_done() -> bool:
+            if source.is_taken(connection):
+                return False
             found = target.find()
-            return (
-                source.find() is None and found is not None and found.metadata_location == location
-            )
+            return found is not None and found.metadata_location == location
 
         try:
             make_change(
@@ -53,6 +53,9 @@ def rename_table(connection: Connection, source: HivePointer, target: HivePointe
                 alteration_context(location),
             )
         except InvalidOperation as error:
+            # A metastore repeats what failed in its database, and may have done it before.
+            if is_done():
+                return
             if target.is_taken(connection):
                 raise AlreadyExistsError(
                     f"{source.what} cannot be renamed: {target.what} exists"
