@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from icebergds.api.catalog import Catalog, load_catalog
+    from icebergds.api.catalog_transaction import CatalogTransaction
     from icebergds.api.delete_files import delete_reachable_files
     from icebergds.api.import_tables import MigratedTable, SnapshotTable, migrate, snapshot
     from icebergds.api.load import load_table
@@ -129,6 +130,7 @@ _NAMES = {
         "Catalog",
         "load_catalog",
     ),
+    "icebergds.api.catalog_transaction": ("CatalogTransaction",),
     "icebergds.api.delete_files": ("delete_reachable_files",),
     "icebergds.api.import_tables": (
         "MigratedTable",
@@ -266,6 +268,7 @@ __all__ = [
     "BooleanType",
     "BucketTransform",
     "Catalog",
+    "CatalogTransaction",
     "CommitConflictError",
     "CommitStateUnknownError",
     "ConvertedEqualityDeletes",

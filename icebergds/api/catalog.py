@@ -8,6 +8,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from icebergds.api import catalog_views
+from icebergds.api.catalog_transaction import CatalogTransaction
 from icebergds.api.names import Name, identifier_argument, namespace_argument
 from icebergds.api.table import Table
 from icebergds.api.table_definition import Columns, Partitioning, Sorting, read_definition
@@ -15,6 +16,8 @@ from icebergds.catalog import base, loading
 from icebergds.catalog.address import TableAddress
 from icebergds.catalog.base import Identifier
 from icebergds.catalog.config import catalog_properties, default_catalog_name
+from icebergds.catalog.filesystem.commits import check_changeable
+from icebergds.catalog.loaded_table import LoadedTable
 from icebergds.catalog.next_metadata import next_metadata
 from icebergds.commit.operations import TableState
 from icebergds.errors import (
@@ -283,6 +286,13 @@ class Catalog:
             )
             return self._table(target, replace(before, name=self._named(target)))
 
+    def transaction(self) -> CatalogTransaction:
+        """Begins changes of several tables that are committed together: see `CatalogTransaction`.
+
+        SQL catalogs can do this, and REST catalogs whose server can.
+        """
+        return CatalogTransaction(self._catalog, self._identifier, self._loaded)
+
     def list_tables(self, namespace: Name) -> list[Identifier]:
         """Lists a namespace's tables, sorted. Raises NoSuchNamespaceError."""
         return self._catalog.list_tables(namespace_argument(namespace))
@@ -379,6 +389,13 @@ class Catalog:
 
     def _table(self, identifier: Identifier, state: TableState) -> Table:
         return Table(self._address(identifier), state, self._catalog.operations(identifier))
+
+    def _loaded(self, identifier: Identifier) -> LoadedTable:
+        """A table that is to be changed."""
+        operations = self._catalog.operations(identifier)
+        state = self._catalog.load(identifier)
+        check_changeable(operations, state)
+        return LoadedTable(self._address(identifier), operations, state)
 
     def _address(self, identifier: Identifier) -> TableAddress:
         storage = storage_properties_of(self._properties)

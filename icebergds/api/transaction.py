@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-from typing import Any, NoReturn, Self
+from typing import Self
 
+from icebergds.api.staged_table import StagedTable
 from icebergds.api.table import Table
-from icebergds.commit.staging import StagedOperations
 from icebergds.commit.transaction import commit_staged
-from icebergds.errors import InvalidOptionError
 from icebergds.operations.outcomes import nothing_committed
 
 
-class Transaction(Table):
+class Transaction(StagedTable):
     """A table on which changes are made one after the other, and committed together.
 
         with table.transaction() as tx:
@@ -28,15 +27,12 @@ class Transaction(Table):
     Maintenance is done outside of transactions.
     """
 
-    __slots__ = ("_outer", "_staged")
+    __slots__ = ("_outer",)
 
     def __init__(self, outer: Table) -> None:
         """Begins a transaction on the table's current state."""
-        found = outer._current()
-        staged = StagedOperations(found.operations, found.state)
-        super().__init__(outer._address, found.state, staged)
+        super().__init__(outer._current())
         self._outer = outer
-        self._staged: StagedOperations | None = staged
 
     def commit_transaction(self) -> Table:
         """Commits all changes, and returns the table, which then has them.
@@ -69,38 +65,3 @@ class Transaction(Table):
             self.commit_transaction()
         else:
             self.abandon()
-
-    def __reduce__(self) -> NoReturn:
-        raise InvalidOptionError(
-            f"table {self.name}: a transaction cannot be sent to other processes; use it where it "
-            "was begun"
-        )
-
-    def _current(self) -> Any:
-        if self._staged is None:
-            raise self._is_over()
-        return super()._current()
-
-    def _ended(self) -> StagedOperations:
-        staged, self._staged = self._staged, None
-        if staged is None:
-            raise self._is_over()
-        return staged
-
-    def _is_over(self) -> InvalidOptionError:
-        return InvalidOptionError(
-            f"table {self.name}: this transaction has ended; begin another one by "
-            "table.transaction()"
-        )
-
-    def _refuse(self, *_: Any, **__: Any) -> NoReturn:
-        raise InvalidOptionError(
-            f"table {self.name}: maintenance and further transactions are not possible inside of a "
-            "transaction; commit it first"
-        )
-
-    transaction = _refuse
-    maintain = rewrite_data_files = rewrite_position_delete_files = _refuse
-    convert_equality_deletes = remove_dangling_deletes = rewrite_manifests = _refuse
-    expire_snapshots = remove_orphan_files = _refuse
-    compute_table_stats = compute_partition_stats = _refuse

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Protocol, TypeAlias, runtime_checkable
 
-from icebergds.commit.operations import TableOperations, TableState
+from icebergds.commit.operations import TableCommit, TableOperations, TableState
 from icebergds.io.fileio import FileIO
 from icebergds.spec.updates.table_updates import TableUpdate
 from icebergds.suggestions import did_you_mean
@@ -153,4 +153,17 @@ class PurgingCatalog(Protocol):
 
         Raises NoSuchTableError.
         """
+        ...
+
+
+@runtime_checkable
+class TransactionCatalog(Protocol):
+    """A catalog that can commit to several tables at once."""
+
+    def check_transactions(self) -> None:
+        """Raises UnsupportedFeatureError if this catalog, such as its server, cannot do it."""
+        ...
+
+    def commit_tables(self, commits: Sequence[TableCommit]) -> Sequence[TableState]:
+        """Commits to all tables or to none, as `CommitsTables` says."""
         ...

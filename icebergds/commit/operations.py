@@ -42,6 +42,21 @@ class Change:
     updates: Sequence[TableUpdate]
 
 
+@dataclass(frozen=True, slots=True)
+class TableCommit:
+    """A change of one table, as a part of a commit to several.
+
+    Attributes:
+        identifier: the table in its catalog.
+        base: the state that the updates were made for.
+    """
+
+    identifier: tuple[str, ...]
+    base: TableState
+    requirements: Sequence[TableRequirement]
+    updates: Sequence[TableUpdate]
+
+
 class TableOperations(Protocol):
     """Refreshes one table and commits to it."""
 

@@ -9,9 +9,10 @@ from __future__ import annotations
 import logging
 import random
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import chain
+from typing import Protocol
 
 from icebergds.commit.operations import Change, TableOperations, TableState
 from icebergds.commit.staging import StagedOperations
@@ -28,6 +29,25 @@ from icebergds.spec.table_properties import int_property
 from icebergds.spec.updates.table_updates import AddSnapshot
 
 _LOG = logging.getLogger(__name__)
+
+
+class CommitTarget(Protocol):
+    """The tables that a commit changes together: one, or several."""
+
+    @property
+    def name(self) -> str:
+        """The tables in messages, such as `table lake.db.t`."""
+        ...
+
+    def refresh(self) -> Sequence[TableState]:
+        """The tables as they are now. Raises NoSuchTableError."""
+        ...
+
+    def commit(
+        self, bases: Sequence[TableState], changes: Sequence[Change]
+    ) -> Sequence[TableState]:
+        """Commits a change of each table; outcomes are those of `TableOperations.commit`."""
+        ...
 
 
 def commit_change(
@@ -58,61 +78,106 @@ def commit_change(
     """
     if isinstance(operations, StagedOperations):
         return operations.stage(produce)
+    (committed,) = commit_changes(
+        _OneTable(operations),
+        lambda states: [produce(state) for state in states],
+        lambda states: all(is_committed(state) for state in states),
+        None if base is None else [base],
+    )
+    return committed
+
+
+def commit_changes(
+    target: CommitTarget,
+    produce: Callable[[Sequence[TableState]], Sequence[Change]],
+    is_committed: Callable[[Sequence[TableState]], bool],
+    bases: Sequence[TableState] | None = None,
+) -> Sequence[TableState]:
+    """Commits the changes that `produce` returns; after a conflict, tries again.
+
+    Of several tables, the one that allows the fewest retries decides how often.
+
+    Args:
+        is_committed: whether tables loaded later have the changes; raises CommitStateUnknownError
+            if that cannot be told.
+
+    Other arguments and errors are those of `commit_change`.
+    """
     try:
-        return _commit_change(operations, produce, is_committed, base)
+        return _commit_changes(target, produce, is_committed, bases)
     except StorageError as error:
-        error.add_outcome(f"nothing was committed to table {operations.name}")
+        error.add_outcome(f"nothing was committed to {target.name}")
         raise
 
 
-def _commit_change(
-    operations: TableOperations,
-    produce: Callable[[TableState], Change],
-    is_committed: Callable[[TableState], bool],
-    base: TableState | None,
-) -> TableState:
+@dataclass(frozen=True, slots=True)
+class _OneTable:
+    """Implements `CommitTarget` for one table."""
+
+    operations: TableOperations
+
+    @property
+    def name(self) -> str:
+        return f"table {self.operations.name}"
+
+    def refresh(self) -> list[TableState]:
+        return [self.operations.refresh()]
+
+    def commit(self, bases: Sequence[TableState], changes: Sequence[Change]) -> list[TableState]:
+        return [
+            self.operations.commit(base, change.requirements, change.updates)
+            for base, change in zip(bases, changes, strict=True)
+        ]
+
+
+def _commit_changes(
+    target: CommitTarget,
+    produce: Callable[[Sequence[TableState]], Sequence[Change]],
+    is_committed: Callable[[Sequence[TableState]], bool],
+    bases: Sequence[TableState] | None,
+) -> Sequence[TableState]:
     started, attempt = time.perf_counter(), 0
-    state = operations.refresh() if base is None else base
-    may_be_old = base is not None
-    waits = _retries(state.metadata.properties).waits()
+    states = target.refresh() if bases is None else bases
+    may_be_old = bases is not None
+    waits = min(map(_retries, _properties(states)), key=_number_of_retries).waits()
     # Parsed before the commit: a malformed property must not hide the outcome.
-    checks = _status_checks(state.metadata.properties)
+    checks = max(map(_status_checks, _properties(states)), key=_number_of_retries)
     while True:
         try:
-            change = produce(state)
+            changes = produce(states)
         except MissingFileError:
             # Maintenance may have deleted manifests of the base since it was loaded.
             if not may_be_old:
                 raise
-            state, may_be_old = operations.refresh(), False
+            states, may_be_old = target.refresh(), False
             continue
         attempt += 1
         try:
-            committed = operations.commit(state, change.requirements, change.updates)
-            _log_commit(operations.name, change, attempt, started)
+            committed = target.commit(states, changes)
+            _log_commit(target.name, changes, attempt, started)
             return committed
         except CommitConflictError as conflict:
             wait, may_be_old = 0.0 if may_be_old else next(waits, None), False
-            _log_conflict(operations.name, attempt, conflict, wait)
+            _log_conflict(target.name, attempt, conflict, wait)
             time.sleep(wait or 0)
             # A catalog client that repeated a request may conflict with its own commit: check
             # the table before retrying.
             try:
-                state = operations.refresh()
+                states = target.refresh()
             except NotFoundError:
                 raise
             except Exception as error:
-                return _check_status(operations, checks, is_committed, error)
-            if is_committed(state):
-                return state
+                return _check_status(target, checks, is_committed, error)
+            if is_committed(states):
+                return states
             if wait is None:
                 raise
         except IcebergError as error:
             if not error.outcome_unknown:
                 raise
-            return _check_status(operations, checks, is_committed, error)
+            return _check_status(target, checks, is_committed, error)
         except Exception as error:
-            return _check_status(operations, checks, is_committed, error)
+            return _check_status(target, checks, is_committed, error)
 
 
 def check_retry_properties(properties: Mapping[str, str]) -> None:
@@ -128,56 +193,64 @@ def check_retry_properties(properties: Mapping[str, str]) -> None:
 
 
 def _check_status(
-    operations: TableOperations,
+    target: CommitTarget,
     checks: _Backoff,
-    is_committed: Callable[[TableState], bool],
+    is_committed: Callable[[Sequence[TableState]], bool],
     error: Exception,
-) -> TableState:
-    """Returns the table if it has the change after all.
+) -> Sequence[TableState]:
+    """Returns the tables if they have the changes after all.
 
     Raises:
-        CommitStateUnknownError: no check found the change.
+        CommitStateUnknownError: no check found the changes.
     """
     _LOG.warning(
-        "table %s: it is not known whether the commit succeeded (%s); looking for it in the table",
-        operations.name,
-        error,
+        "%s: it is not known whether the commit succeeded (%s); looking for it", target.name, error
     )
     for wait in chain((0.0,), checks.waits()):
         time.sleep(wait)
         try:
-            state = operations.refresh()
+            states = target.refresh()
+            found = is_committed(states)
         except Exception as failure:
-            _LOG.info("table %s: it could not be looked for: %s", operations.name, failure)
+            _LOG.info("%s: it could not be looked for: %s", target.name, failure)
             continue
-        if is_committed(state):
-            _LOG.info("table %s: the commit had succeeded", operations.name)
-            return state
+        if found:
+            _LOG.info("%s: the commit had succeeded", target.name)
+            return states
     raise CommitStateUnknownError(
-        f"table {operations.name}: it is not known whether the commit succeeded ({error}); look at "
-        "the table's newest snapshots before you repeat the write. No files were deleted"
+        f"{target.name}: it is not known whether the commit succeeded ({error}); look at "
+        "the newest snapshots before you repeat the write. No files were deleted"
     ) from error
 
 
-def _log_commit(table: str, change: Change, attempt: int, started: float) -> None:
+def _log_commit(what: str, changes: Sequence[Change], attempt: int, started: float) -> None:
     if not _LOG.isEnabledFor(logging.INFO):
         return
-    snapshots = [u.snapshot for u in change.updates if isinstance(u, AddSnapshot)]
-    what = [f"{s.operation} as snapshot {s.snapshot_id}" for s in snapshots]
+    updates = [update for change in changes for update in change.updates]
+    snapshots = [u.snapshot for u in updates if isinstance(u, AddSnapshot)]
+    added = [f"{s.operation} as snapshot {s.snapshot_id}" for s in snapshots]
     _LOG.info(
-        "table %s: committed %s in attempt %d, after %.0f ms",
-        table,
-        ", ".join(what or [type(update).__name__ for update in change.updates]),
+        "%s: committed %s in attempt %d, after %.0f ms",
+        what,
+        ", ".join(added or [type(update).__name__ for update in updates]),
         attempt,
         1000 * (time.perf_counter() - started),
     )
 
 
 def _log_conflict(
-    table: str, attempt: int, conflict: CommitConflictError, wait: float | None
+    what: str, attempt: int, conflict: CommitConflictError, wait: float | None
 ) -> None:
     what_next = "that was the last" if wait is None else f"the next follows in {1000 * wait:.0f} ms"
-    _LOG.info("table %s: attempt %d to commit failed (%s); %s", table, attempt, conflict, what_next)
+    _LOG.info("%s: attempt %d to commit failed (%s); %s", what, attempt, conflict, what_next)
+
+
+def _properties(states: Sequence[TableState]) -> list[Mapping[str, str]]:
+    return [state.metadata.properties for state in states]
+
+
+def _number_of_retries(backoff: _Backoff) -> int:
+    return backoff.retries
 
 
 @dataclass(frozen=True, slots=True)

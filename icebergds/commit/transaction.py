@@ -30,39 +30,59 @@ def commit_staged(staged: StagedOperations) -> TableState:
         CommitStateUnknownError: whether the transaction was committed is not known.
         IcebergError: a step does not fit the table as another commit has left it.
     """
-    steps = tuple(staged.steps)
-    if not steps:
+    if not staged.steps:
         return staged.base
-    made = [step.change for step in steps]
-    expected = staged.refresh()
-
-    def produce(state: TableState) -> Change:
-        nonlocal made, expected
-        if state is not staged.base:
-            _refuse_moved_branches(staged, state)
-            made, expected = [], state
-            for step in steps:
-                change = step.produce(expected)
-                made.append(change)
-                expected = applied(expected, change)
-            _refuse_other_ids(staged, expected)
-        return _merged(made)
-
-    def is_committed(state: TableState) -> bool:
-        if added := snapshot_ids(made):
-            return added[-1] in state.metadata.snapshots_by_id
-        return _shape(state) == _shape(expected)
-
+    steps = TransactionSteps(staged)
     try:
-        committed = commit_change(staged.operations, produce, is_committed, staged.base)
+        committed = commit_change(staged.operations, steps.produce, steps.is_in, staged.base)
     except CommitStateUnknownError:
         raise
     except Exception:
         staged.abandon()
         raise
-    for step in steps:
-        step.settle(committed)
+    steps.settle(committed)
     return committed
+
+
+class TransactionSteps:
+    """The steps of a transaction on one table, as the attempts to commit them make them."""
+
+    def __init__(self, staged: StagedOperations) -> None:
+        self._staged = staged
+        self._steps = tuple(staged.steps)
+        self._made = [step.change for step in self._steps]
+        self._expected = staged.refresh()
+
+    @property
+    def adds_snapshots(self) -> bool:
+        return bool(snapshot_ids(self._made))
+
+    def produce(self, state: TableState) -> Change:
+        """The change of all steps; they are made anew unless the state is that of the transaction.
+
+        Raises ValidationError, and what the steps raise.
+        """
+        staged = self._staged
+        if state is not staged.base:
+            _refuse_moved_branches(staged, state)
+            self._made, self._expected = [], state
+            for step in self._steps:
+                change = step.produce(self._expected)
+                self._made.append(change)
+                self._expected = applied(self._expected, change)
+            _refuse_other_ids(staged, self._expected)
+        return _merged(self._made)
+
+    def is_in(self, state: TableState) -> bool:
+        """Whether a table loaded later has the steps."""
+        if added := snapshot_ids(self._made):
+            return added[-1] in state.metadata.snapshots_by_id
+        return _shape(state) == _shape(self._expected)
+
+    def settle(self, committed: TableState) -> None:
+        """Tells each step that it was committed."""
+        for step in self._steps:
+            step.settle(committed)
 
 
 def in_one_commit(

@@ -121,9 +121,9 @@ def test_a_metadata_file_of_a_similar_name_is_not_the_current_one(
 ) -> None:
     current = create_table(of_others).metadata_location
     for similar in (current.upper(), f"{current} "):
-        assert of_others.tables.swap(("db", "t"), similar, "file:///other").rows == 0
+        assert of_others.tables.swap((("db", "t"), similar, "file:///other")).rows == 0
         assert of_others.tables.delete(("db", "t"), similar).rows == 0
-    assert of_others.tables.swap(("db", "t"), current, "file:///other").rows == 1
+    assert of_others.tables.swap((("db", "t"), current, "file:///other")).rows == 1
 
 
 def test_any_letters_are_names(catalog: SqlCatalog) -> None:

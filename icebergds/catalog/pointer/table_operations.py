@@ -32,6 +32,23 @@ from icebergds.spec.updates.table_updates import TableUpdate
 
 
 @dataclass(frozen=True, slots=True)
+class PreparedCommit:
+    """A commit whose metadata file is written, and to which the pointer is not set yet.
+
+    Attributes:
+        base: the state that it replaces.
+        pointer: the table's entry with that state.
+        location: the new metadata file.
+        metadata: what it holds.
+    """
+
+    base: TableState
+    pointer: Pointer
+    location: str
+    metadata: TableMetadata
+
+
+@dataclass(frozen=True, slots=True)
 class PointerTableOperations:
     """`TableOperations` of a table whose catalog stores where its metadata file is.
 
@@ -72,24 +89,58 @@ class PointerTableOperations:
         updates: Sequence[TableUpdate],
     ) -> TableState:
         """Implements `TableOperations.commit`."""
+        prepared = self.prepare(base, requirements, updates)
+        if prepared is None:
+            return base
+        try:
+            swap = self.pointer.swap(prepared.pointer, prepared.location, prepared.metadata)
+            if not self.was_applied(prepared, swap):
+                raise self._failure(swap, base) from swap.cause
+        except IcebergError as error:
+            if not error.outcome_unknown:
+                self.discard(prepared)
+            raise
+        return self.finish(prepared)
+
+    def prepare(
+        self,
+        base: TableState,
+        requirements: Sequence[TableRequirement],
+        updates: Sequence[TableUpdate],
+    ) -> PreparedCommit | None:
+        """Writes the metadata file of a commit; None if the base has the updates already.
+
+        Raises:
+            CommitConflictError: the table is not in the state `base`.
+            IcebergError: the updates do not fit the table, or the file was not written.
+        """
         pointer = self._existing()
         if pointer.metadata_location != base.metadata_location:
             raise self._conflict(base)
         check_requirements(requirements, base.metadata, self.name)
         metadata = next_metadata(base.metadata, base.metadata_location, updates)
         if metadata is base.metadata:
-            return base
-        new = write_next_metadata(self.io, metadata, base.metadata_location, self.name)
-        try:
-            swap = self.pointer.swap(pointer, new, metadata)
-            if not self._was_applied(swap, base.metadata_location, new):
-                raise self._failure(swap, base) from swap.cause
-        except IcebergError as error:
-            if not error.outcome_unknown:
-                delete_quietly(self.io, new, f"table {self.name}")
-            raise
+            return None
+        location = write_next_metadata(self.io, metadata, base.metadata_location, self.name)
+        return PreparedCommit(base, pointer, location, metadata)
+
+    def was_applied(self, prepared: PreparedCommit, swap: Swap) -> bool:
+        """Whether a commit was applied, asking the catalog where its answer does not say.
+
+        Raises:
+            CommitStateUnknownError: it is unknown.
+        """
+        return self._was_applied(swap, prepared.base.metadata_location, prepared.location)
+
+    def discard(self, prepared: PreparedCommit) -> None:
+        """Deletes the metadata file of a commit that was not applied."""
+        delete_quietly(self.io, prepared.location, f"table {self.name}")
+
+    def finish(self, prepared: PreparedCommit) -> TableState:
+        """The table after a commit; metadata files that it keeps no longer are deleted."""
+        base, metadata = prepared.base, prepared.metadata
         delete_unlogged(base.io, base.metadata, metadata, self.name)
-        return TableState(self.name, new, metadata, self.io)
+        return TableState(self.name, prepared.location, metadata, self.io)
 
     def create(self, updates: Sequence[TableUpdate]) -> TableState:
         """Creates the table by applying updates; the namespace is not checked.

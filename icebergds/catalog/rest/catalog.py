@@ -6,8 +6,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from icebergds.catalog.base import Identifier, nearest_namespace, nearest_table
-from icebergds.catalog.rest import creation, namespaces, views
-from icebergds.catalog.rest.config import REGISTER, RENAME_TABLE
+from icebergds.catalog.rest import creation, namespaces, transactions, views
+from icebergds.catalog.rest.config import REGISTER, RENAME_TABLE, TRANSACTION
 from icebergds.catalog.rest.failures import RestError, refusals, settle
 from icebergds.catalog.rest.listing import listed
 from icebergds.catalog.rest.operations import RestTableOperations
@@ -15,7 +15,7 @@ from icebergds.catalog.rest.options import flag, integer
 from icebergds.catalog.rest.session import RestSession, rest_session
 from icebergds.catalog.rest.tables import load_table, named, renaming, table_state
 from icebergds.catalog.views import ViewState
-from icebergds.commit.operations import TableState
+from icebergds.commit.operations import TableCommit, TableState
 from icebergds.errors import (
     AlreadyExistsError,
     FormatError,
@@ -205,6 +205,17 @@ class RestCatalog:
         path = self.session.routes.tables(namespace)
         with refusals({404: lambda error: namespaces.missing(self.session, namespace)}):
             return listed(self.session, path, "identifiers")
+
+    def check_transactions(self) -> None:
+        """Checks that the server commits to several tables. Raises UnsupportedFeatureError."""
+        self.session.config.require(self.name, TRANSACTION, "commits to several tables")
+
+    def commit_tables(self, commits: Sequence[TableCommit]) -> Sequence[TableState]:
+        """Commits to several tables in one request; errors are those of `CommitsTables`."""
+        self.check_transactions()
+        return transactions.commit_tables(
+            [(self.operations(each.identifier), each) for each in commits]
+        )
 
     # Namespaces.
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from typing import Any
 
 from icebergds.catalog.base import Identifier
 from icebergds.catalog.next_metadata import next_metadata
@@ -46,6 +47,19 @@ _REFUSED = (400, 409)
 
 
 @dataclass(frozen=True, slots=True)
+class PreparedCommit:
+    """What a commit requires and changes, as the server is asked for it.
+
+    Attributes:
+        changed: the table's metadata with the updates.
+    """
+
+    requirements: Sequence[TableRequirement]
+    updates: Sequence[TableUpdate]
+    changed: TableMetadata
+
+
+@dataclass(frozen=True, slots=True)
 class RestTableOperations:
     """`TableOperations` of a table in a REST catalog.
 
@@ -79,15 +93,36 @@ class RestTableOperations:
         Properties, statistics and snapshots without a name may change meanwhile: nothing can
         require that they do not. They stay as the other commit left them.
         """
-        check_requirements(requirements, base.metadata, self.name)
-        # What the server would refuse or misread is found here, with the table's name.
-        changed = next_metadata(base.metadata, base.metadata_location, updates)
-        if changed is base.metadata:
+        prepared = self.prepare(base, requirements, updates)
+        if prepared is None:
             return base
-        required = _with_whole_base(requirements, base.metadata, updates)
-        state = self.send(required, without_known_parts(updates, base.metadata, changed), base)
+        state = self.send(prepared.requirements, prepared.updates, base)
         report_commit(self.session, self.identifier, state, updates)
         return state
+
+    def prepare(
+        self,
+        base: TableState,
+        requirements: Sequence[TableRequirement],
+        updates: Sequence[TableUpdate],
+    ) -> PreparedCommit | None:
+        """What to ask the server for; None if the base has it already.
+
+        What the server would refuse or misread is found here, with the table's name.
+
+        Raises:
+            CommitConflictError: a requirement does not hold for the base.
+            IcebergError: the updates do not fit the base.
+        """
+        check_requirements(requirements, base.metadata, self.name)
+        changed = next_metadata(base.metadata, base.metadata_location, updates)
+        if changed is base.metadata:
+            return None
+        return PreparedCommit(
+            _with_whole_base(requirements, base.metadata, updates),
+            without_known_parts(updates, base.metadata, changed),
+            changed,
+        )
 
     def send(
         self,
@@ -103,14 +138,7 @@ class RestTableOperations:
             CommitStateUnknownError: it is unknown whether it was committed.
             StorageError: the server refused it, or was not reached.
         """
-        body = {
-            "identifier": {
-                "namespace": list(self.identifier[:-1]),
-                "name": self.identifier[-1],
-            },
-            "requirements": [requirement_to_json(each) for each in requirements],
-            "updates": [update_to_json(each) for each in updates],
-        }
+        body = self.body(requirements, updates)
         path = self.session.routes.table(self.identifier)
         try:
             answer = self.session.change("POST", path, body, answered=True)
@@ -122,6 +150,16 @@ class RestTableOperations:
                 return state
             raise self._refused(error) from None
         return self._committed(answer, updates, base)
+
+    def body(
+        self, requirements: Sequence[TableRequirement], updates: Sequence[TableUpdate]
+    ) -> dict[str, Any]:
+        """A commit to this table as the server gets it."""
+        return {
+            "identifier": {"namespace": list(self.identifier[:-1]), "name": self.identifier[-1]},
+            "requirements": [requirement_to_json(each) for each in requirements],
+            "updates": [update_to_json(each) for each in updates],
+        }
 
     def _committed(
         self, answer: Answer, updates: Sequence[TableUpdate], base: TableState
@@ -138,7 +176,7 @@ class RestTableOperations:
             )
         except FormatError as error:
             return self._looked_for(updates, RestError(str(error), maybe_done=True))
-        if not _has_snapshots(updates, state):
+        if not has_snapshots(updates, state):
             # Such as the answer to another request, from a cache.
             reason = "the server's answer does not have the new snapshot"
             return self._looked_for(updates, RestError(reason, maybe_done=True))
@@ -187,7 +225,7 @@ class RestTableOperations:
 def is_in_effect(updates: Sequence[TableUpdate], state: TableState) -> bool:
     """Whether a table has the changes of a commit, which are applied together or not at all."""
     if any(isinstance(each, AddSnapshot) for each in updates):
-        return _has_snapshots(updates, state)
+        return has_snapshots(updates, state)
     try:
         changed = next_metadata(state.metadata, state.metadata_location, updates)
     except IcebergError:
@@ -195,7 +233,7 @@ def is_in_effect(updates: Sequence[TableUpdate], state: TableState) -> bool:
     return changed is state.metadata
 
 
-def _has_snapshots(updates: Sequence[TableUpdate], state: TableState) -> bool:
+def has_snapshots(updates: Sequence[TableUpdate], state: TableState) -> bool:
     """Whether a table has all snapshots that a commit adds."""
     added = [each.snapshot.snapshot_id for each in updates if isinstance(each, AddSnapshot)]
     return all(snapshot_id in state.metadata.snapshots_by_id for snapshot_id in added)

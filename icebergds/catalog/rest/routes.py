@@ -55,6 +55,9 @@ class Routes:
     def rename_table(self) -> str:
         return self._path("tables", "rename")
 
+    def transaction(self) -> str:
+        return self._path("transactions", "commit")
+
     def views(self, namespace: Identifier) -> str:
         return f"{self.namespace(namespace)}/views"
 

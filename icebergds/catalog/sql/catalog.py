@@ -13,7 +13,7 @@ from sqlalchemy.pool import NullPool
 
 from icebergds.catalog.base import Identifier, nearest_namespace, nearest_table
 from icebergds.catalog.pointer.table_operations import PointerTableOperations
-from icebergds.catalog.sql import views
+from icebergds.catalog.sql import transactions, views
 from icebergds.catalog.sql.database import Database, Write
 from icebergds.catalog.sql.layout import prepare_tables
 from icebergds.catalog.sql.mysql import MYSQL, be_strict
@@ -21,7 +21,7 @@ from icebergds.catalog.sql.pointer import SqlPointer
 from icebergds.catalog.sql.secrets import without_secrets
 from icebergds.catalog.sql.tables import EXISTS, VIEW, NamespaceRows, TableRows
 from icebergds.catalog.sql.url import JDBC_PREFIX, database_url
-from icebergds.commit.operations import TableState
+from icebergds.commit.operations import TableCommit, TableState
 from icebergds.errors import (
     AlreadyExistsError,
     FormatError,
@@ -136,6 +136,15 @@ class SqlCatalog:
         operations = self.operations(identifier)
         self._require(identifier[:-1])
         return operations.register(self.io.absolute(metadata_location))
+
+    def check_transactions(self) -> None:
+        """Every database commits to several tables."""
+
+    def commit_tables(self, commits: Sequence[TableCommit]) -> Sequence[TableState]:
+        """Commits to several tables in one transaction; errors are those of `CommitsTables`."""
+        return transactions.commit_tables(
+            self.tables, [(self.operations(each.identifier), each) for each in commits]
+        )
 
     def drop(self, identifier: Identifier) -> TableState | None:
         """Drops a table but keeps its files.

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -66,6 +66,19 @@ class Database:
         Raises:
             StorageError: there is no connection, so nothing was executed.
         """
+        return self._write(statements, each_changes_a_row=False)
+
+    def write_each(self, *statements: Executable) -> Write:
+        """Executes statements in one transaction, and commits it if each of them changes one row.
+
+        Otherwise the outcome is that of the statement that does not, and nothing was changed.
+
+        Raises:
+            StorageError: there is no connection, so nothing was executed.
+        """
+        return self._write(statements, each_changes_a_row=True)
+
+    def _write(self, statements: Sequence[Executable], *, each_changes_a_row: bool) -> Write:
         try:
             connection = self.engine.connect()
         except (SQLAlchemyError, OSError) as error:
@@ -75,6 +88,9 @@ class Database:
             rows = 0
             for statement in statements:
                 rows = connection.execute(statement).rowcount
+                if each_changes_a_row and rows != 1:
+                    connection.rollback()
+                    return Write(rows)
             sent = True
             connection.commit()
         except Exception as error:

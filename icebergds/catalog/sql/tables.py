@@ -21,6 +21,7 @@ from sqlalchemy import (
     Select,
     String,
     Table,
+    Update,
     and_,
     delete,
     func,
@@ -98,14 +99,20 @@ class TableRows:
             values["iceberg_type"] = self.kind
         return self.database.write(insert(TABLES).values(values))
 
-    def swap(self, identifier: Identifier, base: str, new: str) -> Write:
-        """Sets the metadata file of a row if it is still `base` (compare-and-swap)."""
-        statement = (
+    def swap(self, *swaps: tuple[Identifier, str, str]) -> Write:
+        """Sets metadata files of rows if they are still what they were (compare-and-swap).
+
+        Args:
+            swaps: identifier, current metadata file and new one; all are swapped, or none.
+        """
+        return self.database.write_each(*(self._swap(*each) for each in swaps))
+
+    def _swap(self, identifier: Identifier, base: str, new: str) -> Update:
+        return (
             update(TABLES)
             .where(self._is(identifier), same(TABLES.c.metadata_location, base))
             .values(metadata_location=new, previous_metadata_location=base)
         )
-        return self.database.write(statement)
 
     def rename(self, source: Identifier, target: Identifier) -> Write:
         statement = (

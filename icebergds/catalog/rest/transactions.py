@@ -1,0 +1,169 @@
+"""Commits to several tables in one request (REST catalog specification: transactions/commit)."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+from icebergds.catalog.rest.failures import RestError, unknown_outcome
+from icebergds.catalog.rest.metrics import report_commit
+from icebergds.catalog.rest.operations import (
+    PreparedCommit,
+    RestTableOperations,
+    has_snapshots,
+    is_in_effect,
+)
+from icebergds.commit.operations import TableCommit, TableState
+from icebergds.commit.transaction_tables import all_or_none
+from icebergds.errors import CommitConflictError, IcebergError, NoSuchTableError
+from icebergds.spec.updates.table_updates import AddSnapshot
+
+_LOG = logging.getLogger(__name__)
+_NO_CONTENT = 204
+# By what a commit finds: it conflicts with another one, or what it adds is there.
+_REFUSED = (400, 409)
+
+
+def commit_tables(
+    commits: Sequence[tuple[RestTableOperations, TableCommit]],
+) -> list[TableState]:
+    """Commits to all tables or to none.
+
+    Args:
+        commits: to tables of one catalog, each with what loads it.
+
+    Returns:
+        The tables after the commit, in their order.
+
+    Raises:
+        CommitConflictError: a requirement does not hold.
+        NoSuchTableError: one of the tables does not exist.
+        CommitStateUnknownError: it is unknown whether they were committed.
+        StorageError: the server refused it, or was not reached.
+    """
+    prepared = [
+        (operations, each, operations.prepare(each.base, each.requirements, each.updates))
+        for operations, each in commits
+    ]
+    parts = [_Part(operations, each, p) for operations, each, p in prepared if p is not None]
+    states = iter(_send(parts) if parts else ())
+    return [each.base if part is None else next(states) for _, each, part in prepared]
+
+
+@dataclass(frozen=True, slots=True)
+class _Part:
+    """The commit to one of the tables."""
+
+    operations: RestTableOperations
+    commit: TableCommit
+    prepared: PreparedCommit
+
+    @property
+    def adds_snapshots(self) -> bool:
+        return any(isinstance(each, AddSnapshot) for each in self.prepared.updates)
+
+
+def _send(parts: Sequence[_Part]) -> list[TableState]:
+    session = parts[0].operations.session
+    body = {
+        "table-changes": [
+            part.operations.body(part.prepared.requirements, part.prepared.updates)
+            for part in parts
+        ]
+    }
+    try:
+        answer = session.change("POST", session.routes.transaction(), body)
+    except RestError as error:
+        if error.maybe_done:
+            return _looked_for(parts, error)
+        if error.status in _REFUSED and (states := _found(parts, error)) is not None:
+            # A proxy sent it twice, and it conflicts with itself.
+            return states
+        raise _refused(parts, error) from None
+    if answer.status != _NO_CONTENT:
+        reason = f"the server answered {answer.status}, expected {_NO_CONTENT}"
+        return _looked_for(parts, RestError(reason, maybe_done=True))
+    states = _committed(parts)
+    for part, state in zip(parts, states, strict=True):
+        report_commit(session, part.operations.identifier, state, part.prepared.updates)
+    return states
+
+
+def _committed(parts: Sequence[_Part]) -> list[TableState]:
+    """The tables after the server has confirmed the commit.
+
+    Raises:
+        CommitStateUnknownError: a table does not have the new snapshot.
+    """
+    states = [_after(part) for part in parts]
+    lacking = [
+        state.name
+        for part, state in zip(parts, states, strict=True)
+        if not has_snapshots(part.prepared.updates, state)
+    ]
+    if lacking:
+        reason = f"the server confirmed it, but the new snapshot is not in {', '.join(lacking)}"
+        raise unknown_outcome(_what(parts), RestError(reason, maybe_done=True))
+    return states
+
+
+def _after(part: _Part) -> TableState:
+    """The table after a commit; as it must be by the commit if it cannot be loaded."""
+    try:
+        return part.operations.refresh()
+    except Exception as error:
+        _LOG.warning("table %s: committed, but not loaded since: %s", part.operations.name, error)
+        return replace(part.commit.base, metadata=part.prepared.changed)
+
+
+def _looked_for(parts: Sequence[_Part], error: RestError) -> list[TableState]:
+    """The tables, if they have the updates.
+
+    Raises:
+        CommitStateUnknownError: they do not have them, and may still get them.
+    """
+    states = _found(parts, error)
+    if states is None:
+        raise unknown_outcome(_what(parts), error)
+    return states
+
+
+def _found(parts: Sequence[_Part], error: RestError) -> list[TableState] | None:
+    """The tables, if they have the updates.
+
+    Raises:
+        CommitStateUnknownError: they cannot be looked for, or some of them have the updates.
+    """
+    found, states = [], []
+    for part in parts:
+        try:
+            state = part.operations.refresh()
+        except NoSuchTableError:
+            found.append((part.commit.base, True, False))
+            continue
+        except Exception as failure:
+            raise unknown_outcome(_what(parts), error, failure) from None
+        states.append(state)
+        found.append((state, part.adds_snapshots, is_in_effect(part.prepared.updates, state)))
+    return states if all_or_none(_what(parts), found) else None
+
+
+def _refused(parts: Sequence[_Part], error: RestError) -> IcebergError:
+    why = error.explanation or error.reason
+    match error.status:
+        case 404:
+            for part in parts:
+                session = part.operations.session
+                session.seen.forget(session.routes.table(part.operations.identifier))
+            return NoSuchTableError(
+                f"{_what(parts)}: one of the tables does not exist in its catalog: {why}"
+            )
+        case 409:
+            return CommitConflictError(f"{_what(parts)}: another commit came first: {why}")
+        case _:
+            return error
+
+
+def _what(parts: Sequence[_Part]) -> str:
+    return "commit to tables " + ", ".join(part.operations.name for part in parts)
