@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from dataclasses import dataclass, field
 from functools import lru_cache, partial
 from typing import Any
@@ -38,10 +39,15 @@ class AssumedRole:
     duration_s: int | None
 
 
-# fsspec keeps one client for equal options, and sessions are equal only to themselves.
-@lru_cache(maxsize=32)
 def session_of_role(role: AssumedRole) -> Any:
     """A session of aiobotocore with the role's credentials; one for each role in a process."""
+    return _session(role, os.getpid())
+
+
+# fsspec keeps one client for equal options, and sessions are equal only to themselves. A fork of
+# this process cannot wait for what a session of this one has begun.
+@lru_cache(maxsize=32)
+def _session(role: AssumedRole, _process: int) -> Any:
     from aiobotocore.session import AioSession
 
     session = AioSession()

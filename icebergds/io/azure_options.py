@@ -43,7 +43,7 @@ def azure_options(authority: str, properties: Mapping[str, str]) -> dict[str, An
     given = _of_account("adls.connection-string", host, account, properties)
     if given and not _is_address(given):
         if not (host and _setting(given, "AccountName") not in ("", account)):
-            return {"connection_string": given}
+            return {"connection_string": _checked_connection(given)}
         given = ""
     if not (account or given):
         return _of_environment(authority)
@@ -159,6 +159,15 @@ def _of_account(name: str, host: str, account: str, properties: Mapping[str, str
 def _setting(connection_string: str, name: str) -> str:
     found = re.search(rf"(?:^|;)\s*{name}=([^;]*)", connection_string, re.IGNORECASE)
     return found[1].strip() if found else ""
+
+
+def _checked_connection(text: str) -> str:
+    if not any(_setting(text, name) for name in ("AccountName", "BlobEndpoint")):
+        raise InvalidOptionError(
+            "property 'adls.connection-string' is malformed: expected settings joined by "
+            "semicolons, such as AccountName=...;AccountKey=..., or the address of the account"
+        )
+    return text
 
 
 def _is_address(text: str) -> bool:

@@ -97,6 +97,7 @@ def create_remote(fs: Any, protocol: str, key: str, data: bytes) -> None:
     Raises:
         AlreadyExistsError: the storage says that the file exists. It may be this one, if an
             earlier request of the storage's client succeeded and the answer was lost.
+        PermissionError: the storage refused the request.
         Exception: whatever the client raises; the file may or may not have been created.
     """
     try:
@@ -118,6 +119,10 @@ def create_remote(fs: Any, protocol: str, key: str, data: bytes) -> None:
                 _create_hdfs(fs, key, data)
     except FileExistsError:
         raise AlreadyExistsError(f"{key} already exists") from None
+    except Exception as error:
+        if _is_denied(error):
+            raise PermissionError(errno.EACCES, str(error)) from error
+        raise
 
 
 _LOG = logging.getLogger(__name__)
@@ -126,6 +131,7 @@ _LISTED = "file:, s3:, gs:, abfs:, hdfs: or webhdfs:"
 _PROVED: set[tuple[Any, str]] = set()
 _MEMORY = threading.Lock()
 _RACERS = 8
+_DENIED = (401, 403)
 _NO_LINKS = frozenset(
     {errno.EPERM, errno.ENOSYS, errno.ENOTSUP, errno.EOPNOTSUPP, errno.EINVAL, errno.EMLINK}
 )
@@ -180,6 +186,12 @@ def _race(fs: Any, protocol: str, key: str) -> int:
 
     with ThreadPoolExecutor(threads) as pool:
         return sum(pool.map(succeeds, range(attempts)))
+
+
+def _is_denied(error: Exception) -> bool:
+    """Whether an error of Azure's or Google's client is a refusal of the credentials."""
+    status = getattr(error, "status_code", None) or getattr(error, "code", None)
+    return status in _DENIED or (isinstance(error, OSError) and str(error).startswith("Forbidden:"))
 
 
 def _create_s3(fs: Any, key: str, data: bytes) -> None:

@@ -213,6 +213,12 @@ def test_a_malformed_secret_is_refused_and_not_shown(name: str) -> None:
     assert _SECRET not in str(raised.value)
 
 
+def test_a_malformed_connection_string_is_refused_and_not_shown() -> None:
+    with pytest.raises(InvalidOptionError, match=r"'adls\.connection-string' is mal") as raised:
+        azure_options("c@acc.dfs.core.windows.net", {"adls.connection-string": _SECRET})
+    assert _SECRET not in str(raised.value)
+
+
 # Files.
 
 
