@@ -11,12 +11,13 @@ from dataclasses import dataclass
 from typing import Any
 
 import pytest
-from rest_proxy import Fault, RestProxy, rest_proxy
+from rest_proxy import Fault, RestProxy, Seen, rest_proxy
 from rest_server import RestServer
 from rest_tables import TABLE, appending, create_table, open_rest_catalog
 
 from icebergds.catalog.rest import http
 from icebergds.catalog.rest.catalog import RestCatalog
+from icebergds.commit.operations import TableCommit
 from icebergds.errors import (
     AlreadyExistsError,
     CommitStateUnknownError,
@@ -90,6 +91,27 @@ def _prepare_append(catalog: RestCatalog) -> object:
     return state, appending(state)
 
 
+OTHER = ("db", "u")
+
+
+def _prepare_commit_to_two(catalog: RestCatalog) -> object:
+    made = [(TABLE, create_table(catalog))]
+    made.append((OTHER, catalog.create(OTHER, new_table(catalog, OTHER))))
+    parts = [(identifier, state, *appending(state)) for identifier, state in made]
+    commits = [TableCommit(each, state, [], updates) for each, state, _, updates in parts]
+    return commits, [snapshot.snapshot_id for *_, snapshot, _ in parts]
+
+
+def _has_both(catalog: RestCatalog, made: object) -> bool:
+    commits, snapshot_ids = made
+    found = [
+        snapshot_id in catalog.load(commit.identifier).metadata.snapshots_by_id
+        for commit, snapshot_id in zip(commits, snapshot_ids, strict=True)
+    ]
+    assert found[0] == found[1], "one table has its part, the other has not"
+    return all(found)
+
+
 def _has_snapshot(catalog: RestCatalog, snapshot_id: int) -> bool:
     try:
         return snapshot_id in catalog.load(TABLE).metadata.snapshots_by_id
@@ -137,6 +159,11 @@ OPERATIONS = {
         _prepare_append,
         _append,
         lambda catalog, made: _has_snapshot(catalog, made[1][0].snapshot_id),
+    ),
+    "commit to two tables": Operation(
+        _prepare_commit_to_two,
+        lambda catalog, made: catalog.commit_tables(made[0]),
+        _has_both,
     ),
     "set properties": Operation(
         create_table,
@@ -188,7 +215,7 @@ OPERATIONS = {
     ),
 }
 # With ids of their own, so that they are recognised when they come back.
-RECOGNISED = ("create a table with rows", "append", "set properties")
+RECOGNISED = ("create a table with rows", "append", "commit to two tables", "set properties")
 
 
 @pytest.fixture
@@ -254,12 +281,14 @@ def test_a_commit_whose_answer_is_lost_is_found(
     timeout = {"rest.client.socket-timeout-ms": "500"} if fault is Fault.LATE else {}
     catalog = open_rest_catalog(rest.uri(path, proxy.port), **timeout)
     broken = iter((fault,))
-    proxy.fault = lambda seen: (
-        next(broken, None) if seen.method == "POST" and seen.path.endswith("/tables/t") else None
-    )
+    proxy.fault = lambda seen: next(broken, None) if _is_commit(seen) else None
     operation.run(catalog, made)
     assert next(broken, None) is None
     assert operation.is_done(open_rest_catalog(rest.uri(path)), made)
+
+
+def _is_commit(seen: Seen) -> bool:
+    return seen.method == "POST" and seen.path.endswith(("/tables/t", "/transactions/commit"))
 
 
 @pytest.mark.parametrize("fault", [Fault.NEVER_SENT, Fault.REFUSED_500, Fault.REFUSED_503])
