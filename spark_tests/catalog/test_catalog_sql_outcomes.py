@@ -6,6 +6,7 @@ import sqlite3
 import threading
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 from breaking_proxy import BreakingProxy, Cut, breaking_proxy
@@ -20,7 +21,9 @@ from sql_tables import (
     set_property,
 )
 
+from icebergds.catalog.pointer.table_operations import PointerTableOperations
 from icebergds.catalog.sql.catalog import SqlCatalog
+from icebergds.commit.operations import TableCommit, TableState
 from icebergds.errors import (
     CommitConflictError,
     CommitStateUnknownError,
@@ -296,3 +299,73 @@ def test_a_database_out_of_reach_is_named_without_its_password(
     with pytest.raises(IcebergError, match=r"catalog lake: its database .*127\.0\.0\.1") as raised:
         open_sql_catalog("postgresql://me:secret@127.0.0.1:1/nowhere", tmp_path)
     assert "secret" not in str(raised.value)
+
+
+# Commits to two tables.
+
+
+OTHER = ("db", "u")
+
+
+def _create_two(catalog: SqlCatalog) -> list[TableState]:
+    return [create_table(catalog), catalog.create(OTHER, new_table(catalog, OTHER))]
+
+
+def _change_two(catalog: SqlCatalog) -> list[TableState]:
+    commits = [
+        TableCommit(identifier, catalog.load(identifier), [], [SetProperties({"k": "v"})])
+        for identifier in (TABLE, OTHER)
+    ]
+    return list(catalog.commit_tables(commits))
+
+
+def _changed(catalog: SqlCatalog) -> list[bool]:
+    return ["k" in catalog.load(each).metadata.properties for each in (TABLE, OTHER)]
+
+
+def test_a_commit_to_two_tables_whose_answer_is_lost_is_found(
+    catalog: SqlCatalog, proxied: SqlCatalog, proxy: BreakingProxy
+) -> None:
+    _create_two(catalog)
+    proxy.arm(Cut.AFTER)
+    assert _change_two(proxied) == [catalog.load(TABLE), catalog.load(OTHER)]
+    assert _changed(catalog) == [True, True]
+
+
+def test_a_commit_to_two_tables_that_may_still_land_is_unknown_and_keeps_its_files(
+    catalog: SqlCatalog, proxied: SqlCatalog, proxy: BreakingProxy
+) -> None:
+    created = _create_two(catalog)
+    proxy.arm(Cut.BEFORE)
+    with pytest.raises(CommitStateUnknownError):
+        _change_two(proxied)
+    assert [len(metadata_files(each)) for each in created] == [2, 2]
+    assert _changed(catalog) == [False, False]
+
+
+def test_a_commit_to_two_tables_leaves_nothing_if_another_changes_the_second(
+    catalog: SqlCatalog, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    created = _create_two(catalog)
+    bases = [catalog.load(each) for each in (TABLE, OTHER)]
+    operations = catalog.operations(OTHER)
+
+    prepare = PointerTableOperations.prepare
+
+    def overtaken(self: PointerTableOperations, *given: Any) -> Any:
+        """Both metadata files are written when the other commit comes."""
+        found = prepare(self, *given)
+        if self.name.endswith("db.u"):
+            monkeypatch.undo()
+            operations.commit(bases[1], [], [SetProperties({"other": "v"})])
+        return found
+
+    monkeypatch.setattr(PointerTableOperations, "prepare", overtaken)
+    commits = [
+        TableCommit(identifier, base, [], [SetProperties({"k": "v"})])
+        for identifier, base in zip((TABLE, OTHER), bases, strict=True)
+    ]
+    with pytest.raises(CommitConflictError):
+        catalog.commit_tables(commits)
+    assert _changed(catalog) == [False, False]
+    assert [len(metadata_files(each)) for each in created] == [1, 2]

@@ -1,0 +1,174 @@
+"""Transactions on several tables of a REST catalog whose server fails or misbehaves."""
+
+from __future__ import annotations
+
+import json
+import urllib.request
+from collections.abc import Iterator
+
+import pyarrow as pa
+import pytest
+from rest_proxy import Fault, RestProxy, Seen, rest_proxy
+from rest_server import RestServer
+
+from icebergds import Catalog, load_catalog
+from icebergds.catalog.rest import http
+from icebergds.errors import (
+    CommitConflictError,
+    CommitStateUnknownError,
+    StorageError,
+    UnsupportedFeatureError,
+)
+from icebergds.testing.contents import unused_files
+
+_IMPATIENT = {
+    "commit.retry.num-retries": "2",
+    "commit.retry.min-wait-ms": "1",
+    "commit.status-check.num-retries": "1",
+    "commit.status-check.min-wait-ms": "1",
+}
+_DONE = [fault for fault in Fault if fault.name.startswith(("DONE", "ANSWER", "SENT"))]
+_NOT_DONE = [Fault.NEVER_SENT, Fault.REFUSED_500, Fault.REFUSED_503, Fault.REFUSED_HTML]
+
+
+@pytest.fixture
+def proxy(rest: RestServer, monkeypatch: pytest.MonkeyPatch) -> Iterator[RestProxy]:
+    monkeypatch.setattr(http, "_FIRST_WAIT_S", 0.01)
+    with rest_proxy(rest.port) as proxy:
+        yield proxy
+
+
+@pytest.fixture
+def path(rest: RestServer) -> str:
+    return rest.new_catalog()
+
+
+@pytest.fixture
+def plain(rest: RestServer, path: str) -> Catalog:
+    """A catalog of the empty tables `db.a` and `db.b`, reached directly."""
+    catalog = load_catalog("lake", uri=rest.uri(path))
+    catalog.create_namespace("db")
+    for name in ("db.a", "db.b"):
+        catalog.create_table(name, "id bigint", properties=_IMPATIENT)
+    return catalog
+
+
+@pytest.fixture
+def proxied(rest: RestServer, path: str, plain: Catalog, proxy: RestProxy) -> Catalog:
+    """The same catalog by way of the proxy."""
+    return load_catalog("lake", uri=rest.uri(path, proxy.port))
+
+
+def is_commit(seen: Seen) -> bool:
+    return seen.method == "POST" and seen.path.endswith("/transactions/commit")
+
+
+def append_to_both(catalog: Catalog) -> None:
+    with catalog.transaction() as tx:
+        for name in ("db.a", "db.b"):
+            tx.table(name).append(pa.table({"id": [1]}))
+
+
+def counts(catalog: Catalog) -> tuple[int, int]:
+    return tuple(len(catalog.load_table(f"db.{name}").scan().to_arrow()) for name in "ab")
+
+
+def unused(catalog: Catalog) -> set[str]:
+    return unused_files(catalog.load_table("db.a")) | unused_files(catalog.load_table("db.b"))
+
+
+@pytest.mark.parametrize("fault", _DONE, ids=lambda fault: fault.name)
+def test_a_transaction_whose_answer_is_lost_is_found(
+    fault: Fault, plain: Catalog, proxied: Catalog, proxy: RestProxy
+) -> None:
+    broken = iter([fault])
+    proxy.fault = lambda seen: next(broken, None) if is_commit(seen) else None
+    append_to_both(proxied)
+    assert next(broken, None) is None
+    assert counts(plain) == (1, 1)
+    assert unused(plain) == set()
+
+
+@pytest.mark.parametrize("fault", _NOT_DONE, ids=lambda fault: fault.name)
+def test_a_transaction_that_may_still_come_is_unknown_and_keeps_its_files(
+    fault: Fault, plain: Catalog, proxied: Catalog, proxy: RestProxy
+) -> None:
+    proxy.fault = lambda seen: fault if is_commit(seen) else None
+    with pytest.raises(CommitStateUnknownError, match=r"lake\.db\.a, lake\.db\.b"):
+        append_to_both(proxied)
+    assert len([seen for seen in proxy.seen if is_commit(seen)]) == 1
+    assert counts(plain) == (0, 0)
+    assert len(unused(plain)) >= 4
+
+
+@pytest.mark.parametrize(
+    ("status", "error"), [(403, StorageError), (400, StorageError), (409, CommitConflictError)]
+)
+def test_a_transaction_that_is_refused_leaves_nothing(
+    status: int, error: type[Exception], plain: Catalog, proxied: Catalog, proxy: RestProxy
+) -> None:
+    proxy.refuse = lambda seen: status if is_commit(seen) else None
+    with pytest.raises(error) as raised:
+        append_to_both(proxied)
+    assert not getattr(raised.value, "outcome_unknown", True)
+    assert counts(plain) == (0, 0)
+    assert unused(plain) == set()
+
+
+@pytest.mark.parametrize("status", [400, 409, 500])
+def test_a_transaction_that_one_table_has_alone_is_unknown(
+    status: int, rest: RestServer, path: str, plain: Catalog, proxied: Catalog, proxy: RestProxy
+) -> None:
+    def tear(seen: Seen) -> int | None:
+        if not is_commit(seen):
+            return None
+        change = json.loads(seen.body)["table-changes"][0]
+        address = f"{rest.uri(path)}/v1/namespaces/db/tables/a"
+        request = urllib.request.Request(
+            address, json.dumps(change).encode(), {"Content-Type": "application/json"}
+        )
+        urllib.request.urlopen(request).close()
+        return status
+
+    proxy.refuse = tear
+    with pytest.raises(CommitStateUnknownError):
+        append_to_both(proxied)
+    assert counts(plain) == (1, 0)
+
+
+def test_an_answer_without_the_new_snapshots_is_not_taken_for_a_commit(
+    plain: Catalog, proxied: Catalog, proxy: RestProxy
+) -> None:
+    proxy.refuse = lambda seen: 204 if is_commit(seen) else None
+    with pytest.raises(CommitStateUnknownError, match="new snapshot is not in"):
+        append_to_both(proxied)
+    assert counts(plain) == (0, 0)
+
+
+def test_tables_that_cannot_be_loaded_after_the_commit_are_as_committed(
+    plain: Catalog, proxied: Catalog, proxy: RestProxy
+) -> None:
+    proxy.refuse = lambda seen: 403 if any(map(is_commit, proxy.seen[:-1])) else None
+    with proxied.transaction() as tx:
+        tables = [tx.table(name) for name in ("db.a", "db.b")]
+        for table in tables:
+            table.append(pa.table({"id": [1]}))
+    assert [len(table.scan().to_arrow()) for table in tables] == [1, 1]
+    assert counts(plain) == (1, 1)
+
+
+def test_a_server_without_the_endpoint_is_refused_before_the_second_table_is_written(
+    plain: Catalog, proxied: Catalog, proxy: RestProxy, rest: RestServer, path: str
+) -> None:
+    def without(seen: Seen, body: dict[str, list[str]]) -> dict[str, list[str]]:
+        if "endpoints" in body:
+            body["endpoints"] = [e for e in body["endpoints"] if "transactions" not in e]
+        return body
+
+    proxy.rewrite = without
+    catalog = load_catalog("lean", uri=rest.uri(path, proxy.port))
+    with pytest.raises(UnsupportedFeatureError, match="catalog lean: its server does not support"):
+        append_to_both(catalog)
+    assert not any(map(is_commit, proxy.seen))
+    assert counts(plain) == (0, 0)
+    assert unused(plain) == set()
