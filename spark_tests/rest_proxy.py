@@ -76,6 +76,7 @@ class RestProxy:
         refuse: whether a request is answered with a status of its own, and not forwarded.
         location: where answers of such a status redirect to.
         reply: the body of an answer of its own; None: the request is forwarded.
+        reply_headers: of answers of its own.
         rewrite: changes the JSON of answers.
     """
 
@@ -86,6 +87,7 @@ class RestProxy:
     refuse: Callable[[Seen], int | None] = lambda request: None
     location: str = ""
     reply: Callable[[Seen], Any] = lambda request: None
+    reply_headers: dict[str, str] = field(default_factory=dict)
     rewrite: Callable[[Seen, Any], Any] = lambda request, body: body
 
     def break_request(self, number: int, fault: Fault) -> None:
@@ -159,7 +161,7 @@ def _serve(proxy: RestProxy, handler: BaseHTTPRequestHandler) -> None:
         _answer(handler, request.status, headers, _error(request.status, "refused by the proxy"))
     elif (own := proxy.reply(request)) is not None:
         request.status = 200
-        _answer(handler, 200, {}, json.dumps(own).encode())
+        _answer(handler, 200, proxy.reply_headers, json.dumps(own).encode())
     elif fault in _NEVER_SENT:
         _break(handler, fault, b"")
     else:

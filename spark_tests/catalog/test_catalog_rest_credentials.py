@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
-import json
 import pickle
 import time
 from collections.abc import Iterator
-from typing import Any
 
 import pyarrow as pa
 import pytest
-from rest_proxy import Seen
 from rest_server import RestServer
 from rest_tables import TABLE, open_rest_catalog
 from rest_vending import Vending, vending_catalog
@@ -18,7 +15,7 @@ from s3_server import S3Server
 
 import icebergds
 from icebergds.catalog.rest.catalog import RestCatalog
-from icebergds.errors import StorageError, UnsupportedFeatureError
+from icebergds.errors import StorageError
 from icebergds.testing.catalog_steps import create_table, new_table
 
 
@@ -40,7 +37,8 @@ def _no_keys(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def test_credentials_are_asked_for(vending: Vending) -> None:
     _open(vending)
-    assert vending.proxy.seen[0].headers["X-Iceberg-Access-Delegation"] == "vended-credentials"
+    asked = vending.proxy.seen[0].headers["X-Iceberg-Access-Delegation"]
+    assert asked == "vended-credentials,remote-signing"
 
 
 def test_rows_are_written_and_read_with_vended_keys(vending: Vending) -> None:
@@ -154,17 +152,3 @@ def test_a_new_tables_first_files_are_written_with_vended_keys(vending: Vending)
     io.write(f"{catalog.new_table_location(TABLE)}/data/1", b"rows")
     assert set(vending.guard.used) <= set(vending.keys)
     assert catalog.list_tables(("db",)) == []
-
-
-def test_remote_signing_is_refused_by_name(vending: Vending) -> None:
-    catalog = _open(vending)
-    create_table(catalog, TABLE)
-
-    def signed(seen: Seen, body: Any) -> Any:
-        if "metadata" in body:
-            body["config"] = {"s3.remote-signing-enabled": "true"}
-        return json.loads(json.dumps(body))
-
-    vending.proxy.rewrite = signed
-    with pytest.raises(UnsupportedFeatureError, match=r"lake\.db\.t.*s3\.remote-signing-enabled"):
-        _open(vending, **{"header.X-Other": "1"}).load(TABLE)
