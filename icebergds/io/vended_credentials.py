@@ -207,7 +207,9 @@ def _renewal_of(vended: Vended) -> Callable[[], Vended] | None:
         return None
 
     def renew() -> Vended:
-        found = credentials_in(ask().get("storage-credentials") or [], whole)
+        found = credentials_in(ask().get("storage-credentials"), whole)
+        if not found:
+            raise ValueError("the catalog's answer has none")
         return [PrefixCredentials("", whole), *found]
 
     return renew

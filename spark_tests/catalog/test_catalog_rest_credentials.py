@@ -5,6 +5,7 @@ from __future__ import annotations
 import pickle
 import time
 from collections.abc import Iterator
+from typing import Any
 
 import pyarrow as pa
 import pytest
@@ -16,6 +17,7 @@ from s3_server import S3Server
 import icebergds
 from icebergds.catalog.rest.catalog import RestCatalog
 from icebergds.errors import StorageError
+from icebergds.io.fileio import FileIO
 from icebergds.testing.catalog_steps import create_table, new_table
 
 
@@ -114,6 +116,75 @@ def test_keys_are_renewed_before_they_expire(vending: Vending, with_endpoint: bo
     # What is pickled now has the new ones.
     copy = pickle.loads(pickle.dumps(state.io))
     assert copy.read_bytes(f"{state.metadata.location}/data/1") == b"rows"
+
+
+_ENDPOINT = {
+    "client.refresh-credentials-endpoint": "v1/namespaces/db/tables/t/credentials",
+    "token": "tables-token",
+}
+
+
+def _for_tasks(io: FileIO) -> list[FileIO]:
+    """The storage as other processes get it: pickled, and as options."""
+    return [pickle.loads(pickle.dumps(io)), FileIO(io.all_properties)]
+
+
+def test_tasks_renew_keys_with_the_token_of_the_table(vending: Vending) -> None:
+    vending.lifetime_s, vending.config = 2, _ENDPOINT
+    state = create_table(_open(vending, token="catalogs-token"), TABLE)
+    location = f"{state.metadata.location}/data/1"
+    state.io.write(location, b"rows")
+    copies = _for_tasks(state.io)
+    time.sleep(2)
+    vending.guard.valid.clear()
+    vending.lifetime_s = 3600
+    for copy in copies:
+        vending.proxy.seen.clear()
+        assert copy.read_bytes(location) == b"rows"
+        assert copy.read_bytes(location) == b"rows"
+        (seen,) = vending.proxy.seen
+        assert seen.path.endswith("/v1/namespaces/db/tables/t/credentials")
+        assert seen.headers["Authorization"] == "Bearer tables-token"
+        # They can hand it on.
+        assert FileIO(copy.all_properties).read_bytes(location) == b"rows"
+
+
+@pytest.mark.parametrize(
+    "config",
+    [
+        {"client.refresh-credentials-endpoint": ""},
+        {**_ENDPOINT, "client.refresh-credentials-enabled": "false"},
+    ],
+)
+def test_tasks_get_no_token_that_they_do_not_need(vending: Vending, config: dict[str, str]) -> None:
+    vending.lifetime_s, vending.config = 2, {"token": "tables-token", **config}
+    state = create_table(_open(vending), TABLE)
+    assert b"tables-token" not in pickle.dumps(state.io)
+    copies = _for_tasks(state.io)
+    time.sleep(2)
+    vending.proxy.seen.clear()
+    for copy in copies:
+        copy.write(f"{state.metadata.location}/data/1", b"rows")
+    assert vending.proxy.seen == []
+
+
+def test_tasks_use_their_keys_as_long_as_they_last_if_there_are_no_new_ones(
+    vending: Vending, caplog: pytest.LogCaptureFixture
+) -> None:
+    vending.lifetime_s, vending.config = 2, _ENDPOINT
+    state = create_table(_open(vending), TABLE)
+    copies = _for_tasks(state.io)
+    time.sleep(2)
+    answers: list[Any] = [{"storage-credentials": 1}, {"storage-credentials": []}, {}]
+    for copy in copies:
+        for answer in answers:
+            vending.proxy.reply = lambda seen, answer=answer: answer  # type: ignore[misc]
+            copy.write(f"{state.metadata.location}/data/1", b"rows")
+        vending.proxy.refuse = lambda seen: 403
+        copy.write(f"{state.metadata.location}/data/1", b"rows")
+        vending.proxy.refuse = lambda seen: None
+    assert "not renewed" in caplog.text
+    assert "tables-token" not in caplog.text
 
 
 def test_keys_that_cannot_be_renewed_are_used_as_long_as_they_last(vending: Vending) -> None:

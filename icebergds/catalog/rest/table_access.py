@@ -65,7 +65,7 @@ def table_config(
     # A server cannot allow other schemes or set limits.
     kept = {key: value for key, value in given.items() if key.startswith(STORAGE_PREFIXES)}
     for name in REFRESH_ENDPOINTS:
-        if name in kept:
+        if kept.get(name):
             kept[name] = _whole(session.client.uri, kept[name])
     signer = None
     if is_true(kept.pop(REMOTE_SIGNING, own.get(REMOTE_SIGNING))) and not _has_key(
