@@ -78,6 +78,7 @@ class RestProxy:
         kind: the type of error of such an answer.
         location: where answers of such a status redirect to.
         reply: the body of an answer of its own; None: the request is forwarded.
+        reply_headers: of answers of its own.
         rewrite: changes the JSON of answers.
     """
 
@@ -90,6 +91,7 @@ class RestProxy:
     kind: str = ""
     location: str = ""
     reply: Callable[[Seen], Any] = lambda request: None
+    reply_headers: dict[str, str] = field(default_factory=dict)
     rewrite: Callable[[Seen, Any], Any] = lambda request, body: body
 
     def break_request(self, number: int, fault: Fault) -> None:
@@ -169,7 +171,7 @@ def _serve(proxy: RestProxy, handler: BaseHTTPRequestHandler) -> None:
         )
     elif (own := proxy.reply(request)) is not None:
         request.status = 200
-        _answer(handler, 200, {}, json.dumps(own).encode())
+        _answer(handler, 200, proxy.reply_headers, json.dumps(own).encode())
     elif fault in _NEVER_SENT:
         request.status = _STATUS.get(fault)
         _break(handler, fault, b"")

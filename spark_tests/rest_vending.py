@@ -25,6 +25,7 @@ class Vending:
         prefixes: of the credentials; each has a key of its own.
         lifetime_s: of new keys.
         with_endpoint: whether there is an endpoint for new credentials.
+        config: further properties of each table.
     """
 
     uri: str
@@ -35,6 +36,7 @@ class Vending:
     prefixes: tuple[str, ...] = ()
     lifetime_s: float = 3600
     with_endpoint: bool = True
+    config: dict[str, str] = field(default_factory=dict)
 
     def vend(self) -> list[dict[str, Any]]:
         found = []
@@ -62,7 +64,7 @@ class Vending:
         if "metadata" in body and not is_commit:
             endpoint = {"s3.endpoint": f"http://127.0.0.1:{self.guard.port}"}
             body["config"] = {**endpoint, "s3.path-style-access": "true", "token": "not-of-tables"}
-            body["config"]["client.region"] = "us-east-1"
+            body["config"] |= {"client.region": "us-east-1", **self.config}
             body["storage-credentials"] = self.vend()
         return body
 

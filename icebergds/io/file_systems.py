@@ -20,22 +20,31 @@ from icebergds.io.fsspec_options import (
 )
 from icebergds.io.locations import split_location
 from icebergds.io.option_values import first
+from icebergds.io.request_signing import RequestSigner
 from icebergds.io.webhdfs import WEBHDFS, WebHdfs
 
 _T = TypeVar("_T")
 
 
-def use_file_system(path: str, properties: Mapping[str, str], use: Callable[[Any, str], _T]) -> _T:
+def use_file_system(
+    path: str,
+    properties: Mapping[str, str],
+    use: Callable[[Any, str], _T],
+    signer: RequestSigner | None = None,
+) -> _T:
     """Calls a function with the file system of a remote file, and its path there.
 
     Args:
         path: the file's resolved location.
         properties: storage properties.
         use: is called.
+        signer: signs requests to S3 if the properties ask for it; by default, one that they lead
+            to.
 
     Raises:
         InvalidOptionError: a package or credentials are missing, or a property is malformed.
-        UnsupportedFeatureError: the file system cannot have a file of this name.
+        UnsupportedFeatureError: the file system cannot have a file of this name, or nothing can
+            sign its requests.
         Exception: what `use` raises.
     """
     scheme, authority, rest = split_location(path)
@@ -50,7 +59,7 @@ def use_file_system(path: str, properties: Mapping[str, str], use: Callable[[Any
         ) from error
     try:
         # fsspec keeps one instance for equal options, so this is cheap.
-        fs = file_system(**fsspec_options(protocol, authority, properties))
+        fs = file_system(**fsspec_options(protocol, authority, properties, signer))
         if protocol in WEBHDFS:
             fs = WebHdfs(fs)
         return use(fs, _key(fs, protocol, path, authority, rest))

@@ -546,10 +546,10 @@ class FileIO:
         return self._remote(path, make_parents)
 
     def _remote(self, path: str, use: Callable[[Any, str], _T]) -> _T:
-        return use_file_system(path, self._properties_at(path), use)
-
-    def _properties_at(self, path: str) -> Mapping[str, str]:
-        return self.properties if self.vended is None else self.vended.at(path, self.properties)
+        if self.vended is None:
+            return use_file_system(path, self.properties, use)
+        properties = self.vended.at(path, self.properties)
+        return use_file_system(path, properties, use, self.vended.signer)
 
     @contextmanager
     def _failures(

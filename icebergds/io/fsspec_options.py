@@ -8,6 +8,7 @@ from typing import Any
 from icebergds.io.azure_options import azure_options
 from icebergds.io.gcs_options import gcs_options
 from icebergds.io.option_values import number
+from icebergds.io.request_signing import RequestSigner
 from icebergds.io.s3_options import s3_options
 from icebergds.io.webhdfs import WEBHDFS, webhdfs_options
 
@@ -84,16 +85,22 @@ def missing_libhdfs(path: str, error: Exception) -> str:
     )
 
 
-def fsspec_options(protocol: str, authority: str, properties: Mapping[str, str]) -> dict[str, Any]:
+def fsspec_options(
+    protocol: str,
+    authority: str,
+    properties: Mapping[str, str],
+    signer: RequestSigner | None = None,
+) -> dict[str, Any]:
     """Keyword arguments for fsspec's file system of `protocol`.
 
-    `authority` is the part of a location between `scheme://` and the next slash. Listings are never
-    cached: another process may add files at any time.
+    `authority` is the part of a location between `scheme://` and the next slash, and `signer` signs
+    requests to S3 without keys. Listings are never cached: another process may add files at any
+    time.
     """
     options: dict[str, Any] = {"use_listings_cache": False}
     match protocol:
         case "s3":
-            options |= s3_options(properties)
+            options |= s3_options(properties, signer)
         case "gs":
             options |= gcs_options(properties)
         case "abfs":

@@ -7,16 +7,25 @@ from collections.abc import Mapping
 from typing import Any
 from urllib.parse import urlencode
 
-from icebergds.errors import InvalidOptionError
+from icebergds.errors import InvalidOptionError, UnsupportedFeatureError
 from icebergds.io.assumed_role import AssumedRole, Source, session_of_role
 from icebergds.io.option_values import first, is_true, number
+from icebergds.io.request_signing import RequestSigner, session_of_signer
+from icebergds.io.table_access import REMOTE_SIGNING, task_signer
 
 
-def s3_options(properties: Mapping[str, str]) -> dict[str, Any]:
+def s3_options(
+    properties: Mapping[str, str], signer: RequestSigner | None = None
+) -> dict[str, Any]:
     """Keyword arguments of s3fs.
+
+    Args:
+        signer: signs requests if the properties ask for it and have no keys; by default, one that
+            the properties lead to.
 
     Raises:
         InvalidOptionError: a property is malformed, or asks for what is not supported.
+        UnsupportedFeatureError: the requests are to be signed by a catalog that cannot be asked.
     """
     _refuse_unsupported(properties)
     options: dict[str, Any] = {
@@ -26,7 +35,12 @@ def s3_options(properties: Mapping[str, str]) -> dict[str, Any]:
     region = first(properties, "s3.region", "client.region")
     if region:
         options["client_kwargs"] = {"region_name": region}
-    if is_true(properties.get("s3.anonymous")):
+    config = _config(properties)
+    if is_true(properties.get(REMOTE_SIGNING)) and "key" not in options:
+        options["session"] = session_of_signer(_signer(properties, signer))
+        options["anon"] = True
+        config |= _without_checksums()
+    elif is_true(properties.get("s3.anonymous")):
         options["anon"] = True
     elif role := first(properties, *_ROLE):
         options = _with_role(options, role, region, properties)
@@ -34,7 +48,7 @@ def s3_options(properties: Mapping[str, str]) -> dict[str, Any]:
         options["requester_pays"] = True
     if writing := _writing(properties):
         options["s3_additional_kwargs"] = writing
-    options["config_kwargs"] = _config(properties)
+    options["config_kwargs"] = config
     return options
 
 
@@ -64,6 +78,26 @@ _TAGS = "s3.write.tags."
 
 # Without a user and a password, which no storage takes, but errors would show.
 _WEB_ADDRESS = re.compile(r"https?://[^\s/?#@]+(/[^\s?#@]*)?", re.IGNORECASE)
+
+
+def _signer(properties: Mapping[str, str], signer: RequestSigner | None) -> RequestSigner:
+    found = signer or task_signer(properties)
+    if found is None:
+        raise UnsupportedFeatureError(
+            f"the table's catalog signs requests to S3 ({REMOTE_SIGNING}), but only the process "
+            "that loaded the table can ask it: it gave no token for the table; let it give one or "
+            "vend credentials, or set s3.access-key-id and s3.secret-access-key"
+        )
+    return found
+
+
+def _without_checksums() -> dict[str, Any]:
+    """Settings without checksums after the body, which the signature would have to cover."""
+    from botocore.config import Config
+
+    names = ("request_checksum_calculation", "response_checksum_validation")
+    # Older releases have neither the settings nor such checksums.
+    return {name: "when_required" for name in names if name in Config.OPTION_DEFAULTS}
 
 
 def _with_role(

@@ -1,7 +1,7 @@
 """Holds storage credentials that a catalog vended for prefixes of locations, and renews them.
 
-Pickled, they are as they are then, and are not renewed any more: other processes have no access to
-the catalog.
+Pickled, they are as they are then. Other processes renew them only if their properties have a token
+of the table.
 """
 
 from __future__ import annotations
@@ -12,10 +12,13 @@ import threading
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from typing import Any
 
 from icebergds.errors import InvalidOptionError
 from icebergds.io.locations import EQUAL_SCHEMES
+from icebergds.io.request_signing import RequestSigner
 from icebergds.io.storage_options import STORAGE_CREDENTIALS
+from icebergds.io.table_access import task_renewal
 
 _LOG = logging.getLogger(__name__)
 
@@ -78,13 +81,21 @@ class VendedCredentials:
 
     Args:
         vended: as the catalog gave them.
-        renew: gets new ones; None if that is not possible. Its errors are only logged: the old ones
-            may last a while.
+        renew: gets new ones; by default, what their own properties lead to, if anything. Its errors
+            are only logged: the old ones may last a while.
+        signer: signs requests to S3 without keys, in this process; None: their properties lead to
+            one, or there is none.
     """
 
-    def __init__(self, vended: Vended, renew: Callable[[], Vended] | None = None) -> None:
+    def __init__(
+        self,
+        vended: Vended,
+        renew: Callable[[], Vended] | None = None,
+        signer: RequestSigner | None = None,
+    ) -> None:
         self._lock = threading.Lock()
-        self._renew = renew
+        self._renew = renew or _renewal_of(vended)
+        self.signer = signer
         # The second is later while a renewal that failed pauses.
         self._due_at = self._renew_at = float("inf")
         self._keep(vended)
@@ -146,6 +157,27 @@ class VendedCredentials:
         self._renew_at = self._due_at
 
 
+def credentials_in(members: Any, config: Mapping[str, str]) -> Vended:
+    """The credentials in a JSON array, in which each is for a prefix.
+
+    Args:
+        config: properties that all of them have.
+
+    Raises:
+        ValueError: it is malformed.
+    """
+    try:
+        return [
+            PrefixCredentials(
+                str(each["prefix"]), {**config, **{str(k): str(v) for k, v in found.items()}}
+            )
+            for each in members
+            for found in (each["config"],)
+        ]
+    except (TypeError, KeyError, AttributeError):
+        raise ValueError("the credentials are malformed") from None
+
+
 def credentials_to_text(vended: Vended) -> str:
     """Credentials as the value of the option `storage-credentials`."""
     members = [{"prefix": each.prefix, "config": dict(each.properties)} for each in vended]
@@ -162,12 +194,8 @@ def credentials_of(properties: Mapping[str, str]) -> VendedCredentials | None:
     if not text:
         return None
     try:
-        vended = [
-            PrefixCredentials(str(each["prefix"]), {str(k): str(v) for k, v in config.items()})
-            for each in json.loads(text)
-            for config in (each["config"],)
-        ]
-    except (ValueError, TypeError, KeyError, AttributeError):
+        vended = credentials_in(json.loads(text), {})
+    except ValueError:
         vended = None
     if vended is None:
         raise InvalidOptionError(
@@ -175,6 +203,22 @@ def credentials_of(properties: Mapping[str, str]) -> VendedCredentials | None:
             'as {"prefix": "s3://bucket/db", "config": {"s3.access-key-id": "..."}}'
         )
     return VendedCredentials(vended)
+
+
+def _renewal_of(vended: Vended) -> Callable[[], Vended] | None:
+    """What gets new credentials by the properties of those of a whole table."""
+    whole = next((each.properties for each in vended if not each.prefix), {})
+    ask = task_renewal(whole)
+    if ask is None:
+        return None
+
+    def renew() -> Vended:
+        found = credentials_in(ask().get("storage-credentials"), whole)
+        if not found:
+            raise ValueError("the catalog's answer has none")
+        return [PrefixCredentials("", whole), *found]
+
+    return renew
 
 
 def _plain(location: str) -> str:

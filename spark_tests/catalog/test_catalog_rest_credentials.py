@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import pickle
 import time
 from collections.abc import Iterator
@@ -10,7 +9,6 @@ from typing import Any
 
 import pyarrow as pa
 import pytest
-from rest_proxy import Seen
 from rest_server import RestServer
 from rest_tables import TABLE, open_rest_catalog
 from rest_vending import Vending, vending_catalog
@@ -18,8 +16,9 @@ from s3_server import S3Server
 
 import icebergds
 from icebergds.catalog.rest.catalog import RestCatalog
-from icebergds.errors import StorageError, UnsupportedFeatureError
+from icebergds.errors import StorageError
 from icebergds.io import vended_credentials
+from icebergds.io.fileio import FileIO
 from icebergds.testing.catalog_steps import create_table, new_table
 
 
@@ -41,7 +40,8 @@ def _no_keys(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def test_credentials_are_asked_for(vending: Vending) -> None:
     _open(vending)
-    assert vending.proxy.seen[0].headers["X-Iceberg-Access-Delegation"] == "vended-credentials"
+    asked = vending.proxy.seen[0].headers["X-Iceberg-Access-Delegation"]
+    assert asked == "vended-credentials,remote-signing"
 
 
 def test_rows_are_written_and_read_with_vended_keys(vending: Vending) -> None:
@@ -119,6 +119,75 @@ def test_keys_are_renewed_before_they_expire(vending: Vending, with_endpoint: bo
     assert copy.read_bytes(f"{state.metadata.location}/data/1") == b"rows"
 
 
+_ENDPOINT = {
+    "client.refresh-credentials-endpoint": "v1/namespaces/db/tables/t/credentials",
+    "token": "tables-token",
+}
+
+
+def _for_tasks(io: FileIO) -> list[FileIO]:
+    """The storage as other processes get it: pickled, and as options."""
+    return [pickle.loads(pickle.dumps(io)), FileIO(io.all_properties)]
+
+
+def test_tasks_renew_keys_with_the_token_of_the_table(vending: Vending) -> None:
+    vending.lifetime_s, vending.config = 2, _ENDPOINT
+    state = create_table(_open(vending, token="catalogs-token"), TABLE)
+    location = f"{state.metadata.location}/data/1"
+    state.io.write(location, b"rows")
+    copies = _for_tasks(state.io)
+    time.sleep(2)
+    vending.guard.valid.clear()
+    vending.lifetime_s = 3600
+    for copy in copies:
+        vending.proxy.seen.clear()
+        assert copy.read_bytes(location) == b"rows"
+        assert copy.read_bytes(location) == b"rows"
+        (seen,) = vending.proxy.seen
+        assert seen.path.endswith("/v1/namespaces/db/tables/t/credentials")
+        assert seen.headers["Authorization"] == "Bearer tables-token"
+        # They can hand it on.
+        assert FileIO(copy.all_properties).read_bytes(location) == b"rows"
+
+
+@pytest.mark.parametrize(
+    "config",
+    [
+        {"client.refresh-credentials-endpoint": ""},
+        {**_ENDPOINT, "client.refresh-credentials-enabled": "false"},
+    ],
+)
+def test_tasks_get_no_token_that_they_do_not_need(vending: Vending, config: dict[str, str]) -> None:
+    vending.lifetime_s, vending.config = 2, {"token": "tables-token", **config}
+    state = create_table(_open(vending), TABLE)
+    assert b"tables-token" not in pickle.dumps(state.io)
+    copies = _for_tasks(state.io)
+    time.sleep(2)
+    vending.proxy.seen.clear()
+    for copy in copies:
+        copy.write(f"{state.metadata.location}/data/1", b"rows")
+    assert vending.proxy.seen == []
+
+
+def test_tasks_use_their_keys_as_long_as_they_last_if_there_are_no_new_ones(
+    vending: Vending, caplog: pytest.LogCaptureFixture
+) -> None:
+    vending.lifetime_s, vending.config = 2, _ENDPOINT
+    state = create_table(_open(vending), TABLE)
+    copies = _for_tasks(state.io)
+    time.sleep(2)
+    answers: list[Any] = [{"storage-credentials": 1}, {"storage-credentials": []}, {}]
+    for copy in copies:
+        for answer in answers:
+            vending.proxy.reply = lambda seen, answer=answer: answer  # type: ignore[misc]
+            copy.write(f"{state.metadata.location}/data/1", b"rows")
+        vending.proxy.refuse = lambda seen: 403
+        copy.write(f"{state.metadata.location}/data/1", b"rows")
+        vending.proxy.refuse = lambda seen: None
+    assert "not renewed" in caplog.text
+    assert "tables-token" not in caplog.text
+
+
 def test_keys_that_cannot_be_renewed_are_used_as_long_as_they_last(
     vending: Vending, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -158,17 +227,3 @@ def test_a_new_tables_first_files_are_written_with_vended_keys(vending: Vending)
     io.write(f"{catalog.new_table_location(TABLE)}/data/1", b"rows")
     assert set(vending.guard.used) <= set(vending.keys)
     assert catalog.list_tables(("db",)) == []
-
-
-def test_remote_signing_is_refused_by_name(vending: Vending) -> None:
-    catalog = _open(vending)
-    create_table(catalog, TABLE)
-
-    def signed(seen: Seen, body: Any) -> Any:
-        if "metadata" in body:
-            body["config"] = {"s3.remote-signing-enabled": "true"}
-        return json.loads(json.dumps(body))
-
-    vending.proxy.rewrite = signed
-    with pytest.raises(UnsupportedFeatureError, match=r"lake\.db\.t.*s3\.remote-signing-enabled"):
-        _open(vending, **{"header.X-Other": "1"}).load(TABLE)

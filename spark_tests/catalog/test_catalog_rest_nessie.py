@@ -5,6 +5,7 @@ These servers are fetched for the nightly run only.
 
 from __future__ import annotations
 
+import logging
 import time
 import uuid
 from collections.abc import Iterator
@@ -53,6 +54,23 @@ def test_rows_are_written_and_read_with_vended_credentials(
     assert table.metadata_location.startswith("s3://nessie/lake/")
     found = catalog.load_table(f"{namespace}.t").scan().to_arrow()
     assert found["id"].to_pylist() == [1, 2]
+
+
+def test_rows_are_written_and_read_with_requests_that_the_server_signs(
+    catalog: icebergds.Catalog,
+    nessie: NessieServer,
+    namespace: str,
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    properties = {**nessie.properties, "header.X-Iceberg-Access-Delegation": "remote-signing"}
+    signing = icebergds.load_catalog("lake", **properties)
+    with caplog.at_level(logging.DEBUG, "icebergds"):
+        table = signing.create_table(f"{namespace}.t", "id bigint")
+        table.append(pa.table({"id": [1, 2]}))
+        found = signing.load_table(f"{namespace}.t").scan().to_arrow()
+    assert found["id"].to_pylist() == [1, 2]
+    assert "/s3sign/" in caplog.text
+    signing.purge_table(f"{namespace}.t")
 
 
 def test_a_token_that_has_expired_is_replaced(catalog: icebergds.Catalog, namespace: str) -> None:

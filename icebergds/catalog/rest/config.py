@@ -22,6 +22,7 @@ _TABLES = "/v1/{prefix}/namespaces/{namespace}/tables"
 _VIEWS = "/v1/{prefix}/namespaces/{namespace}/views"
 
 CREDENTIALS = f"GET {_TABLES}/{{table}}/credentials"
+SIGN = f"POST {_TABLES}/{{table}}/sign"
 METRICS = f"POST {_TABLES}/{{table}}/metrics"
 REGISTER = "POST /v1/{prefix}/namespaces/{namespace}/register"
 RENAME_TABLE = "POST /v1/{prefix}/tables/rename"

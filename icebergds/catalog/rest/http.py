@@ -24,7 +24,7 @@ from urllib.parse import quote, urlencode
 import requests
 from requests.adapters import HTTPAdapter
 
-from icebergds.catalog.rest.auth.base import Authenticator, SignedRequest
+from icebergds.catalog.rest.auth.base import Authenticator, FixedHeader, SignedRequest
 from icebergds.catalog.rest.failures import RestError
 from icebergds.catalog.rest.options import HttpOptions
 from icebergds.catalog.rest.secrets import Secrets
@@ -112,6 +112,15 @@ class HttpClient:
     def uri(self) -> str:
         """The server's address."""
         return self._options.uri
+
+    @property
+    def is_anonymous(self) -> bool:
+        """Whether the server lets everybody in: nothing authenticates requests."""
+        return self._auth == FixedHeader()
+
+    def hide(self, secret: str) -> None:
+        """Keeps a text out of messages from now on."""
+        self._secrets.add(secret)
 
     def get(
         self,

@@ -49,6 +49,9 @@ class Routes:
     def credentials(self, identifier: Identifier) -> str:
         return f"{self.table(identifier)}/credentials"
 
+    def sign(self, identifier: Identifier) -> str:
+        return f"{self.table(identifier)}/sign"
+
     def metrics(self, identifier: Identifier) -> str:
         return f"{self.table(identifier)}/metrics"
 

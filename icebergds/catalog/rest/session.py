@@ -28,6 +28,7 @@ from icebergds.commit.operations import TableState
 
 _MOST_BYTES = 64 * 1024 * 1024
 _ACCESS_DELEGATION = "X-Iceberg-Access-Delegation"
+_DELEGATED = "vended-credentials,remote-signing"
 # What decides how requests are sent and authenticated.
 _OF_REQUESTS = ("uri", "token", "credential", "scope", "audience", "resource", "oauth2-server-uri")
 _OF_REQUESTS_PREFIXES = ("rest.", "header.", "auth.", "token-")
@@ -154,7 +155,7 @@ def _is_of_requests(key: str) -> bool:
 def _client(name: str, properties: Mapping[str, str], secrets: Secrets) -> HttpClient:
     options = http_options(name, properties)
     secrets.add(*options.headers.values(), properties.get("rest.client.proxy.password"))
-    options = _with_headers(options, {_ACCESS_DELEGATION: "vended-credentials"})
+    options = _with_headers(options, {_ACCESS_DELEGATION: _DELEGATED})
     request = _token_request(name, properties, options, secrets)
     return HttpClient(
         name, options, secrets, choose_authenticator(name, properties, request, secrets)

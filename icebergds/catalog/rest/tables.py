@@ -13,16 +13,15 @@ from icebergds.catalog.rest.config import CREDENTIALS
 from icebergds.catalog.rest.failures import RestError, refusals
 from icebergds.catalog.rest.http import Answer
 from icebergds.catalog.rest.session import RestSession
+from icebergds.catalog.rest.table_access import table_config
 from icebergds.commit.operations import TableState
-from icebergds.errors import NoSuchTableError, UnsupportedFeatureError
+from icebergds.errors import NoSuchTableError
 from icebergds.io.fileio import FileIO
-from icebergds.io.storage_options import STORAGE_PREFIXES
 from icebergds.io.vended_credentials import PrefixCredentials, Vended, VendedCredentials
 from icebergds.spec.json.fields import optional, required, string_map, typed
 from icebergds.spec.json.metadata import metadata_from_json
 
 _NOT_MODIFIED = 304
-_REMOTE_SIGNING = "s3.remote-signing-enabled"
 
 
 def load_table(session: RestSession, io: FileIO, identifier: Identifier, name: str) -> TableState:
@@ -76,30 +75,19 @@ def table_state(
 
     Raises:
         InvalidMetadataError: the answer is malformed.
-        UnsupportedFeatureError: the table's files can only be accessed by signing remotely.
     """
     where = f"the answer for table {name}"
     location = optional(answer.body, "metadata-location", str, where) or ""
     document = required(answer.body, "metadata", dict, where)
     metadata = metadata_from_json(document, location or where)
-    config = _config(answer.body, where)
-    vended = _vended(answer.body, config, where)
-    _refuse_remote_signing(name, vended, io)
+    config = table_config(session, identifier, answer.body, io.properties, where)
+    vended = _vended(answer.body, config.properties, where)
     if vended:
-        credentials = VendedCredentials(vended, _renewing(session, identifier, name, config))
-        io = replace(io, vended=credentials)
+        renew = _renewing(session, identifier, name, config.properties, io.properties)
+        io = replace(io, vended=VendedCredentials(vended, renew, config.signer))
     elif vended_before is not None:
         io = replace(io, vended=vended_before)
     return TableState(name, location, metadata, io)
-
-
-def _config(body: Mapping[str, Any], where: str) -> dict[str, str]:
-    """The properties of the storage in an answer.
-
-    Others do not count: a server cannot allow other schemes or set limits.
-    """
-    config = string_map(body, "config", where)
-    return {key: value for key, value in config.items() if key.startswith(STORAGE_PREFIXES)}
 
 
 def _vended(body: Mapping[str, Any], config: Mapping[str, str], where: str) -> Vended:
@@ -118,7 +106,11 @@ def _vended(body: Mapping[str, Any], config: Mapping[str, str], where: str) -> V
 
 
 def _renewing(
-    session: RestSession, identifier: Identifier, name: str, config: Mapping[str, str]
+    session: RestSession,
+    identifier: Identifier,
+    name: str,
+    config: Mapping[str, str],
+    own: Mapping[str, str],
 ) -> Callable[[], Vended]:
     """What gets new credentials: from their endpoint, or else by loading the table."""
 
@@ -128,20 +120,10 @@ def _renewing(
             answer = session.client.get(session.routes.credentials(identifier))
             return _vended(answer.body, config, where)
         answer = session.client.get(session.routes.table(identifier), {"snapshots": "refs"})
-        return _vended(answer.body, _config(answer.body, where), where)
+        found = table_config(session, identifier, answer.body, own, where)
+        return _vended(answer.body, found.properties, where)
 
     return renew
-
-
-def _refuse_remote_signing(name: str, vended: Vended, io: FileIO) -> None:
-    asked = any(each.properties.get(_REMOTE_SIGNING, "").lower() == "true" for each in vended)
-    has_key = any("s3.access-key-id" in each.properties for each in vended)
-    if asked and not has_key and "s3.access-key-id" not in io.properties:
-        raise UnsupportedFeatureError(
-            f"table {name}: its catalog signs requests to the storage itself "
-            f"({_REMOTE_SIGNING}), which is not supported; let the server vend credentials, or "
-            "give s3.access-key-id and s3.secret-access-key"
-        )
 
 
 def _expires_soon(state: TableState) -> bool:
