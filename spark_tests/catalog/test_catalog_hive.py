@@ -378,8 +378,10 @@ def test_what_is_missing_is_named_with_what_is_near(catalog: HiveCatalog) -> Non
         catalog.load(("dbb", "t"))
     with pytest.raises(NoSuchNamespaceError, match=r"no namespace dbb; did you mean db\?"):
         catalog.list_tables(("dbb",))
-    with pytest.raises(InvalidOptionError, match=r"expected a database and a table"):
+    with pytest.raises(NoSuchTableError, match=r"expected a database and a table"):
         catalog.load(("a", "b", "t"))
+    with pytest.raises(InvalidOptionError, match=r"expected a database and a table"):
+        catalog.load(("t",))
 
 
 def test_names_that_the_metastore_refuses_are_named(catalog: HiveCatalog) -> None:

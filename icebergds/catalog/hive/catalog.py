@@ -68,6 +68,12 @@ class HiveCatalog:
                 suggests a similar name.
             InvalidOptionError: the identifier is not one of a database and a table.
         """
+        if len(identifier) > 2:
+            # Such as a metadata table of a table, which is looked for as a table first.
+            raise NoSuchTableError(
+                f"table {self._named(identifier)} does not exist: a Hive Metastore has no "
+                "namespaces in namespaces; expected a database and a table, such as db.events"
+            )
         operations = self.operations(identifier)
         try:
             return operations.refresh()
