@@ -29,6 +29,7 @@ class AssumedRole:
         session_name: by which AWS's logs name the session.
         external_id: which the role may demand.
         duration_s: how long credentials hold; None for AWS's default, an hour.
+        tags: names and values of the session's tags.
     """
 
     arn: str
@@ -37,6 +38,7 @@ class AssumedRole:
     session_name: str
     external_id: str | None
     duration_s: int | None
+    tags: tuple[tuple[str, str], ...] = ()
 
 
 def session_of_role(role: AssumedRole) -> Any:
@@ -68,6 +70,7 @@ class _RoleCredentials:
             AioDeferredRefreshableCredentials,
         )
         from aiobotocore.session import AioSession
+        from botocore.exceptions import NoCredentialsError
 
         role, source = self.role, self.role.source
         session = AioSession(profile=source.profile)
@@ -75,7 +78,13 @@ class _RoleCredentials:
             credentials = AioCredentials(source.key, source.secret, source.token)
         else:
             credentials = await session.get_credentials()
-        more = {"ExternalId": role.external_id, "DurationSeconds": role.duration_s}
+        if credentials is None:
+            raise NoCredentialsError()
+        more = {
+            "ExternalId": role.external_id,
+            "DurationSeconds": role.duration_s,
+            "Tags": [{"Key": name, "Value": value} for name, value in role.tags] or None,
+        }
         fetcher = AioAssumeRoleCredentialFetcher(
             partial(session.create_client, region_name=role.region),
             credentials,

@@ -73,8 +73,9 @@ _SESSION_NAME = (
 )
 _ENCRYPTION = {"s3": "AES256", "kms": "aws:kms", "dsse-kms": "aws:kms:dsse"}
 # Java's, which would change what is written or deleted.
-_UNSUPPORTED = ("s3.delete.tags.", "s3.access-points.", "client.assume-role.tags.")
+_UNSUPPORTED = ("s3.delete.tags.", "s3.access-points.")
 _TAGS = "s3.write.tags."
+_ROLE_TAGS = "client.assume-role.tags."
 
 # Without a user and a password, which no storage takes, but errors would show.
 _WEB_ADDRESS = re.compile(r"https?://[^\s/?#@]+(/[^\s?#@]*)?", re.IGNORECASE)
@@ -116,6 +117,7 @@ def _with_role(
         duration_s=None
         if timeout is None
         else int(number("client.assume-role.timeout-sec", timeout, int)),
+        tags=tuple(sorted(_after(_ROLE_TAGS, properties).items())),
     )
     rest = {name: value for name, value in options.items() if name not in keys}
     return {**rest, "session": session_of_role(assumed)}
@@ -160,15 +162,16 @@ def _writing(properties: Mapping[str, str]) -> dict[str, str]:
         "SSEKMSKeyId": first(properties, "s3.sse.key", "s3.sse-kms-key-id"),
         "ACL": first(properties, "s3.acl"),
         "StorageClass": first(properties, "s3.write.storage-class"),
-        "Tagging": urlencode(
-            {
-                name[len(_TAGS) :]: value
-                for name, value in properties.items()
-                if name.startswith(_TAGS)
-            }
-        ),
+        "Tagging": urlencode(_after(_TAGS, properties)),
     }
     return {name: value for name, value in found.items() if value}
+
+
+def _after(prefix: str, properties: Mapping[str, str]) -> dict[str, str]:
+    """The properties that begin with a prefix, by what follows it."""
+    return {
+        name[len(prefix) :]: value for name, value in properties.items() if name.startswith(prefix)
+    }
 
 
 def _encryption(properties: Mapping[str, str]) -> str:

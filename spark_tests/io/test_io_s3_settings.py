@@ -90,6 +90,7 @@ def test_anonymous_requests_are_not_signed(aws_iam: AwsServer, root: str) -> Non
     [
         {"client.assume-role.arn": "", "client.assume-role.region": "us-east-1"},
         {"client.assume-role.arn": "", "client.assume-role.external-id": "external"},
+        {"client.assume-role.arn": "", "client.assume-role.tags.team": "lake"},
         {"s3.role-arn": "", "s3.role-session-name": "session"},
         {"client.role-arn": "", "client.role-session-name": "session"},
     ],
@@ -109,6 +110,12 @@ def test_a_role_is_assumed_by_the_credentials_of_the_environment(
     monkeypatch.setenv("AWS_SECRET_ACCESS_KEY", aws_iam.weak_keys[1])
     role = {"s3.role-arn": aws_iam.role, "s3.role-session-name": "of-the-environment"}
     assert _works({**aws_iam.address, **role}, root)
+
+
+def test_a_role_needs_credentials_that_assume_it(aws_iam: AwsServer, root: str) -> None:
+    role = {"s3.role-arn": aws_iam.role, "s3.role-session-name": "of-nobody"}
+    with pytest.raises(InvalidOptionError, match=r"set s3\.access-key-id"):
+        _works({**aws_iam.address, **role}, root)
 
 
 def test_a_role_is_assumed_once_in_a_process(aws_iam: AwsServer) -> None:
