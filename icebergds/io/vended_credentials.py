@@ -125,6 +125,9 @@ class VendedCredentials:
                     self._keep(self._renew())
                 except Exception as error:
                     _LOG.warning("credentials of the storage were not renewed: %s", error)
+                    # Not at every file, as long as the old ones last.
+                    now = time.time()
+                    self._renew_at = now + max(self._expire_at - now, 0.0) / 5
             return self._vended
 
     @property
@@ -148,7 +151,8 @@ class VendedCredentials:
             if key.startswith(_EXPIRIES) and value.isdecimal()
         ]
         first = min(lifetimes, default=float("inf"))
-        self._renew_at = now + first - min(_LONGEST_MARGIN_S, max(first, 0.0) / 5)
+        self._expire_at = now + first
+        self._renew_at = self._expire_at - min(_LONGEST_MARGIN_S, max(first, 0.0) / 5)
 
 
 def credentials_in(members: Any, config: Mapping[str, str]) -> Vended:
