@@ -95,6 +95,7 @@ class VendedCredentials:
         self._lock = threading.Lock()
         self._renew = renew or _renewal_of(vended)
         self.signer = signer
+        self._expire_at = self._renew_at = float("inf")
         self._keep(vended)
 
     def at(self, path: str, properties: Mapping[str, str]) -> Mapping[str, str]:
