@@ -15,7 +15,7 @@ from icebergds.catalog.rest.http import Answer
 from icebergds.catalog.rest.session import RestSession
 from icebergds.catalog.rest.table_access import table_config
 from icebergds.commit.operations import TableState
-from icebergds.errors import NoSuchTableError
+from icebergds.errors import InvalidMetadataError, NoSuchTableError
 from icebergds.io.fileio import FileIO
 from icebergds.io.vended_credentials import PrefixCredentials, Vended, VendedCredentials
 from icebergds.spec.json.fields import optional, required, string_map, typed
@@ -118,6 +118,8 @@ def _renewing(
         where = f"the answer for table {name}"
         if session.config.supports(session.name, CREDENTIALS):
             answer = session.client.get(session.routes.credentials(identifier))
+            if not answer.body.get("storage-credentials"):
+                raise InvalidMetadataError(f"{where} has no new credentials")
             return _vended(answer.body, config, where)
         answer = session.client.get(session.routes.table(identifier), {"snapshots": "refs"})
         found = table_config(session, identifier, answer.body, own, where)
