@@ -12,6 +12,7 @@ from icebergds.catalog.metadata_files import log_load
 from icebergds.catalog.rest.config import CREDENTIALS
 from icebergds.catalog.rest.failures import RestError, refusals
 from icebergds.catalog.rest.http import Answer
+from icebergds.catalog.rest.scan_planning import scan_planner
 from icebergds.catalog.rest.session import RestSession
 from icebergds.commit.operations import TableState
 from icebergds.errors import NoSuchTableError, UnsupportedFeatureError
@@ -90,7 +91,8 @@ def table_state(
         io = replace(io, vended=credentials)
     elif vended_before is not None:
         io = replace(io, vended=vended_before)
-    return TableState(name, location, metadata, io)
+    planner = scan_planner(session, identifier, name, string_map(answer.body, "config", where))
+    return TableState(name, location, metadata, io, planner)
 
 
 def _config(body: Mapping[str, Any], where: str) -> dict[str, str]:
