@@ -3,13 +3,37 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Protocol
 
+from icebergds.expr.nodes import Expr
 from icebergds.io.fileio import FileIO
+from icebergds.spec.manifest import DataFile
 from icebergds.spec.metadata import TableMetadata
+from icebergds.spec.schema import Schema
 from icebergds.spec.updates.requirements import TableRequirement
 from icebergds.spec.updates.table_updates import TableUpdate
+
+
+class ServerPlanner(Protocol):
+    """Plans scans of a table where its catalog is: on a server."""
+
+    def plan(
+        self, snapshot_id: int, row_filter: Expr, schema: Schema, metadata: TableMetadata
+    ) -> list[tuple[DataFile, tuple[DataFile, ...]]]:
+        """The data files of a snapshot that may have matching rows, each with its delete files.
+
+        They have no metrics of columns.
+
+        Args:
+            row_filter: bound to `schema`.
+            schema: that of the snapshot.
+
+        Raises:
+            StorageError: the server does not answer, or has failed.
+            InvalidMetadataError: its answer is malformed.
+        """
+        ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -21,12 +45,15 @@ class TableState:
         metadata_location: location of the metadata file, as the catalog gives it; empty if the
             table does not exist yet.
         io: storage that reaches files outside of the table only by locations without `..`.
+        planner: plans reads; None: this process does, from the manifests. Other processes always
+            do.
     """
 
     name: str
     metadata_location: str
     metadata: TableMetadata
     io: FileIO
+    planner: ServerPlanner | None = field(default=None, compare=False, repr=False)
 
     def __post_init__(self) -> None:
         # The metadata of a table that exists does not say where it may lead.

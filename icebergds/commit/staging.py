@@ -121,7 +121,8 @@ def clean_up_if_abandoned(operations: TableOperations, cleanup: Callable[[], Non
 def applied(state: TableState, change: Change) -> TableState:
     """The table with a change, in memory."""
     metadata = apply_updates(state.metadata, change.updates, now_ms=now_ms())
-    return replace(state, metadata=metadata)
+    # No server knows it yet.
+    return replace(state, metadata=metadata, planner=None)
 
 
 def snapshot_ids(changes: Sequence[Change]) -> list[int]:

@@ -240,7 +240,7 @@ def test_malformed_properties_are_refused(properties: dict[str, str], hint: str)
     [
         ({"snapshot-loading-mode": "none"}, InvalidOptionError),
         ({"rest-page-size": "0"}, InvalidOptionError),
-        ({"scan-planning-mode": "server"}, UnsupportedFeatureError),
+        ({"scan-planning-mode": "both"}, InvalidOptionError),
     ],
 )
 def test_modes_are_checked(uri: str, properties: dict[str, str], error: type[Exception]) -> None:

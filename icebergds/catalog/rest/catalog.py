@@ -12,6 +12,7 @@ from icebergds.catalog.rest.failures import RestError, refusals, settle
 from icebergds.catalog.rest.listing import listed
 from icebergds.catalog.rest.operations import RestTableOperations
 from icebergds.catalog.rest.options import flag, integer
+from icebergds.catalog.rest.scan_planning import check_planning
 from icebergds.catalog.rest.session import RestSession, rest_session
 from icebergds.catalog.rest.tables import load_table, named, renaming, table_state
 from icebergds.catalog.views import ViewState
@@ -344,11 +345,7 @@ def rest_catalog(name: str, properties: Mapping[str, str], io: FileIO) -> RestCa
         raise InvalidOptionError(
             f"catalog {name}: snapshot-loading-mode is {mode!r}, expected all or refs"
         )
-    if merged.get("scan-planning-mode", "client").lower() != "client":
-        raise UnsupportedFeatureError(
-            f"catalog {name}: scan-planning-mode is {merged['scan-planning-mode']!r}; planning by "
-            "the server is not supported, expected client"
-        )
+    check_planning(session)
     flag(name, merged, "rest-metrics-reporting-enabled", True)
     flag(name, merged, "view-endpoints-supported", False)
     integer(name, merged, "rest-page-size", 1)

@@ -34,6 +34,7 @@ PLAIN_PROPERTIES = (
     "namespace-separator",
     "rest-page-size",
     "rest-metrics-reporting-enabled",
+    "rest-scan-planning-enabled",
     "view-endpoints-supported",
 )
 """Properties without dots."""
@@ -49,6 +50,7 @@ DOTTED_PROPERTIES = (
     "rest.access-key-id",
     "rest.secret-access-key",
     "rest.session-token",
+    "rest-scan-planning.poll-timeout-ms",
     "rest.client.max-retries",
     "rest.client.max-connections",
     "rest.client.connection-timeout-ms",

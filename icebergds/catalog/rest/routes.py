@@ -55,6 +55,15 @@ class Routes:
     def metrics(self, identifier: Identifier) -> str:
         return f"{self.table(identifier)}/metrics"
 
+    def plans(self, identifier: Identifier) -> str:
+        return f"{self.table(identifier)}/plan"
+
+    def plan(self, identifier: Identifier, plan_id: str) -> str:
+        return f"{self.plans(identifier)}/{self._segment(plan_id)}"
+
+    def tasks(self, identifier: Identifier) -> str:
+        return f"{self.table(identifier)}/tasks"
+
     def rename_table(self) -> str:
         return self._path("tables", "rename")
 

@@ -12,6 +12,7 @@ from icebergds.catalog.metadata_files import log_load
 from icebergds.catalog.rest.config import CREDENTIALS
 from icebergds.catalog.rest.failures import RestError, refusals
 from icebergds.catalog.rest.http import Answer
+from icebergds.catalog.rest.scan_planning import scan_planner
 from icebergds.catalog.rest.session import RestSession
 from icebergds.catalog.rest.table_access import table_config
 from icebergds.commit.operations import TableState
@@ -87,7 +88,8 @@ def table_state(
         io = replace(io, vended=VendedCredentials(vended, renew, config.signer))
     elif vended_before is not None:
         io = replace(io, vended=vended_before)
-    return TableState(name, location, metadata, io)
+    planner = scan_planner(session, identifier, name, string_map(answer.body, "config", where))
+    return TableState(name, location, metadata, io, planner)
 
 
 def _vended(body: Mapping[str, Any], config: Mapping[str, str], where: str) -> Vended:

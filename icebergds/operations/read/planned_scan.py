@@ -10,10 +10,11 @@ from typing import Any
 from icebergds.commit.operations import TableState
 from icebergds.expr.nodes import TRUE, Expr, and_
 from icebergds.expr.residual import residual_evaluator
+from icebergds.operations.read.chosen_files import choose_files, planner_of
 from icebergds.operations.read.options import ReadOptions, split_options
 from icebergds.operations.read.snapshot_read import plan_read
 from icebergds.scan.plan.counts import PlanCounts
-from icebergds.scan.plan.files import PlannedFile, plan_files_counted
+from icebergds.scan.plan.files import PlannedFile
 from icebergds.scan.plan.native import (
     NativeRule,
     identity_columns,
@@ -80,19 +81,11 @@ def plan_scan(
     """
     assert options.changes is None, "changes are planned by plan_task_groups"
     snapshot, plan = plan_read(state, options, columns)
-    metadata = state.metadata
     stats_of = identity_columns(plan.specs) if for_native else frozenset()
-    found = plan_files_counted(
-        state.io,
-        metadata,
-        snapshot,
-        plan.table_schema,
-        and_(plan.row_filter, rechecked),
-        stats_of=stats_of,
-        wrong_counts=plan.wrong_counts,
-    )
-    splits = split_options(options, metadata.properties)
+    found = choose_files(state, snapshot, plan, and_(plan.row_filter, rechecked), stats_of)
+    splits = split_options(options, state.metadata.properties)
     files = tuple(found.files)
+    for_native = for_native and planner_of(state, snapshot, plan) is None
     return PlannedScan(state, snapshot, plan, files, splits, found.counts, for_native, rechecked)
 
 

@@ -13,9 +13,10 @@ from icebergds.operations.read.change_read import (
     plan_change_task_groups,
     resolve_end,
 )
+from icebergds.operations.read.chosen_files import choose_files
 from icebergds.operations.read.options import ReadOptions, split_options
 from icebergds.operations.read.time_travel import resolve_snapshot
-from icebergds.scan.plan.task_groups import plan_scan
+from icebergds.scan.plan.task_groups import pack_files
 from icebergds.scan.projection import project_columns
 from icebergds.scan.read_plan import ReadPlan
 from icebergds.scan.tasks import TaskGroup
@@ -138,20 +139,12 @@ def make_read_plan(
 def plan_task_groups(
     options: ReadOptions, state: TableState, snapshot: Snapshot | None, plan: ReadPlan
 ) -> list[TaskGroup]:
-    """Plans the task groups of a read; errors as for `plan_scan` and `plan_change_task_groups`."""
+    """Plans the task groups of a read; errors are those of its parts."""
     splits = split_options(options, state.metadata.properties)
     if options.changes is not None:
         return plan_change_task_groups(options.changes, state, snapshot, plan, splits)
-    groups = plan_scan(
-        state.io,
-        state.metadata,
-        snapshot,
-        plan.table_schema,
-        plan.row_filter,
-        splits,
-        plan.wrong_counts,
-    )
-    return list(groups)
+    found = choose_files(state, snapshot, plan, plan.row_filter)
+    return list(pack_files(found.files, state.metadata, plan.table_schema, splits))
 
 
 def bound_filter(options: ReadOptions, schema: Schema) -> Expr:

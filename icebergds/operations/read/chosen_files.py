@@ -1,0 +1,102 @@
+"""Finds the files of a read: by the manifests, or by asking the catalog's server."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+
+from icebergds.commit.operations import ServerPlanner, TableState
+from icebergds.expr.nodes import FALSE, Expr
+from icebergds.scan.plan.counts import FileCounts, PlanCounts
+from icebergds.scan.plan.delete_index import AppliedDeletes
+from icebergds.scan.plan.files import PlannedFile, PlannedFiles, plan_files_counted
+from icebergds.scan.read_plan import ReadPlan
+from icebergds.spec.manifest import DataFile, FileContent, ManifestEntry, ManifestEntryStatus
+from icebergds.spec.reserved import LAST_UPDATED_SEQUENCE_NUMBER, ROW_ID
+from icebergds.spec.snapshot import Snapshot
+
+# What a server does not tell of a file.
+_OF_MANIFESTS = frozenset({ROW_ID.field_id, LAST_UPDATED_SEQUENCE_NUMBER.field_id})
+# A server gives no sequence numbers, but only deletes that apply, which are newer than the file.
+_OF_DATA, _OF_DELETES = 0, 1
+
+
+def choose_files(
+    state: TableState,
+    snapshot: Snapshot | None,
+    plan: ReadPlan,
+    row_filter: Expr,
+    stats_of: frozenset[int] = frozenset(),
+) -> PlannedFiles:
+    """Finds the data files of a read and their deletes; none if no file can have matching rows.
+
+    Args:
+        row_filter: bound; that of the plan, or a narrower one.
+        stats_of: field ids of columns whose metrics are read besides those of the filter, if the
+            manifests are read.
+
+    Errors are those of `plan_files` and `ServerPlanner.plan`.
+    """
+    if (planner := planner_of(state, snapshot, plan)) is not None:
+        assert snapshot is not None
+        if row_filter == FALSE:
+            return PlannedFiles([], PlanCounts())
+        listed = planner.plan(snapshot.snapshot_id, row_filter, plan.table_schema, state.metadata)
+        return _planned(listed)
+    return plan_files_counted(
+        state.io,
+        state.metadata,
+        snapshot,
+        plan.table_schema,
+        row_filter,
+        stats_of=stats_of,
+        wrong_counts=plan.wrong_counts,
+    )
+
+
+def planner_of(
+    state: TableState, snapshot: Snapshot | None, plan: ReadPlan
+) -> ServerPlanner | None:
+    """What plans a read, if not this process.
+
+    A server knows columns by the names that they had in the snapshot, so another schema is left to
+    this process; and so are columns whose values are in manifests.
+    """
+    if state.planner is None or snapshot is None or plan.for_changes:
+        return None
+    if snapshot.schema_id != plan.table_schema.schema_id:
+        return None
+    if _OF_MANIFESTS & plan.columns.fields_by_id.keys():
+        return None
+    return state.planner
+
+
+def _planned(listed: Iterable[tuple[DataFile, tuple[DataFile, ...]]]) -> PlannedFiles:
+    versions: dict[tuple[str, ...], tuple[int, AppliedDeletes]] = {}
+    found = [
+        _file(data_file, deletes, versions)
+        for data_file, deletes in listed
+        if data_file.record_count
+    ]
+    return PlannedFiles(found, PlanCounts(files=FileCounts(kept=len(found), by_summaries=None)))
+
+
+def _file(
+    data_file: DataFile,
+    deletes: Sequence[DataFile],
+    versions: dict[tuple[str, ...], tuple[int, AppliedDeletes]],
+) -> PlannedFile:
+    # Without sequence numbers, files to which other deletes apply must not share key sets.
+    key = tuple(f"{each.file_path}#{each.content_offset}" for each in deletes)
+    if key not in versions:
+        keys = FileContent.EQUALITY_DELETES
+        applied = AppliedDeletes(
+            tuple(_entry(each, _OF_DELETES) for each in deletes if each.content is not keys),
+            tuple(_entry(each, _OF_DELETES) for each in deletes if each.content is keys),
+        )
+        versions[key] = len(versions), applied
+    version, applied = versions[key]
+    return PlannedFile(_entry(data_file, _OF_DATA), applied, snapshot_id=version)
+
+
+def _entry(file: DataFile, sequence_number: int) -> ManifestEntry:
+    return ManifestEntry(ManifestEntryStatus.EXISTING, 0, sequence_number, sequence_number, file)
