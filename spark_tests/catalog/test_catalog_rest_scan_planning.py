@@ -87,7 +87,7 @@ COLUMNS = "id bigint, name string, day date, score double, price decimal(9,2), t
 
 
 def a_table(catalog: Catalog, version: int, rng: random.Random) -> Table:
-    """A table of several partition specs, with deletes of each kind and rows newer than they are."""
+    """A table of several partition specs, with deletes of each kind and rows newer than them."""
     table = catalog.create_table(
         "db.t", COLUMNS, partition_spec="day", properties={"format-version": str(version)}
     )
