@@ -87,7 +87,7 @@ COLUMNS = "id bigint, name string, day date, score double, price decimal(9,2), t
 
 
 def a_table(catalog: Catalog, version: int, rng: random.Random) -> Table:
-    """A table of several partition specs, with deletes of each kind and rows newer than them."""
+    """A table of two partition specs, with deletes of each kind, and rows newer than they are."""
     table = catalog.create_table(
         "db.t", COLUMNS, partition_spec="day", properties={"format-version": str(version)}
     )
@@ -223,6 +223,22 @@ def test_a_plan_that_fails_is_an_error(
     client.create_table("db.t", "id bigint").append(pa.table({"id": [1]}))
     proxy.reply = lambda seen: answer if seen.path.endswith("/plan") else None
     with pytest.raises(error, match=message):
+        server.load_table("db.t").scan().to_arrow()
+
+
+def test_a_plan_that_lacks_a_deletion_vector_is_an_error(
+    client: Catalog, server: Catalog, proxy: RestProxy
+) -> None:
+    table = client.create_table("db.t", "id bigint", properties={"format-version": "3"})
+    for number in range(2):
+        table.append(pa.table({"id": [2 * number, 2 * number + 1]}))
+    table.delete_keys(pa.table({"id": [0, 2]}), keys=["id"])
+    table.convert_equality_deletes()
+    assert rows(server.load_table("db.t")) == rows(table)
+    proxy.rewrite = lambda seen, body: (
+        {**body, "delete-files": body["delete-files"][:1] * 2} if "delete-files" in body else body
+    )
+    with pytest.raises(InvalidMetadataError, match="refers to a deletion vector for"):
         server.load_table("db.t").scan().to_arrow()
 
 

@@ -173,6 +173,11 @@ class RestScanPlanner:
         deletes = [
             content_file_from_json(each, types, self._where) for each in objects("delete-files")
         ]
+        vectors = {
+            each.referenced_data_file: each
+            for each in deletes
+            if each.is_deletion_vector and each.referenced_data_file is not None
+        }
         found = []
         for task in objects("file-scan-tasks"):
             data = required(task, "data-file", dict, self._where)
@@ -183,8 +188,31 @@ class RestScanPlanner:
                     f"{len(deletes)}"
                 )
             file = content_file_from_json(data, types, self._where)
-            found.append((file, tuple(deletes[place] for place in places)))
+            found.append((file, self._applied(file, [deletes[i] for i in places], vectors)))
         return found
+
+    def _applied(
+        self, file: DataFile, referred: Sequence[DataFile], vectors: Mapping[str, DataFile]
+    ) -> tuple[DataFile, ...]:
+        """The delete files of a data file.
+
+        Deletion vectors are found by the data file that they name: servers that tell delete files
+        apart by their paths alone refer to any of the vectors in one file.
+
+        Args:
+            vectors: the listed deletion vectors by their data files.
+
+        Raises:
+            InvalidMetadataError: the vector that the file needs is not listed.
+        """
+        others = [each for each in referred if not each.is_deletion_vector]
+        vector = vectors.get(file.file_path)
+        if vector is None and len(others) < len(referred):
+            raise InvalidMetadataError(
+                f"{self._where} refers to a deletion vector for {file.file_path}, but lists none "
+                f"of it; plan scans in this process ({_MODE} = client)"
+            )
+        return tuple(others) if vector is None else (vector, *others)
 
     def _post(self, path: str, body: Mapping[str, Any]) -> Mapping[str, Any]:
         # It changes nothing, so that it may be sent again.
