@@ -10,11 +10,11 @@ from typing import Any
 
 import pyarrow as pa
 import pytest
-from rest_proxy import RestProxy, Seen, rest_proxy
+from rest_proxy import Fault, RestProxy, Seen, rest_proxy
 from rest_server import RestServer
 
 from icebergds import Catalog, Table, load_catalog
-from icebergds.catalog.rest import scan_planning
+from icebergds.catalog.rest import http, scan_planning
 from icebergds.errors import (
     IcebergError,
     InvalidMetadataError,
@@ -143,6 +143,7 @@ def test_the_server_chooses_the_files(client: Catalog, server: Catalog) -> None:
     ]
     assert files[0] == files[1]
     assert len(files[0]) == 2
+    assert "2" in str(server.load_table("db.t").scan(filter="id < 3").plan_summary())
 
 
 def test_what_the_server_would_read_otherwise_is_planned_in_this_process(
@@ -240,6 +241,18 @@ def test_a_plan_that_lacks_a_deletion_vector_is_an_error(
     )
     with pytest.raises(InvalidMetadataError, match="refers to a deletion vector for"):
         server.load_table("db.t").scan().to_arrow()
+
+
+def test_a_server_that_fails_to_plan_leaves_no_outcome_open(
+    client: Catalog, server: Catalog, proxy: RestProxy, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(http, "_FIRST_WAIT_S", 0.01)
+    client.create_table("db.t", "id bigint").append(pa.table({"id": [1]}))
+    proxy.fault = lambda seen: Fault.DONE_500 if seen.path.endswith("/plan") else None
+    with pytest.raises(StorageError) as raised:
+        server.load_table("db.t").scan().to_arrow()
+    assert not raised.value.outcome_unknown
+    assert plans(proxy) > 1
 
 
 def test_the_tasks_of_a_plan_are_fetched(

@@ -215,8 +215,12 @@ class RestScanPlanner:
         return tuple(others) if vector is None else (vector, *others)
 
     def _post(self, path: str, body: Mapping[str, Any]) -> Mapping[str, Any]:
-        # It changes nothing, so that it may be sent again.
-        return self.session.client.send(Request("POST", path, body=body, repeatable=True)).body
+        try:
+            # It changes nothing, so that it may be sent again.
+            return self.session.client.send(Request("POST", path, body=body, repeatable=True)).body
+        except RestError as error:
+            error.maybe_done = False
+            raise
 
     def _cancel(self, plan_id: str) -> None:
         session = self.session

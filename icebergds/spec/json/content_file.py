@@ -9,7 +9,7 @@ from icebergds.errors import InvalidMetadataError
 from icebergds.spec.json.fields import integers, optional, required
 from icebergds.spec.json.values import from_json
 from icebergds.spec.manifest import DataFile, FileContent, FileFormat
-from icebergds.spec.types import StructType
+from icebergds.spec.types import BINARY, StructType
 
 _CONTENTS = {content.name.lower().replace("_", "-"): content for content in FileContent}
 
@@ -42,7 +42,6 @@ def content_file_from_json(
             f"{where} has the content {content!r} and format {file_format!r}, expected one of "
             f"{', '.join(_CONTENTS)} and of {', '.join(FileFormat)}"
         )
-    key_metadata = optional(obj, "key-metadata", str, where)
     return DataFile(
         content=_CONTENTS[content],
         file_path=path,
@@ -51,7 +50,7 @@ def content_file_from_json(
         partition=_partition(obj.get("partition"), partition_type, where),
         record_count=required(obj, "record-count", int, where),
         file_size_in_bytes=required(obj, "file-size-in-bytes", int, where),
-        key_metadata=None if key_metadata is None else bytes.fromhex(key_metadata),
+        key_metadata=from_json(BINARY, obj.get("key-metadata")),
         split_offsets=integers(obj, "split-offsets", where),
         equality_ids=integers(obj, "equality-ids", where),
         sort_order_id=optional(obj, "sort-order-id", int, where),
