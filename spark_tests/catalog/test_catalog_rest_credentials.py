@@ -170,8 +170,9 @@ def test_tasks_get_no_token_that_they_do_not_need(vending: Vending, config: dict
 
 
 def test_keys_are_used_as_long_as_they_last_if_there_are_no_new_ones(
-    vending: Vending, caplog: pytest.LogCaptureFixture
+    vending: Vending, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    monkeypatch.setattr(vended_credentials, "_PAUSE_S", 0)
     vending.lifetime_s, vending.config = 2, _ENDPOINT
     state = create_table(_open(vending), TABLE)
     copies = [state.io, *_for_tasks(state.io)]

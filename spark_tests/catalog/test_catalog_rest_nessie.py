@@ -16,7 +16,8 @@ from moto_server import has_moto, moto_server
 from nessie_server import SECONDS, NessieServer, nessie_server, what_is_missing
 
 import icebergds
-from icebergds.errors import StorageError, UnsupportedFeatureError
+from icebergds.catalog.loading import load_catalog
+from icebergds.errors import MissingFileError, StorageError, UnsupportedFeatureError
 
 pytest.importorskip("requests", reason="requests is not installed")
 
@@ -70,7 +71,17 @@ def test_rows_are_written_and_read_with_requests_that_the_server_signs(
         found = signing.load_table(f"{namespace}.t").scan().to_arrow()
     assert found["id"].to_pylist() == [1, 2]
     assert "/s3sign/" in caplog.text
-    signing.purge_table(f"{namespace}.t")
+    state = load_catalog("lake", properties).load((namespace, "t"))
+    files = [f"{state.metadata.location}/data/{number}" for number in range(3)]
+    for file in files:
+        state.io.write(file, b"rows")
+    state.io.delete_all(files)
+    for file in files:
+        with pytest.raises(MissingFileError):
+            state.io.read_bytes(file)
+    # Like other servers, it signs no listings.
+    with pytest.raises(StorageError, match=r"403 Forbidden.*not allowed for signing"):
+        state.io.list(state.metadata.location)
 
 
 def test_a_token_that_has_expired_is_replaced(catalog: icebergds.Catalog, namespace: str) -> None:

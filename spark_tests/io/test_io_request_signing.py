@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
-import time
-
 import pytest
 
 from icebergds.errors import StorageError, UnsupportedFeatureError
 from icebergds.io.request_signing import KeptSignatures, Signature, UnsignedRequest
 from icebergds.io.s3_options import s3_options
 from icebergds.io.table_access import signature_in, task_signer
-from icebergds.io.vended_credentials import PrefixCredentials, VendedCredentials
 
 _URL = "http://store/bucket/file"
 _SIGNED = "AWS4-HMAC-SHA256 Credential=k/d, SignedHeaders=host;x-amz-meta, Signature=s"
@@ -66,29 +63,3 @@ def test_nothing_signs_where_no_catalog_can_be_asked() -> None:
     for endpoint in ({}, {"s3.signer.endpoint": "v1/aws/s3/sign"}):
         with pytest.raises(UnsupportedFeatureError, match=r"s3\.remote-signing-enabled"):
             s3_options({**asked, **endpoint})
-
-
-def test_a_failed_renewal_is_not_tried_again_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
-    attempts = []
-    now = time.time()
-
-    def renew() -> list[PrefixCredentials]:
-        attempts.append(1)
-        raise StorageError("the catalog is down")
-
-    def attempts_after(seconds: float) -> int:
-        attempts.clear()
-        monkeypatch.setattr(time, "time", lambda: now + seconds)
-        for _ in range(3):
-            credentials.current()
-        return len(attempts)
-
-    expires = str(int((now + 3600) * 1000))
-    properties = {"s3.access-key-id": "k", "s3.session-token-expires-at-ms": expires}
-    credentials = VendedCredentials([PrefixCredentials("", properties)], renew)
-    assert attempts_after(3200) == 0
-    assert attempts_after(3400) == 1
-    assert attempts_after(3420) == 0
-    assert attempts_after(3450) == 1
-    # The old ones are of no use any more.
-    assert attempts_after(3601) == 3
