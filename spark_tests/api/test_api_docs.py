@@ -21,7 +21,7 @@ def test_the_code_of_a_page_runs_from_top_to_bottom(tmp_path: Path, page: str) -
     blocks = _BLOCK.findall((_DOCS / page).read_text())
     assert len(blocks) > 2
     for block in blocks:
-        exec(block.replace("s3://bucket", str(tmp_path)), known)
+        exec(block.replace("s3://bucket", str(tmp_path)).replace("/data/", f"{tmp_path}/"), known)
     table = load_catalog("lake", warehouse=str(tmp_path / "warehouse")).load_table("db.events")
     assert "device" in {field.name for field in table.schema().fields}
     assert set(table.refs()) == {"main", "audit", "first-load", "end-of-year"}

@@ -127,7 +127,7 @@ def test_an_outcome_that_is_looked_for(tmp_path: Path, logged: pytest.LogCapture
     fault = Fault(len(counting.calls) - 1, When.BEFORE, DISK)
     with faulty_system(Faults([fault], counting.counted)):
         table.append(rows(2))
-    unknown = "it is not known whether the commit succeeded .*looking for it in the table$"
+    unknown = "it is not known whether the commit succeeded .*looking for it$"
     _one(logged, "commit.retry", unknown, logging.WARNING)
     _one(logged, "commit.retry", ": the commit had succeeded$")
 
