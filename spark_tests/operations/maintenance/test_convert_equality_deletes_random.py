@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import tempfile
 from collections import Counter
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -28,9 +29,9 @@ _LINEAGE = ["*", "_file", "_pos", "_row_id", "_last_updated_sequence_number"]
 def test_random_tables_keep_their_rows(data: st.DataObject) -> None:
     with tempfile.TemporaryDirectory() as directory:
         made = RandomTable(data.draw, Path(directory) / "t", format_versions=(2, 3))
-        properties = made.builder.metadata.properties
-        assert isinstance(properties, dict)
-        properties["write.delete.granularity"] = data.draw(st.sampled_from(["file", "partition"]))
+        metadata, granularity = made.builder.metadata, st.sampled_from(["file", "partition"])
+        properties = {**metadata.properties, "write.delete.granularity": data.draw(granularity)}
+        made.builder.metadata = replace(metadata, properties=properties)
         for _ in range(data.draw(st.integers(3, 10))):
             made.step()
         table = load_table(str(made.builder.location))
