@@ -13,7 +13,7 @@ from icebergds.commit.operations import Change, TableState
 from icebergds.commit.retry import commit_change
 from icebergds.spec.updates.table_updates import SetProperties
 
-_PROCESSES, _COMMITS = (8, 10) if IS_NIGHTLY else (4, 8)
+_PROCESSES, _COMMITS = (8, 10) if IS_NIGHTLY else (4, 4)
 
 
 def check_no_commit_is_lost(properties: dict[str, str], *, deletes_files: bool = True) -> None:

@@ -54,7 +54,7 @@ def check(
 
 @pytest.mark.parametrize(
     ("operation", "spoil"),
-    some([(operation, spoil) for spoil in Spoil for operation in OPERATIONS], 9),
+    some([(operation, spoil) for spoil in Spoil for operation in OPERATIONS], 6),
     ids=lambda part: part.name,
 )
 def test_ends_are_told_truly(
@@ -63,7 +63,7 @@ def test_ends_are_told_truly(
     check(operation, spoil, properties, proxy, retries=0)
 
 
-@pytest.mark.parametrize("operation", some(OPERATIONS, 3), ids=str)
+@pytest.mark.parametrize("operation", some(OPERATIONS, 2), ids=str)
 def test_a_repeated_request_is_not_taken_for_a_conflict(
     operation: Operation, properties: dict[str, str], proxy: FaultyProxy
 ) -> None:
