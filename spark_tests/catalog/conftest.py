@@ -14,8 +14,11 @@ from mariadb_server import MariaDbServer
 from moto_server import MotoServer
 from postgres_server import PostgresServer
 
+# What is special about MariaDB is tested in each change (`test_catalog_sql_mariadb`).
+_DATABASES = ["sqlite", "postgresql", *(["mariadb"] if IS_NIGHTLY else [])]
 
-@pytest.fixture(params=["sqlite", "postgresql", "mariadb"])
+
+@pytest.fixture(params=_DATABASES)
 def database_uri(request: pytest.FixtureRequest, tmp_path: Path) -> str:
     """A new database of each kind."""
     if request.param == "sqlite":

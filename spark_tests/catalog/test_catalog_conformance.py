@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 import fsspec
 import pytest
+from effort import IS_NIGHTLY
 
 from icebergds.catalog.filesystem.catalog import FileSystemCatalog
 from icebergds.io.fileio import FileIO
@@ -53,6 +54,7 @@ class TestS3(CatalogConformance):
         return partial(FileSystemCatalog, "lake", warehouse, FileIO(s3.properties))
 
 
+@pytest.mark.skipif(not IS_NIGHTLY, reason="Azure's own tests are enough for a change")
 class TestAzure(CatalogConformance):
     capabilities = _FILE_SYSTEM
     threads = 3

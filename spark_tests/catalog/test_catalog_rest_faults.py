@@ -236,7 +236,7 @@ def proxy(rest: RestServer, monkeypatch: pytest.MonkeyPatch) -> Iterator[RestPro
 
 @pytest.mark.parametrize(
     ("name", "fault"),
-    some([(name, fault) for fault in Fault for name in OPERATIONS], 45),
+    some([(name, fault) for fault in Fault for name in OPERATIONS], 30),
     ids=lambda part: part.name if isinstance(part, Fault) else part,
 )
 def test_what_is_said_of_the_outcome_holds(

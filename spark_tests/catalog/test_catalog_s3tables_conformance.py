@@ -5,6 +5,7 @@ from __future__ import annotations
 from functools import partial
 
 import pytest
+from effort import IS_NIGHTLY
 from moto_server import MotoServer
 
 from icebergds.catalog.loading import load_catalog
@@ -15,6 +16,9 @@ from icebergds.testing.catalog_conformance import (
 )
 
 
+@pytest.mark.skipif(
+    not IS_NIGHTLY, reason="its own tests and those of Glue are enough for a change"
+)
 class TestS3TablesCatalog(CatalogConformance):
     capabilities = CatalogCapabilities(
         namespace_properties=False,
