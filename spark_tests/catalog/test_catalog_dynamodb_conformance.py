@@ -13,9 +13,7 @@ from icebergds.catalog.loading import load_catalog
 from icebergds.testing.catalog_conformance import CatalogConformance, OpenCatalog
 
 
-@pytest.mark.skipif(
-    not IS_NIGHTLY, reason="its own tests and those of Glue are enough for a change"
-)
+@pytest.mark.skipif(not IS_NIGHTLY, reason="its own tests are enough for a change")
 class TestDynamoDbCatalog(CatalogConformance):
     @pytest.fixture
     def open_catalog(self, moto: MotoServer, tmp_path: Path) -> OpenCatalog:

@@ -16,9 +16,7 @@ from icebergds.testing.catalog_conformance import (
 )
 
 
-@pytest.mark.skipif(
-    not IS_NIGHTLY, reason="its own tests and those of Glue are enough for a change"
-)
+@pytest.mark.skipif(not IS_NIGHTLY, reason="its own tests are enough for a change")
 class TestS3TablesCatalog(CatalogConformance):
     capabilities = CatalogCapabilities(
         namespace_properties=False,
