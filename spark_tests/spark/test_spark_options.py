@@ -201,9 +201,9 @@ REFUSED: list[tuple[dict[str, str], type[IcebergError], str]] = [
     ({"catalog.warehouse": "/w"}, InvalidOptionError, "set option('catalog', '<name>')"),
     ({"catalog": "lake"}, InvalidOptionError, "catalog lake is not configured"),
     (
-        {"catalog": "lake", "catalog.type": "hive", "catalog.warehouse": "/w"},
+        {"catalog": "lake", "catalog.type": "hiive", "catalog.warehouse": "/w"},
         InvalidOptionError,
-        "unknown type 'hive'",
+        "unknown type 'hiive'",
     ),
     (
         {"path": "db.x", "catalog": "lake", "catalog.warehouse": "/w"},
