@@ -332,7 +332,9 @@ def test_tables_of_other_formats_are_not_listed(
     assert listing.list_tables(("db",)) == [("db", "t")]
 
 
-def test_tables_of_other_formats_are_refused(hive: HiveServer, catalog: HiveCatalog) -> None:
+def test_tables_of_other_formats_are_refused(
+    hive: HiveServer, catalog: HiveCatalog, tmp_path: Path
+) -> None:
     catalog.create_namespace(("db",), {})
     _make_hive_table(hive)
     for use in (
@@ -346,7 +348,7 @@ def test_tables_of_other_formats_are_refused(hive: HiveServer, catalog: HiveCata
             use()
     with pytest.raises(AlreadyExistsError, match=r"lake\.db\.t is not an Iceberg table"):
         create_table(catalog)
-    other = catalog.create(("db", "o"), new_table_updates(SCHEMA, location="/nowhere/o"))
+    other = catalog.create(("db", "o"), new_table_updates(SCHEMA, location=f"{tmp_path}/o"))
     with pytest.raises(AlreadyExistsError):
         catalog.register(TABLE, other.metadata_location)
     with pytest.raises(AlreadyExistsError):

@@ -63,10 +63,16 @@ def _exists(look: Callable[[], object]) -> bool:
 
 def _with_view(catalog: RestCatalog) -> object:
     catalog.create_namespace(("db",), {})
-    return catalog.create_view(("db", "v"), _view("SELECT 1 AS id"))
+    location = catalog.new_view_location(("db", "v"))
+    return catalog.create_view(("db", "v"), _view(location, "SELECT 1 AS id"))
 
 
-def _view(sql: str) -> list[ViewUpdate]:
+def _place_of_view(catalog: RestCatalog) -> str:
+    catalog.create_namespace(("db",), {})
+    return catalog.new_view_location(("db", "v"))
+
+
+def _view(location: str, sql: str) -> list[ViewUpdate]:
     version = new_version_updates(
         Schema((optional(1, "id", LONG),)),
         {"spark": sql},
@@ -78,7 +84,7 @@ def _view(sql: str) -> list[ViewUpdate]:
     return new_view_updates(
         version,
         view_uuid="9a1ab9bb-7b69-4d35-9b4a-0c3e6a7a9d10",
-        location="/nowhere/v",
+        location=location,
         properties={},
     )
 
@@ -203,13 +209,17 @@ OPERATIONS = {
         create_table, lambda catalog, _: catalog.list_tables(("db",)), lambda catalog, _: True
     ),
     "create a view": Operation(
-        lambda catalog: catalog.create_namespace(("db",), {}),
-        lambda catalog, _: catalog.create_view(("db", "v"), _view("SELECT 1 AS id")),
+        _place_of_view,
+        lambda catalog, location: catalog.create_view(
+            ("db", "v"), _view(location, "SELECT 1 AS id")
+        ),
         lambda catalog, _: _exists(lambda: catalog.load_view(("db", "v"))),
     ),
     "change a view": Operation(
         _with_view,
-        lambda catalog, base: catalog.commit_view(("db", "v"), base, _view("SELECT 2 AS id")[2:]),
+        lambda catalog, base: catalog.commit_view(
+            ("db", "v"), base, _view("", "SELECT 2 AS id")[2:]
+        ),
         lambda catalog, _: catalog.load_view(("db", "v")).metadata.current_version_id == 2,
     ),
     "drop a view": Operation(

@@ -80,8 +80,8 @@ def test_user_and_password_may_be_in_javas_uri() -> None:
 
 
 def test_other_javas_uris_are_refused() -> None:
-    with pytest.raises(InvalidOptionError, match="PostgreSQL and SQLite"):
-        _url(uri="jdbc:mysql://host/db")
+    with pytest.raises(InvalidOptionError, match="MariaDB and SQLite"):
+        _url(uri="jdbc:sqlserver://host/db")
     with pytest.raises(InvalidOptionError, match="'loginTimeout' is not supported"):
         _url(uri="jdbc:postgresql://host/db?loginTimeout=1")
     with pytest.raises(InvalidOptionError, match="'useSSL' is not supported"):
