@@ -14,8 +14,6 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, TypeVar
 
-from fsspec.asyn import sync
-
 _T = TypeVar("_T")
 
 
@@ -158,5 +156,8 @@ def _is_directory(blob: Any) -> bool:
 
 
 def _run(fs: Any, coroutine: Callable[[], Coroutine[Any, Any, _T]]) -> _T:
+    # Imported here: not all processes that open files need its event loop.
+    from fsspec.asyn import sync
+
     result: _T = sync(fs.loop, coroutine)
     return result
