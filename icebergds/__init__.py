@@ -34,6 +34,7 @@ if TYPE_CHECKING:
         InvalidFilterError,
         InvalidMetadataError,
         InvalidOptionError,
+        InvalidStatementError,
         MaintenanceError,
         MissingFileError,
         NamespaceNotEmptyError,
@@ -71,7 +72,6 @@ if TYPE_CHECKING:
     from icebergds.operations.maintenance.unused_files.expire_snapshots import ExpiredSnapshots
     from icebergds.operations.maintenance.unused_files.orphan_files import OrphanFiles
     from icebergds.operations.write.row_counts import RowCounts
-    from icebergds.spark.registration import register
     from icebergds.spark.row_level.merge import MergeBuilder
     from icebergds.spec.partition import PartitionField, PartitionSpec
     from icebergds.spec.schema import Schema
@@ -94,6 +94,8 @@ if TYPE_CHECKING:
         ViewMetadata,
         ViewVersion,
     )
+    from icebergds.statements.registration import register
+    from icebergds.statements.run import sql
     from icebergds.types import (
         BinaryType,
         BooleanType,
@@ -159,6 +161,7 @@ _NAMES = {
         "InvalidFilterError",
         "InvalidMetadataError",
         "InvalidOptionError",
+        "InvalidStatementError",
         "MaintenanceError",
         "MissingFileError",
         "NamespaceNotEmptyError",
@@ -194,7 +197,6 @@ _NAMES = {
         "RewrittenPositionDeletes",
     ),
     "icebergds.operations.write.row_counts": ("RowCounts",),
-    "icebergds.spark.registration": ("register",),
     "icebergds.spark.row_level.merge": ("MergeBuilder",),
     "icebergds.spec.partition": (
         "PartitionField",
@@ -229,6 +231,8 @@ _NAMES = {
         "ViewMetadata",
         "ViewVersion",
     ),
+    "icebergds.statements.registration": ("register",),
+    "icebergds.statements.run": ("sql",),
     "icebergds.types": (
         "BinaryType",
         "BooleanType",
@@ -292,6 +296,7 @@ __all__ = [
     "InvalidFilterError",
     "InvalidMetadataError",
     "InvalidOptionError",
+    "InvalidStatementError",
     "ListType",
     "LongType",
     "MaintenanceError",
@@ -367,6 +372,7 @@ __all__ = [
     "migrate",
     "register",
     "snapshot",
+    "sql",
 ]
 
 

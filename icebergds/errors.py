@@ -14,7 +14,8 @@ IcebergError
 │   ├── CorruptFileError
 │   └── UnsupportedFeatureError
 ├── InvalidOptionError            a wrong option or argument
-│   └── InvalidFilterError
+│   ├── InvalidFilterError
+│   └── InvalidStatementError     SQL that is not a statement, or of something that is not there
 ├── InvalidDataError
 ├── AlreadyCommittedError         the write is already in the table
 ├── CommitConflictError           retryable
@@ -97,6 +98,10 @@ class InvalidOptionError(IcebergError):
 
 class InvalidFilterError(InvalidOptionError):
     """A filter cannot be parsed, bound or used."""
+
+
+class InvalidStatementError(InvalidOptionError):
+    """A statement of SQL cannot be parsed, or asks for what is not supported."""
 
 
 class InvalidDataError(IcebergError):

@@ -1,0 +1,114 @@
+"""Splits SQL into tokens that know their place in the text.
+
+sqlglot separates them; what it does to their text for a parser of its own is undone here, so that
+a token is what the user wrote.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from enum import Enum
+
+from icebergds.expr.names import split_name
+
+
+class TokenKind(Enum):
+    """What a token is."""
+
+    WORD = "word"
+    NAME = "name"
+    """A name in backticks."""
+    TEXT = "text"
+    """A literal in quotes, with the letter before it (`r'\\d'`, `X'1F'`)."""
+    NUMBER = "number"
+    SIGN = "sign"
+
+
+@dataclass(frozen=True, slots=True)
+class Token:
+    """A piece of SQL as it was written, `text[start:end]`."""
+
+    kind: TokenKind
+    text: str
+    start: int
+    end: int
+
+    def is_word(self, *words: str) -> bool:
+        """Whether it is one of these keywords, which are given in upper case."""
+        return self.kind is TokenKind.WORD and self.text.upper() in words
+
+    def is_sign(self, *signs: str) -> bool:
+        return self.kind is TokenKind.SIGN and self.text in signs
+
+    @property
+    def is_identifier(self) -> bool:
+        """Whether it can be a part of a name."""
+        return self.kind is TokenKind.NAME or (
+            self.kind is TokenKind.WORD and _IDENTIFIER.fullmatch(self.text) is not None
+        )
+
+    @property
+    def identifier(self) -> str:
+        """The part of a name that it is, without backticks."""
+        return split_name(self.text)[0] if self.kind is TokenKind.NAME else self.text
+
+
+def sql_tokens(text: str) -> tuple[Token, ...] | None:
+    """The tokens of a text of Spark SQL, without comments and hints.
+
+    None if it cannot be split, such as for a quote that is not closed.
+    """
+    from sqlglot import tokenize
+    from sqlglot.errors import TokenError
+
+    # Inside parentheses: first in a statement, words such as `call` swallow the rest. The line
+    # ends a comment that ends the text.
+    wrapped = f"({text}\n)"
+    try:
+        found = tokenize(wrapped, read="spark")
+    except TokenError:
+        return None
+    if found[-1].end != len(wrapped) - 1:
+        return None
+    tokens: list[Token] = []
+    at = 0
+    for each in found[1:-1]:
+        start, end = each.start - 1, each.end
+        # The suffix of a number such as 1L is several tokens in one place.
+        if start < at:
+            continue
+        if not _is_gap(text[at:start]):
+            return None
+        tokens.extend(_split(text, start, end))
+        at = end
+    if not _is_gap(text[at:]):
+        return None
+    return tuple(tokens)
+
+
+_IDENTIFIER = re.compile(r"\w+")
+_KINDS = {
+    TokenKind.TEXT: re.compile(r"""\w?(?:'.*'|".*")""", re.DOTALL),
+    TokenKind.NAME: re.compile(r"`.*`", re.DOTALL),
+    TokenKind.NUMBER: re.compile(r"\d+(?:\.\d*)?(?:[eE][+-]?\d+)?[a-zA-Z]{0,2}"),
+    TokenKind.WORD: re.compile(r"\w+"),
+}
+
+
+def _is_gap(text: str) -> bool:
+    """Whether there is no more than space, comments and hints."""
+    return not text or text.isspace() or text.lstrip().startswith(("--", "/*"))
+
+
+def _split(text: str, start: int, end: int) -> list[Token]:
+    """The tokens of one of sqlglot's, which may be of several words, such as ORDER BY."""
+    piece = text[start:end]
+    kind = next((kind for kind, form in _KINDS.items() if form.fullmatch(piece)), TokenKind.SIGN)
+    if kind is TokenKind.SIGN and any(c.isspace() for c in piece):
+        words = re.finditer(r"\S+", piece)
+        return [
+            Token(TokenKind.WORD, word.group(), start + word.start(), start + word.end())
+            for word in words
+        ]
+    return [Token(kind, piece, start, end)]

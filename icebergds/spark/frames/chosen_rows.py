@@ -1,0 +1,71 @@
+"""Reads the rows of a table that a query may need, with Spark's own names and types."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+from pyspark.sql import DataFrame, SparkSession
+
+from icebergds.commit.operations import TableState
+from icebergds.expr.nodes import Expr
+from icebergds.operations.read.options import ReadOptions, parse_read_options, refuse_stream_options
+from icebergds.operations.read.planned_scan import plan_scan
+from icebergds.operations.read.scan_options import refuse_address_options
+from icebergds.operations.read.snapshot_read import resolve_read
+from icebergds.scan.projection import project_columns
+from icebergds.spark.native import has_native_scans
+from icebergds.spark.scan import read_dataframe, scan_dataframe
+from icebergds.spark.session import in_zone_of
+from icebergds.spec.schema import Schema
+
+
+def query_options(spark: SparkSession, given: Mapping[str, str]) -> ReadOptions:
+    """The options of a read that a query gives.
+
+    Raises:
+        InvalidOptionError: one is unknown or malformed.
+    """
+    refuse_address_options(given)
+    refuse_stream_options(given)
+    return parse_read_options(in_zone_of(spark, given))
+
+
+def schema_of_read(state: TableState, options: ReadOptions) -> Schema:
+    """The columns that a read has: those of the table then, without metadata columns.
+
+    Raises:
+        NoSuchSnapshotError: the snapshot, branch or tag does not exist.
+    """
+    return resolve_read(options, state.metadata, state.name)[1]
+
+
+def chosen_rows(
+    spark: SparkSession,
+    state: TableState,
+    options: ReadOptions,
+    condition: Expr,
+    columns: Sequence[str] | None,
+) -> DataFrame:
+    """At least the rows of a table that meet a condition, planned now.
+
+    Args:
+        condition: bound to the schema that is read.
+        columns: names of columns, metadata columns among them; None for all of the table's.
+
+    Raises:
+        InvalidFilterError, InvalidOptionError: the options do not fit the table.
+        NoSuchSnapshotError: the snapshot, branch or tag does not exist.
+        MissingFileError, CorruptFileError: metadata is missing or damaged.
+    """
+    if options.changes is not None:
+        return read_dataframe(spark, state, options)
+    schema = schema_of_read(state, options)
+    read = (
+        schema
+        if columns is None
+        else project_columns(state.metadata, schema, [(name,) for name in columns])
+    )
+    scan = plan_scan(
+        state, options, for_native=has_native_scans(spark), rechecked=condition, columns=read
+    )
+    return scan_dataframe(spark, scan)

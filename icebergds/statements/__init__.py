@@ -1,0 +1,1 @@
+"""Runs statements of SQL on tables of Iceberg, on sessions of Spark as they are."""

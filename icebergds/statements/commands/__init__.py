@@ -1,0 +1,14 @@
+"""Statements other than queries, a room for each kind."""
+
+from __future__ import annotations
+
+from icebergds.statements.commands import definitions, descriptions, procedures, rows, views
+
+COMMANDS = (
+    *rows.COMMANDS,
+    *views.COMMANDS,
+    *definitions.COMMANDS,
+    *descriptions.COMMANDS,
+    *procedures.COMMANDS,
+)
+"""The kinds of statements; the first whose words a statement begins with runs it."""

@@ -1,0 +1,7 @@
+"""Statements that create, change and drop tables."""
+
+from __future__ import annotations
+
+from icebergds.statements.commands.command import Command
+
+COMMANDS: tuple[Command, ...] = ()

@@ -1,0 +1,1 @@
+"""Finds what the names in statements stand for."""

@@ -1,0 +1,131 @@
+"""Finds the catalog that a name in a statement belongs to (`NameScope`)."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from functools import cached_property
+
+from pyspark.errors import PySparkException
+from pyspark.sql import SparkSession
+
+from icebergds.api.catalog import Catalog, load_catalog
+from icebergds.catalog.config import catalogs_of_active_session, configured_catalogs
+from icebergds.errors import InvalidStatementError
+from icebergds.expr.names import quote_name
+from icebergds.spark.session import acting_in
+from icebergds.statements.names.current import CurrentNamespace, current_namespace
+from icebergds.suggestions import did_you_mean
+
+# Of Spark's own tables and views.
+_OF_SPARK = frozenset({"spark_catalog", "global_temp", "session", "system"})
+
+
+@dataclass(frozen=True, slots=True)
+class CatalogName:
+    """A name in one of our catalogs: of a table, a view or a namespace.
+
+    Attributes:
+        parts: without the catalog's.
+    """
+
+    catalog: str
+    parts: tuple[str, ...]
+
+    def __str__(self) -> str:
+        return quote_name((self.catalog, *self.parts))
+
+
+@dataclass(frozen=True)
+class NameScope:
+    """What names mean in one statement; catalogs are loaded once."""
+
+    spark: SparkSession
+    _loaded: dict[str, Catalog] = field(default_factory=dict, repr=False)
+
+    @cached_property
+    def current(self) -> CurrentNamespace:
+        return current_namespace(self.spark)
+
+    def within(self, current: CurrentNamespace) -> NameScope:
+        """The same with another current namespace, such as that of a view."""
+        scope = NameScope(self.spark, self._loaded)
+        scope.__dict__["current"] = current
+        return scope
+
+    def is_catalog(self, name: str) -> bool:
+        """Whether a catalog of ours has the name, and none that Spark is configured with."""
+        if name in self._of_session:
+            return self._is_free(name)
+        return name in self._configured and self._is_free(name)
+
+    def table(self, parts: tuple[str, ...]) -> CatalogName | None:
+        """What a name of a table or view stands for; None if it is one of Spark's own."""
+        first, *rest = parts
+        if rest and first in self._of_session and self._is_free(first):
+            return CatalogName(first, tuple(rest))
+        # Of configurations that Spark does not know: two parts may be a table in its own catalog.
+        if len(rest) > 1 and first in self._configured and self._is_free(first):
+            return CatalogName(first, tuple(rest))
+        current = self.current
+        if current.catalog is None or first.lower() in _OF_SPARK:
+            return None
+        if rest:
+            return None if self._is_of_spark(first) else CatalogName(current.catalog, parts)
+        if self._is_temporary_view(first):
+            return None
+        return CatalogName(current.catalog, (*current.namespace, first))
+
+    def namespace(self, parts: tuple[str, ...]) -> CatalogName | None:
+        """What a name of a namespace stands for; None if it is one of Spark's own."""
+        if parts and self.is_catalog(parts[0]):
+            return CatalogName(parts[0], parts[1:])
+        if self.current.catalog is None or (parts and self._is_of_spark(parts[0])):
+            return None
+        return CatalogName(self.current.catalog, parts or self.current.namespace)
+
+    def catalog(self, name: str) -> Catalog:
+        """A catalog of ours.
+
+        Raises:
+            InvalidOptionError: nothing configures it, or not completely.
+        """
+        if name not in self._loaded:
+            with acting_in(self.spark):
+                self._loaded[name] = load_catalog(name)
+        return self._loaded[name]
+
+    def require_catalog(self, name: str) -> Catalog:
+        """A catalog of ours that a statement needs.
+
+        Raises:
+            InvalidStatementError: there is none of the name.
+        """
+        if self.is_catalog(name):
+            return self.catalog(name)
+        known = sorted({*self._of_session, *self._configured})
+        near = did_you_mean(name, known)
+        raise InvalidStatementError(
+            f"no catalog {name} is configured (there are {', '.join(known) or 'none'})"
+            f"{'; ' + near if near else ''}"
+        )
+
+    @cached_property
+    def _of_session(self) -> frozenset[str]:
+        with acting_in(self.spark):
+            return catalogs_of_active_session()
+
+    @cached_property
+    def _configured(self) -> frozenset[str]:
+        return frozenset(configured_catalogs()) - self._of_session
+
+    def _is_free(self, name: str) -> bool:
+        return self.spark.conf.get(f"spark.sql.catalog.{name}", None) is None
+
+    def _is_of_spark(self, name: str) -> bool:
+        return name.lower() in _OF_SPARK or not self._is_free(name)
+
+    def _is_temporary_view(self, name: str) -> bool:
+        try:
+            return self.spark.catalog.getTable(quote_name((name,))).isTemporary
+        except PySparkException:
+            return False

@@ -1,0 +1,99 @@
+"""Loads the table that a name in a statement stands for, with what its last part may select."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from icebergds.api.table import Table
+from icebergds.errors import InvalidStatementError, NoSuchNamespaceError, NoSuchTableError
+from icebergds.operations.metadata_tables.kinds import MetadataTable
+from icebergds.statements.names.scope import CatalogName, NameScope
+
+_KINDS = {kind.value: kind for kind in MetadataTable}
+_SELECTORS = {
+    "branch": re.compile(r"branch_(.+)", re.DOTALL),
+    "tag": re.compile(r"tag_(.+)", re.DOTALL),
+    "snapshot-id": re.compile(r"snapshot_id_(\d+)"),
+    "as-of-timestamp": re.compile(r"at_timestamp_(\d+)"),
+}
+
+
+@dataclass(frozen=True, slots=True)
+class NamedTable:
+    """A table and what a name selects of it.
+
+    Attributes:
+        name: of the table.
+        options: of reads: the branch, tag, snapshot or time that the name ends with.
+        metadata_table: the metadata table that the name ends with.
+    """
+
+    name: CatalogName
+    table: Table
+    options: Mapping[str, str] = field(default_factory=dict)
+    metadata_table: MetadataTable | None = None
+
+    @property
+    def branch(self) -> str | None:
+        """The branch that the name ends with."""
+        return self.options.get("branch")
+
+
+def find_table(scope: NameScope, name: CatalogName) -> NamedTable:
+    """The table of a name, or the one of which the last part selects something.
+
+    A table of the whole name comes first: `t.files` may be the table `files` in a namespace `t`.
+
+    Raises:
+        NoSuchTableError: there is no such table.
+    """
+    catalog = scope.catalog(name.catalog)
+    selected = _selected(name.parts[-1]) if len(name.parts) > 1 else None
+    try:
+        return NamedTable(name, catalog.load_table(name.parts))
+    except (NoSuchTableError, NoSuchNamespaceError) as error:
+        if selected is None:
+            raise _not_found(name, error) from None
+        whole = error
+    options, kind = selected
+    shorter = CatalogName(name.catalog, name.parts[:-1])
+    try:
+        table = catalog.load_table(shorter.parts)
+    except (NoSuchTableError, NoSuchNamespaceError):
+        raise _not_found(name, whole) from None
+    return NamedTable(shorter, table, options, kind)
+
+
+def find_table_to_write(scope: NameScope, name: CatalogName) -> NamedTable:
+    """The table of a name that a statement changes, and the branch of it.
+
+    Raises:
+        NoSuchTableError: there is no such table.
+        InvalidStatementError: the name selects what cannot be written.
+    """
+    found = find_table(scope, name)
+    if found.metadata_table is not None:
+        raise InvalidStatementError(f"{name}: metadata tables cannot be written")
+    if found.options.keys() - {"branch"}:
+        raise InvalidStatementError(
+            f"{name}: only the table and its branches can be written, not tags, snapshots or times"
+        )
+    return found
+
+
+def _selected(last: str) -> tuple[dict[str, str], MetadataTable | None] | None:
+    kind = _KINDS.get(last.lower())
+    if kind is not None:
+        return {}, kind
+    for option, form in _SELECTORS.items():
+        if (match := form.fullmatch(last)) is not None:
+            return {option: match[1]}, None
+    return None
+
+
+def _not_found(name: CatalogName, error: Exception) -> NoSuchTableError:
+    if isinstance(error, NoSuchTableError):
+        return error
+    return NoSuchTableError(f"table {name} does not exist: {error}")

@@ -1,0 +1,180 @@
+"""Finds where a query names tables, by its tokens alone.
+
+Names of relations stand behind FROM, JOIN and TABLE, and between the commas of a FROM clause. Those
+of common table expressions are left out where these are visible.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from icebergds.expr.sql_tokens import Token
+from icebergds.statements.queries.suffixes import Suffix, read_suffix
+from icebergds.statements.text.cursor import Cursor, Span
+
+
+@dataclass(frozen=True, slots=True)
+class Reference:
+    """A place where a query names a table.
+
+    Attributes:
+        name: its parts, as written.
+        start: of the name.
+        suffix: what follows it of the relation itself, such as a version and an alias.
+        can_have_alias: whether an alias can be added where the query gives none.
+    """
+
+    name: tuple[str, ...]
+    start: int
+    suffix: Suffix
+    can_have_alias: bool = True
+
+    @property
+    def span(self) -> Span:
+        """The name, and the version and options behind it."""
+        return Span(self.start, self.suffix.end)
+
+
+def find_references(query: Cursor) -> list[Reference]:
+    """The places in a query, or in a condition with queries inside of it, in their order.
+
+    Raises:
+        InvalidStatementError: a version or the options of a table are malformed.
+    """
+    walk = _Walk(Cursor(query.statement, query.tokens, query.at, query.end))
+    while not walk.cursor.is_done:
+        walk.group(frozenset())
+        # A parenthesis that nothing opens: Spark says so.
+        walk.cursor.take_sign(")")
+    return walk.found
+
+
+# Of a FROM clause; commas behind them separate no relations.
+_ENDS_OF_FROM = frozenset(
+    """
+    WHERE GROUP HAVING ORDER SORT CLUSTER DISTRIBUTE LIMIT OFFSET WINDOW QUALIFY SELECT UNION
+    INTERSECT EXCEPT MINUS SET WHEN
+    """.split()  # noqa: SIM905
+)
+_QUERIES = ("SELECT", "WITH", "VALUES", "FROM", "TABLE", "MAP", "REDUCE")
+# Functions whose arguments have the word FROM between them.
+_FUNCTIONS = ("EXTRACT", "TRIM", "SUBSTRING", "SUBSTR", "OVERLAY", "POSITION")
+
+
+@dataclass(slots=True)
+class _Walk:
+    """A walk over the tokens of a query, one group of parentheses inside of the other."""
+
+    cursor: Cursor
+    found: list[Reference] = field(default_factory=list)
+
+    def group(
+        self, visible: frozenset[str], *, lists: bool = False, is_function: bool = False
+    ) -> None:
+        """Reads to the end of a group of parentheses, or of the query.
+
+        Args:
+            visible: names of common table expressions, in lower case.
+            lists: whether commas separate relations.
+            is_function: whether FROM separates arguments of a function.
+        """
+        cursor = self.cursor
+        before: Token | None = None
+        while (token := cursor.peek()) is not None and not token.is_sign(")"):
+            cursor.next()
+            if before is not None and before.is_sign("."):
+                # A field may have any name.
+                pass
+            elif token.is_word("WITH") and self._defines_tables():
+                visible = self._common_tables(visible)
+            elif token.is_sign("("):
+                self.group(visible, is_function=before is not None and before.is_word(*_FUNCTIONS))
+                cursor.take_sign(")")
+            elif (
+                token.is_word("FROM") and not is_function and not _is_word(before, "DISTINCT")
+            ) or token.is_word("JOIN"):
+                lists = True
+                self._relation(visible)
+            elif token.is_sign(",") and lists:
+                self._relation(visible)
+            elif token.is_word("TABLE"):
+                self._named_by_table(visible)
+            elif token.is_word(*_ENDS_OF_FROM) or (
+                token.is_word("LATERAL") and cursor.is_at("VIEW")
+            ):
+                lists = False
+            before = token
+
+    def _relation(self, visible: frozenset[str]) -> None:
+        """Reads the beginning of a relation: the whole of it if it is a name."""
+        cursor = self.cursor
+        cursor.take("LATERAL")
+        if cursor.is_at_sign("("):
+            cursor.next()
+            if not any(cursor.is_at(word) for word in _QUERIES):
+                self._relation(visible)
+                self.group(visible, lists=True)
+            else:
+                self.group(visible)
+            cursor.take_sign(")")
+            return
+        token = cursor.peek()
+        if token is None or not token.is_identifier or token.is_word("VALUES", "TABLE"):
+            return
+        self._named(visible)
+
+    def _named(self, visible: frozenset[str], *, can_have_alias: bool = True) -> None:
+        start = self.cursor.at
+        first = self.cursor.tokens[start]
+        name = self.cursor.name()
+        if self.cursor.is_at_sign("("):
+            # A function that returns a table; what it is given is read next.
+            return
+        suffix = read_suffix(self.cursor)
+        if len(name) > 1 or name[0].lower() not in visible:
+            self.found.append(Reference(name, first.start, suffix, can_have_alias))
+
+    def _named_by_table(self, visible: frozenset[str]) -> None:
+        """Reads the name in `TABLE name`, a query, and in `TABLE(name)`, of a function."""
+        cursor, start = self.cursor, self.cursor.at
+        in_parentheses = cursor.take_sign("(")
+        token = cursor.peek()
+        is_name = token is not None and token.is_identifier and not token.is_word(*_QUERIES)
+        if is_name:
+            cursor.name()
+            is_name = not cursor.is_at_sign("(")
+        cursor.at = start + in_parentheses if is_name else start
+        if is_name:
+            self._named(visible, can_have_alias=False)
+
+    def _defines_tables(self) -> bool:
+        """Whether common table expressions come next."""
+        ahead = 1 if self.cursor.is_at("RECURSIVE") else 0
+        name, then = self.cursor.peek(ahead), self.cursor.peek(ahead + 1)
+        return (
+            name is not None
+            and name.is_identifier
+            and then is not None
+            and (then.is_word("AS") or then.is_sign("("))
+        )
+
+    def _common_tables(self, visible: frozenset[str]) -> frozenset[str]:
+        """Reads common table expressions; returns the names that are visible behind them."""
+        cursor = self.cursor
+        is_recursive = cursor.take("RECURSIVE")
+        while True:
+            name = cursor.identifier().lower()
+            if cursor.is_at_sign("("):
+                cursor.group()
+            while not cursor.is_at_sign("("):
+                cursor.next()
+            cursor.next()
+            self.group(visible | {name} if is_recursive else visible)
+            cursor.expect_sign(")")
+            visible |= {name}
+            if not cursor.take_sign(","):
+                return visible
+
+
+def _is_word(token: Token | None, word: str) -> bool:
+    return token is not None and token.is_word(word)

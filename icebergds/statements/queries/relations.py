@@ -1,0 +1,109 @@
+"""Makes the DataFrames that stand for the tables and views that a query names."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+
+from pyspark.sql import DataFrame
+
+from icebergds.api.view import View
+from icebergds.errors import (
+    InvalidStatementError,
+    NoSuchTableError,
+    NoSuchViewError,
+    UnsupportedFeatureError,
+)
+from icebergds.operations.read.options import ReadOptions
+from icebergds.spark.frames.chosen_rows import chosen_rows, query_options, schema_of_read
+from icebergds.spark.metadata_tables import metadata_table_frame
+from icebergds.spec.schema import Schema
+from icebergds.statements.names.scope import CatalogName, NameScope
+from icebergds.statements.names.tables import NamedTable, find_table
+from icebergds.statements.queries.needed import Needed
+from icebergds.statements.queries.references import Reference
+from icebergds.statements.spark_sql import Arguments, spark_sql
+
+
+@dataclass(frozen=True, slots=True)
+class Relation:
+    """A table or view of ours, in the place of a query that names it.
+
+    Attributes:
+        given: the options of the read.
+        schema: what is read of a table; None for metadata tables, changes and views.
+    """
+
+    reference: Reference
+    name: CatalogName
+    source: NamedTable | View
+    options: ReadOptions = field(default_factory=ReadOptions)
+    given: Mapping[str, str] = field(default_factory=dict)
+    schema: Schema | None = None
+
+
+def open_relations(
+    scope: NameScope, text: str, references: Sequence[tuple[Reference, CatalogName]]
+) -> list[Relation]:
+    """Loads the tables and views of references, each once.
+
+    Raises:
+        NoSuchTableError: one does not exist.
+        InvalidOptionError, NoSuchSnapshotError: what is to be read of it does not exist.
+    """
+    loaded: dict[CatalogName, NamedTable | View] = {}
+    found = []
+    for reference, name in references:
+        if name not in loaded:
+            loaded[name] = _table_or_view(scope, name)
+        source = loaded[name]
+        if isinstance(source, View):
+            found.append(_view(reference, name, source))
+            continue
+        given = {**source.options, **reference.suffix.options, **_time(scope, text, reference)}
+        if source.metadata_table is not None:
+            found.append(Relation(reference, name, source, given=given))
+            continue
+        options = query_options(scope.spark, given)
+        schema = None if options.changes else schema_of_read(source.table._state, options)
+        found.append(Relation(reference, name, source, options, given, schema))
+    return found
+
+
+def table_frame(scope: NameScope, relation: Relation, needed: Needed) -> DataFrame:
+    """The rows of a table that a query may need.
+
+    Errors are those of `chosen_rows` and `metadata_table_frame`.
+    """
+    source = relation.source
+    assert isinstance(source, NamedTable), "views are queries of their own"
+    state = source.table._state
+    if source.metadata_table is not None:
+        return metadata_table_frame(scope.spark, state, source.metadata_table, relation.given)
+    return chosen_rows(scope.spark, state, relation.options, needed.condition, needed.columns)
+
+
+def _table_or_view(scope: NameScope, name: CatalogName) -> NamedTable | View:
+    try:
+        return find_table(scope, name)
+    except NoSuchTableError as error:
+        try:
+            return scope.catalog(name.catalog).load_view(name.parts)
+        except (NoSuchViewError, UnsupportedFeatureError):
+            raise error from None
+
+
+def _view(reference: Reference, name: CatalogName, view: View) -> Relation:
+    if reference.suffix.options or reference.suffix.time is not None:
+        raise InvalidStatementError(f"{name} is a view: it has no versions and no options of reads")
+    return Relation(reference, name, view)
+
+
+def _time(scope: NameScope, text: str, reference: Reference) -> dict[str, str]:
+    """The option of a read as of a time, whose expression Spark evaluates."""
+    span = reference.suffix.time
+    if span is None:
+        return {}
+    query = f"SELECT unix_millis(CAST({span.of(text)} AS TIMESTAMP)) AS at"
+    [row] = spark_sql(scope.spark, query, Arguments()).collect()
+    return {"as-of-timestamp": str(row["at"])}

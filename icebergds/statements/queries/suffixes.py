@@ -1,0 +1,133 @@
+"""Reads what follows the name of a table in a query: a version, options, a sample, an alias."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from icebergds.expr.sql_tokens import TokenKind
+from icebergds.statements.text.cursor import Cursor, Span
+from icebergds.statements.text.properties import read_properties
+
+
+@dataclass(frozen=True, slots=True)
+class Suffix:
+    """What follows the name of a table.
+
+    Attributes:
+        end: of the name, the version and the options.
+        options: of the read.
+        time: an expression: the table is read as of its value.
+        alias: the name that the query gives to the relation.
+        alias_at: where an alias can stand.
+        is_sampled: whether a sample of the rows is taken.
+    """
+
+    end: int
+    options: Mapping[str, str] = field(default_factory=dict)
+    time: Span | None = None
+    alias: str | None = None
+    alias_at: int = 0
+    is_sampled: bool = False
+
+
+def read_suffix(cursor: Cursor) -> Suffix:
+    """Reads it from behind the name.
+
+    Raises:
+        InvalidStatementError: it is malformed.
+    """
+    options: dict[str, str] = {}
+    time = None
+    if _takes(cursor, "VERSION", "SYSTEM_VERSION"):
+        options["versionAsOf"] = str(
+            cursor.text() if cursor.is_at_text() else cursor.integer("a snapshot id or a name")
+        )
+    elif _takes(cursor, "TIMESTAMP", "SYSTEM_TIME"):
+        time = _expression(cursor)
+    if cursor.is_at("WITH") and (token := cursor.peek(1)) is not None and token.is_sign("("):
+        cursor.next()
+        options |= read_properties(cursor.group())
+    end = cursor.tokens[cursor.at - 1].end
+    is_sampled = _skips_sample(cursor)
+    alias_at = cursor.tokens[cursor.at - 1].end
+    return Suffix(end, options, time, _alias(cursor), alias_at, is_sampled)
+
+
+# Words that are no aliases although Spark may read some of them so.
+_NO_ALIASES = frozenset(
+    """
+    WHERE GROUP HAVING ORDER SORT CLUSTER DISTRIBUTE LIMIT OFFSET WINDOW QUALIFY SELECT UNION
+    INTERSECT EXCEPT MINUS SET WHEN JOIN INNER LEFT RIGHT FULL CROSS NATURAL ANTI SEMI OUTER
+    LATERAL ON USING PIVOT UNPIVOT TABLESAMPLE INSERT FROM
+    """.split()  # noqa: SIM905
+)
+_TYPES = ("TIMESTAMP", "TIMESTAMP_LTZ", "TIMESTAMP_NTZ", "DATE")
+_UNITS = frozenset(
+    """
+    YEAR YEARS MONTH MONTHS WEEK WEEKS DAY DAYS HOUR HOURS MINUTE MINUTES SECOND SECONDS
+    MILLISECOND MILLISECONDS MICROSECOND MICROSECONDS TO
+    """.split()  # noqa: SIM905
+)
+
+
+def _takes(cursor: Cursor, *words: str) -> bool:
+    """Reads `VERSION AS OF`, with FOR before it or without."""
+    for word in words:
+        if cursor.take(word, "AS", "OF") or cursor.take("FOR", word, "AS", "OF"):
+            return True
+    return False
+
+
+def _expression(cursor: Cursor) -> Span:
+    """Reads sums of literals, intervals and functions, such as `now() - INTERVAL 1 DAY`."""
+    start = cursor.at
+    _operand(cursor)
+    while cursor.is_at_sign("+", "-"):
+        cursor.next()
+        _operand(cursor)
+    return Span(cursor.tokens[start].start, cursor.tokens[cursor.at - 1].end)
+
+
+def _operand(cursor: Cursor) -> None:
+    expected = "a time, such as '2026-03-01 12:00:00'"
+    if cursor.take("INTERVAL"):
+        cursor.take_sign("-")
+        while (token := cursor.peek()) is not None and (
+            token.kind in (TokenKind.TEXT, TokenKind.NUMBER) or token.is_word(*_UNITS)
+        ):
+            cursor.next()
+        return
+    if cursor.is_at_sign("("):
+        cursor.group()
+        return
+    if any(cursor.take(kind) for kind in _TYPES) and cursor.is_at_text():
+        cursor.text()
+        return
+    token = cursor.peek()
+    if token is None or token.kind is TokenKind.SIGN:
+        raise cursor.error(expected)
+    if token.kind in (TokenKind.TEXT, TokenKind.NUMBER):
+        cursor.next()
+        return
+    cursor.name(expected)
+    if cursor.is_at_sign("("):
+        cursor.group()
+
+
+def _skips_sample(cursor: Cursor) -> bool:
+    if not cursor.take("TABLESAMPLE"):
+        return False
+    cursor.group()
+    if cursor.take("REPEATABLE"):
+        cursor.group()
+    return True
+
+
+def _alias(cursor: Cursor) -> str | None:
+    if cursor.take("AS"):
+        return cursor.identifier("an alias")
+    token = cursor.peek()
+    if token is None or not token.is_identifier or token.is_word(*_NO_ALIASES):
+        return None
+    return cursor.identifier()

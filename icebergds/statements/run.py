@@ -1,0 +1,83 @@
+"""Runs a statement of SQL (`sql`)."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from pyspark.errors import ParseException
+from pyspark.sql import DataFrame, SparkSession
+
+from icebergds.errors import InvalidStatementError
+from icebergds.expr.sql_tokens import sql_tokens
+from icebergds.spark.session import acting_in
+from icebergds.statements.commands import COMMANDS
+from icebergds.statements.names.scope import NameScope
+from icebergds.statements.queries.query import run_query
+from icebergds.statements.spark_sql import Arguments, spark_sql
+from icebergds.statements.syntax import syntax_error
+from icebergds.statements.text.cursor import Cursor
+from icebergds.statements.text.parameters import with_literals
+
+
+def sql(spark: SparkSession, sqlQuery: str, args: Any = None, **kwargs: Any) -> DataFrame:  # noqa: N803
+    """Runs a statement of Spark SQL, or of Iceberg's extensions of it, on tables of our catalogs.
+
+    Text that names nothing of ours goes to Spark as it is.
+
+    Args:
+        sqlQuery: one statement.
+        args: values of the parameters `:name` and `?`, as of `SparkSession.sql`.
+        kwargs: what `{name}` in the text stands for, as of `SparkSession.sql`.
+
+    Returns:
+        The result; of statements without one, an empty DataFrame.
+
+    Raises:
+        InvalidStatementError: the statement is malformed, or asks for what is not supported.
+        IcebergError: what it asks for does not exist, or failed.
+        PySparkException: Spark refused it.
+
+    >>> icebergds.sql(spark, "SELECT * FROM lake.db.events")  # doctest: +SKIP
+    """
+    arguments = Arguments(args, kwargs)
+    cursor = _read(sqlQuery)
+    if cursor is None:
+        return spark_sql(spark, sqlQuery, arguments)
+    with acting_in(spark):
+        try:
+            return _run(NameScope(spark), cursor, arguments)
+        except (InvalidStatementError, ParseException):
+            # Spark's own words and places, of the text that the user wrote.
+            error = None if cursor.is_extension else syntax_error(spark, sqlQuery)
+            if error is None:
+                raise
+            raise error from None
+
+
+def _run(scope: NameScope, cursor: Cursor, arguments: Arguments) -> DataFrame:
+    for command in COMMANDS:
+        if not cursor.is_at(*command.words):
+            continue
+        given = cursor
+        if arguments.parameters is not None:
+            text = with_literals(cursor.statement, cursor.tokens, arguments.parameters)
+            given = _read(text) or cursor
+        found = command.run(scope, given, Arguments(named=arguments.named))
+        cursor.is_extension = given.is_extension
+        if found is not None:
+            return found
+        break
+    cursor.at = 0
+    return run_query(scope, cursor, arguments)
+
+
+def _read(text: object) -> Cursor | None:
+    """The tokens of a statement, without the semicolon at its end; None if it has none."""
+    tokens = sql_tokens(text) if isinstance(text, str) else None
+    if not tokens:
+        return None
+    assert isinstance(text, str)
+    end = len(tokens)
+    while end and tokens[end - 1].is_sign(";"):
+        end -= 1
+    return Cursor(text, tokens, 0, end) if end else None

@@ -1,0 +1,57 @@
+"""Lets a session's own `spark.sql` and `spark.table` run our statements."""
+
+from __future__ import annotations
+
+from functools import wraps
+from typing import Any
+
+from pyspark.sql import DataFrame, SparkSession
+
+from icebergds.catalog.naming import table_name_parts
+from icebergds.spark.session import acting_in
+from icebergds.statements.names.scope import NameScope
+from icebergds.statements.run import sql as run
+from icebergds.statements.spark_sql import OWN
+
+_OWN_TABLE = "_icebergds_spark_table"
+
+
+def take_over_sql(spark: SparkSession) -> None:
+    """Makes `spark.sql` and `spark.table` of this object of a session ours."""
+    if getattr(spark, OWN, None) is not None:
+        return
+    own_sql: Any = spark.sql
+    own_table: Any = spark.table
+
+    @wraps(own_sql)
+    def sql(sqlQuery: str, args: Any = None, **kwargs: Any) -> DataFrame:  # noqa: N803
+        return run(spark, sqlQuery, args, **kwargs)
+
+    @wraps(own_table)
+    def table(tableName: str) -> DataFrame:  # noqa: N803
+        parts = table_name_parts(tableName) or (tableName,)
+        with acting_in(spark):
+            name = NameScope(spark).table(parts)
+        if name is None:
+            found: DataFrame = own_table(tableName)
+            return found
+        return spark.read.format("icebergpy").table(str(name))
+
+    _set(spark, OWN, own_sql)
+    _set(spark, _OWN_TABLE, own_table)
+    _set(spark, "sql", sql)
+    _set(spark, "table", table)
+
+
+def give_back_sql(spark: SparkSession) -> None:
+    """Undoes `take_over_sql`."""
+    if getattr(spark, OWN, None) is None:
+        return
+    _set(spark, "sql", getattr(spark, OWN))
+    _set(spark, "table", getattr(spark, _OWN_TABLE))
+    delattr(spark, OWN)
+    delattr(spark, _OWN_TABLE)
+
+
+def _set(spark: SparkSession, name: str, value: Any) -> None:
+    setattr(spark, name, value)

@@ -1,0 +1,101 @@
+"""Writes the values of parameters as literals, in statements that Spark does not run itself."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from datetime import date, datetime
+from decimal import Decimal
+from typing import Any
+
+from icebergds.errors import InvalidStatementError
+from icebergds.expr.sql_tokens import Token
+
+
+def with_literals(text: str, tokens: Sequence[Token], parameters: Any) -> str:
+    """The text with the values of parameters in the places of `:name` and `?`.
+
+    Args:
+        parameters: values by name, or in order.
+
+    Raises:
+        InvalidStatementError: a parameter has no value, or one that cannot be a literal.
+    """
+    pieces: list[str] = []
+    at = position = 0
+    for index, token in enumerate(tokens):
+        if token.is_sign("?"):
+            value = _positional(parameters, position)
+            position += 1
+            end = token.end
+        elif token.is_sign(":") and _is_marker(tokens, index):
+            name = tokens[index + 1].text
+            value = _named(parameters, name)
+            end = tokens[index + 1].end
+        else:
+            continue
+        pieces += [text[at : token.start], literal(value)]
+        at = end
+    return "".join([*pieces, text[at:]])
+
+
+def literal(value: Any) -> str:
+    """A value as a literal of Spark SQL, of the type that Spark gives the value.
+
+    Raises:
+        InvalidStatementError: there is none.
+    """
+    match value:
+        case None:
+            return "NULL"
+        case bool():
+            return str(value).upper()
+        case int():
+            return str(value)
+        case float():
+            return f"CAST('{value!r}' AS DOUBLE)"
+        case Decimal():
+            return f"CAST('{value}' AS DECIMAL({_digits(value)}))"
+        case str():
+            return "'" + value.replace("\\", "\\\\").replace("'", "\\'") + "'"
+        case bytes() | bytearray():
+            return f"X'{bytes(value).hex()}'"
+        case datetime():
+            # As Spark takes one without a zone: of the clock of this process.
+            return f"TIMESTAMP '{value.astimezone().isoformat(sep=' ')}'"
+        case date():
+            return f"DATE '{value.isoformat()}'"
+    raise InvalidStatementError(
+        f"a parameter is a {type(value).__name__}; expected None, a bool, a number, text, bytes, a "
+        "date or a datetime"
+    )
+
+
+def _digits(value: Decimal) -> str:
+    _, digits, exponent = value.as_tuple()
+    scale = -exponent if isinstance(exponent, int) and exponent < 0 else 0
+    return f"{max(len(digits), scale, 1)}, {scale}"
+
+
+def _is_marker(tokens: Sequence[Token], index: int) -> bool:
+    """Whether a name follows a colon at once, and the colon selects a field of nothing."""
+    if index + 1 >= len(tokens) or not tokens[index + 1].is_identifier:
+        return False
+    if tokens[index + 1].start != tokens[index].end:
+        return False
+    if not index or tokens[index - 1].end != tokens[index].start:
+        return True
+    return not (tokens[index - 1].is_identifier or tokens[index - 1].is_sign(")", "]"))
+
+
+def _positional(parameters: Any, position: int) -> Any:
+    if not isinstance(parameters, Sequence) or position >= len(parameters):
+        raise InvalidStatementError(
+            f"parameter ? number {position + 1} has no value; give args=[...] with one for each"
+        )
+    return parameters[position]
+
+
+def _named(parameters: Any, name: str) -> Any:
+    if not isinstance(parameters, Mapping) or name not in parameters:
+        raise InvalidStatementError(f"parameter :{name} has no value; give args={{{name!r}: ...}}")
+    return parameters[name]

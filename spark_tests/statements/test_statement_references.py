@@ -1,0 +1,95 @@
+from __future__ import annotations
+
+import pytest
+
+from icebergds.errors import InvalidStatementError
+from icebergds.expr.sql_tokens import sql_tokens
+from icebergds.statements.queries.references import Reference, find_references
+from icebergds.statements.text.cursor import Cursor
+
+
+def _found(query: str) -> list[Reference]:
+    tokens = sql_tokens(query)
+    assert tokens is not None
+    return find_references(Cursor(query, tokens))
+
+
+def _names(query: str) -> list[str]:
+    return [".".join(each.name) for each in _found(query)]
+
+
+@pytest.mark.parametrize(
+    ("query", "names"),
+    [
+        ("SELECT * FROM lake.db.t", ["lake.db.t"]),
+        ("FROM lake.db.t SELECT *", ["lake.db.t"]),
+        ("TABLE lake.db.t", ["lake.db.t"]),
+        ("SELECT * FROM a, b x, (SELECT * FROM c) y, d", ["a", "b", "c", "d"]),
+        ("SELECT * FROM (a JOIN b ON a.x = b.x) LEFT JOIN c USING (x)", ["a", "b", "c"]),
+        ("SELECT * FROM a LATERAL VIEW explode(m) e AS k, v JOIN b", ["a", "b"]),
+        ("SELECT x FROM a WHERE y IN (SELECT z FROM b) UNION SELECT x FROM c", ["a", "b", "c"]),
+        ("SELECT * FROM f(TABLE(a), TABLE b)", ["a", "b"]),
+        ("SELECT * FROM range(10), a", ["a"]),
+        ("SELECT * FROM VALUES (1), (2) AS v(x) JOIN a", ["a"]),
+        ("SELECT * FROM `a b`.`c.d`", ["a b.c.d"]),
+        ("SELECT 'FROM x' FROM a -- FROM b\n, c /* , d */", ["a", "c"]),
+    ],
+)
+def test_names_of_relations_are_found(query: str, names: list[str]) -> None:
+    assert _names(query) == names
+
+
+@pytest.mark.parametrize(
+    "query",
+    [
+        "SELECT extract(YEAR FROM a), trim(BOTH 'x' FROM b), substring(c FROM 2)",
+        "SELECT a IS NOT DISTINCT FROM b",
+        "SELECT a.from, b.table, c.join FROM VALUES (1)",
+        "SELECT * FROM range(10)",
+        "SELECT a, b",
+    ],
+)
+def test_what_is_no_relation_is_left(query: str) -> None:
+    assert _names(query) == []
+
+
+@pytest.mark.parametrize(
+    ("query", "names"),
+    [
+        ("WITH c AS (SELECT * FROM a) SELECT * FROM c, b", ["a", "b"]),
+        ("WITH t AS (SELECT * FROM t) SELECT * FROM t", ["t"]),
+        ("WITH RECURSIVE t AS (SELECT 1 UNION ALL SELECT * FROM t) SELECT * FROM t", []),
+        ("WITH c(x) AS (SELECT 1), d AS (SELECT * FROM c) SELECT * FROM D", []),
+        ("SELECT * FROM (WITH c AS (SELECT 1) SELECT * FROM c), c", ["c"]),
+        ("WITH c AS (SELECT 1) SELECT * FROM db.c", ["db.c"]),
+    ],
+)
+def test_common_table_expressions_hide_tables_where_they_are_visible(
+    query: str, names: list[str]
+) -> None:
+    assert _names(query) == names
+
+
+@pytest.mark.parametrize(
+    ("relation", "options", "time", "alias"),
+    [
+        ("t VERSION AS OF 12", {"versionAsOf": "12"}, None, None),
+        ("t FOR SYSTEM_VERSION AS OF 'b' AS x", {"versionAsOf": "b"}, None, "x"),
+        ("t TIMESTAMP AS OF '2026-01-01' x", {}, "'2026-01-01'", "x"),
+        ("t FOR SYSTEM_TIME AS OF now() - INTERVAL 1 DAY x", {}, "now() - INTERVAL 1 DAY", "x"),
+        ("t WITH ('split-size' = 5) AS x", {"split-size": "5"}, None, "x"),
+        ("t TABLESAMPLE (5 PERCENT) x", {}, None, "x"),
+    ],
+)
+def test_what_follows_a_name_is_read(
+    relation: str, options: dict[str, str], time: str | None, alias: str | None
+) -> None:
+    query = f"SELECT * FROM {relation} WHERE y"
+    [found] = _found(query)
+    written = None if found.suffix.time is None else found.suffix.time.of(query)
+    assert (found.suffix.options, written, found.suffix.alias) == (options, time, alias)
+
+
+def test_a_version_that_is_none_is_refused_with_its_place() -> None:
+    with pytest.raises(InvalidStatementError, match=r"expected a snapshot id or a name at 'x'"):
+        _found("SELECT * FROM t VERSION AS OF x")
