@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from decimal import Decimal, InvalidOperation
 from typing import Any
@@ -63,6 +63,35 @@ def parse_filter(text: str, *, time_zone: str | None = None) -> Expr:
         ) from None
 
 
+def read_condition(
+    node: Any,
+    literals: list[str | bytes],
+    *,
+    time_zone: str | None,
+    name_of: Callable[[tuple[str, ...]], tuple[str, ...]],
+) -> Expr:
+    """Converts a condition that sqlglot has parsed, of a text with placeholders for literals.
+
+    Args:
+        literals: what the placeholders stand for (`extract_literals`).
+        name_of: the path of a column, for the parts of a name; it raises InvalidFilterError for
+            names that are no columns of the table.
+
+    Raises:
+        InvalidFilterError: it is no condition that `parse_filter` supports.
+    """
+    try:
+        return _Reader("", literals, time_zone, name_of).condition(node)
+    except (ValueError, ArithmeticError, IndexError) as error:
+        raise InvalidFilterError(
+            f"the condition has a value that is not supported: {error}"
+        ) from None
+
+
+def _as_written(parts: tuple[str, ...]) -> tuple[str, ...]:
+    return parts
+
+
 _COMPARISONS = {
     "eq": (Operation.EQ, Operation.EQ),
     "neq": (Operation.NOT_EQ, Operation.NOT_EQ),
@@ -87,6 +116,7 @@ class _Reader:
     text: str
     literals: list[str | bytes]
     time_zone: str | None
+    name_of: Callable[[tuple[str, ...]], tuple[str, ...]] = _as_written
 
     def condition(self, node: _Node) -> Expr:
         match node.key:
@@ -216,7 +246,7 @@ class _Reader:
         return Predicate(op, name, values, self.time_zone)
 
     def name(self, node: _Node) -> str:
-        return quote_name(self.parts(node))
+        return quote_name(self.name_of(tuple(self.parts(node))))
 
     def parts(self, node: _Node) -> Iterator[str]:
         match node.key:

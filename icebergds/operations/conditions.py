@@ -55,17 +55,30 @@ def plannable_condition(
         return None
     try:
         parsed = parse_filter(condition, time_zone=time_zone)
-        bind(parsed, schema, case_sensitive=False)
     except InvalidFilterError:
         return None
-    if any(
-        piece in condition and _is(setting, name, default=default)
+    if is_read_by_setting(condition, setting):
+        return None
+    return parsed if means_the_same(parsed, schema, setting) else None
+
+
+def is_read_by_setting(text: str, setting: Setting) -> bool:
+    """Whether Spark reads literals or names of a text in another way than we do, by a setting."""
+    return any(
+        piece in text and _is(setting, name, default=default)
         for piece, name, default in _READ_BY_SETTING
-    ):
-        return None
+    )
+
+
+def means_the_same(parsed: Expr, schema: Schema, setting: Setting) -> bool:
+    """Whether a condition binds to a schema, and Spark compares the same values as we do."""
+    try:
+        bind(parsed, schema, case_sensitive=False)
+    except InvalidFilterError:
+        return False
     if not compares_exactly(parsed, schema, case_sensitive=False):
-        return None
-    return parsed if _is_compared_alike(parsed, schema, setting) else None
+        return False
+    return _is_compared_alike(parsed, schema, setting)
 
 
 def _is_compared_alike(parsed: Expr, schema: Schema, setting: Setting) -> bool:

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import cache
 
 from pyspark.sql import DataFrame
 
 from icebergds.api.view import View
+from icebergds.spark.session import session_setting, session_zone
 from icebergds.statements.names.scope import NameScope
 from icebergds.statements.queries.naming import alias_of, qualifiers
 from icebergds.statements.queries.needed import Needed
@@ -42,7 +44,8 @@ def replace_tables(scope: NameScope, query: Cursor, arguments: Arguments) -> lis
     if not ours:
         return []
     relations = open_relations(scope, query.statement, ours)
-    needed = prune(query, relations, arguments)
+    setting, zone = cache(session_setting(scope.spark)), session_zone(scope.spark)
+    needed = prune(query, relations, setting, zone)
     found: list[Replacement] = []
     for relation, need in zip(relations, needed, strict=True):
         found.extend(_replaced(scope, relation, need, relations))

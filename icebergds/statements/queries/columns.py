@@ -1,0 +1,73 @@
+"""Finds the columns that a query can need of a table."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from icebergds.errors import InvalidStatementError
+from icebergds.scan.projection import metadata_columns
+from icebergds.spec.metadata import TableMetadata
+from icebergds.spec.schema import Schema
+from icebergds.statements.text.cursor import Cursor
+
+# A class of sqlglot's tree.
+_Node = Any
+
+
+def words_of(query: Cursor) -> frozenset[str]:
+    """All words and names of a query, in lower case: whatever it needs is among them."""
+    tokens = query.tokens[query.at : query.end]
+    return frozenset(token.identifier.lower() for token in tokens if token.is_identifier)
+
+
+def takes_all(select: _Node) -> bool:
+    """Whether a SELECT may need columns of its relations that it does not name."""
+    if not select.expressions:
+        return True
+    return any(
+        _select_of(star) is select and star.parent.key != "count" for star in _stars(select)
+    ) or any(join.args.get("method") for join in select.args.get("joins") or ())
+
+
+def named_columns(
+    words: frozenset[str], metadata: TableMetadata, schema: Schema, *, takes_all: bool, name: str
+) -> Sequence[str] | None:
+    """The columns that a query can need; None for all of the table's and no others.
+
+    Args:
+        words: of the query.
+        takes_all: whether it may need columns that it does not name.
+        name: the table's, for messages.
+
+    Raises:
+        InvalidStatementError: it needs all columns, and names metadata columns, too.
+    """
+    own = [field.name for field in schema.fields]
+    known = {name.lower() for name in own}
+    further = [
+        field.name
+        for field in metadata_columns(metadata)
+        if field.name in words and field.name not in known
+    ]
+    if takes_all:
+        if further:
+            raise InvalidStatementError(
+                f"table {name}: {', '.join(further)} cannot be read beside *; list the columns"
+            )
+        return None
+    wanted = [name for name in own if name.lower() in words] + further
+    # A row has at least one column.
+    return wanted or own[:1]
+
+
+def _stars(select: _Node) -> Sequence[_Node]:
+    from sqlglot.expressions import Star
+
+    return list(select.find_all(Star))
+
+
+def _select_of(node: _Node) -> _Node:
+    from sqlglot.expressions import Select
+
+    return node.find_ancestor(Select)

@@ -1,0 +1,155 @@
+"""Reads what conditions of a SELECT say of the rows of one relation."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from icebergds.errors import InvalidFilterError
+from icebergds.expr.bind import bind
+from icebergds.expr.nodes import (
+    TRUE,
+    AlwaysTrue,
+    And,
+    BoundPredicate,
+    Expr,
+    Operation,
+    Or,
+    and_,
+    conjuncts,
+    disjuncts,
+    or_,
+)
+from icebergds.expr.sql import read_condition
+from icebergds.spec.schema import Schema
+
+# A class of sqlglot's tree.
+_Node = Any
+
+
+@dataclass(frozen=True, slots=True)
+class Source:
+    """A relation of a SELECT.
+
+    Attributes:
+        qualifiers: what may stand before its columns: an alias, or parts of a name, in lower case.
+        columns: their names, in lower case; None if they are not known.
+    """
+
+    qualifiers: frozenset[tuple[str, ...]]
+    columns: frozenset[str] | None
+
+    def path(self, parts: tuple[str, ...]) -> tuple[str, ...] | None:
+        """The path of a qualified column; None if the name is not one of this relation."""
+        lowered = tuple(part.lower() for part in parts)
+        for length in range(len(parts) - 1, 0, -1):
+            if lowered[:length] in self.qualifiers:
+                return parts[length:]
+        return None
+
+
+@dataclass(frozen=True, slots=True)
+class Names:
+    """What the names of a SELECT's columns mean.
+
+    Attributes:
+        joined: names of columns that a join makes of one of each side.
+    """
+
+    sources: Sequence[Source]
+    joined: frozenset[str] | None
+
+    def column_of(self, at: int, visible: int) -> Callable[[tuple[str, ...]], tuple[str, ...]]:
+        """Gives the paths of the columns of one relation, and refuses all other names.
+
+        Args:
+            at: the relation.
+            visible: how many relations a name may be of.
+        """
+
+        def path(parts: tuple[str, ...]) -> tuple[str, ...]:
+            found = self._path(parts, at, visible)
+            if found is None:
+                raise InvalidFilterError(f"{'.'.join(parts)} may be another relation's")
+            return found
+
+        return path
+
+    def _path(self, parts: tuple[str, ...], at: int, visible: int) -> tuple[str, ...] | None:
+        qualified = [source.path(parts) for source in self.sources[:visible]]
+        source, first = self.sources[at], parts[0].lower()
+        columns = source.columns or frozenset()
+        if any(path is not None for path in qualified):
+            path = qualified[at]
+            if path is None or sum(each is not None for each in qualified) > 1:
+                return None
+            # A struct of the alias's name has fields, too.
+            is_clear = not any(first in (each.columns or ()) for each in self.sources[:visible])
+            return path if is_clear and path[0].lower() in columns else None
+        if self.joined is None or first in self.joined or first not in columns:
+            return None
+        others = [each for n, each in enumerate(self.sources[:visible]) if n != at]
+        is_clear = all(each.columns is not None and first not in each.columns for each in others)
+        return parts if is_clear else None
+
+
+def at_least(node: _Node, read: Callable[[_Node], Expr | None]) -> Expr:
+    """What is true for every row for which a condition is.
+
+    Args:
+        read: the bound predicate of a condition as a whole; None if it has none.
+    """
+    match node.key:
+        case "paren":
+            return at_least(node.this, read)
+        case "and":
+            return and_(*(at_least(part, read) for part in _operands(node)))
+        case "or":
+            return or_(*(at_least(part, read) for part in _operands(node)))
+        case _:
+            return read(node) or TRUE
+
+
+def predicate_of(
+    node: _Node,
+    literals: list[str | bytes],
+    schema: Schema,
+    *,
+    time_zone: str | None,
+    name_of: Callable[[tuple[str, ...]], tuple[str, ...]],
+    means_the_same: Callable[[Expr], bool],
+) -> Expr | None:
+    """The bound predicate of a condition; None if it is not one of a single table's columns."""
+    try:
+        parsed = read_condition(node, literals, time_zone=time_zone, name_of=name_of)
+        if not means_the_same(parsed):
+            return None
+        return bind(parsed, schema, case_sensitive=False)
+    except (InvalidFilterError, RecursionError):
+        return None
+
+
+def is_true_for_nulls(condition: Expr) -> bool:
+    """Whether a bound condition is true if all of its columns are null."""
+    match condition:
+        case AlwaysTrue():
+            return True
+        case And():
+            return all(map(is_true_for_nulls, conjuncts(condition)))
+        case Or():
+            return any(map(is_true_for_nulls, disjuncts(condition)))
+        case BoundPredicate():
+            return condition.op in (Operation.IS_NULL, Operation.NOT_NAN)
+        case _:
+            return False
+
+
+def _operands(node: _Node) -> list[_Node]:
+    """The operands of a chain of one connective, which may be long and nests to the left."""
+    operands: list[_Node] = []
+    key = node.key
+    while node.key == key:
+        operands.append(node.expression)
+        node = node.this
+    return [node, *reversed(operands)]

@@ -1,0 +1,68 @@
+"""Makes the text of a query that sqlglot parses, and finds places of the query in its tree."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from icebergds.errors import InvalidStatementError
+from icebergds.expr.sql_tokens import Token, TokenKind
+from icebergds.statements.text.cursor import Cursor, Span, literal_value
+
+
+@dataclass(frozen=True, slots=True)
+class Outline:
+    """A query without what sqlglot may not know, with placeholders for text.
+
+    Attributes:
+        literals: what the placeholders '@0', '@1' stand for, by Spark's rules.
+        places: where tokens begin in the query, by where they begin in the outline.
+    """
+
+    text: str
+    literals: list[str | bytes]
+    places: Mapping[int, int]
+
+    def parsed(self) -> Any | None:
+        """Sqlglot's tree; None if it cannot parse the query."""
+        import sqlglot
+        from sqlglot.errors import SqlglotError
+
+        try:
+            return sqlglot.parse_one(self.text, read="spark")
+        except (SqlglotError, RecursionError, ValueError):
+            return None
+
+
+def outline_of(query: Cursor, hidden: Sequence[Span]) -> Outline | None:
+    """The outline of a query; None for one that cannot be analysed.
+
+    Args:
+        hidden: parts that are left out.
+    """
+    pieces: list[str] = []
+    literals: list[str | bytes] = []
+    places: dict[int, int] = {}
+    at = 0
+    before: Token | None = None
+    for token in query.tokens[query.at : query.end]:
+        if any(span.start <= token.start < span.end for span in hidden):
+            continue
+        piece = token.text
+        if token.is_sign("|>", "{", "}", "$"):
+            return None
+        if token.kind is TokenKind.TEXT:
+            try:
+                literals.append(literal_value(token))
+            except InvalidStatementError:
+                return None
+            piece = f"'@{len(literals) - 1}'"
+        if before is not None and before.end != token.start:
+            pieces.append(" ")
+            at += 1
+        places[at] = token.start
+        pieces.append(piece)
+        at += len(piece)
+        before = token
+    return Outline("".join(pieces), literals, places)

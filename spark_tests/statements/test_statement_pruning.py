@@ -1,0 +1,166 @@
+"""What a query can need of tables, without Spark: the rows are compared in `spark_tests/spark`."""
+
+from __future__ import annotations
+
+import pytest
+
+from icebergds import Table, load_catalog
+from icebergds.errors import InvalidStatementError
+from icebergds.expr.sql_text import sql_text
+from icebergds.expr.sql_tokens import sql_tokens
+from icebergds.operations.conditions import default_setting
+from icebergds.operations.read.options import ReadOptions
+from icebergds.statements.names.scope import CatalogName
+from icebergds.statements.names.tables import NamedTable
+from icebergds.statements.queries.needed import Needed
+from icebergds.statements.queries.pruning import prune
+from icebergds.statements.queries.references import find_references
+from icebergds.statements.queries.relations import Relation
+from icebergds.statements.text.cursor import Cursor
+
+
+@pytest.fixture(scope="module")
+def table(tmp_path_factory: pytest.TempPathFactory) -> Table:
+    catalog = load_catalog("lake", warehouse=str(tmp_path_factory.mktemp("warehouse")))
+    catalog.create_namespace("db")
+    return catalog.create_table("db.t", "id bigint, v int, name string, s struct<y: int, v: int>")
+
+
+def _needed(table: Table, query: str) -> list[Needed]:
+    tokens = sql_tokens(query)
+    assert tokens is not None
+    cursor = Cursor(query, tokens)
+    relations = [
+        Relation(
+            reference,
+            CatalogName("lake", reference.name[1:]),
+            NamedTable(CatalogName("lake", reference.name[1:]), table),
+            ReadOptions(),
+            schema=table.schema(),
+        )
+        for reference in find_references(cursor)
+        if reference.name[0] == "lake"
+    ]
+    return prune(cursor, relations, default_setting, "UTC")
+
+
+def _conditions(table: Table, query: str) -> list[str]:
+    return [sql_text(each.condition, table.schema()) for each in _needed(table, query)]
+
+
+T = "lake.db.t"
+
+
+@pytest.mark.parametrize(
+    ("condition", "expected"),
+    [
+        ("v = 1", "v = 1"),
+        ("t.v = 1 AND lake.db.t.id > 2 AND db.t.id < 5", "v = 1 AND id > 2 AND id < 5"),
+        ("v = 1 OR v = 2 AND rand() < 1", "v = 1 OR v = 2"),
+        (
+            "(v = 1 AND upper(name) = 'A') OR (v = 3 AND name = 'b')",
+            "v = 1 OR v = 3 AND name = 'b'",
+        ),
+        ("v = 1 OR upper(name) = 'A'", "TRUE"),
+        ("s.y = 1 AND t.s.v = 2", "s.y = 1 AND s.v = 2"),
+        ("v = id", "TRUE"),
+        ("v = :p", "TRUE"),
+    ],
+)
+def test_conjuncts_of_where_that_compare_columns_choose(
+    table: Table, condition: str, expected: str
+) -> None:
+    assert _conditions(table, f"SELECT 1 FROM {T} WHERE {condition}") == [expected]
+
+
+@pytest.mark.parametrize(
+    ("joins", "left", "right"),
+    [
+        ("JOIN {t} b ON a.v = 1 AND b.v = 2", "v = 1", "v = 2"),
+        ("LEFT JOIN {t} b ON a.v = 1 AND b.v = 2", "TRUE", "v = 2"),
+        ("RIGHT JOIN {t} b ON a.v = 1 AND b.v = 2", "v = 1", "TRUE"),
+        ("FULL JOIN {t} b ON a.v = 1 AND b.v = 2", "TRUE", "TRUE"),
+        ("LEFT SEMI JOIN {t} b ON a.v = 1 AND b.v = 2", "v = 1", "v = 2"),
+        ("LEFT ANTI JOIN {t} b ON a.v = 1 AND b.v = 2", "TRUE", "v = 2"),
+        ("LEFT JOIN {t} b ON a.id = b.id WHERE a.v = 1 AND b.v = 2", "v = 1", "v = 2"),
+        ("LEFT JOIN {t} b ON a.id = b.id WHERE b.v IS NULL", "TRUE", "TRUE"),
+        ("LEFT JOIN {t} b ON a.id = b.id WHERE b.v = 1 OR b.v IS NULL", "TRUE", "TRUE"),
+        ("RIGHT JOIN {t} b ON a.id = b.id WHERE a.v IS NULL AND b.v = 1", "TRUE", "v = 1"),
+        ("FULL JOIN {t} b ON a.id = b.id WHERE a.v = 1 AND b.v IS NULL", "v = 1", "TRUE"),
+        (", {t} b WHERE a.v = 1 AND b.v = 2", "v = 1", "v = 2"),
+        ("JOIN {t} b USING (v) WHERE v = 1", "TRUE", "TRUE"),
+        ("NATURAL JOIN {t} b WHERE v = 1", "TRUE", "TRUE"),
+        ("JOIN {t} b ON a.id = b.id WHERE v = 1", "TRUE", "TRUE"),
+    ],
+)
+def test_conditions_choose_rows_of_the_sides_that_they_decide_over(
+    table: Table, joins: str, left: str, right: str
+) -> None:
+    query = f"SELECT 1 FROM {T} a {joins.format(t=T)}"
+    assert _conditions(table, query) == [left, right]
+
+
+def test_a_later_join_decides_over_a_side_that_may_be_missing_only_if_nulls_fail(
+    table: Table,
+) -> None:
+    joined = f"{T} a LEFT JOIN {T} b ON a.id = b.id"
+    assert _conditions(table, f"SELECT 1 FROM {joined} JOIN {T} c ON b.v = 1") == [
+        "TRUE",
+        "v = 1",
+        "TRUE",
+    ]
+    assert _conditions(table, f"SELECT 1 FROM {joined} JOIN {T} c ON b.v IS NULL") == ["TRUE"] * 3
+
+
+@pytest.mark.parametrize(
+    "query",
+    [
+        "SELECT 1 FROM {t} JOIN other o ON t.id = o.id WHERE v = 1",
+        "SELECT 1 FROM {t} AS t(a, v, c, d) WHERE v = 1",
+        "SELECT 1 FROM {t} PIVOT (sum(id) FOR v IN (1, 2)) WHERE name = 'a'",
+        "SELECT 1 FROM {t} TABLESAMPLE (50 PERCENT) WHERE v = 1",
+        "SELECT 1 FROM (SELECT v + 1 AS v FROM {t}) WHERE v = 1",
+        "SELECT 1 FROM {t} |> WHERE v = 1",
+        "SELECT count(*) FROM {t} HAVING max(v) = 1",
+        "SELECT 1 FROM ({t} LEFT JOIN other ON true) WHERE v = 1",
+    ],
+)
+def test_what_may_mean_something_else_chooses_nothing(table: Table, query: str) -> None:
+    assert _conditions(table, query.format(t=T)) == ["TRUE"]
+
+
+def test_sub_queries_have_conditions_of_their_own(table: Table) -> None:
+    query = (
+        f"WITH c AS (SELECT * FROM {T} WHERE v = 1) SELECT * FROM c WHERE c.id NOT IN "
+        f"(SELECT id FROM {T} u WHERE u.v = 2 AND u.id = c.id AND c.v = 3)"
+    )
+    assert _conditions(table, query) == ["v = 1", "v = 2"]
+
+
+@pytest.mark.parametrize(
+    ("query", "columns"),
+    [
+        ("SELECT id FROM {t} WHERE V = 1", ["id", "v"]),
+        ("SELECT count(*) FROM {t}", ["id"]),
+        ("SELECT * FROM {t}", None),
+        ("SELECT t.* FROM {t}", None),
+        ("SELECT struct(*) FROM {t}", None),
+        ("SELECT s.y FROM {t}", ["s"]),
+        ("SELECT id FROM (SELECT * FROM {t})", None),
+        ("SELECT id FROM {t} NATURAL JOIN other", None),
+        ("SELECT id FROM {t} AS t(id, b, c, d)", None),
+        ("TABLE {t}", None),
+        ("FROM {t}", None),
+        ("SELECT `name`, _file FROM {t}", ["name", "_file"]),
+        ("SELECT sum(id) FROM {t} PIVOT (sum(id) FOR v IN (1, 2))", None),
+    ],
+)
+def test_columns_that_the_query_may_need_are_read(
+    table: Table, query: str, columns: list[str] | None
+) -> None:
+    assert [each.columns for each in _needed(table, query.format(t=T))] == [columns]
+
+
+def test_metadata_columns_beside_all_columns_are_refused(table: Table) -> None:
+    with pytest.raises(InvalidStatementError, match=r"_file cannot be read beside \*"):
+        _needed(table, f"SELECT *, _file FROM {T}")
