@@ -23,6 +23,8 @@ from icebergds.expr.nodes import (
 )
 from icebergds.expr.sql import read_condition
 from icebergds.spec.schema import Schema
+from icebergds.spec.types import DATE, TIMESTAMP, TIMESTAMPTZ
+from icebergds.statements.queries.dates import DateTerms
 
 # A class of sqlglot's tree.
 _Node = Any
@@ -107,6 +109,8 @@ def at_least(node: _Node, read: Callable[[_Node], Expr | None]) -> Expr:
             return and_(*(at_least(part, read) for part in _operands(node)))
         case "or":
             return or_(*(at_least(part, read) for part in _operands(node)))
+        case "between":
+            return and_(*(at_least(part, read) for part in _bounds(node)))
         case _:
             return read(node) or TRUE
 
@@ -116,18 +120,42 @@ def predicate_of(
     literals: list[str | bytes],
     schema: Schema,
     *,
+    terms: DateTerms,
     time_zone: str | None,
     name_of: Callable[[tuple[str, ...]], tuple[str, ...]],
     means_the_same: Callable[[Expr], bool],
 ) -> Expr | None:
-    """The bound predicate of a condition; None if it is not one of a single table's columns."""
+    """What is true for every row for which a condition is; None if nothing is known.
+
+    Args:
+        literals: of the query.
+        name_of: the path of a column of the table; it refuses the names of others.
+        means_the_same: whether Spark compares the same values as we do.
+    """
+    plain, is_of_dates = terms.plain(node)
     try:
-        parsed = read_condition(node, literals, time_zone=time_zone, name_of=name_of)
+        parsed = read_condition(plain, literals, time_zone=time_zone, name_of=name_of)
         if not means_the_same(parsed):
             return None
-        return bind(parsed, schema, case_sensitive=False)
+        bound = bind(parsed, schema, case_sensitive=False)
     except (InvalidFilterError, RecursionError):
         return None
+    return bound if not is_of_dates or _are_dates(bound, schema) else None
+
+
+def _are_dates(condition: Expr, schema: Schema) -> bool:
+    """Whether a condition is of columns that have dates."""
+    match condition:
+        case And():
+            return all(_are_dates(part, schema) for part in conjuncts(condition))
+        case BoundPredicate():
+            field = schema.find_field(condition.field_id)
+            return field is not None and field.field_type in _WITH_DATES
+        case _:
+            return False
+
+
+_WITH_DATES = (DATE, TIMESTAMP, TIMESTAMPTZ)
 
 
 def is_true_for_nulls(condition: Expr) -> bool:
@@ -143,6 +171,13 @@ def is_true_for_nulls(condition: Expr) -> bool:
             return condition.op in (Operation.IS_NULL, Operation.NOT_NAN)
         case _:
             return False
+
+
+def _bounds(node: _Node) -> tuple[_Node, _Node]:
+    from sqlglot.expressions import GTE, LTE
+
+    low, high = node.args["low"], node.args["high"]
+    return GTE(this=node.this, expression=low), LTE(this=node.this, expression=high)
 
 
 def _operands(node: _Node) -> list[_Node]:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from datetime import UTC, datetime
 from functools import partial
 from typing import Any
 
@@ -22,6 +23,7 @@ from icebergds.statements.queries.conditions import (
     is_true_for_nulls,
     predicate_of,
 )
+from icebergds.statements.queries.dates import DateTerms
 from icebergds.statements.queries.joins import (
     deciding_conditions,
     is_plain,
@@ -53,7 +55,7 @@ def prune(
     conditions: dict[int, Expr] = {}
     explicit: set[int] = set()
     if tree is not None and outline is not None:
-        analysis = _Analysis(relations, outline, setting, time_zone)
+        analysis = _Analysis(relations, outline, setting, time_zone, datetime.now(UTC))
         has_same_text = not is_read_by_setting(query.written, setting)
         for select in _selects(tree):
             numbers = analysis.numbers(select)
@@ -77,6 +79,7 @@ class _Analysis:
     outline: Outline
     setting: Setting
     time_zone: str | None
+    now: datetime
 
     def numbers(self, select: _Node) -> list[int | None]:
         """Which of our relations each relation of a SELECT is; None for others."""
@@ -110,6 +113,7 @@ class _Analysis:
                     predicate_of,
                     literals=self.outline.literals,
                     schema=schema,
+                    terms=DateTerms(self.outline.literals, self.now),
                     time_zone=self.time_zone,
                     name_of=names.column_of(at, deciding.visible),
                     means_the_same=partial(self._means_the_same, number),

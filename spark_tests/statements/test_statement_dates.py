@@ -1,0 +1,133 @@
+"""Conditions on dates and times become ranges of columns."""
+
+from __future__ import annotations
+
+import datetime as dt
+
+import pytest
+
+from icebergds.expr.nodes import TRUE
+from icebergds.expr.sql_text import sql_text
+from icebergds.expr.sql_tokens import sql_tokens
+from icebergds.operations.conditions import default_setting, means_the_same
+from icebergds.spec.schema import Schema
+from icebergds.spec.types import DATE, INT, STRING, TIMESTAMP, TIMESTAMPTZ, NestedField
+from icebergds.statements.queries.conditions import at_least, predicate_of
+from icebergds.statements.queries.dates import DateTerms
+from icebergds.statements.queries.outline import outline_of
+from icebergds.statements.text.cursor import Cursor
+
+_SCHEMA = Schema(
+    tuple(
+        NestedField(number, name, kind, required=False)
+        for number, (name, kind) in enumerate(
+            [("d", DATE), ("ts", TIMESTAMPTZ), ("ntz", TIMESTAMP), ("n", INT), ("t", STRING)], 1
+        )
+    )
+)
+_NOW = dt.datetime(2026, 3, 31, 12, tzinfo=dt.UTC)
+
+
+def _read(condition: str) -> str:
+    """What a condition says of the rows, as a filter."""
+    tokens = sql_tokens(f"SELECT 1 FROM x WHERE {condition}")
+    assert tokens is not None
+    outline = outline_of(Cursor("", tokens), [])
+    assert outline is not None
+    tree = outline.parsed()
+    assert tree is not None
+    found = at_least(
+        tree.args["where"].this,
+        lambda node: predicate_of(
+            node,
+            outline.literals,
+            _SCHEMA,
+            terms=DateTerms(outline.literals, _NOW),
+            time_zone="UTC",
+            name_of=lambda parts: parts,
+            means_the_same=lambda parsed: means_the_same(parsed, _SCHEMA, default_setting),
+        ),
+    )
+    return "TRUE" if found is TRUE else sql_text(found, _SCHEMA)
+
+
+@pytest.mark.parametrize(
+    ("condition", "plain"),
+    [
+        ("d < DATE '1994-01-01' + INTERVAL '1' YEAR", "d < DATE '1995-01-01'"),
+        ("d < DATE '2024-02-29' - INTERVAL 1 YEAR", "d < DATE '2023-02-28'"),
+        ("d >= DATE '2026-01-31' + INTERVAL 1 MONTH", "d >= DATE '2026-02-28'"),
+        ("d >= DATE '2026-01-31' - INTERVAL 3 DAYS", "d >= DATE '2026-01-28'"),
+        ("d >= DATE '2026-01-31' + 1", "d >= DATE '2026-02-01'"),
+        ("d = add_months(DATE '2026-01-31', 13)", "d = DATE '2027-02-28'"),
+        ("d > date_sub(DATE '2026-01-01', 1)", "d > DATE '2025-12-31'"),
+        (
+            "d IN (DATE '2026-01-01' + 1, DATE '2026-01-05')",
+            "d IN (DATE '2026-01-02', DATE '2026-01-05')",
+        ),
+        ("NOT d = DATE '2026-01-01' + 1", "d != DATE '2026-01-02'"),
+        (
+            "d BETWEEN DATE '2026-01-01' AND DATE '2026-01-01' + 6",
+            "d >= DATE '2026-01-01' AND d <= DATE '2026-01-07'",
+        ),
+    ],
+)
+def test_constant_dates_are_computed_as_by_spark(condition: str, plain: str) -> None:
+    assert _read(condition) == _read(plain) != "TRUE"
+
+
+@pytest.mark.parametrize(
+    ("condition", "plain"),
+    [
+        (
+            "CAST(ts AS DATE) = DATE '2026-01-31'",
+            "ts >= DATE '2026-01-31' AND ts < DATE '2026-02-01'",
+        ),
+        ("date(ts) >= '2026-01-31'", "ts >= DATE '2026-01-31'"),
+        ("to_date(ntz) > DATE '2026-01-31'", "ntz >= DATE '2026-02-01'"),
+        ("ts::date <= DATE '2026-01-31'", "ts < DATE '2026-02-01'"),
+        ("DATE '2026-01-31' > date(ts)", "ts < DATE '2026-01-31'"),
+        ("year(d) = 2026", "d >= DATE '2026-01-01' AND d < DATE '2027-01-01'"),
+        ("year(ts) > 2026", "ts >= DATE '2027-01-01'"),
+        ("year(ts) BETWEEN 2025 AND 2026", "ts >= DATE '2025-01-01' AND ts < DATE '2027-01-01'"),
+    ],
+)
+def test_days_and_years_become_ranges(condition: str, plain: str) -> None:
+    assert _read(condition) == _read(plain) != "TRUE"
+
+
+@pytest.mark.parametrize(
+    ("condition", "plain"),
+    [
+        ("d >= current_date() - INTERVAL 7 DAYS", "d >= DATE '2026-03-22'"),
+        ("d > current_date - 7", "d >= DATE '2026-03-22'"),
+        ("ts > now() - INTERVAL 2 HOURS", "ts >= DATE '2026-03-29'"),
+        ("ts > current_timestamp() - INTERVAL '1' MONTH", "ts >= DATE '2026-02-26'"),
+        ("d = current_date()", "d >= DATE '2026-03-29'"),
+        ("d >= date_sub(current_date(), 30)", "d >= DATE '2026-02-27'"),
+        ("d > current_date() + INTERVAL 1 YEAR", "d >= DATE '2027-02-28'"),
+    ],
+)
+def test_the_current_time_bounds_from_below(condition: str, plain: str) -> None:
+    assert _read(condition) == _read(plain) != "TRUE"
+
+
+@pytest.mark.parametrize(
+    "condition",
+    [
+        "d < current_date()",
+        "d <> current_date()",
+        "NOT d > current_date()",
+        "CAST(ts AS DATE) <> DATE '2026-01-01'",
+        "NOT CAST(ts AS DATE) = DATE '2026-01-01'",
+        "CAST(t AS DATE) = DATE '2026-01-01'",
+        "year(t) = 2026",
+        "to_date(t, 'yyyyMMdd') = DATE '2026-01-01'",
+        "month(d) = 3",
+        "date(ts) = 'yesterday'",
+        "d < DATE '2026-01-01' + INTERVAL 1 HOUR",
+        "CAST(n AS DATE) = DATE '2026-01-01'",
+    ],
+)
+def test_what_is_no_range_says_nothing(condition: str) -> None:
+    assert _read(condition) == "TRUE"
