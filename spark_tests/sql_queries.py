@@ -110,7 +110,8 @@ class _Queries:
         parts = [self._term(visible, depth) for _ in range(self.rng.choice([1, 1, 2, 3]))]
         if joins and len(visible) > 1:
             pair = self.rng.sample(visible, 2)
-            parts.append(f"{pair[0]}.id = {pair[1]}.{self.rng.choice(_NUMBERS)}")
+            equal = self.rng.choice([*(f"id = {{}}.{name}" for name in _NUMBERS), "day = {}.day"])
+            parts.append(f"{pair[0]}.{equal.format(pair[1])}")
         text = parts[0]
         for part in parts[1:]:
             text += f" {self.rng.choice(['AND', 'AND', 'AND', 'OR'])} {part}"
@@ -129,6 +130,9 @@ class _Queries:
     def _sub_query(self, visible: list[str], depth: int) -> str:
         relation, alias = self._relation(0)
         inner = self._condition([alias], 0)
+        if self.rng.random() < 0.3:
+            day = self._column(visible, ("day",))
+            return f"{day} IN (SELECT {alias}.day FROM {relation} WHERE {inner})"
         if self.rng.random() < 0.5:
             outer = self._column(visible, _NUMBERS)
             is_in = self.rng.choice(["IN", "NOT IN"])

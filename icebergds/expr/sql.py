@@ -88,6 +88,23 @@ def read_condition(
         ) from None
 
 
+def column_parts(node: Any) -> tuple[str, ...] | None:
+    """The parts of the name of a column that sqlglot has parsed; None for anything else."""
+    match node.key:
+        case "identifier":
+            return (str(node.this),)
+        case "column":
+            named = [node.args.get(part) for part in ("catalog", "db", "table", "this")]
+        case "dot":
+            named = [node.this, node.expression]
+        case _:
+            return None
+    parts = [column_parts(part) for part in named if part]
+    if any(part is None for part in parts):
+        return None
+    return tuple(name for part in parts if part is not None for name in part)
+
+
 def _as_written(parts: tuple[str, ...]) -> tuple[str, ...]:
     return parts
 

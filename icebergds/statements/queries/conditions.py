@@ -21,7 +21,7 @@ from icebergds.expr.nodes import (
     disjuncts,
     or_,
 )
-from icebergds.expr.sql import read_condition
+from icebergds.expr.sql import column_parts, read_condition
 from icebergds.spec.schema import Schema
 from icebergds.spec.types import DATE, TIMESTAMP, TIMESTAMPTZ
 from icebergds.statements.queries.dates import DateTerms
@@ -77,6 +77,17 @@ class Names:
             return found
 
         return path
+
+    def owner(self, node: _Node, visible: int) -> tuple[int, tuple[str, ...]] | None:
+        """The relation that a column is of, and its path; None for what is no column of one."""
+        parts = column_parts(node)
+        if parts is None:
+            return None
+        for at in range(visible):
+            path = self._path(parts, at, visible)
+            if path is not None:
+                return at, path
+        return None
 
     def _path(self, parts: tuple[str, ...], at: int, visible: int) -> tuple[str, ...] | None:
         qualified = [source.path(parts) for source in self.sources[:visible]]
@@ -171,6 +182,15 @@ def is_true_for_nulls(condition: Expr) -> bool:
             return condition.op in (Operation.IS_NULL, Operation.NOT_NAN)
         case _:
             return False
+
+
+def conjuncts_of(node: _Node) -> list[_Node]:
+    """The parts of a condition that must all be true."""
+    if node.key == "paren":
+        return conjuncts_of(node.this)
+    if node.key != "and":
+        return [node]
+    return [part for operand in _operands(node) for part in conjuncts_of(operand)]
 
 
 def _bounds(node: _Node) -> tuple[_Node, _Node]:
