@@ -1,0 +1,90 @@
+"""Scripts of SQL give the same on Java Iceberg, and leave the same tables behind."""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+import pytest
+from oracles.java_environment import JavaEnvironment
+from oracles.sql_program import run_cases
+from pyspark.sql import SparkSession
+from sql_cases import CASES
+
+from icebergds import Catalog, Table, load_catalog, register
+
+pytestmark = [pytest.mark.interop, pytest.mark.spark]
+# Of who created a table, and Java's own defaults, which it writes out.
+_NOT_COMPARED = {"owner", "created-by", "write.parquet.compression-codec"}
+
+
+@pytest.fixture(scope="module")
+def theirs(java: JavaEnvironment, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A warehouse after Java Iceberg has run all cases, with the results."""
+    directory = tmp_path_factory.mktemp("java")
+    cases = {name: case.statements for name, case in CASES.items()}
+    (directory / "cases.json").write_text(json.dumps(cases))
+    java.run("-m", "oracles.sql_program", str(directory), timeout_seconds=1800)
+    return directory
+
+
+@pytest.fixture(scope="module")
+def results(theirs: Path) -> Mapping[str, list[Any]]:
+    found: dict[str, list[Any]] = json.loads((theirs / "results.json").read_text())
+    return found
+
+
+@pytest.fixture
+def lake(spark: SparkSession, tmp_path: Path) -> Iterator[SparkSession]:
+    session = spark.newSession()
+    session.conf.set("spark.icebergpy.catalog.lake.warehouse", str(tmp_path))
+    session.conf.set("spark.sql.session.timeZone", "UTC")
+    register(session, sql=True)
+    yield session
+    register(session)
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_statements_give_what_java_gives(
+    lake: SparkSession, theirs: Path, results: Mapping[str, list[Any]], name: str
+) -> None:
+    case = CASES[name]
+    catalog = load_catalog("lake")
+    catalog.create_namespace(name)
+    [ours] = run_cases(lake, {name: case.statements}).values()
+    differences = {}
+    for number, text in enumerate(case.statements):
+        given, expected = _comparable(ours[number]), _comparable(results[name][number])
+        if (given == expected) == (number in case.differs):
+            shown = (ours[number], results[name][number])
+            differences[text] = f"ours {shown[0]}\njava {shown[1]}"
+    assert not differences, "\n".join(f"{text}\n{both}" for text, both in differences.items())
+    java = load_catalog("java", warehouse=str(theirs / "warehouse"))
+    for table in case.tables:
+        assert _state(catalog, name, table) == _state(java, name, table)
+
+
+def _comparable(result: Mapping[str, Any]) -> Any:
+    """Messages and the kinds of errors are each engine's own."""
+    return "error" if "error" in result else (result["columns"], result["rows"])
+
+
+def _state(catalog: Catalog, namespace: str, name: str) -> dict[str, Any]:
+    table = catalog.load_table(f"{namespace}.{name}")
+    return {
+        "schema": table.schema().fields,
+        "identifiers": table.schema().identifier_field_ids,
+        "spec": [(str(f.transform), f.source_ids, f.name) for f in table.spec().fields],
+        "order": [(str(f.transform), f.source_ids, f.direction) for f in table.sort_order().fields],
+        "properties": {k: v for k, v in table.properties.items() if k not in _NOT_COMPARED},
+        "refs": {ref: (r.ref_type, r.max_ref_age_ms) for ref, r in table.refs().items()},
+        "operations": [snapshot.operation for snapshot in table.snapshots()],
+        "rows": _rows(table),
+    }
+
+
+def _rows(table: Table) -> Counter[str]:
+    return Counter(map(str, table.scan().to_arrow().to_pylist()))

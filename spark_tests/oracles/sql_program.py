@@ -1,0 +1,100 @@
+"""Runs scripts of SQL on a session of Spark and says what each statement gave.
+
+With the Java interpreter, `python -m oracles.sql_program DIRECTORY` runs the cases of
+DIRECTORY/cases.json on Java Iceberg, whose catalog `lake` is over DIRECTORY/warehouse, and writes
+DIRECTORY/results.json.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+import sys
+from collections.abc import Mapping, Sequence
+from datetime import datetime
+from pathlib import Path
+from typing import Any
+
+from pyspark.errors import PySparkException
+from pyspark.sql import SparkSession
+
+# Numbers this large are ids of snapshots; the tests' own are small.
+_IDS_FROM = 10**12
+_FIRST_YEAR_OF_RUNS = 2025
+_UUID = re.compile(r"[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}")
+_PATH = re.compile(r"(file:)?/[^\s']*")
+
+
+def run_cases(spark: SparkSession, cases: Mapping[str, Sequence[str]]) -> dict[str, list[Any]]:
+    """What each statement of each case gave: its columns and rows, or the kind of its error.
+
+    `{ns}` in a statement is the namespace of its case, `lake.<case>`; `{id:n}` is the id of the
+    n-th snapshot of the case's table `t`, from 0.
+    """
+    return {name: [_ran(spark, name, text) for text in texts] for name, texts in cases.items()}
+
+
+def _ran(spark: SparkSession, case: str, text: str) -> Any:
+    try:
+        df = spark.sql(_filled(spark, case, text))
+        columns = [[field.name, field.dataType.simpleString()] for field in df.schema]
+        rows = [[_plain(value) for value in row] for row in df.collect()]
+    except PySparkException as error:
+        return {"error": error.getCondition() or type(error).__name__, "message": str(error)[:300]}
+    except Exception as error:
+        return {"error": type(error).__name__, "message": str(error)[:300]}
+    return {"columns": columns, "rows": sorted(rows, key=json.dumps)}
+
+
+def _filled(spark: SparkSession, case: str, text: str) -> str:
+    namespace = f"lake.{case}"
+    for number in re.findall(r"\{id:(\d+)\}", text):
+        found = spark.sql(f"SELECT snapshot_id FROM {namespace}.t.snapshots ORDER BY committed_at")
+        text = text.replace(f"{{id:{number}}}", str(found.collect()[int(number)][0]))
+    return text.replace("{ns}", namespace).replace("{case}", case)
+
+
+def _plain(value: Any) -> Any:
+    """A value as JSON has it, without what differs from run to run."""
+    if isinstance(value, bool) or value is None:
+        return value
+    if isinstance(value, int):
+        return "<id>" if abs(value) >= _IDS_FROM else value
+    if isinstance(value, datetime):
+        return "<time>" if value.year >= _FIRST_YEAR_OF_RUNS else str(value)
+    if isinstance(value, str):
+        if value.lstrip("-").isdecimal() and len(value) > 12:
+            return "<id>"
+        return _UUID.sub("<uuid>", _PATH.sub("<path>", value))
+    if isinstance(value, dict):
+        return {str(_plain(key)): _plain(each) for key, each in sorted(value.items())}
+    if isinstance(value, list | tuple):
+        return [_plain(each) for each in value]
+    return str(value)
+
+
+def main(directory: Path) -> None:
+    import os
+
+    from oracles.jvm import start_spark
+
+    catalog = "spark.sql.catalog.lake"
+    spark = start_spark(
+        directory / "warehouse",
+        Path(os.environ["ICEBERGDS_ICEBERG_JAR"]),
+        **{
+            catalog: "org.apache.iceberg.spark.SparkCatalog",
+            f"{catalog}.type": "hadoop",
+            f"{catalog}.warehouse": f"file:{directory / 'warehouse'}",
+            f"{catalog}.cache-enabled": "false",
+        },
+    )
+    cases = json.loads((directory / "cases.json").read_text())
+    for name in cases:
+        spark.sql(f"CREATE NAMESPACE lake.{name}")
+    (directory / "results.json").write_text(json.dumps(run_cases(spark, cases), indent=1))
+    spark.stop()
+
+
+if __name__ == "__main__":
+    main(Path(sys.argv[1]))
