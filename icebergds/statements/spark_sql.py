@@ -6,9 +6,11 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from pyspark.errors import AnalysisException
 from pyspark.sql import DataFrame, SparkSession
 
 from icebergds.statements.text.cursor import Span
+from icebergds.statements.user_text import Piece, Splicing
 
 OWN = "_icebergds_spark_sql"
 """Spark's own method `sql` of a session whose method is ours."""
@@ -54,28 +56,26 @@ def spliced_sql(
         replacements: in their order; they do not overlap.
     """
     frames: dict[str, Any] = {}
-    pieces: list[str] = []
+    pieces: list[Piece] = []
     at = span.start
-    # Only with arguments of the user's do braces in the text have a meaning.
-    kept = _as_is if arguments.named else _with_plain_braces
-    has_frames = any(each.frame is not None for each in replacements)
-    if not has_frames and not arguments.named:
-        kept = _as_is
     for each in replacements:
-        pieces.append(kept(text[at : each.span.start]))
+        pieces.append(Piece(text[at : each.span.start], at))
         if each.frame is not None:
-            name = _FRAME.format(len(frames))
-            frames[name] = each.frame
-            pieces.append(f"{{{name}}}")
-        pieces.append(kept(each.text))
+            frames[_FRAME.format(len(frames))] = each.frame
+            pieces.append(Piece(None, each.span.start))
+        pieces.append(Piece(each.text, each.span.start))
         at = each.span.end
-    pieces.append(kept(text[at : span.end]))
+    pieces.append(Piece(text[at : span.end], at))
+    # Braces have a meaning as soon as anything is given by name, but the user's only if he did.
+    kept = _with_plain_braces if frames and not arguments.named else str
+    names = iter(frames)
+    ran = "".join(f"{{{next(names)}}}" if p.text is None else kept(p.text) for p in pieces)
     named = {**(arguments.named or {}), **frames}
-    return spark_sql(spark, "".join(pieces), Arguments(arguments.parameters, named))
-
-
-def _as_is(text: str) -> str:
-    return text
+    try:
+        return spark_sql(spark, ran, Arguments(arguments.parameters, named))
+    except AnalysisException as error:
+        Splicing(text, tuple(pieces)).restore(error)
+        raise
 
 
 def _with_plain_braces(text: str) -> str:

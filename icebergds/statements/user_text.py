@@ -1,0 +1,67 @@
+"""Turns what Spark says of a text with DataFrames in it into what the user wrote (`Splicing`)."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from typing import Any
+
+# As PySpark names the DataFrames in a text.
+_GENERATED = re.compile(r"_pyspark_[0-9a-f]{32}(?: AS (?P<alias>`(?:[^`]|``)*`))?")
+_NAME_LENGTH = len("_pyspark_") + 32
+_PLACE = re.compile(r"(?P<before>\bline )(?P<line>\d+)(?P<between>,? pos(?:ition)? )(?P<pos>\d+)")
+
+
+@dataclass(frozen=True, slots=True)
+class Piece:
+    """A part of a text that Spark ran.
+
+    Attributes:
+        text: as Spark got it, or None for the name of a DataFrame.
+        start: where the user's text has it.
+    """
+
+    text: str | None
+    start: int
+
+    @property
+    def length(self) -> int:
+        return _NAME_LENGTH if self.text is None else len(self.text)
+
+
+@dataclass(frozen=True, slots=True)
+class Splicing:
+    """The user's text, and the pieces of the one that Spark ran."""
+
+    original: str
+    pieces: tuple[Piece, ...]
+
+    def restore(self, error: Any) -> None:
+        """Makes an error of classic Spark speak of the user's text; others stay as they are."""
+        description = getattr(error, "_desc", None)
+        if isinstance(description, str):
+            placed = _PLACE.sub(self._placed, description)
+            error._desc = _GENERATED.sub(lambda found: found["alias"] or "table", placed)
+
+    def _placed(self, found: re.Match[str]) -> str:
+        offset = self._offset(int(found["line"]), int(found["pos"]))
+        if offset is None:
+            return found[0]
+        before = self.original[:offset]
+        line, position = before.count("\n") + 1, offset - (before.rfind("\n") + 1)
+        return f"{found['before']}{line}{found['between']}{position}"
+
+    def _offset(self, line: int, position: int) -> int | None:
+        """Where the user's text has a place of the text that Spark ran."""
+        ran = "".join(
+            "x" * piece.length if piece.text is None else piece.text for piece in self.pieces
+        )
+        lines = ran.split("\n")
+        if line > len(lines):
+            return None
+        left = sum(len(each) + 1 for each in lines[: line - 1]) + position
+        for piece in self.pieces:
+            if left < piece.length:
+                return piece.start + (0 if piece.text is None else left)
+            left -= piece.length
+        return len(self.original)

@@ -1,0 +1,43 @@
+from __future__ import annotations
+
+from types import SimpleNamespace
+
+import pytest
+
+from icebergds.statements.user_text import Piece, Splicing
+
+_NAME = "_pyspark_" + "0123456789abcdef" * 2
+
+
+def _restored(original: str, pieces: tuple[Piece, ...], message: str) -> str:
+    error = SimpleNamespace(_desc=message)
+    Splicing(original, pieces).restore(error)
+    return str(error._desc)
+
+
+@pytest.mark.parametrize(
+    ("line", "position", "user_line", "user_position"),
+    [(1, 7, 1, 7), (1, 60, 1, 25), (2, 4, 2, 4), (9, 4, 9, 4)],
+)
+def test_places_are_those_of_the_users_text(
+    line: int, position: int, user_line: int, user_position: int
+) -> None:
+    original = "SELECT * FROM lake.db.t, x\nWHERE a = 1"
+    pieces = (
+        Piece("SELECT * FROM ", 0),
+        Piece(None, 14),
+        Piece(" AS `t`", 14),
+        Piece(", x\nWHERE a = 1", 23),
+    )
+    assert _restored(original, pieces, f"oops; line {line} pos {position};") == (
+        f"oops; line {user_line} pos {user_position};"
+    )
+
+
+def test_generated_names_are_not_shown() -> None:
+    message = f"near {_NAME} AS `t` WHERE, View (`{_NAME}`)"
+    assert _restored("", (), message) == "near `t` WHERE, View (`table`)"
+
+
+def test_errors_without_such_a_text_stay() -> None:
+    Splicing("", ()).restore(ValueError("x"))
