@@ -62,8 +62,8 @@ def spliced_sql(
         pieces.append(Piece(text[at : each.span.start], at))
         if each.frame is not None:
             frames[_FRAME.format(len(frames))] = each.frame
-            pieces.append(Piece(None, each.span.start))
-        pieces.append(Piece(each.text, each.span.start))
+            pieces.append(Piece(None, each.span.start, is_users=False))
+        pieces.append(Piece(each.text, each.span.start, is_users=False))
         at = each.span.end
     pieces.append(Piece(text[at : span.end], at))
     # Braces have a meaning as soon as anything is given by name, but the user's only if he did.

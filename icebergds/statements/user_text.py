@@ -18,11 +18,13 @@ class Piece:
 
     Attributes:
         text: as Spark got it, or None for the name of a DataFrame.
-        start: where the user's text has it.
+        start: where the user's text has it, or what it stands for.
+        is_users: whether the user wrote it.
     """
 
     text: str | None
     start: int
+    is_users: bool = True
 
     @property
     def length(self) -> int:
@@ -62,6 +64,6 @@ class Splicing:
         left = sum(len(each) + 1 for each in lines[: line - 1]) + position
         for piece in self.pieces:
             if left < piece.length:
-                return piece.start + (0 if piece.text is None else left)
+                return piece.start + (left if piece.is_users else 0)
             left -= piece.length
         return len(self.original)

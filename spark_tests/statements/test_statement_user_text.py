@@ -17,7 +17,7 @@ def _restored(original: str, pieces: tuple[Piece, ...], message: str) -> str:
 
 @pytest.mark.parametrize(
     ("line", "position", "user_line", "user_position"),
-    [(1, 7, 1, 7), (1, 60, 1, 25), (2, 4, 2, 4), (9, 4, 9, 4)],
+    [(1, 7, 1, 7), (1, 60, 1, 14), (1, 63, 1, 24), (2, 4, 2, 4), (9, 4, 9, 4)],
 )
 def test_places_are_those_of_the_users_text(
     line: int, position: int, user_line: int, user_position: int
@@ -25,8 +25,8 @@ def test_places_are_those_of_the_users_text(
     original = "SELECT * FROM lake.db.t, x\nWHERE a = 1"
     pieces = (
         Piece("SELECT * FROM ", 0),
-        Piece(None, 14),
-        Piece(" AS `t`", 14),
+        Piece(None, 14, is_users=False),
+        Piece(" AS `t`", 14, is_users=False),
         Piece(", x\nWHERE a = 1", 23),
     )
     assert _restored(original, pieces, f"oops; line {line} pos {position};") == (
