@@ -113,8 +113,34 @@ def test_the_current_time_bounds_from_below(condition: str, plain: str) -> None:
 
 
 @pytest.mark.parametrize(
+    ("condition", "plain"),
+    [
+        (
+            "lake.system.days(ts) = DATE '2026-01-31'",
+            "ts >= TIMESTAMP '2026-01-31 00:00:00Z' AND ts < TIMESTAMP '2026-02-01 00:00:00Z'",
+        ),
+        ("system.days(d) >= '2026-01-31'", "d >= DATE '2026-01-31'"),
+        ("lake.system.days(ntz) < DATE '2026-01-31'", "ntz < TIMESTAMP_NTZ '2026-01-31 00:00:00'"),
+        ("56 = lake.system.years(d)", "d >= DATE '2026-01-01' AND d < DATE '2027-01-01'"),
+        ("lake.system.months(d) > 671", "d >= DATE '2026-01-01'"),
+        ("lake.system.hours(ts) <= -1", "ts < TIMESTAMP '1970-01-01 00:00:00Z'"),
+        ("lake.system.truncate(10, n) = -20", "n >= -20 AND n < -10"),
+        ("lake.system.truncate(2, t) = 'ab'", "t LIKE 'ab%'"),
+        ("lake.system.truncate(3, t) = 'ab'", "t = 'ab'"),
+    ],
+)
+def test_transforms_become_ranges(condition: str, plain: str) -> None:
+    assert _read(condition) == _read(plain) != "TRUE"
+
+
+@pytest.mark.parametrize(
     "condition",
     [
+        "lake.system.bucket(4, n) = 1",
+        "lake.system.truncate(10, n) = 3",
+        "lake.system.truncate(2, t) > 'ab'",
+        "lake.system.hours(d) = 3",
+        "days(ts) = DATE '2026-01-31'",
         "d < current_date()",
         "d <> current_date()",
         "NOT d > current_date()",

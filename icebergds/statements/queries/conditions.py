@@ -25,6 +25,7 @@ from icebergds.expr.sql import column_parts, read_condition
 from icebergds.spec.schema import Schema
 from icebergds.spec.types import DATE, TIMESTAMP, TIMESTAMPTZ
 from icebergds.statements.queries.dates import DateTerms
+from icebergds.statements.queries.transforms import transform_condition
 
 # A class of sqlglot's tree.
 _Node = Any
@@ -143,8 +144,11 @@ def predicate_of(
         name_of: the path of a column of the table; it refuses the names of others.
         means_the_same: whether Spark compares the same values as we do.
     """
-    plain, is_of_dates = terms.plain(node)
     try:
+        found = transform_condition(node, schema, terms, name_of)
+        if found is not None:
+            return bind(found, schema, case_sensitive=False)
+        plain, is_of_dates = terms.plain(node)
         parsed = read_condition(plain, literals, time_zone=time_zone, name_of=name_of)
         if not means_the_same(parsed):
             return None

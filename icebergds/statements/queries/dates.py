@@ -8,22 +8,24 @@ runs the query: it bounds a column from below only.
 from __future__ import annotations
 
 import calendar
+import datetime as dt
 import re
 from collections.abc import Callable
 from dataclasses import dataclass
-from datetime import date, datetime, timedelta
 from typing import Any
 
 # A class of sqlglot's tree.
 _Node = Any
 
-_MIRRORED = {"eq": "eq", "lt": "gt", "lte": "gte", "gt": "lt", "gte": "lte"}
+MIRRORED = {"eq": "eq", "lt": "gt", "lte": "gte", "gt": "lt", "gte": "lte"}
+"""What a comparison becomes when its sides change places."""
+
 _PERIODS = {"cast", "trycast", "tsordstodate", "year"}
 _ISO = re.compile(r"\d{4}-\d\d-\d\d", re.ASCII)
 _UNITS = {"DAY": (0, 1), "WEEK": (0, 7), "MONTH": (1, 0), "QUARTER": (3, 0), "YEAR": (12, 0)}
 _HOURS = ("HOUR", "MINUTE", "SECOND")
 # Today is another day in other time zones, and begins before now.
-_MARGIN = timedelta(days=2)
+_MARGIN = dt.timedelta(days=2)
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,23 +38,39 @@ class DateTerms:
     """
 
     literals: list[str | bytes]
-    now: datetime
+    now: dt.datetime
 
     def plain(self, node: _Node) -> tuple[_Node, bool]:
         """A condition that is true for at least the same rows, and whether it is of dates only.
 
         Its columns must then be dates or timestamps.
         """
-        if node.key not in _MIRRORED:
+        if node.key not in MIRRORED:
             return self._with_dates(node), False
         left, key, right = node.this, node.key, node.expression
         if self._is_constant(left):
-            left, key, right = right, _MIRRORED[key], left
+            left, key, right = right, MIRRORED[key], left
         if self._is_of_now(right):
             return self._after(left, key, right) or node, True
         if left.key in _PERIODS and (found := self._range(left, key, right)) is not None:
             return found, True
         return self._with_dates(node), False
+
+    def date(self, node: _Node) -> dt.date | None:
+        """The date that a constant or a text is; None if it is none."""
+        return self._date(node) or self._iso(node)
+
+    def integer(self, node: _Node) -> int | None:
+        """The value of a whole number; None for anything else."""
+        return _integer(self.literals, node)
+
+    def text(self, node: _Node) -> str | None:
+        """The value of a text; None for anything else."""
+        if node.key != "literal" or not node.is_string:
+            return None
+        text = str(node.this)
+        value = self.literals[int(text[1:])] if text.startswith("@") else text
+        return value if isinstance(value, str) else None
 
     def _with_dates(self, node: _Node) -> _Node:
         """A condition with its constant dates computed."""
@@ -93,7 +111,7 @@ class DateTerms:
             return None
         return self._compared(column, "gte", (moment - _MARGIN).date())
 
-    def _compared(self, column: _Node, key: str, value: date) -> _Node:
+    def _compared(self, column: _Node, key: str, value: dt.date) -> _Node:
         from sqlglot.expressions import GTE, LT
 
         kind = {"gte": GTE, "lt": LT}[key]
@@ -107,7 +125,7 @@ class DateTerms:
     def _is_of_now(self, node: _Node) -> bool:
         return self._is_constant(node) and any(_is_now(part) for part in node.walk())
 
-    def _moment(self, node: _Node) -> datetime | None:
+    def _moment(self, node: _Node) -> dt.datetime | None:
         """A time reckoned from now, about."""
         if _is_now(node):
             return self.now
@@ -117,10 +135,10 @@ class DateTerms:
             return None if start is None or length is None else start + length
         if node.key == "tsordsadd":
             start, days = self._moment(node.this), _integer(self.literals, node.expression)
-            return None if start is None or days is None else start + timedelta(days=days)
+            return None if start is None or days is None else start + dt.timedelta(days=days)
         return None
 
-    def _date(self, node: _Node) -> date | None:
+    def _date(self, node: _Node) -> dt.date | None:
         """The value of a constant date; None if it is none."""
         match node.key:
             case "paren":
@@ -145,32 +163,29 @@ class DateTerms:
             case _:
                 return None
 
-    def _day(self, node: _Node) -> tuple[date, date] | None:
+    def _day(self, node: _Node) -> tuple[dt.date, dt.date] | None:
         """The day that a value is, and the next one."""
-        found = self._date(node) or self._iso(node)
+        found = self.date(node)
         following = None if found is None else _days_later(found, 1)
         return None if found is None or following is None else (found, following)
 
-    def _year(self, node: _Node) -> tuple[date, date] | None:
+    def _year(self, node: _Node) -> tuple[dt.date, dt.date] | None:
         """The first days of the year that a number is, and of the next one."""
         number = _integer(self.literals, node)
         if number is None or not 1 <= number < 9999:
             return None
-        return date(number, 1, 1), date(number + 1, 1, 1)
+        return dt.date(number, 1, 1), dt.date(number + 1, 1, 1)
 
-    def _iso(self, node: _Node) -> date | None:
-        if node.key != "literal" or not node.is_string:
-            return None
-        text = str(node.this)
-        value = self.literals[int(text[1:])] if text.startswith("@") else text
-        if not isinstance(value, str) or _ISO.fullmatch(value) is None:
+    def _iso(self, node: _Node) -> dt.date | None:
+        text = self.text(node)
+        if text is None or _ISO.fullmatch(text) is None:
             return None
         try:
-            return date.fromisoformat(value)
+            return dt.date.fromisoformat(text)
         except ValueError:
             return None
 
-    def _literal(self, value: date) -> _Node:
+    def _literal(self, value: dt.date) -> _Node:
         from sqlglot.expressions import Cast, DataType, Literal
 
         self.literals.append(value.isoformat())
@@ -180,7 +195,7 @@ class DateTerms:
 
 def _period(
     term: _Node,
-) -> tuple[_Node | None, Callable[[DateTerms, _Node], tuple[date, date] | None] | None]:
+) -> tuple[_Node | None, Callable[[DateTerms, _Node], tuple[dt.date, dt.date] | None] | None]:
     """The column that a term is the day or the year of."""
     column = term.this
     if term.key == "year":
@@ -200,7 +215,7 @@ def _is_now(node: _Node) -> bool:
     )
 
 
-def _moved(literals: list[str | bytes], start: date, step: _Node, sign: int) -> date | None:
+def _moved(literals: list[str | bytes], start: dt.date, step: _Node, sign: int) -> dt.date | None:
     """A date plus or minus an interval, or a number of days."""
     if step.key == "literal":
         days = _integer(literals, step)
@@ -216,21 +231,21 @@ def _moved(literals: list[str | bytes], start: date, step: _Node, sign: int) -> 
     return _days_later(start, sign * amount * days)
 
 
-def _length(literals: list[str | bytes], step: _Node, sign: int) -> timedelta | None:
+def _length(literals: list[str | bytes], step: _Node, sign: int) -> dt.timedelta | None:
     """The least length of an interval, or of a number of days; more before than after now."""
     amount = _integer(literals, step if step.key == "literal" else step.this)
     if step.key not in ("literal", "interval") or amount is None or abs(amount) > 100_000:
         return None
     amount *= sign
     if step.key == "literal":
-        return timedelta(days=amount)
+        return dt.timedelta(days=amount)
     unit = _unit(step)
     if unit in _HOURS:
-        return timedelta(**{f"{unit.lower()}s": amount})
+        return dt.timedelta(**{f"{unit.lower()}s": amount})
     if unit not in _UNITS:
         return None
     months, days = _UNITS[unit]
-    return timedelta(days=amount * ((31 if amount < 0 else 28) * months + days))
+    return dt.timedelta(days=amount * ((31 if amount < 0 else 28) * months + days))
 
 
 def _unit(interval: _Node) -> str:
@@ -251,16 +266,16 @@ def _integer(literals: list[str | bytes], node: _Node) -> int | None:
     return int(text) if re.fullmatch(r"-?\d{1,9}", text, re.ASCII) else None
 
 
-def _months_later(start: date, months: int) -> date | None:
+def _months_later(start: dt.date, months: int) -> dt.date | None:
     year, month = divmod(start.year * 12 + start.month - 1 + months, 12)
     if not 1 <= year <= 9999:
         return None
-    return date(year, month + 1, min(start.day, calendar.monthrange(year, month + 1)[1]))
+    return dt.date(year, month + 1, min(start.day, calendar.monthrange(year, month + 1)[1]))
 
 
-def _days_later(start: date, days: int) -> date | None:
+def _days_later(start: dt.date, days: int) -> dt.date | None:
     try:
-        return start + timedelta(days=days)
+        return start + dt.timedelta(days=days)
     except OverflowError:
         return None
 

@@ -1,0 +1,144 @@
+"""Reads conditions on Iceberg's transforms, such as `lake.system.days(ts) = DATE '2026-01-01'`.
+
+They are ranges of the column: days, months, years and hours are those of UTC.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from datetime import UTC, date, datetime, timedelta
+from typing import Any
+
+from icebergds.expr.names import quote_name, resolve
+from icebergds.expr.nodes import Expr, Operation, Predicate, and_
+from icebergds.expr.sql import column_parts
+from icebergds.spec.schema import Schema
+from icebergds.spec.types import DATE, INT, LONG, STRING, TIMESTAMP, TIMESTAMPTZ, IcebergType
+from icebergds.statements.queries.dates import MIRRORED, DateTerms
+
+# A class of sqlglot's tree.
+_Node = Any
+
+_EPOCH = datetime(1970, 1, 1)
+
+
+def transform_condition(
+    node: _Node,
+    schema: Schema,
+    terms: DateTerms,
+    name_of: Callable[[tuple[str, ...]], tuple[str, ...]],
+) -> Expr | None:
+    """What a comparison of a transform with a constant says of its column; None for others.
+
+    The condition is not bound yet.
+
+    Raises:
+        InvalidFilterError: the column is not one of the table's.
+    """
+    if node.key not in MIRRORED:
+        return None
+    call, key, value = _call(node.this), node.key, node.expression
+    if call is None:
+        call, key, value = _call(node.expression), MIRRORED[node.key], node.this
+    if call is None:
+        return None
+    function, arguments = call
+    parts = column_parts(arguments[-1])
+    if parts is None:
+        return None
+    name = quote_name(name_of(parts))
+    kind = resolve(name, schema, case_sensitive=False).field_type
+    if function == "truncate":
+        return _truncated(name, kind, key, terms.integer(arguments[0]), value, terms)
+    period = _period(function, value, terms)
+    if period is None:
+        return None
+    start, end = (_moment(each, kind) for each in period)
+    return None if start is None or end is None else _between(name, key, start, end)
+
+
+def _call(node: _Node) -> tuple[str, list[_Node]] | None:
+    """The name and arguments of a call of a function in a namespace `system`."""
+    if node.key != "dot" or node.expression.key != "anonymous":
+        return None
+    namespace = column_parts(node.this)
+    arguments = node.expression.expressions
+    if namespace is None or namespace[-1].lower() != "system" or not arguments:
+        return None
+    function = str(node.expression.this).lower()
+    expected = 2 if function == "truncate" else 1
+    return (function, arguments) if len(arguments) == expected else None
+
+
+def _period(function: str, value: _Node, terms: DateTerms) -> tuple[datetime, datetime] | None:
+    """The times at which a period begins that a transform gives, and the next one."""
+    try:
+        if function in ("day", "days"):
+            day = terms.date(value)
+            return None if day is None else (_midnight(day), _midnight(day) + timedelta(days=1))
+        number = terms.integer(value)
+        if number is None:
+            return None
+        match function:
+            case "hour" | "hours":
+                start = _EPOCH + timedelta(hours=number)
+                return start, start + timedelta(hours=1)
+            case "month" | "months":
+                return _month(number), _month(number + 1)
+            case "year" | "years":
+                return _month(number * 12), _month(number * 12 + 12)
+    except (OverflowError, ValueError):
+        pass
+    return None
+
+
+def _truncated(
+    name: str, kind: IcebergType, key: str, width: int | None, value: _Node, terms: DateTerms
+) -> Expr | None:
+    if width is None or width <= 0:
+        return None
+    if kind == STRING and key == "eq":
+        text = terms.text(value)
+        if text is None or len(text) > width:
+            return None
+        operation = Operation.STARTS_WITH if len(text) == width else Operation.EQ
+        return Predicate(operation, name, (text,))
+    start = terms.integer(value) if kind in (INT, LONG) else None
+    if start is None or start % width:
+        return None
+    return _between(name, key, start, start + width)
+
+
+def _between(name: str, key: str, start: Any, end: Any) -> Expr:
+    """The range of a column whose transform compares so with the value of `start` to `end`."""
+    from_start = Predicate(Operation.GT_EQ, name, (start,))
+    before_end = Predicate(Operation.LT, name, (end,))
+    match key:
+        case "eq":
+            return and_(from_start, before_end)
+        case "gte":
+            return from_start
+        case "gt":
+            return Predicate(Operation.GT_EQ, name, (end,))
+        case "lt":
+            return Predicate(Operation.LT, name, (start,))
+        case _:
+            return before_end
+
+
+def _moment(moment: datetime, kind: IcebergType) -> Any:
+    if kind == TIMESTAMPTZ:
+        return moment.replace(tzinfo=UTC)
+    if kind == TIMESTAMP:
+        return moment
+    return moment.date() if kind == DATE and moment == _midnight(moment.date()) else None
+
+
+def _midnight(day: date) -> datetime:
+    return datetime(day.year, day.month, day.day)
+
+
+def _month(number: int) -> datetime:
+    """The beginning of a month, counted from January 1970."""
+    years, month = divmod(number, 12)
+    return datetime(1970 + years, month + 1, 1)
