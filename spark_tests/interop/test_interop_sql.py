@@ -49,10 +49,14 @@ def lake(spark: SparkSession, tmp_path: Path) -> Iterator[SparkSession]:
 
 @pytest.mark.parametrize("name", CASES)
 def test_statements_give_what_java_gives(
-    lake: SparkSession, theirs: Path, results: Mapping[str, list[Any]], name: str
+    lake: SparkSession,
+    tmp_path: Path,
+    theirs: Path,
+    results: Mapping[str, list[Any]],
+    name: str,
 ) -> None:
     case = CASES[name]
-    catalog = load_catalog("lake")
+    catalog = load_catalog("lake", warehouse=str(tmp_path))
     catalog.create_namespace(name)
     [ours] = run_cases(lake, {name: case.statements}).values()
     differences = {}

@@ -28,8 +28,10 @@ def lake(spark: SparkSession, tmp_path: Path) -> Iterator[SparkSession]:
         session.catalog.dropTempView(f"plain{table}")
 
 
-def test_rows_are_those_of_plain_copies(lake: SparkSession, rng: random.Random) -> None:
-    _fill(lake, rng)
+def test_rows_are_those_of_plain_copies(
+    lake: SparkSession, tmp_path: Path, rng: random.Random
+) -> None:
+    _fill(lake, tmp_path, rng)
     names = [f"lake.db.t{table}" for table in range(TABLES)]
     copies = [f"plain{table}" for table in range(TABLES)]
     for _ in range(rounds("ICEBERGDS_QUERIES", pull=20, nightly=600)):
@@ -38,9 +40,9 @@ def test_rows_are_those_of_plain_copies(lake: SparkSession, rng: random.Random) 
         assert _rows(lake.sql(query.format(*names))) == expected, query
 
 
-def _fill(lake: SparkSession, rng: random.Random) -> None:
+def _fill(lake: SparkSession, warehouse: Path, rng: random.Random) -> None:
     """Tables of several files each, with deletes, and plain copies of their rows."""
-    catalog = load_catalog("lake")
+    catalog = load_catalog("lake", warehouse=str(warehouse))
     catalog.create_namespace("db")
     for table in range(TABLES):
         created = catalog.create_table(f"db.t{table}", SCHEMA, partition_spec="day")
