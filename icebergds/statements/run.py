@@ -56,7 +56,7 @@ def sql(spark: SparkSession, sqlQuery: str, args: Any = None, **kwargs: Any) -> 
 
 def _run(scope: NameScope, cursor: Cursor, arguments: Arguments) -> DataFrame:
     for command in COMMANDS:
-        if not cursor.is_at(*command.words):
+        if not command.is_of(cursor):
             continue
         given = cursor
         if arguments.parameters is not None:
