@@ -49,14 +49,12 @@ def read_partition_values(scope: NameScope, cursor: Cursor, target: Target) -> P
     the column's.
 
     Raises:
-        InvalidStatementError: the table is not partitioned by a column itself, or one is given
-            twice.
+        InvalidStatementError: the table is not partitioned by a column itself.
         InvalidDataError: a value does not fit its column.
     """
     if not cursor.take("PARTITION"):
         return PartitionValues()
     written: dict[str, str] = {}
-    seen: set[str] = set()
     known = _partition_columns(target)
     fields: list[NestedField] = []
     for item in cursor.group().items():
@@ -64,11 +62,6 @@ def read_partition_values(scope: NameScope, cursor: Cursor, target: Target) -> P
         found = known.get(name.lower())
         if found is None:
             raise InvalidStatementError(_unknown(target, name, known))
-        if found.name in seen:
-            raise InvalidStatementError(
-                f"table {target.named.name}: PARTITION names column {found.name} twice"
-            )
-        seen.add(found.name)
         if item.take_sign("=") or item.take_sign("=="):
             written[found.name] = item.rest().written
             fields.append(found)

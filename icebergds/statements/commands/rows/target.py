@@ -14,10 +14,11 @@ from icebergds.spec.types import NestedField
 from icebergds.statements.names.scope import NameScope
 from icebergds.statements.names.tables import NamedTable, find_table_to_write
 from icebergds.statements.queries.naming import long_qualifiers
-from icebergds.statements.spark_sql import Arguments, spark_sql
+from icebergds.statements.spark_sql import Arguments, Replacement, spark_sql
 from icebergds.statements.syntax import syntax_error
-from icebergds.statements.text.cursor import Cursor
+from icebergds.statements.text.cursor import Cursor, Span
 from icebergds.statements.text.properties import read_properties
+from icebergds.statements.text.splice import spliced
 
 
 @dataclass(frozen=True, slots=True)
@@ -124,7 +125,7 @@ def read_target(scope: NameScope, cursor: Cursor) -> Target | None:
     name = scope.table(parts)
     if name is None:
         return None
-    error = syntax_error(scope.spark, cursor.statement)
+    error = syntax_error(scope.spark, _without_braces(cursor))
     if error is not None:
         raise error
     given: dict[str, str] = {}
@@ -132,6 +133,18 @@ def read_target(scope: NameScope, cursor: Cursor) -> Target | None:
         cursor.next()
         given = read_properties(cursor.group())
     return Target(find_table_to_write(scope, name), parts, given)
+
+
+def _without_braces(cursor: Cursor) -> str:
+    """The statement with a name for each that stands for what the user gave beside the text."""
+    whole = Cursor(cursor.statement, cursor.tokens, 0, cursor.end)
+    tokens = whole.tokens
+    found = [
+        Replacement(Span(tokens[at].start, tokens[at + 2].end), "given")
+        for at in range(whole.end - 2)
+        if tokens[at].is_sign("{") and tokens[at + 2].is_sign("}")
+    ]
+    return spliced(whole, found) if found else cursor.statement
 
 
 def read_table_name(scope: NameScope, cursor: Cursor) -> tuple[str, ...]:
