@@ -70,12 +70,16 @@ def delete_rows(
     condition: str | Column,
     options: WriteOptions,
     spark: SparkSession | None,
+    alias: str | None = None,
 ) -> Changed:
     """Implements `Table.delete`."""
     refuse_options_of_writes(options, "delete")
     options = options.in_zone(_session_zone(spark))
     row_filter = plannable_condition(
-        condition, table.metadata.schema(), options.time_zone, _session_setting(spark)
+        _unqualified(condition, alias),
+        table.metadata.schema(),
+        options.time_zone,
+        _session_setting(spark),
     )
     kept = table.keeping_reads()
     if row_filter is not None and is_metadata_delete(kept, row_filter, options):
@@ -85,7 +89,7 @@ def delete_rows(
     from icebergds.spark.row_level import delete
     from icebergds.spark.row_level.target import make_target
 
-    target = make_target(spark, kept, "delete", options)
+    target = make_target(spark, kept, "delete", options, alias)
     return _changed(table, delete.delete_rows(target, condition, row_filter))
 
 
@@ -95,13 +99,14 @@ def update_rows(
     condition: str | Column | None,
     options: WriteOptions,
     spark: SparkSession | None,
+    alias: str | None = None,
 ) -> Changed:
     """Implements `Table.update`."""
     from icebergds.spark.row_level import update
     from icebergds.spark.row_level.target import make_target
 
     refuse_options_of_writes(options, "update")
-    target = make_target(spark, table, "update", options)
+    target = make_target(spark, table, "update", options, alias)
     return _changed(table, update.update_rows(target, values, condition))
 
 
@@ -184,6 +189,15 @@ def _require_frame(rows: object, done: str = "written") -> None:
             "spark.createDataFrame(...), table.scan(...).to_df(spark) or "
             "pyarrow.Table.from_pandas(...)"
         )
+
+
+def _unqualified(condition: str | Column, alias: str | None) -> str | Column:
+    """The condition without the table's alias, for planning."""
+    if alias is None or not isinstance(condition, str):
+        return condition
+    from icebergds.spark.row_level.condition_text import unqualified
+
+    return unqualified(condition, alias)
 
 
 def _session_setting(spark: SparkSession | None) -> Setting:

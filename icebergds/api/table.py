@@ -224,6 +224,7 @@ class Table:
         self,
         condition: str | Column,
         *,
+        alias: str | None = None,
         branch: str | None = None,
         snapshot_properties: Mapping[str, str] | None = None,
         options: Mapping[str, str] | None = None,
@@ -239,6 +240,7 @@ class Table:
 
         Args:
             condition: Spark SQL or a Spark column; must be deterministic.
+            alias: a name of the table in the condition, as in `alias.id`.
             branch: the branch to commit to; main by default.
             snapshot_properties: entries to add to the snapshot summary.
             options: further write options, such as `isolation-level`.
@@ -260,13 +262,14 @@ class Table:
         """
         given = self._options(options, snapshot_properties, branch=branch)
         with nothing_committed(self.name):
-            return self._changed(delete_rows(self._current(), condition, given, spark))
+            return self._changed(delete_rows(self._current(), condition, given, spark, alias))
 
     def update(
         self,
         set: Mapping[str, Value],
         where: str | Column | None = None,
         *,
+        alias: str | None = None,
         branch: str | None = None,
         snapshot_properties: Mapping[str, str] | None = None,
         options: Mapping[str, str] | None = None,
@@ -282,6 +285,7 @@ class Table:
                 or numbers, `bool`s, dates and `datetime`s; all are computed from the row before the
                 update. Text is SQL: `"'eu'"` is the text eu.
             where: the rows to update, as Spark SQL or a Spark column; all rows by default.
+            alias: a name of the table in values and the condition, as in `alias.id`.
 
         Other arguments and errors are those of `delete`.
 
@@ -292,7 +296,8 @@ class Table:
         """
         given = self._options(options, snapshot_properties, branch=branch)
         with nothing_committed(self.name):
-            return self._changed(update_rows(self._current(), set, where, given, spark))
+            changed = update_rows(self._current(), set, where, given, spark, alias)
+            return self._changed(changed)
 
     def merge(
         self,

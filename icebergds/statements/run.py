@@ -48,7 +48,8 @@ def sql(spark: SparkSession, sqlQuery: str, args: Any = None, **kwargs: Any) -> 
             return _run(NameScope(spark), cursor, arguments)
         except (InvalidStatementError, ParseException):
             # Spark's own words and places, of the text that the user wrote.
-            error = None if cursor.is_extension else syntax_error(spark, sqlQuery)
+            is_of_spark = not cursor.is_extension and not kwargs
+            error = syntax_error(spark, sqlQuery) if is_of_spark else None
             if error is None:
                 raise
             raise error from None
@@ -56,7 +57,7 @@ def sql(spark: SparkSession, sqlQuery: str, args: Any = None, **kwargs: Any) -> 
 
 def _run(scope: NameScope, cursor: Cursor, arguments: Arguments) -> DataFrame:
     for command in COMMANDS:
-        if not cursor.is_at(*command.words):
+        if not command.is_of(cursor):
             continue
         given = cursor
         if arguments.parameters is not None:

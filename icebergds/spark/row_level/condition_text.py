@@ -76,6 +76,41 @@ def without_alias(tokens: tuple[Token, ...], alias: str) -> str:
     return "".join(kept).strip()
 
 
+def conjunct_texts(text: str) -> list[str]:
+    """The texts of the conjuncts of a condition; none if it cannot be split."""
+    return ["".join(token.text for token in tokens).strip() for tokens in conjuncts_of(text)]
+
+
+def unqualified(text: str, alias: str) -> str:
+    """A condition without an alias in front of column names; as it is if it cannot be split."""
+    parts = [without_alias(part, alias) for part in conjuncts_of(text)]
+    return " AND ".join(f"({part})" for part in parts) if parts else text
+
+
+def without_queries(text: str) -> str:
+    """A condition with its sub-queries left empty; as it is if it cannot be split."""
+    tokens = _tokens(text)
+    if tokens is None:
+        return text
+    kept: list[str] = []
+    depth = 0
+    opened: int | None = None
+    for at, token in enumerate(tokens):
+        if token.kind == "sign":
+            if token.text == ")":
+                depth -= 1
+                if depth == opened:
+                    opened = None
+            elif token.text == "(":
+                if opened is None and _is_query(tokens, at + 1):
+                    kept.append(token.text)
+                    opened = depth
+                depth += 1
+        if opened is None:
+            kept.append(token.text)
+    return "".join(kept)
+
+
 def without_columns_of(text: str, alias: str) -> str:
     """The text, without the columns that are qualified by an alias."""
     name = re.escape(alias)
@@ -184,6 +219,12 @@ def _unwrapped(tokens: tuple[Token, ...]) -> tuple[Token, ...]:
             if depth == 0 and at != solid[-1]:
                 return tokens
         tokens = tokens[solid[0] + 1 : solid[-1]]
+
+
+def _is_query(tokens: tuple[Token, ...], at: int) -> bool:
+    solid = next((token for token in tokens[at:] if token.kind != "space"), None)
+    words = [] if solid is None or solid.kind != "word" else solid.text.upper().split()
+    return bool(words) and words[0] in ("SELECT", "WITH", "FROM", "VALUES", "TABLE")
 
 
 def _is_qualifier(tokens: tuple[Token, ...], at: int, alias: str) -> bool:

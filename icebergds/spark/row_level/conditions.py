@@ -12,6 +12,7 @@ from pyspark.errors import AnalysisException, PySparkException
 from pyspark.sql import Column, DataFrame, functions as f
 
 from icebergds.errors import InvalidFilterError, InvalidOptionError
+from icebergds.spark.row_level.condition_text import without_queries
 
 Value: TypeAlias = str | Column | bool | int | float | Decimal | date | datetime
 """A value to assign: SQL text, a Spark column, or a plain value of Python's."""
@@ -101,7 +102,7 @@ def named_columns(values: Iterable[str | Column], available: Iterable[str]) -> l
     """
     texts = [value if isinstance(value, str) else str(value) for value in values]
     for text in texts:
-        if _STAR.search(_QUOTED.sub("''", text)):
+        if _STAR.search(_QUOTED.sub("''", without_queries(text))):
             raise InvalidFilterError(f"{text}: * is not supported; list the columns instead")
     if any(_SHORTENED.search(text) for text in texts):
         return list(available)

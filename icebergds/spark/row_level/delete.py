@@ -31,6 +31,8 @@ def delete_rows(
         PySparkException: the Spark job or the query failed for another reason.
     """
     target.mode()
+    if row_filter is None:
+        row_filter = target.plannable_part(condition)
     deleted, rows = rows_to_delete(target, condition, row_filter, "delete: condition")
     return None if target.snapshot() is None else target.save(deleted, rows)
 
@@ -50,7 +52,8 @@ def rows_to_delete(
     """
     wanted = as_column(condition, what)
     names = [field.name for field in target.schema.fields]
-    empty = target.spark.createDataFrame([], spark_schema(target.schema))
+    empty = target.called(target.spark.createDataFrame([], spark_schema(target.schema)))
     check_condition(empty, wanted, described(what, condition))
     rows = target.rows(named_columns([condition], names), row_filter)
-    return rows.frame.where(wanted).select(FILE, POS, f.lit(False).alias(WRITE)), rows
+    frame = target.called(rows.frame)
+    return frame.where(wanted).select(FILE, POS, f.lit(False).alias(WRITE)), rows

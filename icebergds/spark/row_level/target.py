@@ -14,7 +14,7 @@ from icebergds.commit.options import IsolationLevel
 from icebergds.commit.snapshot_commit import Committed
 from icebergds.errors import InvalidOptionError, UnsupportedFeatureError
 from icebergds.expr.names import quote_name
-from icebergds.expr.nodes import TRUE, Expr
+from icebergds.expr.nodes import TRUE, Expr, and_
 from icebergds.operations.conditions import plannable_condition
 from icebergds.operations.write.delete_file_settings import require_delete_files
 from icebergds.operations.write.isolation import isolation_of
@@ -28,6 +28,7 @@ from icebergds.operations.write.row_change_settings import (
 from icebergds.operations.write.target_branch import check_target_branch
 from icebergds.spark.dataframe_schema import incoming_arrow_schema
 from icebergds.spark.distribution import KeyedRows, partition_keys
+from icebergds.spark.row_level.condition_text import conjunct_texts, unqualified
 from icebergds.spark.row_level.rows import StatementRows, plan_rows_to_change
 from icebergds.spark.save_job import run_job
 from icebergds.spark.session import active_session, session_setting, session_zone
@@ -50,12 +51,14 @@ class Target:
     Attributes:
         verb: `delete`, `update`, `merge` or `overwrite`.
         options: of the write.
+        alias: a name of the table in conditions and values.
     """
 
     spark: SparkSession
     table: LoadedTable
     verb: str
     options: WriteOptions
+    alias: str | None = None
 
     @property
     def state(self) -> TableState:
@@ -77,7 +80,22 @@ class Target:
     def plannable(self, condition: object) -> Expr | None:
         """The condition to plan scans with; None if only Spark evaluates it correctly."""
         setting = session_setting(self.spark)
+        if isinstance(condition, str) and self.alias is not None:
+            condition = unqualified(condition, self.alias)
         return plannable_condition(condition, self.schema, self.time_zone, setting)
+
+    def plannable_part(self, condition: object) -> Expr | None:
+        """What can be planned with of a condition, such as beside a sub-query."""
+        whole = self.plannable(condition)
+        if whole is not None or not isinstance(condition, str):
+            return whole
+        parts = [self.plannable(part) for part in conjunct_texts(condition)]
+        found = [part for part in parts if part is not None]
+        return and_(*found) if found else None
+
+    def called(self, frame: DataFrame) -> DataFrame:
+        """Rows of the table under its alias."""
+        return frame if self.alias is None else frame.alias(self.alias)
 
     def snapshot(self) -> Snapshot | None:
         """The snapshot that the statement changes; None if the branch has none."""
@@ -217,12 +235,17 @@ class Target:
 
 
 def make_target(
-    spark: SparkSession | None, table: LoadedTable, verb: str, options: WriteOptions
+    spark: SparkSession | None,
+    table: LoadedTable,
+    verb: str,
+    options: WriteOptions,
+    alias: str | None = None,
 ) -> Target:
     """Creates the target of a statement.
 
     Args:
         spark: the session; None for the active one.
+        alias: a name of the table in conditions and values.
 
     Raises:
         InvalidOptionError: there is no session, it has another time zone than the options, or the
@@ -238,4 +261,4 @@ def make_target(
             "spark.sql.session.timeZone"
         )
     check_target_branch(table.state, options)
-    return Target(session, table.keeping_reads(), verb, zoned)
+    return Target(session, table.keeping_reads(), verb, zoned, alias)

@@ -30,24 +30,28 @@ def update_rows(
         PySparkException: the Spark job or the query failed for another reason.
     """
     target.mode()
-    empty = target.spark.createDataFrame([], spark_schema(target.schema))
+    empty = target.called(target.spark.createDataFrame([], spark_schema(target.schema)))
     assigned = plan_assignments(target, values, empty, "update")
     wanted = f.lit(True) if condition is None else as_column(condition, "update: condition")
     check_condition(empty, wanted, described("update: condition", condition))
     if target.snapshot() is None:
         return None
-    row_filter = target.plannable(condition)
+    row_filter = target.plannable_part(condition)
     rows = target.rows(None, row_filter, with_ids=True)
     columns = [
         assigned.get(field.name, f.col(quote_name((field.name,)))).alias(field.name)
         for field in target.schema.fields
     ]
     lineage = [f.col(ROW_ID), f.lit(None).cast("bigint").alias(LAST_UPDATED)]
-    changes = rows.frame.where(wanted).select(
-        FILE,
-        POS,
-        f.lit(True).alias(WRITE),
-        *columns,
-        *(lineage if target.has_lineage else []),
+    changes = (
+        target.called(rows.frame)
+        .where(wanted)
+        .select(
+            FILE,
+            POS,
+            f.lit(True).alias(WRITE),
+            *columns,
+            *(lineage if target.has_lineage else []),
+        )
     )
     return target.save(changes, rows)

@@ -26,7 +26,13 @@ class Command:
 
     Attributes:
         words: its first, in upper case.
+        applies: whether a statement with these words is of the kind; None if it always is.
     """
 
     words: tuple[str, ...]
     run: Run
+    applies: Callable[[Cursor], bool] | None = None
+
+    def is_of(self, cursor: Cursor) -> bool:
+        """Whether a statement is of this kind."""
+        return cursor.is_at(*self.words) and (self.applies is None or self.applies(cursor))

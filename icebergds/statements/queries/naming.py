@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 
 from icebergds.expr.names import in_backticks
 from icebergds.statements.queries.relations import Relation
@@ -29,15 +29,32 @@ def qualifiers(query: Cursor, relations: Sequence[Relation]) -> Iterator[Replace
     `lake.db.t.id` is the column `id` of the relation `lake.db.t`, if that has no alias.
     """
     names = {
-        _lowered(name[first:]): relation
+        shorter: alias
         for relation in relations
-        if alias_of(relation, relations) is not None
+        if (alias := alias_of(relation, relations)) is not None
         for name in (relation.reference.name, (relation.name.catalog, *relation.name.parts))
-        for first in range(len(name) - 1)
+        for shorter in long_qualifiers(name)
     }
+    places = {relation.reference.start for relation in relations}
+    yield from replace_qualifiers(query, names, places)
+
+
+def long_qualifiers(name: Sequence[str]) -> list[tuple[str, ...]]:
+    """What may qualify columns of a relation beside the last part of its name, in lower case."""
+    return [_lowered(name[first:]) for first in range(len(name) - 1)]
+
+
+def replace_qualifiers(
+    query: Cursor, names: Mapping[tuple[str, ...], str], places: Collection[int] = ()
+) -> Iterator[Replacement]:
+    """What takes the place of qualifiers of columns.
+
+    Args:
+        names: what qualifiers, in lower case, are replaced by; with empty text they are left out.
+        places: where names of relations begin, which stay.
+    """
     if not names:
         return
-    places = {relation.reference.start for relation in relations}
     cursor = Cursor(query.statement, query.tokens, query.at, query.end)
     while (token := cursor.peek()) is not None:
         start = cursor.at
@@ -46,12 +63,12 @@ def qualifiers(query: Cursor, relations: Sequence[Relation]) -> Iterator[Replace
             if token.start in places:
                 _skip_name(cursor)
             continue
-        parts, ends = _name(cursor)
-        for length in range(len(parts) - 1, 1, -1):
+        parts, spans = _name(cursor)
+        for length in range(len(parts) - 1, 0, -1):
             found = names.get(_lowered(parts[:length]))
             if found is not None:
-                span = Span(query.tokens[start].start, ends[length - 1])
-                yield Replacement(span, alias_of(found, relations) or "")
+                end = spans[length - 1].end if found else spans[length].start
+                yield Replacement(Span(query.tokens[start].start, end), found)
                 break
 
 
@@ -65,16 +82,16 @@ def _is_shared(relation: Relation, relations: Sequence[Relation]) -> bool:
     return counts[relation.reference.name[-1].lower(), True] > 0
 
 
-def _name(cursor: Cursor) -> tuple[list[str], list[int]]:
-    """The parts of a name, and where each ends."""
-    parts, ends = [], []
+def _name(cursor: Cursor) -> tuple[list[str], list[Span]]:
+    """The parts of a name, and where each stands."""
+    parts, spans = [], []
     while True:
         token = cursor.next()
         parts.append(token.identifier)
-        ends.append(token.end)
+        spans.append(Span(token.start, token.end))
         then = cursor.peek(1)
         if not cursor.is_at_sign(".") or then is None or not then.is_identifier:
-            return parts, ends
+            return parts, spans
         cursor.next()
 
 

@@ -34,12 +34,17 @@ def run_query(scope: NameScope, query: Cursor, arguments: Arguments) -> DataFram
     return spliced_sql(scope.spark, query.statement, query.span, replacements, arguments)
 
 
-def replace_tables(scope: NameScope, query: Cursor, arguments: Arguments) -> list[Replacement]:
+def replace_tables(
+    scope: NameScope, query: Cursor, arguments: Arguments, visible: frozenset[str] = frozenset()
+) -> list[Replacement]:
     """What takes the place of the names of our tables in a query, or of a condition.
+
+    Args:
+        visible: names of common table expressions of the statement, in lower case.
 
     Errors are those of `run_query`.
     """
-    named = [(each, scope.table(each.name)) for each in find_references(query)]
+    named = [(each, scope.table(each.name)) for each in find_references(query, visible)]
     ours = [(each, name) for each, name in named if name is not None]
     if not ours:
         return []

@@ -35,15 +35,18 @@ class Reference:
         return Span(self.start, self.suffix.end)
 
 
-def find_references(query: Cursor) -> list[Reference]:
+def find_references(query: Cursor, visible: frozenset[str] = frozenset()) -> list[Reference]:
     """The places in a query, or in a condition with queries inside of it, in their order.
+
+    Args:
+        visible: names of common table expressions of the statement, in lower case.
 
     Raises:
         InvalidStatementError: a version or the options of a table are malformed.
     """
     walk = _Walk(Cursor(query.statement, query.tokens, query.at, query.end))
     while not walk.cursor.is_done:
-        walk.group(frozenset())
+        walk.group(visible)
         # A parenthesis that nothing opens: Spark says so.
         walk.cursor.take_sign(")")
     return walk.found

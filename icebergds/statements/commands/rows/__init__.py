@@ -3,6 +3,20 @@
 from __future__ import annotations
 
 from icebergds.statements.commands.command import Command
+from icebergds.statements.commands.rows.common_tables import changes_rows, with_common_tables
+from icebergds.statements.commands.rows.delete import delete
 from icebergds.statements.commands.rows.insert import insert
+from icebergds.statements.commands.rows.merge import merge
+from icebergds.statements.commands.rows.multiple_inserts import begins_with_insert, insert_from
+from icebergds.statements.commands.rows.truncate import truncate
+from icebergds.statements.commands.rows.update import update
 
-COMMANDS = (Command(("INSERT",), insert),)
+COMMANDS = (
+    Command(("INSERT",), insert),
+    Command(("DELETE",), delete),
+    Command(("UPDATE",), update),
+    Command(("MERGE",), merge),
+    Command(("TRUNCATE",), truncate),
+    Command(("FROM",), insert_from, begins_with_insert),
+    Command(("WITH",), with_common_tables, changes_rows),
+)

@@ -4,24 +4,92 @@ from __future__ import annotations
 
 from pyspark.sql import DataFrame
 
+from icebergds.errors import UnsupportedFeatureError
+from icebergds.spark.session import session_setting
+from icebergds.statements.commands.rows.inserted_columns import (
+    InsertedColumns,
+    read_column_list,
+    with_columns,
+)
+from icebergds.statements.commands.rows.inserted_defaults import with_defaults
+from icebergds.statements.commands.rows.partition_values import read_partition_values
+from icebergds.statements.commands.rows.replaced_rows import read_replaced_rows
+from icebergds.statements.commands.rows.target import read_target
 from icebergds.statements.names.scope import NameScope
-from icebergds.statements.names.tables import find_table_to_write
-from icebergds.statements.queries.query import run_query
+from icebergds.statements.queries.common_tables import NONE, CommonTables
 from icebergds.statements.results import nothing
 from icebergds.statements.spark_sql import Arguments
 from icebergds.statements.text.cursor import Cursor
 
+_MODE = "spark.sql.sources.partitionOverwriteMode"
 
-def insert(scope: NameScope, cursor: Cursor, arguments: Arguments) -> DataFrame | None:
-    """Runs `INSERT INTO table query`."""
+
+def insert(
+    scope: NameScope,
+    cursor: Cursor,
+    arguments: Arguments,
+    common: CommonTables = NONE,
+    source: str = "",
+) -> DataFrame | None:
+    """Runs INSERT INTO and INSERT OVERWRITE in all forms that Spark has for tables of catalogs.
+
+    Args:
+        source: the clause `FROM relation`, if the statement begins with it.
+
+    Raises:
+        InvalidDataError: the columns of the query are not those of the table.
+
+    Other errors are those of `Table.append` and `Table.overwrite`.
+    """
     cursor.expect("INSERT")
-    cursor.expect("INTO")
-    cursor.take("TABLE")
-    name = scope.table(cursor.name("the name of a table"))
-    if name is None:
+    evolves = cursor.take("WITH", "SCHEMA", "EVOLUTION")
+    is_overwrite = cursor.take("OVERWRITE")
+    if is_overwrite and is_at_directory(cursor):
         return None
-    found = find_table_to_write(scope, name)
-    rows = run_query(scope, cursor.rest(), arguments)
-    names = [field.name for field in found.table.schema().fields]
-    found.table.append(rows.toDF(*names), branch=found.branch)
+    if not is_overwrite:
+        cursor.expect("INTO")
+    cursor.take("TABLE")
+    target = read_target(scope, cursor)
+    if target is None:
+        return None
+    partition = read_partition_values(scope, cursor, target)
+    if cursor.take("IF", "NOT", "EXISTS"):
+        raise UnsupportedFeatureError(
+            f"table {target.named.name}: INSERT ... IF NOT EXISTS is not supported"
+        )
+    columns = InsertedColumns(target, partition, evolves=evolves)
+    if cursor.take("BY", "NAME"):
+        columns = columns.by_name()
+    elif (names := read_column_list(cursor)) is not None:
+        columns = columns.listed(names)
+    condition = read_replaced_rows(cursor, target)
+    query = cursor.rest()
+    text = with_defaults(query, columns) if not source else f"{source} {query.written}"
+    rows = with_columns(common.query(scope, arguments, text), columns)
+    given = target.write_arguments(scope)
+    if evolves:
+        given["options"]["merge-schema"] = "true"
+    if condition is not None:
+        target.table.overwrite(rows, condition, **given)
+    elif not is_overwrite:
+        target.table.append(rows, **given)
+    elif _is_dynamic(scope):
+        target.table.dynamic_partition_overwrite(rows, **given)
+    else:
+        target.table.overwrite(rows, partition.condition(), **given)
     return nothing(scope.spark)
+
+
+def is_at_directory(cursor: Cursor) -> bool:
+    """Whether INSERT OVERWRITE writes files, not a table."""
+    if cursor.is_at("LOCAL", "DIRECTORY"):
+        return True
+    then = cursor.peek(1)
+    return cursor.is_at("DIRECTORY") and (
+        then is not None and (then.is_word("USING") or then.text[0] in "'\"")
+    )
+
+
+def _is_dynamic(scope: NameScope) -> bool:
+    mode = session_setting(scope.spark)(_MODE)
+    return mode is not None and mode.lower() == "dynamic"

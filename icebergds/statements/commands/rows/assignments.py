@@ -1,0 +1,61 @@
+"""Reads the assignments of UPDATE and MERGE."""
+
+from __future__ import annotations
+
+from icebergds.errors import InvalidStatementError
+from icebergds.expr.names import quote_name
+from icebergds.spark.row_level.conditions import Value
+from icebergds.spark.row_level.defaults import default_column
+from icebergds.spec.types import NestedField
+from icebergds.statements.commands.rows.target import Target
+from icebergds.statements.queries.expressions import Expressions
+from icebergds.statements.text.cursor import Cursor
+
+
+def read_assignments(
+    listed: Cursor, target: Target, expressions: Expressions, statement: str
+) -> dict[str, Value]:
+    """Reads `column = value, ...`, all of it; a value may be DEFAULT.
+
+    Args:
+        statement: for messages.
+
+    Returns:
+        The values by columns, dotted for fields of structs.
+
+    Raises:
+        InvalidStatementError: it is malformed, or a column is unknown or set twice.
+    """
+    values: dict[str, Value] = {}
+    for item in listed.items():
+        field = target.column(item.name("a column"), statement)
+        if not item.take_sign("=") and not item.take_sign("=="):
+            raise item.error("'='")
+        add_value(values, field, item, target, expressions, statement)
+    return values
+
+
+def add_value(
+    values: dict[str, Value],
+    field: NestedField,
+    value: Cursor,
+    target: Target,
+    expressions: Expressions,
+    statement: str,
+) -> None:
+    """Adds the value of a column to those of others.
+
+    Raises:
+        InvalidStatementError: there is no value, or the column has one already.
+    """
+    path = quote_name(target.table.schema().paths_by_id[field.field_id])
+    if path in values:
+        raise InvalidStatementError(
+            f"{statement}: table {target.named.name}: {path} is set twice; set it once"
+        )
+    if value.is_done:
+        raise value.error("a value")
+    if value.is_at("DEFAULT") and value.at + 1 == value.end:
+        values[path] = default_column(field, f"{statement}: table {target.named.name}")
+    else:
+        values[path] = expressions.text(value)

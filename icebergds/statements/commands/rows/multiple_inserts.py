@@ -1,0 +1,73 @@
+"""`FROM relation INSERT ...`."""
+
+from __future__ import annotations
+
+from pyspark.sql import DataFrame
+
+from icebergds.errors import UnsupportedFeatureError
+from icebergds.statements.commands.rows.insert import insert, is_at_directory
+from icebergds.statements.commands.rows.target import read_table_name
+from icebergds.statements.names.scope import NameScope
+from icebergds.statements.queries.common_tables import NONE, CommonTables
+from icebergds.statements.spark_sql import Arguments
+from icebergds.statements.text.cursor import Cursor
+
+_WORDS = ("INTO", "OVERWRITE", "WITH")
+
+
+def insert_from(
+    scope: NameScope, cursor: Cursor, arguments: Arguments, common: CommonTables = NONE
+) -> DataFrame | None:
+    """Runs `FROM relation INSERT ... SELECT ...` with one INSERT.
+
+    Raises:
+        UnsupportedFeatureError: there are several, and one is into a table of ours.
+
+    Other errors are those of `insert`.
+    """
+    source = _until_insert(cursor)
+    places = []
+    start = cursor.at
+    while not cursor.is_done:
+        places.append(cursor.at)
+        cursor.next()
+        _until_insert(cursor)
+    cursor.at = start
+    if len(places) == 1:
+        return insert(scope, cursor, arguments, common, source=source.written)
+    for place in places:
+        head = Cursor(cursor.statement, cursor.tokens, place, cursor.end)
+        if _is_into_table_of_ours(scope, head):
+            raise UnsupportedFeatureError(
+                "several INSERTs behind one FROM are not supported on tables of catalogs of ours: "
+                "they would be commits of their own; write a statement for each"
+            )
+    return None
+
+
+def _is_into_table_of_ours(scope: NameScope, head: Cursor) -> bool:
+    head.expect("INSERT")
+    head.take("WITH", "SCHEMA", "EVOLUTION")
+    if head.take("OVERWRITE") and is_at_directory(head):
+        return False
+    head.take("INTO")
+    head.take("TABLE")
+    return scope.table(read_table_name(scope, head)) is not None
+
+
+def begins_with_insert(cursor: Cursor) -> bool:
+    """Whether INSERT follows the relations behind FROM."""
+    ahead = Cursor(cursor.statement, cursor.tokens, cursor.at, cursor.end)
+    _until_insert(ahead)
+    return not ahead.is_done
+
+
+def _until_insert(cursor: Cursor) -> Cursor:
+    """Reads what stands before INSERT, or before the end."""
+    start, depth = cursor.at, 0
+    while (token := cursor.peek()) is not None:
+        if depth == 0 and any(cursor.is_at("INSERT", word) for word in _WORDS):
+            break
+        depth += token.is_sign("(") - token.is_sign(")")
+        cursor.at += 1
+    return Cursor(cursor.statement, cursor.tokens, start, cursor.at)

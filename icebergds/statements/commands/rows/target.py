@@ -1,0 +1,175 @@
+"""Reads the table that a statement changes (`Target`)."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from icebergds.api.table import Table
+from icebergds.errors import InvalidFilterError, InvalidOptionError, InvalidStatementError
+from icebergds.expr.names import in_backticks, quote_name, resolve, split_name
+from icebergds.spark.session import session_setting
+from icebergds.spec.types import NestedField
+from icebergds.statements.names.scope import NameScope
+from icebergds.statements.names.tables import NamedTable, find_table_to_write
+from icebergds.statements.queries.naming import long_qualifiers
+from icebergds.statements.spark_sql import Arguments, Replacement, spark_sql
+from icebergds.statements.syntax import syntax_error
+from icebergds.statements.text.cursor import Cursor, Span
+from icebergds.statements.text.properties import read_properties
+from icebergds.statements.text.splice import spliced
+
+
+@dataclass(frozen=True, slots=True)
+class Target:
+    """The table that a statement changes.
+
+    Attributes:
+        name: its parts, as written.
+        given: the options that the statement gives for the write.
+        alias: what the statement calls it.
+        shown: what the texts that Spark gets call it if the statement gives no alias; the last part
+            of its name by default.
+    """
+
+    named: NamedTable
+    name: tuple[str, ...]
+    given: Mapping[str, str] = field(default_factory=dict)
+    alias: str | None = None
+    shown: str | None = None
+
+    @property
+    def table(self) -> Table:
+        return self.named.table
+
+    @property
+    def called(self) -> str:
+        """What its columns are qualified with in the texts that Spark gets."""
+        return self.alias or self.shown or self.name[-1]
+
+    def qualifiers(self) -> dict[tuple[str, ...], str]:
+        """What takes the place of longer qualifiers of its columns."""
+        if self.alias is not None:
+            return {}
+        alias = in_backticks([self.called])
+        full = (self.named.name.catalog, *self.named.name.parts)
+        return {each: alias for name in (self.name, full) for each in long_qualifiers(name)}
+
+    def column(self, parts: tuple[str, ...], statement: str) -> NestedField:
+        """The column, or field of one, that a name stands for, with a qualifier or without.
+
+        Raises:
+            InvalidStatementError: there is none.
+        """
+        schema = self.table.schema()
+        known = {*self.qualifiers(), (self.called.lower(),)}
+        for length in range(len(parts) - 1, 0, -1):
+            if tuple(part.lower() for part in parts[:length]) in known:
+                try:
+                    return resolve(quote_name(parts[length:]), schema, case_sensitive=False)
+                except InvalidFilterError:
+                    # A column may have the name of the table.
+                    break
+        try:
+            return resolve(quote_name(parts), schema, case_sensitive=False)
+        except InvalidFilterError as error:
+            raise InvalidStatementError(f"{statement}: table {self.named.name}: {error}") from None
+
+    def write_arguments(self, scope: NameScope) -> dict[str, Any]:
+        """The branch and options of a write: those of the statement, or else of the session.
+
+        Raises:
+            InvalidOptionError: they contradict each other.
+        """
+        branch, options = self.named.branch, dict(self.given)
+        if (chosen := options.get("branch")) is not None and branch is not None:
+            if chosen != branch:
+                raise InvalidOptionError(
+                    f"table {self.named.name}: its name ends with branch {branch!r}, and option "
+                    f"'branch' is {chosen!r}; give one"
+                )
+            branch = None
+        if chosen is None and branch is None:
+            options |= self._audited(scope)
+        return {"branch": branch, "options": options}
+
+    def _audited(self, scope: NameScope) -> dict[str, str]:
+        """The session's branch or id for writes that are published later."""
+        if self.table.properties.get("write.wap.enabled", "false").lower() != "true":
+            return {}
+        setting = session_setting(scope.spark)
+        found = {
+            name: value
+            for name in ("wap.id", "wap.branch")
+            if (value := setting(f"spark.{name}")) is not None
+        }
+        if len(found) > 1:
+            raise InvalidOptionError(
+                f"table {self.named.name}: the session has both spark.wap.id = "
+                f"{found['wap.id']!r} and spark.wap.branch = {found['wap.branch']!r}; unset one"
+            )
+        return found
+
+
+def read_target(scope: NameScope, cursor: Cursor) -> Target | None:
+    """Reads a name of a table and options behind it; None if it is one of Spark's own.
+
+    Raises:
+        NoSuchTableError: there is no such table.
+        InvalidStatementError: the name selects what cannot be written, or the statement is
+            malformed as a whole.
+        ParseException: Spark cannot parse the statement.
+    """
+    parts = read_table_name(scope, cursor)
+    name = scope.table(parts)
+    if name is None:
+        return None
+    error = syntax_error(scope.spark, _without_braces(cursor))
+    if error is not None:
+        raise error
+    given: dict[str, str] = {}
+    if cursor.is_at("WITH") and (token := cursor.peek(1)) is not None and token.is_sign("("):
+        cursor.next()
+        given = read_properties(cursor.group())
+    return Target(find_table_to_write(scope, name), parts, given)
+
+
+def _without_braces(cursor: Cursor) -> str:
+    """The statement with a name for each that stands for what the user gave beside the text."""
+    whole = Cursor(cursor.statement, cursor.tokens, 0, cursor.end)
+    tokens = whole.tokens
+    found = [
+        Replacement(Span(tokens[at].start, tokens[at + 2].end), "given")
+        for at in range(whole.end - 2)
+        if tokens[at].is_sign("{") and tokens[at + 2].is_sign("}")
+    ]
+    return spliced(whole, found) if found else cursor.statement
+
+
+def read_table_name(scope: NameScope, cursor: Cursor) -> tuple[str, ...]:
+    """Reads the parts of a name, or those of the text that `IDENTIFIER(...)` gives."""
+    parts = cursor.name("the name of a table")
+    if len(parts) > 1 or parts[0].upper() != "IDENTIFIER" or not cursor.is_at_sign("("):
+        return parts
+    expression = cursor.group()
+    if expression.is_at_text() and expression.at + 1 == expression.end:
+        return _split(expression.text())
+    [row] = spark_sql(scope.spark, f"SELECT {expression.written}", Arguments()).collect()
+    return _split(str(row[0]))
+
+
+def read_alias(cursor: Cursor, *ends: str) -> str | None:
+    """Reads `[AS] alias`; None if one of the keywords comes next, or the end."""
+    if cursor.take("AS"):
+        return cursor.identifier("an alias")
+    if cursor.is_done or any(cursor.is_at(end) for end in ends):
+        return None
+    return cursor.identifier(f"an alias, {' or '.join(ends)}")
+
+
+def _split(name: str) -> tuple[str, ...]:
+    try:
+        return split_name(name)
+    except InvalidFilterError:
+        raise InvalidStatementError(f"{name!r} is not the name of a table") from None

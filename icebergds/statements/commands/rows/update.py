@@ -1,0 +1,47 @@
+"""UPDATE."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from pyspark.sql import DataFrame
+
+from icebergds.statements.commands.rows.assignments import read_assignments
+from icebergds.statements.commands.rows.clauses import expression_until
+from icebergds.statements.commands.rows.target import read_alias, read_target
+from icebergds.statements.names.scope import NameScope
+from icebergds.statements.queries.common_tables import NONE, CommonTables
+from icebergds.statements.queries.expressions import open_expressions
+from icebergds.statements.results import nothing
+from icebergds.statements.spark_sql import Arguments
+from icebergds.statements.text.cursor import Cursor
+
+
+def update(
+    scope: NameScope, cursor: Cursor, arguments: Arguments, common: CommonTables = NONE
+) -> DataFrame | None:
+    """Runs `UPDATE table [[AS] alias] SET column = value, ... [WHERE condition]`.
+
+    Errors are those of `Table.update`.
+    """
+    cursor.expect("UPDATE")
+    target = read_target(scope, cursor)
+    if target is None:
+        return None
+    target = replace(target, alias=read_alias(cursor, "SET"))
+    cursor.expect("SET")
+    with open_expressions(scope, arguments, common, target.qualifiers()) as expressions:
+        assigned = expression_until(cursor, "WHERE")
+        values = read_assignments(assigned, target, expressions, "update")
+        condition = None
+        if not cursor.is_done:
+            cursor.expect("WHERE")
+            condition = expressions.text(cursor.rest())
+        target.table.update(
+            values,
+            condition,
+            alias=target.called,
+            spark=scope.spark,
+            **target.write_arguments(scope),
+        )
+    return nothing(scope.spark)

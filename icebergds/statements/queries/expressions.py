@@ -1,0 +1,149 @@
+"""Writes conditions and values that stand outside of a query, for Spark to evaluate.
+
+Their sub-queries read temporary views in the places of our tables: an expression cannot hold a
+DataFrame.
+"""
+
+from __future__ import annotations
+
+import uuid
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from typing import Any
+
+from icebergds.errors import InvalidStatementError
+from icebergds.expr.names import in_backticks
+from icebergds.statements.names.scope import NameScope
+from icebergds.statements.queries.common_tables import CommonTables
+from icebergds.statements.queries.naming import replace_qualifiers
+from icebergds.statements.queries.query import replace_tables
+from icebergds.statements.queries.references import Reference, find_references
+from icebergds.statements.spark_sql import Arguments, Replacement
+from icebergds.statements.text.cursor import Cursor, Span
+from icebergds.statements.text.parameters import literal
+from icebergds.statements.text.splice import spliced
+
+
+@contextmanager
+def open_expressions(
+    scope: NameScope,
+    arguments: Arguments,
+    common: CommonTables,
+    qualifiers: Mapping[tuple[str, ...], str],
+) -> Iterator[Expressions]:
+    """The expressions of a statement; their views are dropped at the end of the block.
+
+    Args:
+        common: the common table expressions of the statement.
+        qualifiers: what takes the place of qualifiers of columns, by these in lower case.
+    """
+    expressions = Expressions(scope, arguments, common, qualifiers)
+    try:
+        yield expressions
+    finally:
+        for name in expressions.views:
+            scope.spark.catalog.dropTempView(name)
+
+
+@dataclass(frozen=True, slots=True)
+class Expressions:
+    """Writes the expressions of one statement.
+
+    Attributes:
+        views: the temporary views that they read.
+    """
+
+    scope: NameScope
+    arguments: Arguments
+    common: CommonTables
+    qualifiers: Mapping[tuple[str, ...], str]
+    views: list[str] = field(default_factory=list)
+
+    def text(self, expression: Cursor) -> str:
+        """An expression for Spark, as it was written but for names.
+
+        Errors are those of `replace_tables`.
+        """
+        found = replace_tables(self.scope, expression, self.arguments, self.common.names)
+        found += self._common(expression)
+        found += self._named(expression)
+        taken = [each.span for each in found]
+        # The same qualifier inside a sub-query may be of a table there: both are written alike.
+        found += [
+            each
+            for each in (
+                *replace_qualifiers(expression, self.qualifiers),
+                *_comments(expression),
+            )
+            if not any(span.start < each.span.end and each.span.start < span.end for span in taken)
+        ]
+        found.sort(key=lambda each: each.span.start)
+        return spliced(expression, map(self._with_view, found))
+
+    def _with_view(self, replacement: Replacement) -> Replacement:
+        """The replacement with the name of a view for its DataFrame."""
+        if replacement.frame is None:
+            return replacement
+        name = f"icebergds_{uuid.uuid4().hex}"
+        replacement.frame.createTempView(name)
+        self.views.append(name)
+        return Replacement(replacement.span, f"{name}{replacement.text}")
+
+    def _common(self, expression: Cursor) -> list[Replacement]:
+        """What takes the place of names of common table expressions."""
+        if not self.common.names:
+            return []
+        references = [
+            each
+            for each in find_references(expression)
+            if len(each.name) == 1 and each.name[0].lower() in self.common.names
+        ]
+        return [each for found in references for each in self._of_common(found)]
+
+    def _of_common(self, reference: Reference) -> list[Replacement]:
+        [name] = reference.name
+        frame = self.common.frame(self.scope, self.arguments, name)
+        span, at = reference.span, reference.suffix.alias_at
+        if reference.suffix.alias is not None or not reference.can_have_alias:
+            return [Replacement(span, "", frame)]
+        alias = f" AS {in_backticks([name])}"
+        if at == span.end:
+            return [Replacement(span, alias, frame)]
+        return [Replacement(span, "", frame), Replacement(Span(at, at), alias)]
+
+    def _named(self, expression: Cursor) -> list[Replacement]:
+        """What takes the place of names in braces, which the user gave beside the text."""
+        given = self.arguments.named
+        if not given:
+            return []
+        found = []
+        tokens = expression.tokens
+        for at in range(expression.at, expression.end):
+            if not tokens[at].is_sign("{"):
+                continue
+            name = tokens[at + 1].text if at + 2 < expression.end else ""
+            if name not in given or not tokens[at + 2].is_sign("}"):
+                raise InvalidStatementError(
+                    f"{expression.written}: expected {{name}} with the name of an argument "
+                    f"({', '.join(given)})"
+                )
+            span = Span(tokens[at].start, tokens[at + 2].end)
+            found.append(_given(span, given[name]))
+        return found
+
+
+def _comments(expression: Cursor) -> Iterator[Replacement]:
+    """Leaves out comments, so that planning can read the expression; hints stay."""
+    tokens = expression.tokens
+    for at in range(expression.at + 1, expression.end):
+        span = Span(tokens[at - 1].end, tokens[at].start)
+        between = span.of(expression.statement).strip()
+        if between and not between.startswith("/*+"):
+            yield Replacement(span, " ")
+
+
+def _given(span: Span, value: Any) -> Replacement:
+    if hasattr(value, "sparkSession"):
+        return Replacement(span, "", value)
+    return Replacement(span, literal(value))
