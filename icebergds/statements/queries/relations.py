@@ -55,7 +55,7 @@ def open_relations(
     found = []
     for reference, name in references:
         if name not in loaded:
-            loaded[name] = _table_or_view(scope, name)
+            loaded[name] = table_or_view(scope, name)
         source = loaded[name]
         if isinstance(source, View):
             found.append(_view(reference, name, source))
@@ -70,6 +70,21 @@ def open_relations(
     return found
 
 
+def table_or_view(scope: NameScope, name: CatalogName) -> NamedTable | View:
+    """The table of a name, or what the name selects of one, or else the view.
+
+    Raises:
+        NoSuchTableError: there is neither.
+    """
+    try:
+        return find_table(scope, name)
+    except NoSuchTableError as error:
+        try:
+            return scope.catalog(name.catalog).load_view(name.parts)
+        except (NoSuchViewError, UnsupportedFeatureError):
+            raise error from None
+
+
 def table_frame(scope: NameScope, relation: Relation, needed: Needed) -> DataFrame:
     """The rows of a table that a query may need.
 
@@ -81,16 +96,6 @@ def table_frame(scope: NameScope, relation: Relation, needed: Needed) -> DataFra
     if source.metadata_table is not None:
         return metadata_table_frame(scope.spark, state, source.metadata_table, relation.given)
     return chosen_rows(scope.spark, state, relation.options, needed.condition, needed.columns)
-
-
-def _table_or_view(scope: NameScope, name: CatalogName) -> NamedTable | View:
-    try:
-        return find_table(scope, name)
-    except NoSuchTableError as error:
-        try:
-            return scope.catalog(name.catalog).load_view(name.parts)
-        except (NoSuchViewError, UnsupportedFeatureError):
-            raise error from None
 
 
 def _view(reference: Reference, name: CatalogName, view: View) -> Relation:
