@@ -11,6 +11,7 @@ from icebergds.catalog.views import ViewCatalog, ViewState
 from icebergds.errors import CommitConflictError, InvalidOptionError
 from icebergds.operations.options.arguments import mapping_argument
 from icebergds.spec.schema import Schema
+from icebergds.spec.updates.new_table import NO_PROPERTIES
 from icebergds.spec.updates.table_updates import RemoveProperties, SetLocation, SetProperties
 from icebergds.spec.values.dates import now_ms
 from icebergds.spec.views.metadata import ViewHistoryEntry, ViewMetadata, ViewVersion
@@ -101,6 +102,7 @@ class View:
         *,
         default_catalog: str | None = None,
         default_namespace: Sequence[str] | None = None,
+        properties: Mapping[str, str] = NO_PROPERTIES,
     ) -> View:
         """Gives the view a new definition; earlier ones stay in its history.
 
@@ -110,6 +112,7 @@ class View:
             default_catalog: of names in the query without a catalog; by default the view's own.
             default_namespace: of names in the query that are a single identifier; None for that of
                 the current definition.
+            properties: set in the same commit; others stay.
 
         Raises:
             InvalidOptionError: there is no query, or one of a dialect that the view has is missing
@@ -119,10 +122,11 @@ class View:
         """
         given = None if schema is None else schema_argument(schema)
         queries = queries_argument(sql)
+        named = mapping_argument("properties", properties)
 
         def updates(metadata: ViewMetadata) -> Sequence[ViewUpdate]:
             before = metadata.current_version()
-            return new_version_updates(
+            version = new_version_updates(
                 metadata.schema() if given is None else given,
                 queries,
                 default_catalog=default_catalog,
@@ -132,6 +136,7 @@ class View:
                 summary=SUMMARY,
                 now_ms=now_ms(),
             )
+            return [*([SetProperties(named)] if named else []), *version]
 
         return self._commit(updates)
 

@@ -76,8 +76,12 @@ class NameScope:
         """Whether a catalog of Spark's has the name, or something else that it looks for first."""
         return name.lower() in _OF_SPARK or not self._is_free(name)
 
-    def table(self, parts: tuple[str, ...]) -> CatalogName | None:
-        """What a name of a table or view stands for; None if it is one of Spark's own."""
+    def table(self, parts: tuple[str, ...], *, may_be_temporary: bool = True) -> CatalogName | None:
+        """What a name of a table or view stands for; None if it is one of Spark's own.
+
+        Args:
+            may_be_temporary: look for temporary views first.
+        """
         first, *rest = parts
         if rest and first in self._of_session and self._is_free(first):
             return CatalogName(first, tuple(rest))
@@ -89,7 +93,7 @@ class NameScope:
             return None
         if rest:
             return None if self.is_of_spark(first) else CatalogName(current.catalog, parts)
-        if self.is_temporary_view(parts):
+        if may_be_temporary and self.is_temporary_view(parts):
             return None
         return CatalogName(current.catalog, (*current.namespace, first))
 
@@ -147,5 +151,3 @@ class NameScope:
 
     def _is_free(self, name: str) -> bool:
         return self.spark.conf.get(f"spark.sql.catalog.{name}", None) is None
-
-

@@ -16,7 +16,7 @@ from icebergds.statements.queries.pruning import prune
 from icebergds.statements.queries.references import Reference, find_references
 from icebergds.statements.queries.relations import Relation, open_relations, table_frame
 from icebergds.statements.queries.view_columns import as_declared
-from icebergds.statements.queries.views import definition_of, spark_qualifier
+from icebergds.statements.queries.views import definition_of, spark_qualifiers
 from icebergds.statements.spark_sql import Arguments, Replacement, spliced_sql
 from icebergds.statements.text.cursor import Cursor, Span
 
@@ -35,6 +35,14 @@ def run_query(scope: NameScope, query: Cursor, arguments: Arguments) -> DataFram
     return spliced_sql(scope.spark, query.statement, query.span, replacements, arguments)
 
 
+def our_frame(scope: NameScope, query: Cursor, arguments: Arguments) -> DataFrame | None:
+    """The result of a query, as `run_query` gives it; None if it reads nothing of ours."""
+    replacements = replace_tables(scope, query, arguments)
+    if not replacements:
+        return None
+    return spliced_sql(scope.spark, query.statement, query.span, replacements, arguments)
+
+
 def replace_tables(scope: NameScope, query: Cursor, arguments: Arguments) -> list[Replacement]:
     """What takes the place of the names of our tables in a query, or of a condition.
 
@@ -49,9 +57,7 @@ def replace_tables(scope: NameScope, query: Cursor, arguments: Arguments) -> lis
         found.extend(_replaced(scope, relation, need, relations))
     found.extend(qualifiers(query, relations))
     ours = {relation.reference.start for relation in relations}
-    for reference in references:
-        if reference.start not in ours and (own := spark_qualifier(scope, reference)) is not None:
-            found.append(own)
+    found += spark_qualifiers(scope, [each for each in references if each.start not in ours])
     return sorted(found, key=lambda each: each.span.start)
 
 

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from pyspark.sql import DataFrame
-from pyspark.sql import types as spark
+from pyspark.sql import DataFrame, types as spark
 from pyspark.sql.functions import col
 
 from icebergds.errors import InvalidStatementError
@@ -52,7 +51,12 @@ _NUMBERS = (
     spark.DoubleType,
 )
 # Digits of whole numbers, as decimals.
-_DIGITS = {spark.ByteType: 3, spark.ShortType: 5, spark.IntegerType: 10, spark.LongType: 20}
+_DIGITS: dict[type[spark.DataType], int] = {
+    spark.ByteType: 3,
+    spark.ShortType: 5,
+    spark.IntegerType: 10,
+    spark.LongType: 20,
+}
 _TIMES = (spark.TimestampType, spark.TimestampNTZType)
 _NESTED = (spark.StructType, spark.ArrayType, spark.MapType)
 
@@ -74,8 +78,7 @@ def _fits(now: spark.DataType, then: spark.DataType) -> bool:
             return not isinstance(now, (*_NESTED, spark.VariantType))
         case spark.DecimalType(), spark.DecimalType():
             return (
-                now.scale <= then.scale
-                and now.precision - now.scale <= then.precision - then.scale
+                now.scale <= then.scale and now.precision - now.scale <= then.precision - then.scale
             )
         case spark.DateType(), _:
             return isinstance(then, _TIMES)
@@ -85,7 +88,6 @@ def _fits(now: spark.DataType, then: spark.DataType) -> bool:
     if isinstance(now, _TIMES):
         return isinstance(then, _TIMES)
     kinds = type(now), type(then)
-    return (
-        all(kind in _NUMBERS for kind in kinds)
-        and _NUMBERS.index(type(now)) < _NUMBERS.index(type(then))
+    return all(kind in _NUMBERS for kind in kinds) and _NUMBERS.index(type(now)) < _NUMBERS.index(
+        type(then)
     )

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Iterator
+
 from icebergds.api.view import View
 from icebergds.errors import InvalidStatementError
 from icebergds.expr.names import in_backticks
@@ -12,6 +14,9 @@ from icebergds.statements.names.scope import CatalogName, NameScope
 from icebergds.statements.queries.references import Reference
 from icebergds.statements.spark_sql import Replacement
 from icebergds.statements.text.cursor import Cursor, Span
+
+QUERY_COLUMNS = "spark.query-column-names"
+"""The property of a view that keeps the names of its query's columns, as Java writes it."""
 
 
 def definition_of(scope: NameScope, name: CatalogName, view: View) -> tuple[NameScope, Cursor]:
@@ -33,19 +38,20 @@ def definition_of(scope: NameScope, name: CatalogName, view: View) -> tuple[Name
     return scope.within(name, current), Cursor(text, tokens)
 
 
-def spark_qualifier(scope: NameScope, reference: Reference) -> Replacement | None:
-    """What a view's query needs before the name of a table of Spark's.
+def spark_qualifiers(scope: NameScope, references: Iterable[Reference]) -> Iterator[Replacement]:
+    """What a view's query needs before the names of tables of Spark's.
 
     A session may have another current namespace, and a temporary view of the name.
     """
     home = scope.current.namespace
     if not scope.views or scope.current.catalog is not None:
-        return None
-    name, start = reference.name, reference.start
-    if len(name) > 1 and scope.is_of_spark(name[0]):
-        return None
-    before = home if len(name) == 1 else home[:1]
-    return Replacement(Span(start, start), f"{in_backticks(before)}.")
+        return
+    for reference in references:
+        name, start = reference.name, reference.start
+        if len(name) > 1 and scope.is_of_spark(name[0]):
+            continue
+        before = home if len(name) == 1 else home[:1]
+        yield Replacement(Span(start, start), f"{in_backticks(before)}.")
 
 
 def _namespace(scope: NameScope, name: CatalogName, version: ViewVersion) -> CurrentNamespace:

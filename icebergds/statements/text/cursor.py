@@ -84,10 +84,6 @@ class Cursor:
         if not self.take(*words):
             raise self.error(" ".join(words))
 
-    def expect_end(self) -> None:
-        if not self.is_done:
-            raise self.error("its end")
-
     def is_at_sign(self, *signs: str) -> bool:
         token = self.peek()
         return token is not None and token.is_sign(*signs)

@@ -11,9 +11,9 @@ from icebergds.api.view import View
 from icebergds.expr.names import quote_name
 from icebergds.spark.types import spark_schema
 from icebergds.spec.metadata import TableMetadata
-from icebergds.spec.schema import Schema
 from icebergds.statements.commands.descriptions.ddl import sort_term
 from icebergds.statements.names.scope import CatalogName
+from icebergds.statements.queries.views import QUERY_COLUMNS
 
 COMMENT = "comment"
 _OWNER = "owner"
@@ -31,10 +31,14 @@ _RESERVED = frozenset(
     }
 )
 # Set from metadata, whatever a property of the name says.
-_OF_METADATA = ("current-snapshot-id", "format", "format-version", "identifier-fields", "sort-order")
+_OF_METADATA = (
+    "current-snapshot-id",
+    "format",
+    "format-version",
+    "identifier-fields",
+    "sort-order",
+)
 _OF_VIEWS = frozenset({COMMENT, _OWNER, "create_engine_version", "engine_version"})
-QUERY_COLUMNS = "spark.query-column-names"
-"""The property of a view that keeps the names of its query's columns."""
 
 
 def table_properties(metadata: TableMetadata) -> dict[str, str]:
@@ -116,7 +120,6 @@ _SIZES: dict[type[spark.DataType], int] = {
     spark.VariantType: 2048,
 }
 _OTHERS = 8
-
 
 
 def _size(kind: spark.DataType) -> int:

@@ -78,7 +78,7 @@ def show_table_extended(scope: NameScope, cursor: Cursor, arguments: Arguments) 
         whole = CatalogName(namespace.catalog, (*namespace.parts, name))
         text = table_information(whole, catalog.load_table(whole.parts))
         found.append((namespace_name, name, False, text))
-    found += [row for row in _temporary(scope, "TABLE EXTENDED", pattern)]
+    found += _temporary(scope, "TABLE EXTENDED", pattern)
     return rows(scope.spark, f"{_TABLES}, information string NOT NULL", found)
 
 
@@ -103,9 +103,7 @@ def _namespace(scope: NameScope, cursor: Cursor) -> CatalogName | None:
     return scope.namespace(cursor.name("the name of a namespace"))
 
 
-def _listed(
-    names: Sequence[tuple[str, ...]], pattern: str | None
-) -> list[tuple[str, str, bool]]:
+def _listed(names: Sequence[tuple[str, ...]], pattern: str | None) -> list[tuple[str, str, bool]]:
     return [
         (quote_name(name[:-1]), name[-1], False) for name in names if matches(name[-1], pattern)
     ]

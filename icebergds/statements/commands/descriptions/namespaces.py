@@ -124,9 +124,7 @@ def describe_namespace(scope: NameScope, cursor: Cursor, arguments: Arguments) -
     cursor.expect_end()
     properties = scope.catalog(name.catalog).load_namespace_properties(name.parts)
     found = [("Catalog Name", name.catalog), ("Namespace Name", quote_name(name.parts))]
-    for key in _RESERVED:
-        if key in properties:
-            found.append((key.capitalize(), properties[key]))
+    found += [(key.capitalize(), properties[key]) for key in _RESERVED if key in properties]
     if is_extended:
         others = sorted((k, v) for k, v in properties.items() if k not in _RESERVED)
         shown = ", ".join(f"({key},{value})" for key, value in others)

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from pyspark.sql import DataFrame
-from pyspark.sql import types as spark
+from pyspark.sql import DataFrame, types as spark
 
 from icebergds.api.table import Table
 from icebergds.api.view import View
@@ -31,7 +30,6 @@ from icebergds.statements.commands.descriptions.ddl import (
 )
 from icebergds.statements.commands.descriptions.details import (
     COMMENT,
-    QUERY_COLUMNS,
     statistics_text,
     table_details,
     table_properties,
@@ -41,6 +39,7 @@ from icebergds.statements.commands.descriptions.namespaces import describe_names
 from icebergds.statements.names.scope import CatalogName, NameScope
 from icebergds.statements.names.tables import NamedTable
 from icebergds.statements.queries.relations import source_schema, table_or_view
+from icebergds.statements.queries.views import QUERY_COLUMNS
 from icebergds.statements.results import rows
 from icebergds.statements.spark_sql import Arguments
 from icebergds.statements.text.cursor import Cursor
@@ -88,10 +87,12 @@ def describe(scope: NameScope, cursor: Cursor, arguments: Arguments) -> DataFram
     cursor.expect_end()
     source = table_or_view(scope, name)
     if column:
-        return rows(scope.spark, _COLUMN, _column_rows(name, source_schema(source), column))
+        return rows(
+            scope.spark, _COLUMN, _column_rows(name, source_schema(scope.spark, source), column)
+        )
     if isinstance(source, View):
         return rows(scope.spark, _COLUMNS, _view_rows(name, source, is_extended))
-    return rows(scope.spark, _COLUMNS, _table_rows(source, is_extended))
+    return rows(scope.spark, _COLUMNS, _table_rows(scope, source, is_extended))
 
 
 def _is_alone(cursor: Cursor) -> bool:
@@ -132,8 +133,8 @@ def _column_rows(
     ]
 
 
-def _table_rows(named: NamedTable, is_extended: bool) -> Iterator[_Row]:
-    for field in source_schema(named).fields:
+def _table_rows(scope: NameScope, named: NamedTable, is_extended: bool) -> Iterator[_Row]:
+    for field in source_schema(scope.spark, named).fields:
         yield field.name, field.dataType.simpleString(), _comment(field)
     if named.metadata_table is not None:
         return

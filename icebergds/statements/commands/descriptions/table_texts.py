@@ -87,7 +87,7 @@ def show_columns(scope: NameScope, cursor: Cursor, arguments: Arguments) -> Data
     name = scope.table(parts)
     if name is None:
         return None
-    names = source_schema(table_or_view(scope, name)).names
+    names = source_schema(scope.spark, table_or_view(scope, name)).names
     return rows(scope.spark, "col_name string NOT NULL", [(each,) for each in names])
 
 
