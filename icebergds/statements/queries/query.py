@@ -15,6 +15,7 @@ from icebergds.statements.queries.needed import Needed
 from icebergds.statements.queries.pruning import prune
 from icebergds.statements.queries.references import Reference, find_references
 from icebergds.statements.queries.relations import Relation, open_relations, table_frame
+from icebergds.statements.queries.session_functions import session_functions
 from icebergds.statements.queries.view_columns import as_declared
 from icebergds.statements.queries.views import definition_of, spark_qualifiers
 from icebergds.statements.spark_sql import Arguments, Replacement, spliced_sql
@@ -50,9 +51,9 @@ def replace_tables(scope: NameScope, query: Cursor, arguments: Arguments) -> lis
     """
     references = find_references(query)
     relations = named_relations(scope, query, references)
+    found = list(session_functions(scope, query))
     if not relations and not scope.views:
-        return []
-    found: list[Replacement] = []
+        return found
     for relation, need in zip(relations, needed_of(scope, query, relations), strict=True):
         found.extend(_replaced(scope, relation, need, relations))
     found.extend(qualifiers(query, relations))

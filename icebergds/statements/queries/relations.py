@@ -132,12 +132,15 @@ def scan_text(scope: NameScope, relation: Relation, needed: Needed) -> str:
     kind = source.metadata_table
     if kind is not None or relation.options.changes is not None:
         what = "changes" if kind is None else f"metadata table {kind.value}"
-        return f"{what} of {source.name}\n"
+        return f"{_SCAN}\n{what} of {source.name}\n"
     if not relation.given and cached_rows(spark, source, needed.columns) is not None:
-        return f"{source.name}: rows of CACHE TABLE\n"
+        return f"{_SCAN}\n{source.name}: its rows are cached by CACHE TABLE\n"
     state = source.table._state
     summary = chosen_rows_summary(spark, state, relation.options, needed.condition, needed.columns)
     return f"{summary}\n"
+
+
+_SCAN = "== Iceberg Scan =="
 
 
 def _view(reference: Reference, name: CatalogName, view: View) -> Relation:

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from pyspark.sql import DataFrame
 
 from icebergds.api.view import View
-from icebergds.errors import UnsupportedFeatureError
+from icebergds.statements.commands.descriptions.explained import query_of
 from icebergds.statements.names.scope import NameScope
 from icebergds.statements.queries.query import (
     named_relations,
@@ -18,39 +18,35 @@ from icebergds.statements.queries.references import find_references
 from icebergds.statements.queries.relations import scan_text
 from icebergds.statements.queries.views import definition_of
 from icebergds.statements.results import rows
-from icebergds.statements.spark_sql import Arguments, spliced_sql
-from icebergds.statements.text.cursor import Cursor
+from icebergds.statements.spark_sql import Arguments, Replacement, spliced_sql
+from icebergds.statements.text.cursor import Cursor, Span
 
 _MODES = ("LOGICAL", "FORMATTED", "EXTENDED", "CODEGEN", "COST")
-_TITLE = "== Iceberg Scans =="
-# What stands between the first words of a statement and the name of what it changes.
-_CHANGES = (
-    (("INSERT", "INTO"), ("TABLE",)),
-    (("INSERT", "OVERWRITE"), ("TABLE",)),
-    (("DELETE", "FROM"), ()),
-    (("UPDATE",), ()),
-    (("MERGE", "WITH", "SCHEMA", "EVOLUTION", "INTO"), ()),
-    (("MERGE", "INTO"), ()),
-    (("CREATE", "TABLE"), ("IF", "NOT", "EXISTS")),
-    (("CREATE", "OR", "REPLACE", "TABLE"), ()),
-    (("REPLACE", "TABLE"), ()),
-)
+_QUERY = "== Query of the Statement =="
 
 
 def explain(scope: NameScope, cursor: Cursor, arguments: Arguments) -> DataFrame | None:
-    """Runs `EXPLAIN [mode] query`: Spark's plan, and what each scan of ours reads and skips."""
-    whole = cursor.span
+    """Runs `EXPLAIN [mode] statement`: Spark's plan, and what each scan of ours reads and skips.
+
+    Of a statement that changes a table of ours, the query is explained that it reads, or that
+    finds its rows.
+    """
     cursor.expect("EXPLAIN")
-    cursor.take_any(*_MODES)
-    query = cursor.rest()
-    _refuse_changes(scope, query)
+    mode = cursor.take_any(*_MODES)
+    statement = cursor.rest()
+    query = query_of(scope, statement)
+    shown = "" if query is None else f"{_QUERY}\n{query.written}\n\n"
+    query = query or statement
     replacements = replace_tables(scope, query, arguments)
     scans = list(_scans(scope, query))
-    if not scans:
+    if not scans and not shown:
         return None
-    explained = spliced_sql(scope.spark, query.statement, whole, replacements, arguments)
+    start = Span(query.span.start, query.span.start)
+    replacements.insert(0, Replacement(start, f"EXPLAIN {mode or ''} "))
+    explained = spliced_sql(scope.spark, query.statement, query.span, replacements, arguments)
     [row] = explained.collect()
-    text = "\n".join((row[0].rstrip("\n"), "", _TITLE, *scans))
+    plan = row[0].rstrip("\n")
+    text = "\n".join((f"{shown}{plan}", "", *scans))
     return rows(scope.spark, "plan string", [(text,)])
 
 
@@ -62,19 +58,3 @@ def _scans(scope: NameScope, query: Cursor) -> Iterator[str]:
             yield from _scans(*definition_of(scope, relation.name, relation.source))
         else:
             yield scan_text(scope, relation, needed)
-
-
-def _refuse_changes(scope: NameScope, statement: Cursor) -> None:
-    head = Cursor(statement.statement, statement.tokens, statement.at, statement.end)
-    for words, further in _CHANGES:
-        if not head.take(*words):
-            continue
-        if further:
-            head.take(*further)
-        name = scope.table(head.name("the name of a table"))
-        if name is None:
-            return
-        raise UnsupportedFeatureError(
-            f"EXPLAIN {' '.join(words)} {name} is not supported: it is no statement of Spark's "
-            "plans; explain the query that it reads"
-        )

@@ -127,7 +127,8 @@ def _column_rows(
         near = did_you_mean(column[0], schema.names) or f"there are {', '.join(schema.names)}"
         raise InvalidStatementError(f"{name} has no column {column[0]}; {near}")
     return [
-        ("col_name", field.name),
+        # As the statement has it, as in Spark.
+        ("col_name", column[0]),
         ("data_type", field.dataType.simpleString()),
         ("comment", _comment(field) or "NULL"),
     ]
