@@ -103,6 +103,7 @@ class View:
         default_catalog: str | None = None,
         default_namespace: Sequence[str] | None = None,
         properties: Mapping[str, str] = NO_PROPERTIES,
+        location: str | None = None,
     ) -> View:
         """Gives the view a new definition; earlier ones stay in its history.
 
@@ -113,6 +114,7 @@ class View:
             default_namespace: of names in the query that are a single identifier; None for that of
                 the current definition.
             properties: set in the same commit; others stay.
+            location: the directory of its new metadata files; by default it stays.
 
         Raises:
             InvalidOptionError: there is no query, or one of a dialect that the view has is missing
@@ -136,7 +138,11 @@ class View:
                 summary=SUMMARY,
                 now_ms=now_ms(),
             )
-            return [*([SetProperties(named)] if named else []), *version]
+            return [
+                *([SetLocation(_directory(location))] if location else []),
+                *([SetProperties(named)] if named else []),
+                *version,
+            ]
 
         return self._commit(updates)
 
@@ -159,7 +165,7 @@ class View:
 
     def update_location(self, location: str) -> View:
         """Sets the directory of the view's new metadata files."""
-        return self._commit(lambda _: [SetLocation(location.rstrip("/") or location)])
+        return self._commit(lambda _: [SetLocation(_directory(location))])
 
     def _commit(self, updates: Callable[[ViewMetadata], Sequence[ViewUpdate]]) -> View:
         state = self._catalog.load_view(self._identifier)
@@ -174,6 +180,10 @@ class View:
                     raise
                 state = self._catalog.load_view(self._identifier)
         raise AssertionError("the last attempt returns or raises")
+
+
+def _directory(location: str) -> str:
+    return location.rstrip("/") or location
 
 
 SUMMARY = {"engine-name": "icebergds"}

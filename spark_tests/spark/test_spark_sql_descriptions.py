@@ -385,7 +385,6 @@ def test_what_iceberg_lacks_is_refused_by_name(
         "CREATE NAMESPACE lake.x COMMENT",
         "CREATE NAMESPACE lake.x WITH DBPROPERTIES ('location' = '/x')",
         "ALTER NAMESPACE lake.db SET DBPROPERTIES",
-        "DESCRIBE TABLE EXTENDED",
         "ANALYZE TABLE lake.db.t COMPUTE",
     ],
 )

@@ -12,8 +12,10 @@ from icebergds.errors import InvalidStatementError
 from icebergds.statements.text.cursor import Cursor
 from icebergds.statements.text.properties import read_properties
 
-# Clauses of their own set these, or the view has them otherwise.
-_RESERVED = frozenset({"provider", "location", "owner", "external", "is_managed_location"})
+LOCATION = "location"
+"""The property that sets the directory of a new view's metadata, as in Java."""
+# The view has these otherwise.
+_RESERVED = frozenset({"provider", LOCATION, "owner", "external", "is_managed_location"})
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,7 +48,7 @@ def read_definition(cursor: Cursor) -> Definition:
         if comment is None and cursor.take("COMMENT"):
             comment = cursor.text("a comment")
         elif properties is None and cursor.take("TBLPROPERTIES"):
-            properties = read_view_properties(cursor)
+            properties = read_properties(cursor.group())
         elif not binds_schema and cursor.take("WITH", "SCHEMA"):
             # The columns of a view of Iceberg's never change by themselves.
             binds_schema = cursor.take_any("BINDING", "COMPENSATION", "EVOLUTION") is not None

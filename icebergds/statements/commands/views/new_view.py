@@ -8,9 +8,13 @@ from typing import TYPE_CHECKING
 
 from pyspark.sql.types import StructType
 
-from icebergds.errors import InvalidStatementError, NoSuchViewError
+from icebergds.errors import InvalidStatementError, NoSuchViewError, UnsupportedFeatureError
 from icebergds.expr.names import split_name
-from icebergds.statements.commands.views.definition import Definition, with_columns
+from icebergds.statements.commands.views.definition import (
+    LOCATION,
+    Definition,
+    with_columns,
+)
 from icebergds.statements.names.current import CurrentNamespace
 from icebergds.statements.names.scope import CatalogName, NameScope
 from icebergds.statements.queries.query import run_query
@@ -22,6 +26,8 @@ from icebergds.statements.text.cursor import Cursor
 if TYPE_CHECKING:
     from icebergds.api.view import View
 
+_NOT_KEPT = (LOCATION, "provider")
+
 
 @dataclass(frozen=True, slots=True)
 class NewView:
@@ -29,6 +35,7 @@ class NewView:
 
     Attributes:
         text: the query, as the user wrote it.
+        location: the directory of its metadata; None for that of the catalog's choice.
         default_catalog: of names in it; None for the view's own catalog.
     """
 
@@ -36,6 +43,7 @@ class NewView:
     text: str
     schema: StructType
     properties: Mapping[str, str]
+    location: str | None
     default_catalog: str | None
     default_namespace: tuple[str, ...]
 
@@ -45,6 +53,7 @@ class NewView:
             self.name.parts,
             self.schema,
             self.text,
+            location=self.location,
             properties=self.properties,
             default_catalog=self.default_catalog,
             default_namespace=self.default_namespace,
@@ -67,6 +76,7 @@ class NewView:
             default_catalog=self.default_catalog,
             default_namespace=self.default_namespace,
             properties=self.properties,
+            location=self.location,
         )
 
 
@@ -78,12 +88,13 @@ def analysed_view(
     Raises:
         InvalidStatementError: the query reads what only this session has, or the view itself, or
             its columns do not fit.
+        UnsupportedFeatureError: the query reads DataFrames.
         IcebergError: a table that it reads does not exist.
         PySparkException: Spark refused it.
     """
     query = definition.query
     if arguments.named:
-        raise InvalidStatementError(
+        raise UnsupportedFeatureError(
             f"view {name} cannot read DataFrames, which other sessions do not have; name tables"
         )
     _refuse_temporary(scope, name, query)
@@ -104,12 +115,13 @@ def analysed_view(
         query.written,
         with_columns(frame, name, definition.columns).schema,
         {
-            **definition.properties,
+            **{k: v for k, v in definition.properties.items() if k not in _NOT_KEPT},
             **({} if definition.comment is None else {"comment": definition.comment}),
             "create_engine_version": version,
             "engine_version": version,
             QUERY_COLUMNS: ",".join(names),
         },
+        definition.properties.get(LOCATION),
         None if catalog == name.catalog else catalog,
         namespace,
     )
