@@ -11,6 +11,7 @@ from icebergds.catalog.views import ViewCatalog, ViewState
 from icebergds.errors import CommitConflictError, InvalidOptionError
 from icebergds.operations.options.arguments import mapping_argument
 from icebergds.spec.schema import Schema
+from icebergds.spec.updates.new_table import NO_PROPERTIES
 from icebergds.spec.updates.table_updates import RemoveProperties, SetLocation, SetProperties
 from icebergds.spec.values.dates import now_ms
 from icebergds.spec.views.metadata import ViewHistoryEntry, ViewMetadata, ViewVersion
@@ -101,6 +102,8 @@ class View:
         *,
         default_catalog: str | None = None,
         default_namespace: Sequence[str] | None = None,
+        properties: Mapping[str, str] = NO_PROPERTIES,
+        location: str | None = None,
     ) -> View:
         """Gives the view a new definition; earlier ones stay in its history.
 
@@ -110,6 +113,8 @@ class View:
             default_catalog: of names in the query without a catalog; by default the view's own.
             default_namespace: of names in the query that are a single identifier; None for that of
                 the current definition.
+            properties: set in the same commit; others stay.
+            location: the directory of its new metadata files; by default it stays.
 
         Raises:
             InvalidOptionError: there is no query, or one of a dialect that the view has is missing
@@ -119,10 +124,11 @@ class View:
         """
         given = None if schema is None else schema_argument(schema)
         queries = queries_argument(sql)
+        named = mapping_argument("properties", properties)
 
         def updates(metadata: ViewMetadata) -> Sequence[ViewUpdate]:
             before = metadata.current_version()
-            return new_version_updates(
+            version = new_version_updates(
                 metadata.schema() if given is None else given,
                 queries,
                 default_catalog=default_catalog,
@@ -132,6 +138,11 @@ class View:
                 summary=SUMMARY,
                 now_ms=now_ms(),
             )
+            return [
+                *([SetLocation(_directory(location))] if location else []),
+                *([SetProperties(named)] if named else []),
+                *version,
+            ]
 
         return self._commit(updates)
 
@@ -154,7 +165,7 @@ class View:
 
     def update_location(self, location: str) -> View:
         """Sets the directory of the view's new metadata files."""
-        return self._commit(lambda _: [SetLocation(location.rstrip("/") or location)])
+        return self._commit(lambda _: [SetLocation(_directory(location))])
 
     def _commit(self, updates: Callable[[ViewMetadata], Sequence[ViewUpdate]]) -> View:
         state = self._catalog.load_view(self._identifier)
@@ -169,6 +180,10 @@ class View:
                     raise
                 state = self._catalog.load_view(self._identifier)
         raise AssertionError("the last attempt returns or raises")
+
+
+def _directory(location: str) -> str:
+    return location.rstrip("/") or location
 
 
 SUMMARY = {"engine-name": "icebergds"}

@@ -80,6 +80,8 @@ def sql_tokens(text: str) -> tuple[Token, ...] | None:
             continue
         if not _is_gap(text[at:start]):
             return None
+        if tokens and _is_doubled_quote(tokens[-1], text[start]) and tokens[-1].end == start:
+            start = tokens.pop().start
         tokens.extend(_split(text, start, end))
         at = end
     if not _is_gap(text[at:]):
@@ -99,6 +101,11 @@ _KINDS = {
 def _is_gap(text: str) -> bool:
     """Whether there is no more than space, comments and hints."""
     return not text or text.isspace() or text.lstrip().startswith(("--", "/*"))
+
+
+def _is_doubled_quote(before: Token, first: str) -> bool:
+    """Whether a literal goes on behind its quote, as `'it''s'` does."""
+    return before.kind is TokenKind.TEXT and before.text[0] == before.text[-1] == first
 
 
 def _split(text: str, start: int, end: int) -> list[Token]:

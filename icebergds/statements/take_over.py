@@ -8,6 +8,8 @@ from typing import Any
 from pyspark.sql import DataFrame, SparkSession
 
 from icebergds.catalog.naming import table_name_parts
+from icebergds.errors import NoSuchTableError
+from icebergds.expr.names import in_backticks
 from icebergds.spark.session import acting_in
 from icebergds.statements.names.scope import NameScope
 from icebergds.statements.run import sql as run
@@ -35,7 +37,11 @@ def take_over_sql(spark: SparkSession) -> None:
         if name is None:
             found: DataFrame = own_table(tableName)
             return found
-        return spark.read.format("icebergpy").table(str(name))
+        try:
+            return spark.read.format("icebergpy").table(str(name))
+        except NoSuchTableError:
+            # A view has no reader of its own.
+            return run(spark, f"TABLE {in_backticks((name.catalog, *name.parts))}")
 
     _set(spark, OWN, own_sql)
     _set(spark, _OWN_TABLE, own_table)

@@ -7,10 +7,12 @@ from collections.abc import Mapping, Sequence
 from pyspark.sql import DataFrame, SparkSession
 
 from icebergds.commit.operations import TableState
-from icebergds.expr.nodes import Expr
+from icebergds.expr.nodes import TRUE, Expr
+from icebergds.expr.sql_text import sql_text
 from icebergds.operations.read.options import ReadOptions, parse_read_options, refuse_stream_options
-from icebergds.operations.read.planned_scan import plan_scan
+from icebergds.operations.read.planned_scan import PlannedScan, plan_scan
 from icebergds.operations.read.scan_options import refuse_address_options
+from icebergds.operations.read.scan_summary import ScanSummary, summarize
 from icebergds.operations.read.snapshot_read import resolve_read
 from icebergds.scan.projection import project_columns
 from icebergds.spark.native import has_native_scans
@@ -59,13 +61,35 @@ def chosen_rows(
     """
     if options.changes is not None:
         return read_dataframe(spark, state, options)
+    scan = _planned(state, options, condition, columns, for_native=has_native_scans(spark))
+    return scan_dataframe(spark, scan)
+
+
+def chosen_rows_summary(
+    spark: SparkSession,
+    state: TableState,
+    options: ReadOptions,
+    condition: Expr,
+    columns: Sequence[str] | None,
+) -> ScanSummary:
+    """What `chosen_rows` reads and skips; `options` are not those of changes."""
+    scan = _planned(state, options, condition, columns, for_native=True)
+    shown = None if condition == TRUE else sql_text(condition, schema_of_read(state, options))
+    return summarize(scan, options, shown, has_native_scans(spark))
+
+
+def _planned(
+    state: TableState,
+    options: ReadOptions,
+    condition: Expr,
+    columns: Sequence[str] | None,
+    *,
+    for_native: bool,
+) -> PlannedScan:
     schema = schema_of_read(state, options)
     read = (
         schema
         if columns is None
         else project_columns(state.metadata, schema, [(name,) for name in columns])
     )
-    scan = plan_scan(
-        state, options, for_native=has_native_scans(spark), rechecked=condition, columns=read
-    )
-    return scan_dataframe(spark, scan)
+    return plan_scan(state, options, for_native=for_native, rechecked=condition, columns=read)

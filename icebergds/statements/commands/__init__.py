@@ -8,7 +8,7 @@ COMMANDS = (
     *rows.COMMANDS,
     *views.COMMANDS,
     *definitions.COMMANDS,
-    *descriptions.COMMANDS,
     *procedures.COMMANDS,
+    *descriptions.COMMANDS,
 )
 """The kinds of statements; the first whose words a statement begins with runs it."""

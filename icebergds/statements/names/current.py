@@ -18,7 +18,8 @@ class CurrentNamespace:
 
     Attributes:
         catalog: one of ours; None while Spark's own catalogs count.
-        namespace: in the catalog.
+        namespace: in the catalog. In the queries of views it begins with the catalog if that is one
+            of Spark's.
     """
 
     catalog: str | None = None

@@ -37,20 +37,34 @@ class CatalogName:
 
 @dataclass(frozen=True)
 class NameScope:
-    """What names mean in one statement; catalogs are loaded once."""
+    """What names mean in one statement; catalogs are loaded once.
+
+    Attributes:
+        views: those whose queries the names are in, the outermost first. Temporary views of the
+            session mean nothing there.
+    """
 
     spark: SparkSession
+    views: tuple[CatalogName, ...] = ()
     _loaded: dict[str, Catalog] = field(default_factory=dict, repr=False)
 
     @cached_property
     def current(self) -> CurrentNamespace:
         return current_namespace(self.spark)
 
-    def within(self, current: CurrentNamespace) -> NameScope:
-        """The same with another current namespace, such as that of a view."""
-        scope = NameScope(self.spark, self._loaded)
+    def within(self, view: CatalogName, current: CurrentNamespace) -> NameScope:
+        """What names mean in the query of a view.
+
+        Args:
+            current: where the view looks for names without a catalog.
+        """
+        scope = NameScope(self.spark, (*self.views, view), self._loaded)
         scope.__dict__["current"] = current
         return scope
+
+    def catalogs(self) -> list[str]:
+        """The names of our catalogs, sorted."""
+        return [name for name in sorted(self._of_session | self._configured) if self._is_free(name)]
 
     def is_catalog(self, name: str) -> bool:
         """Whether a catalog of ours has the name, and none that Spark is configured with."""
@@ -58,8 +72,16 @@ class NameScope:
             return self._is_free(name)
         return name in self._configured and self._is_free(name)
 
-    def table(self, parts: tuple[str, ...]) -> CatalogName | None:
-        """What a name of a table or view stands for; None if it is one of Spark's own."""
+    def is_of_spark(self, name: str) -> bool:
+        """Whether a catalog of Spark's has the name, or something else that it looks for first."""
+        return name.lower() in _OF_SPARK or not self._is_free(name)
+
+    def table(self, parts: tuple[str, ...], *, may_be_temporary: bool = True) -> CatalogName | None:
+        """What a name of a table or view stands for; None if it is one of Spark's own.
+
+        Args:
+            may_be_temporary: look for temporary views first.
+        """
         first, *rest = parts
         if rest and first in self._of_session and self._is_free(first):
             return CatalogName(first, tuple(rest))
@@ -70,8 +92,8 @@ class NameScope:
         if current.catalog is None or first.lower() in _OF_SPARK:
             return None
         if rest:
-            return None if self._is_of_spark(first) else CatalogName(current.catalog, parts)
-        if self._is_temporary_view(first):
+            return None if self.is_of_spark(first) else CatalogName(current.catalog, parts)
+        if may_be_temporary and self.is_temporary_view(parts):
             return None
         return CatalogName(current.catalog, (*current.namespace, first))
 
@@ -79,9 +101,18 @@ class NameScope:
         """What a name of a namespace stands for; None if it is one of Spark's own."""
         if parts and self.is_catalog(parts[0]):
             return CatalogName(parts[0], parts[1:])
-        if self.current.catalog is None or (parts and self._is_of_spark(parts[0])):
+        if self.current.catalog is None or (parts and self.is_of_spark(parts[0])):
             return None
         return CatalogName(self.current.catalog, parts or self.current.namespace)
+
+    def is_temporary_view(self, parts: tuple[str, ...]) -> bool:
+        """Whether a name stands for a temporary view of the session."""
+        if self.views or len(parts) > 1:
+            return False
+        try:
+            return self.spark.catalog.getTable(quote_name(parts)).isTemporary
+        except PySparkException:
+            return False
 
     def catalog(self, name: str) -> Catalog:
         """A catalog of ours.
@@ -102,7 +133,7 @@ class NameScope:
         """
         if self.is_catalog(name):
             return self.catalog(name)
-        known = sorted({*self._of_session, *self._configured})
+        known = self.catalogs()
         near = did_you_mean(name, known)
         raise InvalidStatementError(
             f"no catalog {name} is configured (there are {', '.join(known) or 'none'})"
@@ -120,12 +151,3 @@ class NameScope:
 
     def _is_free(self, name: str) -> bool:
         return self.spark.conf.get(f"spark.sql.catalog.{name}", None) is None
-
-    def _is_of_spark(self, name: str) -> bool:
-        return name.lower() in _OF_SPARK or not self._is_free(name)
-
-    def _is_temporary_view(self, name: str) -> bool:
-        try:
-            return self.spark.catalog.getTable(quote_name((name,))).isTemporary
-        except PySparkException:
-            return False

@@ -9,13 +9,15 @@ from pyspark.sql import DataFrame
 
 from icebergds.api.view import View
 from icebergds.spark.session import session_setting, session_zone
-from icebergds.statements.names.scope import NameScope
+from icebergds.statements.names.scope import CatalogName, NameScope
 from icebergds.statements.queries.naming import alias_of, qualifiers
 from icebergds.statements.queries.needed import Needed
 from icebergds.statements.queries.pruning import prune
-from icebergds.statements.queries.references import find_references
+from icebergds.statements.queries.references import Reference, find_references
 from icebergds.statements.queries.relations import Relation, open_relations, table_frame
-from icebergds.statements.queries.views import definition_of
+from icebergds.statements.queries.session_functions import session_functions
+from icebergds.statements.queries.view_columns import as_declared
+from icebergds.statements.queries.views import definition_of, spark_qualifiers
 from icebergds.statements.spark_sql import Arguments, Replacement, spliced_sql
 from icebergds.statements.text.cursor import Cursor, Span
 
@@ -34,6 +36,14 @@ def run_query(scope: NameScope, query: Cursor, arguments: Arguments) -> DataFram
     return spliced_sql(scope.spark, query.statement, query.span, replacements, arguments)
 
 
+def our_frame(scope: NameScope, query: Cursor, arguments: Arguments) -> DataFrame | None:
+    """The result of a query, as `run_query` gives it; None if it reads nothing of ours."""
+    replacements = replace_tables(scope, query, arguments)
+    if not replacements:
+        return None
+    return spliced_sql(scope.spark, query.statement, query.span, replacements, arguments)
+
+
 def replace_tables(
     scope: NameScope, query: Cursor, arguments: Arguments, visible: frozenset[str] = frozenset()
 ) -> list[Replacement]:
@@ -44,18 +54,48 @@ def replace_tables(
 
     Errors are those of `run_query`.
     """
-    named = [(each, scope.table(each.name)) for each in find_references(query, visible)]
-    ours = [(each, name) for each, name in named if name is not None]
-    if not ours:
-        return []
-    relations = open_relations(scope, query.statement, ours)
-    setting, zone = cache(session_setting(scope.spark)), session_zone(scope.spark)
-    needed = prune(query, relations, setting, zone)
-    found: list[Replacement] = []
-    for relation, need in zip(relations, needed, strict=True):
+    references = find_references(query, visible)
+    relations = named_relations(scope, query, references)
+    found = list(session_functions(scope, query))
+    if not relations and not scope.views:
+        return found
+    for relation, need in zip(relations, needed_of(scope, query, relations), strict=True):
         found.extend(_replaced(scope, relation, need, relations))
     found.extend(qualifiers(query, relations))
+    ours = {relation.reference.start for relation in relations}
+    found += spark_qualifiers(scope, [each for each in references if each.start not in ours])
     return sorted(found, key=lambda each: each.span.start)
+
+
+def named_relations(
+    scope: NameScope, query: Cursor, references: Sequence[Reference]
+) -> list[Relation]:
+    """The tables and views of ours among the references of a query.
+
+    Errors are those of `open_relations`.
+    """
+    named = [(each, scope.table(each.name)) for each in references]
+    ours = [(each, name) for each, name in named if name is not None]
+    return open_relations(scope, query.statement, ours)
+
+
+def needed_of(scope: NameScope, query: Cursor, relations: Sequence[Relation]) -> list[Needed]:
+    """What a query can need of its relations.
+
+    Raises:
+        InvalidStatementError: the query names metadata columns beside `*`.
+    """
+    setting, zone = cache(session_setting(scope.spark)), session_zone(scope.spark)
+    return prune(query, relations, setting, zone)
+
+
+def view_frame(scope: NameScope, name: CatalogName, view: View) -> DataFrame:
+    """The rows of a view.
+
+    Errors are those of `definition_of`, `run_query` and `as_declared`.
+    """
+    within, definition = definition_of(scope, name, view)
+    return as_declared(run_query(within, definition, Arguments()), name, view.schema())
 
 
 def _replaced(
@@ -63,9 +103,7 @@ def _replaced(
 ) -> list[Replacement]:
     source, reference = relation.source, relation.reference
     if isinstance(source, View):
-        within, definition = definition_of(scope, relation.name, source)
-        names = [field.name for field in source.schema().fields]
-        frame = run_query(within, definition, Arguments()).toDF(*names)
+        frame = view_frame(scope, relation.name, source)
     else:
         frame = table_frame(scope, relation, needed)
     alias = alias_of(relation, relations)

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
-from pyspark.sql import DataFrame
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql.types import StructType
 
 from icebergds.api.view import View
 from icebergds.errors import (
@@ -14,12 +15,20 @@ from icebergds.errors import (
     NoSuchViewError,
     UnsupportedFeatureError,
 )
+from icebergds.operations.metadata_tables.schemas import metadata_table_schema
 from icebergds.operations.read.options import ReadOptions
-from icebergds.spark.frames.chosen_rows import chosen_rows, query_options, schema_of_read
+from icebergds.spark.frames.chosen_rows import (
+    chosen_rows,
+    chosen_rows_summary,
+    query_options,
+    schema_of_read,
+)
 from icebergds.spark.metadata_tables import metadata_table_frame
+from icebergds.spark.types import spark_schema
 from icebergds.spec.schema import Schema
 from icebergds.statements.names.scope import CatalogName, NameScope
 from icebergds.statements.names.tables import NamedTable, find_table
+from icebergds.statements.queries.cached import cached_rows
 from icebergds.statements.queries.needed import Needed
 from icebergds.statements.queries.references import Reference
 from icebergds.statements.spark_sql import Arguments, spark_sql
@@ -55,7 +64,7 @@ def open_relations(
     found = []
     for reference, name in references:
         if name not in loaded:
-            loaded[name] = _table_or_view(scope, name)
+            loaded[name] = table_or_view(scope, name)
         source = loaded[name]
         if isinstance(source, View):
             found.append(_view(reference, name, source))
@@ -70,20 +79,12 @@ def open_relations(
     return found
 
 
-def table_frame(scope: NameScope, relation: Relation, needed: Needed) -> DataFrame:
-    """The rows of a table that a query may need.
+def table_or_view(scope: NameScope, name: CatalogName) -> NamedTable | View:
+    """The table of a name, or what the name selects of one, or else the view.
 
-    Errors are those of `chosen_rows` and `metadata_table_frame`.
+    Raises:
+        NoSuchTableError: there is neither.
     """
-    source = relation.source
-    assert isinstance(source, NamedTable), "views are queries of their own"
-    state = source.table._state
-    if source.metadata_table is not None:
-        return metadata_table_frame(scope.spark, state, source.metadata_table, relation.given)
-    return chosen_rows(scope.spark, state, relation.options, needed.condition, needed.columns)
-
-
-def _table_or_view(scope: NameScope, name: CatalogName) -> NamedTable | View:
     try:
         return find_table(scope, name)
     except NoSuchTableError as error:
@@ -91,6 +92,55 @@ def _table_or_view(scope: NameScope, name: CatalogName) -> NamedTable | View:
             return scope.catalog(name.catalog).load_view(name.parts)
         except (NoSuchViewError, UnsupportedFeatureError):
             raise error from None
+
+
+def source_schema(spark: SparkSession, source: NamedTable | View) -> StructType:
+    """The columns of a table, of what a name selects of it, or of a view, as Spark has them.
+
+    Raises:
+        NoSuchSnapshotError: the branch, tag or snapshot does not exist.
+    """
+    if isinstance(source, View):
+        return spark_schema(source.schema())
+    state = source.table._state
+    if source.metadata_table is not None:
+        return spark_schema(metadata_table_schema(source.metadata_table, state.metadata).schema)
+    if not source.options:
+        return spark_schema(source.table.schema())
+    return spark_schema(schema_of_read(state, query_options(spark, source.options)))
+
+
+def table_frame(scope: NameScope, relation: Relation, needed: Needed) -> DataFrame:
+    """The rows of a table that a query may need.
+
+    Errors are those of `chosen_rows` and `metadata_table_frame`.
+    """
+    source, spark = relation.source, scope.spark
+    assert isinstance(source, NamedTable), "views are queries of their own"
+    state = source.table._state
+    if source.metadata_table is not None:
+        return metadata_table_frame(spark, state, source.metadata_table, relation.given)
+    if not relation.given and (cached := cached_rows(spark, source, needed.columns)) is not None:
+        return cached
+    return chosen_rows(spark, state, relation.options, needed.condition, needed.columns)
+
+
+def scan_text(scope: NameScope, relation: Relation, needed: Needed) -> str:
+    """What the scan of a table reads and skips. Errors are those of `table_frame`."""
+    source, spark = relation.source, scope.spark
+    assert isinstance(source, NamedTable), "views are queries of their own"
+    kind = source.metadata_table
+    if kind is not None or relation.options.changes is not None:
+        what = "changes" if kind is None else f"metadata table {kind.value}"
+        return f"{_SCAN}\n{what} of {source.name}\n"
+    if not relation.given and cached_rows(spark, source, needed.columns) is not None:
+        return f"{_SCAN}\n{source.name}: its rows are cached by CACHE TABLE\n"
+    state = source.table._state
+    summary = chosen_rows_summary(spark, state, relation.options, needed.condition, needed.columns)
+    return f"{summary}\n"
+
+
+_SCAN = "== Iceberg Scan =="
 
 
 def _view(reference: Reference, name: CatalogName, view: View) -> Relation:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from icebergds.errors import InvalidStatementError
 from icebergds.expr.sql_tokens import TokenKind
-from icebergds.statements.text.cursor import Cursor
+from icebergds.statements.text.cursor import Cursor, literal_value
 
 
 def read_properties(listed: Cursor) -> dict[str, str]:
@@ -33,7 +33,8 @@ def read_properties(listed: Cursor) -> dict[str, str]:
 def read_property_name(cursor: Cursor) -> str:
     """Reads the name of a property: text in quotes, or parts with dots and hyphens between them."""
     if cursor.is_at_text():
-        return cursor.text()
+        # One literal alone: the value may follow without a sign between them.
+        return str(literal_value(cursor.next()))
     name = cursor.identifier("the name of a property")
     while cursor.is_at_sign(".", "-"):
         name += cursor.next().text + cursor.identifier("the name of a property")

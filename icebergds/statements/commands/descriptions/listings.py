@@ -1,0 +1,116 @@
+"""SHOW CATALOGS, NAMESPACES, TABLES and VIEWS."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from pyspark.sql import DataFrame
+
+from icebergds.errors import UnsupportedFeatureError
+from icebergds.expr.names import quote_name
+from icebergds.statements.commands.descriptions.details import table_information
+from icebergds.statements.commands.descriptions.patterns import matches, read_pattern
+from icebergds.statements.names.scope import CatalogName, NameScope
+from icebergds.statements.results import rows
+from icebergds.statements.spark_sql import Arguments, spark_sql
+from icebergds.statements.text.cursor import Cursor
+from icebergds.statements.text.parameters import literal
+
+_TABLES = "namespace string NOT NULL, tableName string NOT NULL, isTemporary boolean NOT NULL"
+_VIEWS = "namespace string NOT NULL, viewName string NOT NULL, isTemporary boolean NOT NULL"
+
+
+def show_catalogs(scope: NameScope, cursor: Cursor, arguments: Arguments) -> DataFrame | None:
+    """Runs `SHOW CATALOGS [LIKE pattern]`: Spark's catalogs and ours."""
+    cursor.expect("SHOW", "CATALOGS")
+    pattern = read_pattern(cursor)
+    of_spark = [row[0] for row in spark_sql(scope.spark, "SHOW CATALOGS", Arguments()).collect()]
+    names = sorted({*of_spark, *scope.catalogs()})
+    found = [(name,) for name in names if matches(name, pattern)]
+    return rows(scope.spark, "catalog string NOT NULL", found)
+
+
+def show_namespaces(scope: NameScope, cursor: Cursor, arguments: Arguments) -> DataFrame | None:
+    """Runs `SHOW NAMESPACES [IN name] [LIKE pattern]`, of the current catalog by default."""
+    cursor.expect("SHOW")
+    cursor.next()
+    if cursor.take_any("FROM", "IN") is not None:
+        parent = scope.namespace(cursor.name("the name of a namespace"))
+    else:
+        catalog = scope.current.catalog
+        parent = None if catalog is None else CatalogName(catalog, ())
+    pattern = read_pattern(cursor)
+    if parent is None:
+        return None
+    names = map(quote_name, scope.catalog(parent.catalog).list_namespaces(parent.parts))
+    found = [(name,) for name in names if matches(name, pattern)]
+    return rows(scope.spark, "namespace string NOT NULL", found)
+
+
+def show_tables(scope: NameScope, cursor: Cursor, arguments: Arguments) -> DataFrame | None:
+    """Runs `SHOW TABLES [IN namespace] [LIKE pattern]`."""
+    cursor.expect("SHOW", "TABLES")
+    namespace = _namespace(scope, cursor)
+    pattern = read_pattern(cursor)
+    if namespace is None:
+        return None
+    names = scope.catalog(namespace.catalog).list_tables(namespace.parts)
+    return rows(scope.spark, _TABLES, _listed(names, pattern))
+
+
+def show_table_extended(scope: NameScope, cursor: Cursor, arguments: Arguments) -> DataFrame | None:
+    """Runs `SHOW TABLE EXTENDED [IN namespace] LIKE pattern`."""
+    cursor.expect("SHOW", "TABLE", "EXTENDED")
+    namespace = _namespace(scope, cursor)
+    if namespace is None:
+        return None
+    cursor.expect("LIKE")
+    pattern = cursor.text("a pattern")
+    if cursor.is_at("PARTITION"):
+        raise UnsupportedFeatureError(
+            "SHOW TABLE EXTENDED ... PARTITION is not supported: partitions of Iceberg's are not "
+            f"in the catalog; query the metadata table {quote_name((pattern, 'partitions'))}"
+        )
+    cursor.expect_end()
+    catalog = scope.catalog(namespace.catalog)
+    found: list[tuple[object, ...]] = []
+    for namespace_name, name, _ in _listed(catalog.list_tables(namespace.parts), pattern):
+        whole = CatalogName(namespace.catalog, (*namespace.parts, name))
+        text = table_information(whole, catalog.load_table(whole.parts))
+        found.append((namespace_name, name, False, text))
+    found += _temporary(scope, "TABLE EXTENDED", pattern)
+    return rows(scope.spark, f"{_TABLES}, information string NOT NULL", found)
+
+
+def show_views(scope: NameScope, cursor: Cursor, arguments: Arguments) -> DataFrame | None:
+    """Runs `SHOW VIEWS [IN namespace] [LIKE pattern]`: with the session's temporary views."""
+    cursor.expect("SHOW", "VIEWS")
+    namespace = _namespace(scope, cursor)
+    pattern = read_pattern(cursor)
+    if namespace is None:
+        return None
+    try:
+        names = scope.catalog(namespace.catalog).list_views(namespace.parts)
+    except UnsupportedFeatureError:
+        names = []
+    found = [*_listed(names, pattern), *_temporary(scope, "VIEWS", pattern or "*")]
+    return rows(scope.spark, _VIEWS, found)
+
+
+def _namespace(scope: NameScope, cursor: Cursor) -> CatalogName | None:
+    if cursor.take_any("FROM", "IN") is None:
+        return scope.namespace(())
+    return scope.namespace(cursor.name("the name of a namespace"))
+
+
+def _listed(names: Sequence[tuple[str, ...]], pattern: str | None) -> list[tuple[str, str, bool]]:
+    return [
+        (quote_name(name[:-1]), name[-1], False) for name in names if matches(name[-1], pattern)
+    ]
+
+
+def _temporary(scope: NameScope, what: str, pattern: str) -> list[tuple[object, ...]]:
+    """The rows of a SHOW statement of Spark's for temporary views, but for global ones."""
+    # There are no tables in this database.
+    text = f"SHOW {what} IN global_temp LIKE {literal(pattern)}"
+    return [tuple(row) for row in spark_sql(scope.spark, text, Arguments()).collect() if not row[0]]

@@ -1,0 +1,150 @@
+"""Statements of namespaces: CREATE, DROP, ALTER, COMMENT ON and DESCRIBE."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from pyspark.sql import DataFrame
+
+from icebergds.errors import AlreadyExistsError, NoSuchNamespaceError
+from icebergds.expr.names import quote_name
+from icebergds.statements.names.scope import CatalogName, NameScope
+from icebergds.statements.results import nothing, rows
+from icebergds.statements.spark_sql import Arguments
+from icebergds.statements.text.cursor import Cursor
+from icebergds.statements.text.properties import read_properties, read_property_name
+
+_COMMENT, _LOCATION, _OWNER = "comment", "location", "owner"
+_RESERVED = (_COMMENT, _LOCATION, _OWNER)
+"""Properties that clauses of their own set, in the order in which Spark describes them."""
+_WORDS = "DBPROPERTIES or PROPERTIES"
+
+
+def create_namespace(scope: NameScope, cursor: Cursor, arguments: Arguments) -> DataFrame | None:
+    """Runs `CREATE NAMESPACE [IF NOT EXISTS] name [COMMENT ...] [LOCATION ...] [WITH ...]`."""
+    cursor.expect("CREATE")
+    cursor.next()
+    may_exist = cursor.take("IF", "NOT", "EXISTS")
+    name = _name(scope, cursor)
+    if name is None:
+        return None
+    properties: dict[str, str] = {}
+    while not cursor.is_done:
+        if cursor.take("COMMENT"):
+            clause = {_COMMENT: cursor.text("a comment")}
+        elif cursor.take("LOCATION"):
+            clause = {_LOCATION: cursor.text("a location")}
+        else:
+            cursor.expect("WITH")
+            clause = _properties(cursor)
+        if clause.keys() & properties.keys():
+            raise cursor.error("each clause and each property once")
+        properties |= clause
+    catalog = scope.catalog(name.catalog)
+    try:
+        catalog.create_namespace(name.parts, properties)
+    except AlreadyExistsError:
+        if not may_exist:
+            raise
+    return nothing(scope.spark)
+
+
+def drop_namespace(scope: NameScope, cursor: Cursor, arguments: Arguments) -> DataFrame | None:
+    """Runs `DROP NAMESPACE [IF EXISTS] name [RESTRICT|CASCADE]`.
+
+    Catalogs drop empty namespaces only, with CASCADE too, as in Java.
+    """
+    cursor.expect("DROP")
+    cursor.next()
+    may_be_missing = cursor.take("IF", "EXISTS")
+    name = _name(scope, cursor)
+    if name is None:
+        return None
+    cursor.take_any("RESTRICT", "CASCADE")
+    cursor.expect_end()
+    try:
+        scope.catalog(name.catalog).drop_namespace(name.parts)
+    except NoSuchNamespaceError:
+        if not may_be_missing:
+            raise
+    return nothing(scope.spark)
+
+
+def alter_namespace(scope: NameScope, cursor: Cursor, arguments: Arguments) -> DataFrame | None:
+    """Runs `ALTER NAMESPACE name SET [DB]PROPERTIES|LOCATION ...` and UNSET."""
+    cursor.expect("ALTER")
+    cursor.next()
+    name = _name(scope, cursor)
+    if name is None:
+        return None
+    updates: Mapping[str, str] = {}
+    removals: set[str] = set()
+    if cursor.take("UNSET"):
+        _expect_word(cursor)
+        listed = cursor.group()
+        while not listed.is_done:
+            removals.add(read_property_name(listed))
+            if not listed.is_done:
+                listed.expect_sign(",")
+    else:
+        cursor.expect("SET")
+        if cursor.take("LOCATION"):
+            updates = {_LOCATION: cursor.text("a location")}
+        else:
+            updates = _properties(cursor)
+    cursor.expect_end()
+    scope.catalog(name.catalog).update_namespace_properties(name.parts, removals, updates)
+    return nothing(scope.spark)
+
+
+def comment_on_namespace(
+    scope: NameScope, cursor: Cursor, arguments: Arguments
+) -> DataFrame | None:
+    """Runs `COMMENT ON NAMESPACE name IS 'text'|NULL`; NULL empties the comment."""
+    cursor.expect("COMMENT", "ON")
+    cursor.next()
+    name = _name(scope, cursor)
+    if name is None:
+        return None
+    cursor.expect("IS")
+    text = "" if cursor.take("NULL") else cursor.text("a comment")
+    cursor.expect_end()
+    catalog = scope.catalog(name.catalog)
+    catalog.update_namespace_properties(name.parts, updates={_COMMENT: text})
+    return nothing(scope.spark)
+
+
+def describe_namespace(scope: NameScope, cursor: Cursor, arguments: Arguments) -> DataFrame | None:
+    """Runs `DESCRIBE NAMESPACE [EXTENDED] name`, from behind its first word on."""
+    cursor.next()
+    is_extended = cursor.take("EXTENDED")
+    name = _name(scope, cursor)
+    if name is None:
+        return None
+    cursor.expect_end()
+    properties = scope.catalog(name.catalog).load_namespace_properties(name.parts)
+    found = [("Catalog Name", name.catalog), ("Namespace Name", quote_name(name.parts))]
+    found += [(key.capitalize(), properties[key]) for key in _RESERVED if key in properties]
+    if is_extended:
+        others = sorted((k, v) for k, v in properties.items() if k not in _RESERVED)
+        shown = ", ".join(f"({key},{value})" for key, value in others)
+        found.append(("Properties", f"({shown})" if others else ""))
+    return rows(scope.spark, "info_name string NOT NULL, info_value string", found)
+
+
+def _name(scope: NameScope, cursor: Cursor) -> CatalogName | None:
+    return scope.namespace(cursor.name("the name of a namespace"))
+
+
+def _properties(cursor: Cursor) -> dict[str, str]:
+    _expect_word(cursor)
+    found = read_properties(cursor.group())
+    for key in _RESERVED:
+        if key in found:
+            raise cursor.error(f"no property {key!r}, which a clause of its own sets, before")
+    return found
+
+
+def _expect_word(cursor: Cursor) -> None:
+    if cursor.take_any("DBPROPERTIES", "PROPERTIES") is None:
+        raise cursor.error(_WORDS)

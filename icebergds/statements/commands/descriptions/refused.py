@@ -1,0 +1,52 @@
+"""Statements of Spark's that Iceberg tables do not have: refused by name."""
+
+from __future__ import annotations
+
+from pyspark.sql import DataFrame
+
+from icebergds.errors import UnsupportedFeatureError
+from icebergds.statements.names.scope import NameScope
+from icebergds.statements.spark_sql import Arguments
+from icebergds.statements.text.cursor import Cursor
+
+
+def show_partitions(scope: NameScope, cursor: Cursor, arguments: Arguments) -> DataFrame | None:
+    """Refuses `SHOW PARTITIONS name`, as Java does."""
+    cursor.expect("SHOW", "PARTITIONS")
+    return _refuse(
+        scope,
+        cursor,
+        "SHOW PARTITIONS is of tables of Hive's; query the metadata table {name}.partitions",
+    )
+
+
+def repair_table(scope: NameScope, cursor: Cursor, arguments: Arguments) -> DataFrame | None:
+    """Refuses `[MSCK] REPAIR TABLE name`."""
+    cursor.take("MSCK")
+    cursor.expect("REPAIR", "TABLE")
+    return _refuse(
+        scope,
+        cursor,
+        "REPAIR TABLE is of tables of Hive's: the metadata of {name} lists its "
+        "files; import others with the procedure add_files",
+    )
+
+
+def load_data(scope: NameScope, cursor: Cursor, arguments: Arguments) -> DataFrame | None:
+    """Refuses `LOAD DATA ... INTO TABLE name`."""
+    cursor.expect("LOAD", "DATA")
+    cursor.until("INTO")
+    cursor.expect("INTO", "TABLE")
+    return _refuse(
+        scope,
+        cursor,
+        "LOAD DATA is of tables of Hive's; import the files into {name} with the "
+        "procedure add_files, or insert their rows",
+    )
+
+
+def _refuse(scope: NameScope, cursor: Cursor, message: str) -> DataFrame | None:
+    name = scope.table(cursor.name("the name of a table"))
+    if name is None:
+        return None
+    raise UnsupportedFeatureError(message.format(name=name))

@@ -1,0 +1,110 @@
+"""ALTER VIEW and DROP VIEW."""
+
+from __future__ import annotations
+
+from pyspark.sql import DataFrame
+
+from icebergds.api.view import View
+from icebergds.errors import InvalidStatementError, NoSuchViewError, UnsupportedFeatureError
+from icebergds.statements.commands.views.definition import Definition, read_view_properties
+from icebergds.statements.commands.views.new_view import analysed_view
+from icebergds.statements.commands.views.spark_views import refuse_ours_in_spark
+from icebergds.statements.names.scope import CatalogName, NameScope
+from icebergds.statements.results import nothing
+from icebergds.statements.spark_sql import Arguments
+from icebergds.statements.text.cursor import Cursor
+from icebergds.statements.text.properties import read_property_name
+
+_QUERIES = ("SELECT", "WITH", "VALUES", "FROM", "TABLE", "MAP", "REDUCE")
+_HIVE = ("ADD", "DROP")
+
+
+def alter_view(scope: NameScope, cursor: Cursor, arguments: Arguments) -> DataFrame | None:
+    """Runs `ALTER VIEW name SET|UNSET TBLPROPERTIES ...`, `RENAME TO name` and `[AS] query`."""
+    cursor.expect("ALTER", "VIEW")
+    parts = cursor.name("the name of a view")
+    name = scope.table(parts)
+    if name is None:
+        refuse_ours_in_spark(scope, parts, cursor.rest())
+        return None
+    if cursor.take("RENAME", "TO"):
+        _rename(scope, name, cursor)
+    elif cursor.take("SET", "TBLPROPERTIES"):
+        properties = read_view_properties(cursor)
+        cursor.expect_end()
+        _view(scope, name).set_properties(properties)
+    elif cursor.take("UNSET", "TBLPROPERTIES"):
+        _unset(scope, name, cursor)
+    elif cursor.take("AS") or cursor.is_at_sign("(") or any(map(cursor.is_at, _QUERIES)):
+        view = _view(scope, name)
+        analysed_view(scope, name, Definition(cursor.rest()), arguments).replace(view)
+    elif cursor.is_at("WITH", "SCHEMA") or any(map(cursor.is_at, _HIVE)):
+        raise UnsupportedFeatureError(
+            f"view {name}: views of Iceberg's have no partitions and no SCHEMA BINDING"
+        )
+    else:
+        raise cursor.error("SET TBLPROPERTIES, UNSET TBLPROPERTIES, RENAME TO or AS and a query")
+    return nothing(scope.spark)
+
+
+def drop_view(scope: NameScope, cursor: Cursor, arguments: Arguments) -> DataFrame | None:
+    """Runs `DROP VIEW [IF EXISTS] name`."""
+    cursor.expect("DROP", "VIEW")
+    may_be_missing = cursor.take("IF", "EXISTS")
+    name = scope.table(cursor.name("the name of a view"))
+    if name is None:
+        return None
+    cursor.expect_end()
+    catalog = scope.catalog(name.catalog)
+    try:
+        catalog.drop_view(name.parts)
+    except (NoSuchViewError, UnsupportedFeatureError):
+        if not may_be_missing:
+            _refuse_table(scope, name)
+            raise
+    return nothing(scope.spark)
+
+
+def _view(scope: NameScope, name: CatalogName) -> View:
+    try:
+        return scope.catalog(name.catalog).load_view(name.parts)
+    except (NoSuchViewError, UnsupportedFeatureError):
+        _refuse_table(scope, name)
+        raise
+
+
+def _refuse_table(scope: NameScope, name: CatalogName) -> None:
+    if len(name.parts) > 1 and scope.catalog(name.catalog).table_exists(name.parts):
+        raise InvalidStatementError(f"{name} is a table, not a view; name it behind TABLE")
+
+
+def _rename(scope: NameScope, name: CatalogName, cursor: Cursor) -> None:
+    parts = cursor.name("the new name of the view")
+    cursor.expect_end()
+    target = scope.table(parts, may_be_temporary=False)
+    if target is None or target.catalog != name.catalog:
+        raise InvalidStatementError(
+            f"view {name} cannot move to another catalog, as {'.'.join(parts)} would; give its "
+            f"new name with the catalog: RENAME TO {name.catalog}...."
+        )
+    _view(scope, name)
+    scope.catalog(name.catalog).rename_view(name.parts, target.parts)
+
+
+def _unset(scope: NameScope, name: CatalogName, cursor: Cursor) -> None:
+    may_be_missing = cursor.take("IF", "EXISTS")
+    listed = cursor.group()
+    cursor.expect_end()
+    keys = []
+    while not listed.is_done:
+        keys.append(read_property_name(listed))
+        if not listed.is_done:
+            listed.expect_sign(",")
+    view = _view(scope, name)
+    missing = [key for key in keys if key not in view.properties]
+    if missing and not may_be_missing:
+        raise InvalidStatementError(
+            f"view {name} has no property {missing[0]!r} to be removed; tolerate that with "
+            "IF EXISTS"
+        )
+    view.remove_properties(*keys)

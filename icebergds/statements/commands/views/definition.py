@@ -1,0 +1,127 @@
+"""Reads the definition of a view in CREATE VIEW."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+
+from pyspark.sql import DataFrame
+from pyspark.sql.functions import col
+
+from icebergds.errors import InvalidStatementError
+from icebergds.statements.text.cursor import Cursor
+from icebergds.statements.text.properties import read_properties
+
+LOCATION = "location"
+"""The property that sets the directory of a new view's metadata, as in Java."""
+# The view has these otherwise.
+_RESERVED = frozenset({"provider", LOCATION, "owner", "external", "is_managed_location"})
+
+
+@dataclass(frozen=True, slots=True)
+class Definition:
+    """What CREATE VIEW says of a view behind its name.
+
+    Attributes:
+        columns: names and comments; empty for those of the query.
+        has_clauses: whether it says more than a comment on the view.
+    """
+
+    query: Cursor
+    columns: Sequence[tuple[str, str | None]] = ()
+    comment: str | None = None
+    properties: Mapping[str, str] = field(default_factory=dict)
+    has_clauses: bool = False
+
+
+def read_definition(cursor: Cursor) -> Definition:
+    """Reads `[(columns)] [COMMENT ...] [TBLPROPERTIES ...] AS query`, to the end.
+
+    Raises:
+        InvalidStatementError: it is malformed, or has a clause of Hive's.
+    """
+    columns = _columns(cursor.group()) if cursor.is_at_sign("(") else []
+    comment: str | None = None
+    properties: dict[str, str] | None = None
+    binds_schema = False
+    while not cursor.take("AS"):
+        if comment is None and cursor.take("COMMENT"):
+            comment = cursor.text("a comment")
+        elif properties is None and cursor.take("TBLPROPERTIES"):
+            properties = read_properties(cursor.group())
+        elif not binds_schema and cursor.take("WITH", "SCHEMA"):
+            # The columns of a view of Iceberg's never change by themselves.
+            binds_schema = cursor.take_any("BINDING", "COMPENSATION", "EVOLUTION") is not None
+            binds_schema = binds_schema or cursor.take("TYPE", "EVOLUTION")
+            if not binds_schema:
+                raise cursor.error("BINDING, COMPENSATION or [TYPE] EVOLUTION")
+        else:
+            raise cursor.error("AS and a query")
+    if cursor.is_done:
+        raise cursor.error("a query")
+    has_clauses = properties is not None or binds_schema
+    return Definition(cursor.rest(), columns, comment, properties or {}, has_clauses)
+
+
+def read_view_properties(cursor: Cursor) -> dict[str, str]:
+    """Reads `('a' = 'b', ...)`.
+
+    Raises:
+        InvalidStatementError: it is malformed, or sets what is no property of views.
+    """
+    found = read_properties(cursor.group())
+    if reserved := sorted(found.keys() & _RESERVED):
+        raise InvalidStatementError(
+            f"{cursor.statement.strip()}: {reserved[0]} is reserved, and no property to be set"
+        )
+    return found
+
+
+def with_columns(
+    frame: DataFrame, view: object, columns: Sequence[tuple[str, str | None]]
+) -> DataFrame:
+    """The result of a view's query with the names and comments that CREATE VIEW gives.
+
+    Args:
+        view: its name, for messages.
+
+    Raises:
+        InvalidStatementError: there are more or fewer of them, or names that differ in case only.
+    """
+    found = [field.name for field in frame.schema.fields]
+    names = [name for name, _ in columns] or found
+    if len(names) != len(found):
+        raise InvalidStatementError(
+            f"view {view} has {len(names)} columns ({', '.join(names)}), but its query gives "
+            f"{len(found)} ({', '.join(found)})"
+        )
+    lowered = [name.lower() for name in names]
+    if twice := next((name for name in names if lowered.count(name.lower()) > 1), None):
+        raise InvalidStatementError(
+            f"view {view} has two columns {twice}; give its columns other names: CREATE VIEW name "
+            "(first, second) AS ..."
+        )
+    if not columns:
+        return frame
+    # By position: names may occur twice in the query.
+    places = [f"c{at}" for at in range(len(names))]
+    return frame.toDF(*places).select(
+        *(
+            col(place).alias(name)
+            if comment is None
+            else col(place).alias(name, metadata={"comment": comment})
+            for place, (name, comment) in zip(places, columns, strict=True)
+        )
+    )
+
+
+def _columns(listed: Cursor) -> list[tuple[str, str | None]]:
+    found = []
+    for item in listed.items():
+        name = item.identifier("the name of a column")
+        comment = item.text("a comment") if item.take("COMMENT") else None
+        item.expect_end()
+        found.append((name, comment))
+    if not found:
+        raise listed.error("the name of a column")
+    return found

@@ -1,0 +1,169 @@
+"""Creates and replaces views by the result of their queries (`NewView`)."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from pyspark.sql.types import StructType
+
+from icebergds.errors import InvalidStatementError, NoSuchViewError, UnsupportedFeatureError
+from icebergds.expr.names import split_name
+from icebergds.statements.commands.views.definition import (
+    LOCATION,
+    Definition,
+    with_columns,
+)
+from icebergds.statements.names.current import CurrentNamespace
+from icebergds.statements.names.scope import CatalogName, NameScope
+from icebergds.statements.queries.query import run_query
+from icebergds.statements.queries.references import find_references
+from icebergds.statements.queries.views import QUERY_COLUMNS
+from icebergds.statements.spark_sql import Arguments, spark_sql
+from icebergds.statements.text.cursor import Cursor
+
+if TYPE_CHECKING:
+    from icebergds.api.view import View
+
+_NOT_KEPT = (LOCATION, "provider")
+
+
+@dataclass(frozen=True, slots=True)
+class NewView:
+    """A definition of a view that Spark has analysed.
+
+    Attributes:
+        text: the query, as the user wrote it.
+        location: the directory of its metadata; None for that of the catalog's choice.
+        default_catalog: of names in it; None for the view's own catalog.
+    """
+
+    name: CatalogName
+    text: str
+    schema: StructType
+    properties: Mapping[str, str]
+    location: str | None
+    default_catalog: str | None
+    default_namespace: tuple[str, ...]
+
+    def create(self, scope: NameScope) -> None:
+        """Creates the view. Errors are those of `Catalog.create_view`."""
+        scope.catalog(self.name.catalog).create_view(
+            self.name.parts,
+            self.schema,
+            self.text,
+            location=self.location,
+            properties=self.properties,
+            default_catalog=self.default_catalog,
+            default_namespace=self.default_namespace,
+        )
+
+    def create_or_replace(self, scope: NameScope) -> None:
+        """Creates the view, or gives it this definition. Errors are those of both."""
+        try:
+            view = scope.catalog(self.name.catalog).load_view(self.name.parts)
+        except NoSuchViewError:
+            self.create(scope)
+        else:
+            self.replace(view)
+
+    def replace(self, view: View) -> None:
+        """Gives a view this definition. Errors are those of `View.replace_version`."""
+        view.replace_version(
+            self.text,
+            self.schema,
+            default_catalog=self.default_catalog,
+            default_namespace=self.default_namespace,
+            properties=self.properties,
+            location=self.location,
+        )
+
+
+def analysed_view(
+    scope: NameScope, name: CatalogName, definition: Definition, arguments: Arguments
+) -> NewView:
+    """Lets Spark analyse the query of a view that is to be created.
+
+    Raises:
+        InvalidStatementError: the query reads what only this session has, or the view itself, or
+            its columns do not fit.
+        UnsupportedFeatureError: the query reads DataFrames.
+        IcebergError: a table that it reads does not exist.
+        PySparkException: Spark refused it.
+    """
+    query = definition.query
+    if arguments.named:
+        raise UnsupportedFeatureError(
+            f"view {name} cannot read DataFrames, which other sessions do not have; name tables"
+        )
+    _refuse_temporary(scope, name, query)
+    current = _current(scope)
+    # A copy: the cursor is read to its end.
+    read = Cursor(query.statement, query.tokens, query.at, query.end)
+    frame = run_query(scope.within(name, current), read, Arguments())
+    names = [field.name for field in frame.schema.fields]
+    version = f"Spark {scope.spark.version}"
+    is_of_spark = current.catalog is None
+    catalog, namespace = (
+        (current.namespace[0], current.namespace[1:])
+        if is_of_spark
+        else (current.catalog, current.namespace)
+    )
+    return NewView(
+        name,
+        query.written,
+        with_columns(frame, name, definition.columns).schema,
+        {
+            **{k: v for k, v in definition.properties.items() if k not in _NOT_KEPT},
+            **({} if definition.comment is None else {"comment": definition.comment}),
+            "create_engine_version": version,
+            "engine_version": version,
+            QUERY_COLUMNS: ",".join(names),
+        },
+        definition.properties.get(LOCATION),
+        None if catalog == name.catalog else catalog,
+        namespace,
+    )
+
+
+def _current(scope: NameScope) -> CurrentNamespace:
+    """Where the session looks for names without a catalog, with Spark's own catalogs by name."""
+    current = scope.current
+    if current.catalog is not None:
+        return current
+    [row] = spark_sql(scope.spark, "SHOW CURRENT NAMESPACE", Arguments()).collect()
+    return CurrentNamespace(None, (row["catalog"], *split_name(row["namespace"])))
+
+
+def _refuse_temporary(scope: NameScope, name: CatalogName, query: Cursor) -> None:
+    references = find_references(query)
+    views = [
+        ".".join(each.name)
+        for each in references
+        if scope.is_temporary_view(each.name) or each.name[0].lower() == "global_temp"
+    ]
+    functions = _called(query) & _temporary_functions(scope) if _called(query) else set()
+    for what, found in (("view", views), ("function", sorted(functions))):
+        if found:
+            raise InvalidStatementError(
+                f"view {name} cannot use the temporary {what} {found[0]}, which other sessions do "
+                f"not have; name a table or a view of a catalog, or create a TEMPORARY VIEW"
+            )
+
+
+def _called(query: Cursor) -> set[str]:
+    """The names without other parts of the functions that a query calls, in lower case."""
+    tokens = query.tokens[query.at : query.end]
+    return {
+        token.identifier.lower()
+        for before, token, then in zip([None, *tokens], tokens, tokens[1:], strict=False)
+        if token.is_identifier
+        and then.is_sign("(")
+        and not (before is not None and before.is_sign("."))
+    }
+
+
+def _temporary_functions(scope: NameScope) -> set[str]:
+    found = spark_sql(scope.spark, "SHOW USER FUNCTIONS", Arguments()).collect()
+    return {row[0].lower() for row in found if "." not in row[0]}

@@ -1,0 +1,60 @@
+"""CREATE TEMPORARY VIEW over tables of ours."""
+
+from __future__ import annotations
+
+from pyspark.sql import DataFrame
+
+from icebergds.errors import InvalidStatementError
+from icebergds.statements.commands.views.definition import read_definition, with_columns
+from icebergds.statements.names.scope import NameScope
+from icebergds.statements.queries.query import our_frame
+from icebergds.statements.results import nothing
+from icebergds.statements.spark_sql import Arguments
+from icebergds.statements.text.cursor import Cursor
+
+_GLOBAL = "global_temp"
+
+
+def create_temporary_view(
+    scope: NameScope, cursor: Cursor, arguments: Arguments
+) -> DataFrame | None:
+    """Runs `CREATE [OR REPLACE] [GLOBAL] TEMPORARY VIEW name ... AS query`.
+
+    The view keeps the state of our tables that it was created with.
+    """
+    cursor.expect("CREATE")
+    replaces = cursor.take("OR", "REPLACE")
+    is_global = cursor.take("GLOBAL")
+    cursor.next()
+    cursor.expect("VIEW")
+    if not _has_query(cursor):
+        # CREATE TEMPORARY VIEW ... USING.
+        return None
+    parts = cursor.name("the name of a view")
+    definition = read_definition(cursor)
+    frame = our_frame(scope, definition.query, arguments)
+    if frame is None:
+        return None
+    if definition.has_clauses:
+        raise InvalidStatementError(
+            f"view {'.'.join(parts)}: temporary views have no TBLPROPERTIES and no SCHEMA BINDING"
+        )
+    if is_global and len(parts) == 2 and parts[0].lower() == _GLOBAL:
+        parts = parts[1:]
+    if len(parts) > 1:
+        raise InvalidStatementError(
+            f"view {'.'.join(parts)}: the name of a temporary view has no other parts"
+        )
+    frame = with_columns(frame, parts[0], definition.columns)
+    if is_global:
+        create = frame.createOrReplaceGlobalTempView if replaces else frame.createGlobalTempView
+    else:
+        create = frame.createOrReplaceTempView if replaces else frame.createTempView
+    create(parts[0])
+    return nothing(scope.spark)
+
+
+def _has_query(cursor: Cursor) -> bool:
+    ahead = Cursor(cursor.statement, cursor.tokens, cursor.at, cursor.end)
+    ahead.until("AS")
+    return not ahead.is_done
