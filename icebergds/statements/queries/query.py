@@ -10,6 +10,7 @@ from pyspark.sql import DataFrame
 from icebergds.api.view import View
 from icebergds.spark.session import session_setting, session_zone
 from icebergds.statements.names.scope import NameScope
+from icebergds.statements.queries.functions import replace_functions
 from icebergds.statements.queries.naming import alias_of, qualifiers
 from icebergds.statements.queries.needed import Needed
 from icebergds.statements.queries.pruning import prune
@@ -46,12 +47,12 @@ def replace_tables(
     """
     named = [(each, scope.table(each.name)) for each in find_references(query, visible)]
     ours = [(each, name) for each, name in named if name is not None]
+    found = replace_functions(scope, query)
     if not ours:
-        return []
+        return found
     relations = open_relations(scope, query.statement, ours)
     setting, zone = cache(session_setting(scope.spark)), session_zone(scope.spark)
     needed = prune(query, relations, setting, zone)
-    found: list[Replacement] = []
     for relation, need in zip(relations, needed, strict=True):
         found.extend(_replaced(scope, relation, need, relations))
     found.extend(qualifiers(query, relations))

@@ -1,0 +1,169 @@
+"""Replaces the functions in the namespace `system` of a catalog, which are Iceberg's transforms.
+
+Spark evaluates what takes their place; the arguments stay where they are written.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+
+from icebergds.errors import InvalidStatementError
+from icebergds.spark.bucket_function import BUCKET_FUNCTION, register_bucket_function
+from icebergds.statements.names.scope import NameScope
+from icebergds.statements.queries.transform_sql import DAYS, HOURS, MONTHS, TRUNCATED, YEARS
+from icebergds.statements.spark_sql import Replacement
+from icebergds.statements.text.cursor import Cursor, Span
+from icebergds.suggestions import did_you_mean
+
+_SYSTEM = "system"
+
+
+@dataclass(frozen=True, slots=True)
+class FunctionCall:
+    """A call of a function of a catalog.
+
+    Attributes:
+        function: its name, in lower case.
+        name: where its whole name stands.
+        end: where the call ends, behind the parenthesis.
+        arguments: as written.
+    """
+
+    function: str
+    name: Span
+    end: int
+    arguments: Sequence[Cursor]
+
+
+def find_calls(scope: NameScope, query: Cursor) -> list[FunctionCall]:
+    """The calls of functions of our catalogs in a query, or in a condition, in their order.
+
+    Raises:
+        InvalidStatementError: a catalog has no such function, or it takes other arguments.
+    """
+    cursor = Cursor(query.statement, query.tokens, query.at, query.end)
+    found: list[FunctionCall] = []
+    while (token := cursor.peek()) is not None:
+        is_field = cursor.at > 0 and cursor.tokens[cursor.at - 1].is_sign(".")
+        parts = _name(cursor)
+        end = cursor.tokens[cursor.at - 1].end
+        if is_field or not parts or not cursor.is_at_sign("("):
+            continue
+        function = _function(scope, parts)
+        if function is not None:
+            inside = Cursor(cursor.statement, cursor.tokens, cursor.at, cursor.end)
+            arguments = inside.group().items()
+            _check_number(parts, function, len(arguments))
+            closed = inside.tokens[inside.at - 1].end
+            found.append(FunctionCall(function, Span(token.start, end), closed, arguments))
+    return found
+
+
+def replace_functions(scope: NameScope, query: Cursor) -> list[Replacement]:
+    """What takes the place of the calls of functions of our catalogs.
+
+    Errors are those of `find_calls`.
+    """
+    found: list[Replacement] = []
+    for call in find_calls(scope, query):
+        if call.function == "bucket":
+            register_bucket_function(scope.spark)
+        found.extend(_FUNCTIONS[call.function].replace(call))
+    return found
+
+
+@dataclass(frozen=True, slots=True)
+class _Function:
+    """How a function is called, and what takes the place of a call."""
+
+    parameters: Sequence[str]
+    replace: Callable[[FunctionCall], Iterator[Replacement]]
+
+
+def _evaluated(expression: str) -> Callable[[FunctionCall], Iterator[Replacement]]:
+    """The value of an expression of `x`, which is the argument, or a struct of the arguments."""
+
+    def replace(call: FunctionCall) -> Iterator[Replacement]:
+        names = _FUNCTIONS[call.function].parameters
+        first, *others = call.arguments
+        yield Replacement(call.name, "transform")
+        start, end = first.span.start, call.end - 1
+        if not others:
+            yield Replacement(Span(start, start), "array(")
+            yield Replacement(Span(end, call.end), f"), x -> {expression})[0]")
+            return
+        yield Replacement(Span(start, start), f"array(named_struct('{names[0]}', ")
+        for name, before in zip(names[1:], call.arguments, strict=False):
+            comma = before.tokens[before.end]
+            yield Replacement(Span(comma.start, comma.end), f", '{name}', ")
+        yield Replacement(Span(end, call.end), f")), x -> {expression})[0]")
+
+    return replace
+
+
+def _bucket(call: FunctionCall) -> Iterator[Replacement]:
+    yield Replacement(call.name, BUCKET_FUNCTION)
+
+
+def _version(call: FunctionCall) -> Iterator[Replacement]:
+    import icebergds
+
+    yield Replacement(Span(call.name.start, call.end), f"'{icebergds.__version__}'")
+
+
+_FUNCTIONS: Mapping[str, _Function] = {
+    "bucket": _Function(("numBuckets", "value"), _bucket),
+    "truncate": _Function(("width", "value"), _evaluated(TRUNCATED)),
+    "years": _Function(("value",), _evaluated(YEARS)),
+    "months": _Function(("value",), _evaluated(MONTHS)),
+    "days": _Function(("value",), _evaluated(DAYS)),
+    "hours": _Function(("value",), _evaluated(HOURS)),
+    "iceberg_version": _Function((), _version),
+}
+
+
+def _name(cursor: Cursor) -> list[str]:
+    """Reads a name, as far as it goes, or another token."""
+    token = cursor.next()
+    if not token.is_identifier:
+        return []
+    parts = [token.identifier]
+    while cursor.is_at_sign(".") and (then := cursor.peek(1)) is not None and then.is_identifier:
+        cursor.next()
+        parts.append(cursor.next().identifier)
+    return parts
+
+
+def _function(scope: NameScope, parts: Sequence[str]) -> str | None:
+    """The function of our catalogs that a name stands for; None if it is another one."""
+    *before, last = parts
+    name, current = last.lower(), scope.current
+    match before:
+        case [catalog, namespace] if namespace.lower() == _SYSTEM and scope.is_catalog(catalog):
+            return _known(parts)
+        case [namespace] if namespace.lower() == _SYSTEM and current.catalog is not None:
+            return _known(parts)
+        case [catalog] if name in _FUNCTIONS and scope.is_catalog(catalog):
+            return name
+        case [] if name in _FUNCTIONS and current.catalog is not None and not current.namespace:
+            # Spark's own come first, and those of the session.
+            return None if scope.spark.catalog.functionExists(last) else name
+    return None
+
+
+def _known(parts: Sequence[str]) -> str:
+    name = parts[-1].lower()
+    if name not in _FUNCTIONS:
+        hint = did_you_mean(name, _FUNCTIONS) or f"there are {', '.join(_FUNCTIONS)}"
+        raise InvalidStatementError(f"function {'.'.join(parts)} does not exist; {hint}")
+    return name
+
+
+def _check_number(parts: Sequence[str], function: str, number: int) -> None:
+    parameters = _FUNCTIONS[function].parameters
+    if number != len(parameters):
+        raise InvalidStatementError(
+            f"function {'.'.join(parts)} has {number} arguments, expected "
+            f"{function}({', '.join(parameters)})"
+        )
