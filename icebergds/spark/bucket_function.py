@@ -7,7 +7,7 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.compute as pc
 from pyspark.sql import SparkSession
-from pyspark.sql.functions import arrow_udf
+from pyspark.sql.pandas.functions import arrow_udf
 
 from icebergds.errors import InvalidDataError
 from icebergds.formats.arrow.transforms import apply_transform
@@ -34,7 +34,9 @@ _REGISTERED = "_icebergds_has_bucket"
 def register_bucket_function(spark: SparkSession) -> None:
     """Makes the function one of a session, once."""
     if not getattr(spark, _REGISTERED, False):
-        spark.udf.register(BUCKET_FUNCTION, arrow_udf(buckets_of, "int"))
+        # PySpark's annotations know arrow_udf with Arrow's own types alone.
+        function: Any = arrow_udf
+        spark.udf.register(BUCKET_FUNCTION, function(buckets_of, "int"))
         setattr(spark, _REGISTERED, True)
 
 

@@ -9,6 +9,8 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from icebergds.errors import InvalidStatementError
+from icebergds.expr.names import in_backticks
+from icebergds.expr.sql_tokens import Token
 from icebergds.spark.bucket_function import BUCKET_FUNCTION, register_bucket_function
 from icebergds.statements.names.scope import NameScope
 from icebergds.statements.queries.transform_sql import DAYS, HOURS, MONTHS, TRUNCATED, YEARS
@@ -17,6 +19,12 @@ from icebergds.statements.text.cursor import Cursor, Span
 from icebergds.suggestions import did_you_mean
 
 _SYSTEM = "system"
+_BEHIND_LISTS = frozenset(
+    """
+    FROM WHERE GROUP HAVING ORDER SORT CLUSTER DISTRIBUTE LIMIT OFFSET WINDOW QUALIFY LATERAL UNION
+    INTERSECT EXCEPT MINUS
+    """.split()  # noqa: SIM905
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,12 +36,14 @@ class FunctionCall:
         name: where its whole name stands.
         end: where the call ends, behind the parenthesis.
         arguments: as written.
+        is_column: whether it is a column of a SELECT, which has no other name.
     """
 
     function: str
     name: Span
     end: int
     arguments: Sequence[Cursor]
+    is_column: bool = False
 
 
 def find_calls(scope: NameScope, query: Cursor) -> list[FunctionCall]:
@@ -44,19 +54,29 @@ def find_calls(scope: NameScope, query: Cursor) -> list[FunctionCall]:
     """
     cursor = Cursor(query.statement, query.tokens, query.at, query.end)
     found: list[FunctionCall] = []
+    # Whether each group of parentheses around is in the list of a SELECT.
+    lists = [False]
     while (token := cursor.peek()) is not None:
-        is_field = cursor.at > 0 and cursor.tokens[cursor.at - 1].is_sign(".")
+        before = cursor.tokens[cursor.at - 1] if cursor.at else None
         parts = _name(cursor)
         end = cursor.tokens[cursor.at - 1].end
-        if is_field or not parts or not cursor.is_at_sign("("):
+        if token.is_sign("("):
+            lists.append(False)
+        elif token.is_sign(")"):
+            lists[1:] = lists[1:-1]
+        if not parts or (before is not None and before.is_sign(".")):
             continue
-        function = _function(scope, parts)
+        if token.is_word("SELECT", *_BEHIND_LISTS):
+            lists[-1] = token.is_word("SELECT")
+        function = _function(scope, parts) if cursor.is_at_sign("(") else None
         if function is not None:
-            inside = Cursor(cursor.statement, cursor.tokens, cursor.at, cursor.end)
-            arguments = inside.group().items()
+            behind = Cursor(cursor.statement, cursor.tokens, cursor.at, cursor.end)
+            arguments = behind.group().items()
             _check_number(parts, function, len(arguments))
-            closed = inside.tokens[inside.at - 1].end
-            found.append(FunctionCall(function, Span(token.start, end), closed, arguments))
+            closed = behind.tokens[behind.at - 1].end
+            is_column = lists[-1] and _begins_column(before) and _ends_column(behind.peek())
+            span = Span(token.start, end)
+            found.append(FunctionCall(function, span, closed, arguments, is_column))
     return found
 
 
@@ -70,6 +90,9 @@ def replace_functions(scope: NameScope, query: Cursor) -> list[Replacement]:
         if call.function == "bucket":
             register_bucket_function(scope.spark)
         found.extend(_FUNCTIONS[call.function].replace(call))
+        if call.is_column:
+            written = query.statement[call.name.start : call.end]
+            found.append(Replacement(Span(call.end, call.end), f" AS {in_backticks([written])}"))
     return found
 
 
@@ -121,6 +144,14 @@ _FUNCTIONS: Mapping[str, _Function] = {
     "hours": _Function(("value",), _evaluated(HOURS)),
     "iceberg_version": _Function((), _version),
 }
+
+
+def _begins_column(before: Token | None) -> bool:
+    return before is not None and (before.is_sign(",") or before.is_word("SELECT", "DISTINCT"))
+
+
+def _ends_column(behind: Token | None) -> bool:
+    return behind is None or behind.is_sign(",", ")") or behind.is_word(*_BEHIND_LISTS)
 
 
 def _name(cursor: Cursor) -> list[str]:

@@ -64,7 +64,8 @@ def _as_value(expression: str) -> str:
 
 def _truncated_integer() -> str:
     # Just above the type's minimum, the results wrap around, as Java's do.
-    difference = f"coalesce(try_subtract(v, r), v + {_LARGEST} - r + {_LARGEST} + 2)"
+    wrapped = f"{_LARGEST} - (r - (v & {_LARGEST}) - 1)"
+    difference = f"coalesce(try_subtract(v, r), {wrapped})"
     bits = (
         f"CASE {_TYPE} WHEN 'tinyint' THEN 56 WHEN 'smallint' THEN 48 WHEN 'int' THEN 32 ELSE 0 END"
     )

@@ -108,7 +108,8 @@ def evaluate(scope: NameScope, procedure: Procedure, given: Mapping[str, Cursor]
 _INTEGERS = (ByteType, ShortType, IntegerType, LongType)
 _TEXTS = (StringType, CharType, VarcharType)
 _ACCEPTED: dict[ArgumentType, tuple[type[DataType], ...]] = {
-    ArgumentType.STRING: _TEXTS,
+    # Such as a number, as text.
+    ArgumentType.STRING: (AtomicType,),
     ArgumentType.INT: (*_INTEGERS, *_TEXTS),
     ArgumentType.BIGINT: (*_INTEGERS, *_TEXTS),
     ArgumentType.DOUBLE: (*_INTEGERS, DecimalType, FloatType, DoubleType, *_TEXTS),
