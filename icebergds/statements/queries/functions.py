@@ -25,6 +25,8 @@ _BEHIND_LISTS = frozenset(
     INTERSECT EXCEPT MINUS
     """.split()  # noqa: SIM905
 )
+# Names of what is defined or written have parentheses behind them, too.
+_BEFORE_DEFINED = ("FUNCTION", "TABLE", "VIEW", "INTO", "EXISTS", "REPLACE")
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,7 +70,9 @@ def find_calls(scope: NameScope, query: Cursor) -> list[FunctionCall]:
             continue
         if token.is_word("SELECT", *_BEHIND_LISTS):
             lists[-1] = token.is_word("SELECT")
-        function = _function(scope, parts) if cursor.is_at_sign("(") else None
+        is_defined = before is not None and before.is_word(*_BEFORE_DEFINED)
+        is_call = cursor.is_at_sign("(") and not is_defined
+        function = _function(scope, parts) if is_call else None
         if function is not None:
             behind = Cursor(cursor.statement, cursor.tokens, cursor.at, cursor.end)
             arguments = behind.group().items()
@@ -83,7 +87,8 @@ def find_calls(scope: NameScope, query: Cursor) -> list[FunctionCall]:
 def replace_functions(scope: NameScope, query: Cursor) -> list[Replacement]:
     """What takes the place of the calls of functions of our catalogs.
 
-    Errors are those of `find_calls`.
+    Raises:
+        InvalidStatementError: as `find_calls` does, or an argument has a sub-query.
     """
     found: list[Replacement] = []
     for call in find_calls(scope, query):
@@ -110,6 +115,11 @@ def _evaluated(expression: str) -> Callable[[FunctionCall], Iterator[Replacement
     def replace(call: FunctionCall) -> Iterator[Replacement]:
         names = _FUNCTIONS[call.function].parameters
         first, *others = call.arguments
+        tokens = first.tokens[first.at : call.arguments[-1].end]
+        if any(token.is_word("SELECT") for token in tokens):
+            raise InvalidStatementError(
+                f"a sub-query cannot be an argument of {call.function}: join its result"
+            )
         yield Replacement(call.name, "transform")
         start, end = first.span.start, call.end - 1
         if not others:
