@@ -10,6 +10,7 @@ from pyspark.sql import DataFrame
 from icebergds.api.view import View
 from icebergds.spark.session import session_setting, session_zone
 from icebergds.statements.names.scope import CatalogName, NameScope
+from icebergds.statements.queries.functions import replace_functions
 from icebergds.statements.queries.naming import alias_of, qualifiers
 from icebergds.statements.queries.needed import Needed
 from icebergds.statements.queries.pruning import prune
@@ -56,7 +57,7 @@ def replace_tables(
     """
     references = find_references(query, visible)
     relations = named_relations(scope, query, references)
-    found = list(session_functions(scope, query))
+    found = [*session_functions(scope, query), *replace_functions(scope, query)]
     if not relations and not scope.views:
         return found
     for relation, need in zip(relations, needed_of(scope, query, relations), strict=True):

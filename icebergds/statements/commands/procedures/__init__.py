@@ -3,5 +3,12 @@
 from __future__ import annotations
 
 from icebergds.statements.commands.command import Command
+from icebergds.statements.commands.procedures.call import call
+from icebergds.statements.commands.procedures.show import describe_procedure, show_procedures
 
-COMMANDS: tuple[Command, ...] = ()
+COMMANDS: tuple[Command, ...] = (
+    Command(("CALL",), call),
+    Command(("SHOW", "PROCEDURES"), show_procedures),
+    Command(("DESCRIBE", "PROCEDURE"), describe_procedure),
+    Command(("DESC", "PROCEDURE"), describe_procedure),
+)

@@ -1,0 +1,210 @@
+"""Replaces the functions in the namespace `system` of a catalog, which are Iceberg's transforms.
+
+Spark evaluates what takes their place; the arguments stay where they are written.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+
+from icebergds.errors import InvalidStatementError
+from icebergds.expr.names import in_backticks
+from icebergds.expr.sql_tokens import Token
+from icebergds.spark.bucket_function import BUCKET_FUNCTION, register_bucket_function
+from icebergds.statements.names.scope import NameScope
+from icebergds.statements.queries.transform_sql import DAYS, HOURS, MONTHS, TRUNCATED, YEARS
+from icebergds.statements.spark_sql import Replacement
+from icebergds.statements.text.cursor import Cursor, Span
+from icebergds.suggestions import did_you_mean
+
+_SYSTEM = "system"
+_BEHIND_LISTS = frozenset(
+    """
+    FROM WHERE GROUP HAVING ORDER SORT CLUSTER DISTRIBUTE LIMIT OFFSET WINDOW QUALIFY LATERAL UNION
+    INTERSECT EXCEPT MINUS
+    """.split()  # noqa: SIM905
+)
+# Names of what is defined or written have parentheses behind them, too.
+_BEFORE_DEFINED = ("FUNCTION", "TABLE", "VIEW", "INTO", "EXISTS", "REPLACE")
+
+
+@dataclass(frozen=True, slots=True)
+class FunctionCall:
+    """A call of a function of a catalog.
+
+    Attributes:
+        function: its name, in lower case.
+        name: where its whole name stands.
+        end: where the call ends, behind the parenthesis.
+        arguments: as written.
+        is_column: whether it is a column of a SELECT, which has no other name.
+    """
+
+    function: str
+    name: Span
+    end: int
+    arguments: Sequence[Cursor]
+    is_column: bool = False
+
+
+def find_calls(scope: NameScope, query: Cursor) -> list[FunctionCall]:
+    """The calls of functions of our catalogs in a query, or in a condition, in their order.
+
+    Raises:
+        InvalidStatementError: a catalog has no such function, or it takes other arguments.
+    """
+    cursor = Cursor(query.statement, query.tokens, query.at, query.end)
+    found: list[FunctionCall] = []
+    # Whether each group of parentheses around is in the list of a SELECT.
+    lists = [False]
+    while (token := cursor.peek()) is not None:
+        before = cursor.tokens[cursor.at - 1] if cursor.at else None
+        parts = _name(cursor)
+        end = cursor.tokens[cursor.at - 1].end
+        if token.is_sign("("):
+            lists.append(False)
+        elif token.is_sign(")"):
+            lists[1:] = lists[1:-1]
+        if not parts or (before is not None and before.is_sign(".")):
+            continue
+        if token.is_word("SELECT", *_BEHIND_LISTS):
+            lists[-1] = token.is_word("SELECT")
+        is_defined = before is not None and before.is_word(*_BEFORE_DEFINED)
+        is_call = cursor.is_at_sign("(") and not is_defined
+        function = _function(scope, parts) if is_call else None
+        if function is not None:
+            behind = Cursor(cursor.statement, cursor.tokens, cursor.at, cursor.end)
+            arguments = behind.group().items()
+            _check_number(parts, function, len(arguments))
+            closed = behind.tokens[behind.at - 1].end
+            is_column = lists[-1] and _begins_column(before) and _ends_column(behind.peek())
+            span = Span(token.start, end)
+            found.append(FunctionCall(function, span, closed, arguments, is_column))
+    return found
+
+
+def replace_functions(scope: NameScope, query: Cursor) -> list[Replacement]:
+    """What takes the place of the calls of functions of our catalogs.
+
+    Raises:
+        InvalidStatementError: as `find_calls` does, or an argument has a sub-query.
+    """
+    found: list[Replacement] = []
+    for call in find_calls(scope, query):
+        if call.function == "bucket":
+            register_bucket_function(scope.spark)
+        found.extend(_FUNCTIONS[call.function].replace(call))
+        if call.is_column:
+            written = query.statement[call.name.start : call.end]
+            found.append(Replacement(Span(call.end, call.end), f" AS {in_backticks([written])}"))
+    return found
+
+
+@dataclass(frozen=True, slots=True)
+class _Function:
+    """How a function is called, and what takes the place of a call."""
+
+    parameters: Sequence[str]
+    replace: Callable[[FunctionCall], Iterator[Replacement]]
+
+
+def _evaluated(expression: str) -> Callable[[FunctionCall], Iterator[Replacement]]:
+    """The value of an expression of `x`, which is the argument, or a struct of the arguments."""
+
+    def replace(call: FunctionCall) -> Iterator[Replacement]:
+        names = _FUNCTIONS[call.function].parameters
+        first, *others = call.arguments
+        tokens = first.tokens[first.at : call.arguments[-1].end]
+        if any(token.is_word("SELECT") for token in tokens):
+            raise InvalidStatementError(
+                f"a sub-query cannot be an argument of {call.function}: join its result"
+            )
+        yield Replacement(call.name, "transform")
+        start, end = first.span.start, call.end - 1
+        if not others:
+            yield Replacement(Span(start, start), "array(")
+            yield Replacement(Span(end, call.end), f"), x -> {expression})[0]")
+            return
+        yield Replacement(Span(start, start), f"array(named_struct('{names[0]}', ")
+        for name, before in zip(names[1:], call.arguments, strict=False):
+            comma = before.tokens[before.end]
+            yield Replacement(Span(comma.start, comma.end), f", '{name}', ")
+        yield Replacement(Span(end, call.end), f")), x -> {expression})[0]")
+
+    return replace
+
+
+def _bucket(call: FunctionCall) -> Iterator[Replacement]:
+    yield Replacement(call.name, BUCKET_FUNCTION)
+
+
+def _version(call: FunctionCall) -> Iterator[Replacement]:
+    import icebergds
+
+    yield Replacement(Span(call.name.start, call.end), f"'{icebergds.__version__}'")
+
+
+_FUNCTIONS: Mapping[str, _Function] = {
+    "bucket": _Function(("numBuckets", "value"), _bucket),
+    "truncate": _Function(("width", "value"), _evaluated(TRUNCATED)),
+    "years": _Function(("value",), _evaluated(YEARS)),
+    "months": _Function(("value",), _evaluated(MONTHS)),
+    "days": _Function(("value",), _evaluated(DAYS)),
+    "hours": _Function(("value",), _evaluated(HOURS)),
+    "iceberg_version": _Function((), _version),
+}
+
+
+def _begins_column(before: Token | None) -> bool:
+    return before is not None and (before.is_sign(",") or before.is_word("SELECT", "DISTINCT"))
+
+
+def _ends_column(behind: Token | None) -> bool:
+    return behind is None or behind.is_sign(",", ")") or behind.is_word(*_BEHIND_LISTS)
+
+
+def _name(cursor: Cursor) -> list[str]:
+    """Reads a name, as far as it goes, or another token."""
+    token = cursor.next()
+    if not token.is_identifier:
+        return []
+    parts = [token.identifier]
+    while cursor.is_at_sign(".") and (then := cursor.peek(1)) is not None and then.is_identifier:
+        cursor.next()
+        parts.append(cursor.next().identifier)
+    return parts
+
+
+def _function(scope: NameScope, parts: Sequence[str]) -> str | None:
+    """The function of our catalogs that a name stands for; None if it is another one."""
+    *before, last = parts
+    name, current = last.lower(), scope.current
+    match before:
+        case [catalog, namespace] if namespace.lower() == _SYSTEM and scope.is_catalog(catalog):
+            return _known(parts)
+        case [namespace] if namespace.lower() == _SYSTEM and current.catalog is not None:
+            return _known(parts)
+        case [catalog] if name in _FUNCTIONS and scope.is_catalog(catalog):
+            return name
+        case [] if name in _FUNCTIONS and current.catalog is not None and not current.namespace:
+            # Spark's own come first, and those of the session.
+            return None if scope.spark.catalog.functionExists(last) else name
+    return None
+
+
+def _known(parts: Sequence[str]) -> str:
+    name = parts[-1].lower()
+    if name not in _FUNCTIONS:
+        hint = did_you_mean(name, _FUNCTIONS) or f"there are {', '.join(_FUNCTIONS)}"
+        raise InvalidStatementError(f"function {'.'.join(parts)} does not exist; {hint}")
+    return name
+
+
+def _check_number(parts: Sequence[str], function: str, number: int) -> None:
+    parameters = _FUNCTIONS[function].parameters
+    if number != len(parameters):
+        raise InvalidStatementError(
+            f"function {'.'.join(parts)} has {number} arguments, expected "
+            f"{function}({', '.join(parameters)})"
+        )
