@@ -13,6 +13,8 @@ PLAIN := --numprocesses auto --dist worksteal \
 # In the order of the tests, which begin with the longest.
 SPARK := --numprocesses $(SPARK_WORKERS) --dist loadfile --no-loadscope-reorder
 
+# Many processes import the package, each of which would compile it.
+export PYTHONDONTWRITEBYTECODE =
 export PYSPARK_PYTHON = $(CURDIR)/$(BIN)/python
 export ICEBERGDS_JAVA_PYTHON = $(CURDIR)/$(SPARK41)/bin/python
 

@@ -30,14 +30,17 @@ def spark() -> Iterator[SparkSession]:
     """One classic Spark session for the whole run."""
     from pyspark.sql import SparkSession
 
-    session = (
+    builder = (
         SparkSession.builder.master("local[2]")
         .appName("icebergds-tests")
         .config("spark.ui.enabled", "false")
         .config("spark.sql.shuffle.partitions", "2")
         .config("spark.sql.session.timeZone", "UTC")
-        .getOrCreate()
     )
+    if not effort.IS_NIGHTLY:
+        # To compile a query takes longer than to run it on a few rows.
+        builder = builder.config("spark.sql.codegen.factoryMode", "NO_CODEGEN")
+    session = builder.getOrCreate()
     yield session
     session.stop()
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import multiprocessing
 import random
 from collections import Counter
 from concurrent.futures import ProcessPoolExecutor
@@ -10,6 +9,7 @@ from concurrent.futures import ProcessPoolExecutor
 import pyarrow as pa
 import pyarrow.parquet as pq
 from effort import IS_NIGHTLY
+from processes import CONTEXT
 from rest_proxy import Fault, Seen, rest_proxy
 from rest_server import RestServer
 
@@ -39,7 +39,7 @@ def test_each_append_of_many_processes_is_there_once(rest: RestServer, rng: rand
     with rest_proxy(rest.port) as proxy:
         proxy.fault = break_some
         uri = rest.uri(path, proxy.port)
-        with ProcessPoolExecutor(_PROCESSES, multiprocessing.get_context("spawn")) as pool:
+        with ProcessPoolExecutor(_PROCESSES, CONTEXT) as pool:
             futures = [pool.submit(_append_many, uri, i) for i in range(_PROCESSES)]
             outcomes = [future.result(timeout=300) for future in futures]
     done = {row for rows, _ in outcomes for row in rows}

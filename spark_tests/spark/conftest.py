@@ -7,7 +7,8 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 import pytest
-from spark_reads import QUICK_JVM, session_conf
+from server_process import QUICK_SPARK
+from spark_reads import session_conf
 
 from icebergds import register
 
@@ -16,7 +17,7 @@ if TYPE_CHECKING:
 
 DATA_SOURCE_ALONE = {"reader": False, "writer": False, "native_scans": False}
 
-os.environ.setdefault("JAVA_TOOL_OPTIONS", QUICK_JVM)
+os.environ.setdefault("JAVA_TOOL_OPTIONS", QUICK_SPARK)
 
 
 @pytest.fixture(scope="session", autouse=True)
