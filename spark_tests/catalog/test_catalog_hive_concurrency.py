@@ -14,7 +14,7 @@ from icebergds.commit.operations import Change, TableState
 from icebergds.commit.retry import commit_change
 from icebergds.spec.updates.table_updates import SetProperties
 
-_PROCESSES, _COMMITS = (8, 10) if IS_NIGHTLY else (4, 5)
+_PROCESSES, _COMMITS = (8, 10) if IS_NIGHTLY else (3, 4)
 
 
 def test_no_commit_is_lost_by_locks_alone(locking_metastore: HiveServer, tmp_path: Path) -> None:
@@ -37,6 +37,7 @@ def test_no_commit_is_lost_by_conditions_alone(
 
 
 def _race(server: HiveServer, tmp_path: Path, options: dict[str, str]) -> None:
+    options = {"iceberg.hive.lock-check-max-wait-ms": "100", **options}
     catalog = open_hive_catalog(server.uri, tmp_path, **options)
     retries = {
         "commit.retry.num-retries": "10000",

@@ -27,5 +27,9 @@ class TestHiveCatalog(CatalogConformance):
 
     @pytest.fixture
     def open_catalog(self, hive: HiveServer, tmp_path: Path) -> OpenCatalog:
-        properties = {"uri": hive.uri, "warehouse": str(tmp_path / "ware house%20#1")}
+        properties = {
+            "uri": hive.uri,
+            "warehouse": str(tmp_path / "ware house%20#1"),
+            "iceberg.hive.lock-check-max-wait-ms": "100",
+        }
         return partial(load_catalog, "lake", properties)

@@ -16,7 +16,7 @@ from rest_server import RestServer
 import icebergds
 from icebergds.errors import CommitStateUnknownError
 
-_PROCESSES, _APPENDS = (8, 20) if IS_NIGHTLY else (8, 4)
+_PROCESSES, _APPENDS = (8, 20) if IS_NIGHTLY else (4, 5)
 _FAULTS = (Fault.ANSWER_LOST, Fault.DONE_500, Fault.DONE_502, Fault.DONE_HTML, Fault.THROTTLED)
 _PROPERTIES = {
     "commit.retry.num-retries": "10000",
