@@ -23,6 +23,10 @@ if TYPE_CHECKING:
 
 # Before test modules are imported, for their settings are those of the profile.
 effort.start()
+if not effort.IS_NIGHTLY:
+    # Also of programs that tests run: compiling a query takes longer than running it on a few rows.
+    _interpreted = "--conf spark.sql.codegen.factoryMode=NO_CODEGEN pyspark-shell"
+    os.environ.setdefault("PYSPARK_SUBMIT_ARGS", _interpreted)
 
 
 @pytest.fixture(scope="session")
@@ -30,17 +34,14 @@ def spark() -> Iterator[SparkSession]:
     """One classic Spark session for the whole run."""
     from pyspark.sql import SparkSession
 
-    builder = (
+    session = (
         SparkSession.builder.master("local[2]")
         .appName("icebergds-tests")
         .config("spark.ui.enabled", "false")
         .config("spark.sql.shuffle.partitions", "2")
         .config("spark.sql.session.timeZone", "UTC")
+        .getOrCreate()
     )
-    if not effort.IS_NIGHTLY:
-        # To compile a query takes longer than to run it on a few rows.
-        builder = builder.config("spark.sql.codegen.factoryMode", "NO_CODEGEN")
-    session = builder.getOrCreate()
     yield session
     session.stop()
 
