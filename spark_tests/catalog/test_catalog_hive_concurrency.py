@@ -37,7 +37,6 @@ def test_no_commit_is_lost_by_conditions_alone(
 
 
 def _race(server: HiveServer, tmp_path: Path, options: dict[str, str]) -> None:
-    options = {"iceberg.hive.lock-check-max-wait-ms": "100", **options}
     catalog = open_hive_catalog(server.uri, tmp_path, **options)
     retries = {
         "commit.retry.num-retries": "10000",

@@ -24,12 +24,9 @@ class TestHiveCatalog(CatalogConformance):
 
     # Each waits for a lock of the metastore.
     threads = 8 if IS_NIGHTLY else 4
+    commits = 48 if IS_NIGHTLY else 12
 
     @pytest.fixture
     def open_catalog(self, hive: HiveServer, tmp_path: Path) -> OpenCatalog:
-        properties = {
-            "uri": hive.uri,
-            "warehouse": str(tmp_path / "ware house%20#1"),
-            "iceberg.hive.lock-check-max-wait-ms": "100",
-        }
+        properties = {"uri": hive.uri, "warehouse": str(tmp_path / "ware house%20#1")}
         return partial(load_catalog, "lake", properties)
