@@ -13,6 +13,8 @@ PLAIN := --numprocesses auto --dist worksteal \
 # In the order of the tests, which begin with the longest.
 SPARK := --numprocesses $(SPARK_WORKERS) --dist loadfile --no-loadscope-reorder
 
+# Many processes import the package, each of which would compile it.
+export PYTHONDONTWRITEBYTECODE =
 export PYSPARK_PYTHON = $(CURDIR)/$(BIN)/python
 export ICEBERGDS_JAVA_PYTHON = $(CURDIR)/$(SPARK41)/bin/python
 
@@ -58,7 +60,8 @@ test-spark41: $(SPARK41)/.installed
 nightly: export ICEBERGDS_PROFILE = nightly
 nightly: $(SPARK41)/.installed
 	@.ci/servers.sh || true
-	$(MAKE) check test interop test-spark41
+	$(MAKE) check test
+	$(MAKE) --jobs 2 --output-sync interop test-spark41
 	ICEBERGDS_PROFILE=pull PYSPARK_PYTHON=$(CURDIR)/$(SPARK41)/bin/python \
 		$(SPARK41)/bin/python $(PYTEST) $(SPARK) -m every_spark spark_tests/spark
 

@@ -23,6 +23,10 @@ if TYPE_CHECKING:
 
 # Before test modules are imported, for their settings are those of the profile.
 effort.start()
+if not effort.IS_NIGHTLY:
+    # Also of programs that tests run: compiling a query takes longer than running it on a few rows.
+    _interpreted = "--conf spark.sql.codegen.factoryMode=NO_CODEGEN pyspark-shell"
+    os.environ.setdefault("PYSPARK_SUBMIT_ARGS", _interpreted)
 
 
 @pytest.fixture(scope="session")

@@ -114,19 +114,36 @@ has_mariadb || packages+=(mariadb-server-core mariadb-client-core)
 
 lacking=0
 say_lacking() { echo "servers.sh: $1" >&2; lacking=1; }
+is_nightly() { [ "${ICEBERGDS_PROFILE:-}" = nightly ]; }
+
+# One after the other, for they share Maven's local repository.
+fetch_with_maven() {
+  fetch_s3mock || say_lacking "no S3 server: Maven is not installed, or could not fetch it"
+  fetch_rest_server || say_lacking "no REST catalog: Maven is not installed, or could not fetch it"
+  fetch_hive 3.1.3 hive-standalone-metastore hive-schema-3.1.0.postgres.sql '*/lib/*.jar' &&
+    fetch_hive 4.0.1 hive-standalone-metastore-server hive-schema-4.0.0.postgres.sql ||
+    say_lacking "no Hive Metastore: Maven is not installed, or could not fetch it"
+  if is_nightly; then
+    fetch_nessie || say_lacking "no Nessie: Maven or npm is not installed, or could not fetch it"
+    fetch_hdfs || say_lacking "no HDFS cluster: Maven is not installed, or could not fetch it"
+  fi
+  return $lacking
+}
+
+fetch_others() {
+  fetch_npm azurite 3.35.0 .cache/azurite ||
+    say_lacking "no Azure server: npm is not installed, or could not fetch it"
+  if is_nightly; then
+    fetch_gcs || say_lacking "no GCS server: Go is not installed, or could not build it"
+  fi
+  return $lacking
+}
+
 has java || say_lacking "no JDK (17 or later)"
 has_postgresql || say_lacking "no PostgreSQL: initdb is not installed"
 has_mariadb || say_lacking "no MariaDB: mariadb-install-db is not installed"
-fetch_s3mock || say_lacking "no S3 server: Maven is not installed, or could not fetch it"
-fetch_rest_server || say_lacking "no REST catalog: Maven is not installed, or could not fetch it"
-fetch_npm azurite 3.35.0 .cache/azurite ||
-  say_lacking "no Azure server: npm is not installed, or could not fetch it"
-fetch_hive 3.1.3 hive-standalone-metastore hive-schema-3.1.0.postgres.sql '*/lib/*.jar' &&
-  fetch_hive 4.0.1 hive-standalone-metastore-server hive-schema-4.0.0.postgres.sql ||
-  say_lacking "no Hive Metastore: Maven is not installed, or could not fetch it"
-if [ "${ICEBERGDS_PROFILE:-}" = nightly ]; then
-  fetch_nessie || say_lacking "no Nessie: Maven or npm is not installed, or could not fetch it"
-  fetch_hdfs || say_lacking "no HDFS cluster: Maven is not installed, or could not fetch it"
-  fetch_gcs || say_lacking "no GCS server: Go is not installed, or could not build it"
-fi
+fetch_others &
+others=$!
+fetch_with_maven || lacking=1
+wait "$others" || lacking=1
 exit $lacking

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from functools import lru_cache
 from typing import TYPE_CHECKING
 
 import aws_iam_server
@@ -11,6 +12,7 @@ import effort
 import gcs_server
 import hdfs_server
 import hive_server
+import processes  # noqa: F401  (also for the pools of `icebergds.testing`)
 import pytest
 from moto_server import MotoServer, has_moto, moto_server
 from remembered_metadata import checked_remembering
@@ -26,6 +28,19 @@ if TYPE_CHECKING:
 def _own_metadata_is_read_as_written() -> Iterator[None]:
     """In every commit of every test."""
     with checked_remembering():
+        yield
+
+
+@pytest.fixture(scope="session", autouse=True)
+def _services_of_aws_are_described_once() -> Iterator[None]:
+    """Each client would read the descriptions again, which takes a tenth of a second."""
+    try:
+        from botocore import session
+    except ImportError:
+        yield
+        return
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(session, "create_loader", lru_cache(session.create_loader))
         yield
 
 

@@ -2,8 +2,9 @@
 
 `ICEBERGDS_PROFILE` chooses between two profiles:
 
-- `pull`, the default: an eighth of the examples and a few rounds, the same in every run;
-- `nightly`: all examples and rounds, different ones in every run.
+- `pull`, the default: an eighth of the examples, a few rounds and a part of the cases, the same in
+  every run;
+- `nightly`: all examples, rounds and cases, different ones in every run.
 
 `ICEBERGDS_SEED` sets where random choices start: it repeats a nightly run that failed, and gives
 `pull` other examples than those of every run. Failing tests that choose at random print both.

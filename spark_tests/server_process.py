@@ -11,7 +11,11 @@ from contextlib import contextmanager
 from pathlib import Path
 
 QUICK_JVM = ("-XX:TieredStopAtLevel=1", "-XX:+UseSerialGC")
-"""Options of JVMs that live for a few minutes."""
+"""Options of JVMs that live for a few minutes: optimising their code does not pay."""
+QUICK_SPARK = " ".join(
+    (*QUICK_JVM, "-XX:+UnlockDiagnosticVMOptions", "-XX:-BytecodeVerificationRemote")
+)
+"""The same for Spark, whose many classes are not verified either."""
 
 
 @contextmanager

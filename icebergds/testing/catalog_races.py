@@ -70,11 +70,13 @@ class CatalogRaces:
         capabilities: what the catalog supports.
         threads: how many threads compete for a table; set fewer if the storage is slow.
         processes: how many processes compete for a table.
+        commits: how many commits they make together.
     """
 
     capabilities = CatalogCapabilities()
     threads = 8
     processes = 3
+    commits = 48
 
     def test_of_many_threads_one_creates_a_table(self, open_catalog: OpenCatalog) -> None:
         catalog = open_catalog()
@@ -99,24 +101,26 @@ class CatalogRaces:
     def test_of_many_processes_one_creates_a_table(self, open_catalog: OpenCatalog) -> None:
         if not self.capabilities.processes:
             return
+        tables = self.commits // 2
         create_namespaces(open_catalog(), ("a",))
         with process_pool(self.processes) as pool:
-            won = [pool.submit(create_many, open_catalog, 20) for _ in range(self.processes)]
-            tables = sorted(table for future in won for table in future.result(TIMEOUT_S))
-        assert tables == sorted(f"t{i}" for i in range(20))
-        assert len(open_catalog().list_tables(("a",))) == 20
+            won = [pool.submit(create_many, open_catalog, tables) for _ in range(self.processes)]
+            created = sorted(table for future in won for table in future.result(TIMEOUT_S))
+        assert created == sorted(f"t{i}" for i in range(tables))
+        assert len(open_catalog().list_tables(("a",))) == tables
 
     def test_no_commit_of_many_threads_is_lost(self, open_catalog: OpenCatalog) -> None:
         create_table(open_catalog(), ("a", "t"))
         gate = threading.Barrier(self.threads)
+        each = self.commits // self.threads
 
         def commits(thread: int) -> None:
             gate.wait()
-            set_properties(open_catalog, f"thread{thread}", 5)
+            set_properties(open_catalog, f"thread{thread}", each)
 
         with ThreadPoolExecutor(self.threads) as pool:
             list(pool.map(commits, range(self.threads)))
-        check_properties(open_catalog(), [f"thread{i}" for i in range(self.threads)], 5)
+        check_properties(open_catalog(), [f"thread{i}" for i in range(self.threads)], each)
 
     def test_no_commit_is_lost_where_old_metadata_is_deleted(
         self, open_catalog: OpenCatalog
@@ -126,6 +130,7 @@ class CatalogRaces:
             "write.metadata.previous-versions-max": "2",
         }
         create_table(open_catalog(), ("a", "t"), properties)
+        # More than the files that may stay, whatever `commits` is.
         each = 48 // self.threads
 
         def commits(thread: int) -> None:
@@ -149,8 +154,9 @@ class CatalogRaces:
             return
         create_table(open_catalog(), ("a", "t"))
         prefixes = [f"process{i}" for i in range(self.processes)]
+        each = self.commits // self.processes
         with process_pool(self.processes) as pool:
-            futures = [pool.submit(set_properties, open_catalog, p, 10) for p in prefixes]
+            futures = [pool.submit(set_properties, open_catalog, p, each) for p in prefixes]
             for future in futures:
                 future.result(TIMEOUT_S)
-        check_properties(open_catalog(), prefixes, 10)
+        check_properties(open_catalog(), prefixes, each)

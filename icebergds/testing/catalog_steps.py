@@ -160,5 +160,5 @@ def stored(state: TableState) -> TableState:
 
 
 def process_pool(count: int) -> ProcessPoolExecutor:
-    # Spawned, not forked: earlier tests may have left threads.
-    return ProcessPoolExecutor(count, multiprocessing.get_context("spawn"))
+    # Not forked from this process: earlier tests may have left threads.
+    return ProcessPoolExecutor(count, multiprocessing.get_context("forkserver"))

@@ -59,6 +59,7 @@ _VERBS: dict[str, Callable[[Catalog, Table], Any]] = {
     "drop": lambda catalog, _: catalog.drop_table(TABLE),
     "rename": lambda catalog, _: catalog.rename_table(TABLE, "db.other"),
 }
+_FAULTS = 60 if IS_NIGHTLY else 4
 _CASES = [
     (kind, verb)
     for kind in ("filesystem", "sqlite", "memory")
@@ -144,12 +145,10 @@ def _rows(table: Table) -> list[tuple[Any, ...]]:
 
 
 def _faults(calls: int, error: Exception) -> list[Fault]:
-    """Each call fails once or from then on, before its effect or after it; some, unless nightly."""
+    """Each call fails once or from then on, before its effect or after it; some of these."""
     ways = product(range(calls), (When.BEFORE, When.AFTER), (False, True))
     faults = [Fault(call, when, error, lasting) for call, when, lasting in ways]
-    if IS_NIGHTLY:
-        return faults
-    return random.Random(given_seed() or 0).sample(faults, 4)
+    return random.Random(given_seed() or 0).sample(faults, min(_FAULTS, len(faults)))
 
 
 @pytest.mark.parametrize(("kind", "verb"), _CASES)

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import multiprocessing
 from concurrent.futures import ProcessPoolExecutor
 
 from aws_tables import TABLE, create_table, metadata_files
 from effort import IS_NIGHTLY
+from processes import CONTEXT
 
 from icebergds.catalog.loading import load_catalog
 from icebergds.commit.operations import Change, TableState
@@ -29,7 +29,7 @@ def check_no_commit_is_lost(properties: dict[str, str], *, deletes_files: bool =
         "commit.retry.max-wait-ms": "200",
     }
     created = create_table(catalog, retries)
-    with ProcessPoolExecutor(_PROCESSES, multiprocessing.get_context("spawn")) as pool:
+    with ProcessPoolExecutor(_PROCESSES, CONTEXT) as pool:
         done = [pool.submit(_commit_many, properties, f"p{i}") for i in range(_PROCESSES)]
         for future in done:
             future.result(timeout=300)

@@ -14,6 +14,11 @@ from mariadb_server import MariaDbServer
 from moto_server import MotoServer
 from postgres_server import PostgresServer
 
+from icebergds.testing.catalog_races import CatalogRaces
+
+if not IS_NIGHTLY:
+    CatalogRaces.commits = 24
+
 # What is special about MariaDB is tested in each change (`test_catalog_sql_mariadb`).
 _DATABASES = ["sqlite", "postgresql", *(["mariadb"] if IS_NIGHTLY else [])]
 

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from pathlib import Path
+from types import SimpleNamespace
 
+import botocore.endpoint
 import pytest
 from effort import some
 from faulty_proxy import FaultyProxy, Spoil
@@ -65,6 +67,10 @@ def test_ends_are_told_truly(
 
 @pytest.mark.parametrize("operation", some(OPERATIONS, 2), ids=str)
 def test_a_repeated_request_is_not_taken_for_a_conflict(
-    operation: Operation, properties: dict[str, str], proxy: FaultyProxy
+    operation: Operation,
+    properties: dict[str, str],
+    proxy: FaultyProxy,
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
+    monkeypatch.setattr(botocore.endpoint, "time", SimpleNamespace(sleep=lambda seconds: None))
     check(operation, Spoil.CUT_AFTER, properties, proxy, retries=1)

@@ -2,19 +2,19 @@
 
 from __future__ import annotations
 
-import multiprocessing
 from concurrent.futures import ProcessPoolExecutor
 from pathlib import Path
 
 from effort import IS_NIGHTLY
 from hive_server import HiveServer
 from hive_tables import TABLE, create_table, empty, metadata_files, open_hive_catalog
+from processes import CONTEXT
 
 from icebergds.commit.operations import Change, TableState
 from icebergds.commit.retry import commit_change
 from icebergds.spec.updates.table_updates import SetProperties
 
-_PROCESSES, _COMMITS = (8, 10) if IS_NIGHTLY else (4, 5)
+_PROCESSES, _COMMITS = (8, 10) if IS_NIGHTLY else (3, 4)
 
 
 def test_no_commit_is_lost_by_locks_alone(locking_metastore: HiveServer, tmp_path: Path) -> None:
@@ -44,7 +44,7 @@ def _race(server: HiveServer, tmp_path: Path, options: dict[str, str]) -> None:
         "commit.retry.max-wait-ms": "200",
     }
     created = create_table(catalog, retries)
-    with ProcessPoolExecutor(_PROCESSES, multiprocessing.get_context("spawn")) as pool:
+    with ProcessPoolExecutor(_PROCESSES, CONTEXT) as pool:
         done = [
             pool.submit(_commit_many, server.uri, tmp_path, options, f"p{i}")
             for i in range(_PROCESSES)

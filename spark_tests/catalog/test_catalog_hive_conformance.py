@@ -24,6 +24,7 @@ class TestHiveCatalog(CatalogConformance):
 
     # Each waits for a lock of the metastore.
     threads = 8 if IS_NIGHTLY else 4
+    commits = 48 if IS_NIGHTLY else 12
 
     @pytest.fixture
     def open_catalog(self, hive: HiveServer, tmp_path: Path) -> OpenCatalog:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import multiprocessing
 import random
 from collections import Counter
 from concurrent.futures import ProcessPoolExecutor
@@ -10,13 +9,14 @@ from concurrent.futures import ProcessPoolExecutor
 import pyarrow as pa
 import pyarrow.parquet as pq
 from effort import IS_NIGHTLY
+from processes import CONTEXT
 from rest_proxy import Fault, Seen, rest_proxy
 from rest_server import RestServer
 
 import icebergds
 from icebergds.errors import CommitStateUnknownError
 
-_PROCESSES, _APPENDS = (8, 20) if IS_NIGHTLY else (8, 4)
+_PROCESSES, _APPENDS = (8, 20) if IS_NIGHTLY else (4, 5)
 _FAULTS = (Fault.ANSWER_LOST, Fault.DONE_500, Fault.DONE_502, Fault.DONE_HTML, Fault.THROTTLED)
 _PROPERTIES = {
     "commit.retry.num-retries": "10000",
@@ -39,7 +39,7 @@ def test_each_append_of_many_processes_is_there_once(rest: RestServer, rng: rand
     with rest_proxy(rest.port) as proxy:
         proxy.fault = break_some
         uri = rest.uri(path, proxy.port)
-        with ProcessPoolExecutor(_PROCESSES, multiprocessing.get_context("spawn")) as pool:
+        with ProcessPoolExecutor(_PROCESSES, CONTEXT) as pool:
             futures = [pool.submit(_append_many, uri, i) for i in range(_PROCESSES)]
             outcomes = [future.result(timeout=300) for future in futures]
     done = {row for rows, _ in outcomes for row in rows}

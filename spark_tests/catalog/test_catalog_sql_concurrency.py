@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import multiprocessing
 from concurrent.futures import ProcessPoolExecutor
 from pathlib import Path
 
 from effort import IS_NIGHTLY
+from processes import CONTEXT
 from sql_tables import TABLE, create_table, metadata_files, open_sql_catalog
 
 from icebergds.commit.operations import Change, TableState
@@ -24,7 +24,7 @@ def test_no_commit_of_many_processes_is_lost(database_uri: str, tmp_path: Path) 
         "commit.retry.max-wait-ms": "200",
     }
     created = create_table(catalog, retries)
-    with ProcessPoolExecutor(_PROCESSES, multiprocessing.get_context("spawn")) as pool:
+    with ProcessPoolExecutor(_PROCESSES, CONTEXT) as pool:
         done = [
             pool.submit(_commit_many, database_uri, tmp_path, f"p{i}") for i in range(_PROCESSES)
         ]

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import multiprocessing
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
+from processes import CONTEXT
 
 from icebergds.commit.append import Append, FastAppend
 from icebergds.commit.replace_partitions import ReplacePartitions
@@ -45,10 +45,9 @@ def test_threads_lose_no_append(tmp_path: Path, kind: str, format_version: int) 
 
 def test_processes_lose_no_commit(tmp_path: Path) -> None:
     table = create_table(tmp_path / "t")
-    context = multiprocessing.get_context("spawn")
     kinds = ["fast", "merge", "replace"]
     writers = [
-        context.Process(target=_write, args=(table.location, number, 5, kind))
+        CONTEXT.Process(target=_write, args=(table.location, number, 5, kind))
         for number, kind in enumerate(kinds, 1)
     ]
     for process in writers:

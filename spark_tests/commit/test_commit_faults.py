@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import replace
+from itertools import product
 from pathlib import Path
 
 import pytest
@@ -40,6 +41,9 @@ _ACTIONS: dict[str, _Make] = {
 }
 
 
+_ERRORS = (OSError("storage"), PermissionError("denied"))
+
+
 @pytest.fixture
 def table(tmp_path: Path) -> CommitTable:
     return _fresh(tmp_path / "t")
@@ -66,7 +70,7 @@ def _at_every_call(tmp_path: Path, make: _Make) -> Iterator[tuple[int, CommitTab
     commit_snapshot(_faulty(table, faults), make(table))
     assert "commit" in faults.calls
     assert "create" in faults.calls
-    for call in some(range(len(faults.calls)), 6):
+    for call in some(range(len(faults.calls)), 5):
         table = _fresh(tmp_path / f"t{call}")
         yield call, table, make(table)
 
@@ -95,9 +99,9 @@ def test_a_crash_at_any_call_leaves_before_or_after(tmp_path: Path, name: str, w
     assert landed == sorted(landed)
 
 
-@pytest.mark.parametrize("name", _ACTIONS)
-@pytest.mark.parametrize("when", When)
-@pytest.mark.parametrize("error", [OSError("storage"), PermissionError("denied")])
+@pytest.mark.parametrize(
+    ("name", "when", "error"), some(list(product(_ACTIONS, When, _ERRORS)), 10)
+)
 def test_an_error_at_any_call_tells_what_happened(
     tmp_path: Path, name: str, when: When, error: Exception
 ) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import os
 import shutil
 from collections.abc import Iterator, Mapping
 from pathlib import Path
@@ -10,13 +11,17 @@ from pathlib import Path
 import java_process as java_processes
 import pytest
 import written_tables  # noqa: F401  (registers the tables)
+from chosen_tables import CHOSEN
 from effort import IS_NIGHTLY
 from oracles.index import ExpectedTable, load_index
 from oracles.java_environment import ICEBERG_VERSION, JavaEnvironment, java_environment
 from our_tables import OUR_TABLES, OurTable, Writer
 from pyspark.sql import SparkSession
+from server_process import QUICK_SPARK
 
 import icebergds
+
+os.environ.setdefault("JAVA_TOOL_OPTIONS", QUICK_SPARK)
 
 _ORACLES = Path(__file__).resolve().parents[1] / "oracles"
 # Other sessions read by the data source alone.
@@ -45,11 +50,11 @@ def java() -> JavaEnvironment:
 
 @pytest.fixture(scope="session")
 def java_tables(java: JavaEnvironment, pytestconfig: pytest.Config) -> Mapping[str, ExpectedTable]:
-    """All tables of `oracles.tables`, written and read by Java Iceberg."""
-    directory = _cached(pytestconfig, "java_tables", ICEBERG_VERSION)
+    """The tables `CHOSEN`, written and read by Java Iceberg."""
+    directory = _cached(pytestconfig, "java_tables", " ".join((ICEBERG_VERSION, *CHOSEN)))
     if not (directory / "index.json").exists():
         shutil.rmtree(directory, ignore_errors=True)
-        java.run("-m", "oracles.java_tables", str(directory), timeout_seconds=1800)
+        java.run("-m", "oracles.java_tables", str(directory), *CHOSEN, timeout_seconds=1800)
     return load_index(directory)
 
 

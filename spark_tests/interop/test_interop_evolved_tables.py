@@ -42,7 +42,7 @@ def test_other_readers_find_the_rows_of_evolved_tables(
 
     # The same tables each time: a fault of another reader must not come up at random.
     @examples(
-        64, derandomize=True, phases=[Phase.generate], suppress_health_check=list(HealthCheck)
+        32, derandomize=True, phases=[Phase.generate], suppress_health_check=list(HealthCheck)
     )
     @given(st.data())
     def check(data: st.DataObject) -> None:

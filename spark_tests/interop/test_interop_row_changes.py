@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from effort import some
 from java_process import JavaProcess
 from oracles.canon import canonical_rows
 from oracles.comparison import difference
@@ -18,6 +19,12 @@ from pyspark.sql import SparkSession
 
 pytestmark = [pytest.mark.interop, pytest.mark.spark]
 
+_WAYS = [
+    (3, "merge-on-read"),
+    (3, "copy-on-write"),
+    (2, "merge-on-read"),
+    (2, "copy-on-write"),
+]
 _LINEAGE = ["id", "_row_id", "_last_updated_sequence_number"]
 
 
@@ -27,8 +34,7 @@ def duckdb() -> Iterator[DuckDBReader]:
         yield reader
 
 
-@pytest.mark.parametrize("mode", ["merge-on-read", "copy-on-write"])
-@pytest.mark.parametrize("version", [2, 3])
+@pytest.mark.parametrize(("version", "mode"), some(_WAYS, 2))
 def test_both_change_rows_in_turn(
     spark: SparkSession,
     java_process: JavaProcess,

@@ -7,6 +7,7 @@ from typing import Any
 
 import pyarrow as pa
 import pytest
+from effort import some
 from java_process import JavaProcess
 from oracles.canon import canonical_rows
 from oracles.comparison import difference
@@ -24,16 +25,20 @@ from icebergds.spec.updates.new_table import new_table_updates
 
 pytestmark = pytest.mark.interop
 
+_WAYS = [
+    (1, "copy-on-write"),
+    (2, "copy-on-write"),
+    (2, "merge-on-read"),
+    (3, "copy-on-write"),
+    (3, "merge-on-read"),
+]
 _LINEAGE = ["id", "_row_id", "_last_updated_sequence_number"]
 
 
-@pytest.mark.parametrize("mode", ["merge-on-read", "copy-on-write"])
-@pytest.mark.parametrize("version", [1, 2, 3])
+@pytest.mark.parametrize(("version", "mode"), some(_WAYS, 3))
 def test_java_changes_and_maintains_a_table_between_our_writes(
     java_process: JavaProcess, our_writer: Writer, version: int, mode: str
 ) -> None:
-    if version == 1 and mode == "merge-on-read":
-        pytest.skip("version 1 has no delete files")
     name = f"shared_v{version}_{mode.replace('-', '_')}"
     columns = [("id!", "int"), ("s", "string"), ("v", "long")]
     modes = {f"write__{verb}__mode": mode for verb in ("delete", "update", "merge")}
@@ -72,8 +77,9 @@ def test_java_changes_and_maintains_a_table_between_our_writes(
     _agree(java_process, table, rows, version)
 
 
-@pytest.mark.parametrize("kind", ["fixed[5]", "binary"])
-@pytest.mark.parametrize("version", [1, 2, 3])
+@pytest.mark.parametrize(
+    ("version", "kind"), some([(v, kind) for v in (1, 2, 3) for kind in ("fixed[5]", "binary")], 3)
+)
 def test_both_merge_manifests_of_partitions_of_bytes(
     java_process: JavaProcess, our_writer: Writer, version: int, kind: str
 ) -> None:

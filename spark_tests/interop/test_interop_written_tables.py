@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 import written_tables  # noqa: F401  (registers the tables)
+from effort import scaled
 from filters import Filter, filters_of
 from java_process import JavaProcess
 from oracles.comparison import difference
@@ -46,7 +47,7 @@ def test_java_prunes_no_file_that_has_rows_of_a_filter(
     java_process: JavaProcess, our_tables: Mapping[str, OurTable], name: str
 ) -> None:
     table = our_tables[name]
-    conditions = _some_filters(table, 60)
+    conditions = _some_filters(table, scaled(60))
     file_of = _file_of_each_row(table)
     planned = java_process.ask("planned", table=name, filters=[f.java() for f in conditions])
     for condition, files in zip(conditions, planned, strict=True):

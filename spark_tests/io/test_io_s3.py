@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import multiprocessing
 import socket
 import threading
 from collections.abc import Iterator
@@ -16,6 +15,7 @@ import pyarrow as pa
 import pyarrow.fs
 import pyarrow.parquet as pq
 import pytest
+from processes import CONTEXT
 from s3_requests import counted
 
 from icebergds.errors import (
@@ -72,10 +72,7 @@ def uploads(io: FileIO, root: str) -> list[Any]:
 
 @pytest.fixture(scope="module")
 def processes() -> Iterator[Pool]:
-    # Forked from a process that has imported what they need: a new interpreter takes a second.
-    context = multiprocessing.get_context("forkserver")
-    context.set_forkserver_preload(["icebergds.io.fileio", "s3fs"])
-    with context.Pool(4) as pool:
+    with CONTEXT.Pool(4) as pool:
         yield pool
 
 

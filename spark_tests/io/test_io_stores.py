@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import multiprocessing
 import threading
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
@@ -10,6 +9,7 @@ from multiprocessing.pool import Pool
 from typing import Protocol
 
 import pytest
+from processes import CONTEXT
 
 from icebergds.errors import AlreadyExistsError, MissingFileError
 from icebergds.io.fileio import FileIO
@@ -52,10 +52,7 @@ def root(store: _Store) -> str:
 
 @pytest.fixture(scope="module")
 def processes() -> Iterator[Pool]:
-    # Forked from a process that has imported what they need.
-    context = multiprocessing.get_context("forkserver")
-    context.set_forkserver_preload(["icebergds.io.fileio"])
-    with context.Pool(3) as pool:
+    with CONTEXT.Pool(3) as pool:
         yield pool
 
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 import errno
 import fcntl
 import logging
-import multiprocessing
 import os
 import signal
 import sys
@@ -20,6 +19,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 from fsspec.implementations.memory import MemoryFileSystem
+from processes import CONTEXT
 
 from icebergds.errors import (
     AlreadyExistsError,
@@ -136,9 +136,7 @@ def test_a_lock_file_in_place_of_a_link_is_logged(
 def test_a_process_that_dies_while_it_creates_a_file_is_in_nobodys_way(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    killed = multiprocessing.get_context("spawn").Process(
-        target=_die_while_creating, args=(str(tmp_path / "f"),)
-    )
+    killed = CONTEXT.Process(target=_die_while_creating, args=(str(tmp_path / "f"),))
     killed.start()
     killed.join()
     assert (tmp_path / ".f.claim").exists()
@@ -202,8 +200,7 @@ def test_other_failures_are_raised_as_they_are_and_leave_nothing(
 
 
 def test_of_many_processes_one_creates_a_file(tmp_path: Path) -> None:
-    context = multiprocessing.get_context("spawn")
-    with context.Pool(3) as pool:
+    with CONTEXT.Pool(3) as pool:
         won = pool.starmap(_create_many, [(str(tmp_path), i) for i in range(3)])
     assert sorted(name for names in won for name in names) == sorted(str(i) for i in range(50))
     for writer, names in enumerate(won):

@@ -21,6 +21,7 @@ from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.functions import lit
 from pyspark.sql.types import StructType
+from server_process import QUICK_SPARK
 
 import icebergds
 from icebergds.spark.datasource import IcebergDataSource
@@ -28,11 +29,6 @@ from icebergds.spark.reader import IcebergReader
 
 _COUNTING = Path(read_log.__file__).parent
 _PROGRAMS = Path(__file__).parent / "programs"
-# The JVMs of tests are short-lived: optimising their code does not pay, nor verifying Spark's.
-QUICK_JVM = (
-    "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"
-    " -XX:+UnlockDiagnosticVMOptions -XX:-BytecodeVerificationRemote"
-)
 
 
 def load(spark: SparkSession, path: Path | str, **options: Any) -> DataFrame:
@@ -117,7 +113,7 @@ def run_program(
                 **os.environ,
                 "PYSPARK_PYTHON": sys.executable,
                 "PYTHONPATH": os.pathsep.join(path),
-                "JAVA_TOOL_OPTIONS": QUICK_JVM,
+                "JAVA_TOOL_OPTIONS": QUICK_SPARK,
                 **counting,
             },
             capture_output=True,

@@ -21,7 +21,7 @@ def seen(tmp_path_factory: pytest.TempPathFactory) -> Seen:
     directory = tmp_path_factory.mktemp("connect")
     people(directory / "people")
     table = str(directory / "people")
-    programs = rounds("ICEBERGDS_FRAME_PROGRAMS", pull=2, nightly=30)
+    programs = rounds("ICEBERGDS_FRAME_PROGRAMS", pull=2, nightly=10)
     return run_program(
         "connect.py",
         *(str(directory), table, "people", ",".join(MODES), str(programs), str(given_seed())),

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from effort import some
 from pyspark.sql import DataFrame, SparkSession
 from spark_reads import load, message_of, session_conf
 from spark_writes import create, planned_write, refused, save
@@ -226,7 +227,7 @@ def test_sessions_that_are_not_ansi_convert_the_same(zoned: SparkSession, tmp_pa
     assert shown(load(zoned, path)) == expected
 
 
-@pytest.mark.parametrize(("value", "wanted", "field_type", "named"), OUT_OF_RANGE)
+@pytest.mark.parametrize(("value", "wanted", "field_type", "named"), some(OUT_OF_RANGE, 4))
 def test_what_spark_refuses_is_refused_by_column_and_value(
     spark: SparkSession,
     tmp_path: Path,
@@ -245,7 +246,7 @@ def test_what_spark_refuses_is_refused_by_column_and_value(
     assert load_table(path).metadata_location == before
 
 
-@pytest.mark.parametrize(("value", "wanted"), NOT_ALLOWED)
+@pytest.mark.parametrize(("value", "wanted"), some(NOT_ALLOWED, 3))
 def test_pairs_that_spark_does_not_allow_are_refused(
     spark: SparkSession, tmp_path: Path, value: str, wanted: str
 ) -> None:

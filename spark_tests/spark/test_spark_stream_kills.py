@@ -16,7 +16,7 @@ from pathlib import Path
 import pyarrow as pa
 import pytest
 from effort import rounds
-from spark_reads import QUICK_JVM
+from server_process import QUICK_SPARK
 
 import icebergds
 from icebergds import NestedField, Schema, Table, load_catalog, load_table
@@ -47,7 +47,7 @@ def start(directory: Path, operation: str, master: str = "local[2]") -> subproce
             **os.environ,
             "PYSPARK_PYTHON": sys.executable,
             "PYTHONPATH": os.pathsep.join(path),
-            "JAVA_TOOL_OPTIONS": QUICK_JVM,
+            "JAVA_TOOL_OPTIONS": QUICK_SPARK,
         },
         stdout=subprocess.PIPE,
         stderr=subprocess.DEVNULL,

@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Any, cast
 
 import pytest
+from effort import some
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.streaming import StreamingQueryException
 from spark_changes import Row, expected, ids_of, people, person, rows_of, set_property
@@ -202,7 +203,7 @@ def test_options_that_no_stream_can_have(
     assert said in message_of(run)
 
 
-@pytest.mark.parametrize("value", ["2024-01-01", "1.7e12", ""])
+@pytest.mark.parametrize("value", some(["2024-01-01", "1.7e12", ""], 2))
 def test_malformed_options_are_refused_by_the_load(
     spark: SparkSession, tmp_path: Path, value: str
 ) -> None:

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from itertools import product
 from pathlib import Path
 
 import pytest
+from effort import some
 from pyspark.sql import SparkSession
 from spark_reads import session_conf
 
@@ -65,8 +67,7 @@ VERBS: dict[str, Callable[[SparkSession, Table, str], None]] = {
 }
 
 
-@pytest.mark.parametrize("verb", VERBS)
-@pytest.mark.parametrize("case", CASES)
+@pytest.mark.parametrize(("case", "verb"), some(list(product(CASES, VERBS)), 6))
 def test_the_rows_are_those_that_spark_finds(
     front: SparkSession, tmp_path: Path, case: str, verb: str
 ) -> None:

@@ -10,7 +10,8 @@ from pathlib import Path
 
 import pytest
 from effort import IS_NIGHTLY
-from spark_reads import QUICK_JVM, connect_port
+from server_process import QUICK_SPARK
+from spark_reads import connect_port
 
 import icebergds
 
@@ -39,7 +40,7 @@ def test_tour_finds_no_difference(arguments: tuple[str, ...], tmp_path: Path) ->
                 **os.environ,
                 "PYSPARK_PYTHON": sys.executable,
                 "PYTHONPATH": os.pathsep.join(path),
-                "JAVA_TOOL_OPTIONS": QUICK_JVM,
+                "JAVA_TOOL_OPTIONS": QUICK_SPARK,
             },
             capture_output=True,
             text=True,

@@ -14,7 +14,7 @@ from itertools import product
 
 import pytest
 from actions import CASES, Place, Places, act
-from effort import IS_NIGHTLY, rounds
+from effort import rounds
 
 from icebergds.errors import IcebergError
 from icebergds.testing.faults import Crash, Fault, Faults, When
@@ -27,9 +27,9 @@ _MAY_LEAVE = ("os.unlink", "os.listdir", "os.scandir", "os.stat", "os.open")
 _EXPIRED = "expired, but no file was deleted"
 # Of the many pieces of files that are written, so many fail.
 _PIECES = 10
-# Nightly, it dies at every call.
-_CRASHES = None if IS_NIGHTLY else 1
-_ERRORS = rounds("ICEBERGDS_ERRORS", pull=1, nightly=100)
+# Nightly, other ones each time.
+_CRASHES = rounds("ICEBERGDS_CRASHES", pull=1, nightly=80)
+_ERRORS = rounds("ICEBERGDS_ERRORS", pull=1, nightly=60)
 
 
 pytestmark = pytest.mark.parametrize(("action", "kind"), CASES)
@@ -61,13 +61,13 @@ def _error(code: int) -> OSError:
 
 
 def _chosen(
-    faults: Sequence[Fault], calls: Sequence[str], rng: random.Random, most: int | None
+    faults: Sequence[Fault], calls: Sequence[str], rng: random.Random, most: int
 ) -> list[Fault]:
     """The faults to try, in any order: at most so many."""
     pieces = [fault for fault in faults if calls[fault.call] == "OSFile.write"]
     others = [fault for fault in faults if calls[fault.call] != "OSFile.write"]
     chosen = [*others, *rng.sample(pieces, min(_PIECES, len(pieces)))]
-    return rng.sample(chosen, len(chosen) if most is None else min(most, len(chosen)))
+    return rng.sample(chosen, min(most, len(chosen)))
 
 
 def _check_repeated(place: Place) -> None:

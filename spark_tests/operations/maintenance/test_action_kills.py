@@ -9,8 +9,8 @@ from multiprocessing.connection import Connection
 
 import pytest
 from actions import ACTIONS, ALL, CATALOGS, Place, Places, act
-from api.processes import CONTEXT
 from effort import IS_NIGHTLY, rounds
+from processes import CONTEXT
 
 from icebergds.testing.api_tables import Properties, open_table
 

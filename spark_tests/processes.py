@@ -8,9 +8,14 @@ CONTEXT = multiprocessing.get_context("forkserver")
 # A new interpreter takes a second for these. Before 3.13 only installed modules are found.
 CONTEXT.set_forkserver_preload(
     [
-        "icebergds.catalog.sql.catalog",
         "icebergds.api.catalog",
-        "icebergds.testing.faults",
+        "icebergds.catalog.aws.session",
+        "icebergds.catalog.hive.catalog",
+        "icebergds.catalog.rest.catalog",
+        "icebergds.catalog.sql.catalog",
         "icebergds.formats.parquet.reader",
+        "icebergds.testing.catalog_races",
+        "icebergds.testing.faults",
+        "s3fs",
     ]
 )
