@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from functools import partial
 
 from icebergds.errors import InvalidOptionError
-from icebergds.operations.write.distribution_mode import DISTRIBUTION_MODE
+from icebergds.spec.table_properties import DISTRIBUTION_MODE
 from icebergds.spec.transforms import IdentityTransform
 from icebergds.statements.commands.definitions.change import AlteredTable, Change
 from icebergds.statements.text.cursor import Cursor
@@ -148,7 +148,7 @@ def _drop_identifier_fields(altered: AlteredTable, *, paths: Sequence[tuple[str,
             shown, names = ".".join(path), [".".join(names) for names in kept.values()]
             raise InvalidOptionError(
                 f"table {altered.table.name}: {shown} is not an identifier field; "
-                f"{did_you_mean(shown, names) or 'they are ' + (', '.join(names) or 'none')}"
+                f"{did_you_mean(shown, names) or 'there are ' + (', '.join(names) or 'none')}"
             )
         del kept[field.field_id]
     with altered.update_schema() as update:

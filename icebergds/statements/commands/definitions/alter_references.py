@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from functools import partial
 
-from icebergds.api.manage_snapshots import ManageSnapshots
+from icebergds.api.table import Table
 from icebergds.errors import NoSuchSnapshotError
 from icebergds.spec.snapshot import RefType
 from icebergds.statements.commands.definitions.change import AlteredTable, Change
@@ -95,34 +95,58 @@ def _set_reference(altered: AlteredTable, *, reference: _Reference) -> None:
     exists = reference.name in altered.table.refs()
     if exists and reference.if_not_exists:
         return
-    with altered.table.manage_snapshots() as manage:
+    with altered.table.transaction() as changes:
         if reference.replace and (exists or not reference.create):
-            _move(altered, manage, reference)
-        elif reference.ref_type is RefType.BRANCH:
+            _move(changes, reference)
+        elif _needs_snapshot(changes, reference):
+            # An empty one, as in Java Iceberg.
+            nothing = changes.scan().to_arrow()
+            changes.append(nothing, branch=reference.name, options={"create-branch": "true"})
+        else:
+            _create(changes, reference)
+        _retain(changes, reference)
+
+
+def _needs_snapshot(table: Table, reference: _Reference) -> bool:
+    return (
+        reference.ref_type is RefType.BRANCH
+        and reference.snapshot_id is None
+        and table.current_snapshot() is None
+    )
+
+
+def _create(table: Table, reference: _Reference) -> None:
+    with table.manage_snapshots() as manage:
+        if reference.ref_type is RefType.BRANCH:
             manage.create_branch(reference.name, reference.snapshot_id)
         else:
             manage.create_tag(reference.name, reference.snapshot_id)
+
+
+def _move(table: Table, reference: _Reference) -> None:
+    target = reference.snapshot_id
+    if target is None:
+        target = table.metadata.current_snapshot_id
+    if target is None:
+        raise NoSuchSnapshotError(
+            f"table {table.name}: {reference.ref_type} {reference.name} cannot be moved to the "
+            "current snapshot, because the table has none yet; write rows first"
+        )
+    with table.manage_snapshots() as manage:
+        if reference.ref_type is RefType.BRANCH:
+            manage.replace_branch(reference.name, target)
+        else:
+            manage.replace_tag(reference.name, target)
+
+
+def _retain(table: Table, reference: _Reference) -> None:
+    with table.manage_snapshots() as manage:
         if reference.max_ref_age_ms is not None:
             manage.set_max_ref_age_ms(reference.name, reference.max_ref_age_ms)
         if reference.min_snapshots_to_keep is not None:
             manage.set_min_snapshots_to_keep(reference.name, reference.min_snapshots_to_keep)
         if reference.max_snapshot_age_ms is not None:
             manage.set_max_snapshot_age_ms(reference.name, reference.max_snapshot_age_ms)
-
-
-def _move(altered: AlteredTable, manage: ManageSnapshots, reference: _Reference) -> None:
-    target = reference.snapshot_id
-    if target is None:
-        target = altered.table.metadata.current_snapshot_id
-    if target is None:
-        raise NoSuchSnapshotError(
-            f"table {altered.table.name}: {reference.ref_type} {reference.name} cannot be moved to "
-            "the current snapshot, because the table has none yet; write rows first"
-        )
-    if reference.ref_type is RefType.BRANCH:
-        manage.replace_branch(reference.name, target)
-    else:
-        manage.replace_tag(reference.name, target)
 
 
 def _drop_reference(

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
 
 from icebergds.errors import UnsupportedFeatureError
-from icebergds.expr.sql_tokens import Token
-from icebergds.statements.text.cursor import Cursor, Span
+from icebergds.expr.sql_tokens import TokenKind
+from icebergds.statements.text.cursor import Cursor
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,42 +84,55 @@ def read_place(cursor: Cursor) -> Place | None:
 
 def read_type(cursor: Cursor) -> str:
     """Reads a type, and returns it as it was written."""
-    return _read_until(cursor, "the type of the column", lambda token: token.is_word(*_CLAUSES))
+    start = cursor.at
+    name = cursor.identifier("the type of the column")
+    if cursor.is_at_sign("("):
+        cursor.group()
+    _read_angles(cursor)
+    if cursor.take("COLLATE"):
+        cursor.name("the name of a collation")
+    elif name.upper() == "INTERVAL":
+        while cursor.take_any(*_UNITS):
+            pass
+    return _written(cursor, start)
 
 
 def read_default(cursor: Cursor) -> str:
     """Reads the expression of a default, and returns it as it was written."""
-    return _read_until(
-        cursor,
-        "the value of the default",
-        # NULL may be the value, and NOT may begin it.
-        lambda token: token.is_word(*_CLAUSES) and not _begins_value(cursor, token),
-    )
-
-
-_CONSTRAINTS = ("CONSTRAINT", "PRIMARY", "UNIQUE", "CHECK", "FOREIGN", "REFERENCES")
-_CLAUSES = ("NOT", "COMMENT", "DEFAULT", "GENERATED", "FIRST", "AFTER", *_CONSTRAINTS)
-
-
-def _begins_value(cursor: Cursor, token: Token) -> bool:
-    return token.is_word("NOT") and not cursor.is_at("NOT", "NULL")
-
-
-def _read_until(cursor: Cursor, expected: str, is_end: Callable[[Token], bool]) -> str:
-    """Reads to a comma, a word or the end, outside of parentheses and angle brackets."""
     start, depth = cursor.at, 0
     while (token := cursor.peek()) is not None:
-        if depth == 0 and (token.is_sign(",") or is_end(token)):
+        # NULL may be the value, and NOT may begin it.
+        is_clause = token.is_word(*_CLAUSES) or cursor.is_at("NOT", "NULL")
+        if depth == 0 and (token.is_sign(",") or is_clause):
             break
-        if token.is_sign("(", "[", "{") or token.is_sign("<", "<<"):
-            depth += len(token.text)
-        elif token.is_sign(")", "]", "}") or token.is_sign(">", ">>", ">>>"):
-            depth -= len(token.text)
+        depth += token.is_sign("(", "[") - token.is_sign(")", "]")
         cursor.next()
     if cursor.at == start:
-        raise cursor.error(expected)
-    end = cursor.tokens[cursor.at - 1].end
-    return Span(cursor.tokens[start].start, end).of(cursor.statement)
+        raise cursor.error("the value of the default")
+    return _written(cursor, start)
+
+
+_UNITS = ("YEAR", "MONTH", "DAY", "HOUR", "MINUTE", "SECOND", "TO")
+_CONSTRAINTS = ("CONSTRAINT", "PRIMARY", "UNIQUE", "CHECK", "FOREIGN", "REFERENCES")
+_CLAUSES = ("COMMENT", "DEFAULT", "GENERATED", "FIRST", "AFTER", *_CONSTRAINTS)
+
+
+def _read_angles(cursor: Cursor) -> None:
+    """Reads the types inside of a type, in angle brackets."""
+    if not cursor.is_at_sign("<", "<>"):
+        return
+    depth = 0
+    while True:
+        token = cursor.next()
+        if token.kind is TokenKind.SIGN:
+            depth += token.text.count("<") - token.text.count(">")
+        if depth == 0:
+            return
+
+
+def _written(cursor: Cursor, start: int) -> str:
+    """The text of the tokens from a place up to here."""
+    return Cursor(cursor.statement, cursor.tokens, start, cursor.at).written
 
 
 def _refuse_constraint(cursor: Cursor) -> None:

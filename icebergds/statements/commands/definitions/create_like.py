@@ -8,6 +8,7 @@ from pyspark.sql import DataFrame
 
 from icebergds.errors import InvalidStatementError, UnsupportedFeatureError
 from icebergds.expr.names import in_backticks
+from icebergds.spark.dataframe_schema import iceberg_schema, optional_columns
 from icebergds.spec.table_properties import FORMAT_VERSION
 from icebergds.statements.commands.definitions.creation import create_once, with_owner
 from icebergds.statements.commands.definitions.new_table import TableDefinition, read_like_clause
@@ -74,7 +75,7 @@ def _create_like_spark(
     partitioned = [c.name for c in scope.spark.catalog.listColumns(quoted) if c.isPartition]
     scope.catalog(name.catalog).create_table(
         name.parts,
-        scope.spark.table(quoted).schema,
+        optional_columns(iceberg_schema(scope.spark.table(quoted).schema)),
         clauses.location,
         [in_backticks((column,)) for column in partitioned],
         properties=with_owner(scope.spark, clauses.properties),

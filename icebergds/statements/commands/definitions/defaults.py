@@ -41,5 +41,5 @@ def evaluate_default(spark: SparkSession, column: str, field_type: IcebergType, 
     if text.strip().upper() == "NULL":
         return None
     wanted = spark_type(field_type).simpleString()
-    found = spark_sql(spark, f"SELECT CAST(({text}) AS {wanted}) AS value", Arguments())
+    found = spark_sql(spark, f"SELECT CAST(({text}) AS {wanted}) FROM VALUES (0)", Arguments())
     return found.toArrow().column(0)[0].as_py()
