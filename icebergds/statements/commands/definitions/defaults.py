@@ -9,7 +9,7 @@ from pyspark.sql import SparkSession
 from icebergds.errors import UnsupportedFeatureError
 from icebergds.expr.sql_tokens import sql_tokens
 from icebergds.spark.types import spark_type
-from icebergds.spec.types import IcebergType
+from icebergds.spec.types import TIME, IcebergType
 from icebergds.statements.spark_sql import Arguments, spark_sql
 
 # What has another value whenever it is asked for; and queries, whose rows change.
@@ -40,6 +40,7 @@ def evaluate_default(spark: SparkSession, column: str, field_type: IcebergType, 
             )
     if text.strip().upper() == "NULL":
         return None
-    wanted = spark_type(field_type).simpleString()
+    # Columns of times are whole numbers in DataFrames.
+    wanted = "time(6)" if field_type == TIME else spark_type(field_type).simpleString()
     found = spark_sql(spark, f"SELECT CAST(({text}) AS {wanted}) FROM VALUES (0)", Arguments())
     return found.toArrow().column(0)[0].as_py()
