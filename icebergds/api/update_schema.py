@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
@@ -11,9 +10,9 @@ from typing import TYPE_CHECKING, Any, Self, TypeAlias, Union
 
 import pyarrow as pa
 
+from icebergds.api.default_values import default_value
 from icebergds.api.table_definition import Columns, schema_argument, type_argument
 from icebergds.errors import InvalidDataError, InvalidOptionError
-from icebergds.expr.literals import round_literal, to_single
 from icebergds.operations.evolution.schema import SchemaEdit, schema_draft, update_schema
 from icebergds.operations.options.arguments import flag_argument, text_argument
 from icebergds.operations.outcomes import nothing_committed
@@ -21,7 +20,7 @@ from icebergds.spec.evolution import schema_edits
 from icebergds.spec.evolution.schema_edits import Path, SchemaDraft
 from icebergds.spec.evolution.union_by_name import merge_schema
 from icebergds.spec.schema import Schema
-from icebergds.spec.types import FLOAT, IcebergType, NestedField, TypeId, is_scalar
+from icebergds.spec.types import IcebergType, NestedField
 
 if TYPE_CHECKING:
     from pyspark.sql.types import DataType
@@ -256,26 +255,7 @@ class UpdateSchema:
         if value is None:
             return None
         schema_edits.check_default(self._draft, path, column, value)
-        assert is_scalar(column.field_type)
-        shown = f"default {value!r} of column {'.'.join(path)!r} of type {column.field_type}"
-        if column.field_type.type_id in (TypeId.BINARY, TypeId.FIXED) and isinstance(value, bytes):
-            length = getattr(column.field_type, "length", len(value))
-            if len(value) != length:
-                raise InvalidOptionError(f"{shown} has {len(value)} bytes, expected {length}")
-            return value
-        try:
-            rounded = round_literal(column.field_type, value, "UTC")
-        except ValueError as error:
-            raise InvalidOptionError(f"{shown}: {error}") from None
-        bounds = (rounded.floor, rounded.ceiling)
-        if any(isinstance(bound, float) and not math.isfinite(bound) for bound in bounds):
-            raise InvalidOptionError(f"{shown}: expected a finite number, as JSON has no others")
-        if rounded.is_exact:
-            return rounded.floor
-        # Few fractions are exact in single precision: the nearest one is meant.
-        if column.field_type == FLOAT and not isinstance(value, int):
-            return to_single(float(value))
-        raise InvalidOptionError(f"{shown} is not a value of the type")
+        return default_value(".".join(path), column.field_type, value)
 
 
 def _union(draft: SchemaDraft, *, incoming: Schema) -> SchemaDraft:

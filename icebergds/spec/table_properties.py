@@ -70,6 +70,8 @@ TARGET_FILE_SIZE_BYTES = "write.target-file-size-bytes"
 TARGET_FILE_SIZE_BYTES_DEFAULT = 512 * 1024 * 1024
 DELETE_TARGET_FILE_SIZE_BYTES = "write.delete.target-file-size-bytes"
 DELETE_TARGET_FILE_SIZE_BYTES_DEFAULT = 64 * 1024 * 1024
+DISTRIBUTION_MODE = "write.distribution-mode"
+"""Its default depends on the partitioning and the sort order."""
 FANOUT_ENABLED = "write.spark.fanout.enabled"
 FANOUT_ENABLED_DEFAULT = False
 

@@ -6,9 +6,8 @@ from collections.abc import Mapping
 
 from icebergds.operations.write.options import WriteOptions
 from icebergds.spec.metadata import TableMetadata
-from icebergds.spec.table_properties import choice_property
+from icebergds.spec.table_properties import DISTRIBUTION_MODE, choice_property
 
-DISTRIBUTION_MODE = "write.distribution-mode"
 _MODES = ("none", "hash", "range")
 
 

@@ -6,7 +6,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 
 from icebergds.catalog.loaded_table import LoadedTable
-from icebergds.commit.operations import TableOperations, TableState
+from icebergds.commit.operations import Change, TableOperations, TableState
+from icebergds.commit.retry import commit_change
 from icebergds.errors import (
     IcebergError,
     InvalidMetadataError,
@@ -107,6 +108,16 @@ class ReplacedTable:
             raise InvalidMetadataError(f"table {self.name}: {error}") from None
         return replace(found, metadata=metadata)
 
+    def is_replaced(self, state: TableState) -> bool:
+        """Whether the table that a state is made of has the definition already, and no rows."""
+        found = self._found[state.metadata_location].metadata
+        wanted = state.metadata
+        return (
+            found.head_of(MAIN_BRANCH) is None
+            and _written_with(found) == _written_with(wanted)
+            and found.properties == wanted.properties
+        )
+
     def _check(self, found: TableState) -> None:
         now, planned = self.replaced(found).metadata, self.planned
         if planned is not None and _written_with(planned) != _written_with(now):
@@ -168,6 +179,26 @@ def plan_replacement(
     head = table.metadata.head_of(MAIN_BRANCH)
     operations = replace(replaced, planned=state.metadata, only_head=only_head, head=head)
     return replace(table, operations=operations, state=state, seen=None)
+
+
+def replace_definition(table: LoadedTable, creation: Creation, columns: Schema) -> TableState:
+    """Replaces a table's definition and removes its rows, in one commit that keeps its history.
+
+    Arguments and further errors are those of `plan_replacement`.
+
+    Raises:
+        CommitConflictError: all retries lost against other commits.
+        CommitStateUnknownError: whether the table was replaced is not known.
+    """
+    planned = plan_replacement(table, creation, columns)
+    assert isinstance(planned.operations, ReplacedTable), "it was made above"
+    # No files are written that another commit could leave with wrong ids.
+    operations = replace(planned.operations, planned=None)
+    return commit_change(operations, _no_rows, operations.is_replaced, planned.state)
+
+
+def _no_rows(state: TableState) -> Change:
+    return Change([], [])
 
 
 def _written_with(metadata: TableMetadata) -> tuple[object, ...]:

@@ -122,7 +122,11 @@ class Cursor:
             raise self.error(expected)
         values = []
         while self.is_at_text():
-            values.append(literal_value(self.next()))
+            start, end = self.at, self.next().end
+            # Two quotes in a literal make it two tokens.
+            while (token := self.peek()) and token.kind is TokenKind.TEXT and token.start == end:
+                end = self.next().end
+            values += _values(Cursor(self.statement, self.tokens, start, self.at).written)
         if not all(isinstance(value, str) for value in values):
             raise self.error(expected)
         return "".join(map(str, values))
@@ -205,8 +209,13 @@ class Cursor:
 
 def literal_value(token: Token) -> str | bytes:
     """The value of a literal in quotes. Raises InvalidStatementError if it has none."""
-    try:
-        _, [value] = extract_literals(token.text)
-    except (InvalidFilterError, ValueError) as error:
-        raise InvalidStatementError(f"{token.text} is not a literal: {error}") from None
+    (value,) = _values(token.text)
     return value
+
+
+def _values(written: str) -> list[str | bytes]:
+    """The values of literals in quotes, one behind the other."""
+    try:
+        return extract_literals(written)[1]
+    except (InvalidFilterError, ValueError) as error:
+        raise InvalidStatementError(f"{written} is not a literal: {error}") from None

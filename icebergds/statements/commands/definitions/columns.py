@@ -1,0 +1,174 @@
+"""Reads the columns that statements define: names, types and the clauses behind them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from icebergds.errors import UnsupportedFeatureError
+from icebergds.expr.sql_tokens import TokenKind
+from icebergds.statements.text.cursor import Cursor
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """Where a column goes.
+
+    Attributes:
+        after: the name of a column of the same struct; None for the start.
+    """
+
+    after: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class ColumnDefinition:
+    """A column that a statement defines.
+
+    Attributes:
+        path: its name, with those of the structs around it.
+        type_text: as written.
+        default: an expression, as written.
+    """
+
+    path: tuple[str, ...]
+    type_text: str
+    required: bool = False
+    comment: str | None = None
+    default: str | None = None
+    place: Place | None = None
+
+
+def read_columns(cursor: Cursor) -> list[ColumnDefinition]:
+    """Reads columns with commas between them: all of it.
+
+    Raises:
+        InvalidStatementError: it is something else.
+        UnsupportedFeatureError: it has constraints, or columns that are computed.
+    """
+    found = [read_column(cursor)]
+    while cursor.take_sign(","):
+        found.append(read_column(cursor))
+    cursor.expect_end()
+    return found
+
+
+def read_column(cursor: Cursor) -> ColumnDefinition:
+    """Reads a name, a type and clauses. Errors are those of `read_columns`."""
+    _refuse_constraint(cursor)
+    path = cursor.name("the name of a column")
+    cursor.take_sign(":")
+    type_text = read_type(cursor)
+    required, comment, default, place = False, None, None, None
+    while True:
+        if not required and cursor.take("NOT", "NULL"):
+            required = True
+        elif comment is None and cursor.take("COMMENT"):
+            comment = cursor.text("the text of the comment in quotes")
+        elif default is None and cursor.take("DEFAULT"):
+            default = read_default(cursor)
+        elif place is None and (found := read_place(cursor)) is not None:
+            place = found
+        else:
+            _refuse_clause(cursor, ".".join(path))
+            return ColumnDefinition(path, type_text, required, comment, default, place)
+
+
+def read_place(cursor: Cursor) -> Place | None:
+    """Reads FIRST or `AFTER column`, if it is next."""
+    if cursor.take("FIRST"):
+        return Place(None)
+    if cursor.take("AFTER"):
+        return Place(cursor.identifier("the name of a column"))
+    return None
+
+
+def read_type(cursor: Cursor) -> str:
+    """Reads a type, and returns it as it was written."""
+    start = cursor.at
+    name = cursor.identifier("the type of the column")
+    if cursor.is_at_sign("("):
+        cursor.group()
+    _read_angles(cursor)
+    if cursor.take("COLLATE"):
+        cursor.name("the name of a collation")
+    elif name.upper() == "INTERVAL":
+        while cursor.take_any(*_UNITS):
+            pass
+    return _written(cursor, start)
+
+
+def read_default(cursor: Cursor) -> str:
+    """Reads the expression of a default, and returns it as it was written."""
+    start, depth = cursor.at, 0
+    while (token := cursor.peek()) is not None:
+        # NULL may be the value, and NOT may begin it.
+        is_clause = token.is_word(*_CLAUSES) or cursor.is_at("NOT", "NULL")
+        if depth == 0 and (token.is_sign(",") or is_clause):
+            break
+        depth += token.is_sign("(", "[") - token.is_sign(")", "]")
+        cursor.next()
+    if cursor.at == start:
+        raise cursor.error("the value of the default")
+    return _written(cursor, start)
+
+
+_UNITS = ("YEAR", "MONTH", "DAY", "HOUR", "MINUTE", "SECOND", "TO")
+_CONSTRAINTS = ("CONSTRAINT", "PRIMARY", "UNIQUE", "CHECK", "FOREIGN", "REFERENCES")
+_CLAUSES = ("COMMENT", "DEFAULT", "GENERATED", "FIRST", "AFTER", *_CONSTRAINTS)
+
+
+def _read_angles(cursor: Cursor) -> None:
+    """Reads the types inside of a type, in angle brackets."""
+    if not cursor.is_at_sign("<", "<>"):
+        return
+    depth = 0
+    while True:
+        token = cursor.next()
+        if token.kind is TokenKind.SIGN:
+            depth += token.text.count("<") - token.text.count(">")
+        if depth == 0:
+            return
+
+
+def _written(cursor: Cursor, start: int) -> str:
+    """The text of the tokens from a place up to here."""
+    return Cursor(cursor.statement, cursor.tokens, start, cursor.at).written
+
+
+def _refuse_constraint(cursor: Cursor) -> None:
+    """Refuses a constraint in the place of a column."""
+    is_constraint = (
+        cursor.is_at("PRIMARY", "KEY")
+        or cursor.is_at("FOREIGN", "KEY")
+        or (cursor.is_at("CONSTRAINT") and _names_constraint(cursor))
+        or any(
+            cursor.is_at(word) and (then := cursor.peek(1)) is not None and then.is_sign("(")
+            for word in ("UNIQUE", "CHECK")
+        )
+    )
+    if is_constraint:
+        raise refused_constraint(cursor)
+
+
+def _names_constraint(cursor: Cursor) -> bool:
+    kind = cursor.peek(2)
+    return kind is not None and kind.is_word(*_CONSTRAINTS)
+
+
+def _refuse_clause(cursor: Cursor, column: str) -> None:
+    if cursor.is_at("GENERATED"):
+        raise UnsupportedFeatureError(
+            f"column {column}: GENERATED is not supported, because Iceberg's tables have no "
+            "computed columns; partition by a transform such as days(ts), or fill it in queries"
+        )
+    if any(cursor.is_at(word) for word in _CONSTRAINTS):
+        raise refused_constraint(cursor)
+
+
+def refused_constraint(cursor: Cursor) -> UnsupportedFeatureError:
+    """The error of a constraint, which is next."""
+    written = " ".join(token.text for token in (cursor.peek(), cursor.peek(1)) if token is not None)
+    return UnsupportedFeatureError(
+        f"{written}: constraints are not supported, because Iceberg's tables have none but NOT "
+        "NULL; keys of rows are declared by ALTER TABLE ... SET IDENTIFIER FIELDS"
+    )
