@@ -18,11 +18,13 @@ class SqlCase:
         statements: one after the other; `{ns}` is the namespace.
         tables: what is compared in the end.
         differs: why the results of some statements differ, by their number.
+        operations_differ: why the snapshots are of other operations; empty if they are not.
     """
 
     statements: tuple[str, ...]
     tables: tuple[str, ...] = ("t",)
     differs: Mapping[int, str] = field(default_factory=dict)
+    operations_differ: str = ""
 
 
 _T = "CREATE TABLE {ns}.t (id bigint, data string, category string) USING iceberg"
@@ -54,6 +56,7 @@ CASES: dict[str, SqlCase] = {
             "CREATE TABLE {ns}.w (a int) USING iceberg PARTITIONED BY (rounds(a))",
         ),
         ("t", "u"),
+        {2: "Java knows hours and months of one column as redundant; the specification does not"},
     ),
     "ctas": SqlCase(
         (
@@ -69,6 +72,7 @@ CASES: dict[str, SqlCase] = {
             "REPLACE TABLE {ns}.missing USING iceberg AS SELECT 1 AS id",
         ),
         ("t", "u"),
+        operations_differ="rows of a table that is replaced are appended to an empty one",
     ),
     "properties": SqlCase(
         (
@@ -210,7 +214,8 @@ CASES: dict[str, SqlCase] = {
             "DELETE FROM {ns}.t",
             _ALL,
             "TRUNCATE TABLE {ns}.t",
-        )
+        ),
+        operations_differ="an empty table that is truncated gets no snapshot",
     ),
     "merges": SqlCase(
         (
@@ -267,6 +272,7 @@ CASES: dict[str, SqlCase] = {
             "SELECT nothing FROM {ns}.t",
             "SELECT * FROM {ns}.missing",
             "SELECT * FROM {ns}.t GROUP",
+            "SELECT * FROM {ns}.t GROUP BY",
         )
     ),
     "functions": SqlCase(
@@ -326,7 +332,8 @@ CASES: dict[str, SqlCase] = {
             "older_than => TIMESTAMP '2020-01-01 00:00:00', retain_last => 1)",
             "CALL lake.system.remove_orphan_files(table => '{case}.t', dry_run => true)",
             _ALL,
-        )
+        ),
+        differs={6: "Java's rewrite of files leaves more manifests"},
     ),
     "statistics": SqlCase(
         (
@@ -370,7 +377,7 @@ CASES: dict[str, SqlCase] = {
             "SHOW TABLES",
             "SELECT t.id, inner.t.id FROM t",
             "DROP NAMESPACE {ns}.inner",
-            "DROP TABLE t",
+            "DROP TABLE t PURGE",
             "DROP NAMESPACE {ns}.inner",
             "USE spark_catalog.default",
         ),

@@ -79,6 +79,7 @@ def test_common_table_expressions_hide_tables_where_they_are_visible(
         ("t FOR SYSTEM_TIME AS OF now() - INTERVAL 1 DAY x", {}, "now() - INTERVAL 1 DAY", "x"),
         ("t WITH ('split-size' = 5) AS x", {"split-size": "5"}, None, "x"),
         ("t TABLESAMPLE (5 PERCENT) x", {}, None, "x"),
+        ("(SELECT 1 FROM t GROUP) AS x", {}, None, "GROUP"),
     ],
 )
 def test_what_follows_a_name_is_read(

@@ -54,12 +54,17 @@ def read_suffix(cursor: Cursor) -> Suffix:
     return Suffix(end, options, time, _alias(cursor), alias_at, is_sampled)
 
 
-# Words that are no aliases although Spark may read some of them so.
-_NO_ALIASES = frozenset(
+# Words that Spark takes for no alias, and those that begin a clause unless nothing follows.
+_JOINS = frozenset(
     """
-    WHERE GROUP HAVING ORDER SORT CLUSTER DISTRIBUTE LIMIT OFFSET WINDOW QUALIFY SELECT UNION
-    INTERSECT EXCEPT MINUS SET WHEN JOIN INNER LEFT RIGHT FULL CROSS NATURAL ANTI SEMI OUTER
-    LATERAL ON USING PIVOT UNPIVOT TABLESAMPLE INSERT FROM
+    JOIN INNER LEFT RIGHT FULL CROSS NATURAL ANTI SEMI OUTER LATERAL ON USING UNION INTERSECT EXCEPT
+    MINUS PIVOT UNPIVOT TABLESAMPLE
+    """.split()  # noqa: SIM905
+)
+_CLAUSES = frozenset(
+    """
+    WHERE GROUP HAVING ORDER SORT CLUSTER DISTRIBUTE LIMIT OFFSET WINDOW QUALIFY SELECT SET WHEN
+    INSERT FROM
     """.split()  # noqa: SIM905
 )
 _TYPES = ("TIMESTAMP", "TIMESTAMP_LTZ", "TIMESTAMP_NTZ", "DATE")
@@ -127,7 +132,8 @@ def _skips_sample(cursor: Cursor) -> bool:
 def _alias(cursor: Cursor) -> str | None:
     if cursor.take("AS"):
         return cursor.identifier("an alias")
-    token = cursor.peek()
-    if token is None or not token.is_identifier or token.is_word(*_NO_ALIASES):
+    token, then = cursor.peek(), cursor.peek(1)
+    if token is None or not token.is_identifier or token.is_word(*_JOINS):
         return None
-    return cursor.identifier()
+    is_last = then is None or then.is_sign(")")
+    return cursor.identifier() if is_last or not token.is_word(*_CLAUSES) else None
