@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from functools import partial
@@ -82,22 +82,16 @@ class QueryAnalysis:
         names = self._names(select, numbers)
         found: dict[int, Expr] = {}
         for deciding in deciding_conditions(select):
-            for at in deciding.decided:
+            said: dict[int, Expr] = {}
+            for part in conjuncts_of(deciding.node):
+                for at in names.owners(part, deciding.visible) & deciding.decided:
+                    number = numbers[at]
+                    if number is not None and not self._is_sampled(number):
+                        name_of = names.column_of(at, deciding.visible)
+                        said[at] = and_(said.get(at, TRUE), self._read(part, number, name_of))
+            for at, condition in said.items():
                 number = numbers[at]
-                schema = None if number is None else self.relations[number].schema
-                if number is None or schema is None or self._is_sampled(number):
-                    continue
-                read = partial(
-                    predicate_of,
-                    literals=self.outline.literals,
-                    schema=schema,
-                    terms=DateTerms(self.outline.literals, self.now),
-                    time_zone=self.time_zone,
-                    name_of=names.column_of(at, deciding.visible),
-                    means_the_same=partial(self._means_the_same, number),
-                )
-                condition = at_least(deciding.node, read)
-                if at in deciding.nullable and is_true_for_nulls(condition):
+                if number is None or (at in deciding.nullable and is_true_for_nulls(condition)):
                     continue
                 found[number] = and_(found.get(number, TRUE), condition)
         return found
@@ -145,6 +139,23 @@ class QueryAnalysis:
         nodes = relations_of(select)
         sources = [self._source(*each) for each in zip(nodes, numbers, strict=True)]
         return Names(sources, joined_names(select))
+
+    def _read(
+        self, node: _Node, number: int, name_of: Callable[[tuple[str, ...]], tuple[str, ...]]
+    ) -> Expr:
+        schema = self.relations[number].schema
+        if schema is None:
+            return TRUE
+        read = partial(
+            predicate_of,
+            literals=self.outline.literals,
+            schema=schema,
+            terms=DateTerms(self.outline.literals, self.now),
+            time_zone=self.time_zone,
+            name_of=name_of,
+            means_the_same=partial(self._means_the_same, number),
+        )
+        return at_least(node, read)
 
     def _means_the_same(self, number: int, parsed: Expr) -> bool:
         schema = self.relations[number].schema

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 from icebergds.errors import InvalidFilterError
@@ -43,69 +44,82 @@ class Source:
     qualifiers: frozenset[tuple[str, ...]]
     columns: frozenset[str] | None
 
-    def path(self, parts: tuple[str, ...]) -> tuple[str, ...] | None:
-        """The path of a qualified column; None if the name is not one of this relation."""
-        lowered = tuple(part.lower() for part in parts)
-        for length in range(len(parts) - 1, 0, -1):
-            if lowered[:length] in self.qualifiers:
-                return parts[length:]
-        return None
 
-
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Names:
     """What the names of a SELECT's columns mean.
 
     Attributes:
-        joined: names of columns that a join makes of one of each side.
+        joined: names of columns that a join makes of one of each side; None if not known.
     """
 
     sources: Sequence[Source]
     joined: frozenset[str] | None
 
-    def column_of(self, at: int, visible: int) -> Callable[[tuple[str, ...]], tuple[str, ...]]:
-        """Gives the paths of the columns of one relation, and refuses all other names.
+    def owners(self, condition: _Node, visible: int) -> frozenset[int]:
+        """The relations that have columns in a condition."""
+        from sqlglot.expressions import Column
+
+        found = (self.owner(column, visible) for column in condition.find_all(Column))
+        return frozenset(owner[0] for owner in found if owner is not None)
+
+    def owner(self, node: _Node, visible: int) -> tuple[int, tuple[str, ...]] | None:
+        """The relation that a column is of, and its path; None for what is no column of one.
 
         Args:
-            at: the relation.
             visible: how many relations a name may be of.
         """
+        parts = column_parts(node)
+        return None if parts is None else self._resolved(parts, visible)
+
+    def column_of(self, at: int, visible: int) -> Callable[[tuple[str, ...]], tuple[str, ...]]:
+        """Gives the paths of the columns of one relation, and refuses all other names."""
 
         def path(parts: tuple[str, ...]) -> tuple[str, ...]:
-            found = self._path(parts, at, visible)
-            if found is None:
+            found = self._resolved(parts, visible)
+            if found is None or found[0] != at:
                 raise InvalidFilterError(f"{'.'.join(parts)} may be another relation's")
-            return found
+            return found[1]
 
         return path
 
-    def owner(self, node: _Node, visible: int) -> tuple[int, tuple[str, ...]] | None:
-        """The relation that a column is of, and its path; None for what is no column of one."""
-        parts = column_parts(node)
-        if parts is None:
-            return None
-        for at in range(visible):
-            path = self._path(parts, at, visible)
-            if path is not None:
-                return at, path
-        return None
-
-    def _path(self, parts: tuple[str, ...], at: int, visible: int) -> tuple[str, ...] | None:
-        qualified = [source.path(parts) for source in self.sources[:visible]]
-        source, first = self.sources[at], parts[0].lower()
-        columns = source.columns or frozenset()
-        if any(path is not None for path in qualified):
-            path = qualified[at]
-            if path is None or sum(each is not None for each in qualified) > 1:
+    def _resolved(self, parts: tuple[str, ...], visible: int) -> tuple[int, tuple[str, ...]] | None:
+        lowered = tuple(part.lower() for part in parts)
+        with_column = [at for at in self._by_column.get(lowered[0], ()) if at < visible]
+        qualified: dict[int, tuple[str, ...]] = {}
+        for length in range(len(parts) - 1, 0, -1):
+            for at in self._by_qualifier.get(lowered[:length], ()):
+                if at < visible:
+                    qualified.setdefault(at, parts[length:])
+        if qualified:
+            # A struct of the qualifier's name has fields, too.
+            if len(qualified) > 1 or with_column:
                 return None
-            # A struct of the alias's name has fields, too.
-            is_clear = not any(first in (each.columns or ()) for each in self.sources[:visible])
-            return path if is_clear and path[0].lower() in columns else None
-        if self.joined is None or first in self.joined or first not in columns:
+            [(at, path)] = qualified.items()
+            return (at, path) if path[0].lower() in (self.sources[at].columns or ()) else None
+        if self.joined is None or lowered[0] in self.joined or len(with_column) != 1:
             return None
-        others = [each for n, each in enumerate(self.sources[:visible]) if n != at]
-        is_clear = all(each.columns is not None and first not in each.columns for each in others)
-        return parts if is_clear else None
+        return None if any(at < visible for at in self._unknown) else (with_column[0], parts)
+
+    @cached_property
+    def _by_qualifier(self) -> Mapping[tuple[str, ...], Sequence[int]]:
+        found: dict[tuple[str, ...], list[int]] = {}
+        for at, source in enumerate(self.sources):
+            for qualifier in source.qualifiers:
+                found.setdefault(qualifier, []).append(at)
+        return found
+
+    @cached_property
+    def _by_column(self) -> Mapping[str, Sequence[int]]:
+        found: dict[str, list[int]] = {}
+        for at, source in enumerate(self.sources):
+            for column in source.columns or ():
+                found.setdefault(column, []).append(at)
+        return found
+
+    @cached_property
+    def _unknown(self) -> Sequence[int]:
+        return [at for at, source in enumerate(self.sources) if source.columns is None]
 
 
 def at_least(node: _Node, read: Callable[[_Node], Expr | None]) -> Expr:

@@ -20,6 +20,7 @@ _Node = Any
 MIRRORED = {"eq": "eq", "lt": "gt", "lte": "gte", "gt": "lt", "gte": "lte"}
 """What a comparison becomes when its sides change places."""
 
+_SUMS = ("add", "sub", "addmonths", "tsordsadd")
 _PERIODS = {"cast", "trycast", "tsordstodate", "year"}
 _ISO = re.compile(r"\d{4}-\d\d-\d\d", re.ASCII)
 _UNITS = {"DAY": (0, 1), "WEEK": (0, 7), "MONTH": (1, 0), "QUARTER": (3, 0), "YEAR": (12, 0)}
@@ -74,9 +75,11 @@ class DateTerms:
 
     def _with_dates(self, node: _Node) -> _Node:
         """A condition with its constant dates computed."""
+        if not any(part.key in _SUMS for part in node.walk()):
+            return node
 
         def computed(part: _Node) -> _Node:
-            if part.key in ("add", "sub", "addmonths", "tsordsadd"):
+            if part.key in _SUMS:
                 found = self._date(part)
                 return part if found is None else self._literal(found)
             return part
