@@ -26,6 +26,9 @@ from icebergds.statements.results import nothing
 from icebergds.statements.spark_sql import Arguments
 from icebergds.statements.text.cursor import Cursor
 
+_MATCHED, _NOT_MATCHED = "when matched", "when not matched"
+_BY_SOURCE = "when not matched by source"
+
 
 def merge(
     scope: NameScope, cursor: Cursor, arguments: Arguments, common: CommonTables = NONE
@@ -82,10 +85,6 @@ class _Sides:
         firsts = {each[0] for each in self.expressions.qualifiers}
         known = {self.target.called.lower(), self.source_alias.lower(), *firsts}
         return self.expressions.text(expression, qualify_shared(expression, alias, shared, known))
-
-
-_MATCHED, _NOT_MATCHED = "when matched", "when not matched"
-_BY_SOURCE = "when not matched by source"
 
 
 def _with_clause(builder: MergeBuilder, cursor: Cursor, sides: _Sides) -> MergeBuilder:
