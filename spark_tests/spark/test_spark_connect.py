@@ -299,3 +299,17 @@ def test_metadata_tables_are_read_through_connect(evolution: Seen) -> None:
 def test_columns_of_connect_are_filters_of_scans(evolution: Seen) -> None:
     assert evolution["by column"] == [3, 9, 10]
     assert evolution["counted by column"] == 3
+
+
+def test_statements_change_rows(seen: Seen) -> None:
+    assert seen["sql rows"] == {
+        "insert": [[1, "a", "x"], [2, "b", "x"], [3, "c", "y"]],
+        "overwrite": [[1, "a", "x"], [2, "b", "x"], [4, None, "y"]],
+        "delete": [[1, "a", "x"], [2, "b", "x"]],
+        "update": [[1, "a", "x"], [2, "x", "x"]],
+        "merge": [[1, "a", "x"], [2, "matched", "x"], [3, None, None]],
+        "malformed": "ParseException",
+        "too few": "InvalidDataError",
+        "truncate": [],
+        "views": [],
+    }

@@ -7,7 +7,7 @@ DataFrame.
 from __future__ import annotations
 
 import uuid
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any
@@ -60,14 +60,18 @@ class Expressions:
     qualifiers: Mapping[tuple[str, ...], str]
     views: list[str] = field(default_factory=list)
 
-    def text(self, expression: Cursor) -> str:
+    def text(self, expression: Cursor, further: Sequence[Replacement] = ()) -> str:
         """An expression for Spark, as it was written but for names.
+
+        Args:
+            further: what else takes the place of something.
 
         Errors are those of `replace_tables`.
         """
         found = replace_tables(self.scope, expression, self.arguments, self.common.names)
         found += self._common(expression)
         found += self._named(expression)
+        found += further
         taken = [each.span for each in found]
         # The same qualifier inside a sub-query may be of a table there: both are written alike.
         found += [

@@ -2,22 +2,24 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 from icebergds.errors import InvalidStatementError
 from icebergds.expr.names import quote_name
 from icebergds.spark.row_level.conditions import Value
 from icebergds.spark.row_level.defaults import default_column
 from icebergds.spec.types import NestedField
 from icebergds.statements.commands.rows.target import Target
-from icebergds.statements.queries.expressions import Expressions
 from icebergds.statements.text.cursor import Cursor
 
 
 def read_assignments(
-    listed: Cursor, target: Target, expressions: Expressions, statement: str
+    listed: Cursor, target: Target, text: Callable[[Cursor], str], statement: str
 ) -> dict[str, Value]:
     """Reads `column = value, ...`, all of it; a value may be DEFAULT.
 
     Args:
+        text: writes a value for Spark.
         statement: for messages.
 
     Returns:
@@ -31,7 +33,7 @@ def read_assignments(
         field = target.column(item.name("a column"), statement)
         if not item.take_sign("=") and not item.take_sign("=="):
             raise item.error("'='")
-        add_value(values, field, item, target, expressions, statement)
+        add_value(values, field, item, target, text, statement)
     return values
 
 
@@ -40,7 +42,7 @@ def add_value(
     field: NestedField,
     value: Cursor,
     target: Target,
-    expressions: Expressions,
+    text: Callable[[Cursor], str],
     statement: str,
 ) -> None:
     """Adds the value of a column to those of others.
@@ -58,4 +60,4 @@ def add_value(
     if value.is_at("DEFAULT") and value.at + 1 == value.end:
         values[path] = default_column(field, f"{statement}: table {target.named.name}")
     else:
-        values[path] = expressions.text(value)
+        values[path] = text(value)

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from functools import partial
 
 from pyspark.sql import DataFrame
 
-from icebergds.errors import InvalidStatementError
 from icebergds.spark.row_level.conditions import Value
 from icebergds.spark.row_level.merge import MergeBuilder
 from icebergds.statements.commands.rows.assignments import add_value, read_assignments
@@ -16,6 +17,7 @@ from icebergds.statements.commands.rows.merge_source import (
     read_merge_source,
     told_apart,
 )
+from icebergds.statements.commands.rows.one_side import qualify_shared
 from icebergds.statements.commands.rows.target import Target, read_alias, read_target
 from icebergds.statements.names.scope import NameScope
 from icebergds.statements.queries.common_tables import NONE, CommonTables
@@ -23,6 +25,9 @@ from icebergds.statements.queries.expressions import Expressions, open_expressio
 from icebergds.statements.results import nothing
 from icebergds.statements.spark_sql import Arguments
 from icebergds.statements.text.cursor import Cursor
+
+_MATCHED, _NOT_MATCHED = "when matched", "when not matched"
+_BY_SOURCE = "when not matched by source"
 
 
 def merge(
@@ -54,75 +59,81 @@ def merge(
         )
         if evolves:
             builder = builder.with_schema_evolution()
+        sides = _Sides(target, source.alias, frozenset(rows.columns), expressions)
         while not cursor.is_done:
-            builder = _with_clause(builder, cursor, target, expressions)
+            builder = _with_clause(builder, cursor, sides)
         builder.execute()
     return nothing(scope.spark)
 
 
-def _with_clause(
-    builder: MergeBuilder, cursor: Cursor, target: Target, expressions: Expressions
-) -> MergeBuilder:
+@dataclass(frozen=True, slots=True)
+class _Sides:
+    """The two sides of a merge, and how expressions on them are written."""
+
+    target: Target
+    source_alias: str
+    source_columns: frozenset[str]
+    expressions: Expressions
+
+    def text(self, rows: str, expression: Cursor) -> str:
+        """An expression of a clause: where one side has no row, columns are the other's."""
+        if rows == _MATCHED:
+            return self.expressions.text(expression)
+        alias = self.target.called if rows == _BY_SOURCE else self.source_alias
+        columns = {field.name.lower() for field in self.target.table.schema().fields}
+        shared = columns & {name.lower() for name in self.source_columns}
+        firsts = {each[0] for each in self.expressions.qualifiers}
+        known = {self.target.called.lower(), self.source_alias.lower(), *firsts}
+        return self.expressions.text(expression, qualify_shared(expression, alias, shared, known))
+
+
+def _with_clause(builder: MergeBuilder, cursor: Cursor, sides: _Sides) -> MergeBuilder:
     """Reads `WHEN ... THEN ...` and adds it."""
     rows = _rows(cursor)
-    condition = None
-    if cursor.take("AND"):
-        condition = expressions.text(expression_until(cursor, "THEN"))
+    text = partial(sides.text, rows)
+    condition = text(expression_until(cursor, "THEN")) if cursor.take("AND") else None
     cursor.expect("THEN")
     action = cursor.take_any("UPDATE", "DELETE", "INSERT")
-    statement = f"merge: {rows} {(action or '').lower()}"
-    match rows, action:
-        case "when matched", "DELETE":
-            return builder.when_matched_delete(condition)
-        case "when not matched by source", "DELETE":
+    if action == "DELETE":
+        if rows == _BY_SOURCE:
             return builder.when_not_matched_by_source_delete(condition)
-        case "when matched", "UPDATE":
-            cursor.expect("SET")
-            if cursor.take_sign("*"):
-                return builder.when_matched_update_all(condition)
-            listed = expression_until(cursor, "WHEN")
-            values = read_assignments(listed, target, expressions, statement)
-            return builder.when_matched_update(values, condition)
-        case "when not matched by source", "UPDATE":
-            cursor.expect("SET")
-            listed = expression_until(cursor, "WHEN")
-            values = read_assignments(listed, target, expressions, statement)
+        return builder.when_matched_delete(condition)
+    if action == "UPDATE":
+        cursor.expect("SET")
+        if cursor.take_sign("*"):
+            return builder.when_matched_update_all(condition)
+        listed = expression_until(cursor, "WHEN")
+        values = read_assignments(listed, sides.target, text, f"merge: {rows} update")
+        if rows == _BY_SOURCE:
             return builder.when_not_matched_by_source_update(values, condition)
-        case "when not matched", "INSERT":
-            if cursor.take_sign("*"):
-                return builder.when_not_matched_insert_all(condition)
-            values = _inserted(cursor, target, expressions, statement)
-            return builder.when_not_matched_insert(values, condition)
-    raise cursor.error("UPDATE SET, DELETE or INSERT")
+        return builder.when_matched_update(values, condition)
+    if cursor.take_sign("*"):
+        return builder.when_not_matched_insert_all(condition)
+    values = _inserted(cursor, sides.target, text, f"merge: {rows} insert")
+    return builder.when_not_matched_insert(values, condition)
 
 
 def _rows(cursor: Cursor) -> str:
     cursor.expect("WHEN")
     if cursor.take("MATCHED"):
-        return "when matched"
+        return _MATCHED
     if not cursor.take("NOT"):
         cursor.expect_sign("!")
     cursor.expect("MATCHED")
     if cursor.take("BY", "SOURCE"):
-        return "when not matched by source"
+        return _BY_SOURCE
     cursor.take("BY", "TARGET")
-    return "when not matched"
+    return _NOT_MATCHED
 
 
 def _inserted(
-    cursor: Cursor, target: Target, expressions: Expressions, statement: str
+    cursor: Cursor, target: Target, text: Callable[[Cursor], str], statement: str
 ) -> dict[str, Value]:
-    """Reads `(column, ...) VALUES (value, ...)`."""
+    """Reads `(column, ...) VALUES (value, ...)`; Spark has counted them."""
     columns = cursor.group().items()
     cursor.expect("VALUES")
-    given = cursor.group().items()
-    if len(columns) != len(given):
-        raise InvalidStatementError(
-            f"{statement}: table {target.named.name}: {len(columns)} columns are listed, but there "
-            f"are {len(given)} values"
-        )
     values: dict[str, Value] = {}
-    for name, value in zip(columns, given, strict=True):
+    for name, value in zip(columns, cursor.group().items(), strict=True):
         field = target.column(name.name("a column"), statement)
-        add_value(values, field, value, target, expressions, statement)
+        add_value(values, field, value, target, text, statement)
     return values

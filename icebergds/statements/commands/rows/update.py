@@ -32,7 +32,7 @@ def update(
     cursor.expect("SET")
     with open_expressions(scope, arguments, common, target.qualifiers()) as expressions:
         assigned = expression_until(cursor, "WHERE")
-        values = read_assignments(assigned, target, expressions, "update")
+        values = read_assignments(assigned, target, expressions.text, "update")
         condition = None
         if not cursor.is_done:
             cursor.expect("WHERE")
