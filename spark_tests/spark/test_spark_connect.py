@@ -299,3 +299,17 @@ def test_metadata_tables_are_read_through_connect(evolution: Seen) -> None:
 def test_columns_of_connect_are_filters_of_scans(evolution: Seen) -> None:
     assert evolution["by column"] == [3, 9, 10]
     assert evolution["counted by column"] == 3
+
+
+def test_tables_are_defined_with_sql_through_connect(seen: Seen) -> None:
+    defined = seen["definitions"]
+    assert defined["result"] == [[], []]
+    assert defined["defaults"] == [None, "it's", 1704067200000000]
+    assert defined["rows"] == [[0, "x", 2], [1, "x", 2], [2, "x", 2]]
+    assert (defined["references"], defined["order"]) == (["done", "main"], ["desc"])
+    assert defined["errors"] == [
+        "ParseException",
+        "InvalidStatementError",
+        "UnsupportedFeatureError",
+    ]
+    assert defined["left"] == []
