@@ -12,11 +12,14 @@ import pytest
 from oracles.java_environment import JavaEnvironment
 from oracles.sql_program import run_cases
 from pyspark.sql import SparkSession
-from sql_cases import CASES
+from sql_cases import CASES as SCRIPTS
+from sql_definition_cases import DEFINITIONS
 
 from icebergds import Catalog, Table, load_catalog, register
+from icebergds.spec.snapshot import SnapshotRef
 
 pytestmark = [pytest.mark.interop, pytest.mark.spark]
+CASES = {**SCRIPTS, **DEFINITIONS}
 # Of who created a table, and Java's own defaults, which it writes out.
 _NOT_COMPARED = {"owner", "created-by", "write.parquet.compression-codec"}
 
@@ -88,7 +91,7 @@ def _state(catalog: Catalog, namespace: str, name: str) -> dict[str, Any]:
         "spec": [(str(f.transform), f.source_ids, f.name) for f in table.spec().fields],
         "order": [(str(f.transform), f.source_ids, f.direction) for f in table.sort_order().fields],
         "properties": {k: v for k, v in table.properties.items() if k not in _NOT_COMPARED},
-        "refs": {ref: (r.ref_type, r.max_ref_age_ms) for ref, r in table.refs().items()},
+        "refs": {ref: _retention(r) for ref, r in table.refs().items()},
         "rows": _rows(table),
     }
 
@@ -96,6 +99,10 @@ def _state(catalog: Catalog, namespace: str, name: str) -> dict[str, Any]:
 def _operations(catalog: Catalog, namespace: str, names: tuple[str, ...]) -> list[list[str | None]]:
     tables = [catalog.load_table(f"{namespace}.{name}") for name in names]
     return [[snapshot.operation for snapshot in table.snapshots()] for table in tables]
+
+
+def _retention(ref: SnapshotRef) -> tuple[object, ...]:
+    return ref.ref_type, ref.max_ref_age_ms, ref.min_snapshots_to_keep, ref.max_snapshot_age_ms
 
 
 def _rows(table: Table) -> Counter[str]:

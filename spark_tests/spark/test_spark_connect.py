@@ -313,3 +313,17 @@ def test_statements_change_rows(seen: Seen) -> None:
         "truncate": [],
         "views": [],
     }
+
+
+def test_tables_are_defined_with_sql_through_connect(seen: Seen) -> None:
+    defined = seen["definitions"]
+    assert defined["result"] == [[], []]
+    assert defined["defaults"] == [None, "it's", 1704067200000000]
+    assert defined["rows"] == [[0, "x", 2], [1, "x", 2], [2, "x", 2]]
+    assert (defined["references"], defined["order"]) == (["done", "main"], ["desc"])
+    assert defined["errors"] == [
+        "ParseException",
+        "InvalidStatementError",
+        "UnsupportedFeatureError",
+    ]
+    assert defined["left"] == []

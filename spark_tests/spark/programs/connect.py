@@ -15,6 +15,7 @@ import json
 import os
 import sys
 
+import connect_definitions
 import connect_evolution
 import connect_frames
 import connect_imports
@@ -43,6 +44,7 @@ def main(directory: str, table: str, relative: str, modes: str, programs: str, s
     )
     seen["evolution"] = connect_evolution.see(spark, os.path.join(directory, "shaped"))
     seen["sql rows"] = connect_sql_rows.see(spark, os.path.join(directory, "sql_rows"))
+    seen["definitions"] = connect_definitions.see(spark, os.path.join(directory, "defined"))
     print(json.dumps(seen), flush=True)
     spark.stop()
 
