@@ -20,6 +20,7 @@ import connect_frames
 import connect_imports
 import connect_reads
 import connect_row_changes
+import connect_sql_views
 import connect_writes
 from pyspark.sql import SparkSession
 
@@ -41,6 +42,7 @@ def main(directory: str, table: str, relative: str, modes: str, programs: str, s
         spark, os.path.join(directory, "frames"), int(programs), seed
     )
     seen["evolution"] = connect_evolution.see(spark, os.path.join(directory, "shaped"))
+    seen["sql of views"] = connect_sql_views.see(spark, os.path.join(directory, "views"))
     print(json.dumps(seen), flush=True)
     spark.stop()
 
