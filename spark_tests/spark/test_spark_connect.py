@@ -327,3 +327,30 @@ def test_tables_are_defined_with_sql_through_connect(seen: Seen) -> None:
         "UnsupportedFeatureError",
     ]
     assert defined["left"] == []
+
+
+def test_tables_and_views_are_described_in_sql_through_connect(seen: Seen) -> None:
+    results = seen["sql of views"]
+    plan = results.pop("EXPLAIN SELECT * FROM t WHERE name = 'b'")[0][0]
+    assert plan.startswith("== Physical Plan ==\n")
+    assert "files      1 of 2 kept" in plan
+    assert results == {
+        "USE views.db": [],
+        "SHOW CURRENT NAMESPACE": [["views", "db"]],
+        "SELECT current_catalog(), current_schema()": [["views", "db"]],
+        "CREATE VIEW v (i COMMENT 'x', n) AS SELECT id, name FROM t": [],
+        "SELECT * FROM v ORDER BY i": [[1, "a"], [2, "b"]],
+        "DESCRIBE v": [["i", "bigint", "x"], ["n", "string", ""]],
+        "SHOW VIEWS": [["db", "v", False]],
+        "DESCRIBE t id": [["col_name", "id"], ["data_type", "bigint"], ["comment", "NULL"]],
+        "DESCRIBE QUERY SELECT id FROM t": [["id", "bigint", None]],
+        "CREATE TEMPORARY VIEW seen (a) AS SELECT id FROM t": [],
+        "CREATE VIEW w AS SELECT * FROM seen": "InvalidStatementError",
+        "SHOW NAMESPACES IN nope": "NoSuchNamespaceError",
+        "DESCRIBE nope": "NoSuchTableError",
+        "CACHE TABLE cached AS SELECT id FROM t WHERE id > 1": [],
+        "SELECT * FROM cached": [[2]],
+        "CACHE TABLE t": [],
+        "SELECT * FROM t ORDER BY id": [[1, "a"], [2, "b"], [3, "c"]],
+        "SELECT a FROM seen ORDER BY a": [[1], [2]],
+    }

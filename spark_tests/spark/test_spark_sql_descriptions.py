@@ -138,6 +138,23 @@ def test_namespaces_are_created_changed_and_dropped(lake: SparkSession) -> None:
         lake.sql("SHOW TABLES IN lake.n")
 
 
+def test_statements_of_namespaces_want_more_than_a_catalog(lake: SparkSession) -> None:
+    for statement in ("CREATE NAMESPACE lake", "DROP NAMESPACE lake", "DESCRIBE NAMESPACE lake"):
+        with pytest.raises(InvalidStatementError, match=r"such as lake\.db"):
+            lake.sql(statement)
+
+
+def test_odd_names_are_shown_in_backticks(lake: SparkSession) -> None:
+    lake.sql("CREATE NAMESPACE lake.`a-b`")
+    assert rows(lake, "SHOW NAMESPACES IN lake LIKE '*a-b*'") == [("`a-b`",)]
+    load_catalog("lake").create_table(("a-b", "t 1"), "`x y` int")
+    assert rows(lake, "SHOW TABLES IN lake.`a-b`") == [("`a-b`", "t 1", False)]
+    [(text,)] = rows(lake, "SHOW CREATE TABLE lake.`a-b`.`t 1`")
+    assert text.startswith("CREATE TABLE lake.`a-b`.`t 1` (\n  `x y` INT)\n")
+    load_catalog("lake").drop_table(("a-b", "t 1"))
+    lake.sql("DROP NAMESPACE lake.`a-b`")
+
+
 def test_tables_are_listed_by_pattern(lake: SparkSession) -> None:
     assert rows(lake, "SHOW TABLES IN lake.db LIKE 'T|x*'") == [("db", "t", False)]
     assert columns(lake, "SHOW TABLES FROM lake.db 'x'") == [

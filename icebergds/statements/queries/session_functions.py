@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from icebergds.expr.names import quote_name
 from icebergds.expr.sql_tokens import Token
 from icebergds.statements.names.current import current_namespace
+from icebergds.statements.names.quoting import shown_name
 from icebergds.statements.names.scope import NameScope
 from icebergds.statements.spark_sql import Replacement
 from icebergds.statements.text.cursor import Cursor, Span
@@ -21,7 +21,7 @@ def session_functions(scope: NameScope, query: Cursor) -> Iterator[Replacement]:
     current = current_namespace(scope.spark)
     if current.catalog is None:
         return
-    namespace = (quote_name(current.namespace), "current_schema()")
+    namespace = (shown_name(current.namespace), "current_schema()")
     values = {
         "current_catalog": (current.catalog, "current_catalog()"),
         "current_database": namespace,

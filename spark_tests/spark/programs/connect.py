@@ -22,6 +22,7 @@ import connect_imports
 import connect_reads
 import connect_row_changes
 import connect_sql_rows
+import connect_sql_views
 import connect_writes
 from pyspark.sql import SparkSession
 
@@ -45,6 +46,7 @@ def main(directory: str, table: str, relative: str, modes: str, programs: str, s
     seen["evolution"] = connect_evolution.see(spark, os.path.join(directory, "shaped"))
     seen["sql rows"] = connect_sql_rows.see(spark, os.path.join(directory, "sql_rows"))
     seen["definitions"] = connect_definitions.see(spark, os.path.join(directory, "defined"))
+    seen["sql of views"] = connect_sql_views.see(spark, os.path.join(directory, "views"))
     print(json.dumps(seen), flush=True)
     spark.stop()
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from pyspark.sql import DataFrame
 
-from icebergds.expr.names import quote_name
 from icebergds.statements.names.current import CurrentNamespace, set_current_namespace
+from icebergds.statements.names.quoting import shown_name
 from icebergds.statements.names.scope import NameScope
 from icebergds.statements.results import nothing, rows
 from icebergds.statements.spark_sql import Arguments, spark_sql
@@ -60,7 +60,7 @@ def show_current_namespace(
     if current.catalog is None:
         return None
     columns = "catalog string NOT NULL, namespace string NOT NULL"
-    return rows(scope.spark, columns, [(current.catalog, quote_name(current.namespace))])
+    return rows(scope.spark, columns, [(current.catalog, shown_name(current.namespace))])
 
 
 def _choose(scope: NameScope, catalog: str, namespace: tuple[str, ...]) -> DataFrame:

@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable
 from typing import Any
 
 from pyspark.sql import types as spark
 
-from icebergds.expr.names import in_backticks
 from icebergds.formats.arrow.types import repeat
 from icebergds.spark.types import spark_type
 from icebergds.spec.partition import PartitionField
@@ -27,6 +25,7 @@ from icebergds.spec.transforms import (
 )
 from icebergds.spec.types import IcebergType, NestedField
 from icebergds.spec.values import dates
+from icebergds.statements.names.quoting import shown_name
 
 
 def escaped(text: str) -> str:
@@ -47,7 +46,7 @@ def property_lines(properties: Iterable[tuple[str, str]]) -> list[str]:
 def column_line(field: NestedField) -> str:
     """A column as in CREATE TABLE."""
     default = default_text(field)
-    words = [_quoted(field.name), type_text(spark_type(field.field_type))]
+    words = [shown_name([field.name]), type_text(spark_type(field.field_type))]
     words += ["NOT NULL"] if field.required else []
     words += [] if default is None else [f"DEFAULT {default}"]
     words += [f"COMMENT '{escaped(field.doc)}'"] if field.doc else []
@@ -88,7 +87,6 @@ def sort_term(schema: Schema, field: SortField) -> str:
     return f"{term} {field.direction.value.upper()} NULLS {nulls}"
 
 
-_PLAIN = re.compile(r"[A-Za-z_]\w*", re.ASCII)
 _PERIODS = {
     YearTransform: "years",
     MonthTransform: "months",
@@ -99,18 +97,14 @@ _PERIODS = {
 
 def _member_text(field: spark.StructField) -> str:
     comment = (field.metadata or {}).get("comment")
-    text = f"{_quoted(field.name)}: {type_text(field.dataType)}"
+    text = f"{shown_name([field.name])}: {type_text(field.dataType)}"
     text += "" if field.nullable else " NOT NULL"
     return text if not comment else f"{text} COMMENT '{escaped(comment)}'"
 
 
-def _quoted(name: str) -> str:
-    return name if _PLAIN.fullmatch(name) else in_backticks([name])
-
-
 def _term(schema: Schema, transform: Transform, source_ids: Iterable[int]) -> str:
     paths = (schema.paths_by_id.get(source_id) for source_id in source_ids)
-    names = [".".join(map(_quoted, path)) if path else "?" for path in paths]
+    names = [shown_name(path) if path else "?" for path in paths]
     column = ", ".join(names)
     match transform:
         case IdentityTransform():

@@ -8,10 +8,10 @@ from pyspark.sql import types as spark
 
 from icebergds.api.table import Table
 from icebergds.api.view import View
-from icebergds.expr.names import quote_name
 from icebergds.spark.types import spark_schema
 from icebergds.spec.metadata import TableMetadata
 from icebergds.statements.commands.descriptions.ddl import sort_term
+from icebergds.statements.names.quoting import shown_name
 from icebergds.statements.names.scope import CatalogName
 from icebergds.statements.queries.views import QUERY_COLUMNS
 
@@ -92,7 +92,7 @@ def table_information(name: CatalogName, table: Table) -> str:
     tree = spark_schema(table.schema()).treeString()
     lines = {
         "Catalog": name.catalog,
-        "Namespace": quote_name(name.parts[:-1]),
+        "Namespace": shown_name(name.parts[:-1]),
         "Table": name.parts[-1],
         **dict(table_details(table)),
         "Table Properties": f"[{properties}]",

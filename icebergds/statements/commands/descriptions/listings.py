@@ -7,9 +7,9 @@ from collections.abc import Sequence
 from pyspark.sql import DataFrame
 
 from icebergds.errors import UnsupportedFeatureError
-from icebergds.expr.names import quote_name
 from icebergds.statements.commands.descriptions.details import table_information
 from icebergds.statements.commands.descriptions.patterns import matches, read_pattern
+from icebergds.statements.names.quoting import shown_name
 from icebergds.statements.names.scope import CatalogName, NameScope
 from icebergds.statements.results import rows
 from icebergds.statements.spark_sql import Arguments, spark_sql
@@ -42,7 +42,7 @@ def show_namespaces(scope: NameScope, cursor: Cursor, arguments: Arguments) -> D
     pattern = read_pattern(cursor)
     if parent is None:
         return None
-    names = map(quote_name, scope.catalog(parent.catalog).list_namespaces(parent.parts))
+    names = map(shown_name, scope.catalog(parent.catalog).list_namespaces(parent.parts))
     found = [(name,) for name in names if matches(name, pattern)]
     return rows(scope.spark, "namespace string NOT NULL", found)
 
@@ -69,7 +69,7 @@ def show_table_extended(scope: NameScope, cursor: Cursor, arguments: Arguments) 
     if cursor.is_at("PARTITION"):
         raise UnsupportedFeatureError(
             "SHOW TABLE EXTENDED ... PARTITION is not supported: partitions of Iceberg's are not "
-            f"in the catalog; query the metadata table {quote_name((pattern, 'partitions'))}"
+            f"in the catalog; query the metadata table {shown_name((pattern, 'partitions'))}"
         )
     cursor.expect_end()
     catalog = scope.catalog(namespace.catalog)
@@ -105,7 +105,7 @@ def _namespace(scope: NameScope, cursor: Cursor) -> CatalogName | None:
 
 def _listed(names: Sequence[tuple[str, ...]], pattern: str | None) -> list[tuple[str, str, bool]]:
     return [
-        (quote_name(name[:-1]), name[-1], False) for name in names if matches(name[-1], pattern)
+        (shown_name(name[:-1]), name[-1], False) for name in names if matches(name[-1], pattern)
     ]
 
 

@@ -6,8 +6,8 @@ from collections.abc import Mapping
 
 from pyspark.sql import DataFrame
 
-from icebergds.errors import AlreadyExistsError, NoSuchNamespaceError
-from icebergds.expr.names import quote_name
+from icebergds.errors import AlreadyExistsError, InvalidStatementError, NoSuchNamespaceError
+from icebergds.statements.names.quoting import shown_name
 from icebergds.statements.names.scope import CatalogName, NameScope
 from icebergds.statements.results import nothing, rows
 from icebergds.statements.spark_sql import Arguments
@@ -123,7 +123,7 @@ def describe_namespace(scope: NameScope, cursor: Cursor, arguments: Arguments) -
         return None
     cursor.expect_end()
     properties = scope.catalog(name.catalog).load_namespace_properties(name.parts)
-    found = [("Catalog Name", name.catalog), ("Namespace Name", quote_name(name.parts))]
+    found = [("Catalog Name", name.catalog), ("Namespace Name", shown_name(name.parts))]
     found += [(key.capitalize(), properties[key]) for key in _RESERVED if key in properties]
     if is_extended:
         others = sorted((k, v) for k, v in properties.items() if k not in _RESERVED)
@@ -133,7 +133,12 @@ def describe_namespace(scope: NameScope, cursor: Cursor, arguments: Arguments) -
 
 
 def _name(scope: NameScope, cursor: Cursor) -> CatalogName | None:
-    return scope.namespace(cursor.name("the name of a namespace"))
+    name = scope.namespace(cursor.name("the name of a namespace"))
+    if name is not None and not name.parts:
+        raise InvalidStatementError(
+            f"{name.catalog} is a catalog; name a namespace in it, such as {name.catalog}.db"
+        )
+    return name
 
 
 def _properties(cursor: Cursor) -> dict[str, str]:

@@ -36,6 +36,7 @@ from icebergds.statements.commands.descriptions.details import (
     view_properties,
 )
 from icebergds.statements.commands.descriptions.namespaces import describe_namespace
+from icebergds.statements.names.quoting import shown_name
 from icebergds.statements.names.scope import CatalogName, NameScope
 from icebergds.statements.names.tables import NamedTable
 from icebergds.statements.queries.relations import source_schema, table_or_view
@@ -211,7 +212,7 @@ def _view_rows(name: CatalogName, view: View, is_extended: bool) -> Iterator[_Ro
     yield _EMPTY
     yield "# Detailed View Information", "", ""
     yield "Comment", view.properties.get(COMMENT, ""), ""
-    yield "View Catalog and Namespace", quote_name((name.catalog, *name.parts[:-1])), ""
+    yield "View Catalog and Namespace", shown_name((name.catalog, *name.parts[:-1])), ""
     yield "View Query Output Columns", f"[{', '.join(names)}]", ""
     yield "View Properties", f"[{properties}]", ""
     yield "Created By", view.properties.get("create_engine_version", ""), ""

@@ -19,6 +19,7 @@ from icebergds.statements.commands.descriptions.details import (
     table_properties,
     view_properties,
 )
+from icebergds.statements.names.quoting import shown_name
 from icebergds.statements.names.scope import CatalogName, NameScope
 from icebergds.statements.names.tables import NamedTable
 from icebergds.statements.queries.relations import source_schema, table_or_view
@@ -109,7 +110,7 @@ def _table_text(name: CatalogName, table: Table) -> str:
     terms = partition_terms(schema, table.spec().fields)
     return "".join(
         (
-            f"CREATE TABLE {name} {listed(map(column_line, schema.fields))}",
+            f"CREATE TABLE {_shown(name)} {listed(map(column_line, schema.fields))}",
             "USING iceberg\n",
             f"PARTITIONED BY ({', '.join(terms)})\n" if terms else "",
             "" if comment is None else f"COMMENT '{escaped(comment)}'\n",
@@ -122,14 +123,18 @@ def _table_text(name: CatalogName, table: Table) -> str:
 def _view_text(name: CatalogName, view: View) -> str:
     comment = view.properties.get(COMMENT)
     columns = [
-        field.name if not field.doc else f"{field.name} COMMENT '{escaped(field.doc)}'"
+        shown_name([field.name]) + (f" COMMENT '{escaped(field.doc)}'" if field.doc else "")
         for field in view.schema().fields
     ]
     return "".join(
         (
-            f"CREATE VIEW {name} {listed(columns)}",
+            f"CREATE VIEW {_shown(name)} {listed(columns)}",
             "" if comment is None else f"COMMENT '{escaped(comment)}'\n",
             f"TBLPROPERTIES {listed(property_lines(view_properties(view).items()))}",
             f"AS\n{view.sql_for()}\n",
         )
     )
+
+
+def _shown(name: CatalogName) -> str:
+    return shown_name((name.catalog, *name.parts))

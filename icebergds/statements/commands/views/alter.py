@@ -35,13 +35,13 @@ def alter_view(scope: NameScope, cursor: Cursor, arguments: Arguments) -> DataFr
         _view(scope, name).set_properties(properties)
     elif cursor.take("UNSET", "TBLPROPERTIES"):
         _unset(scope, name, cursor)
-    elif cursor.take("AS") or cursor.is_at_sign("(") or any(map(cursor.is_at, _QUERIES)):
-        view = _view(scope, name)
-        analysed_view(scope, name, Definition(cursor.rest()), arguments).replace(view)
     elif cursor.is_at("WITH", "SCHEMA") or any(map(cursor.is_at, _HIVE)):
         raise UnsupportedFeatureError(
             f"view {name}: views of Iceberg's have no partitions and no SCHEMA BINDING"
         )
+    elif cursor.take("AS") or cursor.is_at_sign("(") or any(map(cursor.is_at, _QUERIES)):
+        view = _view(scope, name)
+        analysed_view(scope, name, Definition(cursor.rest()), arguments).replace(view)
     else:
         raise cursor.error("SET TBLPROPERTIES, UNSET TBLPROPERTIES, RENAME TO or AS and a query")
     return nothing(scope.spark)

@@ -62,11 +62,9 @@ class NewView:
     def create_or_replace(self, scope: NameScope) -> None:
         """Creates the view, or gives it this definition. Errors are those of both."""
         try:
-            view = scope.catalog(self.name.catalog).load_view(self.name.parts)
+            self.replace(scope.catalog(self.name.catalog).load_view(self.name.parts))
         except NoSuchViewError:
             self.create(scope)
-        else:
-            self.replace(view)
 
     def replace(self, view: View) -> None:
         """Gives a view this definition. Errors are those of `View.replace_version`."""

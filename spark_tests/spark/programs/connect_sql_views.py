@@ -1,0 +1,69 @@
+"""Runs statements of SQL that describe tables, and those of views, through Spark Connect."""
+
+from __future__ import annotations
+
+import os
+from typing import Any
+
+from pyspark.errors import AnalysisException
+from pyspark.sql import SparkSession
+
+from icebergds import load_catalog, register
+from icebergds.errors import IcebergError
+
+
+def see(spark: SparkSession, directory: str) -> dict[str, Any]:
+    """The results of statements, by their text; errors by their type."""
+    os.makedirs(directory)
+    conf = {
+        "type": "sql",
+        "uri": f"sqlite:///{directory}/catalog.db",
+        "schema_version": "v1",
+        "warehouse": os.path.join(directory, "lake"),
+    }
+    for key, value in conf.items():
+        spark.conf.set(f"spark.icebergpy.catalog.views.{key}", value)
+    register(spark, sql=True)
+    catalog = load_catalog("views")
+    catalog.create_namespace("db")
+    table = catalog.create_table("db.t", "id bigint, name string", partition_spec="name")
+    table.append(spark.createDataFrame([(1, "a"), (2, "b")], "id bigint, name string"))
+    seen = {text: _result(spark, text) for text in _BEFORE}
+    table.append(spark.createDataFrame([(3, "c")], "id bigint, name string"))
+    seen |= {text: _result(spark, text) for text in _AFTER}
+    spark.sql("USE spark_catalog")
+    register(spark)
+    return seen
+
+
+_BEFORE = (
+    "USE views.db",
+    "SHOW CURRENT NAMESPACE",
+    "SELECT current_catalog(), current_schema()",
+    "CREATE VIEW v (i COMMENT 'x', n) AS SELECT id, name FROM t",
+    "SELECT * FROM v ORDER BY i",
+    "DESCRIBE v",
+    "SHOW VIEWS",
+    "DESCRIBE t id",
+    "DESCRIBE QUERY SELECT id FROM t",
+    "CREATE TEMPORARY VIEW seen (a) AS SELECT id FROM t",
+    "CREATE VIEW w AS SELECT * FROM seen",
+    "SHOW NAMESPACES IN nope",
+    "DESCRIBE nope",
+    "CACHE TABLE cached AS SELECT id FROM t WHERE id > 1",
+    "SELECT * FROM cached",
+    "EXPLAIN SELECT * FROM t WHERE name = 'b'",
+    "CACHE TABLE t",
+)
+# More rows are appended between them.
+_AFTER = (
+    "SELECT * FROM t ORDER BY id",
+    "SELECT a FROM seen ORDER BY a",
+)
+
+
+def _result(spark: SparkSession, text: str) -> Any:
+    try:
+        return [list(row) for row in spark.sql(text).collect()]
+    except (AnalysisException, IcebergError) as error:
+        return type(error).__name__
