@@ -18,6 +18,7 @@ import sys
 import connect_evolution
 import connect_frames
 import connect_imports
+import connect_procedures
 import connect_reads
 import connect_row_changes
 import connect_writes
@@ -37,6 +38,7 @@ def main(directory: str, table: str, relative: str, modes: str, programs: str, s
     seen["row changes"] = connect_row_changes.see(spark, "changed", modes.split(","))
     seen["writes"] = connect_writes.see(spark, os.path.join(directory, "written"), "written/t")
     seen["imports"] = connect_imports.see(spark, os.path.join(directory, "imports"))
+    seen["procedures"] = connect_procedures.see(spark, os.path.join(directory, "called"))
     seen["frames"] = connect_frames.see(
         spark, os.path.join(directory, "frames"), int(programs), seed
     )
