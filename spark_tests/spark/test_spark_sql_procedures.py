@@ -21,7 +21,7 @@ from icebergds.errors import (
     NoSuchTableError,
 )
 
-pytestmark = pytest.mark.spark
+pytestmark = [pytest.mark.spark, pytest.mark.every_spark]
 
 
 @pytest.fixture
@@ -387,6 +387,7 @@ def test_unknown_procedures_are_refused(lake: SparkSession, table: Table) -> Non
         "lake.system.ancestor_of": "did you mean lake.system.ancestors_of",
         "lake.system.x": "SHOW PROCEDURES IN lake.system lists",
         "lake.ancestors_of": "CALL lake.system.ancestors_of",
+        "lak.system.ancestors_of": "no catalog lak is configured.*did you mean lake",
         "lake.db.x": "procedures are in the namespace lake.system",
     }.items():
         with pytest.raises(InvalidStatementError, match=problem):
