@@ -66,8 +66,11 @@ def rename_session_table(spark: SparkSession, name: str, new_name: str) -> None:
     Raises:
         PySparkException: it cannot be renamed.
     """
-    source, target = map(in_backticks, map(identifier_of, (name, new_name)))
-    spark.sql(f"ALTER TABLE {source} RENAME TO {target}")
+    target = identifier_of(new_name)
+    if target[0] == _SESSION_CATALOG:
+        # Spark takes no catalog there.
+        target = target[1:]
+    spark.sql(f"ALTER TABLE {in_backticks(identifier_of(name))} RENAME TO {in_backticks(target)}")
 
 
 def drop_session_table(spark: SparkSession, name: str) -> None:

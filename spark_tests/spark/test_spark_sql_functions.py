@@ -170,6 +170,18 @@ def test_calls_are_nested_and_in_sub_queries(lake: SparkSession, table: str) -> 
     assert sorted(lake.sql(query).collect()) == expected
 
 
+def test_conditions_and_values_of_changes_have_calls(lake: SparkSession, table: str) -> None:
+    lake.sql(f"DELETE FROM {table} WHERE lake.system.days(at) < DATE '1970-01-01'")
+    lake.sql(f"UPDATE {table} SET id = lake.system.truncate(10, id) + 100 WHERE id >= 7")
+    lake.sql(
+        f"MERGE INTO {table} t USING (SELECT 3L AS id) s ON lake.system.truncate(1, t.id) = s.id "
+        "WHEN MATCHED AND lake.system.hours(t.at) = 24 THEN UPDATE SET id = "
+        "lake.system.truncate(10, t.id + s.id + 10) WHEN NOT MATCHED THEN INSERT (id) VALUES (7)"
+    )
+    found = lake.sql(f"SELECT id FROM {table} ORDER BY id").collect()
+    assert [row.id for row in found] == [0, 1, 4, 10, 100, 100]
+
+
 def test_names_resolve_as_functions_of_the_current_catalog(lake: SparkSession, table: str) -> None:
     lake.conf.set("spark.icebergpy.default-catalog", "lake")
     text = "SELECT system.Years(at), lake.months(at), days(at), SYSTEM.iceberg_version() FROM db.t"

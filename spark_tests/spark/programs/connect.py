@@ -19,6 +19,7 @@ import connect_definitions
 import connect_evolution
 import connect_frames
 import connect_imports
+import connect_procedures
 import connect_reads
 import connect_row_changes
 import connect_sql_rows
@@ -40,6 +41,7 @@ def main(directory: str, table: str, relative: str, modes: str, programs: str, s
     seen["row changes"] = connect_row_changes.see(spark, "changed", modes.split(","))
     seen["writes"] = connect_writes.see(spark, os.path.join(directory, "written"), "written/t")
     seen["imports"] = connect_imports.see(spark, os.path.join(directory, "imports"))
+    seen["procedures"] = connect_procedures.see(spark, os.path.join(directory, "called"))
     seen["frames"] = connect_frames.see(
         spark, os.path.join(directory, "frames"), int(programs), seed
     )

@@ -36,7 +36,8 @@ def procedure_name(scope: NameScope, parts: tuple[str, ...]) -> tuple[str, str] 
     """The catalog and the name of a procedure; None if it is one of Spark's own catalogs.
 
     Raises:
-        InvalidStatementError: it is not in the namespace `system` of one of our catalogs.
+        InvalidStatementError: there is no such catalog, or the procedure is not in the namespace
+            `system` of one of ours.
     """
     *namespace, name = parts
     current = scope.current.catalog
@@ -45,6 +46,8 @@ def procedure_name(scope: NameScope, parts: tuple[str, ...]) -> tuple[str, str] 
     elif current is not None and (not namespace or namespace[0].lower() == SYSTEM):
         catalog = current
     else:
+        if scope.catalogs() and len(namespace) == 2 and not scope.is_of_spark(namespace[0]):
+            scope.require_catalog(namespace[0])
         return None
     if [part.lower() for part in namespace] == [SYSTEM]:
         return catalog, name

@@ -6,12 +6,11 @@ from dataclasses import fields
 from typing import Any
 
 from icebergds.api.delete_files import delete_reachable_files as delete_files
-from icebergds.errors import InvalidStatementError
 from icebergds.expr.names import in_backticks
 from icebergds.io.storage_options import storage_properties_of
 from icebergds.operations.maintenance.policy import MaintenancePolicy
 from icebergds.statements.commands.procedures.signature import Call, Rows
-from icebergds.statements.commands.procedures.targets import branch_of, parts_of
+from icebergds.statements.commands.procedures.targets import branch_of
 from icebergds.statements.queries.query import run_query
 from icebergds.statements.spark_sql import Arguments
 from icebergds.statements.text.reading import cursor_of
@@ -138,6 +137,6 @@ def _source_query(call: Call) -> str:
     if read.is_at_sign("(") or any(read.is_at(word) for word in _QUERIES):
         # In parentheses it can be nothing but a query.
         return f"SELECT * FROM ({text}\n)"
-    if not text.strip():
-        raise InvalidStatementError("source = '': expected the name of a table or view, or a query")
-    return f"SELECT * FROM {in_backticks(parts_of(call, 'source'))}"
+    parts = read.name("the name of a table or view, or a query")
+    read.expect_end()
+    return f"SELECT * FROM {in_backticks(parts)}"
