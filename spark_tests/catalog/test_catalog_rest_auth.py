@@ -115,14 +115,16 @@ def test_many_threads_renew_a_token_once(guarded: Guarded) -> None:
 
 
 def test_a_failed_renewal_heals(guarded: Guarded, caplog: pytest.LogCaptureFixture) -> None:
-    guarded.tokens.lifetime_s = 3
+    guarded.tokens.lifetime_s = 0.5
     catalog = guarded.open(credential=f"{CLIENT}:{SECRET}", **{"rest.client.max-retries": "0"})
+    # The server takes it for longer than it says, for this machine may be busy.
+    guarded.tokens.valid.update(dict.fromkeys(guarded.tokens.valid, time.time() + 3600))
     guarded.tokens.broken = 1
-    time.sleep(2.75)
+    time.sleep(0.5)
     catalog.list_namespaces()
     assert "not renewed" in caplog.text
+    guarded.tokens.valid.clear()
     guarded.tokens.broken = 3
-    time.sleep(0.5)
     with pytest.raises(StorageError):
         catalog.list_namespaces()
     guarded.tokens.broken = 0
