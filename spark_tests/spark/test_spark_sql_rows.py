@@ -71,6 +71,10 @@ def operations(table: Table) -> list[str | None]:
     return [snapshot.operation for snapshot in table.refresh().snapshots()]
 
 
+def views_of(session: SparkSession) -> list[str]:
+    return [row.viewName for row in session.sql("SHOW VIEWS").collect()]
+
+
 def leaves_as_it_was(table: Table) -> tuple[str, list[tuple[Any, ...]]]:
     return table.refresh().metadata_location, rows_of(table)
 
@@ -185,7 +189,7 @@ def test_rows_are_deleted_by_sub_queries(
     lake.range(2).createOrReplaceTempView("names")
     lake.sql(f"DELETE FROM lake.db.t WHERE {condition}")
     assert [row[0] for row in rows_of(table)] == left
-    assert [view.name for view in lake.catalog.listTables()] == ["names"]
+    assert views_of(lake) == ["names"]
     lake.catalog.dropTempView("names")
 
 
@@ -348,7 +352,7 @@ def test_options_of_a_write_follow_the_name(lake: SparkSession, table: Table) ->
             "MERGE INTO lake.db.t USING lake.db.t s ON t.id = s.id "
             "WHEN NOT MATCHED THEN INSERT (id, name) VALUES (s.id)",
             ParseException,
-            "inserted values",
+            "inserted values|INSERT_VALUE_COUNT",
         ),
         (
             "MERGE INTO lake.db.t USING lake.db.t s ON t.id = s.id WHEN MATCHED THEN DO NOTHING",
@@ -365,7 +369,7 @@ def test_what_is_wrong_is_an_error_before_anything_is_changed(
     with pytest.raises(error, match=message):
         lake.sql(statement)
     assert leaves_as_it_was(table) == before
-    assert lake.catalog.listTables() == []
+    assert views_of(lake) == []
 
 
 def test_tables_of_spark_are_written_with_rows_of_ours(

@@ -43,6 +43,7 @@ def see(spark: SparkSession, directory: str) -> dict[str, Any]:
             seen[name] = sorted(([*row.values()] for row in rows), key=json.dumps)
         except (IcebergError, ParseException) as error:
             seen[name] = type(error).__name__
-    seen["views"] = [view.name for view in spark.catalog.listTables() if "icebergds" in view.name]
+    views = [row.viewName for row in spark.sql("SHOW VIEWS").collect()]
+    seen["views"] = [name for name in views if name.startswith("icebergds")]
     register(spark)
     return seen
