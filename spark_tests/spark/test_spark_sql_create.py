@@ -326,6 +326,18 @@ def test_names_are_of_the_current_namespace(front: SparkSession, lake: Catalog) 
     assert lake.load_table("db.v").schema().fields[1].doc == "c"
 
 
+def test_names_may_be_parameters(front: SparkSession, lake: Catalog) -> None:
+    for statement in (
+        "CREATE TABLE IDENTIFIER(:name) (id int)",
+        "ALTER TABLE IDENTIFIER(:name) ADD COLUMN s string",
+        "COMMENT ON TABLE IDENTIFIER('lake.' || 'db.t') IS 'c'",
+    ):
+        front.sql(statement, {"name": "lake.db.t"})
+    table = lake.load_table("db.t")
+    assert columns(table) == ["1 id int", "2 s string"]
+    assert table.properties["comment"] == "c"
+
+
 def test_dropped_tables_keep_their_files_unless_purged(
     front: SparkSession, lake: Catalog, tmp_path: Path
 ) -> None:

@@ -7,8 +7,9 @@ from dataclasses import dataclass, replace
 from pyspark.sql import DataFrame
 
 from icebergds.expr.names import in_backticks, quote_name
-from icebergds.statements.commands.rows.target import Target, read_alias, read_table_name
+from icebergds.statements.commands.rows.target import Target, read_alias
 from icebergds.statements.names.scope import CatalogName, NameScope
+from icebergds.statements.names.table_names import read_table_name
 from icebergds.statements.queries.common_tables import CommonTables
 from icebergds.statements.queries.naming import long_qualifiers
 from icebergds.statements.queries.query import replace_tables

@@ -6,8 +6,8 @@ from pyspark.sql import DataFrame
 
 from icebergds.errors import UnsupportedFeatureError
 from icebergds.statements.commands.rows.insert import insert, is_at_directory
-from icebergds.statements.commands.rows.target import read_table_name
 from icebergds.statements.names.scope import NameScope
+from icebergds.statements.names.table_names import read_table_name
 from icebergds.statements.queries.common_tables import NONE, CommonTables
 from icebergds.statements.spark_sql import Arguments
 from icebergds.statements.text.cursor import Cursor

@@ -8,13 +8,14 @@ from typing import Any
 
 from icebergds.api.table import Table
 from icebergds.errors import InvalidFilterError, InvalidOptionError, InvalidStatementError
-from icebergds.expr.names import in_backticks, quote_name, resolve, split_name
+from icebergds.expr.names import in_backticks, quote_name, resolve
 from icebergds.spark.session import session_setting
 from icebergds.spec.types import NestedField
 from icebergds.statements.names.scope import NameScope
+from icebergds.statements.names.table_names import read_table_name
 from icebergds.statements.names.tables import NamedTable, find_table_to_write
 from icebergds.statements.queries.naming import long_qualifiers
-from icebergds.statements.spark_sql import Arguments, Replacement, spark_sql
+from icebergds.statements.spark_sql import Replacement
 from icebergds.statements.syntax import syntax_error
 from icebergds.statements.text.cursor import Cursor, Span
 from icebergds.statements.text.properties import read_properties
@@ -147,18 +148,6 @@ def _without_braces(cursor: Cursor) -> str:
     return spliced(whole, found) if found else cursor.statement
 
 
-def read_table_name(scope: NameScope, cursor: Cursor) -> tuple[str, ...]:
-    """Reads the parts of a name, or those of the text that `IDENTIFIER(...)` gives."""
-    parts = cursor.name("the name of a table")
-    if len(parts) > 1 or parts[0].upper() != "IDENTIFIER" or not cursor.is_at_sign("("):
-        return parts
-    expression = cursor.group()
-    if expression.is_at_text() and expression.at + 1 == expression.end:
-        return _split(expression.text())
-    [row] = spark_sql(scope.spark, f"SELECT {expression.written}", Arguments()).collect()
-    return _split(str(row[0]))
-
-
 def read_alias(cursor: Cursor, *ends: str) -> str | None:
     """Reads `[AS] alias`; None if one of the keywords comes next, or the end."""
     if cursor.take("AS"):
@@ -166,10 +155,3 @@ def read_alias(cursor: Cursor, *ends: str) -> str | None:
     if cursor.is_done or any(cursor.is_at(end) for end in ends):
         return None
     return cursor.identifier(f"an alias, {' or '.join(ends)}")
-
-
-def _split(name: str) -> tuple[str, ...]:
-    try:
-        return split_name(name)
-    except InvalidFilterError:
-        raise InvalidStatementError(f"{name!r} is not the name of a table") from None
