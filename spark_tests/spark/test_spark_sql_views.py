@@ -38,9 +38,8 @@ def lake(session: SparkSession) -> Iterator[SparkSession]:
     in_spark(session)
     for parts in load_catalog("lake").list_views("db"):
         load_catalog("lake").drop_view(parts)
-    for view in session.catalog.listTables():
-        if view.isTemporary:
-            session.catalog.dropTempView(view.name)
+    for _, name, _ in rows(session, "SHOW VIEWS IN global_temp"):
+        session.catalog.dropTempView(name)
 
 
 def view(name: str) -> View:
