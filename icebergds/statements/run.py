@@ -63,8 +63,10 @@ def _run(scope: NameScope, cursor: Cursor, arguments: Arguments) -> DataFrame:
         if arguments.parameters is not None:
             text = with_literals(cursor.statement, cursor.tokens, arguments.parameters)
             given = _read(text) or cursor
-        found = command.run(scope, given, Arguments(named=arguments.named))
-        cursor.is_extension = given.is_extension
+        try:
+            found = command.run(scope, given, Arguments(named=arguments.named))
+        finally:
+            cursor.is_extension = given.is_extension
         if found is not None:
             return found
         break
