@@ -8,8 +8,10 @@ from icebergds.spark.row_level.condition_text import (
     conjuncts_of,
     equal_names,
     has_alias,
+    unqualified,
     without_alias,
     without_columns_of,
+    without_queries,
 )
 
 
@@ -93,3 +95,27 @@ def test_equal_names(text: str, expected: object) -> None:
 )
 def test_columns_of_an_alias_are_removed(text: str, expected: str) -> None:
     assert without_columns_of(text, "source") == expected
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("a IN (SELECT count(*) FROM u WHERE (x = 1)) AND f(b)", "a IN () AND f(b)"),
+        ("f((a), (select max(b) from (select * from c)))", "f((a), ())"),
+        ("a = ' (SELECT ' OR (b)", "a = ' (SELECT ' OR (b)"),
+    ],
+)
+def test_sub_queries_are_left_empty(text: str, expected: str) -> None:
+    assert without_queries(text) == expected
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("t.a = 1 AND `t`.b.t = 2", "(a = 1) AND (b.t = 2)"),
+        ("t.a = 1 OR s.t.a = 't.a'", "(a = 1 OR s.t.a = 't.a')"),
+        ("t.a = 1 -- and", "t.a = 1 -- and"),
+    ],
+)
+def test_conditions_are_read_without_an_alias(text: str, expected: str) -> None:
+    assert unqualified(text, "t") == expected
