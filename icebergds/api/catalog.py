@@ -6,6 +6,7 @@ import contextlib
 import logging
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from typing import Any
 
 from icebergds.api import catalog_views
 from icebergds.api.catalog_transaction import CatalogTransaction
@@ -31,7 +32,12 @@ from icebergds.errors import (
 from icebergds.expr.names import quote_name
 from icebergds.io.storage_options import storage_properties_of
 from icebergds.operations.maintenance.unused_files.purge import purge
-from icebergds.operations.options.arguments import mapping_argument
+from icebergds.operations.options.arguments import (
+    location_argument,
+    mapping_argument,
+    set_argument,
+    text_argument,
+)
 from icebergds.operations.outcomes import nothing_committed
 from icebergds.operations.write.property_checks import check_properties
 from icebergds.spec.updates.new_table import (
@@ -64,13 +70,21 @@ def load_catalog(
     >>> catalog = load_catalog("lake", warehouse="s3://bucket/warehouse")  # doctest: +SKIP
     >>> catalog.load_table("db.events").scan().to_df(spark)  # doctest: +SKIP
     """
-    name = name or default_catalog_name()
+    name = text_argument("name", name) or default_catalog_name()
+    locations = mapping_argument("location_map", location_map)
     # Resolved once, here: other processes may have another environment.
     given = catalog_properties(name, mapping_argument("properties", properties))
-    found = loading.load_catalog(name, given, location_map=location_map)
+    found = loading.load_catalog(name, given, location_map=locations)
     if warehouse := given.get("warehouse"):
         given["warehouse"] = found.io.absolute(warehouse)
-    return Catalog(found, given, location_map or {})
+    return Catalog(found, given, locations)
+
+
+def _loaded_again(
+    name: str, properties: Mapping[str, str], location_map: Mapping[str, str]
+) -> Catalog:
+    found = loading.load_catalog(name, properties, location_map=location_map)
+    return Catalog(found, properties, location_map)
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,6 +120,10 @@ class Catalog:
 
     def __repr__(self) -> str:
         return f"Catalog({self.name!r})"
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        # Connections cannot be pickled: another process loads the catalog by its properties.
+        return _loaded_again, (self.name, self._properties, self._location_map)
 
     def address(self, identifier: Name) -> TableAddress:
         """What leads any process to a table of this catalog, whether or not it exists."""
@@ -157,7 +175,7 @@ class Catalog:
         with nothing_committed(self._named(parts)):
             updates = new_table_updates(
                 columns,
-                location=self._catalog.io.absolute(location)
+                location=self._catalog.io.absolute(location_argument("location", location))
                 if location
                 else self._catalog.new_table_location(parts),
                 spec=spec,
@@ -230,8 +248,9 @@ class Catalog:
             UnsupportedFeatureError: the catalog supports only tables in its own warehouse.
         """
         parts = self._identifier(identifier)
+        location = location_argument("metadata_location", metadata_location)
         with nothing_committed(self._named(parts)):
-            return self._table(parts, self._catalog.register(parts, metadata_location))
+            return self._table(parts, self._catalog.register(parts, location))
 
     def drop_table(self, identifier: Name) -> None:
         """Drops a table from the catalog; its data files and manifests are kept.
@@ -358,7 +377,7 @@ class Catalog:
         """
         parts = namespace_argument(namespace)
         given = mapping_argument("updates", updates)
-        wanted = set(removals or ())
+        wanted = set_argument("removals", removals)
         before = self._catalog.namespace_properties(parts)
         self._catalog.update_namespace_properties(parts, sorted(wanted), given)
         return PropertiesUpdateSummary(

@@ -13,7 +13,7 @@ from icebergds.api.view import SUMMARY, View, queries_argument
 from icebergds.catalog.base import Identifier
 from icebergds.catalog.views import views_of
 from icebergds.errors import NoSuchViewError
-from icebergds.operations.options.arguments import mapping_argument
+from icebergds.operations.options.arguments import location_argument, mapping_argument
 from icebergds.spec.updates.new_table import NO_PROPERTIES
 from icebergds.spec.values.dates import now_ms
 from icebergds.spec.views.new_version import new_version_updates, new_view_updates
@@ -67,7 +67,7 @@ def create_view(
     updates = new_view_updates(
         version,
         view_uuid=str(uuid.uuid4()),
-        location=self._catalog.io.absolute(location)
+        location=self._catalog.io.absolute(location_argument("location", location))
         if location
         else views.new_view_location(parts),
         properties=mapping_argument("properties", properties),

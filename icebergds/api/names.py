@@ -8,6 +8,7 @@ from typing import TypeAlias
 from icebergds.catalog.address import identifier_of
 from icebergds.catalog.base import Identifier
 from icebergds.errors import InvalidOptionError
+from icebergds.operations.options.arguments import text_argument
 
 Name: TypeAlias = str | Identifier
 """Names a table, view or namespace: `db.events`, or a tuple; a part with a dot is in backticks.
@@ -26,6 +27,8 @@ def identifier_argument(name: Name) -> Identifier:
             f"name {name!r} is of type {type(name).__name__}; expected a name such as "
             "'db.events' or ('db', 'events')"
         )
+    for part in name:
+        text_argument("a part of a name", part)
     return tuple(name)
 
 

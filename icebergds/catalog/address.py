@@ -179,8 +179,13 @@ def identifier_of(text: str) -> Identifier:
     """Parses an identifier such as `db.events`; a part with a dot in it must be in backticks.
 
     Raises:
-        InvalidOptionError: a part is empty, or backticks do not enclose a whole part.
+        InvalidOptionError: a part is empty, or backticks do not enclose a whole part; or it is not
+            valid Unicode.
     """
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        raise InvalidOptionError(f"the name {text!r} is not valid Unicode") from None
     try:
         return split_name(text)
     except InvalidFilterError:

@@ -166,8 +166,12 @@ def _from_file(name: str) -> dict[str, str]:
     key = f"{_CATALOG}.{name.lower()}"
     properties = _mapping(file, key, catalogs.get(name.lower()) or {})
     flat: dict[str, Any] = {}
-    for k, value in properties.items():
-        flat |= dict(_flattened(k, value)) if k in _NESTED else {k: value}
+    try:
+        for k, value in properties.items():
+            flat |= dict(_flattened(k, value)) if k in _NESTED else {k: value}
+    except RecursionError:
+        # YAML can also refer to what it is in.
+        raise _too_deep(file) from None
     return {k: _text(file, f"{key}.{k}", value) for k, value in flat.items()}
 
 
@@ -216,6 +220,8 @@ def _parsed(file: Path) -> Any:
         raise InvalidOptionError(
             f"the configuration file {file} cannot be read: {error}"
         ) from error
+    except RecursionError:
+        raise _too_deep(file) from None
     except yaml.YAMLError as error:
         # Its message is not shown, nor chained: it quotes the line, which may have a password.
         mark = getattr(error, "problem_mark", None)
@@ -224,6 +230,12 @@ def _parsed(file: Path) -> Any:
             f"the configuration file {file} cannot be read{where}: it is not valid YAML; quote "
             "values with special characters"
         ) from None
+
+
+def _too_deep(file: Path) -> InvalidOptionError:
+    return InvalidOptionError(
+        f"the configuration file {file} is malformed: its values are nested too deeply"
+    )
 
 
 def _mapping(file: Path, key: str, value: object) -> dict[str, Any]:

@@ -32,6 +32,20 @@ class BlobPage:
     next: str | None
 
 
+def bound_retries(fs: Any) -> None:
+    """Lets requests that reach no server fail sooner.
+
+    An operation makes several requests, and the client repeats each one three times, after longer
+    and longer waits: some minutes go by. Requests that are answered are repeated as often as ever.
+    """
+    policy: Any = getattr(getattr(fs.service_client, "_config", None), "retry_policy", None)
+    if hasattr(policy, "connect_retries"):
+        policy.connect_retries = _CONNECT_RETRIES
+
+
+_CONNECT_RETRIES = 1
+
+
 def names_of_blobs(fs: Any, key: str) -> list[str]:
     """Names of what is directly inside a directory.
 

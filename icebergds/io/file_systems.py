@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Set as AbstractSet
 from typing import Any, TypeVar
 
 import fsspec
 
 from icebergds.errors import InvalidOptionError, UnsupportedFeatureError
+from icebergds.io.azure_blobs import bound_retries
 from icebergds.io.fsspec_options import (
     EXTRAS,
     fsspec_options,
@@ -24,6 +25,8 @@ from icebergds.io.request_signing import RequestSigner
 from icebergds.io.webhdfs import WEBHDFS, WebHdfs
 
 _T = TypeVar("_T")
+# The classes of file systems that this process has used.
+_USED: set[Any] = set()
 
 
 def use_file_system(
@@ -58,10 +61,13 @@ def use_file_system(
             f"location {path!r}: fsspec has no protocol for the scheme {scheme!r}"
         ) from error
     try:
+        _USED.add(file_system)
         # fsspec keeps one instance for equal options, so this is cheap.
         fs = file_system(**fsspec_options(protocol, authority, properties, signer))
         if protocol in WEBHDFS:
             fs = WebHdfs(fs)
+        if protocol == "abfs":
+            bound_retries(fs)
         return use(fs, _key(fs, protocol, path, authority, rest))
     except Exception as error:
         if lacks_libhdfs(protocol, error):
@@ -71,6 +77,23 @@ def use_file_system(
         # The client of S3 has many lines, which say no more than its last; Azure's tells why.
         cause = error if protocol == "abfs" else None
         raise InvalidOptionError(missing_credentials(protocol, path)) from cause
+
+
+def forget_file_systems(secrets: AbstractSet[str]) -> None:
+    """Lets go of the file systems that have one of these secrets among their options.
+
+    fsspec keeps each one, with its connections, as long as the process lives. Open files keep
+    theirs.
+    """
+    if not secrets:
+        return
+    for file_system in tuple(_USED):
+        for key, kept in list(file_system._cache.items()):
+            # Those of Google are objects with a token.
+            options = [getattr(each, "token", each) for each in kept.storage_options.values()]
+            texts = [each for each in options if isinstance(each, str)]
+            if any(secret in text for text in texts for secret in secrets):
+                file_system._cache.pop(key, None)
 
 
 def _class(protocol: str, properties: Mapping[str, str]) -> Any:

@@ -51,7 +51,13 @@ def _token(properties: Mapping[str, str]) -> Any:
     if not token:
         return _default_credentials()
     if os.path.isabs(token):
-        # The file of a service account.
+        # gcsfs would send what is not a file as a token. It is not shown: it may be one.
+        if not os.path.isfile(token):
+            raise InvalidOptionError(
+                "property 'gcs.oauth2.token' begins with a slash, but there is no file of this "
+                "path; expected a token, or the path of the file of a service account on each "
+                "machine"
+            )
         return token
     expires_at = properties.get("gcs.oauth2.token-expires-at")
     if expires_at is None:

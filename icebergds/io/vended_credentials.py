@@ -15,7 +15,15 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from icebergds.errors import InvalidOptionError
+from icebergds.io.file_systems import forget_file_systems
 from icebergds.io.locations import EQUAL_SCHEMES
+from icebergds.io.merged_credentials import (
+    EXPIRIES,
+    secrets_in,
+    with_vended,
+    without_credentials,
+    without_expiries,
+)
 from icebergds.io.request_signing import RequestSigner
 from icebergds.io.storage_options import STORAGE_CREDENTIALS
 from icebergds.io.table_access import task_renewal
@@ -24,40 +32,6 @@ _LOG = logging.getLogger(__name__)
 
 _LONGEST_MARGIN_S = 300.0
 _PAUSE_S = 2.0
-_EXPIRIES = (
-    "s3.session-token-expires-at-ms",
-    "gcs.oauth2.token-expires-at",
-    "adls.sas-token-expires-at-ms",
-)
-# The user's own credentials, by the beginnings of their names: vended ones replace them all, for
-# parts of both together would be refused.
-_OWN_CREDENTIALS = {
-    "s3.": (
-        "s3.access-key-id",
-        "s3.secret-access-key",
-        "s3.session-token",
-        "s3.profile-name",
-        "s3.anonymous",
-        "s3.role-",
-        "client.access-key-id",
-        "client.secret-access-key",
-        "client.session-token",
-        "client.profile-name",
-        "client.role-",
-        "client.assume-role.",
-    ),
-    "gcs.": ("gcs.oauth2.", "gcs.no-auth"),
-    "adls.": (
-        "adls.sas-token",
-        "adls.account-key",
-        "adls.connection-string",
-        "adls.token",
-        "adls.client-secret",
-        "adls.auth.",
-    ),
-}
-# Of names of credentials.
-_MARKS = ("access-key-id", "oauth2.token", "sas-token", "account-key", "account.key")
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,32 +78,34 @@ class VendedCredentials:
         """The properties to access a path with: those of the longest prefix replace others.
 
         Args:
-            properties: of the storage; those that are credentials of the same kind are left out.
+            properties: the user's own of the storage; see `with_vended`.
+
+        Raises:
+            InvalidOptionError: a credential is malformed.
         """
         plain = _plain(path)
         fitting = [each for each in self.current() if plain.startswith(_plain(each.prefix))]
         if not fitting:
             return properties
         chosen = max(fitting, key=lambda each: len(_plain(each.prefix))).properties
-        replaced = tuple(
-            name
-            for kind, names in _OWN_CREDENTIALS.items()
-            if any(key.startswith(kind) and any(m in key for m in _MARKS) for key in chosen)
-            for name in names
-        )
-        kept = {key: value for key, value in properties.items() if not key.startswith(replaced)}
-        return {**kept, **chosen}
+        return with_vended(properties, chosen)
 
     def current(self) -> Vended:
         """All credentials, renewed if they expire soon."""
         with self._lock:
             if self._renew is not None and time.time() >= self._renew_at:
                 # If that fails, files that are opened meanwhile do not wait for it each time.
-                self._renew_at = time.time() + _PAUSE_S
+                self._renew_at = pause_ends = time.time() + _PAUSE_S
+                before = self._vended
                 try:
                     self._keep(self._renew())
                 except Exception as error:
                     _LOG.warning("credentials of the storage were not renewed: %s", error)
+                else:
+                    # New ones may seem to have expired if the clock is ahead of the server's.
+                    self._renew_at = max(self._renew_at, pause_ends)
+                    if _secrets_of(before) != _secrets_of(self._vended):
+                        forget_file_systems(_secrets_of(before))
             return self._vended
 
     @property
@@ -150,27 +126,37 @@ class VendedCredentials:
             int(value) / 1000 - now
             for each in vended
             for key, value in each.properties.items()
-            if key.startswith(_EXPIRIES) and value.isdecimal()
+            if key.startswith(EXPIRIES) and value.isdecimal()
         ]
         first = min(lifetimes, default=float("inf"))
         self._due_at = now + first - min(_LONGEST_MARGIN_S, max(first, 0.0) / 5)
         self._renew_at = self._due_at
 
 
-def credentials_in(members: Any, config: Mapping[str, str]) -> Vended:
-    """The credentials in a JSON array, in which each is for a prefix.
+def renewed(whole: Mapping[str, str], found: Vended) -> Vended:
+    """The credentials after a renewal that brought those of some prefixes.
 
     Args:
-        config: properties that all of them have.
+        whole: the properties of the whole table. The credentials among them stay for other
+            locations, but they are not renewed, so it does not matter when they expire.
+        found: the new credentials by their prefixes.
+    """
+    lasting, plain = without_expiries(whole), without_credentials(whole)
+    return [
+        *([PrefixCredentials("", lasting)] if lasting else []),
+        *(PrefixCredentials(each.prefix, {**plain, **each.properties}) for each in found),
+    ]
+
+
+def credentials_in(members: Any) -> Vended:
+    """The credentials in a JSON array, in which each is for a prefix.
 
     Raises:
         ValueError: it is malformed.
     """
     try:
         return [
-            PrefixCredentials(
-                str(each["prefix"]), {**config, **{str(k): str(v) for k, v in found.items()}}
-            )
+            PrefixCredentials(str(each["prefix"]), {str(k): str(v) for k, v in found.items()})
             for each in members
             for found in (each["config"],)
         ]
@@ -194,7 +180,7 @@ def credentials_of(properties: Mapping[str, str]) -> VendedCredentials | None:
     if not text:
         return None
     try:
-        vended = credentials_in(json.loads(text), {})
+        vended = credentials_in(json.loads(text))
     except ValueError:
         vended = None
     if vended is None:
@@ -213,12 +199,16 @@ def _renewal_of(vended: Vended) -> Callable[[], Vended] | None:
         return None
 
     def renew() -> Vended:
-        found = credentials_in(ask().get("storage-credentials"), whole)
+        found = credentials_in(ask().get("storage-credentials"))
         if not found:
             raise ValueError("the catalog's answer has none")
-        return [PrefixCredentials("", whole), *found]
+        return renewed(whole, found)
 
     return renew
+
+
+def _secrets_of(vended: Vended) -> frozenset[str]:
+    return frozenset().union(*(secrets_in(each.properties) for each in vended))
 
 
 def _plain(location: str) -> str:

@@ -272,6 +272,10 @@ class CatalogConformance(CatalogRaces):
         first, second = create_table(catalog, ("a", "t1")), create_table(catalog, ("a", "t2"))
         with raises(AlreadyExistsError):
             catalog.rename(("a", "t1"), ("a", "t2"))
+        with raises(AlreadyExistsError):
+            catalog.rename(("a", "t1"), ("a", "t1"))
+        with raises(NoSuchTableError):
+            catalog.rename(("a", "nothing"), ("a", "nothing"))
         with raises(NoSuchTableError):
             catalog.rename(("a", "nothing"), ("a", "t3"))
         with raises(NoSuchNamespaceError):

@@ -132,6 +132,8 @@ class ViewConformance:
         create_table(catalog, ("db", "t"))
         with raises(AlreadyExistsError, "t"):
             _views(catalog).rename_view(_VIEW, ("db", "t"))
+        with raises(AlreadyExistsError, "v"):
+            _views(catalog).rename_view(_VIEW, _VIEW)
         with raises(NoSuchNamespaceError, "nowhere"):
             _views(catalog).rename_view(_VIEW, ("nowhere", "v"))
         assert _views(catalog).list_views(("db",)) == [_VIEW]

@@ -432,3 +432,48 @@ def test_properties_of_namespaces_are_changed_and_told(sql: Catalog) -> None:
     assert sql.load_namespace_properties("db") == {"b": "3", "c": "4"}
     with pytest.raises(NoSuchNamespaceError):
         sql.update_namespace_properties("nowhere", updates={"a": "b"})
+
+
+@pytest.mark.parametrize("name", [3, Path("lake"), "\ud800"])
+def test_a_name_that_is_no_text_is_refused(name: Any, tmp_path: Path) -> None:
+    with pytest.raises(InvalidOptionError, match=r"name = .*, expected a string|not valid Unicode"):
+        load_catalog(name, warehouse=str(tmp_path))
+
+
+def test_a_location_map_that_is_no_mapping_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(InvalidOptionError, match="location_map is of type list"):
+        load_catalog("lake", warehouse=str(tmp_path), location_map=["/a"])  # type: ignore[arg-type]
+
+
+def test_locations_are_texts(sql: Catalog) -> None:
+    sql.create_namespace("db")
+    given: Any = 5
+    with pytest.raises(InvalidOptionError, match="location = 5 is of type int"):
+        sql.create_table("db.t", "id bigint", location=given)
+    with pytest.raises(InvalidOptionError, match="location = 5 is of type int"):
+        sql.create_view("db.v", "id bigint", "SELECT 1 AS id", location=given)
+    for given in (None, 5, ""):
+        with pytest.raises(InvalidOptionError, match=r"metadata_location = .*expected a location"):
+            sql.register_table("db.t", given)
+
+
+@pytest.mark.parametrize("name", ["db.\ud800", ("db", "\ud800"), ("\ud800", "t")])
+def test_names_are_valid_unicode(catalog: Catalog, name: Any) -> None:
+    for use in (catalog.load_table, catalog.drop_table, catalog.list_tables):
+        with pytest.raises(InvalidOptionError, match="not valid Unicode"):
+            use(name)
+
+
+@pytest.mark.parametrize("removals", ["abc", {1}, 5])
+def test_removals_are_a_set_of_names(sql: Catalog, removals: Any) -> None:
+    sql.create_namespace("db", {"a": "1"})
+    with pytest.raises(InvalidOptionError, match=r"removals = .* expected a set of names"):
+        sql.update_namespace_properties("db", removals)
+    assert sql.load_namespace_properties("db")["a"] == "1"
+
+
+def test_a_pickled_catalog_is_loaded_again(catalog: Catalog) -> None:
+    catalog.create_table("db.t", _SCHEMA)
+    copy = pickle.loads(pickle.dumps(catalog))
+    assert copy.list_tables("db") == [("db", "t")]
+    assert (copy.name, copy.properties) == (catalog.name, catalog.properties)

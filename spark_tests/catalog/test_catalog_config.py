@@ -119,6 +119,8 @@ def test_pyicebergs_mappings_of_authentication_are_read(places: dict[str, Path])
         ),
         ("catalog:\n  lake:\n    uri: [a]", "catalog.lake.uri is"),
         ("catalog: {", "cannot be read, line 1, column 11: it is not valid YAML"),
+        (f"catalog: {'[' * 3000}{']' * 3000}", "nested too deeply"),
+        (f"catalog: {{lake: {{auth: {'{a: ' * 3000}1{'}' * 3000}}}}}", "nested too deeply"),
     ],
 )
 def test_a_malformed_file_is_named(places: dict[str, Path], text: str, message: str) -> None:

@@ -16,6 +16,7 @@ from icebergds.catalog.loading import load_catalog
 from icebergds.errors import (
     CommitConflictError,
     CommitStateUnknownError,
+    InvalidMetadataError,
     InvalidOptionError,
     NamespaceNotEmptyError,
     NoSuchTableError,
@@ -265,3 +266,14 @@ def test_we_commit_to_what_pyiceberg_wrote(catalog: Catalog, theirs: Any) -> Non
     assert theirs.load_table("db.t").metadata_location == committed.metadata_location
     theirs.drop_table("db.t")
     assert catalog.list_tables(("db",)) == []
+
+
+def test_a_table_without_a_version_is_not_dropped(catalog: Catalog, dynamodb: Any) -> None:
+    create_table(catalog)
+    key = {"identifier": {"S": "db.t"}, "namespace": {"S": "db"}}
+    dynamodb.update_item(TableName="iceberg", Key=key, UpdateExpression="REMOVE v")
+    with pytest.raises(
+        InvalidMetadataError, match=r"lake\.db\.t was not dropped: .* no attribute v"
+    ):
+        catalog.drop(TABLE)
+    assert ("db.t", "db") in items(dynamodb)

@@ -322,3 +322,14 @@ def test_a_catalog_travels_to_other_processes_and_shows_no_secret(catalog: Catal
 def test_its_storage_has_none_of_its_keys(catalog: Catalog) -> None:
     assert b"glue" not in pickle.dumps(catalog.io)
     assert b"tester" not in pickle.dumps(catalog.io)
+
+
+@pytest.mark.parametrize("name", ["..", ".", "../db.db/t", "a/b"])
+def test_a_name_that_is_no_directory_needs_a_location(
+    moto: MotoServer, tmp_path: Path, name: str
+) -> None:
+    further = {"warehouse": str(tmp_path), "glue.skip-name-validation": "true"}
+    catalog = load_catalog("lake", moto.properties("glue") | further)
+    catalog.create_namespace(("db",), {})
+    with pytest.raises(InvalidOptionError, match="give the table a location"):
+        catalog.new_table_location(("db", name))

@@ -259,6 +259,22 @@ def test_long_texts_are_left_out(hive: HiveServer, tmp_path: Path) -> None:
     assert set_property(catalog).metadata.schema().fields == SCHEMA.fields
 
 
+@pytest.mark.parametrize(
+    ("name", "value"), [("k" * 257, "v"), ("k", "a\0b"), ("transactional", "TRUE")]
+)
+def test_properties_that_a_metastore_refuses_are_not_committed(
+    hive: HiveServer, tmp_path: Path, name: str, value: str
+) -> None:
+    catalog = open_hive_catalog(hive.uri, tmp_path)
+    with pytest.raises(InvalidOptionError, match=f"table property .*{name[:40]}"):
+        create_table(catalog, {name: value})
+    created = create_table(catalog, {"k" * 256: "v"})
+    operations = catalog.operations(TABLE)
+    with pytest.raises(InvalidOptionError, match="table property"):
+        operations.commit(created, [], [SetProperties({name: value})])
+    assert catalog.load(TABLE).metadata == created.metadata
+
+
 def test_all_types_are_columns_that_a_metastore_takes(
     hive: HiveServer, catalog: HiveCatalog
 ) -> None:

@@ -107,12 +107,25 @@ def test_a_missing_table_is_named_with_a_similar_one(uri: str) -> None:
         catalog.load(("bd", "events"))
 
 
-@pytest.mark.parametrize("identifier", [("t",), ("db", ""), ("", "t"), ("db", ".."), (".", "t")])
+@pytest.mark.parametrize(
+    "identifier", [("t",), ("db", ""), ("", "t"), ("db", ".."), (".", "t"), ("db", "\ud800")]
+)
 def test_names_that_no_path_can_have_are_refused(uri: str, identifier: tuple[str, ...]) -> None:
     catalog = open_rest_catalog(uri)
-    for use in (catalog.load, catalog.drop):
+    catalog.create_namespace(("db",), {})
+    updates, view = new_table(catalog, TABLE), ()
+    for use in (
+        catalog.load,
+        catalog.drop,
+        catalog.new_table_location,
+        lambda name: catalog.create(name, updates),
+        lambda name: catalog.register(name, "/t/metadata/v1.metadata.json"),
+        lambda name: catalog.rename(TABLE, name),
+        lambda name: catalog.create_view(name, view),
+    ):
         with pytest.raises(InvalidOptionError, match="catalog lake"):
             use(identifier)
+    assert catalog.list_tables(("db",)) == []
 
 
 def test_a_part_of_a_namespace_does_not_contain_the_separator(uri: str) -> None:

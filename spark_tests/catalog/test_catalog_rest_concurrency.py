@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import random
+import sys
 from collections import Counter
-from concurrent.futures import ProcessPoolExecutor
+from concurrent.futures import ProcessPoolExecutor, ThreadPoolExecutor
 
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -12,8 +13,11 @@ from effort import IS_NIGHTLY
 from processes import CONTEXT
 from rest_proxy import Fault, Seen, rest_proxy
 from rest_server import RestServer
+from rest_tables import create_table, open_rest_catalog
 
 import icebergds
+from icebergds.catalog.rest.http import Answer
+from icebergds.catalog.rest.session import SeenTables
 from icebergds.errors import CommitStateUnknownError
 
 _PROCESSES, _APPENDS = (8, 20) if IS_NIGHTLY else (4, 5)
@@ -64,3 +68,18 @@ def _append_many(uri: str, process: int) -> tuple[list[int], list[int]]:
         except CommitStateUnknownError:
             unknown.append(row)
     return done, unknown
+
+
+def test_threads_that_keep_tables_count_their_sizes_right(rest: RestServer) -> None:
+    catalog = open_rest_catalog(rest.uri(rest.new_catalog()))
+    state, seen = create_table(catalog), SeenTables(most_bytes=1000)
+    small, large = (Answer(200, {"ETag": "x"}, {}, size) for size in (100, 900))
+    before = sys.getswitchinterval()
+    sys.setswitchinterval(1e-6)
+    try:
+        with ThreadPoolExecutor(8) as pool:
+            list(pool.map(lambda _: seen.keep("t", small, state), range(20_000)))
+    finally:
+        sys.setswitchinterval(before)
+    seen.keep("u", large, state)
+    assert seen.find("t") is not None

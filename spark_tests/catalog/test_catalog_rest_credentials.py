@@ -9,6 +9,7 @@ from typing import Any
 
 import pyarrow as pa
 import pytest
+from rest_proxy import Seen, rest_proxy
 from rest_server import RestServer
 from rest_tables import TABLE, open_rest_catalog
 from rest_vending import Vending, vending_catalog
@@ -117,6 +118,23 @@ def test_keys_are_renewed_before_they_expire(vending: Vending, with_endpoint: bo
     # What is pickled now has the new ones.
     copy = pickle.loads(pickle.dumps(state.io))
     assert copy.read_bytes(f"{state.metadata.location}/data/1") == b"rows"
+
+
+def test_keys_are_renewed_once_although_the_table_came_with_others(vending: Vending) -> None:
+    vending.config = {
+        "s3.access-key-id": "OF-THE-TABLE",
+        "s3.secret-access-key": "secret",
+        "s3.session-token-expires-at-ms": "1",
+        **_ENDPOINT,
+    }
+    state = create_table(_open(vending), TABLE)
+    location = f"{state.metadata.location}/data/1"
+    vending.proxy.seen.clear()
+    state.io.write(location, b"rows")
+    for io in (state.io, *_for_tasks(state.io)):
+        for _ in range(3):
+            assert io.read_bytes(location) == b"rows"
+    assert len(vending.proxy.seen) == 1
 
 
 _ENDPOINT = {
@@ -228,3 +246,30 @@ def test_a_new_tables_first_files_are_written_with_vended_keys(vending: Vending)
     io.write(f"{catalog.new_table_location(TABLE)}/data/1", b"rows")
     assert set(vending.guard.used) <= set(vending.keys)
     assert catalog.list_tables(("db",)) == []
+
+
+def test_only_a_vended_token_goes_to_the_server_that_the_catalog_names(rest: RestServer) -> None:
+    host, path = {"gcs.service.host": "http://store"}, "gs://bucket/t"
+    config: dict[str, str] = {}
+
+    def rewrite(seen: Seen, body: Any) -> Any:
+        if seen.path.split("?")[0].endswith("/v1/config"):
+            body["overrides"] |= host
+        elif "metadata" in body:
+            body["config"] = config
+        return body
+
+    with rest_proxy(rest.port) as proxy:
+        proxy.rewrite = rewrite
+        uri = rest.uri(rest.new_catalog(), proxy.port)
+        own = {"gcs.oauth2.token": "own-token", "rest.client.max-connections": "1"}
+        catalog = open_rest_catalog(uri, **own)
+        for io in (catalog.io, create_table(catalog, TABLE).io):
+            assert io.vended is not None
+            used = io.vended.at(path, io.properties)
+            assert used == {"gcs.oauth2.token": "own-token"}
+        vended = {"gcs.oauth2.token": "vended-token"}
+        config |= vended
+        io = catalog.load(TABLE).io
+        assert io.vended is not None
+        assert io.vended.at(path, io.properties) == {**vended, **host}

@@ -25,6 +25,7 @@ from icebergds.errors import (
     CommitStateUnknownError,
     IcebergError,
     NotFoundError,
+    StorageError,
 )
 from icebergds.spec.schema import Schema
 from icebergds.spec.types import LONG
@@ -367,3 +368,16 @@ def test_an_answer_that_is_malformed_is_not_taken_for_a_failure(
     proxy.rewrite = lambda seen, body: {} if seen.method == "POST" else body
     committed = _append(catalog, made)
     assert made[1][0].snapshot_id in committed.metadata.snapshots_by_id
+
+
+def test_a_server_that_stays_silent_is_given_up(
+    rest: RestServer, proxy: RestProxy, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    options = {"rest.client.socket-timeout-ms": "500", "rest.client.max-retries": "5"}
+    catalog = open_rest_catalog(rest.uri(rest.new_catalog(), proxy.port), **options)
+    monkeypatch.setattr(http, "_PATIENCE_S", 0.8)
+    proxy.seen.clear()
+    proxy.fault = lambda seen: Fault.LATE
+    with pytest.raises(StorageError, match=r"there was no answer: none within 0\.5 s"):
+        catalog.list_namespaces()
+    assert len(proxy.seen) <= 2

@@ -7,12 +7,13 @@ from typing import Any
 
 import pytest
 from aws_tables import TABLE, create_table, set_property
-from faulty_proxy import FaultyProxy, Spoil
+from faulty_proxy import FaultyProxy, Refusal, Spoil
 from moto_server import MotoServer
 
 import icebergds
 from icebergds.catalog.base import Catalog
 from icebergds.catalog.loading import load_catalog
+from icebergds.catalog.s3tables.catalog import S3TablesCatalog
 from icebergds.errors import (
     AlreadyExistsError,
     CommitConflictError,
@@ -205,6 +206,18 @@ def test_of_two_that_create_a_table_one_wins(
     with pytest.raises(AlreadyExistsError):
         once.create(TABLE, updates)
     assert catalog.load(TABLE) == winner[0]
+
+
+def test_a_table_that_s3_tables_does_not_delete_is_given_up(
+    catalog: Catalog, once: Catalog, proxy: FaultyProxy
+) -> None:
+    create_table(catalog)
+    assert isinstance(once, S3TablesCatalog)
+    proxy.spoil("DELETE /tables", *[Refusal(409, "ConflictException", "busy")] * 100)
+    with pytest.raises(CommitConflictError, match=r"db\.t was not dropped: .*busy"):
+        once.purge(TABLE)
+    proxy.spoil("")
+    assert catalog.list_tables(("db",)) == [TABLE]
 
 
 # What it holds.

@@ -316,3 +316,8 @@ def _statements() -> Iterator[list[str]]:
         yield found
     finally:
         event.remove(Engine, "before_cursor_execute", note)
+
+
+def test_an_unknown_charset_is_refused() -> None:
+    with pytest.raises(InvalidOptionError, match="does not know the charset"):
+        _url(uri="mysql+pymysql://u:p@host/db?charset=klingon")

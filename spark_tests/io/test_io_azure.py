@@ -12,6 +12,7 @@ from azure_server import ACCOUNT, KEY, AzureServer
 from icebergds.errors import InvalidOptionError, StorageError, UnsupportedFeatureError
 from icebergds.io import multipart, recursive_listing
 from icebergds.io.azure_options import azure_options
+from icebergds.io.file_systems import use_file_system
 from icebergds.io.fileio import FileIO
 from icebergds.io.fsspec_options import lacks_credentials
 
@@ -314,3 +315,12 @@ def test_a_directory_does_not_replace_a_file(io: FileIO, root: str) -> None:
 
 def _address(azure: AzureServer) -> dict[str, str]:
     return {name: value for name, value in azure.properties.items() if "blob-storage" in name}
+
+
+def test_a_server_that_cannot_be_reached_is_soon_given_up() -> None:
+    properties = {"adls.account-name": ACCOUNT, "adls.account-key": KEY}
+    path = f"abfss://c@{ACCOUNT}.dfs.core.windows.net/f"
+    client = use_file_system(path, properties, lambda fs, _: fs.service_client)
+    # Each attempt waits for a quarter of a minute.
+    assert client._config.retry_policy.connect_retries == 1
+    assert client._config.retry_policy.total_retries == 3

@@ -49,6 +49,13 @@ def test_a_token_is_sent_until_it_expires() -> None:
     assert _SECRET not in str(raised.value)
 
 
+def test_a_token_that_is_the_path_of_no_file_is_not_sent() -> None:
+    given = {"gcs.oauth2.token": f"/{_SECRET}"}
+    with pytest.raises(InvalidOptionError, match="there is no file") as raised:
+        gcs_options(given)
+    assert _SECRET not in str(raised.value)
+
+
 def test_a_token_has_a_time() -> None:
     given = {"gcs.oauth2.token": _SECRET, "gcs.oauth2.token-expires-at": "1700000000000"}
     expiry = gcs_options(given)["token"].expiry

@@ -17,6 +17,7 @@ from icebergds.errors import (
     AlreadyExistsError,
     CommitConflictError,
     FormatError,
+    InvalidMetadataError,
     InvalidOptionError,
     MissingFileError,
     NoSuchTableError,
@@ -124,13 +125,20 @@ class DynamoDbCatalog:
 
         Raises:
             NoSuchTableError: there is no such table.
+            InvalidMetadataError: its item has no version.
+            CommitConflictError: other commits changed it each time; it was not dropped.
             CommitStateUnknownError: it is unknown whether the table was dropped.
         """
         operations, pointer = self.operations(identifier), self._pointer(identifier)
-        while True:
+        for _ in range(_DROPS):
             found = pointer.find()
             if found is None:
                 raise NoSuchTableError(f"table {pointer.name} does not exist in its catalog")
+            if not found.token:
+                raise InvalidMetadataError(
+                    f"table {pointer.name} was not dropped: its item in DynamoDB has no attribute "
+                    "v, the version; delete the item, or give it a text as v"
+                )
             try:
                 state = operations.refresh()
             except (FormatError, MissingFileError):
@@ -141,6 +149,10 @@ class DynamoDbCatalog:
             # Repeated if there was a commit meanwhile.
             if reply.code != "ConditionalCheckFailedException":
                 reply.check()
+        raise CommitConflictError(
+            f"table {pointer.name} was not dropped: other commits changed it {_DROPS} times "
+            "meanwhile; try again"
+        )
 
     def rename(self, source: Identifier, target: Identifier) -> None:
         """Renames a table; its files stay where they are.
@@ -248,5 +260,7 @@ def dynamodb_catalog(name: str, properties: Mapping[str, str], io: FileIO) -> Dy
     return DynamoDbCatalog(name, properties.get("warehouse"), io, Items(client, table))
 
 
+# Attempts to drop a table that others commit to.
+_DROPS = 20
 # Java Iceberg's name of the property, and PyIceberg's.
 _TABLE_NAME = ("dynamodb.table-name", "table-name")

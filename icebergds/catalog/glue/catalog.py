@@ -84,6 +84,11 @@ class GlueCatalog:
         """
         self._check(identifier)
         database, table = identifier
+        if any(part in (".", "..") or "/" in part for part in identifier):
+            raise InvalidOptionError(
+                f"catalog {self.name}: {'.'.join(identifier)!r} cannot be the name of a directory; "
+                "give the table a location"
+            )
         location = database_properties(self._databases.require(database)).get("location")
         if location:
             return f"{self.io.absolute(location).rstrip('/')}/{table}"

@@ -32,6 +32,8 @@ def rename_entry(source: GluePointer, target: GluePointer) -> None:
     pointer = source.find()
     if pointer is None:
         raise NoSuchTableError(f"table {source.name} does not exist in its catalog")
+    if (source.database, source.table) == (target.database, target.table):
+        raise _exists(source, target)
     entry = pointer.token
     assert isinstance(entry, Mapping), "the pointer is one that was found"
     _create(source, target, entry)
@@ -64,7 +66,7 @@ def _create(source: GluePointer, target: GluePointer, entry: Mapping[str, Any]) 
 
     if not reply.confirmed(_what(source, target), is_created):
         if reply.code == "AlreadyExistsException":
-            raise AlreadyExistsError(f"table {source.name} cannot be renamed: {target.name} exists")
+            raise _exists(source, target)
         if reply.code == "EntityNotFoundException":
             raise NoSuchNamespaceError(f"namespace of table {target.name} does not exist")
         reply.check()
@@ -89,6 +91,10 @@ def _undo(source: GluePointer, target: GluePointer) -> None:
             f"table {source.name} was not renamed but is also {target.name}, which could not be "
             f"deleted again: drop one before you write to the other ({reply.error})"
         ) from reply.cause
+
+
+def _exists(source: GluePointer, target: GluePointer) -> AlreadyExistsError:
+    return AlreadyExistsError(f"table {source.name} cannot be renamed: {target.name} exists")
 
 
 def _what(source: GluePointer, target: GluePointer) -> str:

@@ -7,6 +7,7 @@ import logging
 from collections.abc import Mapping, Set as AbstractSet
 from typing import Any
 
+from icebergds.errors import InvalidOptionError
 from icebergds.spec.json.partition import partition_spec_to_json
 from icebergds.spec.json.schema import schema_to_json
 from icebergds.spec.json.sort import sort_order_to_json
@@ -44,10 +45,15 @@ def table_parameters(
         removed: the names of properties that the table had and has no more.
         hive_engine: whether Hive can query the table.
         max_size: what is derived from the metadata and has more characters is left out.
+
+    Raises:
+        InvalidOptionError: a metastore would refuse a property that is new or has changed.
     """
     found = dict(current)
     for name, value in metadata.properties.items():
         if name.lower() != OWNER:
+            if current.get(name) != value:
+                _check(name, value)
             found[_HIVE_NAMES.get(name, name)] = value
     if metadata.table_uuid is not None:
         found["uuid"] = metadata.table_uuid
@@ -81,6 +87,7 @@ def properties_of_others(parameters: Mapping[str, str], metadata: TableMetadata)
 
 DO_NOT_UPDATE_STATISTICS = "DO_NOT_UPDATE_STATS"
 
+_LONGEST_NAME = 256
 _STATISTICS_ACCURATE = "COLUMN_STATS_ACCURATE"
 _STORAGE_HANDLER = "storage_handler"
 # Names under which Hive knows what a property says.
@@ -125,6 +132,25 @@ _KNOWN = {
     "rawDataSize",
     "transient_lastDdlTime",
 }
+
+
+def _check(name: str, value: str) -> None:
+    """Refuses what a metastore would, with an error that tells nothing of the outcome."""
+    if len(name) > _LONGEST_NAME:
+        raise InvalidOptionError(
+            f"table property {name[:40]}...: its name has {len(name)} characters; a Hive "
+            f"Metastore stores at most {_LONGEST_NAME}"
+        )
+    if "\0" in name + value:
+        raise InvalidOptionError(
+            f"table property {name!r} contains the character NUL, which a Hive Metastore cannot "
+            "store"
+        )
+    if name.lower() == "transactional" and value.lower() == "true":
+        raise InvalidOptionError(
+            "table property transactional = true is of Hive's own tables, and a Hive Metastore "
+            "refuses it for others; leave it out"
+        )
 
 
 def _statistics(metadata: TableMetadata) -> dict[str, str]:

@@ -31,6 +31,8 @@ def rename_table(connection: Connection, source: HivePointer, target: HivePointe
     entry = source.entry(connection)
     if entry is None:
         raise NoSuchTableError(f"{source.what} does not exist in its catalog")
+    if (source.database, source.table) == (target.database, target.table):
+        raise AlreadyExistsError(f"{source.what} cannot be renamed: {target.what} exists")
     location = (entry.parameters or {}).get(METADATA_LOCATION)
     with source.locked(connection, location) if source.locks(entry) else nullcontext():
 

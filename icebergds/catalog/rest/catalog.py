@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 
 from icebergds.catalog.base import Identifier, nearest_namespace, nearest_table
 from icebergds.catalog.rest import creation, namespaces, transactions, views
@@ -14,6 +14,7 @@ from icebergds.catalog.rest.operations import RestTableOperations
 from icebergds.catalog.rest.options import flag, integer
 from icebergds.catalog.rest.scan_planning import check_planning
 from icebergds.catalog.rest.session import RestSession, rest_session
+from icebergds.catalog.rest.table_access import storage_of_all
 from icebergds.catalog.rest.tables import load_table, named, renaming, table_state
 from icebergds.catalog.views import ViewState
 from icebergds.commit.operations import TableCommit, TableState
@@ -27,7 +28,6 @@ from icebergds.errors import (
     UnsupportedFeatureError,
 )
 from icebergds.io.fileio import FileIO
-from icebergds.io.storage_options import STORAGE_PREFIXES
 from icebergds.spec.updates.table_updates import TableUpdate
 from icebergds.spec.views.updates import ViewUpdate
 
@@ -174,6 +174,11 @@ class RestCatalog:
         session = self.session
         session.config.require(self.name, RENAME_TABLE, "renaming tables")
         old, new = named(self.name, source), named(self.name, target)
+        if source == target:
+            # Servers answer this differently.
+            if not self._has(source):
+                raise creation.missing(old)
+            raise AlreadyExistsError(f"table {old} cannot be renamed: {new} exists")
 
         def missing(error: RestError) -> IcebergError:
             if error.kind == "NoSuchNamespaceException" or self._has(source):
@@ -324,6 +329,7 @@ class RestCatalog:
                 "REST catalog: expected a namespace and a name joined by dots, such as db.events; "
                 "to load a location, leave the catalog out"
             )
+        self.session.routes.check(identifier)
 
 
 def rest_catalog(name: str, properties: Mapping[str, str], io: FileIO) -> RestCatalog:
@@ -349,5 +355,4 @@ def rest_catalog(name: str, properties: Mapping[str, str], io: FileIO) -> RestCa
     flag(name, merged, "rest-metrics-reporting-enabled", True)
     flag(name, merged, "view-endpoints-supported", False)
     integer(name, merged, "rest-page-size", 1)
-    served = {key: merged[key] for key in session.config.served if key.startswith(STORAGE_PREFIXES)}
-    return RestCatalog(name, replace(io, properties={**io.properties, **served}), session)
+    return RestCatalog(name, storage_of_all(session, io), session)

@@ -39,6 +39,8 @@ _FIRST_WAIT_S = 0.2
 _LONGEST_WAIT_S = 10.0
 _LONGEST_RETRY_AFTER_S = 120.0
 _LONGEST_IDLE_S = 30.0
+# After it, a server that does not answer is not asked again: it may be silent for long each time.
+_PATIENCE_S = 300.0
 _TOO_MANY_REQUESTS = 429
 _UNAUTHORIZED = (401, 419)
 # After these a repetition may succeed.
@@ -157,7 +159,7 @@ class HttpClient:
             except LostError as failure:
                 error = self._error(request, f"there was no answer: {failure}")
                 error.maybe_done = True
-                transient = request.repeatable
+                transient = request.repeatable and time.monotonic() - started < _PATIENCE_S
             else:
                 answer = self._success(request, response)
                 if answer is not None:
@@ -196,7 +198,7 @@ class HttpClient:
             "catalog %s: %s %s: %d, in %.0f ms",
             self._catalog,
             request.method,
-            request.path,
+            request.path.partition("?")[0],
             response.status_code,
             1000 * (time.perf_counter() - started),
         )
@@ -266,17 +268,19 @@ class HttpClient:
             )
             error.status = status
             return error
-        kind, explanation = _explained(response)
+        kind, explanation = _explained(response, self._secrets)
         text = ": ".join(filter(None, (f"{status} {response.reason}".strip(), kind, explanation)))
         remedy = _REMEDIES.get(status)
         error = self._error(request, f"{text}; {remedy}" if remedy else text)
         error.status, error.kind = status, kind
-        error.explanation = self._secrets.hide(explanation)
+        error.explanation = explanation
         error.maybe_done = status == 408 or (status >= 500 and status not in _NOT_IMPLEMENTED)
         return error
 
     def _error(self, request: Request, reason: str) -> RestError:
         where = request.path if "://" in request.path else f"{self.uri}/{request.path}"
+        # A query may be a secret.
+        where = self._secrets.hide(where.partition("?")[0])
         text = f"catalog {self._catalog}: {request.method} {where} failed: {reason}"
         return RestError(self._secrets.hide(text), location=where)
 
@@ -304,6 +308,7 @@ _REMEDIES = {
 _NOT_MODIFIED = 304
 _HEADERS = {"Accept": "application/json", "User-Agent": "icebergds"}
 _LONGEST_EXPLANATION = 1000
+_LONGEST_PAGE = 200
 
 
 def _json_object(response: requests.Response) -> dict[str, Any] | None:
@@ -314,19 +319,25 @@ def _json_object(response: requests.Response) -> dict[str, Any] | None:
     return body if isinstance(body, dict) else None
 
 
-def _explained(response: requests.Response) -> tuple[str, str]:
-    """The server's name and message of an error; HTML and other texts are cut short."""
+def _explained(response: requests.Response, secrets: Secrets) -> tuple[str, str]:
+    """The server's name and message of an error, without secrets; HTML is cut shorter."""
+
+    def shown(text: Any, longest: int) -> str:
+        # Hidden before it is cut: a part of a secret would not be recognized.
+        return secrets.hide(str(text or ""))[:longest]
+
     body = _json_object(response)
     if body is None:
-        text = " ".join(response.content[:_LONGEST_EXPLANATION].decode(errors="replace").split())
-        return "", text[:200]
+        text = secrets.hide(response.content.decode(errors="replace"))
+        return "", " ".join(text.split())[:_LONGEST_PAGE]
     error = body.get("error")
     if isinstance(error, str):
         # As OAuth2 servers answer.
-        return error, str(body.get("error_description") or "")[:_LONGEST_EXPLANATION]
+        message = body.get("error_description")
+        return shown(error, _LONGEST_PAGE), shown(message, _LONGEST_EXPLANATION)
     members = error if isinstance(error, dict) else body
-    message = str(members.get("message") or "")
-    return str(members.get("type") or ""), message[:_LONGEST_EXPLANATION]
+    kind = shown(members.get("type"), _LONGEST_PAGE)
+    return kind, shown(members.get("message"), _LONGEST_EXPLANATION)
 
 
 def _retry_after(response: requests.Response) -> float | None:

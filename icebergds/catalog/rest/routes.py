@@ -84,6 +84,16 @@ class Routes:
         self._check(namespace)
         return unquote(self.separator).join(namespace)
 
+    def check(self, identifier: Identifier) -> None:
+        """Checks the name of a table or view, or of a namespace, as paths need it.
+
+        Raises:
+            InvalidOptionError: a path cannot have a part of it.
+        """
+        self._check(identifier[:-1])
+        for part in identifier:
+            self._segment(part)
+
     def _path(self, *segments: str) -> str:
         # A prefix may have several segments, such as catalogs/lake.
         prefix = quote(self.prefix.strip("/"), safe="/%")

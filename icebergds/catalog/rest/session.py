@@ -109,11 +109,11 @@ class SeenTables:
 
     def keep(self, path: str, answer: Answer, state: TableState) -> None:
         """Keeps the state of a table, if the server gave it an ETag."""
-        self.forget(path)
         etag = answer.headers.get("ETag")
-        if etag is None or answer.size > self._most_bytes:
-            return
         with self._lock:
+            self._remove(path)
+            if etag is None or answer.size > self._most_bytes:
+                return
             self._tables[path] = etag, state, answer.size
             self._bytes += answer.size
             while self._bytes > self._most_bytes:
@@ -122,7 +122,10 @@ class SeenTables:
     def forget(self, path: str) -> None:
         """Forgets a table that was dropped or renamed."""
         with self._lock:
-            self._bytes -= self._tables.pop(path, ("", None, 0))[2]
+            self._remove(path)
+
+    def _remove(self, path: str) -> None:
+        self._bytes -= self._tables.pop(path, ("", None, 0))[2]
 
 
 def rest_session(name: str, properties: Mapping[str, str]) -> RestSession:
@@ -180,6 +183,8 @@ def _token_request(
 
     def request(form: Mapping[str, str], authorization: str | None) -> Mapping[str, Any]:
         headers = {} if authorization is None else {"Authorization": authorization}
+        # Also a login, which is encoded.
+        secrets.add((authorization or "").rpartition(" ")[2])
         try:
             sent = Request("POST", address, headers=headers, form=form, repeatable=True)
             return client.send(sent).body

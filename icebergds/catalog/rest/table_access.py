@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 from urllib.parse import parse_qsl
 
@@ -13,6 +13,8 @@ from icebergds.catalog.rest.config import SIGN
 from icebergds.catalog.rest.failures import RestError
 from icebergds.catalog.rest.http import HttpClient, Request
 from icebergds.catalog.rest.session import RestSession
+from icebergds.io.fileio import FileIO
+from icebergds.io.merged_credentials import SENT_AS_THEY_ARE, without_expiries
 from icebergds.io.option_values import first, is_true
 from icebergds.io.request_signing import Signature, UnsignedRequest
 from icebergds.io.storage_options import STORAGE_PREFIXES
@@ -28,6 +30,7 @@ from icebergds.io.table_access import (
     signing_config,
     signing_request,
 )
+from icebergds.io.vended_credentials import PrefixCredentials, VendedCredentials
 from icebergds.spec.json.fields import optional, string_map
 
 
@@ -42,6 +45,21 @@ class TableConfig:
 
     properties: Mapping[str, str] = field(repr=False)
     signer: RestSigner | None
+
+
+def storage_of_all(session: RestSession, io: FileIO) -> FileIO:
+    """The user's storage with the properties that the server gave for all tables.
+
+    Those of storages whose credentials are sent as they are count as vended, so that the server
+    does not decide where the user's own are sent.
+    """
+    sent = _sent_by_all(session)
+    given = {key: value for key, value in _served(session).items() if key not in sent}
+    vended = io.vended
+    if sent:
+        own = () if vended is None else vended.current()
+        vended = VendedCredentials([*own, PrefixCredentials("", sent)])
+    return replace(io, properties={**io.properties, **given}, vended=vended)
 
 
 def table_config(
@@ -64,6 +82,7 @@ def table_config(
     given = string_map(body, "config", where)
     # A server cannot allow other schemes or set limits.
     kept = {key: value for key, value in given.items() if key.startswith(STORAGE_PREFIXES)}
+    kept = {**without_expiries(_sent_by_all(session)), **kept}
     for name in REFRESH_ENDPOINTS:
         if kept.get(name):
             kept[name] = _whole(session.client.uri, kept[name])
@@ -112,6 +131,21 @@ class RestSigner:
             error.maybe_done = False
             raise
         return signature_in(answer.headers, answer.body)
+
+
+def _served(session: RestSession) -> dict[str, str]:
+    """The properties of the storage that are the server's, and not replaced by the user's."""
+    served, merged = session.config.served, session.config.properties
+    return {
+        key: value
+        for key, value in served.items()
+        if key.startswith(STORAGE_PREFIXES) and merged[key] == value
+    }
+
+
+def _sent_by_all(session: RestSession) -> dict[str, str]:
+    served = _served(session)
+    return {key: value for key, value in served.items() if key.startswith(SENT_AS_THEY_ARE)}
 
 
 # Of servers from before each table had an endpoint of its own.

@@ -18,7 +18,12 @@ from icebergds.catalog.rest.table_access import table_config
 from icebergds.commit.operations import TableState
 from icebergds.errors import InvalidMetadataError, NoSuchTableError
 from icebergds.io.fileio import FileIO
-from icebergds.io.vended_credentials import PrefixCredentials, Vended, VendedCredentials
+from icebergds.io.vended_credentials import (
+    PrefixCredentials,
+    Vended,
+    VendedCredentials,
+    renewed,
+)
 from icebergds.spec.json.fields import optional, required, string_map, typed
 from icebergds.spec.json.metadata import metadata_from_json
 
@@ -95,16 +100,20 @@ def table_state(
 def _vended(body: Mapping[str, Any], config: Mapping[str, str], where: str) -> Vended:
     """The credentials in an answer, with the properties that came when the table was loaded."""
     found = [
-        PrefixCredentials(
-            required(member, "prefix", str, where),
-            {**config, **string_map(member, "config", where)},
-        )
-        for member in (
-            typed(each, dict, f"a storage credential of {where}")
-            for each in optional(body, "storage-credentials", list, where) or ()
-        )
+        PrefixCredentials(each.prefix, {**config, **each.properties})
+        for each in _by_prefix(body, where)
     ]
     return [*([PrefixCredentials("", config)] if config else []), *found]
+
+
+def _by_prefix(body: Mapping[str, Any], where: str) -> Vended:
+    members = optional(body, "storage-credentials", list, where) or ()
+    return [
+        PrefixCredentials(
+            required(member, "prefix", str, where), string_map(member, "config", where)
+        )
+        for member in (typed(each, dict, f"a storage credential of {where}") for each in members)
+    ]
 
 
 def _renewing(
@@ -120,12 +129,13 @@ def _renewing(
         where = f"the answer for table {name}"
         if session.config.supports(session.name, CREDENTIALS):
             answer = session.client.get(session.routes.credentials(identifier))
-            if not answer.body.get("storage-credentials"):
+            found = _by_prefix(answer.body, where)
+            if not found:
                 raise InvalidMetadataError(f"{where} has no new credentials")
-            return _vended(answer.body, config, where)
+            return renewed(config, found)
         answer = session.client.get(session.routes.table(identifier), {"snapshots": "refs"})
-        found = table_config(session, identifier, answer.body, own, where)
-        return _vended(answer.body, found.properties, where)
+        loaded = table_config(session, identifier, answer.body, own, where)
+        return _vended(answer.body, loaded.properties, where)
 
     return renew
 

@@ -142,6 +142,10 @@ def rename(session: RestSession, source: Identifier, target: Identifier) -> None
     """Renames a view; errors are those of `ViewCatalog.rename_view`."""
     _require(session, RENAME_VIEW)
     old, new = named(session.name, source), named(session.name, target)
+    if source == target:
+        # Servers answer this differently.
+        load(session, source)
+        raise AlreadyExistsError(f"view {old} cannot be renamed: {new} exists")
 
     def missing(error: RestError) -> IcebergError:
         if error.kind == "NoSuchNamespaceException" or _has(session, source):

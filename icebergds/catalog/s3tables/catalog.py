@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
@@ -29,6 +30,9 @@ from icebergds.io.fileio import FileIO
 from icebergds.spec.updates.table_updates import SetLocation, TableUpdate
 
 __all__ = ["S3TablesCatalog", "s3tables_catalog"]
+
+# Attempts to drop a table that others commit to.
+_DROPS = 10
 
 
 @dataclass(frozen=True, slots=True)
@@ -132,10 +136,12 @@ class S3TablesCatalog:
 
         Raises:
             NoSuchTableError: there is no such table.
+            CommitConflictError: S3 Tables refused each attempt; the table was not dropped.
             CommitStateUnknownError: it is unknown whether the table was dropped.
         """
         pointer, operations = self._pointer(identifier), self.operations(identifier)
-        while True:
+        for attempt in range(_DROPS):
+            time.sleep(min(0.1 * attempt, 1.0))
             entry = self.entries.find(identifier)
             if entry is None:
                 raise NoSuchTableError(f"table {pointer.name} does not exist in its catalog")
@@ -150,6 +156,10 @@ class S3TablesCatalog:
             # Repeated if there was a commit meanwhile.
             if reply.code not in ("ConflictException", "NotFoundException"):
                 reply.check()
+        raise CommitConflictError(
+            f"table {pointer.name} was not dropped: S3 Tables refused {_DROPS} attempts "
+            f"({reply.error}); try again when nobody changes the table"
+        )
 
     def rename(self, source: Identifier, target: Identifier) -> None:
         """Renames a table; its files stay where they are.

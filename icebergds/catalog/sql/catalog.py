@@ -185,11 +185,14 @@ class SqlCatalog:
         self._check(source)
         self._check(target)
         self._require(target[:-1])
+        exists = AlreadyExistsError(
+            f"table {self._named(source)} cannot be renamed: {self._named(target)} exists"
+        )
+        if source == target and self.tables.find(source) is not None:
+            raise exists
         write = self.tables.rename(source, target)
         if write.is_duplicate:
-            raise AlreadyExistsError(
-                f"table {self._named(source)} cannot be renamed: {self._named(target)} exists"
-            )
+            raise exists
         if not self.tables.database.require(
             write,
             f"rename table {self._named(source)}",

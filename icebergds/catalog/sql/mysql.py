@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from contextlib import closing
+from importlib import import_module
 from importlib.util import find_spec
 from typing import Any
 
@@ -31,6 +32,7 @@ def mysql_url(catalog: str, url: URL, given: dict[str, str]) -> URL:
     parameters: dict[str, str] = {}
     for name, value in given.items():
         parameters |= _parameter(catalog, name, value)
+    _check_charset(catalog, url)
     return url.update_query_dict(parameters)
 
 
@@ -51,6 +53,19 @@ def table_options(dialect: Dialect) -> str:
     is_mariadb = bool(getattr(dialect, "is_mariadb", False))
     collation = "utf8mb4_nopad_bin" if is_mariadb else "utf8mb4_bin"
     return f" ENGINE=InnoDB DEFAULT CHARSET=utf8mb4 COLLATE={collation}"
+
+
+def _check_charset(catalog: str, url: URL) -> None:
+    # The driver would only fail when it connects, with an error that is not one of databases.
+    charset = url.query.get("charset")
+    if charset is None or not url.drivername.endswith("+pymysql") or find_spec("pymysql") is None:
+        return
+    known = import_module("pymysql.charset")
+    if known.charset_by_name(str(charset)) is None:
+        raise InvalidOptionError(
+            f"catalog {catalog}: PyMySQL does not know the charset of the uri; expected one such "
+            "as utf8mb4, which is the default"
+        )
 
 
 _EXPECTED = "user, password, connectTimeout, sslMode (DISABLED, REQUIRED) and useSSL"

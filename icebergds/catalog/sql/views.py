@@ -61,11 +61,14 @@ def rename_view(self: SqlCatalog, source: Identifier, target: Identifier) -> Non
     self._check(target)
     self._require(target[:-1])
     rows, name = _rows(self), self._named(source)
+    exists = AlreadyExistsError(
+        f"view {name} cannot be renamed: {self._named(target)} exists, as a table or view"
+    )
+    if source == target and rows.find(source) is not None:
+        raise exists
     write = rows.rename(source, target)
     if write.is_duplicate:
-        raise AlreadyExistsError(
-            f"view {name} cannot be renamed: {self._named(target)} exists, as a table or view"
-        )
+        raise exists
     if not rows.database.require(
         write,
         f"rename view {name}",

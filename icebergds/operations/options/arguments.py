@@ -93,6 +93,24 @@ def names_argument(name: str, value: Any) -> str | list[str] | None:
     return names
 
 
+def set_argument(name: str, value: Any) -> set[str]:
+    """Names as a set, a list or the like, but not as one string; empty for None."""
+    if value is None:
+        return set()
+    names = None if isinstance(value, str) or not isinstance(value, Iterable) else list(value)
+    if names is None or not all(isinstance(item, str) for item in names):
+        raise _wrong(name, value, "a set of names, such as {'owner'}")
+    return {_encodable(item, f"{name}: {item!r}") for item in names}
+
+
+def location_argument(name: str, value: Any) -> str:
+    """A location as text."""
+    path = os.fspath(value) if isinstance(value, os.PathLike) else value
+    if not isinstance(path, str) or not path:
+        raise _wrong(name, value, "a location as a string")
+    return _encodable(path, f"{name} = {path!r}")
+
+
 def mapping_argument(name: str, value: Any) -> dict[str, str]:
     """A mapping of strings to strings; empty for None.
 
