@@ -76,6 +76,18 @@ def test_table_that_is_made_anew_during_a_batch_gets_none_of_it(
     assert ids(location) == []
 
 
+@pytest.mark.usefixtures("run_task")
+def test_table_that_is_made_anew_during_an_empty_batch_does_not_record_it(tmp_path: Path) -> None:
+    location = create(tmp_path, "a", "b")
+    message = planned(location).write(iter([]))
+    shutil.rmtree(location)
+    create(tmp_path, "a", "b")
+    before = load_table(location).metadata
+    with pytest.raises(ValidationError, match="dropped and re-created"):
+        planned(location).commit([message], 0)
+    assert load_table(location).metadata == before
+
+
 def test_table_that_another_writer_creates_during_a_batch_gets_none_of_it(
     tmp_path: Path, run_task: Run
 ) -> None:
