@@ -30,6 +30,7 @@ class Fault(Enum):
     DONE_503 = "the server does it, and the answer is 503 to try again"
     DONE_504 = "the server does it, and the answer is 504"
     DONE_HTML = "the server does it, and the answer is 200 in HTML"
+    DONE_EMPTY = "the server does it, and the answer is 200 with an empty object"
     REFUSED_HTML = "the server never gets it, and the answer is 200 in HTML"
     THROTTLED = "the server never gets it, and the answer is 429"
 
@@ -42,6 +43,7 @@ _STATUS = {
     Fault.DONE_503: 503,
     Fault.DONE_504: 504,
     Fault.DONE_HTML: 200,
+    Fault.DONE_EMPTY: 200,
     Fault.REFUSED_HTML: 200,
     Fault.THROTTLED: 429,
 }
@@ -219,6 +221,9 @@ def _break(handler: BaseHTTPRequestHandler, fault: Fault | None, data: bytes) ->
     status = _STATUS[fault]
     if fault in (Fault.DONE_502, Fault.DONE_HTML, Fault.REFUSED_HTML):
         _answer(handler, status, {"Content-Type": "text/html"}, b"<html><body>Oops</body></html>")
+        return
+    if fault is Fault.DONE_EMPTY:
+        _answer(handler, status, {"Content-Type": "application/json"}, b"{}")
         return
     retry = {"Retry-After": "0"} if fault in (Fault.DONE_503, Fault.THROTTLED) else {}
     _answer(handler, status, retry, _error(status, "broken by the proxy"))

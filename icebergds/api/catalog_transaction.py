@@ -79,7 +79,9 @@ class CatalogTransaction:
             else:
                 catalog = self._catalog
                 assert isinstance(catalog, TransactionCatalog), "it was checked before the change"
-                states = commit_staged_tables(changed, catalog.commit_tables)
+                states = commit_staged_tables(
+                    changed, catalog.commit_tables, is_atomic=catalog.commits_atomically
+                )
         for parts, state in zip(changed, states, strict=True):
             self._tables[parts]._state = state
 

@@ -8,7 +8,7 @@ from collections.abc import Callable, Mapping, Sequence
 from icebergds.api.table_definition import Columns, schema_argument
 from icebergds.catalog.base import Identifier
 from icebergds.catalog.views import ViewCatalog, ViewState
-from icebergds.errors import CommitConflictError, InvalidOptionError
+from icebergds.errors import CommitConflictError, InvalidOptionError, ValidationError
 from icebergds.operations.options.arguments import mapping_argument
 from icebergds.spec.schema import Schema
 from icebergds.spec.updates.new_table import NO_PROPERTIES
@@ -120,6 +120,7 @@ class View:
             InvalidOptionError: there is no query, or one of a dialect that the view has is missing
                 and its property `replace.drop-dialect.allowed` does not allow that.
             NoSuchViewError: the view does not exist any more.
+            ValidationError: the view was dropped and re-created since it was loaded.
             CommitConflictError: other commits won every retry.
         """
         given = None if schema is None else schema_argument(schema)
@@ -168,7 +169,7 @@ class View:
         return self._commit(lambda _: [SetLocation(_directory(location))])
 
     def _commit(self, updates: Callable[[ViewMetadata], Sequence[ViewUpdate]]) -> View:
-        state = self._catalog.load_view(self._identifier)
+        state = self._current()
         for attempt in range(1, _ATTEMPTS + 1):
             try:
                 made = updates(state.metadata)
@@ -178,8 +179,18 @@ class View:
                 _LOG.info("view %s: attempt %d failed: %s", self.name, attempt, conflict)
                 if attempt == _ATTEMPTS:
                     raise
-                state = self._catalog.load_view(self._identifier)
+                state = self._current()
         raise AssertionError("the last attempt returns or raises")
+
+    def _current(self) -> ViewState:
+        """The view as it is now. Raises ValidationError if the name belongs to another view."""
+        state = self._catalog.load_view(self._identifier)
+        if state.metadata.view_uuid != self.uuid:
+            raise ValidationError(
+                f"view {self.name} was dropped and re-created since it was loaded: its UUID is "
+                f"{state.metadata.view_uuid}, expected {self.uuid}; load it again"
+            )
+        return state
 
 
 def _directory(location: str) -> str:

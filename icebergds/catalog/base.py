@@ -160,6 +160,11 @@ class PurgingCatalog(Protocol):
 class TransactionCatalog(Protocol):
     """A catalog that can commit to several tables at once."""
 
+    @property
+    def commits_atomically(self) -> bool:
+        """Whether it never commits to some of the tables only, also if it fails."""
+        ...
+
     def check_transactions(self) -> None:
         """Raises UnsupportedFeatureError if this catalog, such as its server, cannot do it."""
         ...

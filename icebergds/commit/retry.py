@@ -1,7 +1,8 @@
 """Retries commits on fresh metadata after conflicts.
 
-Only conflicts are retried. After an unknown outcome, the table is checked: if it has the change,
-the commit has succeeded; otherwise the outcome stays unknown, because the commit may still land.
+Only conflicts are retried, and only on the same table: not on one that was re-created under its
+name. After an unknown outcome, the table is checked: if it has the change, the commit has
+succeeded; otherwise the outcome stays unknown, because the commit may still land.
 """
 
 from __future__ import annotations
@@ -15,6 +16,7 @@ from itertools import chain
 from typing import Protocol
 
 from icebergds.commit.operations import Change, TableOperations, TableState
+from icebergds.commit.same_table import require_same_table
 from icebergds.commit.staging import StagedOperations
 from icebergds.errors import (
     CommitConflictError,
@@ -72,6 +74,7 @@ def commit_change(
     Raises:
         CommitConflictError: all retries that the table properties `commit.retry.*` allow lost
             against other commits.
+        ValidationError: the table was dropped and re-created meanwhile.
         CommitStateUnknownError: whether the change was committed is not known. All other errors
             mean that it was not.
         StorageError: the storage or the catalog's database failed.
@@ -138,6 +141,7 @@ def _commit_changes(
 ) -> Sequence[TableState]:
     started, attempt = time.perf_counter(), 0
     states = target.refresh() if bases is None else bases
+    uuids = [state.metadata.table_uuid for state in states]
     may_be_old = bases is not None
     waits = min(map(_retries, _properties(states)), key=_number_of_retries).waits()
     # Parsed before the commit: a malformed property must not hide the outcome.
@@ -150,6 +154,7 @@ def _commit_changes(
             if not may_be_old:
                 raise
             states, may_be_old = target.refresh(), False
+            _require_same_tables(uuids, states)
             continue
         attempt += 1
         try:
@@ -167,7 +172,8 @@ def _commit_changes(
             except NotFoundError:
                 raise
             except Exception as error:
-                return _check_status(target, checks, is_committed, error)
+                return _check_status(target, uuids, checks, is_committed, error)
+            _require_same_tables(uuids, states)
             if is_committed(states):
                 return states
             if wait is None:
@@ -175,9 +181,9 @@ def _commit_changes(
         except IcebergError as error:
             if not error.outcome_unknown:
                 raise
-            return _check_status(target, checks, is_committed, error)
+            return _check_status(target, uuids, checks, is_committed, error)
         except Exception as error:
-            return _check_status(target, checks, is_committed, error)
+            return _check_status(target, uuids, checks, is_committed, error)
 
 
 def check_retry_properties(properties: Mapping[str, str]) -> None:
@@ -194,6 +200,7 @@ def check_retry_properties(properties: Mapping[str, str]) -> None:
 
 def _check_status(
     target: CommitTarget,
+    uuids: Sequence[str | None],
     checks: _Backoff,
     is_committed: Callable[[Sequence[TableState]], bool],
     error: Exception,
@@ -210,6 +217,7 @@ def _check_status(
         time.sleep(wait)
         try:
             states = target.refresh()
+            _require_same_tables(uuids, states)
             found = is_committed(states)
         except Exception as failure:
             _LOG.info("%s: it could not be looked for: %s", target.name, failure)
@@ -221,6 +229,11 @@ def _check_status(
         f"{target.name}: it is not known whether the commit succeeded ({error}); look at "
         "the newest snapshots before you repeat the write. No files were deleted"
     ) from error
+
+
+def _require_same_tables(uuids: Sequence[str | None], states: Sequence[TableState]) -> None:
+    for uuid, state in zip(uuids, states, strict=True):
+        require_same_table(uuid, state)
 
 
 def _log_commit(what: str, changes: Sequence[Change], attempt: int, started: float) -> None:

@@ -11,9 +11,10 @@ from icebergds.commit.new_snapshot import NewSnapshot, snapshot_change
 from icebergds.commit.operations import Change, TableOperations, TableState
 from icebergds.commit.options import CommitOptions
 from icebergds.commit.retry import commit_change
+from icebergds.commit.same_table import require_same_table
 from icebergds.commit.staging import StagedOperations
 from icebergds.commit.workspace import Workspace
-from icebergds.errors import CommitStateUnknownError, ValidationError
+from icebergds.errors import CommitStateUnknownError
 from icebergds.spec.manifest import ManifestFile
 from icebergds.spec.snapshot import Snapshot
 
@@ -109,7 +110,8 @@ class _Attempts:
 
     def produce(self, state: TableState) -> Change:
         """The change that the next attempt commits."""
-        self._refuse_other_table(state)
+        require_same_table(self._table_uuid, state)
+        self._table_uuid = state.metadata.table_uuid
         idempotent_write, branch = self._options.idempotent_write, self._options.branch
         if idempotent_write is not None:
             idempotent_write.validate(state.metadata, branch, state.name)
@@ -136,13 +138,3 @@ class _Attempts:
     def is_in(self, state: TableState) -> bool:
         """Whether the table has the snapshot."""
         return self.work is not None and self.work.snapshot_id in state.metadata.snapshots_by_id
-
-    def _refuse_other_table(self, state: TableState) -> None:
-        found = state.metadata.table_uuid
-        if self._table_uuid is not None and found != self._table_uuid:
-            raise ValidationError(
-                f"table {state.name} was dropped and re-created during this operation: its UUID "
-                f"is {found}, expected {self._table_uuid}; read the table again and repeat the "
-                "operation"
-            )
-        self._table_uuid = found

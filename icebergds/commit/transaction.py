@@ -51,11 +51,16 @@ class TransactionSteps:
         self._staged = staged
         self._steps = tuple(staged.steps)
         self._made = [step.change for step in self._steps]
-        self._expected = staged.refresh()
+        self._base, self._expected = staged.base, staged.refresh()
 
     @property
     def adds_snapshots(self) -> bool:
         return bool(snapshot_ids(self._made))
+
+    @property
+    def changes_table(self) -> bool:
+        """Whether the table would be another one with the steps."""
+        return self.adds_snapshots or _shape(self._base) != _shape(self._expected)
 
     def produce(self, state: TableState) -> Change:
         """The change of all steps; they are made anew unless the state is that of the transaction.
@@ -65,7 +70,7 @@ class TransactionSteps:
         staged = self._staged
         if state is not staged.base:
             _refuse_moved_branches(staged, state)
-            self._made, self._expected = [], state
+            self._made, self._base, self._expected = [], state, state
             for step in self._steps:
                 change = step.produce(self._expected)
                 self._made.append(change)

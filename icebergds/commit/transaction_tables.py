@@ -31,12 +31,13 @@ class CommitsTables(Protocol):
 
 
 def commit_staged_tables(
-    tables: Mapping[tuple[str, ...], StagedOperations], commit: CommitsTables
+    tables: Mapping[tuple[str, ...], StagedOperations], commit: CommitsTables, *, is_atomic: bool
 ) -> list[TableState]:
     """Commits all steps of a transaction on several tables; after a conflict, tries again.
 
     Args:
         tables: by their identifiers, each with steps.
+        is_atomic: whether `commit` never changes some of the tables only.
 
     Returns:
         The tables with the steps, in the order of `tables`.
@@ -50,10 +51,12 @@ def commit_staged_tables(
         return [part.produce(state) for part, state in zip(parts, states, strict=True)]
 
     def is_committed(states: Sequence[TableState]) -> bool:
-        found = zip(parts, states, strict=True)
-        return all_or_none(
-            target.name, ((state, part.adds_snapshots, part.is_in(state)) for part, state in found)
-        )
+        found = list(zip(parts, states, strict=True))
+        # If one table tells of all, snapshots do, because nobody else makes the same: a property
+        # may have the value by another commit, or may have lost it again.
+        decisive = [each for each in found if is_atomic and each[0].adds_snapshots]
+        decisive = decisive or [each for each in found if each[0].changes_table] or found
+        return all_or_none(target.name, ((state, part.is_in(state)) for part, state in decisive))
 
     try:
         bases = [staged.base for staged in tables.values()]
@@ -69,29 +72,23 @@ def commit_staged_tables(
     return list(committed)
 
 
-def all_or_none(what: str, found: Iterable[tuple[TableState, bool, bool]]) -> bool:
+def all_or_none(what: str, found: Iterable[tuple[TableState, bool]]) -> bool:
     """Whether a commit to several tables is in them.
-
-    Snapshots decide, because nobody else makes the same: a property may have the value by another
-    commit, or may have lost it again.
 
     Args:
         what: the tables in messages.
-        found: for each table, whether the commit adds snapshots to it, and whether it is in it.
+        found: each table, and whether its part of the commit is in it.
 
     Raises:
-        CommitStateUnknownError: it is in some of the tables only.
+        CommitStateUnknownError: some of the tables have their parts, the others have not.
     """
     parts = list(found)
-    decisive = [part for part in parts if part[1]] or parts
-    if all(is_in for _, _, is_in in decisive):
-        return True
-    having = [state.name for state, adds_snapshots, is_in in decisive if adds_snapshots and is_in]
-    if not having:
-        return False
+    having = [state.name for state, is_in in parts if is_in]
+    if len(having) in (0, len(parts)):
+        return bool(having)
     raise CommitStateUnknownError(
         f"{what}: of one commit to all of them, only {', '.join(having)} has its part so far; look "
-        "at the newest snapshots before you repeat the transaction. No files were deleted"
+        "at the tables before you repeat the transaction. No files were deleted"
     )
 
 

@@ -11,7 +11,11 @@ import pyarrow as pa
 import pytest
 
 from icebergds import Catalog, Table, load_catalog
-from icebergds.errors import AlreadyExistsError, InvalidOptionError, ValidationError
+from icebergds.errors import (
+    AlreadyExistsError,
+    InvalidOptionError,
+    ValidationError,
+)
 from icebergds.testing.contents import unused_files
 
 
@@ -263,3 +267,25 @@ def test_maintenance_and_further_transactions_are_refused(table: Table, verb: st
 def test_a_transaction_stays_in_its_process(table: Table) -> None:
     with table.transaction() as tx, pytest.raises(InvalidOptionError, match="other processes"):
         pickle.dumps(tx)
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        lambda table: table.set_properties(owner="me"),
+        lambda table: table.update_schema().add_column("name", "string").commit(),
+        lambda table: table.append(ids(2)),
+        lambda table: table.delete("id = 1"),
+    ],
+    ids=["properties", "schema", "append", "delete"],
+)
+def test_a_table_that_is_re_created_during_a_transaction_is_not_changed(
+    change: Callable[[Table], object], catalog: Catalog, table: Table
+) -> None:
+    tx = table.transaction()
+    change(tx)
+    catalog.drop_table("db.t")
+    created = catalog.create_table("db.t", "id bigint NOT NULL")
+    with pytest.raises(ValidationError, match="dropped and re-created"):
+        tx.commit_transaction()
+    assert catalog.load_table("db.t").metadata == created.metadata

@@ -15,6 +15,7 @@ from icebergds.errors import (
     NoSuchTableError,
     NoSuchViewError,
     UnsupportedFeatureError,
+    ValidationError,
 )
 from icebergds.spec.types import LONG, STRING
 
@@ -64,6 +65,21 @@ def test_a_change_of_a_view_is_made_on_its_current_state(catalog: Catalog) -> No
     catalog.load_view("db.v").set_properties(a="1")
     assert view.set_properties({"b": "2"}).properties == {"a": "1", "b": "2"}
     assert view.remove_properties("a", "unknown").properties == {"b": "2"}
+
+
+def test_a_view_that_was_re_created_is_not_changed(catalog: Catalog) -> None:
+    view = catalog.create_view("db.v", _SCHEMA, _QUERY)
+    catalog.drop_view("db.v")
+    other = catalog.create_view("db.v", _SCHEMA, "SELECT 2 AS id, 's' AS s")
+    for change in (
+        lambda: view.replace_version("SELECT 1 AS id, 's' AS s"),
+        lambda: view.set_properties(owner="me"),
+        lambda: view.update_location("/elsewhere"),
+    ):
+        with pytest.raises(ValidationError, match=r"lake\.db\.v was dropped and re-created"):
+            change()
+    assert catalog.load_view("db.v").metadata == other.metadata
+    assert view.refresh().set_properties(owner="me").properties == {"owner": "me"}
 
 
 def test_a_dialect_is_not_dropped_by_accident(catalog: Catalog) -> None:

@@ -381,3 +381,44 @@ def test_a_server_that_stays_silent_is_given_up(
     with pytest.raises(StorageError, match=r"there was no answer: none within 0\.5 s"):
         catalog.list_namespaces()
     assert len(proxy.seen) <= 2
+
+
+@pytest.mark.parametrize(
+    "name", ["create a table", "register a table", "create a view", "change a view"]
+)
+def test_an_answer_that_is_malformed_does_not_undo_what_was_done(
+    name: str, rest: RestServer, proxy: RestProxy
+) -> None:
+    operation, path = OPERATIONS[name], rest.new_catalog()
+    plain = open_rest_catalog(rest.uri(path))
+    made = operation.prepare(plain)
+    catalog = open_rest_catalog(rest.uri(path, proxy.port))
+    proxy.fault = lambda seen: Fault.DONE_EMPTY if seen.method == "POST" else None
+    if name.startswith("create"):
+        # The server gives what it creates a UUID, so it is not known whose it is.
+        with pytest.raises(CommitStateUnknownError, match="cannot be read"):
+            operation.run(catalog, made)
+    else:
+        operation.run(catalog, made)
+    assert operation.is_done(plain, made)
+
+
+def test_a_change_is_not_found_in_another_table_of_the_same_name(
+    rest: RestServer, proxy: RestProxy
+) -> None:
+    path = rest.new_catalog()
+    plain = open_rest_catalog(rest.uri(path))
+    base = create_table(plain)
+    catalog = open_rest_catalog(rest.uri(path, proxy.port))
+
+    def re_create(seen: Seen) -> Fault | None:
+        if not _is_commit(seen):
+            return None
+        plain.drop(TABLE)
+        created = plain.create(TABLE, new_table(plain, TABLE))
+        plain.operations(TABLE).commit(created, [], [SetProperties({"k": "v"})])
+        return Fault.NEVER_SENT
+
+    proxy.fault = re_create
+    with pytest.raises(CommitStateUnknownError):
+        OPERATIONS["set properties"].run(catalog, base)

@@ -115,25 +115,76 @@ def test_a_transaction_that_is_refused_leaves_nothing(
     assert unused(plain) == set()
 
 
-@pytest.mark.parametrize("status", [400, 409, 500])
+def commit_to_a_alone(rest: RestServer, path: str, seen: Seen) -> None:
+    """Carries out one part, as servers may that commit to one table after another."""
+    changes = json.loads(seen.body)["table-changes"]
+    change = next(each for each in changes if each["identifier"]["name"] == "a")
+    request = urllib.request.Request(
+        f"{rest.uri(path)}/v1/namespaces/db/tables/a",
+        json.dumps(change).encode(),
+        {"Content-Type": "application/json"},
+    )
+    urllib.request.urlopen(request).close()
+
+
+@pytest.mark.parametrize("part", ["rows", "properties"])
+@pytest.mark.parametrize("status", [400, 403, 404, 409, 500])
 def test_a_transaction_that_one_table_has_alone_is_unknown(
-    status: int, rest: RestServer, path: str, plain: Catalog, proxied: Catalog, proxy: RestProxy
+    status: int,
+    part: str,
+    rest: RestServer,
+    path: str,
+    plain: Catalog,
+    proxied: Catalog,
+    proxy: RestProxy,
 ) -> None:
     def tear(seen: Seen) -> int | None:
         if not is_commit(seen):
             return None
-        change = json.loads(seen.body)["table-changes"][0]
-        address = f"{rest.uri(path)}/v1/namespaces/db/tables/a"
-        request = urllib.request.Request(
-            address, json.dumps(change).encode(), {"Content-Type": "application/json"}
-        )
-        urllib.request.urlopen(request).close()
+        commit_to_a_alone(rest, path, seen)
         return status
 
     proxy.refuse = tear
+    tx = proxied.transaction()
+    tx.table("db.a").append(pa.table({"id": [1]}))
+    if part == "rows":
+        tx.table("db.b").append(pa.table({"id": [1]}))
+    else:
+        tx.table("db.b").set_properties(owner="me")
     with pytest.raises(CommitStateUnknownError):
-        append_to_both(proxied)
+        tx.commit_transaction()
     assert counts(plain) == (1, 0)
+    assert "owner" not in plain.load_table("db.b").properties
+
+
+def test_a_property_that_one_table_has_alone_is_unknown(
+    rest: RestServer, path: str, plain: Catalog, proxied: Catalog, proxy: RestProxy
+) -> None:
+    def tear(seen: Seen) -> int | None:
+        if not is_commit(seen):
+            return None
+        commit_to_a_alone(rest, path, seen)
+        plain.load_table("db.b").append(pa.table({"id": [2]}))
+        return 409
+
+    proxy.refuse = tear
+    tx = proxied.transaction()
+    tx.table("db.a").set_properties(owner="me")
+    tx.table("db.b").append(pa.table({"id": [1]}))
+    with pytest.raises(CommitStateUnknownError):
+        tx.commit_transaction()
+    assert len([seen for seen in proxy.seen if is_commit(seen)]) == 1
+
+
+def test_a_table_that_has_its_property_from_before_does_not_hide_a_conflict(
+    plain: Catalog, proxied: Catalog
+) -> None:
+    plain.load_table("db.b").set_properties(owner="me")
+    with proxied.transaction() as tx:
+        tx.table("db.a").append(pa.table({"id": [1]}))
+        tx.table("db.b").set_properties(owner="me")
+        plain.load_table("db.a").append(pa.table({"id": [2]}))
+    assert counts(plain) == (2, 0)
 
 
 def test_an_answer_without_the_new_snapshots_is_not_taken_for_a_commit(

@@ -26,8 +26,10 @@ from icebergds.errors import (
     NamespaceNotEmptyError,
     NoSuchNamespaceError,
     NoSuchTableError,
+    StorageError,
 )
 from icebergds.spec.updates.table_updates import SetProperties
+from icebergds.testing import catalog_steps
 from icebergds.testing.catalog_steps import new_table
 
 # As Java's JDBC catalog makes them.
@@ -46,6 +48,31 @@ _NAME = re.compile(r"(\d{5})-[0-9a-f-]{36}(\.gz)?\.metadata\.json")
 @pytest.fixture
 def catalog(database_uri: str, tmp_path: Path) -> SqlCatalog:
     return open_sql_catalog(database_uri, tmp_path)
+
+
+# As above, with rules of somebody else.
+_STRICT_LAYOUT = (
+    _JAVA_LAYOUT[0].replace("PRIMARY", "CHECK (table_name <> 'u'),PRIMARY"),
+    _JAVA_LAYOUT[1].replace("PRIMARY", "CHECK (namespace <> 'x'),PRIMARY"),
+)
+
+
+def test_a_rule_of_the_database_is_not_taken_for_a_name_that_is_taken(
+    database_uri: str, tmp_path: Path
+) -> None:
+    execute(database_uri, *_STRICT_LAYOUT)
+    catalog = open_sql_catalog(database_uri, tmp_path)
+    create_table(catalog)
+    files = set((tmp_path / "warehouse").rglob("*.json"))
+    for refused in (
+        lambda: catalog_steps.create_table(catalog, ("db", "u")),
+        lambda: catalog.rename(TABLE, ("db", "u")),
+        lambda: catalog.create_namespace(("x",), {}),
+    ):
+        with pytest.raises(StorageError, match=r"(?i)check constraint"):
+            refused()
+    assert catalog.list_tables(("db",)) == [TABLE]
+    assert set((tmp_path / "warehouse").rglob("*.json")) == files
 
 
 # Rows.

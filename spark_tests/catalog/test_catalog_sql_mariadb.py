@@ -7,18 +7,21 @@ from pathlib import Path
 
 import pytest
 from mariadb_server import MariaDbServer
-from sql_tables import create_table, execute, open_sql_catalog, set_property
+from sql_tables import TABLE, create_table, execute, open_sql_catalog, set_property
 from sqlalchemy import make_url
 
 from icebergds.catalog.sql.catalog import SqlCatalog
 from icebergds.catalog.sql.url import database_url
+from icebergds.commit.operations import TableCommit
 from icebergds.errors import (
     AlreadyExistsError,
     InvalidOptionError,
     NoSuchNamespaceError,
     NoSuchTableError,
     StorageError,
+    UnsupportedFeatureError,
 )
+from icebergds.spec.updates.table_updates import SetProperties
 from icebergds.testing import catalog_steps
 
 # As other clients make them: by the collation of the database.
@@ -152,6 +155,20 @@ def test_a_text_that_is_too_long_is_refused(
     with pytest.raises(StorageError, match="Data too long"):
         catalog_steps.create_table(far, ("db", "u"))
     assert catalog.list_tables(("db",)) == [("db", "t")]
+
+
+def test_tables_without_transactions_are_not_changed_together(
+    catalog: SqlCatalog, uri: str, tmp_path: Path
+) -> None:
+    execute(uri, "ALTER TABLE iceberg_tables ENGINE=MyISAM, CONVERT TO CHARACTER SET latin1")
+    state = create_table(catalog)
+    commit = TableCommit(TABLE, state, [], [SetProperties({"k": "v"})])
+    for attempt in (catalog.check_transactions, lambda: catalog.commit_tables([commit])):
+        with pytest.raises(UnsupportedFeatureError, match="engine MyISAM, which has no transac"):
+            attempt()
+    assert set_property(catalog).metadata.properties["k"] == "v"
+    execute(uri, "ALTER TABLE iceberg_tables ENGINE=InnoDB")
+    catalog.check_transactions()
 
 
 def test_the_password_is_not_shown(mariadb: MariaDbServer, uri: str, tmp_path: Path) -> None:

@@ -96,6 +96,19 @@ def test_a_database_in_memory_is_refused(uri: str) -> None:
         _url(uri=uri)
 
 
+@pytest.mark.parametrize(
+    "uri",
+    [
+        "postgresql://me@host/db?autocommit=true",
+        "mysql://me@host/db?charset=utf8mb4&autocommit=1",
+        "mysql://me@host/db?init_command=SET%20autocommit%3D1",
+    ],
+)
+def test_a_connection_that_commits_each_statement_is_refused(uri: str) -> None:
+    with pytest.raises(InvalidOptionError, match="commits each statement"):
+        _url(uri=uri)
+
+
 def test_a_malformed_uri_is_not_repeated() -> None:
     with pytest.raises(InvalidOptionError) as raised:
         _url(uri="postgresql//me:secret@host/db")

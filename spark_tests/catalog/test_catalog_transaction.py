@@ -20,6 +20,7 @@ from icebergds.errors import (
     InvalidOptionError,
     NoSuchTableError,
     UnsupportedFeatureError,
+    ValidationError,
 )
 from icebergds.testing.contents import unused_files
 
@@ -111,8 +112,8 @@ def test_a_change_that_another_commit_has_made_invalid_ends_all_of_them(catalog:
     def lose() -> None:
         with catalog.transaction() as tx:
             tx.table("db.a").append(ids(2))
-            for table in (tx.table("db.b"), catalog.load_table("db.b")):
-                table.update_schema().add_column("name", "string").commit()
+            tx.table("db.b").update_schema().add_column("name", "string").commit()
+            catalog.load_table("db.b").update_schema().add_column("name", "int").commit()
 
     with pytest.raises(InvalidOptionError, match="already exists"):
         lose()
@@ -154,6 +155,20 @@ def test_a_table_that_is_dropped_meanwhile_ends_the_transaction(catalog: Catalog
         tx.commit_transaction()
     assert rows(catalog.load_table("db.a")) == [1]
     assert unused_files(catalog.load_table("db.a")) == set()
+
+
+@pytest.mark.parametrize("names", [["db.b"], ["db.a", "db.b"]], ids=len)
+def test_a_table_that_is_re_created_meanwhile_is_not_changed(
+    names: list[str], catalog: Catalog
+) -> None:
+    tx = catalog.transaction()
+    for name in names:
+        tx.table(name).set_properties(owner="me")
+    catalog.drop_table("db.b")
+    catalog.create_table("db.b", "other string")
+    with pytest.raises(ValidationError, match=r"lake\.db\.b was dropped and re-created"):
+        tx.commit_transaction()
+    assert all("owner" not in catalog.load_table(name).properties for name in ("db.a", "db.b"))
 
 
 def test_a_table_without_changes_is_not_committed(catalog: Catalog) -> None:

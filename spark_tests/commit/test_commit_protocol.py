@@ -14,8 +14,10 @@ from hypothesis import given, strategies as st
 from interleaving import InterleavedOperations
 
 from icebergds.commit.append import Append, FastAppend
+from icebergds.commit.operations import Change
 from icebergds.commit.options import CommitOptions
 from icebergds.commit.partition_summaries import partition_summaries
+from icebergds.commit.retry import commit_change
 from icebergds.commit.snapshot_commit import commit_snapshot
 from icebergds.errors import InvalidOptionError, UnsupportedFeatureError, ValidationError
 from icebergds.spec.encryption import EncryptedKey
@@ -35,6 +37,7 @@ from icebergds.spec.updates.requirements import AssertRefSnapshotId, AssertTable
 from icebergds.spec.updates.table_updates import (
     AddEncryptionKey,
     AddSnapshot,
+    SetProperties,
     SetSnapshotRef,
     UpgradeFormatVersion,
 )
@@ -94,6 +97,14 @@ def test_a_table_made_again_between_attempts_is_not_written(table: CommitTable) 
         commit_snapshot(operations, Append((table.file([2], 1),)))
     assert not table.metadata.snapshots
     assert table.left_over() == set()
+
+
+def test_properties_do_not_go_to_another_table_of_the_same_name(table: CommitTable) -> None:
+    operations = InterleavedOperations(table.operations, [lambda: _make_again(table)])
+    change = Change([], [SetProperties({"owner": "me"})])
+    with pytest.raises(ValidationError, match="dropped and re-created"):
+        commit_change(operations, lambda state: change, lambda state: False)
+    assert "owner" not in table.metadata.properties
 
 
 def _make_again(table: CommitTable) -> None:

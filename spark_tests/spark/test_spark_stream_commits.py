@@ -76,6 +76,35 @@ def test_table_that_is_made_anew_during_a_batch_gets_none_of_it(
     assert ids(location) == []
 
 
+@pytest.mark.usefixtures("run_task")
+def test_table_that_is_made_anew_during_an_empty_batch_does_not_record_it(tmp_path: Path) -> None:
+    location = create(tmp_path, "a", "b")
+    message = planned(location).write(iter([]))
+    shutil.rmtree(location)
+    create(tmp_path, "a", "b")
+    before = load_table(location).metadata
+    with pytest.raises(ValidationError, match="dropped and re-created"):
+        planned(location).commit([message], 0)
+    assert load_table(location).metadata == before
+
+
+def test_table_that_is_made_anew_during_an_upsert_keeps_its_partition_specs(
+    tmp_path: Path, run_task: Run
+) -> None:
+    def create_partitioned() -> Path:
+        catalog = load_catalog("lake", warehouse=str(tmp_path))
+        return Path(catalog.create_table("db.t", "a bigint, b bigint", None, "b").location())
+
+    location = create_partitioned()
+    options = {"write-operation": "upsert", "upsert-keys": "a"}
+    message = run_task(planned(location, **options))
+    shutil.rmtree(location)
+    before = load_table(create_partitioned()).metadata
+    with pytest.raises(ValidationError, match="dropped and re-created"):
+        planned(location, **options).commit([message], 0)
+    assert load_table(location).metadata == before
+
+
 def test_table_that_another_writer_creates_during_a_batch_gets_none_of_it(
     tmp_path: Path, run_task: Run
 ) -> None:

@@ -22,6 +22,8 @@ from botocore.exceptions import (
     ProxyConnectionError,
 )
 
+from icebergds.catalog.unconnected import unconnected
+
 __all__ = ["is_certain", "note_attempts", "noted_attempts"]
 
 
@@ -48,6 +50,8 @@ def is_certain(error: Exception) -> bool:
         status = answer.get("ResponseMetadata", {}).get("HTTPStatusCode", 500)
         code = answer.get("Error", {}).get("Code", "")
         return 400 <= status < 500 and status != 408 and code not in _TIMED_OUT
+    if isinstance(error, ProxyConnectionError):
+        return unconnected(error) is not None
     return isinstance(error, _NOT_SENT)
 
 
@@ -59,7 +63,6 @@ _NOT_SENT = (
     NoCredentialsError,
     ParamValidationError,
     PartialCredentialsError,
-    ProxyConnectionError,
 )
 # They come with the status of a client's mistake.
 _TIMED_OUT = (

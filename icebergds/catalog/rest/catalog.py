@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from icebergds.catalog.base import Identifier, nearest_namespace, nearest_table
 from icebergds.catalog.rest import creation, namespaces, transactions, views
 from icebergds.catalog.rest.config import REGISTER, RENAME_TABLE, TRANSACTION
-from icebergds.catalog.rest.failures import RestError, refusals, settle
+from icebergds.catalog.rest.failures import RestError, reading_answer, refusals, settle
 from icebergds.catalog.rest.listing import listed
 from icebergds.catalog.rest.operations import RestTableOperations
 from icebergds.catalog.rest.options import flag, integer
@@ -126,6 +126,8 @@ class RestCatalog:
                 answer = session.change(
                     "POST", session.routes.register(namespace), body, answered=True
                 )
+                with reading_answer():
+                    return table_state(session, self.io, identifier, name, answer)
             except RestError as error:
                 settle(
                     f"register table {name}",
@@ -133,7 +135,6 @@ class RestCatalog:
                     lambda: self.load(identifier).metadata_location == location,
                 )
                 return self.load(identifier)
-        return table_state(session, self.io, identifier, name, answer)
 
     def drop(self, identifier: Identifier) -> TableState | None:
         """Drops a table but keeps its files.
@@ -211,6 +212,11 @@ class RestCatalog:
         path = self.session.routes.tables(namespace)
         with refusals({404: lambda error: namespaces.missing(self.session, namespace)}):
             return listed(self.session, path, "identifiers")
+
+    @property
+    def commits_atomically(self) -> bool:
+        """Not all servers do."""
+        return False
 
     def check_transactions(self) -> None:
         """Checks that the server commits to several tables. Raises UnsupportedFeatureError."""

@@ -12,7 +12,7 @@ from typing import Any
 from icebergds.catalog.base import Identifier
 from icebergds.catalog.next_metadata import next_metadata
 from icebergds.catalog.rest import namespaces
-from icebergds.catalog.rest.failures import RestError, refusals, unknown_outcome
+from icebergds.catalog.rest.failures import RestError, reading_answer, refusals, unknown_outcome
 from icebergds.catalog.rest.operations import RestTableOperations
 from icebergds.catalog.rest.session import RestSession
 from icebergds.catalog.rest.tables import named, table_state
@@ -170,7 +170,10 @@ def _post(
             # Staging has no effect that anybody else sees.
             error.maybe_done = error.maybe_done and not body["stage-create"]
             raise
-    return table_state(session, io, identifier, name, answer)
+        if body["stage-create"]:
+            return table_state(session, io, identifier, name, answer)
+        with reading_answer():
+            return table_state(session, io, identifier, name, answer)
 
 
 def _table_to_json(

@@ -55,6 +55,20 @@ def refusals(errors: Mapping[int, Callable[[RestError], IcebergError]]) -> Itera
         raise make(error) from None
 
 
+@contextmanager
+def reading_answer() -> Iterator[None]:
+    """Reads the answer to a request that the server confirmed, in the block.
+
+    Raises:
+        RestError: it cannot be read; the request may have taken effect.
+    """
+    try:
+        yield
+    except Exception as error:
+        reason = f"the server confirmed it, but its answer cannot be read: {error}"
+        raise RestError(reason, maybe_done=True) from None
+
+
 def settle(what: str, error: RestError, is_done: Callable[[], bool]) -> None:
     """Returns if a request that seems to have failed has taken effect.
 

@@ -13,7 +13,7 @@ from typing import Any
 
 from icebergds.catalog.base import Identifier
 from icebergds.catalog.next_metadata import next_metadata
-from icebergds.catalog.rest.failures import RestError, unknown_outcome
+from icebergds.catalog.rest.failures import RestError, reading_answer, unknown_outcome
 from icebergds.catalog.rest.http import Answer
 from icebergds.catalog.rest.known_parts import without_known_parts
 from icebergds.catalog.rest.metrics import report_commit
@@ -22,7 +22,6 @@ from icebergds.catalog.rest.tables import load_table, table_state
 from icebergds.commit.operations import TableState
 from icebergds.errors import (
     CommitConflictError,
-    FormatError,
     IcebergError,
     NoSuchTableError,
 )
@@ -144,10 +143,10 @@ class RestTableOperations:
             answer = self.session.change("POST", path, body, answered=True)
         except RestError as error:
             if error.maybe_done:
-                return self._looked_for(updates, error)
-            if error.status in _REFUSED and (state := self._found(updates, error)) is not None:
+                return self._looked_for(updates, base, error)
+            if error.status in _REFUSED and (found := self._found(updates, base, error)):
                 # A proxy sent it twice, and it conflicts with itself.
-                return state
+                return found
             raise self._refused(error) from None
         return self._committed(answer, updates, base)
 
@@ -171,30 +170,35 @@ class RestTableOperations:
         """
         session, path = self.session, self.session.routes.table(self.identifier)
         try:
-            state = table_state(
-                session, self.io, self.identifier, self.name, answer, base.io.vended
-            )
-        except FormatError as error:
-            return self._looked_for(updates, RestError(str(error), maybe_done=True))
+            with reading_answer():
+                state = table_state(
+                    session, self.io, self.identifier, self.name, answer, base.io.vended
+                )
+        except RestError as error:
+            return self._looked_for(updates, base, error)
         if not has_snapshots(updates, state):
             # Such as the answer to another request, from a cache.
             reason = "the server's answer does not have the new snapshot"
-            return self._looked_for(updates, RestError(reason, maybe_done=True))
+            return self._looked_for(updates, base, RestError(reason, maybe_done=True))
         session.seen.keep(path, answer, state)
         return state
 
-    def _looked_for(self, updates: Sequence[TableUpdate], error: RestError) -> TableState:
+    def _looked_for(
+        self, updates: Sequence[TableUpdate], base: TableState, error: RestError
+    ) -> TableState:
         """The table, if it has the updates.
 
         Raises:
             CommitStateUnknownError: it does not have them, and may still get them.
         """
-        state = self._found(updates, error)
+        state = self._found(updates, base, error)
         if state is None:
             raise unknown_outcome(f"commit to table {self.name}", error)
         return state
 
-    def _found(self, updates: Sequence[TableUpdate], error: RestError) -> TableState | None:
+    def _found(
+        self, updates: Sequence[TableUpdate], base: TableState, error: RestError
+    ) -> TableState | None:
         """The table, if it has the updates.
 
         Raises:
@@ -206,7 +210,7 @@ class RestTableOperations:
             return None
         except Exception as failure:
             raise unknown_outcome(f"commit to table {self.name}", error, failure) from None
-        return state if is_in_effect(updates, state) else None
+        return state if is_in_effect(updates, base, state) else None
 
     def _refused(self, error: RestError) -> IcebergError:
         why = error.explanation or error.reason
@@ -222,10 +226,17 @@ class RestTableOperations:
                 return error
 
 
-def is_in_effect(updates: Sequence[TableUpdate], state: TableState) -> bool:
-    """Whether a table has the changes of a commit, which are applied together or not at all."""
+def is_in_effect(updates: Sequence[TableUpdate], base: TableState, state: TableState) -> bool:
+    """Whether a table has the changes of a commit, which are applied together or not at all.
+
+    Args:
+        base: the state that the commit is based on.
+        state: that of the table with this name now, which may be another one.
+    """
     if any(isinstance(each, AddSnapshot) for each in updates):
         return has_snapshots(updates, state)
+    if base.metadata.table_uuid != state.metadata.table_uuid:
+        return False
     try:
         changed = next_metadata(state.metadata, state.metadata_location, updates)
     except IcebergError:

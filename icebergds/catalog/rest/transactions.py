@@ -1,4 +1,8 @@
-"""Commits to several tables in one request (REST catalog specification: transactions/commit)."""
+"""Commits to several tables in one request (REST catalog specification: transactions/commit).
+
+Servers may commit to one table after the other, and stop at one that conflicts. So whatever the
+answer is, each table is asked whether it has its part.
+"""
 
 from __future__ import annotations
 
@@ -17,12 +21,11 @@ from icebergds.catalog.rest.operations import (
 from icebergds.commit.operations import TableCommit, TableState
 from icebergds.commit.transaction_tables import all_or_none
 from icebergds.errors import CommitConflictError, IcebergError, NoSuchTableError
-from icebergds.spec.updates.table_updates import AddSnapshot
 
 _LOG = logging.getLogger(__name__)
 _NO_CONTENT = 204
-# By what a commit finds: it conflicts with another one, or what it adds is there.
-_REFUSED = (400, 409)
+# Answers to requests that the server did not look into.
+_UNHEARD = (401, 419, 429)
 
 
 def commit_tables(
@@ -59,9 +62,8 @@ class _Part:
     commit: TableCommit
     prepared: PreparedCommit
 
-    @property
-    def adds_snapshots(self) -> bool:
-        return any(isinstance(each, AddSnapshot) for each in self.prepared.updates)
+    def is_in(self, state: TableState) -> bool:
+        return is_in_effect(self.prepared.updates, self.commit.base, state)
 
 
 def _send(parts: Sequence[_Part]) -> list[TableState]:
@@ -77,7 +79,8 @@ def _send(parts: Sequence[_Part]) -> list[TableState]:
     except RestError as error:
         if error.maybe_done:
             return _looked_for(parts, error)
-        if error.status in _REFUSED and (states := _found(parts, error)) is not None:
+        heard = error.status is not None and error.status not in _UNHEARD
+        if heard and (states := _found(parts, error)) is not None:
             # A proxy sent it twice, and it conflicts with itself.
             return states
         raise _refused(parts, error) from None
@@ -140,12 +143,12 @@ def _found(parts: Sequence[_Part], error: RestError) -> list[TableState] | None:
         try:
             state = part.operations.refresh()
         except NoSuchTableError:
-            found.append((part.commit.base, True, False))
+            found.append((part.commit.base, False))
             continue
         except Exception as failure:
             raise unknown_outcome(_what(parts), error, failure) from None
         states.append(state)
-        found.append((state, part.adds_snapshots, is_in_effect(part.prepared.updates, state)))
+        found.append((state, part.is_in(state)))
     return states if all_or_none(_what(parts), found) else None
 
 

@@ -6,10 +6,10 @@ import ssl
 from typing import Any
 
 import requests
-from urllib3.exceptions import ConnectTimeoutError, NewConnectionError
 
 from icebergds.catalog.rest.auth.base import SignedRequest
 from icebergds.catalog.rest.options import HttpOptions
+from icebergds.catalog.unconnected import causes, unconnected
 
 
 class UnsentError(Exception):
@@ -74,17 +74,15 @@ def _failure(error: requests.RequestException, options: HttpOptions) -> UnsentEr
         return UnsentError(f"no connection within {options.connect_timeout_s:g} s")
     if isinstance(error, requests.ReadTimeout):
         return LostError(f"none within {options.read_timeout_s:g} s")
-    causes = list(_causes(error))
-    for cause in causes:
-        if isinstance(cause, ConnectTimeoutError | NewConnectionError):
-            return UnsentError(_told(cause))
+    if (missing := unconnected(error)) is not None:
+        return UnsentError(_told(missing))
+    chain = list(causes(error))
+    for cause in chain:
         if isinstance(cause, ssl.SSLCertVerificationError):
             return UnsentError(f"its certificate is not trusted: {cause.verify_message}")
-    if isinstance(error, requests.exceptions.ProxyError):
-        return UnsentError("the proxy refuses the connection")
     if not isinstance(error, requests.ConnectionError | requests.exceptions.ChunkedEncodingError):
         return LostError(_told(error)) if _maybe_sent(error) else _malformed(error)
-    return LostError(_told(causes[-1]))
+    return LostError(_told(chain[-1]))
 
 
 def _malformed(error: Exception) -> UnsentError:
@@ -97,19 +95,6 @@ def _maybe_sent(error: requests.RequestException) -> bool:
     return not isinstance(error, ValueError) or isinstance(
         error, requests.exceptions.ContentDecodingError
     )
-
-
-def _causes(error: BaseException) -> Any:
-    """An error and those that it was made of, the outermost first."""
-    seen: set[int] = set()
-    at: Any = error
-    while isinstance(at, BaseException) and id(at) not in seen:
-        seen.add(id(at))
-        yield at
-        inner = getattr(at, "reason", None)
-        if not isinstance(inner, BaseException):
-            inner = next((a for a in at.args if isinstance(a, BaseException)), None)
-        at = inner or at.__cause__ or at.__context__
 
 
 def _told(error: BaseException) -> str:

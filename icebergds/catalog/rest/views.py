@@ -14,7 +14,13 @@ from icebergds.catalog.rest.config import (
     RENAME_VIEW,
     UPDATE_VIEW,
 )
-from icebergds.catalog.rest.failures import RestError, refusals, settle, unknown_outcome
+from icebergds.catalog.rest.failures import (
+    RestError,
+    reading_answer,
+    refusals,
+    settle,
+    unknown_outcome,
+)
 from icebergds.catalog.rest.http import Answer
 from icebergds.catalog.rest.known_parts import without_known_view_parts
 from icebergds.catalog.rest.listing import listed
@@ -71,12 +77,13 @@ def create(
     ):
         try:
             answer = session.change("POST", session.routes.views(namespace), body, answered=True)
+            with reading_answer():
+                return _state(session, identifier, answer)
         except RestError as error:
             if not error.maybe_done:
                 raise
             # The server gives a new view its UUID, so it is not known whose view there may be.
             raise unknown_outcome(f"create view {name}", error) from None
-    return _state(session, identifier, answer)
 
 
 def commit(
@@ -110,18 +117,19 @@ def commit(
     ):
         try:
             answer = session.change("POST", session.routes.view(identifier), body, answered=True)
+            with reading_answer():
+                return _state(session, identifier, answer)
         except RestError as error:
             found = load(session, identifier) if error.status in _REFUSED else None
-            if found is not None and _is_in_effect(updates, found):
+            if found is not None and _is_in_effect(updates, base, found):
                 # A proxy sent it twice, and it conflicts with itself.
                 return found
             settle(
                 f"commit to view {base.name}",
                 error,
-                lambda: _is_in_effect(updates, load(session, identifier)),
+                lambda: _is_in_effect(updates, base, load(session, identifier)),
             )
             return load(session, identifier)
-    return _state(session, identifier, answer)
 
 
 def drop(session: RestSession, identifier: Identifier) -> None:
@@ -201,6 +209,9 @@ def _has(session: RestSession, identifier: Identifier) -> bool:
     return True
 
 
-def _is_in_effect(updates: Sequence[ViewUpdate], state: ViewState) -> bool:
+def _is_in_effect(updates: Sequence[ViewUpdate], base: ViewState, state: ViewState) -> bool:
+    """Whether a view has updates that were made for `base`; it may be another one of its name."""
+    if state.metadata.view_uuid != base.metadata.view_uuid:
+        return False
     changed = apply_view_updates(state.metadata, updates, now_ms=now_ms())
     return changed is state.metadata

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
-from functools import lru_cache
+from dataclasses import dataclass, field, replace
+from functools import cache, lru_cache, partial
 from typing import Literal
 
 from sqlalchemy import URL, Engine, create_engine
@@ -16,7 +16,7 @@ from icebergds.catalog.pointer.table_operations import PointerTableOperations
 from icebergds.catalog.sql import transactions, views
 from icebergds.catalog.sql.database import Database, Write
 from icebergds.catalog.sql.layout import prepare_tables
-from icebergds.catalog.sql.mysql import MYSQL, be_strict
+from icebergds.catalog.sql.mysql import MYSQL, be_strict, require_transactions
 from icebergds.catalog.sql.pointer import SqlPointer
 from icebergds.catalog.sql.secrets import without_secrets
 from icebergds.catalog.sql.tables import EXISTS, VIEW, NamespaceRows, TableRows
@@ -44,6 +44,10 @@ class SqlCatalog:
 
     A namespace exists if it was created or contains tables or namespaces. The namespace () always
     exists.
+
+    Attributes:
+        require_transactions: raises UnsupportedFeatureError if the database's tables do not take
+            part in transactions.
     """
 
     name: str
@@ -51,6 +55,7 @@ class SqlCatalog:
     io: FileIO
     tables: TableRows
     namespaces: NamespaceRows
+    require_transactions: Callable[[], None] = field(repr=False, compare=False)
 
     def operations(self, identifier: Identifier) -> PointerTableOperations:
         self._check(identifier)
@@ -137,11 +142,18 @@ class SqlCatalog:
         self._require(identifier[:-1])
         return operations.register(self.io.absolute(metadata_location))
 
+    @property
+    def commits_atomically(self) -> bool:
+        """In one transaction of the database."""
+        return True
+
     def check_transactions(self) -> None:
-        """Every database commits to several tables."""
+        """Raises UnsupportedFeatureError if the tables' engine lacks them (MySQL, MariaDB)."""
+        self.require_transactions()
 
     def commit_tables(self, commits: Sequence[TableCommit]) -> Sequence[TableState]:
         """Commits to several tables in one transaction; errors are those of `CommitsTables`."""
+        self.check_transactions()
         return transactions.commit_tables(
             self.tables, [(self.operations(each.identifier), each) for each in commits]
         )
@@ -191,7 +203,7 @@ class SqlCatalog:
         if source == target and self.tables.find(source) is not None:
             raise exists
         write = self.tables.rename(source, target)
-        if write.is_duplicate:
+        if write.breaks_rule and self.tables.has_key(target):
             raise exists
         if not self.tables.database.require(
             write,
@@ -231,7 +243,7 @@ class SqlCatalog:
         if not namespace or self.namespaces.below(namespace):
             raise exists
         write = self.namespaces.insert(namespace, properties)
-        if write.is_duplicate:
+        if write.breaks_rule and self.namespaces.has_key(namespace):
             raise exists
         self._finish(write, "create", namespace, lambda: bool(self.namespaces.below(namespace)))
 
@@ -357,7 +369,15 @@ def sql_catalog(name: str, properties: Mapping[str, str], io: FileIO) -> SqlCata
         upgrade=_schema_version(name, options) == "v1",
     )
     warehouse = properties.get("warehouse")
-    return SqlCatalog(name, warehouse, io, TableRows(database, typed), NamespaceRows(database))
+    return SqlCatalog(
+        name,
+        warehouse,
+        io,
+        TableRows(database, typed),
+        NamespaceRows(database),
+        # Asked once; a refusal is not remembered.
+        cache(partial(require_transactions, database)),
+    )
 
 
 @lru_cache(maxsize=32)

@@ -35,8 +35,11 @@ class Write:
     sent: bool = True
 
     @property
-    def is_duplicate(self) -> bool:
-        """Whether it failed because there is a row with the same key."""
+    def breaks_rule(self) -> bool:
+        """Whether it failed by a rule of the tables: mostly that there is a row with the key.
+
+        It may be another rule, such as a column that must not be null.
+        """
         return self.ended and isinstance(self.error, IntegrityError)
 
     @property

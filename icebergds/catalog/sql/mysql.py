@@ -7,9 +7,11 @@ from importlib import import_module
 from importlib.util import find_spec
 from typing import Any
 
-from sqlalchemy import URL, Dialect, Engine, event
+from sqlalchemy import URL, Dialect, Engine, column, event, func, select, table
 
-from icebergds.errors import InvalidOptionError
+from icebergds.catalog.sql.database import Database
+from icebergds.catalog.sql.tables import TABLES
+from icebergds.errors import InvalidOptionError, UnsupportedFeatureError
 
 MYSQL = ("mysql", "mariadb")
 """The names of the databases in URLs."""
@@ -55,6 +57,39 @@ def table_options(dialect: Dialect) -> str:
     return f" ENGINE=InnoDB DEFAULT CHARSET=utf8mb4 COLLATE={collation}"
 
 
+def require_transactions(database: Database) -> None:
+    """Checks that the engine of `iceberg_tables` has transactions; MyISAM, for one, does not.
+
+    Raises:
+        UnsupportedFeatureError: it has none, so a commit to several tables could not be undone.
+        StorageError: the database fails.
+    """
+    if database.engine.dialect.name not in MYSQL:
+        return
+    is_ours = _STORED.c.table_schema == func.database(), _STORED.c.table_name == TABLES.name
+    used = _STORED.c.engine == _ENGINES.c.engine
+    rows = database.read(select(_ENGINES.c.engine, _ENGINES.c.transactions).where(*is_ours, used))
+    for engine, transactions in rows:
+        if transactions != "YES":
+            raise UnsupportedFeatureError(
+                f"catalog {database.catalog}: several tables cannot be changed together, because "
+                f"its database stores {TABLES.name} by the engine {engine}, which has no "
+                "transactions; use a transaction for each table, or convert it by ALTER TABLE "
+                f"{TABLES.name} ENGINE=InnoDB"
+            )
+
+
+_STORED = table(
+    "TABLES",
+    column("table_schema"),
+    column("table_name"),
+    column("engine"),
+    schema="information_schema",
+)
+_ENGINES = table("ENGINES", column("engine"), column("transactions"), schema="information_schema")
+_EXPECTED = "user, password, connectTimeout, sslMode (DISABLED, REQUIRED) and useSSL"
+
+
 def _check_charset(catalog: str, url: URL) -> None:
     # The driver would only fail when it connects, with an error that is not one of databases.
     charset = url.query.get("charset")
@@ -66,9 +101,6 @@ def _check_charset(catalog: str, url: URL) -> None:
             f"catalog {catalog}: PyMySQL does not know the charset of the uri; expected one such "
             "as utf8mb4, which is the default"
         )
-
-
-_EXPECTED = "user, password, connectTimeout, sslMode (DISABLED, REQUIRED) and useSSL"
 
 
 def _parameter(catalog: str, name: str, value: str) -> dict[str, str]:

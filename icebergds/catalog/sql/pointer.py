@@ -30,7 +30,7 @@ class SqlPointer:
         write = self.rows.insert(self.identifier, location)
         if write.error is None:
             return applied()
-        if write.is_duplicate:
+        if write.breaks_rule and self.rows.has_key(self.identifier):
             return refused(AlreadyExistsError(f"{self.what} already exists, as a table or view"))
         database = self.rows.database
         return _failed(

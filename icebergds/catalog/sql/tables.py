@@ -84,6 +84,15 @@ class TableRows:
         rows = self.database.read(select(*columns).where(self._is(identifier)))
         return Pointer(*rows[0]) if rows else None
 
+    def has_key(self, identifier: Identifier) -> bool:
+        """Whether a table or view has this name, or one that the database takes for the same."""
+        condition = and_(
+            TABLES.c.catalog_name == self.database.catalog,
+            TABLES.c.table_namespace == joined(identifier[:-1]),
+            TABLES.c.table_name == identifier[-1],
+        )
+        return bool(self.database.read(select(TABLES.c.table_name).where(condition)))
+
     def names(self, namespace: Identifier) -> list[str]:
         condition = and_(self._in_catalog(), same(TABLES.c.table_namespace, joined(namespace)))
         return [row[0] for row in self.database.read(select(TABLES.c.table_name).where(condition))]
@@ -166,6 +175,14 @@ class NamespaceRows:
             same(TABLES.c.table_namespace, joined(namespace)),
         )
         return bool(self.database.read(select(TABLES.c.table_name).where(condition).limit(1)))
+
+    def has_key(self, namespace: Identifier) -> bool:
+        """Whether rows have this namespace, or one that the database takes for the same."""
+        condition = and_(
+            NAMESPACE_PROPERTIES.c.catalog_name == self.database.catalog,
+            NAMESPACE_PROPERTIES.c.namespace == joined(namespace),
+        )
+        return bool(self.database.read(select(NAMESPACE_PROPERTIES.c.namespace).where(condition)))
 
     def insert(self, namespace: Identifier, properties: Mapping[str, str]) -> Write:
         return self.database.write(self._insert(namespace, {**properties, EXISTS: "true"}))

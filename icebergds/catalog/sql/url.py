@@ -24,8 +24,22 @@ def database_url(catalog: str, properties: Mapping[str, str], directory: str) ->
         directory: the base of relative paths of SQLite files.
 
     Raises:
-        InvalidOptionError: the URL is missing or malformed, or the database is in memory.
+        InvalidOptionError: the URL is missing or malformed, the database is in memory, or it would
+            commit each statement.
     """
+    url = _url(catalog, properties, directory)
+    if name := next(
+        (name for name, value in url.query.items() if _commits_each(name, value)), None
+    ):
+        raise InvalidOptionError(
+            f"catalog {catalog}: the parameter {name!r} in the uri of its database commits each "
+            "statement on its own, so that a commit to several tables could not be undone; leave "
+            "it out"
+        )
+    return url
+
+
+def _url(catalog: str, properties: Mapping[str, str], directory: str) -> URL:
     uri = properties.get("uri")
     if not uri:
         raise InvalidOptionError(
@@ -129,6 +143,11 @@ def _sqlite(catalog: str, url: URL, directory: str) -> URL:
     if database.startswith("file:"):
         return url
     return url.set(database=os.path.join(directory, database))
+
+
+def _commits_each(name: str, value: str | tuple[str, ...]) -> bool:
+    told = f"{name} {value}" if name == "init_command" else name
+    return "autocommit" in told.lower()
 
 
 def _last(value: str | tuple[str, ...]) -> str:

@@ -67,7 +67,7 @@ def rename_view(self: SqlCatalog, source: Identifier, target: Identifier) -> Non
     if source == target and rows.find(source) is not None:
         raise exists
     write = rows.rename(source, target)
-    if write.is_duplicate:
+    if write.breaks_rule and rows.has_key(target):
         raise exists
     if not rows.database.require(
         write,

@@ -14,6 +14,7 @@ from icebergds.commit.options import IsolationLevel
 from icebergds.commit.retry import commit_change
 from icebergds.commit.rewrite_rows import RewriteRows
 from icebergds.commit.row_delta import RowDelta
+from icebergds.commit.same_table import require_same_table
 from icebergds.commit.snapshot_commit import Action, Committed, commit_snapshot
 from icebergds.commit.staging import clean_up_if_abandoned
 from icebergds.commit.validation import Isolation
@@ -97,6 +98,7 @@ def commit_delta(
         keys = [part.keys for part in parts if part.keys is not None]
         refuse_shared_keys(keys, prepared.address.path)
         table = table or load_for_write(prepared.address)
+        require_same_table(prepared.table_uuid, table.state)
         if prepared.new_spec is not None:
             table = _with_spec(table, prepared.new_spec)
         clean_up_if_abandoned(table.operations, lambda: delete_files(prepared.io, delta.all_files))

@@ -14,6 +14,7 @@ from icebergds.commit.idempotent_writes import (
 )
 from icebergds.commit.operations import Change, TableState
 from icebergds.commit.retry import commit_change
+from icebergds.commit.same_table import require_same_table
 from icebergds.commit.snapshot_commit import Committed
 from icebergds.operations.write.append_overwrite import PreparedWrite, commit_write
 from icebergds.operations.write.cleanup import (
@@ -141,6 +142,7 @@ def _record_empty_batch(job: PreparedJob, batch: IdempotentWrite) -> None:
         return Change([], batch.property_updates(state.metadata, branch, None))
 
     table = load_for_write(job.address)
+    require_same_table(job.table_uuid, table.state)
     if not is_recorded(table.state):
         commit_change(table.operations, produce, is_recorded, table.state)
 
