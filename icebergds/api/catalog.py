@@ -19,6 +19,7 @@ from icebergds.catalog.base import Identifier
 from icebergds.catalog.config import catalog_properties, default_catalog_name
 from icebergds.catalog.filesystem.commits import check_changeable
 from icebergds.catalog.loaded_table import LoadedTable
+from icebergds.catalog.new_properties import new_table_properties
 from icebergds.catalog.next_metadata import next_metadata
 from icebergds.commit.operations import TableState
 from icebergds.errors import (
@@ -172,6 +173,7 @@ class Catalog:
         columns, spec, order = read_definition(
             schema, partition_spec, sort_order, identifier_fields
         )
+        given = mapping_argument("properties", properties)
         with nothing_committed(self._named(parts)):
             updates = new_table_updates(
                 columns,
@@ -180,7 +182,9 @@ class Catalog:
                 else self._catalog.new_table_location(parts),
                 spec=spec,
                 sort_order=order,
-                properties=mapping_argument("properties", properties),
+                properties=new_table_properties(
+                    self._address(parts).all_catalog_properties(), given
+                ),
             )
             check_properties(next_metadata(None, None, updates))
             state = self._catalog.create(parts, updates)

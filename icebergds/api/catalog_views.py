@@ -11,6 +11,7 @@ from icebergds.api.names import Name, namespace_argument
 from icebergds.api.table_definition import Columns, schema_argument
 from icebergds.api.view import SUMMARY, View, queries_argument
 from icebergds.catalog.base import Identifier
+from icebergds.catalog.new_properties import new_view_properties
 from icebergds.catalog.views import views_of
 from icebergds.errors import NoSuchViewError
 from icebergds.operations.options.arguments import location_argument, mapping_argument
@@ -70,7 +71,10 @@ def create_view(
         location=self._catalog.io.absolute(location_argument("location", location))
         if location
         else views.new_view_location(parts),
-        properties=mapping_argument("properties", properties),
+        properties=new_view_properties(
+            self._address(parts).all_catalog_properties(),
+            mapping_argument("properties", properties),
+        ),
     )
     state = views.create_view(parts, updates)
     _LOG.info("view %s: created at %s", state.name, state.metadata.location)

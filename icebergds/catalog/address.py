@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
-from icebergds.catalog.base import Catalog, Identifier, StagingCatalog
+from icebergds.catalog.base import Catalog, Identifier, ServedCatalog, StagingCatalog
+from icebergds.catalog.config import catalog_properties
 from icebergds.catalog.filesystem.commits import (
     check_creation_at,
     create_at_location,
@@ -135,6 +136,15 @@ class TableAddress:
         check_creation_at(io, location, location, self.path)
         return location
 
+    def all_catalog_properties(self) -> Mapping[str, str]:
+        """The catalog's properties from all sources, its server too; empty without a catalog."""
+        if self.catalog is None:
+            return {}
+        catalog = self._load_catalog()
+        if isinstance(catalog, ServedCatalog):
+            return catalog.properties
+        return catalog_properties(self.catalog, self._properties_of_catalog())
+
     def create(self, updates: Sequence[TableUpdate]) -> TableState:
         """Creates the table by applying updates to empty metadata.
 
@@ -168,8 +178,11 @@ class TableAddress:
 
     def _load_catalog(self) -> Catalog:
         assert self.catalog is not None
-        properties = {**self.storage_properties, **self.catalog_properties}
-        return load_catalog(self.catalog, properties, location_map=self.location_map)
+        given = self._properties_of_catalog()
+        return load_catalog(self.catalog, given, location_map=self.location_map)
+
+    def _properties_of_catalog(self) -> dict[str, str]:
+        return {**self.storage_properties, **self.catalog_properties}
 
     def _identifier(self) -> Identifier:
         return identifier_of(self.path)

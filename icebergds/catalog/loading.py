@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from icebergds.catalog.base import Catalog
+from icebergds.catalog.common_properties import check_warehouse, type_by_class, without_ignored
 from icebergds.catalog.config import catalog_properties, configured_catalogs, is_configured
 from icebergds.catalog.own_types import OWN_TYPES, TYPES_BY_SCHEME
 from icebergds.catalog.plugins import plugged_in_factory, plugged_in_types
@@ -30,9 +31,12 @@ def load_catalog(
 
     Raises:
         InvalidOptionError: nothing configures the catalog, its type is unknown, or a property that
-            the type requires is missing.
+            the type requires is missing, or its warehouse is not a location.
+        UnsupportedFeatureError: a property of Java Iceberg or PyIceberg is not supported.
     """
     properties = catalog_properties(name, properties)
+    if by_class := type_by_class(name, properties):
+        properties["type"] = by_class
     if not any(properties.get(key) for key in _NEEDED):
         raise _incomplete(name, properties) or _not_configured(name)
     kind = (properties.get("type") or _infer_type(name, properties)).lower()
@@ -44,6 +48,9 @@ def load_catalog(
         raise InvalidOptionError(
             f"catalog {name}: unknown type {kind!r}, expected one of {', '.join(known)}{hint}"
         )
+    if kind in OWN_TYPES:
+        properties = without_ignored(name, properties)
+        check_warehouse(name, kind, properties)
     # FileIO is sent to executors, so it must not contain the catalog's uri and password.
     storage = storage_properties_of(properties)
     own = {key: value for key, value in properties.items() if key not in STORAGE_OPTIONS}

@@ -46,6 +46,11 @@ class RestCatalog:
     io: FileIO
     session: RestSession = field(repr=False)
 
+    @property
+    def properties(self) -> Mapping[str, str]:
+        """The user's properties and the server's."""
+        return self.session.config.properties
+
     # Tables.
 
     def operations(self, identifier: Identifier) -> RestTableOperations:
