@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import logging
+import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
@@ -55,15 +56,15 @@ def load_catalog(
     name: str | None = None,
     *,
     location_map: Mapping[str, str] | None = None,
-    **properties: str,
+    **properties: str | os.PathLike[str],
 ) -> Catalog:
     """Loads a catalog; the environment and `.pyiceberg.yaml` may supply further properties.
 
     Args:
         name: the catalog's name; by default the configured `default-catalog`, or `default`.
         location_map: maps prefixes of locations to their replacements.
-        properties: `type` (`filesystem`, `sql`, `rest`), `uri`, `warehouse` and whatever else the
-            type needs, and storage properties (such as `s3.endpoint`).
+        properties: `type` (`filesystem`, `sql`, `rest` and others), `uri`, `warehouse` (a text or a
+            path) and whatever else the type needs, and storage properties (such as `s3.endpoint`).
 
     Raises:
         InvalidOptionError: an unknown type, or a property that the type needs is missing.
@@ -74,9 +75,13 @@ def load_catalog(
     name = text_argument("name", name) or default_catalog_name()
     locations = mapping_argument("location_map", location_map)
     # Resolved once, here: other processes may have another environment.
-    given = catalog_properties(name, mapping_argument("properties", properties))
+    texts = {
+        key: os.fspath(v) if isinstance(v, os.PathLike) else v for key, v in properties.items()
+    }
+    given = catalog_properties(name, mapping_argument("properties", texts))
     found = loading.load_catalog(name, given, location_map=locations)
-    if warehouse := given.get("warehouse"):
+    warehouse = given.get("warehouse")
+    if warehouse and loading.has_warehouse_location(name, given):
         given["warehouse"] = found.io.absolute(warehouse)
     return Catalog(found, given, locations)
 

@@ -12,7 +12,10 @@ from collections.abc import Mapping
 
 from icebergds.errors import InvalidOptionError, UnsupportedFeatureError
 
-__all__ = ["check_warehouse", "type_by_class", "without_ignored"]
+__all__ = ["WITH_LOCATIONS", "check_warehouse", "type_by_class", "without_ignored"]
+
+WITH_LOCATIONS = ("filesystem", "hadoop", "sql", "jdbc", "hive", "glue", "dynamodb")
+"""Types of catalogs whose warehouse is a location."""
 
 _LOG = logging.getLogger(__name__)
 
@@ -76,7 +79,7 @@ def check_warehouse(catalog: str, kind: str, properties: Mapping[str, str]) -> N
         InvalidOptionError: it is not.
     """
     warehouse = properties.get("warehouse")
-    if not warehouse or kind not in _WITH_LOCATIONS:
+    if not warehouse or kind not in WITH_LOCATIONS:
         return
     where = f"catalog {catalog}: its warehouse {warehouse!r}"
     if warehouse.lower().startswith("arn:"):
@@ -96,8 +99,6 @@ def check_warehouse(catalog: str, kind: str, properties: Mapping[str, str]) -> N
             "set type = filesystem; for the warehouse of a server, set the catalog's uri"
         )
 
-
-_WITH_LOCATIONS = ("filesystem", "hadoop", "sql", "jdbc", "hive", "glue", "dynamodb")
 
 _IGNORED = frozenset(
     {

@@ -223,7 +223,7 @@ def test_what_the_environment_says_travels_with_a_table(
 ) -> None:
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("PYICEBERG_DEFAULT_CATALOG", "pond")
-    monkeypatch.setenv("PYICEBERG_CATALOG__POND__WAREHOUSE", "water")
+    monkeypatch.setenv("PYICEBERG_CATALOG__POND__WAREHOUSE", "./water")
     catalog = load_catalog()
     catalog.create_namespace("db")
     table = catalog.create_table("db.t", _SCHEMA)

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 import icebergds
-from icebergds.catalog.loading import load_catalog
+from icebergds.catalog.loading import has_warehouse_location, load_catalog
 from icebergds.catalog.sql.catalog import SqlCatalog
 from icebergds.errors import InvalidOptionError, UnsupportedFeatureError
 
@@ -115,3 +115,23 @@ def test_a_catalog_prescribes_properties_of_new_tables_and_views(tmp_path: Path)
     assert table.metadata.format_version == 3
     view = catalog.create_view("db.v", "id bigint", "SELECT 1", properties={"comment": "mine"})
     assert view.properties == {"owner": "me", "comment": "all"}
+
+
+@pytest.mark.parametrize(
+    ("properties", "expected"),
+    [
+        ({"uri": "https://host", "warehouse": "lake"}, False),
+        ({"type": "s3tables", "warehouse": ARN}, False),
+        ({"catalog-impl": "org.apache.iceberg.rest.RESTCatalog", "warehouse": "lake"}, False),
+        ({"uri": "sqlite:///c.db", "warehouse": "lake"}, True),
+    ],
+)
+def test_the_warehouse_of_a_server_is_no_location(
+    properties: dict[str, str], expected: bool
+) -> None:
+    assert has_warehouse_location("lake", properties) is expected
+
+
+def test_a_warehouse_may_be_given_as_a_path(tmp_path: Path) -> None:
+    catalog = icebergds.load_catalog("lake", warehouse=tmp_path)
+    assert catalog.create_table("db.t", "id bigint").location() == str(tmp_path / "db" / "t")

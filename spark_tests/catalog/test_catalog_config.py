@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import subprocess
 import sys
 import traceback
@@ -16,6 +17,7 @@ from icebergds.catalog.config import (
     catalog_properties,
     default_catalog_name,
 )
+from icebergds.catalog.loading import load_catalog
 from icebergds.errors import InvalidOptionError
 
 _FILE = """
@@ -192,6 +194,18 @@ def test_variables_are_properties(monkeypatch: pytest.MonkeyPatch, variable: str
 def test_underscores_of_names_are_dashes(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("PYICEBERG_CATALOG__MY_LAKE__URI", "x")
     assert catalog_properties("my-lake", {}) == {"uri": "x"} == _as_pyiceberg("my-lake")
+
+
+@pytest.mark.parametrize("name", ["lake", "my-lake", "my_lake"])
+def test_a_variable_that_an_error_advises_configures_the_catalog_that_it_names(
+    name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with pytest.raises(InvalidOptionError) as error:
+        load_catalog(name, {})
+    found = re.search(r"variable (\w+)(?: \(for a catalog called (\S+),)?", str(error.value))
+    assert found is not None
+    monkeypatch.setenv(found[1], str(tmp_path))
+    assert load_catalog(found[2] or name, {}).name == name.replace("_", "-")
 
 
 def test_variables_of_other_things_are_left(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -432,6 +432,15 @@ def test_several_metastores_are_tried_in_turn(hive: HiveServer, tmp_path: Path) 
         assert catalog.list_namespaces() == [("default",)]
 
 
+def test_a_metastore_that_does_not_answer_is_given_up(tmp_path: Path) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as silent:
+        uri = f"thrift://127.0.0.1:{silent.getsockname()[1]}"
+        timeout = {"hive.metastore.client.socket.timeout": "1s"}
+        catalog = open_hive_catalog(uri, tmp_path, **timeout)
+        with pytest.raises(StorageError, match="no answer in 1 s"):
+            catalog.list_namespaces()
+
+
 def test_a_user_is_told_to_the_metastore(hive: HiveServer, tmp_path: Path) -> None:
     catalog = open_hive_catalog(hive.uri, tmp_path, ugi="etl:group-secret")
     assert catalog.list_namespaces() == [("default",)]
@@ -446,6 +455,7 @@ def test_a_user_is_told_to_the_metastore(hive: HiveServer, tmp_path: Path) -> No
         ({"type": "hive", "uri": "http://host/path"}, "Thrift over HTTP is not supported"),
         ({"uri": "thrift://me:hush@host"}, "without a user"),
         ({"uri": "thrift://host:port"}, "expected thrift://<host>:9083"),
+        ({"hive.metastore.client.socket.timeout": "soon"}, "expected seconds above 0"),
         ({"lock-check-retry": "1"}, "no property 'lock-check-retry'; did you mean"),
         ({"hive.metastore.use.SSL": "true"}, r"no property 'hive\.metastore\.use\.SSL'"),
         ({"iceberg.hive.lock-timeout-ms": "soon"}, "expected an integer"),

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from importlib.util import find_spec
 from urllib.parse import urlsplit
 
-from icebergds.catalog.hive.connection import Endpoint, Metastore, User
+from icebergds.catalog.hive.connection import ANSWER_TIMEOUT_S, Endpoint, Metastore, User
 from icebergds.catalog.hive.entries import EntryOptions
 from icebergds.catalog.hive.locks import LockOptions
 from icebergds.errors import InvalidOptionError
@@ -15,6 +16,7 @@ from icebergds.spec.table_properties import bool_property, float_property, int_p
 from icebergds.suggestions import did_you_mean
 
 _DEFAULT_PORT = 9083
+_DURATION = re.compile(r"(?P<number>[0-9]+)(?P<unit>s|m|)")
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,6 +73,7 @@ _PROPERTIES = (
     "hive.hive2-compatible",
     "hive.kerberos-authentication",
     "hive.kerberos-service-name",
+    "hive.metastore.client.socket.timeout",
     "lock-check-min-wait-time",
     "lock-check-max-wait-time",
     "lock-check-retries",
@@ -107,7 +110,18 @@ def _metastore(catalog: str, properties: Mapping[str, str]) -> Metastore:
             )
         service = properties.get("hive.kerberos-service-name") or "hive"
     uris = [uri.strip() for uri in properties.get("uri", "").split(",")]
-    return Metastore(catalog, tuple(map(_endpoint, uris)), _user(properties), service)
+    endpoints = tuple(map(_endpoint, uris))
+    return Metastore(catalog, endpoints, _user(properties), service, _answer_timeout(properties))
+
+
+def _answer_timeout(properties: Mapping[str, str]) -> int:
+    """How long an answer is waited for, in Hive's words: seconds, also as `600s` or `10m`."""
+    name = "hive.metastore.client.socket.timeout"
+    text = properties.get(name, f"{ANSWER_TIMEOUT_S}s").strip().lower()
+    found = _DURATION.fullmatch(text)
+    if found is None or int(found["number"]) == 0:
+        raise InvalidOptionError(f"{name} is {text!r}, expected seconds above 0, such as 600s")
+    return int(found["number"]) * (60 if found["unit"] == "m" else 1)
 
 
 def _endpoint(uri: str) -> Endpoint:
