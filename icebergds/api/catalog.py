@@ -11,7 +11,13 @@ from typing import Any
 
 from icebergds.api import catalog_views
 from icebergds.api.catalog_transaction import CatalogTransaction
-from icebergds.api.names import Name, identifier_argument, namespace_argument
+from icebergds.api.names import (
+    Name,
+    check_metadata_file,
+    identifier_argument,
+    namespace_argument,
+    without_catalog,
+)
 from icebergds.api.table import Table
 from icebergds.api.table_definition import Columns, Partitioning, Sorting, read_definition
 from icebergds.catalog import base, loading
@@ -22,6 +28,7 @@ from icebergds.catalog.filesystem.commits import check_changeable
 from icebergds.catalog.loaded_table import LoadedTable
 from icebergds.catalog.new_properties import new_table_properties
 from icebergds.catalog.next_metadata import next_metadata
+from icebergds.catalog.views import no_view
 from icebergds.commit.operations import TableState
 from icebergds.errors import (
     AlreadyExistsError,
@@ -254,10 +261,12 @@ class Catalog:
             AlreadyExistsError: the catalog already has a table of this name.
             NoSuchNamespaceError: the namespace does not exist, and the catalog requires it.
             MissingFileError: the metadata file does not exist.
+            InvalidOptionError: it is a directory.
             UnsupportedFeatureError: the catalog supports only tables in its own warehouse.
         """
         parts = self._identifier(identifier)
         location = location_argument("metadata_location", metadata_location)
+        check_metadata_file(self._catalog.io, location)
         with nothing_committed(self._named(parts)):
             return self._table(parts, self._catalog.register(parts, location))
 
@@ -268,7 +277,10 @@ class Catalog:
             NoSuchTableError: the table does not exist.
         """
         parts = self._identifier(identifier)
-        with nothing_committed(self._named(parts)):
+        with (
+            nothing_committed(self._named(parts)),
+            no_view(self._catalog, parts, "drop it with drop_view"),
+        ):
             self._catalog.drop(parts)
         _LOG.info("table %s: dropped", self._named(parts))
 
@@ -284,7 +296,9 @@ class Catalog:
                 files cannot be listed; the table was not dropped.
             IcebergError: the table was dropped, but some files could not be deleted.
         """
-        purge(self._catalog, self._identifier(identifier))
+        parts = self._identifier(identifier)
+        with no_view(self._catalog, parts, "drop it with drop_view"):
+            purge(self._catalog, parts)
 
     def rename_table(self, from_identifier: Name, to_identifier: Name) -> Table:
         """Renames a table; its files stay where they are.
@@ -296,7 +310,10 @@ class Catalog:
             UnsupportedFeatureError: the catalog does not support renames.
         """
         source, target = self._identifier(from_identifier), self._identifier(to_identifier)
-        with nothing_committed(self._named(source)):
+        with (
+            nothing_committed(self._named(source)),
+            no_view(self._catalog, source, "rename it with rename_view"),
+        ):
             before = self._state_before(source)
             self._catalog.rename(source, target)
         _LOG.info("table %s: renamed to %s", self._named(source), self._named(target))
@@ -323,7 +340,9 @@ class Catalog:
 
     def list_tables(self, namespace: Name) -> list[Identifier]:
         """Lists a namespace's tables, sorted. Raises NoSuchNamespaceError."""
-        return self._catalog.list_tables(namespace_argument(namespace))
+        parts = namespace_argument(namespace)
+        with without_catalog(self.name, parts):
+            return self._catalog.list_tables(parts)
 
     create_view = catalog_views.create_view
     load_view = catalog_views.load_view
@@ -353,11 +372,15 @@ class Catalog:
 
     def drop_namespace(self, namespace: Name) -> None:
         """Drops an empty namespace. Raises NoSuchNamespaceError, NamespaceNotEmptyError."""
-        self._catalog.drop_namespace(namespace_argument(namespace))
+        parts = namespace_argument(namespace)
+        with without_catalog(self.name, parts):
+            self._catalog.drop_namespace(parts)
 
     def list_namespaces(self, namespace: Name = ()) -> list[Identifier]:
         """Lists the direct children of a namespace, sorted. Raises NoSuchNamespaceError."""
-        return self._catalog.list_namespaces(namespace_argument(namespace))
+        parts = namespace_argument(namespace)
+        with without_catalog(self.name, parts):
+            return self._catalog.list_namespaces(parts)
 
     def namespace_exists(self, namespace: Name) -> bool:
         """Whether the namespace exists."""
@@ -369,7 +392,9 @@ class Catalog:
 
     def load_namespace_properties(self, namespace: Name) -> dict[str, str]:
         """Loads the properties of a namespace. Raises NoSuchNamespaceError."""
-        return self._catalog.namespace_properties(namespace_argument(namespace))
+        parts = namespace_argument(namespace)
+        with without_catalog(self.name, parts):
+            return self._catalog.namespace_properties(parts)
 
     def update_namespace_properties(
         self,
@@ -387,7 +412,8 @@ class Catalog:
         parts = namespace_argument(namespace)
         given = mapping_argument("updates", updates)
         wanted = set_argument("removals", removals)
-        before = self._catalog.namespace_properties(parts)
+        with without_catalog(self.name, parts):
+            before = self._catalog.namespace_properties(parts)
         self._catalog.update_namespace_properties(parts, sorted(wanted), given)
         return PropertiesUpdateSummary(
             removed=sorted(wanted & before.keys()),

@@ -16,6 +16,7 @@ from icebergds.catalog.own_types import OWN_TYPES, TYPES_BY_SCHEME
 from icebergds.catalog.plugins import plugged_in_factory, plugged_in_types
 from icebergds.errors import InvalidOptionError
 from icebergds.io.fileio import FileIO
+from icebergds.io.known_properties import warn_of_names
 from icebergds.io.storage_options import STORAGE_OPTIONS, is_of_storage, storage_properties_of
 from icebergds.suggestions import did_you_mean
 
@@ -40,6 +41,12 @@ def load_catalog(
         UnsupportedFeatureError: a property of Java Iceberg or PyIceberg is not supported.
     """
     properties = catalog_properties(name, properties)
+    if "" in properties:
+        raise InvalidOptionError(
+            f"catalog {name}: a property without a name is set; write its name after the "
+            f"catalog's, such as spark.icebergpy.catalog.{name}.uri or "
+            f"spark.icebergpy.catalog.{name}.warehouse"
+        )
     if by_class := type_by_class(name, properties):
         properties["type"] = by_class
     kind = _type(name, properties)
@@ -56,6 +63,7 @@ def load_catalog(
         check_warehouse(name, kind, properties)
     # FileIO is sent to executors, so it must not contain the catalog's uri and password.
     storage = storage_properties_of(properties)
+    warn_of_names(storage)
     own = {key: value for key, value in properties.items() if key not in STORAGE_OPTIONS}
     return factory(name, own, FileIO(storage, location_map or {}))
 

@@ -48,7 +48,7 @@ def with_name(given: Mapping[str, str], path: str) -> dict[str, str]:
     A file or directory of the name, and the option `catalog`, come first.
     """
     has_catalog = any(option.lower() == "catalog" for option in given)
-    if has_catalog or not begins_with_catalog(table_name_parts(path)) or os.path.exists(path):
+    if has_catalog or os.path.exists(path) or not begins_with_catalog(table_name_parts(path)):
         return {**given, "path": path}
     return named_table(given, path)
 

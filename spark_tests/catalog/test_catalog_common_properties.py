@@ -135,3 +135,16 @@ def test_the_warehouse_of_a_server_is_no_location(
 def test_a_warehouse_may_be_given_as_a_path(tmp_path: Path) -> None:
     catalog = icebergds.load_catalog("lake", warehouse=tmp_path)
     assert catalog.create_table("db.t", "id bigint").location() == str(tmp_path / "db" / "t")
+
+
+def test_a_property_without_a_name_is_refused() -> None:
+    with pytest.raises(InvalidOptionError, match=r"such as spark\.icebergpy\.catalog\.lake\.uri"):
+        load_catalog("lake", {"": "sqlite:////lake.db"})
+
+
+def test_an_unknown_property_is_told_by_the_nearest(tmp_path: Path) -> None:
+    with pytest.raises(InvalidOptionError, match=r"'warehose'; did you mean 'warehouse'\?"):
+        load_catalog("lake", {"uri": f"sqlite:///{tmp_path}/c.db", "warehose": "/w"})
+    with pytest.raises(InvalidOptionError, match="'zzz'; the nearest are ") as error:
+        load_catalog("lake", {"type": "hive", "uri": "thrift://host", "zzz": "1"})
+    assert len(str(error.value)) < 350

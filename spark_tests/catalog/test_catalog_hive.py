@@ -424,6 +424,11 @@ def test_a_metastore_out_of_reach_is_named_with_what_to_check(tmp_path: Path) ->
             catalog.list_namespaces()
 
 
+def test_the_default_database_stays(hive: HiveServer, tmp_path: Path) -> None:
+    with pytest.raises(InvalidOptionError, match=r"lake\.default .* cannot be dropped"):
+        open_hive_catalog(hive.uri, tmp_path).drop_namespace(("default",))
+
+
 def test_several_metastores_are_tried_in_turn(hive: HiveServer, tmp_path: Path) -> None:
     with socket.socket() as closed:
         closed.bind(("127.0.0.1", 0))

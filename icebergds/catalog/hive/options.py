@@ -13,7 +13,7 @@ from icebergds.catalog.hive.entries import EntryOptions
 from icebergds.catalog.hive.locks import LockOptions
 from icebergds.errors import InvalidOptionError
 from icebergds.spec.table_properties import bool_property, float_property, int_property
-from icebergds.suggestions import did_you_mean
+from icebergds.suggestions import nearest_of
 
 _DEFAULT_PORT = 9083
 _DURATION = re.compile(r"(?P<number>[0-9]+)(?P<unit>s|m|)")
@@ -92,11 +92,9 @@ def _check_names(catalog: str, properties: Mapping[str, str]) -> None:
         # Other names with a dot are those of the storage.
         if name in _PROPERTIES or ("." in name and not name.startswith(("hive.", "iceberg."))):
             continue
-        near = did_you_mean(name, _PROPERTIES, shown=repr)
-        hint = f"; {near}" if near else "."
         raise InvalidOptionError(
-            f"catalog {catalog}: a Hive catalog has no property {name!r}{hint} It has "
-            f"{', '.join(_PROPERTIES)}, and properties of the storage such as s3.endpoint"
+            f"catalog {catalog}: a Hive catalog has no property {name!r}; "
+            f"{nearest_of(name, _PROPERTIES)} (besides those of the storage, such as s3.endpoint)"
         )
 
 

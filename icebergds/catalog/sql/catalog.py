@@ -22,6 +22,7 @@ from icebergds.catalog.sql.secrets import without_secrets
 from icebergds.catalog.sql.tables import EXISTS, VIEW, NamespaceRows, TableRows
 from icebergds.catalog.sql.timeouts import timeouts
 from icebergds.catalog.sql.url import JDBC_PREFIX, database_url, missing_driver
+from icebergds.catalog.views import view_not_table
 from icebergds.commit.operations import TableCommit, TableState
 from icebergds.errors import (
     AlreadyExistsError,
@@ -34,7 +35,7 @@ from icebergds.errors import (
 )
 from icebergds.io.fileio import FileIO
 from icebergds.spec.updates.table_updates import TableUpdate
-from icebergds.suggestions import did_you_mean
+from icebergds.suggestions import did_you_mean, nearest_of
 
 __all__ = ["SqlCatalog", "sql_catalog"]
 
@@ -72,9 +73,7 @@ class SqlCatalog:
         except NoSuchTableError as error:
             namespace = identifier[:-1]
             if self.tables.typed and replace(self.tables, kind=VIEW).find(identifier):
-                raise NoSuchTableError(
-                    f"{self._named(identifier)} is a view, not a table; load it with load_view"
-                ) from None
+                raise NoSuchTableError(view_not_table(self, identifier)) from None
             near = nearest_table(identifier, self.tables.names(namespace))
             if namespace and not self.namespaces.below(namespace):
                 near = f"; there is no namespace {'.'.join(namespace)}"
@@ -403,11 +402,10 @@ def _options(name: str, properties: Mapping[str, str]) -> dict[str, str]:
         if "." in key and not (key.startswith(JDBC_PREFIX) and option in _PROPERTIES):
             continue
         if option not in _PROPERTIES:
-            near = did_you_mean(option, _PROPERTIES, shown=repr)
-            hint = f"; {near}" if near else "."
             raise InvalidOptionError(
-                f"catalog {name}: an SQL catalog has no property {key!r}{hint} It has "
-                f"{', '.join(_PROPERTIES)}, and properties of the storage such as s3.endpoint"
+                f"catalog {name}: an SQL catalog has no property {key!r}; "
+                f"{nearest_of(option, _PROPERTIES)} (besides those of the storage, such as "
+                "s3.endpoint)"
             )
         options[option] = value
     _flag(name, options, "pool_pre_ping", False)

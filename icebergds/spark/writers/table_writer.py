@@ -213,7 +213,8 @@ class TableWriter:
     def _existing(self, options: WriteOptions, instead: str = "create() creates it") -> LoadedTable:
         table = table_to_write(options)
         if table is None:
-            raise NoSuchTableError(f"table {self._name} does not exist; {instead}")
+            missing = f"table {self._name} does not exist; {instead}"
+            raise NoSuchTableError(options.address.with_catalog_hint(missing))
         return table
 
 
