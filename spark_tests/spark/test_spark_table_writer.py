@@ -248,6 +248,27 @@ def test_another_catalog_is_named_by_an_option(
         front.range(1).writeTo("nowhere.db.t").using("icebergpy").create()
 
 
+def test_a_catalog_prescribes_properties_of_tables_that_are_created_or_replaced(
+    front: SparkSession, harbour: Catalog
+) -> None:
+    prefix = "spark.icebergpy.catalog.harbour"
+    front.conf.set(f"{prefix}.table-default.owner", "all")
+    front.conf.set(f"{prefix}.table-default.format-version", "3")
+    front.conf.set(f"{prefix}.table-override.comment", "all")
+    register(front)
+    writer = numbers(front, 1).writeTo("harbour.db.t").tableProperty("comment", "mine")
+    writer.option("format-version", 2).create()
+    table = harbour.load_table("db.t")
+    assert (table.properties["owner"], table.properties["comment"]) == ("all", "all")
+    assert table.metadata.format_version == 2
+    numbers(front, 2).writeTo("harbour.db.t").tableProperty("owner", "me").createOrReplace()
+    table = table.refresh()
+    assert (table.properties["owner"], table.properties["comment"]) == ("me", "all")
+    assert table.metadata.format_version == 2
+    numbers(front, 3).writeTo("harbour.db.u").create()
+    assert harbour.load_table("db.u").metadata.format_version == 3
+
+
 def test_names_of_three_parts_may_begin_with_a_catalog_of_the_environment(
     front: SparkSession, harbour: Catalog, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
