@@ -22,7 +22,7 @@ from icebergds.api.table import Table
 from icebergds.api.table_definition import Columns, Partitioning, Sorting, read_definition
 from icebergds.catalog import base, loading
 from icebergds.catalog.address import TableAddress
-from icebergds.catalog.base import Identifier
+from icebergds.catalog.base import Identifier, ServedCatalog
 from icebergds.catalog.config import catalog_properties, default_catalog_name
 from icebergds.catalog.filesystem.commits import check_changeable
 from icebergds.catalog.loaded_table import LoadedTable
@@ -194,9 +194,7 @@ class Catalog:
                 else self._catalog.new_table_location(parts),
                 spec=spec,
                 sort_order=order,
-                properties=new_table_properties(
-                    self._address(parts).all_catalog_properties(), given
-                ),
+                properties=new_table_properties(self._all_properties(), given),
             )
             check_properties(next_metadata(None, None, updates))
             state = self._catalog.create(parts, updates)
@@ -437,6 +435,11 @@ class Catalog:
         if len(parts) > 2 and parts[0] == self.name and not self.namespace_exists(parts[:1]):
             return parts[1:]
         return parts
+
+    def _all_properties(self) -> Mapping[str, str]:
+        """The properties, with those of the catalog's server."""
+        catalog = self._catalog
+        return catalog.properties if isinstance(catalog, ServedCatalog) else self._properties
 
     def _named(self, identifier: Identifier) -> str:
         return ".".join((self.name, *identifier))

@@ -72,7 +72,7 @@ def create_view(
         if location
         else views.new_view_location(parts),
         properties=new_view_properties(
-            self._address(parts).all_catalog_properties(),
+            self._all_properties(),
             mapping_argument("properties", properties),
         ),
     )
