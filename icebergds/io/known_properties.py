@@ -9,7 +9,7 @@ from functools import lru_cache
 from icebergds.io.storage_options import STORAGE_PREFIXES
 from icebergds.suggestions import did_you_mean
 
-__all__ = ["warn_of_names"]
+__all__ = ["is_known", "warn_of_names"]
 
 _LOG = logging.getLogger(__name__)
 
@@ -21,9 +21,14 @@ def warn_of_names(properties: Iterable[str]) -> None:
             _warn(name)
 
 
+def is_known(name: str) -> bool:
+    """Whether a property of a storage has an effect."""
+    return name in _NAMES or name.startswith(_OPEN)
+
+
 @lru_cache(maxsize=1024)
 def _warn(name: str) -> None:
-    if name in _NAMES or name in _OF_OTHERS or name.startswith(_OPEN):
+    if is_known(name) or name in _OF_OTHERS:
         return
     if near := did_you_mean(name, _NAMES, closeness=0.85):
         _LOG.warning("property %r of the storage is unknown and has no effect; %s", name, near)

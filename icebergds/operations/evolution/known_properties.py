@@ -65,7 +65,6 @@ _NAMES = frozenset(
         NAME_MAPPING_PROPERTY,
         "write.delete.format.default",
         "write.delete.granularity",
-        "write.distribution-mode",
         "write.folder-storage.path",
         "write.object-storage.path",
         "write.metadata.metrics.default",
