@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from icebergds.api.update_schema import UpdateSchema
     from icebergds.api.update_statistics import UpdateStatistics
     from icebergds.api.view import View
+    from icebergds.catalog.rest.failures import RestError
     from icebergds.errors import (
         AlreadyCommittedError,
         AlreadyExistsError,
@@ -149,6 +150,7 @@ _NAMES = {
     "icebergds.api.update_schema": ("UpdateSchema",),
     "icebergds.api.update_statistics": ("UpdateStatistics",),
     "icebergds.api.view": ("View",),
+    "icebergds.catalog.rest.failures": ("RestError",),
     "icebergds.errors": (
         "AlreadyCommittedError",
         "AlreadyExistsError",
@@ -324,6 +326,7 @@ __all__ = [
     "PrimitiveType",
     "RefType",
     "RemovedDanglingDeletes",
+    "RestError",
     "RewrittenDataFiles",
     "RewrittenManifests",
     "RewrittenPositionDeletes",

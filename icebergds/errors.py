@@ -23,6 +23,7 @@ IcebergError
 ├── CommitStateUnknownError       outcome_unknown
 ├── MaintenanceError              steps of `Table.maintain` failed, others are done
 └── StorageError                  also an OSError
+    └── RestError                 of a REST catalog's server, with its status
 """
 
 from __future__ import annotations

@@ -4,22 +4,31 @@ from __future__ import annotations
 
 import contextlib
 import logging
+import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
 from icebergds.api import catalog_views
 from icebergds.api.catalog_transaction import CatalogTransaction
-from icebergds.api.names import Name, identifier_argument, namespace_argument
+from icebergds.api.names import (
+    Name,
+    check_metadata_file,
+    identifier_argument,
+    namespace_argument,
+    without_catalog,
+)
 from icebergds.api.table import Table
 from icebergds.api.table_definition import Columns, Partitioning, Sorting, read_definition
 from icebergds.catalog import base, loading
 from icebergds.catalog.address import TableAddress
-from icebergds.catalog.base import Identifier
+from icebergds.catalog.base import Identifier, ServedCatalog
 from icebergds.catalog.config import catalog_properties, default_catalog_name
 from icebergds.catalog.filesystem.commits import check_changeable
 from icebergds.catalog.loaded_table import LoadedTable
+from icebergds.catalog.new_properties import new_table_properties
 from icebergds.catalog.next_metadata import next_metadata
+from icebergds.catalog.views import no_view
 from icebergds.commit.operations import TableState
 from icebergds.errors import (
     AlreadyExistsError,
@@ -54,15 +63,15 @@ def load_catalog(
     name: str | None = None,
     *,
     location_map: Mapping[str, str] | None = None,
-    **properties: str,
+    **properties: str | os.PathLike[str],
 ) -> Catalog:
     """Loads a catalog; the environment and `.pyiceberg.yaml` may supply further properties.
 
     Args:
         name: the catalog's name; by default the configured `default-catalog`, or `default`.
         location_map: maps prefixes of locations to their replacements.
-        properties: `type` (`filesystem`, `sql`, `rest`), `uri`, `warehouse` and whatever else the
-            type needs, and storage properties (such as `s3.endpoint`).
+        properties: `type` (`filesystem`, `sql`, `rest` and others), `uri`, `warehouse` (a text or a
+            path) and whatever else the type needs, and storage properties (such as `s3.endpoint`).
 
     Raises:
         InvalidOptionError: an unknown type, or a property that the type needs is missing.
@@ -73,9 +82,13 @@ def load_catalog(
     name = text_argument("name", name) or default_catalog_name()
     locations = mapping_argument("location_map", location_map)
     # Resolved once, here: other processes may have another environment.
-    given = catalog_properties(name, mapping_argument("properties", properties))
+    texts = {
+        key: os.fspath(v) if isinstance(v, os.PathLike) else v for key, v in properties.items()
+    }
+    given = catalog_properties(name, mapping_argument("properties", texts))
     found = loading.load_catalog(name, given, location_map=locations)
-    if warehouse := given.get("warehouse"):
+    warehouse = given.get("warehouse")
+    if warehouse and loading.has_warehouse_location(name, given):
         given["warehouse"] = found.io.absolute(warehouse)
     return Catalog(found, given, locations)
 
@@ -172,6 +185,7 @@ class Catalog:
         columns, spec, order = read_definition(
             schema, partition_spec, sort_order, identifier_fields
         )
+        given = mapping_argument("properties", properties)
         with nothing_committed(self._named(parts)):
             updates = new_table_updates(
                 columns,
@@ -180,7 +194,7 @@ class Catalog:
                 else self._catalog.new_table_location(parts),
                 spec=spec,
                 sort_order=order,
-                properties=mapping_argument("properties", properties),
+                properties=new_table_properties(self._all_properties(), given),
             )
             check_properties(next_metadata(None, None, updates))
             state = self._catalog.create(parts, updates)
@@ -245,10 +259,12 @@ class Catalog:
             AlreadyExistsError: the catalog already has a table of this name.
             NoSuchNamespaceError: the namespace does not exist, and the catalog requires it.
             MissingFileError: the metadata file does not exist.
+            InvalidOptionError: it is a directory.
             UnsupportedFeatureError: the catalog supports only tables in its own warehouse.
         """
         parts = self._identifier(identifier)
         location = location_argument("metadata_location", metadata_location)
+        check_metadata_file(self._catalog.io, location)
         with nothing_committed(self._named(parts)):
             return self._table(parts, self._catalog.register(parts, location))
 
@@ -259,7 +275,10 @@ class Catalog:
             NoSuchTableError: the table does not exist.
         """
         parts = self._identifier(identifier)
-        with nothing_committed(self._named(parts)):
+        with (
+            nothing_committed(self._named(parts)),
+            no_view(self._catalog, parts, "drop it with drop_view"),
+        ):
             self._catalog.drop(parts)
         _LOG.info("table %s: dropped", self._named(parts))
 
@@ -275,7 +294,9 @@ class Catalog:
                 files cannot be listed; the table was not dropped.
             IcebergError: the table was dropped, but some files could not be deleted.
         """
-        purge(self._catalog, self._identifier(identifier))
+        parts = self._identifier(identifier)
+        with no_view(self._catalog, parts, "drop it with drop_view"):
+            purge(self._catalog, parts)
 
     def rename_table(self, from_identifier: Name, to_identifier: Name) -> Table:
         """Renames a table; its files stay where they are.
@@ -287,7 +308,10 @@ class Catalog:
             UnsupportedFeatureError: the catalog does not support renames.
         """
         source, target = self._identifier(from_identifier), self._identifier(to_identifier)
-        with nothing_committed(self._named(source)):
+        with (
+            nothing_committed(self._named(source)),
+            no_view(self._catalog, source, "rename it with rename_view"),
+        ):
             before = self._state_before(source)
             self._catalog.rename(source, target)
         _LOG.info("table %s: renamed to %s", self._named(source), self._named(target))
@@ -314,7 +338,9 @@ class Catalog:
 
     def list_tables(self, namespace: Name) -> list[Identifier]:
         """Lists a namespace's tables, sorted. Raises NoSuchNamespaceError."""
-        return self._catalog.list_tables(namespace_argument(namespace))
+        parts = namespace_argument(namespace)
+        with without_catalog(self.name, parts):
+            return self._catalog.list_tables(parts)
 
     create_view = catalog_views.create_view
     load_view = catalog_views.load_view
@@ -344,11 +370,15 @@ class Catalog:
 
     def drop_namespace(self, namespace: Name) -> None:
         """Drops an empty namespace. Raises NoSuchNamespaceError, NamespaceNotEmptyError."""
-        self._catalog.drop_namespace(namespace_argument(namespace))
+        parts = namespace_argument(namespace)
+        with without_catalog(self.name, parts):
+            self._catalog.drop_namespace(parts)
 
     def list_namespaces(self, namespace: Name = ()) -> list[Identifier]:
         """Lists the direct children of a namespace, sorted. Raises NoSuchNamespaceError."""
-        return self._catalog.list_namespaces(namespace_argument(namespace))
+        parts = namespace_argument(namespace)
+        with without_catalog(self.name, parts):
+            return self._catalog.list_namespaces(parts)
 
     def namespace_exists(self, namespace: Name) -> bool:
         """Whether the namespace exists."""
@@ -360,7 +390,9 @@ class Catalog:
 
     def load_namespace_properties(self, namespace: Name) -> dict[str, str]:
         """Loads the properties of a namespace. Raises NoSuchNamespaceError."""
-        return self._catalog.namespace_properties(namespace_argument(namespace))
+        parts = namespace_argument(namespace)
+        with without_catalog(self.name, parts):
+            return self._catalog.namespace_properties(parts)
 
     def update_namespace_properties(
         self,
@@ -378,7 +410,8 @@ class Catalog:
         parts = namespace_argument(namespace)
         given = mapping_argument("updates", updates)
         wanted = set_argument("removals", removals)
-        before = self._catalog.namespace_properties(parts)
+        with without_catalog(self.name, parts):
+            before = self._catalog.namespace_properties(parts)
         self._catalog.update_namespace_properties(parts, sorted(wanted), given)
         return PropertiesUpdateSummary(
             removed=sorted(wanted & before.keys()),
@@ -402,6 +435,11 @@ class Catalog:
         if len(parts) > 2 and parts[0] == self.name and not self.namespace_exists(parts[:1]):
             return parts[1:]
         return parts
+
+    def _all_properties(self) -> Mapping[str, str]:
+        """The properties, with those of the catalog's server."""
+        catalog = self._catalog
+        return catalog.properties if isinstance(catalog, ServedCatalog) else self._properties
 
     def _named(self, identifier: Identifier) -> str:
         return ".".join((self.name, *identifier))

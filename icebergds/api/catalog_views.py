@@ -11,7 +11,8 @@ from icebergds.api.names import Name, namespace_argument
 from icebergds.api.table_definition import Columns, schema_argument
 from icebergds.api.view import SUMMARY, View, queries_argument
 from icebergds.catalog.base import Identifier
-from icebergds.catalog.views import views_of
+from icebergds.catalog.new_properties import new_view_properties
+from icebergds.catalog.views import no_table, views_of
 from icebergds.errors import NoSuchViewError
 from icebergds.operations.options.arguments import location_argument, mapping_argument
 from icebergds.spec.updates.new_table import NO_PROPERTIES
@@ -70,7 +71,10 @@ def create_view(
         location=self._catalog.io.absolute(location_argument("location", location))
         if location
         else views.new_view_location(parts),
-        properties=mapping_argument("properties", properties),
+        properties=new_view_properties(
+            self._all_properties(),
+            mapping_argument("properties", properties),
+        ),
     )
     state = views.create_view(parts, updates)
     _LOG.info("view %s: created at %s", state.name, state.metadata.location)
@@ -85,13 +89,14 @@ def load_view(self: Catalog, identifier: Name) -> View:
         UnsupportedFeatureError: the catalog has no views.
     """
     views, parts = views_of(self._catalog), self._identifier(identifier)
-    return View(parts, views.load_view(parts), views)
+    with no_table(self._catalog, parts, "load it with load_table"):
+        return View(parts, views.load_view(parts), views)
 
 
 def view_exists(self: Catalog, identifier: Name) -> bool:
     """Whether the view exists; raises the error if its metadata cannot be read."""
     try:
-        load_view(self, identifier)
+        views_of(self._catalog).load_view(self._identifier(identifier))
     except NoSuchViewError:
         return False
     return True
@@ -105,7 +110,8 @@ def list_views(self: Catalog, namespace: Name) -> list[Identifier]:
 def drop_view(self: Catalog, identifier: Name) -> None:
     """Drops a view; its metadata files stay. Raises NoSuchViewError, UnsupportedFeatureError."""
     parts = self._identifier(identifier)
-    views_of(self._catalog).drop_view(parts)
+    with no_table(self._catalog, parts, "drop it with drop_table"):
+        views_of(self._catalog).drop_view(parts)
     _LOG.info("view %s: dropped", self._named(parts))
 
 
@@ -119,5 +125,7 @@ def rename_view(self: Catalog, from_identifier: Name, to_identifier: Name) -> Vi
         UnsupportedFeatureError: the catalog has no views.
     """
     views, target = views_of(self._catalog), self._identifier(to_identifier)
-    views.rename_view(self._identifier(from_identifier), target)
+    source = self._identifier(from_identifier)
+    with no_table(self._catalog, source, "rename it with rename_table"):
+        views.rename_view(source, target)
     return View(target, views.load_view(target), views)

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from typing import TypeAlias
 
 from icebergds.catalog.address import identifier_of
 from icebergds.catalog.base import Identifier
-from icebergds.errors import InvalidOptionError
+from icebergds.catalog.metadata_files import is_metadata_file
+from icebergds.errors import IcebergError, InvalidOptionError, NoSuchNamespaceError
+from icebergds.io.fileio import FileIO
 from icebergds.operations.options.arguments import text_argument
 
 Name: TypeAlias = str | Identifier
@@ -35,3 +38,30 @@ def identifier_argument(name: Name) -> Identifier:
 def namespace_argument(name: Name) -> Identifier:
     """The parts of a namespace's name, none for an empty one. Raises InvalidOptionError."""
     return identifier_argument(name) if name else ()
+
+
+@contextmanager
+def without_catalog(catalog: str, namespace: Identifier) -> Iterator[None]:
+    """Says of a namespace that does not exist in the block that it was named with its catalog."""
+    try:
+        yield
+    except NoSuchNamespaceError as error:
+        if len(namespace) < 2 or namespace[0] != catalog:
+            raise
+        raise NoSuchNamespaceError(
+            f"{error}; namespaces are named without their catalog: {'.'.join(namespace[1:])!r}"
+        ) from None
+
+
+def check_metadata_file(io: FileIO, location: str) -> None:
+    """Raises InvalidOptionError if the location of a metadata file is that of a directory."""
+    try:
+        is_directory = not is_metadata_file(location) and io.is_directory(location)
+    except IcebergError:
+        is_directory = False
+    if is_directory:
+        raise InvalidOptionError(
+            f"metadata_location = {location!r} is a directory; expected a metadata file in it, "
+            "such as <directory>/metadata/<version>.metadata.json; load_table('<directory>')"
+            ".metadata_location is the newest"
+        )

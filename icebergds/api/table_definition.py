@@ -25,7 +25,7 @@ from icebergds.spec.json.types import parse_scalar, type_from_json
 from icebergds.spec.partition import PartitionField, PartitionSpec
 from icebergds.spec.schema import Schema
 from icebergds.spec.sort import SortField, SortOrder
-from icebergds.spec.types import IcebergType
+from icebergds.spec.types import IcebergType, NestedField, children
 
 if TYPE_CHECKING:
     from pyspark.sql import types as spark
@@ -50,10 +50,11 @@ def read_definition(
 
     Raises:
         InvalidOptionError: an argument is of another type, cannot be parsed, or names a column
-            that the schema does not have.
+            that the schema does not have; or two columns differ by case alone.
         InvalidDataError: a column has a type that Iceberg lacks.
     """
     columns = schema_argument(schema)
+    _check_distinct(columns.fields, "")
     return (
         _identified(columns, identifier_fields),
         _partition_spec(partition_spec, columns),
@@ -141,6 +142,20 @@ def _parsed_type(name: str, text: str) -> IcebergType:
 
 def _package_of(given: Any) -> str:
     return type(given).__module__.partition(".")[0]
+
+
+def _check_distinct(fields: Sequence[NestedField], around: str) -> None:
+    """Refuses names that differ by case alone, at any level."""
+    seen: dict[str, str] = {}
+    for each in fields:
+        other = seen.setdefault(each.name.lower(), each.name)
+        if other != each.name:
+            raise InvalidOptionError(
+                f"column {around}{each.name} would differ from {other!r} by case alone, and Spark "
+                "could not tell them apart; choose another name, or add it to the table by "
+                "update_schema(allow_incompatible_changes=True)"
+            )
+        _check_distinct(children(each.field_type), f"{around}{each.name}.")
 
 
 def _partition_spec(given: Any, schema: Schema) -> PartitionSpec:

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
-from icebergds.catalog.base import Catalog, Identifier, StagingCatalog
+from icebergds.catalog.base import Catalog, Identifier, ServedCatalog, StagingCatalog
+from icebergds.catalog.config import catalog_properties
 from icebergds.catalog.filesystem.commits import (
     check_creation_at,
     create_at_location,
@@ -13,11 +14,13 @@ from icebergds.catalog.filesystem.commits import (
 )
 from icebergds.catalog.loading import load_catalog
 from icebergds.catalog.metadata_files import is_metadata_file, load_from_location
-from icebergds.catalog.naming import catalog_hint
+from icebergds.catalog.naming import catalog_hint, default_hint
+from icebergds.catalog.views import is_view, view_not_table
 from icebergds.commit.operations import TableOperations, TableState
 from icebergds.errors import InvalidFilterError, InvalidOptionError, NoSuchTableError
 from icebergds.expr.names import split_name
 from icebergds.io.fileio import FileIO
+from icebergds.io.known_properties import warn_of_names
 from icebergds.spec.updates.table_updates import TableUpdate
 
 
@@ -69,11 +72,14 @@ class TableAddress:
                 return load_from_location(self._io(), self.path)
             except NoSuchTableError as error:
                 raise NoSuchTableError(self.with_catalog_hint(str(error))) from None
-        return self._load_catalog().load(self._identifier())
+        return self._loaded(self._load_catalog())
 
     def with_catalog_hint(self, message: str) -> str:
-        """A message that there is no table, for a path that may be meant as a name."""
-        hint = "" if self.catalog is not None else catalog_hint(self.path)
+        """A message that there is no table, for a path that may be meant as a name or is a view."""
+        if self.catalog is not None:
+            catalog, identifier = self._load_catalog(), self._identifier()
+            return view_not_table(catalog, identifier) if is_view(catalog, identifier) else message
+        hint = catalog_hint(self.path)
         if not hint:
             return message
         return f"{message}; if {self.path} is the name of a catalog's table, {hint}"
@@ -84,8 +90,8 @@ class TableAddress:
         None commits to a metadata file, which never changes. Errors are those of `load`.
         """
         if self.catalog is not None:
-            catalog, identifier = self._load_catalog(), self._identifier()
-            return catalog.load(identifier), catalog.operations(identifier)
+            catalog = self._load_catalog()
+            return self._loaded(catalog), catalog.operations(self._identifier())
         state = load_from_location(self._io(), self.path)
         return state, None if self.is_metadata_file else self.operations()
 
@@ -135,6 +141,15 @@ class TableAddress:
         check_creation_at(io, location, location, self.path)
         return location
 
+    def all_catalog_properties(self) -> Mapping[str, str]:
+        """The catalog's properties from all sources, its server too; empty without a catalog."""
+        if self.catalog is None:
+            return {}
+        catalog = self._load_catalog()
+        if isinstance(catalog, ServedCatalog):
+            return catalog.properties
+        return catalog_properties(self.catalog, self._properties_of_catalog())
+
     def create(self, updates: Sequence[TableUpdate]) -> TableState:
         """Creates the table by applying updates to empty metadata.
 
@@ -164,12 +179,24 @@ class TableAddress:
         return catalog.io
 
     def _io(self) -> FileIO:
+        warn_of_names(self.storage_properties)
         return FileIO(self.storage_properties, self.location_map)
+
+    def _loaded(self, catalog: Catalog) -> TableState:
+        identifier = self._identifier()
+        try:
+            return catalog.load(identifier)
+        except NoSuchTableError as error:
+            hint = default_hint(catalog.name, identifier)
+            raise NoSuchTableError(f"{error}{hint}") from None
 
     def _load_catalog(self) -> Catalog:
         assert self.catalog is not None
-        properties = {**self.storage_properties, **self.catalog_properties}
-        return load_catalog(self.catalog, properties, location_map=self.location_map)
+        given = self._properties_of_catalog()
+        return load_catalog(self.catalog, given, location_map=self.location_map)
+
+    def _properties_of_catalog(self) -> dict[str, str]:
+        return {**self.storage_properties, **self.catalog_properties}
 
     def _identifier(self) -> Identifier:
         return identifier_of(self.path)

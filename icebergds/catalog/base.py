@@ -157,6 +157,16 @@ class PurgingCatalog(Protocol):
 
 
 @runtime_checkable
+class ServedCatalog(Protocol):
+    """A catalog whose server adds properties to those of the user."""
+
+    @property
+    def properties(self) -> Mapping[str, str]:
+        """All of them."""
+        ...
+
+
+@runtime_checkable
 class TransactionCatalog(Protocol):
     """A catalog that can commit to several tables at once."""
 

@@ -12,9 +12,11 @@ in the first `.pyiceberg.yaml` in the directories that PyIceberg searches.
 
 from __future__ import annotations
 
+import logging
 import os
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
+from functools import lru_cache
 from importlib import import_module
 from pathlib import Path
 from typing import Any
@@ -41,10 +43,13 @@ def catalog_properties(name: str, given: Mapping[str, str]) -> dict[str, str]:
             overrides the file; empty values do not override.
 
     Raises:
-        InvalidOptionError: the configuration file cannot be read or is malformed, or sessions
-            define the catalog differently and none of these is active.
+        InvalidOptionError: the configuration file cannot be read or is malformed, unless PyYAML is
+            not installed and the file is not needed; or sessions define the catalog differently
+            and none of these is active.
     """
-    found = _from_file(name) | _from_environment(name) | _session_catalogs.properties(name, given)
+    others = _from_environment(name) | _session_catalogs.properties(name, given)
+    is_complete = any(given.get(key) or others.get(key) for key in _SUFFICIENT)
+    found = _from_file(name, is_needed=not is_complete) | others
     for key, value in given.items():
         found[key] = value or found.get(key, value)
     return found
@@ -121,8 +126,10 @@ def configured_catalogs() -> list[str]:
 
 def is_configured(name: str) -> bool:
     """Whether a catalog of this name is configured. Raises as `configured_catalogs` does."""
+    if any(name in every for every in _session_catalogs.by_session.values()):
+        return True
     # Names of the environment and the file are in lower case, and found in any.
-    return not {name, name.lower()}.isdisjoint(configured_catalogs())
+    return bool(_from_environment(name)) or name.lower() in _catalogs_of_file()[1]
 
 
 def default_catalog_name() -> str:
@@ -143,6 +150,15 @@ _FILE = ".pyiceberg.yaml"
 _PREFIX = "pyiceberg_"
 _CATALOG = "catalog"
 _DEFAULT = "default-catalog"
+# Any of them tells a catalog.
+_SUFFICIENT = ("type", "uri", "warehouse")
+_NEEDS_YAML = "it needs PyYAML: pip install 'icebergds[yaml]', or remove the file"
+_LOG = logging.getLogger(__name__)
+
+
+@lru_cache(maxsize=16)
+def _warn_once(message: str) -> None:
+    _LOG.warning(message)
 
 
 def _from_environment(name: str) -> dict[str, str]:
@@ -161,7 +177,11 @@ def _variables() -> Iterator[tuple[list[str], str]]:
             yield [part.replace("__", ".").replace("_", "-") for part in parts], value
 
 
-def _from_file(name: str) -> dict[str, str]:
+def _from_file(name: str, *, is_needed: bool) -> dict[str, str]:
+    if not is_needed and not _has_yaml():
+        for file in _files():
+            _warn_once(f"the configuration file {file} is not read: {_NEEDS_YAML}")
+        return {}
     file, catalogs = _catalogs_of_file()
     key = f"{_CATALOG}.{name.lower()}"
     properties = _mapping(file, key, catalogs.get(name.lower()) or {})
@@ -197,12 +217,25 @@ def _catalogs_of_file() -> tuple[Path, dict[str, Any]]:
 
 def _configuration() -> tuple[Path, Mapping[str, Any]]:
     """The first configuration file that exists and is not empty, and its content."""
-    directories = [os.environ.get("PYICEBERG_HOME"), os.path.expanduser("~"), os.getcwd()]
-    for directory in directories:
-        file = Path(directory or "", _FILE)
-        if directory and file.is_file() and (content := _parsed(file)):
+    for file in _files():
+        if content := _parsed(file):
             return file, _mapping(file, "the file", content)
     return Path(_FILE), {}
+
+
+def _files() -> list[Path]:
+    """The files of this name where PyIceberg looks for them, in its order."""
+    directories = [os.environ.get("PYICEBERG_HOME"), os.path.expanduser("~"), os.getcwd()]
+    files = [Path(directory, _FILE) for directory in directories if directory]
+    return [file for file in files if file.is_file()]
+
+
+def _has_yaml() -> bool:
+    try:
+        import_module("yaml")
+    except ImportError:
+        return False
+    return True
 
 
 def _parsed(file: Path) -> Any:
@@ -210,8 +243,7 @@ def _parsed(file: Path) -> Any:
         yaml = import_module("yaml")
     except ImportError as error:
         raise InvalidOptionError(
-            f"the configuration file {file} needs PyYAML: pip install 'icebergds[yaml]', or remove "
-            "the file"
+            f"the configuration file {file} cannot be read: {_NEEDS_YAML}"
         ) from error
     try:
         # BaseLoader keeps every scalar a string, as catalog properties are strings.

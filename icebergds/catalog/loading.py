@@ -5,11 +5,18 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from icebergds.catalog.base import Catalog
+from icebergds.catalog.common_properties import (
+    WITH_LOCATIONS,
+    check_warehouse,
+    type_by_class,
+    without_ignored,
+)
 from icebergds.catalog.config import catalog_properties, configured_catalogs, is_configured
 from icebergds.catalog.own_types import OWN_TYPES, TYPES_BY_SCHEME
 from icebergds.catalog.plugins import plugged_in_factory, plugged_in_types
 from icebergds.errors import InvalidOptionError
 from icebergds.io.fileio import FileIO
+from icebergds.io.known_properties import warn_of_names
 from icebergds.io.storage_options import STORAGE_OPTIONS, is_of_storage, storage_properties_of
 from icebergds.suggestions import did_you_mean
 
@@ -30,12 +37,19 @@ def load_catalog(
 
     Raises:
         InvalidOptionError: nothing configures the catalog, its type is unknown, or a property that
-            the type requires is missing.
+            the type requires is missing, or its warehouse is not a location.
+        UnsupportedFeatureError: a property of Java Iceberg or PyIceberg is not supported.
     """
     properties = catalog_properties(name, properties)
-    if not any(properties.get(key) for key in _NEEDED):
-        raise _incomplete(name, properties) or _not_configured(name)
-    kind = (properties.get("type") or _infer_type(name, properties)).lower()
+    if "" in properties:
+        raise InvalidOptionError(
+            f"catalog {name}: a property without a name is set; write its name after the "
+            f"catalog's, such as spark.icebergpy.catalog.{name}.uri or "
+            f"spark.icebergpy.catalog.{name}.warehouse"
+        )
+    if by_class := type_by_class(name, properties):
+        properties["type"] = by_class
+    kind = _type(name, properties)
     factory = OWN_TYPES.get(kind) or plugged_in_factory(name, kind)
     if factory is None:
         known = sorted({*OWN_TYPES, *plugged_in_types()})
@@ -44,10 +58,32 @@ def load_catalog(
         raise InvalidOptionError(
             f"catalog {name}: unknown type {kind!r}, expected one of {', '.join(known)}{hint}"
         )
+    if kind in OWN_TYPES:
+        properties = without_ignored(name, properties)
+        check_warehouse(name, kind, properties)
     # FileIO is sent to executors, so it must not contain the catalog's uri and password.
     storage = storage_properties_of(properties)
+    warn_of_names(storage)
     own = {key: value for key, value in properties.items() if key not in STORAGE_OPTIONS}
     return factory(name, own, FileIO(storage, location_map or {}))
+
+
+def has_warehouse_location(name: str, properties: Mapping[str, str]) -> bool:
+    """Whether the warehouse of a catalog is a location; servers have names for theirs.
+
+    Args:
+        properties: all properties of the catalog.
+
+    Raises:
+        InvalidOptionError: the properties do not tell its type.
+    """
+    return (type_by_class(name, properties) or _type(name, properties)) in WITH_LOCATIONS
+
+
+def _type(name: str, properties: Mapping[str, str]) -> str:
+    if not any(properties.get(key) for key in _NEEDED):
+        raise _incomplete(name, properties) or _not_configured(name)
+    return (properties.get("type") or _infer_type(name, properties)).lower()
 
 
 def _incomplete(name: str, properties: Mapping[str, str]) -> InvalidOptionError | None:
@@ -76,10 +112,17 @@ def _not_configured(name: str) -> InvalidOptionError:
         f"catalog {name} is not configured ({others}){'; ' + near if near else ''}; give its "
         f"properties, such as load_catalog({name!r}, warehouse='<directory>') or "
         f"option('catalog.warehouse', '<directory>'), or configure it for all: "
-        f"spark.icebergpy.catalog.{name}.warehouse before register(spark), the environment "
-        f"variable PYICEBERG_CATALOG__{name.upper()}__WAREHOUSE, or .pyiceberg.yaml; catalogs "
-        "other than of directories have a uri"
+        f"spark.icebergpy.catalog.{name}.warehouse before register(spark), {_variable(name)}, or "
+        ".pyiceberg.yaml; catalogs other than of directories have a uri"
     )
+
+
+def _variable(catalog: str) -> str:
+    """The variable with a catalog's warehouse; of another name if variables cannot have this."""
+    named = catalog.lower().replace("_", "-")
+    variable = f"PYICEBERG_CATALOG__{named.replace('-', '_').upper()}__WAREHOUSE"
+    renamed = "" if named == catalog.lower() else f" (for a catalog called {named}, as _ means -)"
+    return f"the environment variable {variable}{renamed}"
 
 
 _NEEDED = ("type", "uri", "warehouse")

@@ -11,6 +11,7 @@ from icebergds.catalog.metadata_files import own_version
 from icebergds.errors import StorageError
 from icebergds.io.failures import storage_failures
 from icebergds.io.fileio import FileIO
+from icebergds.io.locations import undeleted_level
 from icebergds.spec.json.metadata import remember_metadata, serialise_metadata
 from icebergds.spec.metadata import TableMetadata
 from icebergds.spec.table_properties import (
@@ -92,7 +93,8 @@ def delete_quietly(io: FileIO, location: str, what: str) -> None:
     try:
         io.delete(location)
     except Exception as error:
-        _LOG.warning("%s: %s was not deleted: %s", what, location, error)
+        level = undeleted_level(location)
+        _LOG.log(level, "%s: %s was not deleted: %s", what, location, error)
 
 
 def delete_unlogged(
@@ -117,7 +119,8 @@ def delete_unlogged(
         ):
             io.delete_all(file for unlogged in removed for file in files_of(unlogged))
     except Exception as error:
-        _LOG.warning("table %s: old metadata files were not deleted: %s", name, error)
+        level = undeleted_level(removed[0])
+        _LOG.log(level, "table %s: old metadata files were not deleted: %s", name, error)
 
 
 def _codec(metadata: TableMetadata) -> str:

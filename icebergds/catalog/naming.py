@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Sequence
+from contextlib import suppress
 
 from icebergds.catalog.config import configured_catalogs, default_catalog_name, is_configured
 from icebergds.catalog.metadata_files import is_metadata_file
-from icebergds.errors import InvalidFilterError
+from icebergds.errors import InvalidFilterError, InvalidOptionError
 from icebergds.expr.names import quote_name, split_name
 
 
@@ -27,10 +29,12 @@ def named_catalog(path: str) -> tuple[str | None, str]:
     if there is no catalog: the path is then a location.
     """
     parts = table_name_parts(path)
-    if len(parts) > 1 and is_configured(parts[0]):
+    if len(parts) < 2:
+        return None, path
+    if is_configured(parts[0]):
         return parts[0], quote_name(parts[1:])
     default = default_catalog_name()
-    if len(parts) > 1 and is_configured(default) and not os.path.exists(path):
+    if is_configured(default) and not os.path.exists(path):
         return default, path
     return None, path
 
@@ -44,6 +48,18 @@ def known_catalogs() -> str:
         f"there are: {', '.join(configured_catalogs()) or 'none'}; those of Spark's configuration "
         "are read by register(spark); call it again after configuring one"
     )
+
+
+def default_hint(catalog: str, identifier: Sequence[str]) -> str:
+    """That a name begins with no catalog, and was looked for in the default one; may be empty."""
+    with suppress(InvalidOptionError):
+        is_default = len(identifier) > 2 and catalog == default_catalog_name()
+        if is_default and not is_configured(identifier[0]):
+            return (
+                f"; no catalog {identifier[0]} is configured (there are: "
+                f"{', '.join(configured_catalogs())}), so this is a name in the default catalog"
+            )
+    return ""
 
 
 def catalog_hint(path: str) -> str:

@@ -2,12 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Protocol, runtime_checkable
 
 from icebergds.catalog.base import Catalog, Identifier
-from icebergds.errors import UnsupportedFeatureError
+from icebergds.errors import (
+    IcebergError,
+    NoSuchTableError,
+    NoSuchViewError,
+    UnsupportedFeatureError,
+)
 from icebergds.spec.views.metadata import ViewMetadata
 from icebergds.spec.views.updates import ViewUpdate
 
@@ -92,3 +98,53 @@ def views_of(catalog: Catalog) -> ViewCatalog:
         f"catalog {catalog.name} has no views: only REST and SQL catalogs have them; use a "
         "temporary view of Spark, or another catalog"
     )
+
+
+def is_view(catalog: Catalog, identifier: Identifier) -> bool:
+    """Whether a catalog has a view of the name, as far as it tells."""
+    if not isinstance(catalog, ViewCatalog):
+        return False
+    try:
+        catalog.load_view(identifier)
+    except IcebergError:
+        return False
+    return True
+
+
+@contextmanager
+def no_view(catalog: Catalog, identifier: Identifier, instead: str) -> Iterator[None]:
+    """Says of a table that does not exist in the block that it is a view, if it is.
+
+    Args:
+        instead: what to do, such as `drop it with drop_view`.
+    """
+    try:
+        yield
+    except NoSuchTableError:
+        if is_view(catalog, identifier):
+            raise NoSuchTableError(view_not_table(catalog, identifier, instead)) from None
+        raise
+
+
+@contextmanager
+def no_table(catalog: Catalog, identifier: Identifier, instead: str) -> Iterator[None]:
+    """The same of a view that does not exist: that it is a table."""
+    try:
+        yield
+    except NoSuchViewError:
+        try:
+            catalog.load(identifier)
+            found = True
+        except IcebergError:
+            found = False
+        if found:
+            name = ".".join((catalog.name, *identifier))
+            raise NoSuchViewError(f"{name} is a table, not a view; {instead}") from None
+        raise
+
+
+def view_not_table(
+    catalog: Catalog, identifier: Identifier, instead: str = "load it with load_view"
+) -> str:
+    """The message of a view that is used as a table."""
+    return f"{'.'.join((catalog.name, *identifier))} is a view, not a table; {instead}"

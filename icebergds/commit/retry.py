@@ -177,7 +177,10 @@ def _commit_changes(
             if is_committed(states):
                 return states
             if wait is None:
-                raise
+                raise CommitConflictError(
+                    f"{conflict}; repeat it, or raise the table's property "
+                    f"{names.COMMIT_NUM_RETRIES}"
+                ) from conflict
         except IcebergError as error:
             if not error.outcome_unknown:
                 raise

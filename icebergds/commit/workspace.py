@@ -14,6 +14,7 @@ from typing import Any, TypeVar, cast
 from icebergds.io.background import start_writing
 from icebergds.io.failures import storage_failures
 from icebergds.io.fileio import FileIO
+from icebergds.io.locations import undeleted_level
 from icebergds.spec.metadata import TableMetadata
 
 _T = TypeVar("_T")
@@ -110,7 +111,8 @@ class Workspace:
         try:
             self._io.delete_all(locations)
         except Exception as error:
-            _LOG.warning("up to %d files of a commit were not deleted: %s", len(locations), error)
+            level, count = undeleted_level(locations[0]), len(locations)
+            _LOG.log(level, "up to %d files of a commit were not deleted: %s", count, error)
 
 
 def _new_snapshot_id(metadata: TableMetadata) -> int:

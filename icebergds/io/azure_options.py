@@ -57,7 +57,7 @@ def azure_options(authority: str, properties: Mapping[str, str]) -> dict[str, An
         return _connection(
             address, AccountName=account, AccountKey=_checked("adls.account-key", key)
         )
-    if is_true(properties.get("adls.anon")):
+    if is_true(properties, "adls.anon"):
         return _connection(address)
     return {
         "account_name": account,

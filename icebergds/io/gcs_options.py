@@ -28,7 +28,7 @@ def gcs_options(properties: Mapping[str, str]) -> dict[str, Any]:
     }
     if payer := properties.get("gcs.user-project"):
         options["requester_pays"] = payer
-    elif is_true(properties.get("gcs.requester-pays")):
+    elif is_true(properties, "gcs.requester-pays"):
         options["requester_pays"] = True
     options["token"] = _token(properties)
     return options
@@ -45,7 +45,7 @@ _SCOPE = "https://www.googleapis.com/auth/devstorage.full_control"
 
 def _token(properties: Mapping[str, str]) -> Any:
     """Credentials for gcsfs, which would ask Google about a token, and try others without one."""
-    if is_true(properties.get("gcs.no-auth")):
+    if is_true(properties, "gcs.no-auth"):
         return "anon"
     token = properties.get("gcs.oauth2.token")
     if not token:

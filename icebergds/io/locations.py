@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import re
 
 from icebergds.errors import InvalidOptionError
@@ -19,6 +20,15 @@ def is_absolute(location: str) -> bool:
 
 def is_local(path: str) -> bool:
     return path.startswith("/")
+
+
+def undeleted_level(location: str) -> int:
+    """The level at which a log says that a file that nothing refers to was not deleted.
+
+    S3 Tables lets nobody delete single files, and removes such ones itself.
+    """
+    _, authority, _ = split_location(location)
+    return logging.DEBUG if authority.endswith("--table-s3") else logging.WARNING
 
 
 def absolute_location(location: str, directory: str) -> str:

@@ -81,7 +81,7 @@ def with_vended(own: Mapping[str, str], vended: Mapping[str, str]) -> dict[str, 
     for kind, names in _OF_KIND.items():
         if _has_credentials(kind, vended):
             replaced += names
-        elif not (kind == "gcs." and is_true(own.get("gcs.no-auth"))):
+        elif not (kind == "gcs." and is_true(own, "gcs.no-auth")):
             left_out += _SERVERS.get(kind, ())
     kept = {key: value for key, value in own.items() if not key.startswith(replaced)}
     added = {key: value for key, value in vended.items() if not key.startswith(left_out)}

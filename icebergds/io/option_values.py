@@ -12,8 +12,20 @@ def first(properties: Mapping[str, str], *names: str) -> str:
     return next((properties[name] for name in names if properties.get(name)), "")
 
 
-def is_true(text: str | None) -> bool:
-    return text is not None and text.strip().lower() == "true"
+def is_true(properties: Mapping[str, str], name: str) -> bool:
+    """Whether a property is true; one that is not set is not.
+
+    Raises:
+        InvalidOptionError: it is neither true nor false.
+    """
+    text = properties.get(name, "")
+    value = _BOOLEANS.get(text.strip().lower())
+    if value is None:
+        raise InvalidOptionError(f"property {name!r} = {text!r}: expected true or false")
+    return value
+
+
+_BOOLEANS = {"true": True, "1": True, "false": False, "0": False, "": False}
 
 
 def number(name: str, text: str, convert: Callable[[str], float]) -> float:

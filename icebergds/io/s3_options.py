@@ -36,15 +36,15 @@ def s3_options(
     if region:
         options["client_kwargs"] = {"region_name": region}
     config = _config(properties)
-    if is_true(properties.get(REMOTE_SIGNING)) and "key" not in options:
+    if is_true(properties, REMOTE_SIGNING) and "key" not in options:
         options["session"] = session_of_signer(_signer(properties, signer))
         options["anon"] = True
         config |= _without_checksums()
-    elif is_true(properties.get("s3.anonymous")):
+    elif is_true(properties, "s3.anonymous"):
         options["anon"] = True
     elif role := first(properties, *_ROLE):
         options = _with_role(options, role, region, properties)
-    if is_true(properties.get("s3.requester-pays")):
+    if is_true(properties, "s3.requester-pays"):
         options["requester_pays"] = True
     if writing := _writing(properties):
         options["s3_additional_kwargs"] = writing
@@ -135,13 +135,13 @@ def _config(properties: Mapping[str, str]) -> dict[str, Any]:
         },
     }
     store: dict[str, Any] = {}
-    if is_true(properties.get("s3.path-style-access")):
+    if is_true(properties, "s3.path-style-access"):
         store["addressing_style"] = "path"
-    elif is_true(properties.get("s3.force-virtual-addressing")):
+    elif is_true(properties, "s3.force-virtual-addressing"):
         store["addressing_style"] = "virtual"
-    if is_true(properties.get("s3.acceleration-enabled")):
+    if is_true(properties, "s3.acceleration-enabled"):
         store["use_accelerate_endpoint"] = True
-    if is_true(properties.get("s3.dualstack-enabled")):
+    if is_true(properties, "s3.dualstack-enabled"):
         store["use_dualstack_endpoint"] = True
     if store:
         config["s3"] = store
@@ -190,7 +190,7 @@ def _refuse_unsupported(properties: Mapping[str, str]) -> None:
     for name in properties:
         if name.startswith(_UNSUPPORTED):
             raise InvalidOptionError(f"property {name!r} is not supported; leave it out")
-    if properties.get("s3.delete-enabled", "true").strip().lower() == "false":
+    if properties.get("s3.delete-enabled") and not is_true(properties, "s3.delete-enabled"):
         raise InvalidOptionError(
             "property 's3.delete-enabled' = 'false' is not supported: files would be deleted; deny "
             "s3:DeleteObject to the credentials instead"

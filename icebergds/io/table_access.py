@@ -62,7 +62,7 @@ class TaskSigner:
 def task_signer(properties: Mapping[str, str]) -> TaskSigner | None:
     """What signs for a storage with these properties; None if nothing does."""
     endpoint = properties.get(SIGNER_ENDPOINT, "")
-    if not is_true(properties.get(REMOTE_SIGNING)) or "://" not in endpoint:
+    if not is_true(properties, REMOTE_SIGNING) or "://" not in endpoint:
         return None
     config = json.loads(properties.get(SIGNING_CONFIG) or "{}")
     return TaskSigner(endpoint, properties.get(TABLE_TOKEN), signing_config(config))

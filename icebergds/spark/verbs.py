@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import os
 import uuid
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
-from icebergds.catalog.config import catalogs_of_active_session
+from icebergds.catalog.config import catalogs_of_active_session, is_configured
 from icebergds.catalog.naming import known_catalogs, named_catalog, table_name_parts
 from icebergds.errors import NoSuchTableError
 
@@ -43,16 +43,28 @@ def named_table(given: Mapping[str, str], name: str) -> dict[str, str]:
 
 
 def with_name(given: Mapping[str, str], path: str) -> dict[str, str]:
-    """The options of a path, which may be a name that begins with a catalog of the session.
+    """The options of a path, which may be a name that begins with a catalog of ours.
 
     A file or directory of the name, and the option `catalog`, come first.
     """
-    parts = table_name_parts(path)
-    is_named = len(parts) > 1 and parts[0] in catalogs_of_active_session()
     has_catalog = any(option.lower() == "catalog" for option in given)
-    if not is_named or has_catalog or os.path.exists(path):
+    if has_catalog or os.path.exists(path) or not begins_with_catalog(table_name_parts(path)):
         return {**given, "path": path}
     return named_table(given, path)
+
+
+def begins_with_catalog(parts: Sequence[str]) -> bool:
+    """Whether the name of a table begins with a catalog that is configured.
+
+    Of catalogs of the environment and the file, which Spark does not know, only in names of three
+    parts or more: one of two may be a table in a database of Spark's own.
+
+    Raises:
+        InvalidOptionError: the configuration file cannot be read or is malformed.
+    """
+    if len(parts) < 2:
+        return False
+    return parts[0] in catalogs_of_active_session() or (len(parts) > 2 and is_configured(parts[0]))
 
 
 def options_of(extra_options: Any) -> dict[str, str]:

@@ -15,6 +15,7 @@ from icebergds.formats.data_file.write_properties import (
 )
 from icebergds.formats.data_writer import DataFileWriter, open_data_writer
 from icebergds.io.fileio import FileIO
+from icebergds.io.locations import undeleted_level
 from icebergds.spec.manifest import DataFile, FileContent, FileFormat
 from icebergds.spec.partition import PartitionSpec
 from icebergds.spec.schema import Schema
@@ -82,7 +83,8 @@ class TaskAttempt:
             self.io.delete_all(self._started)
         except Exception as failure:
             outcome = f"of the files of this task some were left behind: {failure}"
-            _LOG.warning("files of a failed task were left behind: %s", failure)
+            level = undeleted_level(next(iter(self._started), ""))
+            _LOG.log(level, "files of a failed task were left behind: %s", failure)
         if isinstance(error, StorageError) and self._started:
             error.add_outcome(outcome)
 

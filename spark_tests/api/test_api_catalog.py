@@ -223,7 +223,7 @@ def test_what_the_environment_says_travels_with_a_table(
 ) -> None:
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("PYICEBERG_DEFAULT_CATALOG", "pond")
-    monkeypatch.setenv("PYICEBERG_CATALOG__POND__WAREHOUSE", "water")
+    monkeypatch.setenv("PYICEBERG_CATALOG__POND__WAREHOUSE", "./water")
     catalog = load_catalog()
     catalog.create_namespace("db")
     table = catalog.create_table("db.t", _SCHEMA)
@@ -477,3 +477,27 @@ def test_a_pickled_catalog_is_loaded_again(catalog: Catalog) -> None:
     copy = pickle.loads(pickle.dumps(catalog))
     assert copy.list_tables("db") == [("db", "t")]
     assert (copy.name, copy.properties) == (catalog.name, catalog.properties)
+
+
+def test_a_namespace_that_is_named_with_its_catalog_is_told_without(tmp_path: Path) -> None:
+    catalog = load_catalog("lake", warehouse=str(tmp_path))
+    catalog.create_namespace("db")
+    for ask in (catalog.list_tables, catalog.list_namespaces, catalog.drop_namespace):
+        with pytest.raises(NoSuchNamespaceError, match="named without their catalog: 'db'"):
+            ask("lake.db")
+
+
+def test_a_table_is_registered_by_a_file(tmp_path: Path) -> None:
+    catalog = load_catalog("lake", warehouse=str(tmp_path))
+    table = catalog.create_table("db.t", _SCHEMA)
+    with pytest.raises(InvalidOptionError, match=r"is a directory; expected a metadata file"):
+        catalog.register_table("db.u", table.location())
+
+
+def test_a_name_that_begins_with_no_catalog_is_told_from_one_of_the_default_catalog(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("PYICEBERG_DEFAULT_CATALOG", "lake")
+    monkeypatch.setenv("PYICEBERG_CATALOG__LAKE__WAREHOUSE", str(tmp_path))
+    with pytest.raises(NoSuchTableError, match=r"no catalog lak is configured \(there are: .*lake"):
+        icebergds.load_table("lak.db.t")

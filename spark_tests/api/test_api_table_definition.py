@@ -67,6 +67,12 @@ def test_schemas_may_be_those_of_pyiceberg(catalog: Catalog) -> None:
     )
 
 
+@pytest.mark.parametrize("schema", ["id bigint, ID string", "s struct<a: int, A: int>"])
+def test_names_that_differ_by_case_alone_are_refused(catalog: Catalog, schema: str) -> None:
+    with pytest.raises(InvalidOptionError, match="by case alone"):
+        catalog.create_table("db.t", schema)
+
+
 def test_rows_are_no_schema(catalog: Catalog) -> None:
     rows: Any = pa.table({"id": [1]})
     with pytest.raises(InvalidOptionError, match=r"type Table; .* give their schema: df\.schema"):

@@ -109,6 +109,38 @@ def test_a_view_that_is_loaded_as_a_table_is_said_to_be_one(catalog: Catalog) ->
         catalog.load_table("db.v")
 
 
+def test_a_view_is_not_dropped_or_renamed_as_a_table(catalog: Catalog) -> None:
+    catalog.create_view("db.v", _SCHEMA, _QUERY)
+    with pytest.raises(NoSuchTableError, match=r"lake\.db\.v is a view.*drop_view"):
+        catalog.drop_table("db.v")
+    with pytest.raises(NoSuchTableError, match=r"lake\.db\.v is a view.*drop_view"):
+        catalog.purge_table("db.v")
+    with pytest.raises(NoSuchTableError, match=r"lake\.db\.v is a view.*rename_view"):
+        catalog.rename_table("db.v", "db.w")
+    assert catalog.list_views("db") == [("db", "v")]
+
+
+def test_a_table_is_not_used_as_a_view(catalog: Catalog) -> None:
+    catalog.create_table("db.t", _SCHEMA)
+    with pytest.raises(NoSuchViewError, match=r"lake\.db\.t is a table.*load_table"):
+        catalog.load_view("db.t")
+    with pytest.raises(NoSuchViewError, match=r"lake\.db\.t is a table.*drop_table"):
+        catalog.drop_view("db.t")
+    with pytest.raises(NoSuchViewError, match=r"lake\.db\.t is a table.*rename_table"):
+        catalog.rename_view("db.t", "db.u")
+    assert not catalog.view_exists("db.t")
+
+
+def test_rows_are_not_written_to_a_view(catalog: Catalog) -> None:
+    catalog.create_view("db.v", _SCHEMA, _QUERY)
+    address = catalog.address("db.v")
+    with pytest.raises(NoSuchTableError, match=r"lake\.db\.v is a view"):
+        address.load()
+    assert address.with_catalog_hint("no table") == (
+        "lake.db.v is a view, not a table; load it with load_view"
+    )
+
+
 def test_a_missing_view_is_named_with_the_nearest(catalog: Catalog) -> None:
     catalog.create_view("db.daily", _SCHEMA, _QUERY)
     with pytest.raises(NoSuchViewError, match=r"db\.dayly .*did you mean db\.daily\?"):

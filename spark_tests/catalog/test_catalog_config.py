@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import subprocess
 import sys
 import traceback
@@ -16,6 +17,7 @@ from icebergds.catalog.config import (
     catalog_properties,
     default_catalog_name,
 )
+from icebergds.catalog.loading import load_catalog
 from icebergds.errors import InvalidOptionError
 
 _FILE = """
@@ -156,18 +158,29 @@ def test_a_file_cannot_make_objects(places: dict[str, Path]) -> None:
         catalog_properties("lake", {})
 
 
-def test_a_file_needs_its_package_and_no_file_none(places: dict[str, Path]) -> None:
+@pytest.mark.parametrize(
+    ("given", "has_file", "expected", "said"),
+    [
+        ({"uri": "x"}, False, "{'uri': 'x'}\n", ""),
+        # What is given suffices; the file might have more.
+        ({"uri": "x"}, True, "{'uri': 'x'}\n", "is not read: it needs PyYAML: pip install"),
+        ({}, True, "", "InvalidOptionError: the configuration file "),
+    ],
+)
+def test_a_file_needs_its_package_if_it_is_needed(
+    places: dict[str, Path], given: dict[str, str], has_file: bool, expected: str, said: str
+) -> None:
+    if has_file:
+        _write(places["work"])
     program = (
         "import sys; sys.modules['yaml'] = None\n"
         "from icebergds.catalog.config import catalog_properties\n"
-        "print(catalog_properties('lake', {'uri': 'x'}))"
+        f"print(catalog_properties('lake', {given}))"
     )
-    command = [sys.executable, "-c", program]
-    without = subprocess.run(command, capture_output=True, text=True)
-    assert without.stdout == "{'uri': 'x'}\n"
-    _write(places["work"])
-    failed = subprocess.run(command, capture_output=True, text=True)
-    assert "pip install 'icebergds[yaml]'" in failed.stderr
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True)
+    assert done.stdout == expected
+    assert said in done.stderr
+    assert bool(said) == bool(done.stderr)
 
 
 # Variables.
@@ -192,6 +205,18 @@ def test_variables_are_properties(monkeypatch: pytest.MonkeyPatch, variable: str
 def test_underscores_of_names_are_dashes(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("PYICEBERG_CATALOG__MY_LAKE__URI", "x")
     assert catalog_properties("my-lake", {}) == {"uri": "x"} == _as_pyiceberg("my-lake")
+
+
+@pytest.mark.parametrize("name", ["lake", "my-lake", "my_lake"])
+def test_a_variable_that_an_error_advises_configures_the_catalog_that_it_names(
+    name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with pytest.raises(InvalidOptionError) as error:
+        load_catalog(name, {})
+    found = re.search(r"variable (\w+)(?: \(for a catalog called (\S+),)?", str(error.value))
+    assert found is not None
+    monkeypatch.setenv(found[1], str(tmp_path))
+    assert load_catalog(found[2] or name, {}).name == name.replace("_", "-")
 
 
 def test_variables_of_other_things_are_left(monkeypatch: pytest.MonkeyPatch) -> None:

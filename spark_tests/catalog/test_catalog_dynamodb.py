@@ -19,6 +19,7 @@ from icebergds.errors import (
     InvalidMetadataError,
     InvalidOptionError,
     NamespaceNotEmptyError,
+    NoSuchNamespaceError,
     NoSuchTableError,
 )
 
@@ -148,6 +149,17 @@ def test_a_missing_table_or_namespace_is_named_with_a_similar_one(catalog: Catal
         catalog.load(("db", "tt"))
     with pytest.raises(NoSuchTableError, match=r"no namespace dbs; did you mean db\?"):
         catalog.load(("dbs", "t"))
+
+
+def test_a_namespace_exists_for_what_is_below_it(catalog: Catalog) -> None:
+    catalog.create_namespace(("a", "b"), {})
+    assert catalog.list_namespaces() == [("a",)]
+    assert catalog.list_namespaces(("a",)) == [("a", "b")]
+    assert catalog.namespace_properties(("a",)) == {}
+    with pytest.raises(NoSuchNamespaceError, match="create_namespace"):
+        catalog.check_creation(("a", "t"), "")
+    catalog.create_namespace(("a",), {"owner": "me"})
+    assert catalog.namespace_properties(("a",)) == {"owner": "me"}
 
 
 def test_a_namespace_with_a_namespace_is_not_dropped(catalog: Catalog) -> None:

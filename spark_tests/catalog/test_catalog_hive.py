@@ -424,12 +424,26 @@ def test_a_metastore_out_of_reach_is_named_with_what_to_check(tmp_path: Path) ->
             catalog.list_namespaces()
 
 
+def test_the_default_database_stays(hive: HiveServer, tmp_path: Path) -> None:
+    with pytest.raises(InvalidOptionError, match=r"lake\.default .* cannot be dropped"):
+        open_hive_catalog(hive.uri, tmp_path).drop_namespace(("default",))
+
+
 def test_several_metastores_are_tried_in_turn(hive: HiveServer, tmp_path: Path) -> None:
     with socket.socket() as closed:
         closed.bind(("127.0.0.1", 0))
         first = f"thrift://127.0.0.1:{closed.getsockname()[1]}"
         catalog = open_hive_catalog(f"{first}, {hive.uri}", tmp_path)
         assert catalog.list_namespaces() == [("default",)]
+
+
+def test_a_metastore_that_does_not_answer_is_given_up(tmp_path: Path) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as silent:
+        uri = f"thrift://127.0.0.1:{silent.getsockname()[1]}"
+        timeout = {"hive.metastore.client.socket.timeout": "1s"}
+        catalog = open_hive_catalog(uri, tmp_path, **timeout)
+        with pytest.raises(StorageError, match="no answer in 1 s"):
+            catalog.list_namespaces()
 
 
 def test_a_user_is_told_to_the_metastore(hive: HiveServer, tmp_path: Path) -> None:
@@ -446,6 +460,7 @@ def test_a_user_is_told_to_the_metastore(hive: HiveServer, tmp_path: Path) -> No
         ({"type": "hive", "uri": "http://host/path"}, "Thrift over HTTP is not supported"),
         ({"uri": "thrift://me:hush@host"}, "without a user"),
         ({"uri": "thrift://host:port"}, "expected thrift://<host>:9083"),
+        ({"hive.metastore.client.socket.timeout": "soon"}, "expected seconds above 0"),
         ({"lock-check-retry": "1"}, "no property 'lock-check-retry'; did you mean"),
         ({"hive.metastore.use.SSL": "true"}, r"no property 'hive\.metastore\.use\.SSL'"),
         ({"iceberg.hive.lock-timeout-ms": "soon"}, "expected an integer"),

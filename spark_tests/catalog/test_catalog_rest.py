@@ -24,6 +24,7 @@ from icebergds.errors import (
     CommitConflictError,
     InvalidOptionError,
     NoSuchTableError,
+    NoSuchViewError,
     StorageError,
     UnsupportedFeatureError,
 )
@@ -164,6 +165,37 @@ def test_defaults_give_way_and_overrides_do_not(uri: str, proxy: RestProxy) -> N
 def test_a_server_cannot_allow_schemes(uri: str, proxy: RestProxy) -> None:
     _rewriting_config(proxy, overrides={"storage-schemes": "http", "max-metadata-bytes": "9"})
     assert open_rest_catalog(uri).io.properties == {}
+
+
+def test_a_server_may_prescribe_properties_of_new_tables(uri: str, proxy: RestProxy) -> None:
+    _rewriting_config(
+        proxy,
+        defaults={"table-default.owner": "server", "table-default.comment": "server"},
+        overrides={"table-override.gc.enabled": "false"},
+    )
+    catalog = icebergds.load_catalog("lake", uri=uri, warehouse="a name")
+    catalog.create_namespace("db")
+    given = {"comment": "mine", "gc.enabled": "true"}
+    properties = catalog.create_table("db.t", "id bigint", properties=given).properties
+    found = [properties[name] for name in ("owner", "comment", "gc.enabled")]
+    assert found == ["server", "mine", "false"]
+    # The name of a warehouse is no location, for other processes either.
+    assert catalog.address("db.t").catalog_properties["warehouse"] == "a name"
+
+
+def test_a_view_and_a_table_are_told_apart(uri: str) -> None:
+    catalog = icebergds.load_catalog("lake", uri=uri)
+    catalog.create_namespace("db")
+    catalog.create_view("db.v", "id bigint", "SELECT 1 AS id")
+    catalog.create_table("db.t", "id bigint")
+    with pytest.raises(NoSuchTableError, match=r"lake\.db\.v is a view.*load_view"):
+        catalog.load_table("db.v")
+    with pytest.raises(NoSuchTableError, match=r"lake\.db\.v is a view.*drop_view"):
+        catalog.drop_table("db.v")
+    with pytest.raises(NoSuchTableError, match=r"lake\.db\.v is a view.*rename_view"):
+        catalog.rename_table("db.v", "db.w")
+    with pytest.raises(NoSuchViewError, match=r"lake\.db\.t is a table.*drop_table"):
+        catalog.drop_view("db.t")
 
 
 def test_a_server_does_not_decide_how_it_is_trusted(uri: str, proxy: RestProxy) -> None:

@@ -17,6 +17,7 @@ from sql_tables import (
     set_property,
 )
 
+from icebergds.catalog.loading import load_catalog
 from icebergds.catalog.sql.catalog import SqlCatalog
 from icebergds.errors import (
     AlreadyExistsError,
@@ -342,3 +343,13 @@ def test_a_missing_table_is_named_with_the_nearest(catalog: SqlCatalog) -> None:
     catalog.rename(TABLE, ("db", "events"))
     with pytest.raises(NoSuchTableError, match=r"did you mean db\.events\?"):
         catalog.load(("db", "evnts"))
+
+
+def test_another_catalog_of_the_database_is_named(database_uri: str, tmp_path: Path) -> None:
+    create_table(open_sql_catalog(database_uri, tmp_path))
+    other = load_catalog("port", {"uri": database_uri, "warehouse": str(tmp_path)})
+    hint = "its database also has the catalog lake"
+    with pytest.raises(NoSuchNamespaceError, match=hint):
+        other.list_tables(("db",))
+    with pytest.raises(NoSuchTableError, match=hint):
+        other.load(TABLE)

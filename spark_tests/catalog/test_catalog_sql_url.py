@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import socket
 import subprocess
 import sys
 import time
@@ -9,6 +10,7 @@ import traceback
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
+from importlib.util import find_spec
 from pathlib import Path
 
 import pytest
@@ -22,8 +24,9 @@ from icebergds.catalog.address import TableAddress
 from icebergds.catalog.loading import load_catalog
 from icebergds.catalog.sql.secrets import without_secrets
 from icebergds.catalog.sql.tables import METADATA
+from icebergds.catalog.sql.timeouts import timeouts
 from icebergds.catalog.sql.url import database_url
-from icebergds.errors import IcebergError, InvalidOptionError
+from icebergds.errors import IcebergError, InvalidOptionError, StorageError
 from icebergds.operations.write.options import WriteOptions
 
 
@@ -33,7 +36,7 @@ def _url(directory: str = "/work", **properties: str) -> str:
 
 def test_sqlalchemys_uris_are_taken_as_they_are() -> None:
     for uri in (
-        "postgresql+psycopg2://u:p%40@host:5433/db?sslmode=require",
+        "postgresql+psycopg://u:p%40@host:5433/db?sslmode=require",
         "sqlite:////abs/path.db?timeout=3",
         "mysql+pymysql://u:p@host/db?charset=utf8mb4",
     ):
@@ -43,6 +46,27 @@ def test_sqlalchemys_uris_are_taken_as_they_are() -> None:
 @pytest.mark.parametrize("scheme", ["postgresql", "postgres"])
 def test_postgresql_gets_a_driver_that_is_there(scheme: str) -> None:
     assert _url(uri=f"{scheme}://u@host/db") == "postgresql+psycopg://u@host/db"
+
+
+def test_a_driver_that_is_not_there_is_replaced_by_its_successor() -> None:
+    assert find_spec("psycopg2") is None
+    uri = "postgresql+psycopg2://u:p%40@host:5433/db?sslmode=require"
+    assert _url(uri=uri) == uri.replace("psycopg2", "psycopg")
+
+
+def test_no_database_is_waited_for_without_end() -> None:
+    assert timeouts(make_url("postgresql+psycopg://host/db"))["connect_timeout"] == 30
+    mysql = timeouts(make_url("mysql+pymysql://host/db?read_timeout=7"))
+    assert mysql == {"connect_timeout": 30, "write_timeout": 120}
+    url = _url(uri="jdbc:mysql://host/db", **{"jdbc.socketTimeout": "9000"})
+    assert timeouts(make_url(url)) == {"connect_timeout": 30}
+
+
+def test_a_database_that_does_not_answer_is_given_up() -> None:
+    with socket.create_server(("127.0.0.1", 0)) as silent:
+        uri = f"mysql+pymysql://u@127.0.0.1:{silent.getsockname()[1]}/db?read_timeout=1"
+        with pytest.raises(StorageError, match=r"its database .* cannot be"):
+            load_catalog("lake", {"uri": uri})
 
 
 def test_relative_files_are_made_absolute() -> None:
@@ -191,6 +215,11 @@ def test_an_sql_catalog_needs_a_uri() -> None:
 def test_a_missing_driver_is_named() -> None:
     with pytest.raises(InvalidOptionError, match=r"icebergds\[sql-postgres\]"):
         load_catalog("lake", {"uri": "postgresql+pg8000://host/db"})
+
+
+def test_a_missing_driver_is_told_by_the_one_that_is_installed() -> None:
+    with pytest.raises(InvalidOptionError, match=r"write mysql\+pymysql://.*\[sql-mysql\]"):
+        load_catalog("lake", {"uri": "mysql+mysqlconnector://host/db"})
 
 
 def test_missing_packages_are_named() -> None:

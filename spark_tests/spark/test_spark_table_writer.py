@@ -248,6 +248,43 @@ def test_another_catalog_is_named_by_an_option(
         front.range(1).writeTo("nowhere.db.t").using("icebergpy").create()
 
 
+def test_a_catalog_prescribes_properties_of_tables_that_are_created_or_replaced(
+    front: SparkSession, harbour: Catalog
+) -> None:
+    prefix = "spark.icebergpy.catalog.harbour"
+    front.conf.set(f"{prefix}.table-default.owner", "all")
+    front.conf.set(f"{prefix}.table-default.format-version", "3")
+    front.conf.set(f"{prefix}.table-override.comment", "all")
+    register(front)
+    writer = numbers(front, 1).writeTo("harbour.db.t").tableProperty("comment", "mine")
+    writer.option("format-version", 2).create()
+    table = harbour.load_table("db.t")
+    assert (table.properties["owner"], table.properties["comment"]) == ("all", "all")
+    assert table.metadata.format_version == 2
+    numbers(front, 2).writeTo("harbour.db.t").tableProperty("owner", "me").createOrReplace()
+    table = table.refresh()
+    assert (table.properties["owner"], table.properties["comment"]) == ("me", "all")
+    assert table.metadata.format_version == 2
+    numbers(front, 3).writeTo("harbour.db.u").create()
+    assert harbour.load_table("db.u").metadata.format_version == 3
+
+
+def test_names_of_three_parts_may_begin_with_a_catalog_of_the_environment(
+    front: SparkSession, harbour: Catalog, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("PYICEBERG_CATALOG__QUAY__WAREHOUSE", str(tmp_path / "harbour"))
+    numbers(front, 1, 2).writeTo("quay.db.t").create()
+    numbers(front, 3).writeTo("quay.db.t").append()
+    assert ids(harbour.load_table("db.t")) == [1, 2, 3]
+    read = front.read.format("icebergpy").load("quay.db.t")
+    assert sorted(row.id for row in read.collect()) == [1, 2, 3]
+    # The catalog of Spark's own has precedence.
+    front.conf.set("spark.sql.catalog.quay", "no.such.Class")
+    with pytest.raises(Exception, match=r"no\.such\.Class"):
+        numbers(front, 4).writeTo("quay.db.t").append()
+    front.conf.unset("spark.sql.catalog.quay")
+
+
 def test_other_tables_and_formats_have_sparks_writer(
     spark: SparkSession,
     front: SparkSession,

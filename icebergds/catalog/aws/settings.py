@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from urllib.parse import urlsplit
 
 from icebergds.errors import InvalidOptionError, UnsupportedFeatureError
-from icebergds.suggestions import did_you_mean
+from icebergds.suggestions import nearest_of
 
 __all__ = ["AwsSettings", "aws_settings", "check_names", "flag"]
 
@@ -113,10 +113,9 @@ def check_names(
             raise UnsupportedFeatureError(
                 f"catalog {catalog}: property {name!r} is not supported: {why}"
             )
-        near = did_you_mean(name, known, shown=repr)
-        hint = f"; {near}" if near else f"; there are {', '.join(sorted(known))}"
         raise InvalidOptionError(
-            f"catalog {catalog}: a catalog of type {service} has no property {name!r}{hint}"
+            f"catalog {catalog}: a catalog of type {service} has no property {name!r}; "
+            f"{nearest_of(name, sorted(known))}"
         )
 
 

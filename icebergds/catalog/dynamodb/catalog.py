@@ -72,7 +72,7 @@ class DynamoDbCatalog:
                 f"catalog {self.name}: {'.'.join(identifier)!r} cannot be the name of a directory; "
                 "give the table a location"
             )
-        properties = self._namespaces.properties(tuple(namespace))
+        properties = self._namespaces.require(tuple(namespace))
         # Java Iceberg's name of the property, and PyIceberg's.
         if location := properties.get("default_location") or properties.get("location"):
             return f"{self.io.absolute(location).rstrip('/')}/{table}"
@@ -92,7 +92,7 @@ class DynamoDbCatalog:
             InvalidOptionError: the identifier is not allowed.
         """
         self._check(identifier)
-        self._namespaces.properties(identifier[:-1])
+        self._namespaces.require(identifier[:-1])
 
     def create(self, identifier: Identifier, updates: Sequence[TableUpdate]) -> TableState:
         """Creates a table in an existing namespace.

@@ -29,12 +29,24 @@ class Namespaces:
         """Namespaces directly below another, sorted. Raises NoSuchNamespaceError."""
         depth = len(parent) + 1
         known = self.items.namespaces()
-        if parent and parent not in known:
+        found = {n[:depth] for n in known if len(n) >= depth and n[: depth - 1] == parent}
+        if parent and not found and parent not in known:
             raise self._missing(parent)
-        return sorted({n[:depth] for n in known if len(n) >= depth and n[: depth - 1] == parent})
+        return sorted(found)
 
     def properties(self, namespace: Identifier) -> dict[str, str]:
-        """Raises NoSuchNamespaceError."""
+        """Those of a namespace, none of one that only has others in it.
+
+        Raises NoSuchNamespaceError.
+        """
+        found = self._find(namespace)
+        if found is None:
+            self.below(namespace)
+            return {}
+        return found
+
+    def require(self, namespace: Identifier) -> dict[str, str]:
+        """The properties of a namespace that can have tables. Raises NoSuchNamespaceError."""
         found = self._find(namespace)
         if found is None:
             raise self._missing(namespace)

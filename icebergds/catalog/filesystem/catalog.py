@@ -38,7 +38,7 @@ from icebergds.io.fileio import FileIO
 from icebergds.spec.json.metadata import parse_metadata
 from icebergds.spec.metadata import metadata_directory
 from icebergds.spec.updates.table_updates import TableUpdate
-from icebergds.suggestions import did_you_mean
+from icebergds.suggestions import nearest_of
 
 __all__ = ["FileSystemCatalog", "file_system_catalog", "load_from_location"]
 
@@ -324,11 +324,10 @@ def file_system_catalog(name: str, properties: Mapping[str, str], io: FileIO) ->
     """
     for key in properties:
         if "." not in key and key not in _PROPERTIES:
-            near = did_you_mean(key, _PROPERTIES, shown=repr)
-            hint = f"; {near}" if near else "."
             raise InvalidOptionError(
-                f"catalog {name}: a file system catalog has no property {key!r}{hint} It has "
-                f"{', '.join(_PROPERTIES)}, and properties of the storage such as s3.endpoint"
+                f"catalog {name}: a file system catalog has no property {key!r}; "
+                f"{nearest_of(key, _PROPERTIES)} (besides those of the storage, such as "
+                "s3.endpoint)"
             )
     warehouse = properties.get("warehouse")
     if not warehouse:

@@ -260,10 +260,16 @@ class HiveCatalog:
         Raises:
             NoSuchNamespaceError: it does not exist.
             NamespaceNotEmptyError: it has tables, of whatever format.
+            InvalidOptionError: it is `default`, which the metastore keeps.
             CommitStateUnknownError: it is unknown whether it was dropped.
         """
         with self.options.metastore.connect() as connection:
             name = self._database(connection, namespace).name
+            if name == "default":
+                raise InvalidOptionError(
+                    f"namespace {self._named(namespace)} is the database that each metastore has, "
+                    "and cannot be dropped"
+                )
             try:
                 make_change(
                     connection,

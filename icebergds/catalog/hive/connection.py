@@ -34,7 +34,8 @@ _R = TypeVar("_R")
 
 _CONNECT_TIMEOUT_S = 30
 # As long as Hive's own clients wait by default: a metastore may have to look into slow storage.
-_ANSWER_TIMEOUT_S = 600
+ANSWER_TIMEOUT_S = 600
+"""How long an answer is waited for by default."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,12 +70,14 @@ class Metastore:
         endpoints: of metastores with one database; the first that can be reached is used.
         user: None for the user that the metastore itself finds out, or its own.
         kerberos_service: the service's name in the metastore's principal; None without Kerberos.
+        answer_timeout_s: how long an answer is waited for.
     """
 
     catalog: str
     endpoints: tuple[Endpoint, ...]
     user: User | None = field(default=None, repr=False)
     kerberos_service: str | None = None
+    answer_timeout_s: int = ANSWER_TIMEOUT_S
 
     @contextmanager
     def connect(self) -> Iterator[Connection]:
@@ -143,7 +146,7 @@ class Connection:
             raise
         except Exception as error:
             self.close()
-            raise AnswerLost(_lost(error)) from error
+            raise AnswerLost(self._lost(error)) from error
         except BaseException:
             # The answer would be taken for that of the next call.
             self.close()
@@ -184,7 +187,7 @@ class Connection:
         handle = socket.create_connection(address, timeout=_CONNECT_TIMEOUT_S)
         try:
             handle.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
-            handle.settimeout(_ANSWER_TIMEOUT_S)
+            handle.settimeout(self._metastore.answer_timeout_s)
             opened = TSocket(endpoint.host, endpoint.port)
             opened.setHandle(handle)
             service = self._metastore.kerberos_service
@@ -196,6 +199,14 @@ class Connection:
         except BaseException:
             handle.close()
             raise
+
+    def _lost(self, error: Exception) -> str:
+        if isinstance(error, TTransportException) and error.type == TTransportException.TIMED_OUT:
+            return (
+                f"there was no answer in {self._metastore.answer_timeout_s} s "
+                "(hive.metastore.client.socket.timeout)"
+            )
+        return f"the connection broke before the answer: {_reason(error)}"
 
     def _introduce(self, protocol: TBinaryProtocolAccelerated) -> None:
         """Tells the metastore the user, which it then knows for the whole connection."""
@@ -214,9 +225,3 @@ def _reason(error: Exception) -> str:
     if isinstance(error, OSError) and error.strerror:
         return error.strerror
     return str(error) or type(error).__name__
-
-
-def _lost(error: Exception) -> str:
-    if isinstance(error, TTransportException) and error.type == TTransportException.TIMED_OUT:
-        return f"there was no answer in {_ANSWER_TIMEOUT_S} s"
-    return f"the connection broke before the answer: {_reason(error)}"

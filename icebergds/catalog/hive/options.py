@@ -2,19 +2,21 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from importlib.util import find_spec
 from urllib.parse import urlsplit
 
-from icebergds.catalog.hive.connection import Endpoint, Metastore, User
+from icebergds.catalog.hive.connection import ANSWER_TIMEOUT_S, Endpoint, Metastore, User
 from icebergds.catalog.hive.entries import EntryOptions
 from icebergds.catalog.hive.locks import LockOptions
 from icebergds.errors import InvalidOptionError
 from icebergds.spec.table_properties import bool_property, float_property, int_property
-from icebergds.suggestions import did_you_mean
+from icebergds.suggestions import nearest_of
 
 _DEFAULT_PORT = 9083
+_DURATION = re.compile(r"(?P<number>[0-9]+)(?P<unit>s|m|)")
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,6 +73,7 @@ _PROPERTIES = (
     "hive.hive2-compatible",
     "hive.kerberos-authentication",
     "hive.kerberos-service-name",
+    "hive.metastore.client.socket.timeout",
     "lock-check-min-wait-time",
     "lock-check-max-wait-time",
     "lock-check-retries",
@@ -89,11 +92,9 @@ def _check_names(catalog: str, properties: Mapping[str, str]) -> None:
         # Other names with a dot are those of the storage.
         if name in _PROPERTIES or ("." in name and not name.startswith(("hive.", "iceberg."))):
             continue
-        near = did_you_mean(name, _PROPERTIES, shown=repr)
-        hint = f"; {near}" if near else "."
         raise InvalidOptionError(
-            f"catalog {catalog}: a Hive catalog has no property {name!r}{hint} It has "
-            f"{', '.join(_PROPERTIES)}, and properties of the storage such as s3.endpoint"
+            f"catalog {catalog}: a Hive catalog has no property {name!r}; "
+            f"{nearest_of(name, _PROPERTIES)} (besides those of the storage, such as s3.endpoint)"
         )
 
 
@@ -107,7 +108,18 @@ def _metastore(catalog: str, properties: Mapping[str, str]) -> Metastore:
             )
         service = properties.get("hive.kerberos-service-name") or "hive"
     uris = [uri.strip() for uri in properties.get("uri", "").split(",")]
-    return Metastore(catalog, tuple(map(_endpoint, uris)), _user(properties), service)
+    endpoints = tuple(map(_endpoint, uris))
+    return Metastore(catalog, endpoints, _user(properties), service, _answer_timeout(properties))
+
+
+def _answer_timeout(properties: Mapping[str, str]) -> int:
+    """How long an answer is waited for, in Hive's words: seconds, also as `600s` or `10m`."""
+    name = "hive.metastore.client.socket.timeout"
+    text = properties.get(name, f"{ANSWER_TIMEOUT_S}s").strip().lower()
+    found = _DURATION.fullmatch(text)
+    if found is None or int(found["number"]) == 0:
+        raise InvalidOptionError(f"{name} is {text!r}, expected seconds above 0, such as 600s")
+    return int(found["number"]) * (60 if found["unit"] == "m" else 1)
 
 
 def _endpoint(uri: str) -> Endpoint:

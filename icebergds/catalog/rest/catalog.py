@@ -16,7 +16,7 @@ from icebergds.catalog.rest.scan_planning import check_planning
 from icebergds.catalog.rest.session import RestSession, rest_session
 from icebergds.catalog.rest.table_access import storage_of_all
 from icebergds.catalog.rest.tables import load_table, named, renaming, table_state
-from icebergds.catalog.views import ViewState
+from icebergds.catalog.views import ViewState, is_view, view_not_table
 from icebergds.commit.operations import TableCommit, TableState
 from icebergds.errors import (
     AlreadyExistsError,
@@ -46,6 +46,11 @@ class RestCatalog:
     io: FileIO
     session: RestSession = field(repr=False)
 
+    @property
+    def properties(self) -> Mapping[str, str]:
+        """The user's properties and the server's."""
+        return self.session.config.properties
+
     # Tables.
 
     def operations(self, identifier: Identifier) -> RestTableOperations:
@@ -62,6 +67,8 @@ class RestCatalog:
         try:
             return self.operations(identifier).refresh()
         except NoSuchTableError as error:
+            if is_view(self, identifier):
+                raise NoSuchTableError(view_not_table(self, identifier)) from None
             raise NoSuchTableError(f"{error}{self._near(identifier)}") from None
 
     def new_table_location(self, identifier: Identifier) -> str:

@@ -8,7 +8,7 @@ from urllib.parse import quote, urlsplit
 
 from icebergds.errors import InvalidOptionError
 from icebergds.io.storage_options import is_of_storage
-from icebergds.suggestions import did_you_mean
+from icebergds.suggestions import nearest_of
 
 __all__ = ["HttpOptions", "check_names", "flag", "http_options", "integer"]
 
@@ -110,11 +110,10 @@ def check_names(name: str, given: Mapping[str, str]) -> None:
         # Others with dots are of other engines, such as table-default.<property>.
         if "." in key and not key.startswith(_STRICT):
             continue
-        near = did_you_mean(key, known, shown=repr)
         raise InvalidOptionError(
-            f"catalog {name}: a REST catalog has no property {key!r}"
-            f"{'; ' + near if near else '.'} It has {', '.join(known)}, header.<name>, auth.type "
-            "and what belongs to it, and properties of the storage such as s3.endpoint"
+            f"catalog {name}: a REST catalog has no property {key!r}; {nearest_of(key, known)} "
+            "(besides header.<name>, auth.type and what belongs to it, and those of the storage, "
+            "such as s3.endpoint)"
         )
 
 

@@ -87,9 +87,8 @@ def table_config(
         if kept.get(name):
             kept[name] = _whole(session.client.uri, kept[name])
     signer = None
-    if is_true(kept.pop(REMOTE_SIGNING, own.get(REMOTE_SIGNING))) and not _has_key(
-        body, own, where
-    ):
+    signing = {REMOTE_SIGNING: kept.pop(REMOTE_SIGNING, own.get(REMOTE_SIGNING, ""))}
+    if is_true(signing, REMOTE_SIGNING) and not _has_key(body, own, where):
         endpoint = _signer_endpoint(session, identifier, {**own, **given})
         document = optional(body, "remote-signing-config", dict, where) or {}
         string_map(document, "properties", where)

@@ -20,7 +20,9 @@ from icebergds.catalog.sql.mysql import MYSQL, be_strict, require_transactions
 from icebergds.catalog.sql.pointer import SqlPointer
 from icebergds.catalog.sql.secrets import without_secrets
 from icebergds.catalog.sql.tables import EXISTS, VIEW, NamespaceRows, TableRows
-from icebergds.catalog.sql.url import JDBC_PREFIX, database_url
+from icebergds.catalog.sql.timeouts import timeouts
+from icebergds.catalog.sql.url import JDBC_PREFIX, database_url, missing_driver
+from icebergds.catalog.views import view_not_table
 from icebergds.commit.operations import TableCommit, TableState
 from icebergds.errors import (
     AlreadyExistsError,
@@ -33,7 +35,7 @@ from icebergds.errors import (
 )
 from icebergds.io.fileio import FileIO
 from icebergds.spec.updates.table_updates import TableUpdate
-from icebergds.suggestions import did_you_mean
+from icebergds.suggestions import did_you_mean, nearest_of
 
 __all__ = ["SqlCatalog", "sql_catalog"]
 
@@ -76,13 +78,12 @@ class SqlCatalog:
         except NoSuchTableError as error:
             namespace = identifier[:-1]
             if self.tables.typed and replace(self.tables, kind=VIEW).find(identifier):
-                raise NoSuchTableError(
-                    f"{self._named(identifier)} is a view, not a table; load it with load_view"
-                ) from None
+                raise NoSuchTableError(view_not_table(self, identifier)) from None
             near = nearest_table(identifier, self.tables.names(namespace))
             if namespace and not self.namespaces.below(namespace):
                 near = f"; there is no namespace {'.'.join(namespace)}"
                 near += nearest_namespace(namespace, self.namespaces.below(()))
+                near += self._other_catalogs()
             raise NoSuchTableError(f"{error}{near}") from None
 
     def new_table_location(self, identifier: Identifier) -> str:
@@ -299,8 +300,21 @@ class SqlCatalog:
             text = ".".join(namespace)
             near = did_you_mean(text, (".".join(n) for n in self.namespaces.below(())))
             hint = near or f"create it with create_namespace({text!r})"
-            raise NoSuchNamespaceError(f"catalog {self.name} has no namespace {text}; {hint}")
+            raise NoSuchNamespaceError(
+                f"catalog {self.name} has no namespace {text}; {hint}{self._other_catalogs()}"
+            )
         return found
+
+    def _other_catalogs(self) -> str:
+        """A hint: the database's other catalogs, of which one may be meant; may be empty."""
+        names = self.namespaces.other_catalogs()
+        if not names:
+            return ""
+        return (
+            f"; its database also has {'the catalog' if len(names) == 1 else 'catalogs'} "
+            f"{', '.join(names[:5])}{', ...' if len(names) > 5 else ''}: a catalog has only what "
+            "was created under its own name"
+        )
 
     def _check(self, identifier: Identifier) -> None:
         if not identifier or not identifier[-1]:
@@ -347,15 +361,10 @@ def sql_catalog(name: str, properties: Mapping[str, str], io: FileIO) -> SqlCata
     options = _options(name, properties)
     # Relative paths are resolved as by the storage, so every process uses the same database.
     url = database_url(name, properties, io.resolve(""))
-    # Only one writer at a time can lock an SQLite file; the others wait.
-    waits = url.get_backend_name() == "sqlite" and "timeout" not in url.query
     try:
-        engine = _engine(url, _echo(name, options), 60 if waits else None)
+        engine = _engine(url, _echo(name, options))
     except (ImportError, NoSuchModuleError) as error:
-        raise InvalidOptionError(
-            f"catalog {name}: no driver for {url.drivername} databases ({error}); for PostgreSQL "
-            "pip install 'icebergds[sql-postgres]', for MySQL and MariaDB 'icebergds[sql-mysql]'"
-        ) from error
+        raise missing_driver(name, url, error) from error
     except (SQLAlchemyError, TypeError, ValueError) as error:
         # Not chained: it may quote a parameter.
         raise InvalidOptionError(
@@ -381,12 +390,11 @@ def sql_catalog(name: str, properties: Mapping[str, str], io: FileIO) -> SqlCata
 
 
 @lru_cache(maxsize=32)
-def _engine(url: URL, echo: bool | Literal["debug"], timeout_seconds: int | None) -> Engine:
+def _engine(url: URL, echo: bool | Literal["debug"]) -> Engine:
     """A cached engine for a database; a new one would first query the server's version."""
-    arguments = {} if timeout_seconds is None else {"timeout": timeout_seconds}
     # Connections are not pooled: processes may be forked, and servers close idle connections.
     engine = create_engine(
-        url, poolclass=NullPool, echo=echo, connect_args=arguments, hide_parameters=True
+        url, poolclass=NullPool, echo=echo, connect_args=timeouts(url), hide_parameters=True
     )
     if url.get_backend_name() in MYSQL:
         be_strict(engine)
@@ -414,11 +422,10 @@ def _options(name: str, properties: Mapping[str, str]) -> dict[str, str]:
         if "." in key and not (key.startswith(JDBC_PREFIX) and option in _PROPERTIES):
             continue
         if option not in _PROPERTIES:
-            near = did_you_mean(option, _PROPERTIES, shown=repr)
-            hint = f"; {near}" if near else "."
             raise InvalidOptionError(
-                f"catalog {name}: an SQL catalog has no property {key!r}{hint} It has "
-                f"{', '.join(_PROPERTIES)}, and properties of the storage such as s3.endpoint"
+                f"catalog {name}: an SQL catalog has no property {key!r}; "
+                f"{nearest_of(option, _PROPERTIES)} (besides those of the storage, such as "
+                "s3.endpoint)"
             )
         options[option] = value
     _flag(name, options, "pool_pre_ping", False)

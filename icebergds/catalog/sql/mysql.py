@@ -87,7 +87,7 @@ _STORED = table(
     schema="information_schema",
 )
 _ENGINES = table("ENGINES", column("engine"), column("transactions"), schema="information_schema")
-_EXPECTED = "user, password, connectTimeout, sslMode (DISABLED, REQUIRED) and useSSL"
+_EXPECTED = "user, password, connectTimeout, socketTimeout, sslMode (DISABLED, REQUIRED) and useSSL"
 
 
 def _check_charset(catalog: str, url: URL) -> None:
@@ -108,6 +108,9 @@ def _parameter(catalog: str, name: str, value: str) -> dict[str, str]:
     match name, value.lower():
         case "connectTimeout", milliseconds if milliseconds.isdecimal():
             return {"connect_timeout": str(max(1, int(milliseconds) // 1000))}
+        case "socketTimeout", milliseconds if milliseconds.isdecimal():
+            seconds = str(max(1, int(milliseconds) // 1000))
+            return {"read_timeout": seconds, "write_timeout": seconds}
         case ("sslMode", "disabled" | "disable") | ("useSSL", "false"):
             return {"ssl_disabled": "true"}
         # Encrypted, without a look at the server's certificate.

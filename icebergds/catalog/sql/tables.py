@@ -184,6 +184,11 @@ class NamespaceRows:
         )
         return bool(self.database.read(select(NAMESPACE_PROPERTIES.c.namespace).where(condition)))
 
+    def other_catalogs(self) -> list[str]:
+        """The names of the database's other catalogs, sorted."""
+        names = union_all(*(select(t.c.catalog_name).distinct() for t in METADATA.sorted_tables))
+        return sorted({row[0] for row in self.database.read(names)} - {self.database.catalog})
+
     def insert(self, namespace: Identifier, properties: Mapping[str, str]) -> Write:
         return self.database.write(self._insert(namespace, {**properties, EXISTS: "true"}))
 

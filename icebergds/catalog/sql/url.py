@@ -73,6 +73,19 @@ def _url(catalog: str, properties: Mapping[str, str], directory: str) -> URL:
     return url
 
 
+def missing_driver(catalog: str, url: URL, error: Exception) -> InvalidOptionError:
+    """The error of a database whose driver is not installed."""
+    if url.get_backend_name() in MYSQL:
+        instead = "write mysql+pymysql://... and pip install 'icebergds[sql-mysql]'"
+    elif url.get_backend_name() == "postgresql":
+        instead = "write postgresql+psycopg://... and pip install 'icebergds[sql-postgres]'"
+    else:
+        instead = "it is a package that SQLAlchemy's list of dialects names"
+    return InvalidOptionError(
+        f"catalog {catalog}: the driver of {url.drivername} is not installed ({error}); {instead}"
+    )
+
+
 _OWN_JDBC_PROPERTIES = ("schema-version", "strict-mode", "init-catalog-tables")
 # Maps names of the JDBC driver to those of libpq.
 _PARAMETERS = {
@@ -126,6 +139,9 @@ def _postgresql(catalog: str, url: URL, given: dict[str, str]) -> URL:
     if url.drivername in ("postgresql", "postgres"):
         old = find_spec("psycopg") is None and find_spec("psycopg2") is not None
         url = url.set(drivername="postgresql+psycopg2" if old else "postgresql+psycopg")
+    elif url.drivername == "postgresql+psycopg2" and find_spec("psycopg2") is None:
+        # Its successor takes the same parameters.
+        url = url.set(drivername="postgresql+psycopg")
     if user is not None:
         url = url.set(username=user)
     if password is not None:

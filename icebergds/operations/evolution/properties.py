@@ -8,10 +8,9 @@ from collections.abc import Mapping, Sequence
 from icebergds.catalog.loaded_table import LoadedTable
 from icebergds.commit.operations import Change, TableState
 from icebergds.errors import InvalidOptionError
-from icebergds.formats.data_file.metrics_modes import COLUMN_MODE_PREFIX
 from icebergds.operations.evolution.commit import commit_update
+from icebergds.operations.evolution.known_properties import is_known, nearest_known
 from icebergds.operations.write.property_checks import check_properties
-from icebergds.spec import table_properties
 from icebergds.spec.metadata import TableMetadata
 from icebergds.spec.table_properties import FORMAT_VERSION
 from icebergds.spec.updates.apply_updates import apply_updates
@@ -115,12 +114,7 @@ def _is_wrong(metadata: TableMetadata) -> bool:
 
 
 def _warn_of_names(table: str, given: Sequence[str]) -> None:
-    known = [
-        value
-        for name, value in vars(table_properties).items()
-        if name.isupper() and isinstance(value, str) and "." in value
-    ]
     for name in given:
-        near = did_you_mean(name, known)
-        if name not in known and near and not name.startswith(COLUMN_MODE_PREFIX):
+        near = "" if is_known(name) else nearest_known(name)
+        if near:
             _LOG.warning("table %s: icebergds does not read property %r; %s", table, name, near)

@@ -9,6 +9,7 @@ from collections.abc import Iterable
 from icebergds.catalog.address import TableAddress
 from icebergds.errors import MissingFileError, NoSuchTableError, StorageError
 from icebergds.io.fileio import FileIO
+from icebergds.io.locations import undeleted_level
 from icebergds.spec.manifest import DataFile
 
 WRITE_ID = "icebergds.write-id"
@@ -43,7 +44,8 @@ def delete_files(io: FileIO, files: Iterable[DataFile], error: BaseException | N
         outcome = (
             f"of the new files of the write ({len(locations)}) some were left behind: {failure}"
         )
-        _LOG.warning("%d files of a failed write were left behind: %s", len(locations), failure)
+        level, count = undeleted_level(locations[0]), len(locations)
+        _LOG.log(level, "%d files of a failed write were left behind: %s", count, failure)
     if isinstance(error, StorageError) and locations:
         error.add_outcome(outcome)
 

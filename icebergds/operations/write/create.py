@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from icebergds.catalog.address import TableAddress
+from icebergds.catalog.new_properties import new_table_properties
 from icebergds.catalog.next_metadata import next_metadata
 from icebergds.commit.operations import TableState
 from icebergds.errors import AlreadyExistsError, NoSuchTableError
@@ -14,6 +15,7 @@ from icebergds.operations.options.partition_text import parse_partition_by, pars
 from icebergds.operations.write.options import Creation
 from icebergds.operations.write.property_checks import check_properties
 from icebergds.spec.schema import Schema
+from icebergds.spec.table_properties import FORMAT_VERSION
 from icebergds.spec.updates.new_table import new_table_updates
 from icebergds.spec.updates.requirements import TableRequirement
 from icebergds.spec.updates.table_updates import TableUpdate
@@ -83,13 +85,19 @@ def plan_new_table(address: TableAddress, creation: Creation, schema: Schema) ->
         InvalidOptionError: `partition-by`, `sort-by`, `location` or properties do not fit.
         InvalidMetadataError, InvalidDataError: the definition is invalid.
     """
+    given, version = dict(creation.properties), creation.format_version
+    if version is not None and FORMAT_VERSION not in given:
+        # As a property, which the catalog may override.
+        given[FORMAT_VERSION], version = str(version), None
     updates = new_table_updates(
         schema,
         location=address.new_location(creation.location),
         spec=parse_partition_by(creation.partition_by, schema),
         sort_order=parse_sort_by(creation.sort_by, schema),
-        properties=naming_columns(creation.properties, schema),
-        format_version=creation.format_version,
+        properties=naming_columns(
+            new_table_properties(address.all_catalog_properties(), given), schema
+        ),
+        format_version=version,
     )
     new_table = NewTable(address, address.new_table_io(updates), tuple(updates))
     check_properties(new_table.planned().metadata)

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 
 from icebergds.catalog.loaded_table import LoadedTable
+from icebergds.catalog.new_properties import new_table_properties
 from icebergds.commit.operations import Change, TableOperations, TableState
 from icebergds.commit.retry import commit_change
 from icebergds.errors import (
@@ -23,6 +24,7 @@ from icebergds.spec.metadata import TableMetadata
 from icebergds.spec.partition import NO_FIELD_ID
 from icebergds.spec.schema import Schema
 from icebergds.spec.snapshot import MAIN_BRANCH, Snapshot
+from icebergds.spec.table_properties import FORMAT_VERSION
 from icebergds.spec.updates.apply_updates import apply_updates
 from icebergds.spec.updates.requirements import AssertRefSnapshotId, TableRequirement
 from icebergds.spec.updates.table_updates import (
@@ -173,6 +175,11 @@ def plan_replacement(
             f"option 'location' = {chosen!r}: table {table.name}, which is replaced, is at "
             f"{table.metadata.location} and stays there; leave the option out, or drop the table"
         )
+    prescribed = new_table_properties(table.address.all_catalog_properties(), creation.properties)
+    if FORMAT_VERSION not in creation.properties:
+        # Of new tables: this one keeps its own.
+        prescribed.pop(FORMAT_VERSION, None)
+    creation = replace(creation, properties=prescribed)
     replaced = ReplacedTable(table.operations, creation, columns)
     state = replaced.replaced(table.state)
     check_properties(state.metadata)

@@ -6,12 +6,11 @@ from collections.abc import Callable
 from functools import wraps
 from typing import TYPE_CHECKING, Any
 
-from icebergds.catalog.config import catalogs_of_active_session
 from icebergds.catalog.naming import table_name_parts
 from icebergds.errors import AlreadyExistsError, InvalidOptionError, NoSuchTableError
 from icebergds.operations.write.options import WriteOptions, parse_write_options
 from icebergds.spark.session import acting_in, is_connect
-from icebergds.spark.verbs import FORMAT, is_format, named_table
+from icebergds.spark.verbs import FORMAT, begins_with_catalog, is_format, named_table
 from icebergds.spark.writers.column_terms import is_true, partition_term
 from icebergds.spark.writers.request import terms
 from icebergds.spark.writers.save_writer import WRITER
@@ -214,7 +213,8 @@ class TableWriter:
     def _existing(self, options: WriteOptions, instead: str = "create() creates it") -> LoadedTable:
         table = table_to_write(options)
         if table is None:
-            raise NoSuchTableError(f"table {self._name} does not exist; {instead}")
+            missing = f"table {self._name} does not exist; {instead}"
+            raise NoSuchTableError(options.address.with_catalog_hint(missing))
         return table
 
 
@@ -248,14 +248,12 @@ def _choosing(write_to: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def _is_ours(session: SparkSession, table: str) -> bool:
-    """Whether a name begins with a catalog that the session configures for us, and not for Spark.
-
-    Catalogs of other configurations do not count: Spark may have a database of their name.
-    """
+    """Whether a name begins with a catalog that is configured for us, and not for Spark."""
     parts = table_name_parts(table)
+    if not parts or session.conf.get(f"spark.sql.catalog.{parts[0]}", None) is not None:
+        return False
     with acting_in(session):
-        is_known = len(parts) > 1 and parts[0] in catalogs_of_active_session()
-    return is_known and session.conf.get(f"spark.sql.catalog.{parts[0]}", None) is None
+        return begins_with_catalog(parts)
 
 
 def _using(using: Callable[..., Any]) -> Callable[..., Any]:
