@@ -38,7 +38,8 @@ def bound_retries(fs: Any) -> None:
     An operation makes several requests, and the client repeats each one three times, after longer
     and longer waits: some minutes go by. Requests that are answered are repeated as often as ever.
     """
-    policy: Any = getattr(getattr(getattr(fs, "service_client", None), "_config", None), "retry_policy", None)
+    client = getattr(fs, "service_client", None)
+    policy: Any = getattr(getattr(client, "_config", None), "retry_policy", None)
     if hasattr(policy, "connect_retries"):
         policy.connect_retries = _CONNECT_RETRIES
 
