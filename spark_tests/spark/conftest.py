@@ -50,6 +50,13 @@ def pushdown_enabled(spark: SparkSession) -> Iterator[None]:
         yield
 
 
+@pytest.fixture
+def compiled(spark: SparkSession) -> Iterator[None]:
+    """Lets Spark compile queries: interpreted, it cannot do all of them."""
+    with session_conf(spark, "spark.sql.codegen.factoryMode", "FALLBACK"):
+        yield
+
+
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     """Modules that take long come first: no worker waits at the end for one that began last."""
     items.sort(key=lambda item: item.get_closest_marker("long") is None)

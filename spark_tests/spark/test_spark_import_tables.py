@@ -205,6 +205,7 @@ def test_a_migrated_table_has_the_rows_and_leaves_a_backup(
     assert table.properties["migrated"] == "true"
 
 
+@pytest.mark.usefixtures("compiled")
 def test_a_backup_is_dropped_without_its_files(
     spark: SparkSession, tmp_path: Path, catalog: Catalog, database: str
 ) -> None:

@@ -79,6 +79,7 @@ def _shredded_file(spark: SparkSession, path: Path) -> DataFile:
     )
 
 
+@pytest.mark.usefixtures("compiled")
 def test_variants_that_spark_shredded_are_those_that_spark_reads(
     spark: SparkSession, tmp_path: Path
 ) -> None:
