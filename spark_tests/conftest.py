@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Iterator
 from functools import lru_cache
 from typing import TYPE_CHECKING
@@ -42,6 +43,21 @@ def _services_of_aws_are_described_once() -> Iterator[None]:
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(session, "create_loader", lru_cache(session.create_loader))
         yield
+
+
+@pytest.fixture(autouse=True)
+def _catalogs_of_other_tests_are_forgotten() -> Iterator[None]:
+    """Sessions that a test registers live on in Spark, and would define catalogs for later tests."""
+    registration = sys.modules.get("icebergds.spark.registration")
+    kept = {} if registration is None else dict(registration._registered)
+    yield
+    registration = sys.modules.get("icebergds.spark.registration")
+    if registration is not None and registration._registered != kept:
+        registration._registered.clear()
+        registration._registered.update(kept)
+        by_session = {session: each.catalogs for session, each in kept.items()}
+        active = registration._active_session_id
+        registration.set_session_catalogs(registration.SessionCatalogs(by_session, active))
 
 
 @pytest.fixture(scope="session")
