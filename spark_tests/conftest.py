@@ -47,7 +47,16 @@ def _services_of_aws_are_described_once() -> Iterator[None]:
 
 @pytest.fixture(autouse=True)
 def _catalogs_of_other_tests_are_forgotten() -> Iterator[None]:
-    """Sessions that a test registers live on in Spark, and would define catalogs for others."""
+    yield from _forgetting_catalogs()
+
+
+@pytest.fixture(scope="module", autouse=True)
+def _catalogs_of_other_modules_are_forgotten() -> Iterator[None]:
+    yield from _forgetting_catalogs()
+
+
+def _forgetting_catalogs() -> Iterator[None]:
+    """Sessions that tests register live on in Spark, and would define catalogs for others."""
     registration = sys.modules.get("icebergds.spark.registration")
     kept = {} if registration is None else dict(registration._registered)
     yield
