@@ -33,35 +33,10 @@ def register(
     reader: bool = True,
     writer: bool = True,
 ) -> None:
-    """Registers the format `icebergpy` with a session.
+    """Registers the format `icebergpy` with a session, and the catalogs of its configuration.
 
-    Spark finds the format of an installed package without this call, unless another module named
-    `pyspark_*` fails to import, or icebergds is on the path without being installed.
-
-    The call also takes over catalogs from the session's configuration, as it is now:
-    `spark.icebergpy.catalog.<name>.<key>` is the property `<key>` of the catalog `<name>`. It
-    applies to reads and writes with `option("catalog", "<name>")` and, in this process, to
-    `load_catalog` and `load_table`; their own options and arguments take precedence. Python sees
-    the catalogs of all registered sessions; of those that define a catalog differently, the active
-    one counts.
-
-    Tables of this format in Spark's own catalog, which could not be read again, are refused from
-    then on: CREATE TABLE, `saveAsTable`, `catalog.createTable`.
-
-    Args:
-        spark: the session.
-        fast_writes: whether Spark limits the batches that it sends to Python by number of rows
-            only, which makes writes about 1.7 times as fast. By default in writes of methods of
-            `Table` and of `writer`, if no column has binary values, lists or maps. True: in all
-            queries of the session; with very wide rows, lower
-            `spark.sql.execution.arrow.maxRecordsPerBatch`: a whole batch (10,000 rows by default)
-            is held in memory. False: never.
-        native_scans: let Spark's own reader read the Parquet files that it reads correctly, where
-            it can access them: faster, and all columns are nullable.
-        reader: make `spark.read.format("icebergpy")` give a reader of ours, whose DataFrames leave
-            out files by the conditions of their `where` and `filter`.
-        writer: make `df.write.format("icebergpy")` and `df.writeTo` give writers of ours, which
-            shuffle and sort rows as the tables ask for, and create and replace tables.
+    Spark asks for the format by a class, which all its processes get; the reader and the writers
+    are replaced in this one. `icebergds.register` says what the arguments mean.
     """
     guard_session_tables(spark)
     spark.conf.set(NATIVE_SCANS, "true" if native_scans else "false")

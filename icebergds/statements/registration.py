@@ -17,15 +17,23 @@ def register(
     writer: bool = True,
     sql: bool = False,
 ) -> None:
-    """Registers the format `icebergpy` with a session, and the catalogs of its configuration.
+    """Registers the format `icebergpy` with a session.
+
+    Spark finds the format of an installed package without this call, unless another module named
+    `pyspark_*` fails to import, or icebergds is on the path without being installed.
+
+    The call also takes over catalogs from the session's configuration, as it is now:
+    `spark.icebergpy.catalog.<name>.<key>` is the property `<key>` of the catalog `<name>`. It
+    applies to reads and writes with `option("catalog", "<name>")` and, in this process, to
+    `load_catalog` and `load_table`; their own options and arguments take precedence. Python sees
+    the catalogs of all registered sessions; of those that define a catalog differently, the active
+    one counts.
+
+    Tables of this format in Spark's own catalog, which could not be read again, are refused from
+    then on: CREATE TABLE, `saveAsTable`, `catalog.createTable`.
 
     Args:
         spark: the session.
-        sql: make `spark.sql` and `spark.table`, of this object, run statements on tables of our
-            catalogs, as `icebergds.sql` does; False undoes it.
-
-    Other arguments are those of `spark.registration.register`:
-
         fast_writes: whether Spark limits the batches that it sends to Python by number of rows
             only, which makes writes about 1.7 times as fast. By default in writes of methods of
             `Table` and of `writer`, if no column has binary values, lists or maps. True: in all
@@ -38,6 +46,8 @@ def register(
             out files by the conditions of their `where` and `filter`.
         writer: make `df.write.format("icebergpy")` and `df.writeTo` give writers of ours, which
             shuffle and sort rows as the tables ask for, and create and replace tables.
+        sql: make `spark.sql` and `spark.table`, of this object, run statements on tables of our
+            catalogs, as `icebergds.sql` does; False undoes it.
     """
     register_format(
         spark,
