@@ -7,7 +7,12 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from icebergds.api.table import Table
-from icebergds.errors import InvalidStatementError, NoSuchNamespaceError, NoSuchTableError
+from icebergds.errors import (
+    InvalidOptionError,
+    InvalidStatementError,
+    NoSuchNamespaceError,
+    NoSuchTableError,
+)
 from icebergds.operations.metadata_tables.kinds import MetadataTable
 from icebergds.statements.names.scope import CatalogName, NameScope
 
@@ -61,7 +66,8 @@ def find_table(scope: NameScope, name: CatalogName) -> NamedTable:
     shorter = CatalogName(name.catalog, name.parts[:-1])
     try:
         table = catalog.load_table(shorter.parts)
-    except (NoSuchTableError, NoSuchNamespaceError):
+    except (NoSuchTableError, NoSuchNamespaceError, InvalidOptionError):
+        # Of one part left, some catalogs have no tables.
         raise _not_found(name, whole) from None
     return NamedTable(shorter, table, options, kind)
 
