@@ -1,11 +1,11 @@
 """Times TPC-H: icebergds by SQL and over temporary views, Spark's own reader, Java Iceberg.
 
-All read the same tables, in turns in one session; the best of the runs of each query is compared.
+All read the same tables, in turns in one session; the medians of each query's runs are compared.
 Answers must be those of Spark's own reader. SQL of icebergds and of Java Iceberg names the tables,
 so planning them counts; the others read temporary views that are there already. Seconds depend on
 the machine, ratios much less.
 
-    python benchmarks/tpch.py DIRECTORY [--scale 1] [--runs 2] [--queries 1,6]
+    python benchmarks/tpch.py DIRECTORY [--scale 1] [--runs 3] [--queries 1,6]
 
 `tpchgen-cli` makes the data. To include Java Iceberg, set ICEBERGDS_ICEBERG_JAR to its Spark
 runtime jar, built for the Spark version in use.
@@ -15,7 +15,7 @@ from __future__ import annotations
 
 import argparse
 import os
-import re
+import statistics
 import subprocess
 import sys
 import time
@@ -42,20 +42,24 @@ def main() -> None:
     spark = start(jar, arguments.directory / f"scale-{arguments.scale:g}")
     tables = filled(spark, arguments.directory, arguments.scale)
     ways = ways_of(spark, tables, with_java=jar is not None)
-    print(f"Spark {spark.version}, scale {arguments.scale}, best of {arguments.runs} runs")
+    print(f"Spark {spark.version}, scale {arguments.scale}, median of {arguments.runs} runs")
     chosen = {number: text for number, text in queries() if number in arguments.queries}
-    best = {name: dict.fromkeys(chosen, float("inf")) for name in ways}
+    medians = {name: {} for name in ways}
     for number, text in chosen.items():
         answers = {}
+        seconds = {name: [] for name in ways}
         for _ in range(arguments.runs):
             for name, way in ways.items():
                 way.prepare()
                 rows: list = []
                 taken = seconds_of(lambda rows=rows, way=way, text=text: rows.extend(way.ask(text)))
-                best[name][number], answers[name] = min(best[name][number], taken), rows
+                seconds[name].append(taken)
+                answers[name] = rows
         assert all(rows == answers["parquet"] for rows in answers.values()), f"query {number}"
-        print(described(f"query {number}", {name: best[name][number] for name in ways}))
-    print(described("sum", {name: sum(taken.values()) for name, taken in best.items()}))
+        for name in ways:
+            medians[name][number] = statistics.median(seconds[name])
+        print(described(f"query {number}", {name: medians[name][number] for name in ways}))
+    print(described("sum", {name: sum(taken.values()) for name, taken in medians.items()}))
     spark.stop()
 
 
@@ -63,7 +67,7 @@ def parse_arguments() -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("directory", type=Path)
     parser.add_argument("--scale", type=float, default=1)
-    parser.add_argument("--runs", type=int, default=2)
+    parser.add_argument("--runs", type=int, default=3)
     parser.add_argument("--queries", type=numbers, default=tuple(range(1, 23)))
     return parser.parse_args()
 
@@ -154,8 +158,13 @@ def ways_of(spark: SparkSession, tables: dict[str, Table], *, with_java: bool) -
 
 def named(text: str, namespace: str) -> str:
     """A query with the tables' names in full."""
-    pattern = rf"(?<=[ (])(?<!AS )({'|'.join(TABLES)})(?=[ ,)]|$)"
-    return re.sub(pattern, rf"{namespace}.\1", text)
+    query = sqlglot.parse_one(text, read="spark")
+    for table in query.find_all(sqlglot.exp.Table):
+        if table.name in TABLES:
+            whole = sqlglot.exp.to_table(f"{namespace}.{table.name}")
+            table.set("db", whole.args["db"])
+            table.set("catalog", whole.args["catalog"])
+    return query.sql(dialect="spark")
 
 
 def queries() -> list[tuple[int, str]]:

@@ -24,6 +24,7 @@ from pyspark.sql import Column, DataFrame, SparkSession, functions as f, types a
 
 from icebergds.formats.deletes.positions import PositionSet
 from icebergds.io.fileio import FileIO
+from icebergds.scan.plan.native_columns import is_native_column
 from icebergds.scan.plan.stored_names import constant_names, own_names, widened_decimals
 from icebergds.scan.read_plan import ReadPlan
 from icebergds.spark.native_deletes import listed_sizes, without_deleted
@@ -36,7 +37,7 @@ from icebergds.spark.parquet_relation import (
 from icebergds.spark.session import is_connect, session_setting
 from icebergds.spark.stored_files import StoredNames, file_has_ids, is_named, some_of
 from icebergds.spark.stored_schema import StoredSchema
-from icebergds.spark.types import all_nullable, spark_type
+from icebergds.spark.types import all_nullable, spark_schema, spark_type
 from icebergds.spec.manifest import DataFile
 from icebergds.spec.reserved import FILE_PATH, POS
 from icebergds.spec.schema import Schema
@@ -49,6 +50,8 @@ from icebergds.spec.types import (
 )
 
 _FLOATS = (FLOAT, DOUBLE)
+
+_MOST_OTHERS = 100
 
 NATIVE_SCANS = "spark.icebergpy.native-scans"
 
@@ -66,6 +69,7 @@ def native_frame(
     *,
     names: StoredNames | None,
     lacked: Mapping[int, Any],
+    others: Sequence[NestedField] = (),
     deleted: Mapping[str, PositionSet] | None = None,
     by_position: bool = False,
 ) -> DataFrame | None:
@@ -76,6 +80,8 @@ def native_frame(
         history: all schemas of the table.
         names: of the columns in these files; None for those of the table, or if files have ids.
         lacked: the values of columns, by id, in those of the files that lack them.
+        others: columns that the files have beside those of the plan. Spark does not read them, and
+            sees by them which part of the files it reads: a small one may be broadcast in joins.
         deleted: the deleted positions of all files, by their paths; None if no row is deleted.
         by_position: the names of columns and their metadata do not matter.
 
@@ -99,7 +105,7 @@ def native_frame(
         else dict(names),
         by_id,
     )
-    schema = stored.struct(fields)
+    schema = stored.struct([*fields, *_beside(stored, fields, others)])
     addresses = [_address(plan.io.resolve(file.file_path)) for file in files]
     rows = None
     if not is_connect(spark):
@@ -117,11 +123,14 @@ def native_frame(
         rows = _without_deleted(spark, rows, plan.io, deleted)
     if rows is None:
         return None
-    are_as_read = len(fields) == len(plan.columns.fields) and all(
+    are_scalar = len(fields) == len(plan.columns.fields) and all(
         is_scalar(field.field_type) for field in fields
     )
-    if by_position and are_as_read and not hidden:
+    if by_position and are_scalar and len(schema.fields) == len(fields) and not hidden:
         return rows
+    if by_id and are_scalar and all(stored.name_of(field) == field.name for field in fields):
+        # Many calls of Spark less than a column each.
+        return rows.to(all_nullable(spark_schema(plan.columns)))
     return rows.select(*(_output(field, stored, hidden) for field in plan.columns.fields))
 
 
@@ -170,6 +179,22 @@ def _by_name(
 
 def _ids(fields: Sequence[NestedField]) -> frozenset[int]:
     return frozenset(Schema(tuple(fields)).fields_by_id)
+
+
+def _beside(
+    stored: StoredSchema, fields: Sequence[NestedField], others: Sequence[NestedField]
+) -> list[NestedField]:
+    """Those of other columns that can stand beside the ones that are read."""
+    taken = {stored.name_of(field).lower() for field in fields} | {"_metadata"}
+    ids = {field.field_id for field in fields}
+    found = []
+    for field in others:
+        name = stored.name_of(field).lower()
+        if field.field_id not in ids and name not in taken and is_native_column(field):
+            taken.add(name)
+            found.append(field)
+    # Of very wide tables the part need not be exact.
+    return found[:_MOST_OTHERS]
 
 
 def _filled(field: NestedField, lacked: Mapping[int, Any]) -> NestedField:

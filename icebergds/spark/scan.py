@@ -7,6 +7,7 @@ import logging
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from functools import reduce
+from typing import Any
 
 from pyspark.sql import DataFrame, SparkSession
 
@@ -31,10 +32,14 @@ from icebergds.scan.plan.stored_names import all_schemas
 from icebergds.scan.read_plan import ReadPlan
 from icebergds.scan.tasks import TaskGroup
 from icebergds.spark.errors import own_errors, prepare_thread
+from icebergds.spark.jvm import in_jvm
 from icebergds.spark.native import has_native_scans, native_frame
 from icebergds.spark.native_groups import group_files
 from icebergds.spark.native_keys import without_keys
 from icebergds.spark.planned_load import PLANNED_SCAN
+from icebergds.spark.session import is_connect
+from icebergds.spark.types import all_nullable, spark_schema
+from icebergds.spec.schema import Schema
 
 _LOG = logging.getLogger(__name__)
 
@@ -72,6 +77,8 @@ def scan_by_reader(
     These are all files that it may read, if the scan was planned for it.
     """
     frame, files = None, scan.files
+    if not files:
+        return _no_rows(spark, scan.plan.columns), ()
     native: Sequence[PlannedFile] = ()
     rule = native_rule_of(scan) if scan.for_native else None
     if rule is not None:
@@ -114,6 +121,7 @@ def _native_frame(
             history,
             names=group.names,
             lacked=dict(group.lacked),
+            others=plan.table_schema.fields,
             deleted=_deleted(scan, group.files) if group.have_deletes else None,
             by_position=by_position and not group.key_deletes,
         )
@@ -150,6 +158,16 @@ def planned_dataframe(
     prepare_thread(spark)
     packed = base64.b64encode(pack_scan(plan, task_groups)).decode()
     return spark.read.format("icebergpy").option(PLANNED_SCAN, packed).load()
+
+
+def _no_rows(spark: SparkSession, columns: Schema) -> DataFrame:
+    """No rows, which Spark knows when it plans a query."""
+    schema = all_nullable(spark_schema(columns))
+    if is_connect(spark):
+        return spark.createDataFrame([], schema)
+    session: Any = spark._jsparkSession
+    rows = in_jvm(spark, "java.util.ArrayList")()
+    return DataFrame(session.createDataFrame(rows, session.parseDataType(schema.json())), spark)
 
 
 def count_scan(spark: SparkSession, scan: PlannedScan) -> int:

@@ -17,7 +17,7 @@ from icebergds.spec.manifest import DataFile
 from icebergds.testing.damage import drop_block
 from icebergds.testing.tables import TableBuilder
 
-pytestmark = pytest.mark.spark
+pytestmark = [pytest.mark.spark, pytest.mark.every_spark]
 
 
 class Damage(NamedTuple):

@@ -25,7 +25,7 @@ from icebergds.spec.types import (
 )
 from icebergds.testing.tables import TableBuilder
 
-pytestmark = pytest.mark.spark
+pytestmark = [pytest.mark.spark, pytest.mark.every_spark]
 
 
 def _address(first_id: int, number_required: bool = False) -> StructType:

@@ -36,7 +36,7 @@ from icebergds.operations.write.row_counts import RowCounts
 from icebergds.spec.types import LONG, TIMESTAMPTZ
 from icebergds.testing.contents import files_besides_metadata
 
-pytestmark = pytest.mark.spark
+pytestmark = [pytest.mark.spark, pytest.mark.every_spark]
 
 
 @pytest.mark.parametrize(("version", "mode"), WAYS)

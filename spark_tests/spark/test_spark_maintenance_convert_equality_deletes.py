@@ -12,7 +12,7 @@ from icebergds.spec.manifest import FileContent
 from icebergds.testing.api_tables import ids_of, new_table, rows
 from icebergds.testing.contents import live_files, unused_files
 
-pytestmark = pytest.mark.spark
+pytestmark = [pytest.mark.spark, pytest.mark.every_spark]
 
 
 @pytest.mark.parametrize("version", [2, 3])

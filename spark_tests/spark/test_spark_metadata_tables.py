@@ -16,7 +16,7 @@ from icebergds import Table, load_catalog, register
 from icebergds.errors import IcebergError
 from icebergds.operations.metadata_tables.kinds import MetadataTable
 
-pytestmark = pytest.mark.spark
+pytestmark = [pytest.mark.spark, pytest.mark.every_spark]
 
 
 @pytest.fixture(scope="module")

@@ -486,3 +486,28 @@ def test_a_scan_of_many_files_starts_no_job_to_list_them(
         assert list(tracker.getJobIdsForGroup("listing")) == []
     finally:
         spark.sparkContext.setLocalProperty("spark.jobGroup.id", None)
+
+
+def test_spark_sees_that_a_scan_of_few_columns_is_small(
+    spark: SparkSession, tmp_path: Path
+) -> None:
+    columns = tuple(NestedField(at, f"c{at}", STRING) for at in range(1, 10))
+    builder = TableBuilder(tmp_path / "t", Schema(columns))
+    builder.commit(builder.data_file([("x",) * 9] * 1000))
+    whole = _estimated_bytes(_frame(spark, builder))
+    assert _estimated_bytes(_frame(spark, builder, columns="c1")) < whole / 4
+
+
+def test_columns_that_are_not_read_may_have_any_name(spark: SparkSession, tmp_path: Path) -> None:
+    names = ("a", "A", "_metadata", "b")
+    columns = tuple(NestedField(at, name, INT) for at, name in enumerate(names, 1))
+    builder = TableBuilder(tmp_path / "t", Schema(columns))
+    builder.commit(builder.data_file([(1, 2, 3, 4)]))
+    df = _frame(spark, builder, columns="b")
+    assert _rows(df) == [(4,)]
+    assert df.select("_metadata.row_index").first() == (0,)
+
+
+def _estimated_bytes(df: DataFrame) -> int:
+    plan: Any = df._jdf.queryExecution().optimizedPlan()
+    return int(str(plan.stats().sizeInBytes()))

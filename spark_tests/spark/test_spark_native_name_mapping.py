@@ -37,7 +37,7 @@ from icebergds.spec.types import (
 )
 from icebergds.testing.tables import TableBuilder
 
-pytestmark = pytest.mark.spark
+pytestmark = [pytest.mark.spark, pytest.mark.every_spark]
 
 _ID, _NAME = NestedField(1, "id", INT), NestedField(2, "name", STRING)
 _AB = Schema((_ID, _NAME))

@@ -29,7 +29,7 @@ from icebergds.spec.types import (
 )
 from icebergds.testing.tables import TableBuilder
 
-pytestmark = pytest.mark.spark
+pytestmark = [pytest.mark.spark, pytest.mark.every_spark]
 
 _ID = NestedField(1, "id", INT)
 _PARTS = {

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from rest_vending import Vending
     from s3_server import S3Server
 
-pytestmark = pytest.mark.spark
+pytestmark = [pytest.mark.spark, pytest.mark.every_spark]
 
 
 @pytest.fixture

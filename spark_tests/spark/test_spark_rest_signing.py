@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from rest_server import RestServer
     from rest_signing import Signing
 
-pytestmark = pytest.mark.spark
+pytestmark = [pytest.mark.spark, pytest.mark.every_spark]
 
 _CATALOG_TOKEN = "token-of-the-catalog"
 

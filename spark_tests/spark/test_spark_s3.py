@@ -14,7 +14,7 @@ from icebergds import load_table
 if TYPE_CHECKING:
     from s3_server import S3Server
 
-pytestmark = pytest.mark.spark
+pytestmark = [pytest.mark.spark, pytest.mark.every_spark]
 
 
 def test_tables_are_created_written_and_read_by_options(spark: SparkSession, s3: S3Server) -> None:

@@ -23,7 +23,7 @@ from icebergds import load_table
 from icebergds.errors import InvalidDataError
 from icebergds.testing.contents import files_besides_metadata
 
-pytestmark = pytest.mark.spark
+pytestmark = [pytest.mark.spark, pytest.mark.every_spark]
 
 
 def append_halting(

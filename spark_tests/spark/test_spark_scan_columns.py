@@ -12,7 +12,7 @@ from spark_changes import people, person
 from icebergds import Table
 from icebergds.errors import InvalidFilterError, InvalidOptionError
 
-pytestmark = pytest.mark.spark
+pytestmark = [pytest.mark.spark, pytest.mark.every_spark]
 
 
 @pytest.fixture

@@ -34,7 +34,7 @@ def test_rows_are_those_of_plain_copies(
     _fill(lake, tmp_path, rng)
     names = [f"lake.db.t{table}" for table in range(TABLES)]
     copies = [f"plain{table}" for table in range(TABLES)]
-    for _ in range(rounds("ICEBERGDS_QUERIES", pull=8, nightly=600)):
+    for _ in range(rounds("ICEBERGDS_QUERIES", pull=5, nightly=600)):
         query = random_query(rng)
         expected = _rows(lake.sql(query.format(*copies)))
         assert _rows(lake.sql(query.format(*names))) == expected, query

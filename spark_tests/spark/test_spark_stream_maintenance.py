@@ -12,7 +12,7 @@ from spark_feeds import Feed
 
 from icebergds.testing.contents import live_files
 
-pytestmark = pytest.mark.spark
+pytestmark = [pytest.mark.spark, pytest.mark.every_spark]
 
 _CREATED = {
     "create": "true",

@@ -13,7 +13,7 @@ from spark_reads import session_conf
 
 from icebergds import Table, load_catalog, register
 
-pytestmark = pytest.mark.spark
+pytestmark = [pytest.mark.spark, pytest.mark.every_spark]
 
 _ANSI = "spark.sql.ansi.enabled"
 _QUOTES = "spark.sql.ansi.doubleQuotedIdentifiers"

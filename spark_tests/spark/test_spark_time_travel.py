@@ -16,7 +16,7 @@ from icebergds.spec.schema import Schema
 from icebergds.spec.types import INT, LONG, STRING, NestedField
 from icebergds.testing.tables import TableBuilder
 
-pytestmark = pytest.mark.spark
+pytestmark = [pytest.mark.spark, pytest.mark.every_spark]
 
 _OLD = Schema((NestedField(1, "id", LONG, True), NestedField(2, "name", STRING)))
 _NEW = Schema(

@@ -59,7 +59,7 @@ from icebergds.spec.types import (
 )
 from icebergds.spec.updates.table_updates import AddSchema, SetCurrentSchema
 
-pytestmark = pytest.mark.spark
+pytestmark = [pytest.mark.spark, pytest.mark.every_spark]
 
 
 @pytest.mark.parametrize(("version", "mode"), WAYS)

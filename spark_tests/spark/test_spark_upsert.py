@@ -32,7 +32,7 @@ from icebergds.spec.manifest import FileContent
 from icebergds.spec.types import DOUBLE, LONG, STRING, MapType, NestedField
 from icebergds.testing.contents import live_files
 
-pytestmark = pytest.mark.spark
+pytestmark = [pytest.mark.spark, pytest.mark.every_spark]
 
 VERSIONS = pytest.mark.parametrize("version", [2, 3])
 

@@ -12,7 +12,7 @@ from spark_writes import create, save
 from icebergds import load_table
 from icebergds.errors import ValidationError
 
-pytestmark = pytest.mark.spark
+pytestmark = [pytest.mark.spark, pytest.mark.every_spark]
 
 
 @pytest.fixture

@@ -18,7 +18,7 @@ from icebergds.spec.sort import NullOrder, SortDirection
 from icebergds.spec.types import children
 from icebergds.testing.contents import files_besides_metadata
 
-pytestmark = pytest.mark.spark
+pytestmark = [pytest.mark.spark, pytest.mark.every_spark]
 
 LAYOUT = {"partition-by": "days(ts), bucket(4, id) as shard", "sort-by": "name desc, id"}
 

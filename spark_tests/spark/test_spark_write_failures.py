@@ -24,7 +24,7 @@ from icebergds.spark import writer as writer_module
 from icebergds.spark.writer import IcebergWriter, TaskDone
 from icebergds.testing.contents import files_besides_metadata
 
-pytestmark = pytest.mark.spark
+pytestmark = [pytest.mark.spark, pytest.mark.every_spark]
 
 Task = Callable[[IcebergWriter, int], TaskDone]
 

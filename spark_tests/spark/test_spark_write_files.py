@@ -22,7 +22,7 @@ from icebergds import load_table
 from icebergds.errors import InvalidOptionError
 from icebergds.testing.contents import live_files
 
-pytestmark = pytest.mark.spark
+pytestmark = [pytest.mark.spark, pytest.mark.every_spark]
 
 PARTITIONED = {"create": "true", "partition-by": "part"}
 SORTED = {**PARTITIONED, "sort-by": "id"}

@@ -16,7 +16,7 @@ from icebergds.spec.types import INT, LONG, STRING, ListType, NestedField, Struc
 from icebergds.testing.contents import files_besides_metadata
 from icebergds.testing.tables import TableBuilder
 
-pytestmark = pytest.mark.spark
+pytestmark = [pytest.mark.spark, pytest.mark.every_spark]
 
 NESTED = Schema(
     (

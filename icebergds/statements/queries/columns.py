@@ -6,9 +6,8 @@ from collections.abc import Sequence
 from typing import Any
 
 from icebergds.errors import InvalidStatementError
-from icebergds.scan.projection import metadata_columns
-from icebergds.spec.metadata import TableMetadata
 from icebergds.spec.schema import Schema
+from icebergds.spec.types import NestedField
 from icebergds.statements.text.cursor import Cursor
 
 # A class of sqlglot's tree.
@@ -31,12 +30,18 @@ def takes_all(select: _Node) -> bool:
 
 
 def named_columns(
-    words: frozenset[str], metadata: TableMetadata, schema: Schema, *, takes_all: bool, name: str
+    words: frozenset[str],
+    schema: Schema,
+    further: Sequence[NestedField],
+    *,
+    takes_all: bool,
+    name: str,
 ) -> Sequence[str] | None:
     """The columns that a query can need; None for all of the table's and no others.
 
     Args:
         words: of the query.
+        further: the table's metadata columns.
         takes_all: whether it may need columns that it does not name.
         name: the table's, for messages.
 
@@ -45,18 +50,17 @@ def named_columns(
     """
     own = [field.name for field in schema.fields]
     known = {name.lower() for name in own}
-    further = [
-        field.name
-        for field in metadata_columns(metadata)
-        if field.name in words and field.name not in known
+    metadata_columns = [
+        field.name for field in further if field.name in words and field.name not in known
     ]
     if takes_all:
-        if further:
+        if metadata_columns:
+            names = ", ".join(metadata_columns)
             raise InvalidStatementError(
-                f"table {name}: {', '.join(further)} cannot be read beside *; list the columns"
+                f"table {name}: {names} cannot be read beside *; list the columns"
             )
         return None
-    wanted = [name for name in own if name.lower() in words] + further
+    wanted = [name for name in own if name.lower() in words] + metadata_columns
     # A row has at least one column.
     return wanted or own[:1]
 

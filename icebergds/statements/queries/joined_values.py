@@ -89,7 +89,10 @@ def _among(values: pa.Array, name: str, schema: Schema) -> Expr:
 
 
 def _field(relation: Relation, path: Path) -> NestedField | None:
+    source = relation.source
     if relation.schema is None or relation.reference.suffix.is_sampled:
+        return None
+    if isinstance(source, NamedTable) and source.metadata_table is not None:
         return None
     try:
         return resolve(quote_name(path), relation.schema, case_sensitive=False)

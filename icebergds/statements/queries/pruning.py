@@ -12,6 +12,7 @@ from typing import Any
 
 from icebergds.expr.nodes import TRUE, Expr
 from icebergds.operations.conditions import Setting, is_read_by_setting
+from icebergds.scan.projection import metadata_columns
 from icebergds.statements.names.tables import NamedTable
 from icebergds.statements.queries.analysis import Equality, QueryAnalysis
 from icebergds.statements.queries.columns import named_columns, takes_all, words_of
@@ -91,8 +92,8 @@ def _needed(
         return Needed()
     columns = named_columns(
         words,
-        source.table.metadata,
         relation.schema,
+        () if source.metadata_table is not None else metadata_columns(source.table.metadata),
         takes_all=not is_explicit,
         name=str(relation.name),
     )

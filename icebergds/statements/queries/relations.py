@@ -15,6 +15,9 @@ from icebergds.errors import (
     NoSuchViewError,
     UnsupportedFeatureError,
 )
+from icebergds.expr.names import quote_name
+from icebergds.expr.nodes import TRUE
+from icebergds.expr.sql_text import sql_text
 from icebergds.operations.metadata_tables.schemas import metadata_table_schema
 from icebergds.operations.read.options import ReadOptions
 from icebergds.spark.frames.chosen_rows import (
@@ -40,7 +43,7 @@ class Relation:
 
     Attributes:
         given: the options of the read.
-        schema: what is read of a table; None for metadata tables, changes and views.
+        schema: what is read of a table; None for changes and views.
     """
 
     reference: Reference
@@ -71,7 +74,9 @@ def open_relations(
             continue
         given = {**source.options, **reference.suffix.options, **_time(scope, text, reference)}
         if source.metadata_table is not None:
-            found.append(Relation(reference, name, source, given=given))
+            kind, metadata = source.metadata_table, source.table._state.metadata
+            whole = metadata_table_schema(kind, metadata).schema
+            found.append(Relation(reference, name, source, given=given, schema=whole))
             continue
         options = query_options(scope.spark, given)
         schema = None if options.changes else schema_of_read(source.table._state, options)
@@ -119,7 +124,8 @@ def table_frame(scope: NameScope, relation: Relation, needed: Needed) -> DataFra
     assert isinstance(source, NamedTable), "views are queries of their own"
     state = source.table._state
     if source.metadata_table is not None:
-        return metadata_table_frame(spark, state, source.metadata_table, relation.given)
+        given = _needed_options(relation, needed)
+        return metadata_table_frame(spark, state, source.metadata_table, given)
     if not relation.given and (cached := cached_rows(spark, source, needed.columns)) is not None:
         return cached
     return chosen_rows(spark, state, relation.options, needed.condition, needed.columns)
@@ -141,6 +147,17 @@ def scan_text(scope: NameScope, relation: Relation, needed: Needed) -> str:
 
 
 _SCAN = "== Iceberg Scan =="
+
+
+def _needed_options(relation: Relation, needed: Needed) -> dict[str, str]:
+    """The options of the read of a metadata table."""
+    assert relation.schema is not None, "it is read by its schema"
+    options: dict[str, str] = {}
+    if needed.columns is not None:
+        options["columns"] = ", ".join(quote_name((name,)) for name in needed.columns)
+    if needed.condition != TRUE:
+        options["filter"] = sql_text(needed.condition, relation.schema)
+    return {**options, **relation.given}
 
 
 def _view(reference: Reference, name: CatalogName, view: View) -> Relation:
