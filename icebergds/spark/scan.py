@@ -38,7 +38,7 @@ from icebergds.spark.native_groups import group_files
 from icebergds.spark.native_keys import without_keys
 from icebergds.spark.planned_load import PLANNED_SCAN
 from icebergds.spark.session import is_connect
-from icebergds.spark.types import all_nullable, spark_schema
+from icebergds.spark.types import spark_schema
 from icebergds.spec.schema import Schema
 
 _LOG = logging.getLogger(__name__)
@@ -162,7 +162,7 @@ def planned_dataframe(
 
 def _no_rows(spark: SparkSession, columns: Schema) -> DataFrame:
     """No rows, which Spark knows when it plans a query."""
-    schema = all_nullable(spark_schema(columns))
+    schema = spark_schema(columns)
     if is_connect(spark):
         return spark.createDataFrame([], schema)
     session: Any = spark._jsparkSession

@@ -12,7 +12,7 @@ from pyspark.sql import DataFrame, SparkSession
 from spark_changes import arrow, people
 from spark_reads import load, message_of
 
-from icebergds import Table, load_catalog, register
+from icebergds import Table, load_catalog, register, sql
 from icebergds.errors import IcebergError
 from icebergds.operations.metadata_tables.kinds import MetadataTable
 
@@ -242,3 +242,35 @@ def test_a_missing_manifest_is_named(session: SparkSession, tmp_path: Path) -> N
     with pytest.raises((PySparkException, IcebergError), match=path):
         load(session, f"{table.location()}#files").collect()
     assert load(session, f"{table.location()}#manifests").count() == 2
+
+
+@pytest.mark.parametrize(
+    "query",
+    [
+        "SELECT count(*) n, sum(record_count) rows FROM {files} WHERE content = 0",
+        "SELECT partition.id_bucket_2 AS b FROM {files} WHERE content = 2",
+        "SELECT f.content FROM {files} f JOIN {entries} e ON f.file_path = e.data_file.file_path "
+        "WHERE e.status < 2 AND f.readable_metrics.id.lower_bound > 10",
+        "SELECT name FROM {refs} WHERE name = 'first' OR max_reference_age_in_ms > 1",
+    ],
+)
+def test_queries_read_the_columns_and_rows_that_they_need(
+    front: SparkSession, tmp_path: Path, query: str
+) -> None:
+    catalog = load_catalog("lake", warehouse=str(tmp_path))
+    front.conf.set("spark.icebergpy.catalog.lake.warehouse", str(tmp_path))
+    register(front)
+    catalog.create_namespace("db")
+    table = catalog.create_table("db.t", "id bigint, name string")
+    table.append(arrow([(1, 1, "a")]).select(["id", "name"]))
+    with table.update_spec() as update:
+        update.add_field("bucket(2, id)")
+    table.upsert(arrow([(1, 1, "one"), (20, 2, "twenty")]).select(["id", "name"]), ["id"])
+    table.manage_snapshots().create_tag("first", table.snapshots()[0].snapshot_id).commit()
+    kinds = ("files", "entries", "refs")
+    for kind in kinds:
+        load(front, f"lake.db.t.{kind}").createOrReplaceTempView(f"whole_{kind}")
+    whole = front.sql(query.format(**{kind: f"whole_{kind}" for kind in kinds}))
+    df = sql(front, query.format(**{kind: f"lake.db.t.{kind}" for kind in kinds}))
+    assert rows(df) == rows(whole) != []
+    assert "column_sizes" not in df._jdf.queryExecution().analyzed().toString()

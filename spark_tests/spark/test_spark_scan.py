@@ -40,6 +40,12 @@ def test_rows_columns_and_snapshot(spark: SparkSession, table: Table) -> None:
     assert sorted(df.collect()) == [("a", 0), ("b", 1), ("c", 2), ("d", 3)]
 
 
+def test_spark_knows_that_a_scan_of_no_file_is_empty(spark: SparkSession, table: Table) -> None:
+    df = table.scan(filter="id > 100").to_df(spark)
+    assert df.schema == table.scan().to_df(spark).schema
+    assert "LocalRelation <empty>" in df._jdf.queryExecution().optimizedPlan().toString()
+
+
 def test_what_a_scan_reads(spark: SparkSession, table: Table) -> None:
     scans = {
         "all": (table.scan(), LIVE_PEOPLE),
