@@ -57,7 +57,7 @@ def test_time_travel_reads_what_java_reads(
     spark: SparkSession, java_tables: Mapping[str, ExpectedTable], name: str
 ) -> None:
     table = java_tables[name]
-    travels = some(table.time_travel, 3)
+    travels = some(table.time_travel, 2)
     found = [mismatch(spark, table.location, travel) for travel in travels]
     problems = [problem for problem in found if problem is not None]
     assert not problems, "\n".join(problems)

@@ -6,13 +6,20 @@ import bz2
 import lzma
 import zlib
 from collections.abc import Callable
+from contextlib import suppress
+from typing import Any
 
 import pyarrow as pa
 
 from icebergds.formats.arrow.decompress import TooLargeError, decompress_stream
 
-DECOMPRESSION_ERRORS = (
-    zlib.error,
+_deflate: Any = zlib
+with suppress(ImportError):
+    # The same in less than half the time.
+    from isal import isal_zlib as _deflate
+
+DECOMPRESSION_ERRORS: tuple[type[Exception], ...] = (
+    _deflate.error,
     lzma.LZMAError,
     ValueError,
     OSError,
@@ -47,8 +54,8 @@ def decompress(codec: str, stored: memoryview, limit: int) -> bytes | memoryview
 
 
 def _inflate(stored: memoryview, limit: int) -> bytes:
-    stream = zlib.decompressobj(-zlib.MAX_WBITS)
-    plain = stream.decompress(stored, limit + 1)
+    stream = _deflate.decompressobj(-zlib.MAX_WBITS)
+    plain: bytes = stream.decompress(stored, limit + 1)
     if len(plain) > limit:
         raise TooLargeError(limit)
     if not stream.eof:
