@@ -138,6 +138,10 @@ def test_tables_are_listed(life: Seen) -> None:
     assert [found.rpartition(".")[2] for found in life["tables"]] == ["copy", "t"]
 
 
+def test_statements_of_sql_make_change_and_drop_a_table(life: Seen) -> None:
+    assert life["by SQL"] == {"rows": [[1, 2025, None], [4, None, None]], "left": ["copy", "t"]}
+
+
 @pytest.mark.usefixtures("seen")
 def test_spark_tells_no_secret_of_a_catalog(directory: Path) -> None:
     """Neither in its event log, which has every plan and every property, nor in its UI."""

@@ -92,7 +92,32 @@ def live(spark: SparkSession, name: str, directory: str) -> dict[str, Any]:
     files = spark.read.format("icebergpy").table(f"{table_name}.files")
     seen["files"] = files.where("content = 0").count() == len(table.refresh().inspect.data_files())
     seen["tables"] = sorted(".".join(found) for found in catalog.list_tables(database))
+    seen["by SQL"] = _by_sql(spark, name, database)
     return seen
+
+
+def _by_sql(spark: SparkSession, name: str, database: str) -> dict[str, Any]:
+    """The rows that statements left in a table, and the tables that were listed after its drop."""
+    table = f"{name}.{database}.by_sql"
+    for statement in (
+        f"CREATE TABLE {table} (id bigint, day date) USING iceberg PARTITIONED BY (months(day))",
+        f"INSERT INTO {table} VALUES (1, DATE'2024-01-01'), (2, DATE'2024-02-02'), (3, NULL)",
+        f"UPDATE {table} SET day = DATE'2025-03-03' WHERE id = 1",
+        f"DELETE FROM {table} WHERE id = 3",
+        f"MERGE INTO {table} t USING (SELECT explode(array(2, 4)) AS id) s ON t.id = s.id "
+        "WHEN MATCHED THEN DELETE WHEN NOT MATCHED THEN INSERT (id) VALUES (s.id)",
+        f"ALTER TABLE {table} ADD COLUMN s string",
+        f"CALL {name}.system.rewrite_data_files(table => '{database}.by_sql')",
+    ):
+        icebergds.sql(spark, statement)
+    found = icebergds.sql(
+        spark,
+        f"SELECT id, year(day) AS year, s FROM {table} WHERE day IS NULL OR day > '2025-01-01'",
+    )
+    rows = sorted(list(row) for row in found.collect())
+    icebergds.sql(spark, f"DROP TABLE {table} PURGE")
+    left = icebergds.sql(spark, f"SHOW TABLES IN {name}.{database}").collect()
+    return {"rows": rows, "left": sorted(row.tableName for row in left)}
 
 
 def _stream(spark: SparkSession, name: str, database: str, directory: str) -> list[int]:
