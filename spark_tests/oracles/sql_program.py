@@ -21,6 +21,7 @@ from pyspark.sql import SparkSession
 # Numbers this large are ids of snapshots; the tests' own are small.
 _IDS_FROM = 10**12
 _FIRST_YEAR_OF_RUNS = 2025
+_OF_SNAPSHOTS = re.compile(r"\{(id|ms|time):(\d+)\}")
 _UUID = re.compile(r"[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}")
 _PATH = re.compile(r"(file:)?/[^\s']*")
 
@@ -29,7 +30,8 @@ def run_cases(spark: SparkSession, cases: Mapping[str, Sequence[str]]) -> dict[s
     """What each statement of each case gave: its columns and rows, or the kind of its error.
 
     `{ns}` in a statement is the namespace of its case, `lake.<case>`; `{id:n}` is the id of the
-    n-th snapshot of the case's table `t`, from 0.
+    n-th snapshot of the case's table `t`, from 0; `{ms:n}` and `{time:n}` are when it was taken,
+    in milliseconds and as text.
     """
     return {name: [_ran(spark, name, text) for text in texts] for name, texts in cases.items()}
 
@@ -50,9 +52,15 @@ def _ran(spark: SparkSession, case: str, text: str) -> Any:
 
 def _filled(spark: SparkSession, case: str, text: str) -> str:
     namespace = f"lake.{case}"
-    for number in re.findall(r"\{id:(\d+)\}", text):
-        found = spark.sql(f"SELECT snapshot_id FROM {namespace}.t.snapshots ORDER BY committed_at")
-        text = text.replace(f"{{id:{number}}}", str(found.collect()[int(number)][0]))
+    asked = set(_OF_SNAPSHOTS.findall(text))
+    if asked:
+        found = spark.sql(
+            "SELECT snapshot_id AS id, unix_millis(committed_at) AS ms, "
+            "date_format(committed_at, 'yyyy-MM-dd HH:mm:ss.SSS') AS time "
+            f"FROM {namespace}.t.snapshots ORDER BY committed_at"
+        ).collect()
+        for what, number in asked:
+            text = text.replace(f"{{{what}:{number}}}", str(found[int(number)][what]))
     return text.replace("{ns}", namespace).replace("{case}", case)
 
 
