@@ -208,7 +208,9 @@ CASES: dict[str, SqlCase] = {
         _COW, "ADD PARTITION FIELD identity(dep)", more=", 'write.distribution-mode' = 'none'"
     ),
     "merges_by_buckets": _three(
-        _MOR, "ADD PARTITION FIELD bucket(2, dep)", more=", 'write.merge.distribution-mode' = 'hash'"
+        _MOR,
+        "ADD PARTITION FIELD bucket(2, dep)",
+        more=", 'write.merge.distribution-mode' = 'hash'",
     ),
     "merges_by_prefixes": _three(
         _DV, "ADD PARTITION FIELD truncate(dep, 2)", more=", 'write.distribution-mode' = 'range'"
@@ -251,7 +253,9 @@ CASES: dict[str, SqlCase] = {
         (
             _table(_MOR, columns="id int, v string"),
             "INSERT INTO {ns}.t VALUES (1, 'v1'), (2, 'v2'), (null, 'v0')",
-            _source("(1, -1, 'v1_1'), (3, -1, 'v3'), (4, -1, 'v4'), (null, -1, 'n')", "id, extra, v"),
+            _source(
+                "(1, -1, 'v1_1'), (3, -1, 'v3'), (4, -1, 'v4'), (null, -1, 'n')", "id, extra, v"
+            ),
             "MERGE INTO {ns}.t t USING {case}_source s ON t.id == s.id "
             "WHEN MATCHED THEN UPDATE SET v = s.v "
             "WHEN NOT MATCHED THEN INSERT (v, id) VALUES (s.v, s.id)",
@@ -539,8 +543,7 @@ CASES: dict[str, SqlCase] = {
             "MERGE WITH SCHEMA EVOLUTION INTO {ns}.t AS t USING {case}_source AS s "
             "ON t.id == s.id WHEN MATCHED THEN UPDATE SET * WHEN NOT MATCHED THEN INSERT *",
             "SELECT id, dep, salary FROM {ns}.t",
-            "ALTER TABLE {ns}.t SET TBLPROPERTIES "
-            "('write.spark.auto-schema-evolution' = 'false')",
+            "ALTER TABLE {ns}.t SET TBLPROPERTIES ('write.spark.auto-schema-evolution' = 'false')",
             _source("(1, 'hr', 'more')", "id, dep, extra"),
             "MERGE WITH SCHEMA EVOLUTION INTO {ns}.t AS t USING {case}_source AS s "
             "ON t.id == s.id WHEN MATCHED THEN UPDATE SET * WHEN NOT MATCHED THEN INSERT *",

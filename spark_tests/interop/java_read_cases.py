@@ -81,9 +81,7 @@ def _pushed_functions(mode: str, clauses: str) -> SqlCase:
 
 
 def _lineage(clauses: str) -> SqlCase:
-    read = (
-        "SELECT id, data, _row_id, _last_updated_sequence_number AS sequence FROM {ns}.t"
-    )
+    read = "SELECT id, data, _row_id, _last_updated_sequence_number AS sequence FROM {ns}.t"
     return SqlCase(
         (
             f"CREATE TABLE {{ns}}.t (id int, data string) USING iceberg {clauses}",
@@ -212,8 +210,8 @@ CASES: dict[str, SqlCase] = {
     "filters_of_variants": SqlCase(
         (
             f"CREATE TABLE {{ns}}.t (id bigint, v variant) USING iceberg {_V3}",
-            "INSERT INTO {ns}.t VALUES (1, parse_json('{\"a\": \"foo\", \"n\": 25}')), "
-            "(2, parse_json('{\"a\": \"bar\", \"n\": 30}')), (3, null)",
+            'INSERT INTO {ns}.t VALUES (1, parse_json(\'{"a": "foo", "n": 25}\')), '
+            '(2, parse_json(\'{"a": "bar", "n": 30}\')), (3, null)',
             "SELECT id FROM {ns}.t WHERE try_variant_get(v, '$.n', 'int') > 26",
             "SELECT id FROM {ns}.t WHERE variant_get(v, '$.a', 'string') = 'foo'",
             "SELECT id FROM {ns}.t WHERE v IS NULL",
@@ -398,8 +396,7 @@ CASES: dict[str, SqlCase] = {
             "FROM {ns}.t.all_manifests WHERE content = 1",
             "SELECT DISTINCT content FROM {ns}.t.all_manifests WHERE content != 0",
             "SELECT DISTINCT content FROM {ns}.t.all_manifests WHERE NOT (content = 0)",
-            "SELECT count(*) FROM {ns}.t.all_manifests "
-            "WHERE reference_snapshot_id = {id:1}",
+            "SELECT count(*) FROM {ns}.t.all_manifests WHERE reference_snapshot_id = {id:1}",
             "DELETE FROM {ns}.t",
             "SELECT content, partition FROM {ns}.t.all_files WHERE partition.data = 'a'",
             "SELECT content, record_count FROM {ns}.t.all_data_files",
@@ -553,8 +550,7 @@ CASES: dict[str, SqlCase] = {
         (
             "CREATE TABLE {ns}.t (id int, salary int) USING iceberg",
             "INSERT INTO {ns}.t VALUES (1, 100), (10, 1000)",
-            "CREATE OR REPLACE TEMPORARY VIEW {case}_v AS "
-            "SELECT * FROM {ns}.t WHERE salary < 999",
+            "CREATE OR REPLACE TEMPORARY VIEW {case}_v AS SELECT * FROM {ns}.t WHERE salary < 999",
             "SELECT * FROM {case}_v",
             "INSERT INTO {ns}.t VALUES (2, 200)",
             "SELECT * FROM {case}_v",

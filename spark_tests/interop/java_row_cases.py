@@ -27,7 +27,10 @@ def _positions_kept(mode: tuple[str, int], clauses: str, granularity: str) -> Sq
     return SqlCase(
         (
             _table(
-                mode, clauses, "id int, data string", f", 'write.delete.granularity' = '{granularity}'"
+                mode,
+                clauses,
+                "id int, data string",
+                f", 'write.delete.granularity' = '{granularity}'",
             ),
             "INSERT INTO {ns}.t VALUES (1, 'a'), (1, 'b'), (1, 'c'), (2, 'd'), (2, 'e')",
             "INSERT INTO {ns}.t VALUES (1, 'f'), (3, 'g')",
@@ -146,8 +149,7 @@ CASES: dict[str, SqlCase] = {
             _DEPS % "('software'), ('hr')",
             "DELETE FROM {ns}.t WHERE id NOT IN (SELECT * FROM {case}_ids)",
             _ALL,
-            "DELETE FROM {ns}.t WHERE id NOT IN "
-            "(SELECT * FROM {case}_ids WHERE value IS NOT NULL)",
+            "DELETE FROM {ns}.t WHERE id NOT IN (SELECT * FROM {case}_ids WHERE value IS NOT NULL)",
             _ALL,
             _ROWS,
             "DELETE FROM {ns}.t WHERE id NOT IN (SELECT * FROM {case}_ids) "

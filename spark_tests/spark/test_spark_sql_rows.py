@@ -291,9 +291,13 @@ def test_branches_are_written_by_their_names(lake: SparkSession, table: Table) -
 def test_writes_to_be_audited_go_where_the_session_says(lake: SparkSession, table: Table) -> None:
     table.set_properties({"write.wap.enabled": "true"})
     lake.conf.set("spark.wap.branch", "audit")
+    assert lake.sql("SELECT * FROM lake.db.t").count() == len(_ROWS)
     lake.sql("INSERT INTO lake.db.t VALUES (5, 'e', NULL)")
     lake.sql("DELETE FROM lake.db.t WHERE day = DATE '2024-01-01'")
     assert [row[0] for row in rows_of(table, "audit")] == [3, 4, 5]
+    ids = "SELECT id FROM lake.db.{} ORDER BY id"
+    assert [row[0] for row in lake.sql(ids.format("t")).collect()] == [3, 4, 5]
+    assert [row[0] for row in lake.sql(ids.format("t.branch_main")).collect()] == [1, 2, 3, 4]
     lake.conf.set("spark.wap.id", "7")
     with pytest.raises(InvalidOptionError, match=r"spark\.wap\.id .* spark\.wap\.branch"):
         lake.sql("INSERT INTO lake.db.t VALUES (6, 'f', NULL)")

@@ -26,6 +26,7 @@ from icebergds.spark.frames.chosen_rows import (
 from icebergds.spark.metadata_tables import metadata_table_frame
 from icebergds.spark.types import spark_schema
 from icebergds.spec.schema import Schema
+from icebergds.statements.names.audits import audited_branch
 from icebergds.statements.names.scope import CatalogName, NameScope
 from icebergds.statements.names.tables import NamedTable, find_table
 from icebergds.statements.queries.cached import cached_rows
@@ -73,6 +74,8 @@ def open_relations(
         if source.metadata_table is not None:
             found.append(Relation(reference, name, source, given=given))
             continue
+        if not given and (branch := audited_branch(scope.spark, source.table)) is not None:
+            given = {"branch": branch}
         options = query_options(scope.spark, given)
         schema = None if options.changes else schema_of_read(source.table._state, options)
         found.append(Relation(reference, name, source, options, given, schema))
