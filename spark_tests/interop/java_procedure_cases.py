@@ -587,6 +587,23 @@ CASES: dict[str, SqlCase] = {
             "DROP TABLE {case}_source",
         )
     ),
+    "snapshots_of_partitions": SqlCase(
+        (
+            "CREATE TABLE {case}_source (data string, id bigint) USING parquet "
+            "PARTITIONED BY (id) LOCATION '{dir}/source'",
+            "INSERT INTO {case}_source VALUES ('a', 1), ('b', 2)",
+            _call("snapshot('spark_catalog.default.{case}_source', '{case}.t')"),
+            "SELECT partition, record_count FROM {ns}.t.files",
+            _call(
+                "snapshot(source_table => 'spark_catalog.default.{case}_source', table => "
+                "'{case}.u', properties => map('format-version', '1'), parallelism => 2)"
+            ),
+            "SELECT * FROM {ns}.u",
+            "SHOW TBLPROPERTIES {ns}.u ('format-version')",
+            "DROP TABLE {case}_source",
+        ),
+        ("t", "u"),
+    ),
     "added_files": _added(
         "",
         "",

@@ -655,13 +655,4 @@ CASES: dict[str, SqlCase] = {
             _ALL,
         )
     ),
-    "locations_alone": SqlCase(
-        (
-            "CREATE TABLE {ns}.t (id int) USING iceberg",
-            "ALTER TABLE {ns}.t RENAME TO {ns}.u",
-            "CREATE TABLE {ns}.t (id int, s string) USING iceberg",
-            "INSERT INTO {ns}.t VALUES (1, 'a')",
-            "SHOW TABLES IN {ns}",
-        )
-    ),
 }

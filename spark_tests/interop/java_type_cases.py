@@ -239,7 +239,7 @@ CASES: dict[str, SqlCase] = {
         "bigint", "bucket(4, k), truncate(2, k)", ("1", "5", "null")
     ),
     "joins_by_buckets_of_integers": _joined("int", "bucket(4, k)", ("1", "-5", "null")),
-    "joins_by_buckets_of_texts": _joined(
+    "joins_by_buckets_of_decimals": _joined(
         "decimal(20, 2)", "bucket(4, k)", ("20.00", "40.00", "60.00")
     ),
     "joins_by_buckets_of_binaries": _joined("binary", "bucket(4, k)", ("X'01'", "X'0203'")),

@@ -38,6 +38,7 @@ def run_cases(
     - `{id:n}` is the id of the n-th snapshot of the table `t` in it, from 0; `{ms:n}` and
       `{time:n}` are when it was taken, in milliseconds and as text;
     - `{location}` is the location of that table;
+    - `{metadata}` is the metadata file of the table `t` in `{db}`;
     - `{dir}` is a directory of the case's own, below `files`.
     """
     return {
@@ -83,6 +84,9 @@ def _filled(spark: SparkSession, case: str, text: str) -> str:
         described = spark.sql(f"DESCRIBE EXTENDED {namespace}.t").collect()
         [location] = [row["data_type"] for row in described if row["col_name"] == "Location"]
         text = text.replace("{location}", location)
+    if "{metadata}" in text:
+        log = spark.sql(f"SELECT * FROM views.{case}.t.metadata_log_entries ORDER BY timestamp")
+        text = text.replace("{metadata}", log.collect()[-1]["file"])
     named = text.replace("{ns}", namespace).replace("{db}", f"views.{case}")
     return named.replace("{case}", case)
 
