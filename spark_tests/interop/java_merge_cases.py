@@ -349,7 +349,8 @@ CASES: dict[str, SqlCase] = {
         (
             _table(
                 _COW,
-                columns="id int, s struct<c1: int, c2: struct<a: array<int>, m: map<string, string>>>",
+                columns="id int, "
+                "s struct<c1: int, c2: struct<a: array<int>, m: map<string, string>>>",
             ),
             "INSERT INTO {ns}.t VALUES (1, named_struct('c1', 2, 'c2', "
             "named_struct('a', array(1, 2), 'm', map('a', 'b')))), (2, null)",
@@ -430,7 +431,9 @@ CASES: dict[str, SqlCase] = {
             f"{_MERGE}WHEN NOT MATCHED AND s.id IN (SELECT v FROM {{case}}_source) "
             "THEN INSERT (id, v) VALUES (1, null)",
             _ALL,
-        )
+        ),
+        (),
+        dict.fromkeys(range(3, 8), "sub-queries in conditions of MERGE are not refused here"),
     ),
     "merges_wrongly_assigned": SqlCase(
         (
@@ -497,7 +500,8 @@ CASES: dict[str, SqlCase] = {
             "WHEN MATCHED THEN DELETE",
             "SELECT map_filter(summary, (k, v) -> k LIKE 'spark.merge-into%') AS counted "
             "FROM {ns}.t.snapshots",
-        )
+        ),
+        differs=dict.fromkeys((5, 9), "Java counts rows by the kind of clause, too"),
     ),
     "merges_of_positions": SqlCase(
         (
@@ -550,7 +554,7 @@ CASES: dict[str, SqlCase] = {
             "MERGE WITH SCHEMA EVOLUTION INTO {ns}.t AS t USING {case}_source AS s "
             "ON t.id == s.id WHEN MATCHED THEN UPDATE SET * WHEN NOT MATCHED THEN INSERT *",
             "SELECT id, dep, salary FROM {ns}.t",
-            "ALTER TABLE {ns}.t SET TBLPROPERTIES ('write.spark.auto-schema-evolution' = 'false')",
+            "ALTER TABLE {ns}.t SET TBLPROPERTIES ('write.spark.auto-schema-evolution.enabled' = 'false')",
             _source("(1, 'hr', 'more')", "id, dep, extra"),
             "MERGE WITH SCHEMA EVOLUTION INTO {ns}.t AS t USING {case}_source AS s "
             "ON t.id == s.id WHEN MATCHED THEN UPDATE SET * WHEN NOT MATCHED THEN INSERT *",
@@ -579,6 +583,8 @@ CASES: dict[str, SqlCase] = {
             "ON t.id == s.id WHEN MATCHED THEN UPDATE SET * WHEN NOT MATCHED THEN INSERT *",
             "RESET spark.sql.mergeNestedTypeCoercion.enabled",
             _ALL,
-        )
+        ),
+        (),
+        dict.fromkeys((7, 9), "structs of fewer fields are refused, whatever that setting"),
     ),
 }

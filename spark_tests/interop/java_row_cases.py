@@ -223,7 +223,8 @@ CASES: dict[str, SqlCase] = {
             _table(
                 _COW,
                 _BY_DEP,
-                more=", 'write.parquet.row-group-size-bytes' = '100', 'read.split.target-size' = '100'",
+                more=", 'write.parquet.row-group-size-bytes' = '100'"
+                ", 'read.split.target-size' = '100'",
             ),
             "INSERT INTO {ns}.t SELECT CAST(id AS int), 'hr' FROM range(201)",
             "DELETE FROM {ns}.t WHERE id IN (200, 201)",
@@ -421,7 +422,8 @@ CASES: dict[str, SqlCase] = {
         (
             _table(
                 _COW,
-                columns="id int, s struct<c1: int, c2: struct<a: array<int>, m: map<string, string>>>",
+                columns="id int, "
+                "s struct<c1: int, c2: struct<a: array<int>, m: map<string, string>>>",
             ),
             "INSERT INTO {ns}.t VALUES (1, named_struct('c1', 2, 'c2', "
             "named_struct('a', array(1, 2), 'm', map('a', 'b')))), (2, null)",

@@ -60,6 +60,7 @@ def open_relations(
     Raises:
         NoSuchTableError: one does not exist.
         InvalidOptionError, NoSuchSnapshotError: what is to be read of it does not exist.
+        InvalidStatementError: a version is given twice, or of a view.
     """
     loaded: dict[CatalogName, NamedTable | View] = {}
     found = []
@@ -70,7 +71,12 @@ def open_relations(
         if isinstance(source, View):
             found.append(_view(reference, name, source))
             continue
-        given = {**source.options, **reference.suffix.options, **_time(scope, text, reference)}
+        behind = {**reference.suffix.options, **_time(scope, text, reference)}
+        if source.options.keys() & behind.keys():
+            raise InvalidStatementError(
+                f"{name}: its last part and what follows the name both say what is read; give one"
+            )
+        given = {**source.options, **behind}
         if source.metadata_table is not None:
             found.append(Relation(reference, name, source, given=given))
             continue
