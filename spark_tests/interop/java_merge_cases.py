@@ -554,7 +554,8 @@ CASES: dict[str, SqlCase] = {
             "MERGE WITH SCHEMA EVOLUTION INTO {ns}.t AS t USING {case}_source AS s "
             "ON t.id == s.id WHEN MATCHED THEN UPDATE SET * WHEN NOT MATCHED THEN INSERT *",
             "SELECT id, dep, salary FROM {ns}.t",
-            "ALTER TABLE {ns}.t SET TBLPROPERTIES ('write.spark.auto-schema-evolution.enabled' = 'false')",
+            "ALTER TABLE {ns}.t SET TBLPROPERTIES "
+            "('write.spark.auto-schema-evolution.enabled' = 'false')",
             _source("(1, 'hr', 'more')", "id, dep, extra"),
             "MERGE WITH SCHEMA EVOLUTION INTO {ns}.t AS t USING {case}_source AS s "
             "ON t.id == s.id WHEN MATCHED THEN UPDATE SET * WHEN NOT MATCHED THEN INSERT *",

@@ -9,6 +9,7 @@ _T = "CREATE TABLE {ns}.t (id bigint, data string, float float) USING iceberg"
 _ROWS = "INSERT INTO {ns}.t VALUES (1, 'a', 1.0), (2, 'b', 2.0), (3, 'c', float('NaN'))"
 _MORE = "INSERT INTO {ns}.t VALUES (4, 'd', 4.0), (5, 'e', 5.0)"
 _FILES = "SELECT content, partition, spec_id, record_count FROM {ns}.t.files"
+_STAYS = "a temporary view stays at the state of the tables that it was created with"
 _V3 = "TBLPROPERTIES ('format-version' = '3')"
 
 
@@ -535,7 +536,8 @@ CASES: dict[str, SqlCase] = {
             "SELECT lake.system.hours(date '2017-01-01') AS h",
             "SELECT lake.system.truncate(2, 1.5f) AS t",
             "USE spark_catalog.default",
-        )
+        ),
+        differs={17: "Java takes numbers of buckets below one"},
     ),
     "functions_in_rewritten_rows": _pushed_functions("copy-on-write", "bucket(4, dep), years(ts)"),
     "functions_in_positions": _pushed_functions("merge-on-read", "truncate(1, dep), days(ts)"),
@@ -549,12 +551,17 @@ CASES: dict[str, SqlCase] = {
             "DELETE FROM {ns}.t WHERE id = 3",
             "SELECT id, data, _change_type, _change_ordinal FROM {ns}.t.changes",
             "SELECT id, _change_type FROM {ns}.t.changes WHERE id = 3",
-            "SELECT _spec_id, _pos, _deleted, _partition FROM {ns}.t.changes",
+            "SELECT count(*) FROM {ns}.t.changes WHERE _spec_id = 0",
             "CALL lake.system.rewrite_manifests('{case}.t')",
             "SELECT id, _change_type FROM {ns}.t.changes",
             "CALL lake.system.rollback_to_snapshot('{case}.t', {id:1})",
             "SELECT id, _change_type FROM {ns}.t.changes",
         ),
+        differs={
+            8: "changes have no metadata columns but their own",
+            9: "manifests without live files are not counted",
+        },
+        operations_differ="as they are not rewritten",
     ),
     "views_of_tables": SqlCase(
         (
@@ -574,7 +581,8 @@ CASES: dict[str, SqlCase] = {
             "INSERT INTO {ns}.t VALUES (4, 400)",
             "SELECT * FROM {case}_v",
             "DROP VIEW {case}_v",
-        )
+        ),
+        differs=dict.fromkeys((5, 8, 14), _STAYS),
     ),
     "views_of_dropped_columns": SqlCase(
         (
@@ -591,7 +599,8 @@ CASES: dict[str, SqlCase] = {
             "ALTER TABLE {ns}.t ADD COLUMN extra string",
             "SELECT * FROM {case}_v",
             "DROP VIEW {case}_v",
-        )
+        ),
+        differs=dict.fromkeys((5, 8, 11), _STAYS),
     ),
     "cached_tables": SqlCase(
         (

@@ -1,4 +1,4 @@
-"""`java_sql_tests.txt` says of each of Java Iceberg's tests of SQL which cases have its statements."""
+"""`java_sql_tests.txt` says which cases have the statements of each of Java Iceberg's tests of SQL."""
 
 from __future__ import annotations
 

@@ -230,7 +230,7 @@ class _Merge:
         """Each row of the table once; rows to be inserted stay as they are."""
         file, pos = f.col(self._of_target(FILE)), f.col(self._of_target(POS))
         inserted = f.when(file.isNull(), f.monotonically_increasing_id())
-        names = ("__icebergds_file", "__icebergds_pos", "__icebergds_inserted")
+        names = ["__icebergds_file", "__icebergds_pos", "__icebergds_inserted"]
         keyed = acted.withColumns(dict(zip(names, (file, pos, inserted), strict=True)))
         return keyed.dropDuplicates(names)
 

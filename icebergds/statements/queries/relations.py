@@ -15,6 +15,7 @@ from icebergds.errors import (
     NoSuchViewError,
     UnsupportedFeatureError,
 )
+from icebergds.expr.nodes import TRUE
 from icebergds.operations.metadata_tables.schemas import metadata_table_schema
 from icebergds.operations.read.options import ReadOptions
 from icebergds.spark.frames.chosen_rows import (
@@ -116,7 +117,10 @@ def source_schema(spark: SparkSession, source: NamedTable | View) -> StructType:
         return spark_schema(metadata_table_schema(source.metadata_table, state.metadata).schema)
     if not source.options:
         return spark_schema(source.table.schema())
-    return spark_schema(schema_of_read(state, query_options(spark, source.options)))
+    options = query_options(spark, source.options)
+    if options.changes is not None:
+        return chosen_rows(spark, state, options, TRUE, None).schema
+    return spark_schema(schema_of_read(state, options))
 
 
 def table_frame(scope: NameScope, relation: Relation, needed: Needed) -> DataFrame:
