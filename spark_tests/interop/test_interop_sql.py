@@ -9,6 +9,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from effort import some
+from java_sql_cases import JAVA_CASES
 from oracles.java_environment import JavaEnvironment
 from oracles.sql_program import create_namespaces, run_cases
 from pyspark.sql import SparkSession
@@ -19,7 +21,8 @@ from icebergds import Catalog, Table, load_catalog, register
 from icebergds.spec.snapshot import Snapshot, SnapshotRef
 
 pytestmark = [pytest.mark.interop, pytest.mark.spark]
-CASES = {**SCRIPTS, **DEFINITIONS}
+_CHOSEN = {name: JAVA_CASES[name] for name in some(list(JAVA_CASES), pull=5)}
+CASES = {**SCRIPTS, **DEFINITIONS, **_CHOSEN}
 # Of who created a table, and Java's own defaults, which it writes out.
 _NOT_COMPARED = {"owner", "created-by", "write.parquet.compression-codec"}
 

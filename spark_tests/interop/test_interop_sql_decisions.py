@@ -1,4 +1,4 @@
-"""`java_sql_tests.txt` says which cases have the statements of each of Java Iceberg's tests of SQL."""
+"""`java_sql_tests.txt` says what becomes of each of Java Iceberg's tests of SQL."""
 
 from __future__ import annotations
 
