@@ -662,8 +662,8 @@ CASES: dict[str, SqlCase] = {
             "SELECT * FROM {ns}.u WHERE `c``3` = 'A'",
             "CREATE TABLE {ns}.v (n decimal(20, 2), s string, b binary, l bigint) USING iceberg "
             "PARTITIONED BY (bucket(2, n), bucket(2, s), bucket(2, b), truncate(2, l))",
-            "INSERT INTO {ns}.v VALUES (20.5, 'randomvalue', X'11', 7), (30.25, 'other', X'22', 8), "
-            "(-4, null, null, -7)",
+            "INSERT INTO {ns}.v VALUES (20.5, 'randomvalue', X'11', 7), "
+            "(30.25, 'other', X'22', 8), (-4, null, null, -7)",
             "SELECT partition FROM {ns}.v.files",
         ),
         ("t", "u", "v"),
