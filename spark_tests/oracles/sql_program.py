@@ -1,13 +1,14 @@
 """Runs scripts of SQL on a session of Spark and says what each statement gave.
 
 With the Java interpreter, `python -m oracles.sql_program DIRECTORY` runs the cases of
-DIRECTORY/cases.json on Java Iceberg, whose catalog `lake` is over DIRECTORY/warehouse, and writes
-DIRECTORY/results.json.
+DIRECTORY/cases.json on Java Iceberg, whose catalog `lake` is over DIRECTORY/warehouse and whose
+catalog `views` is in the database DIRECTORY/views.db, and writes DIRECTORY/results.json.
 """
 
 from __future__ import annotations
 
 import json
+import os
 import re
 import sys
 from collections.abc import Mapping, Sequence
@@ -21,22 +22,42 @@ from pyspark.sql import SparkSession
 # Numbers this large are ids of snapshots; the tests' own are small.
 _IDS_FROM = 10**12
 _FIRST_YEAR_OF_RUNS = 2025
+_OF_SNAPSHOTS = re.compile(r"\{(id|ms|time):(\d+)\}")
 _UUID = re.compile(r"[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}")
 _PATH = re.compile(r"(file:)?/[^\s']*")
 
 
-def run_cases(spark: SparkSession, cases: Mapping[str, Sequence[str]]) -> dict[str, list[Any]]:
+def run_cases(
+    spark: SparkSession, cases: Mapping[str, Sequence[str]], files: Path
+) -> dict[str, list[Any]]:
     """What each statement of each case gave: its columns and rows, or the kind of its error.
 
-    `{ns}` in a statement is the namespace of its case, `lake.<case>`; `{id:n}` is the id of the
-    n-th snapshot of the case's table `t`, from 0.
+    In statements,
+    - `{case}` is the name of the case;
+    - `{ns}` is its namespace, `lake.<case>`, and `{db}` one of a catalog with views;
+    - `{id:n}` is the id of the n-th snapshot of the table `t` in it, from 0; `{ms:n}` and
+      `{time:n}` are when it was taken, in milliseconds and as text;
+    - `{location}` is the location of that table;
+    - `{metadata}` is the metadata file of the table `t` in `{db}`;
+    - `{dir}` is a directory of the case's own, below `files`.
     """
-    return {name: [_ran(spark, name, text) for text in texts] for name, texts in cases.items()}
+    return {
+        name: [_ran(spark, name, text, files / name) for text in texts]
+        for name, texts in cases.items()
+    }
 
 
-def _ran(spark: SparkSession, case: str, text: str) -> Any:
+def create_namespaces(spark: SparkSession, cases: Mapping[str, Sequence[str]]) -> None:
+    """Creates the namespaces of the cases."""
+    for name, texts in cases.items():
+        spark.sql(f"CREATE NAMESPACE lake.{name}")
+        if any("{db}" in text for text in texts):
+            spark.sql(f"CREATE NAMESPACE views.{name}")
+
+
+def _ran(spark: SparkSession, case: str, text: str, files: Path) -> Any:
     try:
-        df = spark.sql(_filled(spark, case, text))
+        df = spark.sql(_filled(spark, case, text).replace("{dir}", str(files)))
         columns = [[field.name, field.dataType.simpleString()] for field in df.schema]
         rows = [
             [_plain(*each) for each in zip(df.columns, row, strict=True)] for row in df.collect()
@@ -50,10 +71,24 @@ def _ran(spark: SparkSession, case: str, text: str) -> Any:
 
 def _filled(spark: SparkSession, case: str, text: str) -> str:
     namespace = f"lake.{case}"
-    for number in re.findall(r"\{id:(\d+)\}", text):
-        found = spark.sql(f"SELECT snapshot_id FROM {namespace}.t.snapshots ORDER BY committed_at")
-        text = text.replace(f"{{id:{number}}}", str(found.collect()[int(number)][0]))
-    return text.replace("{ns}", namespace).replace("{case}", case)
+    asked = set(_OF_SNAPSHOTS.findall(text))
+    if asked:
+        found = spark.sql(
+            "SELECT snapshot_id AS id, unix_millis(committed_at) AS ms, "
+            "date_format(committed_at, 'yyyy-MM-dd HH:mm:ss.SSS') AS time "
+            f"FROM {namespace}.t.snapshots ORDER BY committed_at"
+        ).collect()
+        for what, number in asked:
+            text = text.replace(f"{{{what}:{number}}}", str(found[int(number)][what]))
+    if "{location}" in text:
+        described = spark.sql(f"DESCRIBE EXTENDED {namespace}.t").collect()
+        [location] = [row["data_type"] for row in described if row["col_name"] == "Location"]
+        text = text.replace("{location}", location)
+    if "{metadata}" in text:
+        log = spark.sql(f"SELECT * FROM views.{case}.t.metadata_log_entries ORDER BY timestamp")
+        text = text.replace("{metadata}", log.collect()[-1]["file"])
+    named = text.replace("{ns}", namespace).replace("{db}", f"views.{case}")
+    return named.replace("{case}", case)
 
 
 def _plain(name: str, value: Any) -> Any:
@@ -82,26 +117,40 @@ def _without_chance(value: Any) -> Any:
 
 
 def main(directory: Path) -> None:
-    import os
-
+    from oracles.java_environment import class_path
     from oracles.jvm import start_spark
 
-    catalog = "spark.sql.catalog.lake"
+    warehouse = f"file:{directory / 'warehouse'}"
     spark = start_spark(
         directory / "warehouse",
         Path(os.environ["ICEBERGDS_ICEBERG_JAR"]),
-        **{
-            catalog: "org.apache.iceberg.spark.SparkCatalog",
-            f"{catalog}.type": "hadoop",
-            f"{catalog}.warehouse": f"file:{directory / 'warehouse'}",
-            f"{catalog}.cache-enabled": "false",
-        },
+        **{"spark.driver.extraClassPath": class_path()},
+        **_catalog("lake", type="hadoop", warehouse=warehouse),
+        **_catalog(
+            "views",
+            uri=f"jdbc:sqlite:{directory}/views.db",
+            warehouse=f"{warehouse}/views",
+            **{
+                "catalog-impl": "org.apache.iceberg.jdbc.JdbcCatalog",
+                "jdbc.schema-version": "V1",
+            },
+        ),
     )
     cases = json.loads((directory / "cases.json").read_text())
-    for name in cases:
-        spark.sql(f"CREATE NAMESPACE lake.{name}")
-    (directory / "results.json").write_text(json.dumps(run_cases(spark, cases), indent=1))
+    create_namespaces(spark, cases)
+    results = run_cases(spark, cases, directory / "files")
+    (directory / "results.json").write_text(json.dumps(results, indent=1))
     spark.stop()
+
+
+def _catalog(name: str, **properties: str) -> dict[str, str]:
+    prefix = f"spark.sql.catalog.{name}"
+    given = {f"{prefix}.{key}": value for key, value in properties.items()}
+    return {
+        prefix: "org.apache.iceberg.spark.SparkCatalog",
+        f"{prefix}.cache-enabled": "false",
+        **given,
+    }
 
 
 if __name__ == "__main__":

@@ -225,6 +225,19 @@ def test_row_that_two_rows_change_is_an_error(
     assert ids_of(table) == list(range(12))
 
 
+@pytest.mark.parametrize("mode", [MERGE_ON_READ, COPY_ON_WRITE])
+def test_matched_rows_that_are_all_deleted_may_match_several_rows(
+    spark: SparkSession, tmp_path: Path, mode: str
+) -> None:
+    table = people(tmp_path, 3, mode)
+    source = changes(spark, (1, 1, "a"), (1, 1, "b"), (70, 1, "c"), (70, 1, "c"))
+    merge = table.merge(source, ["id"]).when_matched_delete().when_not_matched_insert_all()
+    assert merge.execute() == RowCounts(deleted=1, inserted=2)
+    assert ids_of(table) == [0, *range(2, 12), 70, 70]
+    some = table.merge(source, ["id"]).when_matched_delete("target.id > 1")
+    assert "row of the source" in leaves_as_it_was(table, some.execute, InvalidDataError)
+
+
 def test_an_error_of_ours_in_the_source_is_raised_as_what_it_is(
     spark: SparkSession, tmp_path: Path
 ) -> None:

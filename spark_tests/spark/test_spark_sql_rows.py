@@ -291,9 +291,13 @@ def test_branches_are_written_by_their_names(lake: SparkSession, table: Table) -
 def test_writes_to_be_audited_go_where_the_session_says(lake: SparkSession, table: Table) -> None:
     table.set_properties({"write.wap.enabled": "true"})
     lake.conf.set("spark.wap.branch", "audit")
+    assert lake.sql("SELECT * FROM lake.db.t").count() == len(_ROWS)
     lake.sql("INSERT INTO lake.db.t VALUES (5, 'e', NULL)")
     lake.sql("DELETE FROM lake.db.t WHERE day = DATE '2024-01-01'")
     assert [row[0] for row in rows_of(table, "audit")] == [3, 4, 5]
+    ids = "SELECT id FROM lake.db.{} ORDER BY id"
+    assert [row[0] for row in lake.sql(ids.format("t")).collect()] == [3, 4, 5]
+    assert [row[0] for row in lake.sql(ids.format("t.branch_main")).collect()] == [1, 2, 3, 4]
     lake.conf.set("spark.wap.id", "7")
     with pytest.raises(InvalidOptionError, match=r"spark\.wap\.id .* spark\.wap\.branch"):
         lake.sql("INSERT INTO lake.db.t VALUES (6, 'f', NULL)")
@@ -301,6 +305,21 @@ def test_writes_to_be_audited_go_where_the_session_says(lake: SparkSession, tabl
     lake.sql("INSERT INTO lake.db.t VALUES (6, 'f', NULL)")
     assert rows_of(table) == _ROWS
     assert table.snapshots()[-1].summary["wap.id"] == "7"
+
+
+def test_changes_are_read_by_a_name(lake: SparkSession, table: Table) -> None:
+    lake.sql("DELETE FROM lake.db.t WHERE id = 1")
+    query = "SELECT id, _change_ordinal FROM lake.db.t.changes WHERE _change_type = 'DELETE'"
+    assert [tuple(row) for row in lake.sql(query).collect()] == [(1, 1)]
+    described = [row[0] for row in lake.sql("DESCRIBE lake.db.t.changes").collect()]
+    assert described[-3:] == ["_change_type", "_change_ordinal", "_commit_snapshot_id"]
+    with pytest.raises(InvalidStatementError, match="only the table and its branches"):
+        lake.sql("DELETE FROM lake.db.t.changes")
+
+
+def test_what_is_read_is_said_once(lake: SparkSession, table: Table) -> None:
+    with pytest.raises(InvalidStatementError, match="give one"):
+        lake.sql("SELECT * FROM lake.db.t.at_timestamp_4 TIMESTAMP AS OF '2024-01-01'")
 
 
 def test_options_of_a_write_follow_the_name(lake: SparkSession, table: Table) -> None:

@@ -32,6 +32,8 @@ def test_the_last_part_of_a_name_may_select_of_the_table(scope: NameScope) -> No
     assert (str(found.name), found.metadata_table) == ("lake.db.t", MetadataTable.SNAPSHOTS)
     found = find_table(scope, CatalogName("lake", ("db", "t", "branch_b")))
     assert (str(found.name), found.branch) == ("lake.db.t", "b")
+    found = find_table(scope, CatalogName("lake", ("db", "t", "changes")))
+    assert (str(found.name), found.options) == ("lake.db.t", {"read-change-feed": "true"})
 
 
 def test_a_name_of_which_one_part_is_left_is_of_no_table(rest: RestServer) -> None:

@@ -135,7 +135,8 @@ class MergeBuilder:
             InvalidOptionError: there is no clause, or one is malformed.
             InvalidFilterError: a condition does not fit the two sides, or is not deterministic.
             InvalidDataError: a column is unknown or set twice, a value does not fit its type, or
-                more than one source row changes the same table row.
+                more than one source row changes the same table row; the only clause of
+                matched rows may delete them all however many source rows they match.
             ValidationError: concurrent commits changed the rows that were read
                 (`write.merge.isolation-level`).
             CommitConflictError, CommitStateUnknownError: as for `Table.append`.
@@ -209,6 +210,8 @@ class _Merge:
         acted = joined.withColumn(_ACTION, self._action(conditions)).where(
             f.col(_ACTION).isNotNull()
         )
+        if self._deletes_all_matched():
+            acted = self._without_repeated(acted)
         changes = acted.select(
             f.col(self._of_target(FILE)).alias(FILE),
             f.col(self._of_target(POS)).alias(POS),
@@ -217,6 +220,19 @@ class _Merge:
             *(self._lineage() if writes and self.target.has_lineage else []),
         )
         return self.target.save(changes, rows)
+
+    def _deletes_all_matched(self) -> bool:
+        """Whether it does not matter how many source rows a row matches."""
+        matched = [clause for clause in self.clauses if clause.rows == MATCHED]
+        return [(clause.action, clause.condition) for clause in matched] == [(DELETE, None)]
+
+    def _without_repeated(self, acted: DataFrame) -> DataFrame:
+        """Each row of the table once; rows to be inserted stay as they are."""
+        file, pos = f.col(self._of_target(FILE)), f.col(self._of_target(POS))
+        inserted = f.when(file.isNull(), f.monotonically_increasing_id())
+        names = ["__icebergds_file", "__icebergds_pos", "__icebergds_inserted"]
+        keyed = acted.withColumns(dict(zip(names, (file, pos, inserted), strict=True)))
+        return keyed.dropDuplicates(names)
 
     def _as_key(self, on: Condition | Sequence[str]) -> Condition | Sequence[str]:
         """A list of the name, if the condition is the name of a column that both sides have.
@@ -295,6 +311,10 @@ class _Merge:
         if given is None:
             raise InvalidOptionError(
                 f'{statement}: expected values by column, such as {{"name": "source.name"}}'
+            )
+        if clause.action == INSERT and (nested := [n for n in given if len(split_name(n)) > 1]):
+            raise InvalidDataError(
+                f"{statement}: {nested[0]} is a field of a column; give the value of the column"
             )
         planned = plan_assignments(
             self.target, given, joined, statement, lambda parts: self._of_target(*parts)

@@ -17,6 +17,8 @@ from icebergds.operations.metadata_tables.kinds import MetadataTable
 from icebergds.statements.names.scope import CatalogName, NameScope
 
 _KINDS = {kind.value: kind for kind in MetadataTable}
+# A metadata table in Java, here the rows of a read.
+_CHANGES = "changes"
 _SELECTORS = {
     "branch": re.compile(r"branch_(.+)", re.DOTALL),
     "tag": re.compile(r"tag_(.+)", re.DOTALL),
@@ -31,7 +33,7 @@ class NamedTable:
 
     Attributes:
         name: of the table.
-        options: of reads: the branch, tag, snapshot or time that the name ends with.
+        options: of reads: the branch, tag, snapshot, time or changes that the name ends with.
         metadata_table: the metadata table that the name ends with.
     """
 
@@ -84,7 +86,8 @@ def find_table_to_write(scope: NameScope, name: CatalogName) -> NamedTable:
         raise InvalidStatementError(f"{name}: metadata tables cannot be written")
     if found.options.keys() - {"branch"}:
         raise InvalidStatementError(
-            f"{name}: only the table and its branches can be written, not tags, snapshots or times"
+            f"{name}: only the table and its branches can be written, not tags, snapshots, times "
+            "or changes"
         )
     return found
 
@@ -93,6 +96,8 @@ def _selected(last: str) -> tuple[dict[str, str], MetadataTable | None] | None:
     kind = _KINDS.get(last.lower())
     if kind is not None:
         return {}, kind
+    if last.lower() == _CHANGES:
+        return {"read-change-feed": "true"}, None
     for option, form in _SELECTORS.items():
         if (match := form.fullmatch(last)) is not None:
             return {option: match[1]}, None

@@ -20,6 +20,7 @@ from icebergds.expr.nodes import TRUE
 from icebergds.expr.sql_text import sql_text
 from icebergds.operations.metadata_tables.schemas import metadata_table_schema
 from icebergds.operations.read.options import ReadOptions
+from icebergds.operations.read.time_travel import TimeTravel
 from icebergds.spark.frames.chosen_rows import (
     chosen_rows,
     chosen_rows_summary,
@@ -29,6 +30,7 @@ from icebergds.spark.frames.chosen_rows import (
 from icebergds.spark.metadata_tables import metadata_table_frame
 from icebergds.spark.types import spark_schema
 from icebergds.spec.schema import Schema
+from icebergds.statements.names.audits import audited_branch
 from icebergds.statements.names.scope import CatalogName, NameScope
 from icebergds.statements.names.tables import NamedTable, find_table
 from icebergds.statements.queries.cached import cached_rows
@@ -62,6 +64,7 @@ def open_relations(
     Raises:
         NoSuchTableError: one does not exist.
         InvalidOptionError, NoSuchSnapshotError: what is to be read of it does not exist.
+        InvalidStatementError: a version is given twice, or of a view.
     """
     loaded: dict[CatalogName, NamedTable | View] = {}
     found = []
@@ -72,13 +75,23 @@ def open_relations(
         if isinstance(source, View):
             found.append(_view(reference, name, source))
             continue
-        given = {**source.options, **reference.suffix.options, **_time(scope, text, reference)}
+        behind = {**reference.suffix.options, **_time(scope, text, reference)}
+        if source.options.keys() & behind.keys():
+            raise InvalidStatementError(
+                f"{name}: its last part and what follows the name both say what is read; give one"
+            )
+        given = {**source.options, **behind}
         if source.metadata_table is not None:
             kind, metadata = source.metadata_table, source.table._state.metadata
             whole = metadata_table_schema(kind, metadata).schema
             found.append(Relation(reference, name, source, given=given, schema=whole))
             continue
         options = query_options(scope.spark, given)
+        if options.time_travel == TimeTravel() and options.changes is None:
+            branch = audited_branch(scope.spark, source.table)
+            if branch is not None:
+                given = {**given, "branch": branch}
+                options = query_options(scope.spark, given)
         schema = None if options.changes else schema_of_read(source.table._state, options)
         found.append(Relation(reference, name, source, options, given, schema))
     return found
@@ -112,7 +125,10 @@ def source_schema(spark: SparkSession, source: NamedTable | View) -> StructType:
         return spark_schema(metadata_table_schema(source.metadata_table, state.metadata).schema)
     if not source.options:
         return spark_schema(source.table.schema())
-    return spark_schema(schema_of_read(state, query_options(spark, source.options)))
+    options = query_options(spark, source.options)
+    if options.changes is not None:
+        return chosen_rows(spark, state, options, TRUE, None).schema
+    return spark_schema(schema_of_read(state, options))
 
 
 def table_frame(scope: NameScope, relation: Relation, needed: Needed) -> DataFrame:
