@@ -9,6 +9,8 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 from enum import Enum
+from functools import cache
+from typing import Any
 
 from icebergds.expr.names import split_name
 
@@ -59,14 +61,13 @@ def sql_tokens(text: str) -> tuple[Token, ...] | None:
 
     None if it cannot be split, such as for a quote that is not closed.
     """
-    from sqlglot import tokenize
     from sqlglot.errors import TokenError
 
     # Inside parentheses: first in a statement, words such as `call` swallow the rest. The line
     # ends a comment that ends the text.
     wrapped = f"({text}\n)"
     try:
-        found = tokenize(wrapped, read="spark")
+        found = _tokenizer()(dialect="spark").tokenize(wrapped)
     except TokenError:
         return None
     if found[-1].end != len(wrapped) - 1:
@@ -87,6 +88,17 @@ def sql_tokens(text: str) -> tuple[Token, ...] | None:
     if not _is_gap(text[at:]):
         return None
     return tuple(tokens)
+
+
+@cache
+def _tokenizer() -> Any:
+    """Sqlglot's tokenizer of Spark SQL, in which words behind `;` and BEGIN swallow nothing."""
+    from sqlglot.dialects.spark import Spark
+
+    class Tokenizer(Spark.Tokenizer):
+        COMMAND_PREFIX_TOKENS = set()  # noqa: RUF012
+
+    return Tokenizer
 
 
 _IDENTIFIER = re.compile(r"\w+")

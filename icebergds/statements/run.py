@@ -11,8 +11,10 @@ from icebergds.errors import InvalidStatementError
 from icebergds.expr.sql_tokens import sql_tokens
 from icebergds.spark.session import acting_in
 from icebergds.statements.commands import COMMANDS
+from icebergds.statements.immediate import read_immediate
 from icebergds.statements.names.scope import NameScope
 from icebergds.statements.queries.query import run_query
+from icebergds.statements.scripts import is_script, refuse_commands
 from icebergds.statements.spark_sql import Arguments, spark_sql
 from icebergds.statements.syntax import syntax_error
 from icebergds.statements.text.cursor import Cursor
@@ -56,13 +58,16 @@ def sql(spark: SparkSession, sqlQuery: str, args: Any = None, **kwargs: Any) -> 
 
 
 def _run(scope: NameScope, cursor: Cursor, arguments: Arguments) -> DataFrame:
+    if is_script(cursor):
+        refuse_commands(scope, cursor)
+    if cursor.is_at("EXECUTE", "IMMEDIATE"):
+        immediate = read_immediate(scope, _with_parameters(cursor, arguments))
+        if immediate is not None:
+            return sql(scope.spark, immediate.text, immediate.parameters)
     for command in COMMANDS:
         if not command.is_of(cursor):
             continue
-        given = cursor
-        if arguments.parameters is not None:
-            text = with_literals(cursor.statement, cursor.tokens, arguments.parameters)
-            given = _read(text) or cursor
+        given = _with_parameters(cursor, arguments)
         try:
             found = command.run(scope, given, Arguments(named=arguments.named))
         finally:
@@ -72,6 +77,13 @@ def _run(scope: NameScope, cursor: Cursor, arguments: Arguments) -> DataFrame:
         break
     cursor.at = 0
     return run_query(scope, cursor, arguments)
+
+
+def _with_parameters(cursor: Cursor, arguments: Arguments) -> Cursor:
+    """The statement with the values of its parameters as literals."""
+    if arguments.parameters is None:
+        return cursor
+    return _read(with_literals(cursor.statement, cursor.tokens, arguments.parameters)) or cursor
 
 
 def _read(text: object) -> Cursor | None:

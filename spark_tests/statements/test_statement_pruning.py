@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pyarrow as pa
 import pytest
 
 from icebergds import Table, load_catalog
@@ -149,6 +150,10 @@ def test_sub_queries_have_conditions_of_their_own(table: Table) -> None:
         ("SELECT id FROM (SELECT * FROM {t})", None),
         ("SELECT id FROM {t} NATURAL JOIN other", None),
         ("SELECT id FROM {t} AS t(id, b, c, d)", None),
+        ("SELECT x.c FROM {t} a, LATERAL (SELECT a.*) x(b, c, d, e)", None),
+        ("SELECT x.c FROM {t} a, LATERAL (SELECT *) x(b, c, d, e)", None),
+        ("SELECT id FROM {t} a, LATERAL (SELECT * FROM other o WHERE o.k = a.v) x", ["id", "v"]),
+        ("SELECT id FROM {t} a WHERE EXISTS (SELECT * FROM other)", ["id"]),
         ("TABLE {t}", None),
         ("FROM {t}", None),
         ("SELECT `name`, _file FROM {t}", ["name", "_file"]),
@@ -164,3 +169,51 @@ def test_columns_that_the_query_may_need_are_read(
 def test_metadata_columns_beside_all_columns_are_refused(table: Table) -> None:
     with pytest.raises(InvalidStatementError, match=r"_file cannot be read beside \*"):
         _needed(table, f"SELECT *, _file FROM {T}")
+
+
+@pytest.fixture(scope="module")
+def days(table: Table) -> Table:
+    """A table of a file for each day, and one of them that Python has no date for."""
+    catalog = load_catalog("lake", warehouse=table.location().removesuffix("/db/t"))
+    days = catalog.create_table("db.days", "day date, v int", partition_spec="day")
+    days.append(pa.table({"day": pa.array([0, 1, 2, _YEAR_10000], pa.date32()), "v": [1, 2, 3, 4]}))
+    return days
+
+
+_YEAR_10000 = 2_932_897
+
+
+def _conditions_of(query: str, **tables: Table) -> list[str]:
+    tokens = sql_tokens(query)
+    assert tokens is not None
+    cursor = Cursor(query, tokens)
+    relations = []
+    for reference in find_references(cursor):
+        found, name = tables[reference.name[2]], CatalogName("lake", reference.name[1:])
+        source = NamedTable(name, found)
+        relations.append(Relation(reference, name, source, ReadOptions(), schema=found.schema()))
+    needed = prune(cursor, relations, default_setting, "UTC")
+    return [
+        sql_text(need.condition, relation.schema)
+        for need, relation in zip(needed, relations, strict=True)
+        if relation.schema is not None
+    ]
+
+
+def test_values_of_a_joined_table_choose(days: Table) -> None:
+    query = "SELECT 1 FROM lake.db.days a JOIN lake.db.days b ON a.day = b.day AND b.v < 3"
+    assert _conditions_of(query, days=days) == [
+        "day IN (DATE '1970-01-01', DATE '1970-01-02')",
+        "v < 3",
+    ]
+
+
+def test_dates_that_python_does_not_have_choose_nothing(days: Table) -> None:
+    query = "SELECT 1 FROM lake.db.days a JOIN lake.db.days b ON a.day = b.day AND b.v > 3"
+    assert _conditions_of(query, days=days) == ["TRUE", "v > 3"]
+
+
+def test_a_name_of_the_right_side_of_a_semi_join_is_of_a_query_around(days: Table) -> None:
+    inner = "SELECT 1 FROM lake.db.days a LEFT SEMI JOIN lake.db.days b ON b.v < 3"
+    query = f"SELECT 1 FROM lake.db.days b WHERE EXISTS ({inner} WHERE a.day = b.day)"
+    assert _conditions_of(query, days=days) == ["TRUE", "TRUE", "v < 3"]

@@ -94,3 +94,29 @@ def test_what_follows_a_name_is_read(
 def test_a_version_that_is_none_is_refused_with_its_place() -> None:
     with pytest.raises(InvalidStatementError, match=r"expected a snapshot id or a name at 'x'"):
         _found("SELECT * FROM t VERSION AS OF x")
+
+
+def _known(expression: Cursor) -> tuple[str, ...] | None:
+    return tuple(expression.text().split(".")) if expression.is_at_text() else None
+
+
+@pytest.mark.parametrize(
+    ("query", "names"),
+    [
+        ("SELECT * FROM IDENTIFIER('db.t') AS x, u", ["db.t", "u"]),
+        ("TABLE IDENTIFIER('db.t')", ["db.t"]),
+        ("SELECT * FROM IDENTIFIER(:t)", []),
+        ("SELECT * FROM IDENTIFIER('range')(10)", []),
+        ("WITH c AS (SELECT 1) SELECT * FROM IDENTIFIER('c')", []),
+    ],
+)
+def test_names_that_expressions_give_are_found(query: str, names: list[str]) -> None:
+    tokens = sql_tokens(query)
+    assert tokens is not None
+    found = find_references(Cursor(query, tokens), name_of=_known)
+    assert [".".join(each.name) for each in found] == names
+
+
+def test_places_know_their_from_clause() -> None:
+    query = "SELECT * FROM a JOIN (SELECT * FROM b, c) JOIN (d JOIN e) UNION SELECT * FROM f"
+    assert [each.clause for each in _found(query)] == [1, 2, 2, 1, 1, 3]

@@ -2,23 +2,59 @@
 
 from __future__ import annotations
 
-from icebergds.errors import InvalidFilterError, InvalidStatementError
+from collections.abc import Sequence
+
+from pyspark.errors import PySparkException
+
+from icebergds.errors import InvalidFilterError, InvalidStatementError, UnsupportedFeatureError
 from icebergds.expr.names import split_name
 from icebergds.statements.names.scope import NameScope
 from icebergds.statements.spark_sql import Arguments, spark_sql
 from icebergds.statements.text.cursor import Cursor
 
 
-def read_table_name(scope: NameScope, cursor: Cursor) -> tuple[str, ...]:
+def read_table_name(
+    scope: NameScope, cursor: Cursor, expected: str = "the name of a table"
+) -> tuple[str, ...]:
     """Reads the parts of a name, or those of the text that `IDENTIFIER(...)` gives."""
-    parts = cursor.name("the name of a table")
+    parts = cursor.name(expected)
     if len(parts) > 1 or parts[0].upper() != "IDENTIFIER" or not cursor.is_at_sign("("):
         return parts
-    expression = cursor.group()
+    return _split(_text(scope, cursor.group(), Arguments()))
+
+
+def name_in_query(
+    scope: NameScope, arguments: Arguments, expression: Cursor
+) -> tuple[str, ...] | None:
+    """The parts of the name that `IDENTIFIER(expression)` gives; None if Spark is to find it.
+
+    Raises:
+        UnsupportedFeatureError: it names a table of ours by a parameter without a name.
+    """
+    tokens = expression.tokens
+    markers = [at for at in range(expression.end) if tokens[at].is_sign("?")]
+    is_positional = bool(markers) and markers[-1] >= expression.at
+    given = arguments.parameters
+    if is_positional and isinstance(given, Sequence):
+        before = sum(at < expression.at for at in markers)
+        given = given[before : len(markers)]
+    try:
+        parts = _split(_text(scope, expression, Arguments(given)))
+    except (InvalidStatementError, PySparkException):
+        return None
+    if is_positional and scope.table(parts) is not None:
+        raise UnsupportedFeatureError(
+            f"IDENTIFIER({expression.written}) names {'.'.join(parts)} by a parameter ?, which is "
+            "not supported in queries; give it a name, such as :table"
+        )
+    return parts
+
+
+def _text(scope: NameScope, expression: Cursor, arguments: Arguments) -> str:
     if expression.is_at_text() and expression.at + 1 == expression.end:
-        return _split(expression.text())
-    [row] = spark_sql(scope.spark, f"SELECT {expression.written}", Arguments()).collect()
-    return _split(str(row[0]))
+        return expression.text()
+    [row] = spark_sql(scope.spark, f"SELECT {expression.written}", arguments).collect()
+    return str(row[0])
 
 
 def _split(name: str) -> tuple[str, ...]:

@@ -118,7 +118,8 @@ class QueryAnalysis:
                 return
             for (at, path), (by, by_path) in ((left, right), (right, left)):
                 number = numbers[by]
-                if number is not None:
+                # The name of a hidden relation is one of another SELECT around.
+                if number is not None and by not in deciding.hidden:
                     yield at, path, number, by_path
         elif node.key == "in" and (query := node.args.get("query")) is not None:
             found, chosen = names.owner(node.this, deciding.visible), self._chosen(query.this)

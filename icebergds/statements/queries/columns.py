@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 from icebergds.errors import InvalidStatementError
 from icebergds.spec.schema import Schema
 from icebergds.spec.types import NestedField
+from icebergds.statements.queries.joins import relations_of
 from icebergds.statements.text.cursor import Cursor
 
 # A class of sqlglot's tree.
@@ -25,7 +26,8 @@ def takes_all(select: _Node) -> bool:
     if not select.expressions:
         return True
     return any(
-        _select_of(star) is select and star.parent.key != "count" for star in _stars(select)
+        star.parent.key != "count" and any(each is select for each in _selects_of(star))
+        for star in _stars(select)
     ) or any(join.args.get("method") for join in select.args.get("joins") or ())
 
 
@@ -71,7 +73,16 @@ def _stars(select: _Node) -> Sequence[_Node]:
     return list(select.find_all(Star))
 
 
-def _select_of(node: _Node) -> _Node:
-    from sqlglot.expressions import Select
+def _selects_of(star: _Node) -> Iterator[_Node]:
+    """The SELECTs whose relations a star may stand for: its own, and those around LATERAL."""
+    from sqlglot.expressions import Lateral, Select
 
-    return node.find_ancestor(Select)
+    select = star.find_ancestor(Select)
+    yield select
+    if star.parent.key != "column" and relations_of(select):
+        return
+    while (around := select.find_ancestor(Select, Lateral)) is not None and (
+        around.key == "lateral"
+    ):
+        select = around.find_ancestor(Select)
+        yield select

@@ -75,7 +75,11 @@ def _said(
         name,
         small.name,
     )
-    return _among(values, name, pruned.schema)
+    try:
+        return _among(values, name, pruned.schema)
+    except OverflowError:
+        # Of dates that Python does not have.
+        return None
 
 
 def _among(values: pa.Array, name: str, schema: Schema) -> Expr:

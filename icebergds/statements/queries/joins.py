@@ -36,6 +36,7 @@ class Deciding:
     Attributes:
         node: sqlglot's tree of it.
         visible: how many of the relations, from the first on, its names may be of.
+        hidden: those of them that its names are not of: the right sides of semi and anti joins.
         decided: the relations, by their number, whose rows it may choose.
         nullable: those of them whose columns may all be null instead.
     """
@@ -44,6 +45,7 @@ class Deciding:
     visible: int
     decided: frozenset[int]
     nullable: frozenset[int]
+    hidden: frozenset[int]
 
 
 def relations_of(select: _Node) -> list[_Node]:
@@ -67,7 +69,9 @@ def deciding_conditions(select: _Node) -> Iterator[Deciding]:
             left = before if sides in (Sides.BOTH, Sides.LEFT) else set()
             right = {at} if sides in (Sides.BOTH, Sides.RIGHT) else set()
             decided = frozenset(left | right)
-            yield Deciding(condition, at + 1, decided, frozenset(nullable & decided))
+            yield Deciding(
+                condition, at + 1, decided, frozenset(nullable & decided), frozenset(hidden)
+            )
         kind, side = _kind(join), _side(join)
         if kind in ("SEMI", "ANTI"):
             hidden.add(at)
@@ -78,7 +82,9 @@ def deciding_conditions(select: _Node) -> Iterator[Deciding]:
     where = select.args.get("where")
     if where is not None:
         visible = frozenset(set(range(len(joins) + 1)) - hidden)
-        yield Deciding(where.this, len(joins) + 1, visible, frozenset(nullable) & visible)
+        yield Deciding(
+            where.this, len(joins) + 1, visible, frozenset(nullable) & visible, frozenset(hidden)
+        )
 
 
 def is_plain(select: _Node) -> bool:

@@ -2,41 +2,95 @@
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 
 from icebergds.expr.names import in_backticks
+from icebergds.statements.queries.references import Reference
 from icebergds.statements.queries.relations import Relation
 from icebergds.statements.spark_sql import Replacement
 from icebergds.statements.text.cursor import Cursor, Span
 
 
-def alias_of(relation: Relation, relations: Sequence[Relation]) -> str | None:
-    """The alias that a relation gets, in backticks; None if the query gives one or none can be.
+def aliases_of(
+    query: Cursor, relations: Sequence[Relation], references: Sequence[Reference]
+) -> list[str | None]:
+    """The aliases that relations get, in backticks; None if the query gives one or none can be.
 
-    It is the last part of the name, or the whole name if another relation has the same last part.
+    It is the last part of the name, as in Spark. It is the whole name if something else has the
+    same last part: in the same FROM clause, or where columns are qualified with longer names.
+
+    Args:
+        references: all of the query, also those of Spark's.
     """
-    reference = relation.reference
-    if reference.suffix.alias is not None or not reference.can_have_alias:
-        return None
-    last = reference.name[-1]
-    return in_backticks([str(relation.name) if _is_shared(relation, relations) else last])
+    places = {each.start for each in references}
+    found: list[str | None] = []
+    for relation in relations:
+        reference = relation.reference
+        if reference.suffix.alias is not None or not reference.can_have_alias:
+            found.append(None)
+            continue
+        names = (reference.name, _full_name(relation))
+        same = {each.reference.start for each in relations if each.name == relation.name}
+        others = [each for each in references if each.start not in same]
+        is_whole = _is_shared(relation, relations) or (
+            is_qualified(query, names, places) and is_name_of_other(query, names[0][-1], others)
+        )
+        found.append(in_backticks([str(relation.name) if is_whole else reference.name[-1]]))
+    return found
 
 
-def qualifiers(query: Cursor, relations: Sequence[Relation]) -> Iterator[Replacement]:
+def qualifiers(
+    query: Cursor, relations: Sequence[Relation], aliases: Sequence[str | None]
+) -> Iterator[Replacement]:
     """What takes the place of qualifiers of columns that are longer than an alias.
 
-    `lake.db.t.id` is the column `id` of the relation `lake.db.t`, if that has no alias.
+    `lake.db.t.id` is the column `id` of the relation `lake.db.t`, if that has no alias. A qualifier
+    that may be of several tables stays.
     """
-    names = {
-        shorter: alias
-        for relation in relations
-        if (alias := alias_of(relation, relations)) is not None
-        for name in (relation.reference.name, (relation.name.catalog, *relation.name.parts))
-        for shorter in long_qualifiers(name)
-    }
+    names: dict[tuple[str, ...], set[str]] = {}
+    for relation, alias in zip(relations, aliases, strict=True):
+        if alias is not None:
+            for name in (relation.reference.name, _full_name(relation)):
+                for longer in long_qualifiers(name):
+                    names.setdefault(longer, set()).add(alias)
     places = {relation.reference.start for relation in relations}
-    yield from replace_qualifiers(query, names, places)
+    clear = {name: next(iter(found)) for name, found in names.items() if len(found) == 1}
+    yield from replace_qualifiers(query, clear, places)
+
+
+def is_qualified(
+    query: Cursor, names: Iterable[Sequence[str]], places: Collection[int] = ()
+) -> bool:
+    """Whether columns are qualified with more than the last part of the name of a table.
+
+    Args:
+        names: of the table.
+        places: where names of relations begin.
+    """
+    longer = {each: "any" for name in names for each in long_qualifiers(name)}
+    return any(True for _ in replace_qualifiers(query, longer, places))
+
+
+def is_name_of_other(query: Cursor, last: str, others: Iterable[Reference]) -> bool:
+    """Whether something else in a query may be called as the last part of a table's name is.
+
+    Args:
+        others: the places where the query names other tables.
+    """
+    if any(each.suffix.alias is None and each.name[-1].lower() == last.lower() for each in others):
+        return True
+    tokens = query.tokens
+    for at in range(query.at, query.end):
+        if tokens[at].is_identifier and tokens[at].identifier.lower() == last.lower():
+            around = [tokens[n] for n in (at - 1, at + 1) if query.at <= n < query.end]
+            # An alias, a common table expression, or a column.
+            if not any(each.is_sign(".") for each in around):
+                return True
+    return False
+
+
+def _full_name(relation: Relation) -> tuple[str, ...]:
+    return (relation.name.catalog, *relation.name.parts)
 
 
 def long_qualifiers(name: Sequence[str]) -> list[tuple[str, ...]]:
@@ -64,22 +118,26 @@ def replace_qualifiers(
                 _skip_name(cursor)
             continue
         parts, spans = _name(cursor)
-        for length in range(len(parts) - 1, 0, -1):
+        # Of `lake.db.t.*`, the whole name is a qualifier.
+        is_star = cursor.is_at_sign(".")
+        for length in range(len(parts) - (not is_star), 0, -1):
             found = names.get(_lowered(parts[:length]))
-            if found is not None:
+            if found is not None and (found or length < len(parts)):
                 end = spans[length - 1].end if found else spans[length].start
                 yield Replacement(Span(query.tokens[start].start, end), found)
                 break
 
 
 def _is_shared(relation: Relation, relations: Sequence[Relation]) -> bool:
-    """Whether another table without an alias has the same last part."""
-    counts = Counter(
-        (each.reference.name[-1].lower(), each.name != relation.name)
+    """Whether another table without an alias has the same last part in the same FROM clause."""
+    reference = relation.reference
+    return any(
+        each.name != relation.name
+        and each.reference.suffix.alias is None
+        and each.reference.clause == reference.clause
+        and each.reference.name[-1].lower() == reference.name[-1].lower()
         for each in relations
-        if each.reference.suffix.alias is None
     )
-    return counts[relation.reference.name[-1].lower(), True] > 0
 
 
 def _name(cursor: Cursor) -> tuple[list[str], list[Span]]:

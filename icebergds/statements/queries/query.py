@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from functools import cache
+from functools import cache, partial
 
 from pyspark.sql import DataFrame
 
 from icebergds.api.view import View
 from icebergds.spark.session import session_setting, session_zone
 from icebergds.statements.names.scope import CatalogName, NameScope
+from icebergds.statements.names.table_names import name_in_query
 from icebergds.statements.queries.functions import replace_functions
-from icebergds.statements.queries.naming import alias_of, qualifiers
+from icebergds.statements.queries.naming import aliases_of, qualifiers
 from icebergds.statements.queries.needed import Needed
 from icebergds.statements.queries.pruning import prune
 from icebergds.statements.queries.references import Reference, find_references
@@ -55,17 +56,29 @@ def replace_tables(
 
     Errors are those of `run_query`.
     """
-    references = find_references(query, visible)
+    references = references_of(scope, query, arguments, visible)
     relations = named_relations(scope, query, references)
     found = [*session_functions(scope, query), *replace_functions(scope, query)]
     if not relations and not scope.views:
         return found
-    for relation, need in zip(relations, needed_of(scope, query, relations), strict=True):
-        found.extend(_replaced(scope, relation, need, relations))
-    found.extend(qualifiers(query, relations))
+    aliases = aliases_of(query, relations, references)
+    needed = needed_of(scope, query, relations)
+    for relation, need, alias in zip(relations, needed, aliases, strict=True):
+        found.extend(_replaced(scope, relation, need, alias))
+    found.extend(qualifiers(query, relations, aliases))
     ours = {relation.reference.start for relation in relations}
     found += spark_qualifiers(scope, [each for each in references if each.start not in ours])
     return sorted(found, key=lambda each: each.span.start)
+
+
+def references_of(
+    scope: NameScope, query: Cursor, arguments: Arguments, visible: frozenset[str] = frozenset()
+) -> list[Reference]:
+    """The places where a query names tables, those of `IDENTIFIER(...)` among them.
+
+    Errors are those of `find_references` and `name_in_query`.
+    """
+    return find_references(query, visible, partial(name_in_query, scope, arguments))
 
 
 def named_relations(
@@ -100,14 +113,13 @@ def view_frame(scope: NameScope, name: CatalogName, view: View) -> DataFrame:
 
 
 def _replaced(
-    scope: NameScope, relation: Relation, needed: Needed, relations: Sequence[Relation]
+    scope: NameScope, relation: Relation, needed: Needed, alias: str | None
 ) -> list[Replacement]:
     source, reference = relation.source, relation.reference
     if isinstance(source, View):
         frame = view_frame(scope, relation.name, source)
     else:
         frame = table_frame(scope, relation, needed)
-    alias = alias_of(relation, relations)
     text = "" if alias is None else f" AS {alias}"
     at = reference.suffix.alias_at
     if at == reference.span.end:

@@ -6,6 +6,7 @@ of common table expressions are left out where these are visible.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, field
 
 from icebergds.expr.sql_tokens import Token
@@ -22,12 +23,14 @@ class Reference:
         start: of the name.
         suffix: what follows it of the relation itself, such as a version and an alias.
         can_have_alias: whether an alias can be added where the query gives none.
+        clause: the number of the FROM clause that it stands in.
     """
 
     name: tuple[str, ...]
     start: int
     suffix: Suffix
     can_have_alias: bool = True
+    clause: int = 0
 
     @property
     def span(self) -> Span:
@@ -35,16 +38,22 @@ class Reference:
         return Span(self.start, self.suffix.end)
 
 
-def find_references(query: Cursor, visible: frozenset[str] = frozenset()) -> list[Reference]:
+def find_references(
+    query: Cursor,
+    visible: frozenset[str] = frozenset(),
+    name_of: Callable[[Cursor], tuple[str, ...] | None] | None = None,
+) -> list[Reference]:
     """The places in a query, or in a condition with queries inside of it, in their order.
 
     Args:
         visible: names of common table expressions of the statement, in lower case.
+        name_of: the name that the expression in `IDENTIFIER(...)` gives; None if it is not known.
+            Without this function, such places are left out.
 
     Raises:
         InvalidStatementError: a version or the options of a table are malformed.
     """
-    walk = _Walk(Cursor(query.statement, query.tokens, query.at, query.end))
+    walk = _Walk(Cursor(query.statement, query.tokens, query.at, query.end), name_of)
     while not walk.cursor.is_done:
         walk.group(visible)
         # A parenthesis that nothing opens: Spark says so.
@@ -69,10 +78,17 @@ class _Walk:
     """A walk over the tokens of a query, one group of parentheses inside of the other."""
 
     cursor: Cursor
+    name_of: Callable[[Cursor], tuple[str, ...] | None] | None = None
     found: list[Reference] = field(default_factory=list)
+    clauses: int = 0
 
     def group(
-        self, visible: frozenset[str], *, lists: bool = False, is_function: bool = False
+        self,
+        visible: frozenset[str],
+        *,
+        lists: bool = False,
+        is_function: bool = False,
+        clause: int = 0,
     ) -> None:
         """Reads to the end of a group of parentheses, or of the query.
 
@@ -80,6 +96,7 @@ class _Walk:
             visible: names of common table expressions, in lower case.
             lists: whether commas separate relations.
             is_function: whether FROM separates arguments of a function.
+            clause: the number of the FROM clause around.
         """
         cursor = self.cursor
         before: Token | None = None
@@ -96,10 +113,13 @@ class _Walk:
             elif (
                 token.is_word("FROM") and not is_function and not _is_word(before, "DISTINCT")
             ) or token.is_word("JOIN"):
+                if token.is_word("FROM"):
+                    self.clauses += 1
+                    clause = self.clauses
                 lists = True
-                self._relation(visible)
+                self._relation(visible, clause)
             elif token.is_sign(",") and lists:
-                self._relation(visible)
+                self._relation(visible, clause)
             elif token.is_word("TABLE"):
                 self._named_by_table(visible)
             elif token.is_word(*_ENDS_OF_FROM) or (
@@ -108,15 +128,15 @@ class _Walk:
                 lists = False
             before = token
 
-    def _relation(self, visible: frozenset[str]) -> None:
+    def _relation(self, visible: frozenset[str], clause: int) -> None:
         """Reads the beginning of a relation: the whole of it if it is a name."""
         cursor = self.cursor
         cursor.take("LATERAL")
         if cursor.is_at_sign("("):
             cursor.next()
             if not any(cursor.is_at(word) for word in _QUERIES):
-                self._relation(visible)
-                self.group(visible, lists=True)
+                self._relation(visible, clause)
+                self.group(visible, lists=True, clause=clause)
             else:
                 self.group(visible)
             cursor.take_sign(")")
@@ -124,18 +144,24 @@ class _Walk:
         token = cursor.peek()
         if token is None or not token.is_identifier or token.is_word("VALUES", "TABLE"):
             return
-        self._named(visible)
+        self._named(visible, clause)
 
-    def _named(self, visible: frozenset[str], *, can_have_alias: bool = True) -> None:
+    def _named(
+        self, visible: frozenset[str], clause: int = 0, *, can_have_alias: bool = True
+    ) -> None:
         start = self.cursor.at
         first = self.cursor.tokens[start]
-        name = self.cursor.name()
+        name: tuple[str, ...] | None = self.cursor.name()
         if self.cursor.is_at_sign("("):
-            # A function that returns a table; what it is given is read next.
-            return
+            if self.name_of is None or not first.is_word("IDENTIFIER"):
+                # A function that returns a table; what it is given is read next.
+                return
+            name = self.name_of(self.cursor.group())
+            if self.cursor.is_at_sign("("):
+                return
         suffix = read_suffix(self.cursor)
-        if len(name) > 1 or name[0].lower() not in visible:
-            self.found.append(Reference(name, first.start, suffix, can_have_alias))
+        if name is not None and (len(name) > 1 or name[0].lower() not in visible):
+            self.found.append(Reference(name, first.start, suffix, can_have_alias, clause))
 
     def _named_by_table(self, visible: frozenset[str]) -> None:
         """Reads the name in `TABLE name`, a query, and in `TABLE(name)`, of a function."""
@@ -144,8 +170,9 @@ class _Walk:
         token = cursor.peek()
         is_name = token is not None and token.is_identifier and not token.is_word(*_QUERIES)
         if is_name:
+            is_name = cursor.is_at("IDENTIFIER")
             cursor.name()
-            is_name = not cursor.is_at_sign("(")
+            is_name = is_name or not cursor.is_at_sign("(")
         cursor.at = start + in_parentheses if is_name else start
         if is_name:
             self._named(visible, can_have_alias=False)

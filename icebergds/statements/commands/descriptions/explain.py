@@ -12,9 +12,9 @@ from icebergds.statements.names.scope import NameScope
 from icebergds.statements.queries.query import (
     named_relations,
     needed_of,
+    references_of,
     replace_tables,
 )
-from icebergds.statements.queries.references import find_references
 from icebergds.statements.queries.relations import scan_text
 from icebergds.statements.queries.views import definition_of
 from icebergds.statements.results import rows
@@ -38,23 +38,23 @@ def explain(scope: NameScope, cursor: Cursor, arguments: Arguments) -> DataFrame
     shown = "" if query is None else f"{_QUERY}\n{query.written}\n\n"
     query = query or statement
     replacements = replace_tables(scope, query, arguments)
-    scans = list(_scans(scope, query))
+    scans = list(_scans(scope, query, arguments))
     if not scans and not shown:
         return None
     start = Span(query.span.start, query.span.start)
     replacements.insert(0, Replacement(start, f"EXPLAIN {mode or ''} "))
     explained = spliced_sql(scope.spark, query.statement, query.span, replacements, arguments)
-    [row] = explained.collect()
-    plan = row[0].rstrip("\n")
+    # Of a query that it cannot plan, Spark gives the error, a row for each line.
+    plan = "\n".join(row[0] for row in explained.collect()).rstrip("\n")
     text = "\n".join((f"{shown}{plan}", "", *scans))
     return rows(scope.spark, "plan string", [(text,)])
 
 
-def _scans(scope: NameScope, query: Cursor) -> Iterator[str]:
+def _scans(scope: NameScope, query: Cursor, arguments: Arguments) -> Iterator[str]:
     """What the scans of a query read, with those of its views."""
-    relations = named_relations(scope, query, find_references(query))
+    relations = named_relations(scope, query, references_of(scope, query, arguments))
     for relation, needed in zip(relations, needed_of(scope, query, relations), strict=True):
         if isinstance(relation.source, View):
-            yield from _scans(*definition_of(scope, relation.name, relation.source))
+            yield from _scans(*definition_of(scope, relation.name, relation.source), Arguments())
         else:
             yield scan_text(scope, relation, needed)

@@ -6,6 +6,7 @@ from pyspark.sql import DataFrame
 
 from icebergds.errors import UnsupportedFeatureError
 from icebergds.statements.names.scope import NameScope
+from icebergds.statements.names.table_names import read_table_name
 from icebergds.statements.spark_sql import Arguments
 from icebergds.statements.text.cursor import Cursor
 
@@ -46,7 +47,7 @@ def load_data(scope: NameScope, cursor: Cursor, arguments: Arguments) -> DataFra
 
 
 def _refuse(scope: NameScope, cursor: Cursor, message: str) -> DataFrame | None:
-    name = scope.table(cursor.name("the name of a table"))
+    name = scope.table(read_table_name(scope, cursor))
     if name is None:
         return None
     raise UnsupportedFeatureError(message.format(name=name))

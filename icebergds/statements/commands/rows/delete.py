@@ -26,7 +26,7 @@ def delete(
     target = read_target(scope, cursor)
     if target is None:
         return None
-    target = replace(target, alias=read_alias(cursor, "WHERE"))
+    target = replace(target, alias=read_alias(cursor, "WHERE")).within(scope, cursor)
     with open_expressions(scope, arguments, common, target.qualifiers()) as expressions:
         condition = "true"
         if not cursor.is_done:

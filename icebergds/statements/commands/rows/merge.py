@@ -46,6 +46,7 @@ def merge(
     target = replace(target, alias=read_alias(cursor, "USING"))
     cursor.expect("USING")
     target, source = told_apart(target, read_merge_source(scope, cursor))
+    target = target.within(scope, cursor)
     rows = common.query(scope, arguments, f"SELECT * FROM {source.written}")
     qualifiers = {**target.qualifiers(), **source.qualifiers()}
     with open_expressions(scope, arguments, common, qualifiers) as expressions:

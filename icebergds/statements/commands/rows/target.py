@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from icebergds.api.table import Table
@@ -14,7 +14,8 @@ from icebergds.statements.names.audits import audit_options
 from icebergds.statements.names.scope import NameScope
 from icebergds.statements.names.table_names import read_table_name
 from icebergds.statements.names.tables import NamedTable, find_table_to_write
-from icebergds.statements.queries.naming import long_qualifiers
+from icebergds.statements.queries.naming import is_name_of_other, is_qualified, long_qualifiers
+from icebergds.statements.queries.references import find_references
 from icebergds.statements.spark_sql import Replacement
 from icebergds.statements.syntax import syntax_error
 from icebergds.statements.text.cursor import Cursor, Span
@@ -56,6 +57,25 @@ class Target:
         alias = in_backticks([self.called])
         full = (self.named.name.catalog, *self.named.name.parts)
         return {each: alias for name in (self.name, full) for each in long_qualifiers(name)}
+
+    def within(self, scope: NameScope, statement: Cursor) -> Target:
+        """The table under its whole name, if the last part could mean something else.
+
+        Args:
+            statement: what follows the name: sub-queries may have the same last part, and qualify
+                columns of this table by longer names.
+        """
+        if self.alias is not None or self.shown is not None:
+            return self
+        references = find_references(statement)
+        others = [each for each in references if scope.table(each.name) != self.named.name]
+        full = (self.named.name.catalog, *self.named.name.parts)
+        places = {each.start for each in references}
+        if is_qualified(statement, (self.name, full), places) and is_name_of_other(
+            statement, self.name[-1], others
+        ):
+            return replace(self, shown=str(self.named.name))
+        return self
 
     def column(self, parts: tuple[str, ...], statement: str) -> NestedField:
         """The column, or field of one, that a name stands for, with a qualifier or without.

@@ -28,7 +28,7 @@ def update(
     target = read_target(scope, cursor)
     if target is None:
         return None
-    target = replace(target, alias=read_alias(cursor, "SET"))
+    target = replace(target, alias=read_alias(cursor, "SET")).within(scope, cursor)
     cursor.expect("SET")
     with open_expressions(scope, arguments, common, target.qualifiers()) as expressions:
         assigned = expression_until(cursor, "WHERE")

@@ -7,6 +7,7 @@ from pyspark.sql import DataFrame
 from icebergds.errors import InvalidStatementError
 from icebergds.statements.commands.views.definition import read_definition, with_columns
 from icebergds.statements.names.scope import NameScope
+from icebergds.statements.names.table_names import read_table_name
 from icebergds.statements.queries.query import our_frame
 from icebergds.statements.results import nothing
 from icebergds.statements.spark_sql import Arguments
@@ -30,7 +31,7 @@ def create_temporary_view(
     if not _has_query(cursor):
         # CREATE TEMPORARY VIEW ... USING.
         return None
-    parts = cursor.name("the name of a view")
+    parts = read_table_name(scope, cursor, "the name of a view")
     definition = read_definition(cursor)
     frame = our_frame(scope, definition.query, arguments)
     if frame is None:
