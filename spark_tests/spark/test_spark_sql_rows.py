@@ -303,6 +303,25 @@ def test_writes_to_be_audited_go_where_the_session_says(lake: SparkSession, tabl
     assert table.snapshots()[-1].summary["wap.id"] == "7"
 
 
+def test_queries_read_the_branch_that_is_audited_once_it_exists(
+    lake: SparkSession, table: Table
+) -> None:
+    def ids(what: str) -> list[int]:
+        found = lake.sql(f"SELECT id FROM lake.db.t {what} ORDER BY id")
+        return [row[0] for row in found.collect()]
+
+    table.set_properties({"write.wap.enabled": "true"})
+    lake.conf.set("spark.wap.branch", "audit")
+    assert ids("") == [1, 2, 3, 4]
+    lake.sql("INSERT INTO lake.db.t SELECT max(id) + 1, 'e', NULL FROM lake.db.t")
+    lake.sql("INSERT INTO lake.db.t SELECT max(id) + 1, 'f', NULL FROM lake.db.t")
+    assert ids("") == ids("WITH ('split-size' = '1000')") == [1, 2, 3, 4, 5, 6]
+    assert lake.table("lake.db.t").count() == 6
+    assert ids("VERSION AS OF 'main'") == ids("TIMESTAMP AS OF now()") == [1, 2, 3, 4]
+    lake.conf.unset("spark.wap.branch")
+    assert ids("") == [1, 2, 3, 4]
+
+
 def test_options_of_a_write_follow_the_name(lake: SparkSession, table: Table) -> None:
     lake.sql("INSERT INTO lake.db.t WITH ('snapshot-property.by' = 'me') VALUES (5, 'e', NULL)")
     assert table.refresh().snapshots()[-1].summary["by"] == "me"

@@ -17,6 +17,7 @@ from icebergds.errors import (
 )
 from icebergds.operations.metadata_tables.schemas import metadata_table_schema
 from icebergds.operations.read.options import ReadOptions
+from icebergds.operations.read.time_travel import TimeTravel
 from icebergds.spark.frames.chosen_rows import (
     chosen_rows,
     chosen_rows_summary,
@@ -26,6 +27,7 @@ from icebergds.spark.frames.chosen_rows import (
 from icebergds.spark.metadata_tables import metadata_table_frame
 from icebergds.spark.types import spark_schema
 from icebergds.spec.schema import Schema
+from icebergds.statements.names.audits import audited_branch
 from icebergds.statements.names.scope import CatalogName, NameScope
 from icebergds.statements.names.tables import NamedTable, find_table
 from icebergds.statements.queries.cached import cached_rows
@@ -74,6 +76,11 @@ def open_relations(
             found.append(Relation(reference, name, source, given=given))
             continue
         options = query_options(scope.spark, given)
+        if options.time_travel == TimeTravel() and options.changes is None:
+            branch = audited_branch(scope.spark, source.table)
+            if branch is not None:
+                given = {**given, "branch": branch}
+                options = query_options(scope.spark, given)
         schema = None if options.changes else schema_of_read(source.table._state, options)
         found.append(Relation(reference, name, source, options, given, schema))
     return found

@@ -9,8 +9,8 @@ from typing import Any
 from icebergds.api.table import Table
 from icebergds.errors import InvalidFilterError, InvalidOptionError, InvalidStatementError
 from icebergds.expr.names import in_backticks, quote_name, resolve
-from icebergds.spark.session import session_setting
 from icebergds.spec.types import NestedField
+from icebergds.statements.names.audits import audit_options
 from icebergds.statements.names.scope import NameScope
 from icebergds.statements.names.table_names import read_table_name
 from icebergds.statements.names.tables import NamedTable, find_table_to_write
@@ -92,25 +92,8 @@ class Target:
                 )
             branch = None
         if chosen is None and branch is None:
-            options |= self._audited(scope)
+            options |= audit_options(scope.spark, self.table)
         return {"branch": branch, "options": options}
-
-    def _audited(self, scope: NameScope) -> dict[str, str]:
-        """The session's branch or id for writes that are published later."""
-        if self.table.properties.get("write.wap.enabled", "false").lower() != "true":
-            return {}
-        setting = session_setting(scope.spark)
-        found = {
-            name: value
-            for name in ("wap.id", "wap.branch")
-            if (value := setting(f"spark.{name}")) is not None
-        }
-        if len(found) > 1:
-            raise InvalidOptionError(
-                f"table {self.named.name}: the session has both spark.wap.id = "
-                f"{found['wap.id']!r} and spark.wap.branch = {found['wap.branch']!r}; unset one"
-            )
-        return found
 
 
 def read_target(scope: NameScope, cursor: Cursor) -> Target | None:
