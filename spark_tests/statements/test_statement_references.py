@@ -51,7 +51,7 @@ def test_names_of_relations_are_found(query: str, names: list[str]) -> None:
         "DROP TABLE IF EXISTS a.b",
         "CREATE TABLE IF NOT EXISTS a.b (id int)",
         "DESCRIBE TABLE EXTENDED a.b",
-        "SHOW TABLE EXTENDED IN a LIKE '*'",
+        "SHOW COLUMNS FROM a FROM b",
         "UNCACHE TABLE IF EXISTS a",
     ],
 )

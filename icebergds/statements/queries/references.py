@@ -45,6 +45,9 @@ def find_references(query: Cursor, visible: frozenset[str] = frozenset()) -> lis
         InvalidStatementError: a version or the options of a table are malformed.
     """
     walk = _Walk(Cursor(query.statement, query.tokens, query.at, query.end))
+    if walk.cursor.is_at("SHOW"):
+        # Of Spark's own tables: `SHOW COLUMNS FROM table FROM namespace` is no query.
+        return []
     while not walk.cursor.is_done:
         walk.group(visible)
         # A parenthesis that nothing opens: Spark says so.
@@ -63,7 +66,7 @@ _QUERIES = ("SELECT", "WITH", "VALUES", "FROM", "TABLE", "MAP", "REDUCE")
 # Words before TABLE in statements on Spark's own tables: `DROP TABLE IF EXISTS name` is no query.
 _COMMANDS = """
     ALTER ANALYZE CACHE CREATE DESC DESCRIBE DROP EXTERNAL INTO LAZY ON OVERWRITE REFRESH REPAIR
-    REPLACE SHOW TEMPORARY TRUNCATE UNCACHE
+    REPLACE TEMPORARY TRUNCATE UNCACHE
     """.split()  # noqa: SIM905
 # Functions whose arguments have the word FROM between them.
 _FUNCTIONS = ("EXTRACT", "TRIM", "SUBSTRING", "SUBSTR", "OVERLAY", "POSITION")
