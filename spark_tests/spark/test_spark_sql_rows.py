@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from pyspark.errors import ParseException
+from pyspark.errors import AnalysisException, ParseException
 from pyspark.sql import SparkSession
 
 from icebergds import Catalog, Table, load_catalog, register
@@ -320,6 +320,13 @@ def test_queries_read_the_branch_that_is_audited_once_it_exists(
     assert ids("VERSION AS OF 'main'") == ids("TIMESTAMP AS OF now()") == [1, 2, 3, 4]
     lake.conf.unset("spark.wap.branch")
     assert ids("") == [1, 2, 3, 4]
+
+
+def test_a_misspelt_column_is_compared_with_all_columns_of_the_table(
+    lake: SparkSession, table: Table
+) -> None:
+    with pytest.raises(AnalysisException, match=r"Did you mean .*`name`"):
+        lake.sql("SELECT id, nme FROM lake.db.t")
 
 
 def test_options_of_a_write_follow_the_name(lake: SparkSession, table: Table) -> None:
