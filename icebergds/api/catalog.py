@@ -277,7 +277,7 @@ class Catalog:
         parts = self._identifier(identifier)
         with (
             nothing_committed(self._named(parts)),
-            no_view(self._catalog, parts, "drop it with drop_view"),
+            no_view(self._catalog, parts, "drop it with drop_view or DROP VIEW"),
         ):
             self._catalog.drop(parts)
         _LOG.info("table %s: dropped", self._named(parts))
@@ -295,7 +295,7 @@ class Catalog:
             IcebergError: the table was dropped, but some files could not be deleted.
         """
         parts = self._identifier(identifier)
-        with no_view(self._catalog, parts, "drop it with drop_view"):
+        with no_view(self._catalog, parts, "drop it with drop_view or DROP VIEW"):
             purge(self._catalog, parts)
 
     def rename_table(self, from_identifier: Name, to_identifier: Name) -> Table:

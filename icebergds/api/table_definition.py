@@ -15,7 +15,7 @@ from icebergds.errors import (
     InvalidOptionError,
     UnsupportedFeatureError,
 )
-from icebergds.expr.names import resolve
+from icebergds.expr.names import quote_name, resolve
 from icebergds.formats.data_file.file_schema import schema_from_arrow
 from icebergds.operations.options.arguments import names_argument
 from icebergds.operations.options.partition_text import parse_partition_by, parse_sort_by
@@ -123,14 +123,15 @@ def type_argument(name: str, given: Any) -> IcebergType:
 
 
 def _parsed_type(name: str, text: str) -> IcebergType:
+    schema = f"{quote_name((name,))} {text}"
     try:
-        fields = parse_schema(f"c {text}").fields
+        fields = parse_schema(schema).fields
     except InvalidOptionError as error:
         # Types that Spark's SQL lacks, by the names of the specification.
         try:
             return parse_scalar(text.strip().lower())
         except (InvalidMetadataError, UnsupportedFeatureError):
-            shown = str(error).removeprefix(f"schema {'c ' + text!r}: ")
+            shown = str(error).removeprefix(f"schema {schema!r}: ")
             raise InvalidOptionError(f"column {name!r}, type {text!r}: {shown}") from None
     if len(fields) != 1 or fields[0].required or fields[0].doc is not None:
         raise InvalidOptionError(

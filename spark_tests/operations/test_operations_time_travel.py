@@ -75,8 +75,8 @@ def test_each_way_to_name_a_snapshot(
     [
         ({"snapshot_id": 99}, r"snapshot 99 does not exist; the table has 4, newest 14"),
         ({"snapshot_id": -1}, r"snapshot -1 does not exist"),
-        ({"as_of_ms": 999}, r"no snapshot was current at 999 ms; the table has 4"),
-        ({"as_of_ms": -1}, r"no snapshot was current at -1 ms"),
+        ({"as_of_ms": 999}, r"no snapshot was current at 1970-01-01T00:00:00\.999Z; the table"),
+        ({"as_of_ms": -1}, r"no snapshot was current at 1969-12-31T23:59:59\.999Z"),
         ({"branch": "audti"}, r"no branch 'audti'; did you mean audit\?"),
         ({"branch": "x"}, r"no branch 'x'; it has audit, main$"),
         ({"branch": "release"}, r"no branch 'release'; release is a tag"),

@@ -62,7 +62,7 @@ def test_without_evolution_a_source_of_other_columns_is_refused(
     spark: SparkSession, table: Table
 ) -> None:
     merge = table.merge(source_of(spark), "target.id = source.id").when_matched_update_all()
-    with pytest.raises(InvalidDataError, match="the source has no part"):
+    with pytest.raises(InvalidDataError, match="the source has no column part"):
         merge.execute()
 
 

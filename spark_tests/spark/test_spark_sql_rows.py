@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from pyspark.errors import ParseException
+from pyspark.errors import AnalysisException, ParseException
 from pyspark.sql import SparkSession
 
 from icebergds import Catalog, Table, load_catalog, register
@@ -320,6 +320,32 @@ def test_changes_are_read_by_a_name(lake: SparkSession, table: Table) -> None:
 def test_what_is_read_is_said_once(lake: SparkSession, table: Table) -> None:
     with pytest.raises(InvalidStatementError, match="give one"):
         lake.sql("SELECT * FROM lake.db.t.at_timestamp_4 TIMESTAMP AS OF '2024-01-01'")
+
+
+def test_queries_read_the_branch_that_is_audited_once_it_exists(
+    lake: SparkSession, table: Table
+) -> None:
+    def ids(what: str) -> list[int]:
+        found = lake.sql(f"SELECT id FROM lake.db.t {what} ORDER BY id")
+        return [row[0] for row in found.collect()]
+
+    table.set_properties({"write.wap.enabled": "true"})
+    lake.conf.set("spark.wap.branch", "audit")
+    assert ids("") == [1, 2, 3, 4]
+    lake.sql("INSERT INTO lake.db.t SELECT max(id) + 1, 'e', NULL FROM lake.db.t")
+    lake.sql("INSERT INTO lake.db.t SELECT max(id) + 1, 'f', NULL FROM lake.db.t")
+    assert ids("") == ids("WITH ('split-size' = '1000')") == [1, 2, 3, 4, 5, 6]
+    assert lake.table("lake.db.t").count() == 6
+    assert ids("VERSION AS OF 'main'") == ids("TIMESTAMP AS OF now()") == [1, 2, 3, 4]
+    lake.conf.unset("spark.wap.branch")
+    assert ids("") == [1, 2, 3, 4]
+
+
+def test_a_misspelt_column_is_compared_with_all_columns_of_the_table(
+    lake: SparkSession, table: Table
+) -> None:
+    with pytest.raises(AnalysisException, match=r"Did you mean .*`name`"):
+        lake.sql("SELECT id, nme FROM lake.db.t")
 
 
 def test_options_of_a_write_follow_the_name(lake: SparkSession, table: Table) -> None:

@@ -24,6 +24,7 @@ def _names(query: str) -> list[str]:
         ("SELECT * FROM lake.db.t", ["lake.db.t"]),
         ("FROM lake.db.t SELECT *", ["lake.db.t"]),
         ("TABLE lake.db.t", ["lake.db.t"]),
+        ("INSERT INTO s TABLE t", ["t"]),
         ("SELECT * FROM a, b x, (SELECT * FROM c) y, d", ["a", "b", "c", "d"]),
         ("SELECT * FROM (a JOIN b ON a.x = b.x) LEFT JOIN c USING (x)", ["a", "b", "c"]),
         ("SELECT * FROM a LATERAL VIEW explode(m) e AS k, v JOIN b", ["a", "b"]),
@@ -47,6 +48,11 @@ def test_names_of_relations_are_found(query: str, names: list[str]) -> None:
         "SELECT a.from, b.table, c.join FROM VALUES (1)",
         "SELECT * FROM range(10)",
         "SELECT a, b",
+        "DROP TABLE IF EXISTS a.b",
+        "CREATE TABLE IF NOT EXISTS a.b (id int)",
+        "DESCRIBE TABLE EXTENDED a.b",
+        "SHOW COLUMNS FROM a FROM b",
+        "UNCACHE TABLE IF EXISTS a",
     ],
 )
 def test_what_is_no_relation_is_left(query: str) -> None:

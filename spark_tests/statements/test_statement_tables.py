@@ -45,7 +45,12 @@ def test_a_name_of_which_one_part_is_left_is_of_no_table(rest: RestServer) -> No
         )
 
 
-@pytest.mark.parametrize("name", [("db", "u", "files"), ("db", "u")])
+def test_a_misspelt_metadata_table_is_said_to_be_one(scope: NameScope) -> None:
+    with pytest.raises(NoSuchTableError, match=r"lake\.db\.t has no .* did you mean snapshots\?"):
+        find_table(scope, CatalogName("lake", ("db", "t", "snapshot")))
+
+
+@pytest.mark.parametrize("name", [("db", "u", "file"), ("db", "u", "files"), ("db", "u")])
 def test_a_table_that_is_not_there_is_named_whole(scope: NameScope, name: tuple[str, ...]) -> None:
     with pytest.raises(NoSuchTableError, match=r"lake\." + r"\.".join(name)):
         find_table(scope, CatalogName("lake", name))

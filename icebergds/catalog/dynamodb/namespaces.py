@@ -108,7 +108,7 @@ class Namespaces:
     def _missing(self, namespace: Identifier) -> NoSuchNamespaceError:
         text = joined(namespace)
         near = did_you_mean(text, map(joined, self.items.some_namespaces()))
-        hint = near or f"create it with create_namespace({text!r})"
+        hint = near or f"create it with create_namespace({text!r}) or CREATE NAMESPACE"
         return NoSuchNamespaceError(f"catalog {self.catalog} has no namespace {text}; {hint}")
 
     def _check(self, namespace: Identifier) -> None:

@@ -111,7 +111,7 @@ class GlueDatabases:
         # Hints do not need all of many, and must not fail.
         some = self.client.send("get_databases").body.get("DatabaseList", ())
         near = did_you_mean(name, (database["Name"] for database in some))
-        hint = near or f"create it with create_namespace({name!r})"
+        hint = near or f"create it with create_namespace({name!r}) or CREATE NAMESPACE"
         return NoSuchNamespaceError(f"catalog {self.catalog} has no namespace {name}; {hint}")
 
 

@@ -367,7 +367,7 @@ class HiveCatalog:
     def _no_namespace(self, connection: Connection, namespace: Identifier) -> NoSuchNamespaceError:
         text = ".".join(namespace)
         near = did_you_mean(text, connection.ask(GET_ALL_DATABASES))
-        hint = near or f"create it with create_namespace({text!r})"
+        hint = near or f"create it with create_namespace({text!r}) or CREATE NAMESPACE"
         return NoSuchNamespaceError(f"catalog {self.name} has no namespace {text}; {hint}")
 
     def _nearest(self, identifier: Identifier) -> str:

@@ -141,7 +141,7 @@ def missing(session: RestSession, namespace: Identifier) -> NoSuchNamespaceError
         near = nearest_namespace(namespace, list_below(session, ())) if namespace else ""
     except IcebergError:
         near = ""
-    hint = near or f"; create it with create_namespace({text!r})"
+    hint = near or f"; create it with create_namespace({text!r}) or CREATE NAMESPACE"
     return NoSuchNamespaceError(f"catalog {session.name} has no namespace {text}{hint}")
 
 

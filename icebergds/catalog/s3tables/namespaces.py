@@ -93,5 +93,5 @@ class Namespaces:
         # Hints do not need all of many, and must not fail.
         some = self.client.send("list_namespaces").body.get("namespaces", ())
         near = did_you_mean(name, (found["namespace"][0] for found in some))
-        hint = near or f"create it with create_namespace({name!r})"
+        hint = near or f"create it with create_namespace({name!r}) or CREATE NAMESPACE"
         return NoSuchNamespaceError(f"catalog {self.catalog} has no namespace {name}; {hint}")

@@ -299,7 +299,7 @@ class SqlCatalog:
         if namespace and not found:
             text = ".".join(namespace)
             near = did_you_mean(text, (".".join(n) for n in self.namespaces.below(())))
-            hint = near or f"create it with create_namespace({text!r})"
+            hint = near or f"create it with create_namespace({text!r}) or CREATE NAMESPACE"
             raise NoSuchNamespaceError(
                 f"catalog {self.name} has no namespace {text}; {hint}{self._other_catalogs()}"
             )

@@ -8,6 +8,7 @@ from typing import TypeAlias
 
 from icebergds.catalog.loaded_table import LoadedTable
 from icebergds.commit.operations import Change, TableState
+from icebergds.display import time_text
 from icebergds.errors import (
     AlreadyExistsError,
     InvalidMetadataError,
@@ -83,7 +84,7 @@ def create_reference(metadata: TableMetadata, name: str, ref: SnapshotRef) -> li
     if known is not None:
         raise AlreadyExistsError(
             f"{known.ref_type} {name!r} exists already, at snapshot {known.snapshot_id}; to move "
-            f"it, use replace_{known.ref_type}"
+            f"it, use replace_{known.ref_type}, in SQL CREATE OR REPLACE {known.ref_type.upper()}"
         )
     check_snapshot(metadata, ref.snapshot_id)
     return [SetSnapshotRef(name, ref)]
@@ -195,10 +196,10 @@ def roll_back_to_time(metadata: TableMetadata, timestamp_ms: int) -> list[SetSna
     for snapshot in known:
         if snapshot.timestamp_ms < timestamp_ms:
             return set_current_snapshot(metadata, snapshot.snapshot_id)
-    oldest = f", the oldest is of {known[-1].timestamp_ms}" if known else ""
+    oldest = f", the oldest is of {time_text(known[-1].timestamp_ms)}" if known else ""
     raise NoSuchSnapshotError(
-        f"the table cannot be rolled back to {timestamp_ms} ms: the current snapshot has no "
-        f"ancestor that is older{oldest}"
+        f"the table cannot be rolled back to {time_text(timestamp_ms)}: the current snapshot has "
+        f"no ancestor that is older{oldest}"
     )
 
 
@@ -213,7 +214,7 @@ def check_snapshot(metadata: TableMetadata, snapshot_id: int) -> None:
     if snapshot_id not in metadata.snapshots_by_id:
         raise NoSuchSnapshotError(
             f"there is no snapshot {snapshot_id}; the table has {len(metadata.snapshots)}, which "
-            "snapshots() lists"
+            "snapshots() and the metadata table snapshots list"
         )
 
 

@@ -6,6 +6,7 @@ import re
 from collections.abc import Iterable
 from dataclasses import dataclass
 
+from icebergds.display import time_text
 from icebergds.errors import NoSuchSnapshotError
 from icebergds.spec.metadata import TableMetadata
 from icebergds.spec.schema import Schema
@@ -54,7 +55,7 @@ def resolve_snapshot(
         snapshot = metadata.snapshot_as_of(travel.as_of_ms)
         if snapshot is None:
             raise NoSuchSnapshotError(
-                f"table {name}: no snapshot was current at {travel.as_of_ms} ms; "
+                f"table {name}: no snapshot was current at {time_text(travel.as_of_ms)}; "
                 f"{_history(metadata)}{_first_moment(metadata)}"
             )
         return _with_its_schema(metadata, snapshot)
@@ -113,7 +114,7 @@ def _listed(names: Iterable[str]) -> str:
 
 def _first_moment(metadata: TableMetadata) -> str:
     log = metadata.snapshot_log
-    return f"; the first was committed at {log[0].timestamp_ms} ms" if log else ""
+    return f"; the first was committed at {time_text(log[0].timestamp_ms)}" if log else ""
 
 
 def _history(metadata: TableMetadata) -> str:

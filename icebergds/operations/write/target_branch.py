@@ -29,6 +29,6 @@ def check_target_branch(state: TableState, options: WriteOptions) -> None:
     near = did_you_mean(branch, known)
     raise InvalidOptionError(
         f"table {state.name} has no branch {branch!r}, but {', '.join(sorted(known))}; to create "
-        "it from the head of main, set option 'create-branch' to 'true'"
-        + (f"; {near}" if near else "")
+        "it from the head of main, set option 'create-branch' to 'true', or run ALTER TABLE ... "
+        "CREATE BRANCH" + (f"; {near}" if near else "")
     )

@@ -119,7 +119,7 @@ def first_line(error: PySparkException) -> str:
     text = _PLACE.sub("", str(error).strip().split("\n", 1)[0])
     condition = error.getCondition() or ""
     if condition == _AMBIGUOUS:
-        return f"{text} Qualify the column, as in source.id or target.id"
+        return f"{text} Qualify the column with one of these names"
     if condition.startswith(_OF_OTHERS):
         return f"{text} It names a column of a DataFrame; name the table's, as in col('id')"
     return text

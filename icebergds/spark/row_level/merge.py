@@ -335,8 +335,8 @@ class _Merge:
             names = [name for name in names if name not in missing]
         elif missing:
             raise InvalidDataError(
-                f"merge: {clause} all columns: the source has no {', '.join(missing)}; give the "
-                "values by column instead"
+                f"merge: {clause} all columns: the source has no column {', '.join(missing)}; "
+                "give the values by column instead"
             )
         return {
             quote_name((name,)): f.col(self._of_source(quote_name((found[name.lower()],))))

@@ -15,6 +15,7 @@ from icebergds.errors import (
 )
 from icebergds.operations.metadata_tables.kinds import MetadataTable
 from icebergds.statements.names.scope import CatalogName, NameScope
+from icebergds.suggestions import did_you_mean
 
 _KINDS = {kind.value: kind for kind in MetadataTable}
 # A metadata table in Java, here the rows of a read.
@@ -58,14 +59,19 @@ def find_table(scope: NameScope, name: CatalogName) -> NamedTable:
     """
     catalog = scope.catalog(name.catalog)
     selected = _selected(name.parts[-1]) if len(name.parts) > 1 else None
+    shorter = CatalogName(name.catalog, name.parts[:-1])
     try:
         return NamedTable(name, catalog.load_table(name.parts))
     except (NoSuchTableError, NoSuchNamespaceError) as error:
         if selected is None:
+            near = did_you_mean(name.parts[-1], _KINDS, closeness=0.75)
+            if near and len(shorter.parts) > 1 and catalog.table_exists(shorter.parts):
+                raise NoSuchTableError(
+                    f"table {shorter} has no metadata table {name.parts[-1]}; {near}"
+                ) from None
             raise _not_found(name, error) from None
         whole = error
     options, kind = selected
-    shorter = CatalogName(name.catalog, name.parts[:-1])
     try:
         table = catalog.load_table(shorter.parts)
     except (NoSuchTableError, NoSuchNamespaceError, InvalidOptionError):

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from functools import cache, partial
 
+from pyspark.errors import AnalysisException
 from pyspark.sql import DataFrame
 
 from icebergds.api.view import View
@@ -35,6 +37,13 @@ def run_query(scope: NameScope, query: Cursor, arguments: Arguments) -> DataFram
         IcebergError: a table cannot be read.
     """
     replacements = replace_tables(scope, query, arguments)
+    try:
+        return spliced_sql(scope.spark, query.statement, query.span, replacements, arguments)
+    except AnalysisException as error:
+        if not (error.getCondition() or "").startswith("UNRESOLVED_COLUMN"):
+            raise
+    # Spark suggests similar columns among those of the scans, which are those that the query names.
+    replacements = replace_tables(scope, query, arguments, all_columns=True)
     return spliced_sql(scope.spark, query.statement, query.span, replacements, arguments)
 
 
@@ -47,12 +56,18 @@ def our_frame(scope: NameScope, query: Cursor, arguments: Arguments) -> DataFram
 
 
 def replace_tables(
-    scope: NameScope, query: Cursor, arguments: Arguments, visible: frozenset[str] = frozenset()
+    scope: NameScope,
+    query: Cursor,
+    arguments: Arguments,
+    visible: frozenset[str] = frozenset(),
+    *,
+    all_columns: bool = False,
 ) -> list[Replacement]:
     """What takes the place of the names of our tables in a query, or of a condition.
 
     Args:
         visible: names of common table expressions of the statement, in lower case.
+        all_columns: scans have the columns that the query does not name, too.
 
     Errors are those of `run_query`.
     """
@@ -64,6 +79,8 @@ def replace_tables(
     aliases = aliases_of(query, relations, references)
     needed = needed_of(scope, query, relations)
     for relation, need, alias in zip(relations, needed, aliases, strict=True):
+        if all_columns:
+            need = replace(need, columns=None)
         found.extend(_replaced(scope, relation, need, alias))
     found.extend(qualifiers(query, relations, aliases))
     ours = {relation.reference.start for relation in relations}

@@ -54,6 +54,9 @@ def find_references(
         InvalidStatementError: a version or the options of a table are malformed.
     """
     walk = _Walk(Cursor(query.statement, query.tokens, query.at, query.end), name_of)
+    if walk.cursor.is_at("SHOW"):
+        # Of Spark's own tables: `SHOW COLUMNS FROM table FROM namespace` is no query.
+        return []
     while not walk.cursor.is_done:
         walk.group(visible)
         # A parenthesis that nothing opens: Spark says so.
@@ -69,6 +72,11 @@ _ENDS_OF_FROM = frozenset(
     """.split()  # noqa: SIM905
 )
 _QUERIES = ("SELECT", "WITH", "VALUES", "FROM", "TABLE", "MAP", "REDUCE")
+# Words before TABLE in statements on Spark's own tables: `DROP TABLE IF EXISTS name` is no query.
+_COMMANDS = """
+    ALTER ANALYZE CACHE CREATE DESC DESCRIBE DROP EXTERNAL INTO LAZY ON OVERWRITE REFRESH REPAIR
+    REPLACE TEMPORARY TRUNCATE UNCACHE
+    """.split()  # noqa: SIM905
 # Functions whose arguments have the word FROM between them.
 _FUNCTIONS = ("EXTRACT", "TRIM", "SUBSTRING", "SUBSTR", "OVERLAY", "POSITION")
 
@@ -120,7 +128,7 @@ class _Walk:
                 self._relation(visible, clause)
             elif token.is_sign(",") and lists:
                 self._relation(visible, clause)
-            elif token.is_word("TABLE"):
+            elif token.is_word("TABLE") and not _is_word(before, *_COMMANDS):
                 self._named_by_table(visible)
             elif token.is_word(*_ENDS_OF_FROM) or (
                 token.is_word("LATERAL") and cursor.is_at("VIEW")
@@ -206,5 +214,5 @@ class _Walk:
                 return visible
 
 
-def _is_word(token: Token | None, word: str) -> bool:
-    return token is not None and token.is_word(word)
+def _is_word(token: Token | None, *words: str) -> bool:
+    return token is not None and token.is_word(*words)

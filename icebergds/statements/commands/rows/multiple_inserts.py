@@ -39,8 +39,8 @@ def insert_from(
         head = Cursor(cursor.statement, cursor.tokens, place, cursor.end)
         if _is_into_table_of_ours(scope, head):
             raise UnsupportedFeatureError(
-                "several INSERTs behind one FROM are not supported on tables of catalogs of ours: "
-                "they would be commits of their own; write a statement for each"
+                "several INSERTs behind one FROM are not supported for tables of Iceberg: they "
+                "would be commits of their own; write a statement for each"
             )
     return None
 

@@ -76,7 +76,7 @@ def _view(scope: NameScope, name: CatalogName) -> View:
 
 def _refuse_table(scope: NameScope, name: CatalogName) -> None:
     if len(name.parts) > 1 and scope.catalog(name.catalog).table_exists(name.parts):
-        raise InvalidStatementError(f"{name} is a table, not a view; name it behind TABLE")
+        raise InvalidStatementError(f"{name} is a table, not a view; write TABLE instead of VIEW")
 
 
 def _rename(scope: NameScope, name: CatalogName, cursor: Cursor) -> None:
