@@ -15,7 +15,7 @@ from icebergds.errors import (
     InvalidOptionError,
     UnsupportedFeatureError,
 )
-from icebergds.expr.names import quote_name, resolve
+from icebergds.expr.names import in_backticks, resolve
 from icebergds.formats.data_file.file_schema import schema_from_arrow
 from icebergds.operations.options.arguments import names_argument
 from icebergds.operations.options.partition_text import parse_partition_by, parse_sort_by
@@ -123,7 +123,7 @@ def type_argument(name: str, given: Any) -> IcebergType:
 
 
 def _parsed_type(name: str, text: str) -> IcebergType:
-    schema = f"{quote_name((name,))} {text}"
+    schema = f"{in_backticks((name,))} {text}"
     try:
         fields = parse_schema(schema).fields
     except InvalidOptionError as error:
