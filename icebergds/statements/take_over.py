@@ -11,6 +11,7 @@ from icebergds.catalog.naming import table_name_parts
 from icebergds.errors import NoSuchTableError
 from icebergds.expr.names import in_backticks
 from icebergds.spark.session import acting_in
+from icebergds.statements.names.audits import AUDITED_BRANCH
 from icebergds.statements.names.scope import NameScope
 from icebergds.statements.run import sql as run
 from icebergds.statements.spark_sql import OWN
@@ -37,11 +38,13 @@ def take_over_sql(spark: SparkSession) -> None:
         if name is None:
             found: DataFrame = own_table(tableName)
             return found
-        try:
-            return spark.read.format("icebergpy").table(str(name))
-        except NoSuchTableError:
-            # A view has no reader of its own.
-            return run(spark, f"TABLE {in_backticks((name.catalog, *name.parts))}")
+        # The reader knows neither the branch that the session's queries read nor views.
+        if spark.conf.get(AUDITED_BRANCH, None) is None:
+            try:
+                return spark.read.format("icebergpy").table(str(name))
+            except NoSuchTableError:
+                pass
+        return run(spark, f"TABLE {in_backticks((name.catalog, *name.parts))}")
 
     _set(spark, OWN, own_sql)
     _set(spark, _OWN_TABLE, own_table)

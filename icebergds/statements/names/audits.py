@@ -9,6 +9,9 @@ from icebergds.errors import InvalidOptionError
 from icebergds.spark.session import session_setting
 from icebergds.spec.table_properties import WAP_ENABLED
 
+AUDITED_BRANCH = "spark.wap.branch"
+"""The session's setting of the branch that is written, and read once it exists."""
+
 _BRANCH = "wap.branch"
 
 
