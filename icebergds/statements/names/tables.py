@@ -20,6 +20,7 @@ from icebergds.suggestions import did_you_mean
 _KINDS = {kind.value: kind for kind in MetadataTable}
 # A metadata table in Java, here the rows of a read.
 _CHANGES = "changes"
+_CHANGE_FEED = "read-change-feed"
 _SELECTORS = {
     "branch": re.compile(r"branch_(.+)", re.DOTALL),
     "tag": re.compile(r"tag_(.+)", re.DOTALL),
@@ -42,6 +43,11 @@ class NamedTable:
     table: Table
     options: Mapping[str, str] = field(default_factory=dict)
     metadata_table: MetadataTable | None = None
+
+    @property
+    def has_other_rows(self) -> bool:
+        """Whether its rows are not those of the table."""
+        return self.metadata_table is not None or _CHANGE_FEED in self.options
 
     @property
     def branch(self) -> str | None:
@@ -103,7 +109,7 @@ def _selected(last: str) -> tuple[dict[str, str], MetadataTable | None] | None:
     if kind is not None:
         return {}, kind
     if last.lower() == _CHANGES:
-        return {"read-change-feed": "true"}, None
+        return {_CHANGE_FEED: "true"}, None
     for option, form in _SELECTORS.items():
         if (match := form.fullmatch(last)) is not None:
             return {option: match[1]}, None

@@ -139,7 +139,7 @@ def _column_rows(
 def _table_rows(scope: NameScope, named: NamedTable, is_extended: bool) -> Iterator[_Row]:
     for field in source_schema(scope.spark, named).fields:
         yield field.name, field.dataType.simpleString(), _comment(field)
-    if named.metadata_table is not None:
+    if named.has_other_rows:
         return
     table = named.table
     yield from _partition_rows(table)
