@@ -8,7 +8,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from icebergds.api.maintenance import sql_argument, task_runner, zone_of
-from icebergds.api.rewrite_strategy import refuse_sort_order_as_condition, rewriter_of
+from icebergds.api.rewrite_strategy import check_condition, rewriter_of
 from icebergds.catalog.loaded_table import LoadedTable
 from icebergds.commit.operations import TableState
 from icebergds.operations.maintenance.rewrite.options import RewriteOptions
@@ -38,8 +38,8 @@ def rewrite_files(
     where = sql_argument("where", where)
     chosen = RewriteOptions.of(mapping_argument("options", options), table.metadata.properties)
     write = replace(write, time_zone=write.time_zone or zone_of(spark))
-    if where is not None and sort_order is None:
-        refuse_sort_order_as_condition(table, strategy, where, write.time_zone)
+    if where is not None:
+        check_condition(table, where, write.time_zone)
     rewriter = rewriter_of(table, strategy, sort_order, chosen, spark)
     with nullcontext() if chosen.partial_progress else nothing_committed(table.name):
         return rewrite_data_files(table, task_runner(spark), write, chosen, where, rewriter)

@@ -80,19 +80,16 @@ def rewriter_of(
     return SortedRewriter(*by, options, curve=Curve(curve, field_ids))
 
 
-def refuse_sort_order_as_condition(
-    table: LoadedTable, strategy: str, where: str, time_zone: str | None
-) -> None:
-    """Refuses a sort order that is given as the condition, which comes before it.
+def check_condition(table: LoadedTable, where: str, time_zone: str | None) -> None:
+    """Checks the condition on a table, which may have no files yet.
 
-    In Java Iceberg's procedure, the sort order comes after the strategy.
+    In Java Iceberg's procedure, the sort order comes after the strategy, and so may be given as the
+    condition.
 
     Raises:
         InvalidFilterError: the condition does not fit the table; the error says if it is a sort
             order.
     """
-    if strategy == BINPACK:
-        return
     schema = table.metadata.schema()
     try:
         bind(parse_filter(where, time_zone=time_zone), schema, case_sensitive=False)

@@ -7,6 +7,7 @@ parses the rest.
 from __future__ import annotations
 
 import math
+import operator
 import re
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
@@ -24,7 +25,7 @@ def parse_filter(text: str, *, time_zone: str | None = None) -> Expr:
 
     Supported are comparisons of a column with a literal (=, ==, !=, <>, <, <=, >, >=, <=>), IN,
     BETWEEN, IS NULL, IS TRUE, IS DISTINCT FROM, LIKE with no wildcard but a trailing %, isnull,
-    isnotnull, isnan, startswith, columns of type boolean, TRUE, FALSE, AND, OR, NOT and
+    isnotnull, isnan, startswith, columns of type boolean, TRUE, FALSE, 1 = 1, AND, OR, NOT and
     parentheses. Nested fields are `a.b.c`; names with dots or other special characters must be in
     backticks.
 
@@ -117,6 +118,14 @@ _COMPARISONS = {
     "gt": (Operation.GT, Operation.LT),
     "gte": (Operation.GT_EQ, Operation.LT_EQ),
 }
+_OPERATORS = {
+    "eq": operator.eq,
+    "neq": operator.ne,
+    "lt": operator.lt,
+    "lte": operator.le,
+    "gt": operator.gt,
+    "gte": operator.ge,
+}
 _NAMES = ("column", "dot")
 # A class of sqlglot's tree; the class hierarchy differs between its versions.
 _Node = Any
@@ -186,8 +195,18 @@ class _Reader:
                 raise self.unusable(node)
 
     def comparison(self, node: _Node) -> Expr:
+        if node.this.key == node.expression.key == "literal":
+            return self.constant(node)
         name, value, swapped = self.sides(node)
         return self.predicate(_COMPARISONS[node.key][swapped], name, value)
+
+    def constant(self, node: _Node) -> Expr:
+        """A comparison of two whole numbers, such as 1 = 1."""
+        self.only(node, "this", "expression")
+        left, right = self.literal(node.this), self.literal(node.expression)
+        if not (isinstance(left, int) and isinstance(right, int)):
+            raise self.unusable(node)
+        return TRUE if _OPERATORS[node.key](left, right) else FALSE
 
     def sides(self, node: _Node) -> tuple[str, Any, bool]:
         """The column and the literal of a comparison, and whether the literal comes first."""

@@ -13,6 +13,7 @@ from icebergds.expr.names import in_backticks
 from icebergds.spark.session import acting_in
 from icebergds.statements.names.audits import AUDITED_BRANCH
 from icebergds.statements.names.scope import NameScope
+from icebergds.statements.queries.temporary_views import temporary_view
 from icebergds.statements.run import sql as run
 from icebergds.statements.spark_sql import OWN
 
@@ -35,6 +36,8 @@ def take_over_sql(spark: SparkSession) -> None:
         parts = table_name_parts(tableName) or (tableName,)
         with acting_in(spark):
             name = NameScope(spark).table(parts)
+        if name is None and temporary_view(spark, parts) is not None:
+            return run(spark, f"TABLE {in_backticks(parts)}")
         if name is None:
             found: DataFrame = own_table(tableName)
             return found

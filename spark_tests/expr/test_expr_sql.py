@@ -68,6 +68,8 @@ from icebergds.spec.types import INT, STRING, TIMESTAMPTZ, NestedField
         ("NOT (a <=> 1)", "(a is_null or a not_eq 1)"),
         ("((a)) = (1)", None),
         ("TRUE", "true"),
+        ("1 = 1", "true"),
+        ("a > 5 OR 0=1", "a gt 5"),
         ("a = 1 AND FALSE", "false"),
     ],
 )

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 from sql_cases import SqlCase
 
 _T = "CREATE TABLE {ns}.t (id bigint NOT NULL, data string) USING iceberg"
@@ -34,11 +36,11 @@ def _wrong(procedure: str, *calls: str) -> tuple[str, ...]:
     return (*general, *(_call(call) for call in calls))
 
 
-def _changelog(columns: str, *statements: str, clauses: str = "") -> SqlCase:
-    return SqlCase(
-        (f"CREATE TABLE {{ns}}.t ({columns}) USING iceberg {clauses}", *statements),
-        operations_differ="",
-    )
+def _changelog(
+    columns: str, *statements: str, clauses: str = "", differs: Mapping[int, str] | None = None
+) -> SqlCase:
+    create = f"CREATE TABLE {{ns}}.t ({columns}) USING iceberg {clauses}"
+    return SqlCase((create, *statements), differs=differs or {})
 
 
 def _view(arguments: str = "") -> str:
@@ -48,7 +50,9 @@ def _view(arguments: str = "") -> str:
     )
 
 
-def _added(partitioning: str, target: str, *statements: str) -> SqlCase:
+def _added(
+    partitioning: str, target: str, *statements: str, differs: Mapping[int, str] | None = None
+) -> SqlCase:
     return SqlCase(
         (
             f"CREATE TABLE {{case}}_source {_SOURCE} USING parquet {partitioning} "
@@ -57,7 +61,8 @@ def _added(partitioning: str, target: str, *statements: str) -> SqlCase:
             f"CREATE TABLE {{ns}}.t {_SOURCE} USING iceberg {target}",
             *statements,
             "DROP TABLE {case}_source",
-        )
+        ),
+        differs=differs or {},
     )
 
 
@@ -85,7 +90,8 @@ CASES: dict[str, SqlCase] = {
             *_wrong(
                 "ancestors_of", "ancestors_of('{case}.t', '1.1')", "ancestors_of('{case}.t', 1)"
             ),
-        )
+        ),
+        differs={1: "a table without snapshots has no ancestors, which is an error in Java"},
     ),
     "cherry_picks": SqlCase(
         (
@@ -403,7 +409,8 @@ CASES: dict[str, SqlCase] = {
                 "expire_snapshots(older_than => TIMESTAMP '2100-01-01 00:00:00', "
                 "table => '{case}.t')"
             ),
-        )
+        ),
+        differs=dict.fromkeys((3, 4, 7), "delete files that are not needed go with the rewrite"),
     ),
     "expired_metadata": SqlCase(
         (
@@ -482,6 +489,7 @@ CASES: dict[str, SqlCase] = {
         _call("create_changelog_view(table => '{case}.t')"),
         "SELECT count(*) FROM t_changes",
         clauses="PARTITIONED BY (`the.data`)",
+        differs={26: "a start after the end is refused"},
     ),
     "changelogs_of_updates": _changelog(
         "id int NOT NULL, data string, age int",
@@ -516,6 +524,7 @@ CASES: dict[str, SqlCase] = {
         "id int NOT NULL, data map<string, string>, age int",
         "INSERT INTO {ns}.t VALUES (1, map('a', 'b'), 3)",
         _view(),
+        differs={2: "rows with maps are compared here"},
     ),
     "computed_statistics": SqlCase(
         (
@@ -614,7 +623,6 @@ CASES: dict[str, SqlCase] = {
             "add_files(table => '{case}.t', source_table => '`parquet`.`{dir}/source`', "
             "check_duplicate_files => false, parallelism => 2)"
         ),
-        "DELETE FROM {ns}.t WHERE id = 1",
         "SELECT id, count(*) FROM {ns}.t GROUP BY id",
         "DELETE FROM {ns}.t",
         _call("add_files('{case}.t', '`parquet`.`{dir}/source`')"),
@@ -667,6 +675,7 @@ CASES: dict[str, SqlCase] = {
         "CREATE TABLE {ns}.u (id bigint, name string, dept string, subdept string) USING iceberg "
         "PARTITIONED BY (dept)",
         _call("add_files('{case}.u', '`parquet`.`{dir}/source`')"),
+        differs={5: "files go to the current partition spec if their rows tell the partition"},
     ),
     "added_of_fewer_columns": SqlCase(
         (
@@ -741,7 +750,8 @@ CASES: dict[str, SqlCase] = {
             _call("rewrite_data_files(table => '{case}.t', branch => null)"),
             _call("rewrite_data_files(table => '{case}.t', branch => 'missing')"),
             *_wrong("rewrite_data_files"),
-        )
+        ),
+        differs=dict.fromkeys((13, 15), "options and branches are checked for empty tables, too"),
     ),
     "sorted_files": SqlCase(
         (
@@ -809,7 +819,9 @@ CASES: dict[str, SqlCase] = {
             ),
             "SELECT partition, file_count FROM {ns}.t.partitions",
             _ALL,
-        )
+        ),
+        (),
+        dict.fromkeys(range(6, 14), "conditions of procedures know no functions"),
     ),
     "rewritten_branches": SqlCase(
         (

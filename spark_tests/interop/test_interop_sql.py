@@ -18,6 +18,7 @@ from sql_cases import CASES as SCRIPTS
 from sql_definition_cases import DEFINITIONS
 
 from icebergds import Catalog, Table, load_catalog, register
+from icebergds.spec.json.name_mapping import NAME_MAPPING_PROPERTY
 from icebergds.spec.snapshot import Snapshot, SnapshotRef
 
 pytestmark = [pytest.mark.interop, pytest.mark.spark]
@@ -96,7 +97,11 @@ def _state(catalog: Catalog, namespace: str, name: str) -> dict[str, Any]:
         "identifiers": table.schema().identifier_field_ids,
         "spec": [(str(f.transform), f.source_ids, f.name) for f in table.spec().fields],
         "order": [(str(f.transform), f.source_ids, f.direction) for f in table.sort_order().fields],
-        "properties": {k: v for k, v in table.properties.items() if k not in _NOT_COMPARED},
+        "properties": {
+            key: json.loads(value) if key == NAME_MAPPING_PROPERTY else value
+            for key, value in table.properties.items()
+            if key not in _NOT_COMPARED
+        },
         "refs": {ref: _retention(r) for ref, r in table.refs().items()},
         "rows": _rows(table),
     }

@@ -22,6 +22,8 @@ from pyspark.sql import SparkSession
 # Numbers this large are ids of snapshots; the tests' own are small.
 _IDS_FROM = 10**12
 _FIRST_YEAR_OF_RUNS = 2025
+# Null there.
+_UNSAID_BY_JAVA = {"changed_partition_count"}
 _OF_SNAPSHOTS = re.compile(r"\{(id|ms|time):(\d+)\}")
 _UUID = re.compile(r"[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}")
 _PATH = re.compile(r"(file:)?/[^\s']*")
@@ -93,7 +95,9 @@ def _filled(spark: SparkSession, case: str, text: str) -> str:
 
 def _plain(name: str, value: Any) -> Any:
     """A value of a column as JSON has it, without what differs from run to run."""
-    return "<bytes>" if "bytes" in name else _without_chance(value)
+    if "bytes" in name:
+        return "<bytes>"
+    return "<unsaid>" if name in _UNSAID_BY_JAVA else _without_chance(value)
 
 
 def _without_chance(value: Any) -> Any:
@@ -126,6 +130,13 @@ def main(directory: Path) -> None:
         Path(os.environ["ICEBERGDS_ICEBERG_JAR"]),
         **{"spark.driver.extraClassPath": class_path()},
         **_catalog("lake", type="hadoop", warehouse=warehouse),
+        # Its procedures read Spark's own tables by way of it.
+        **_catalog(
+            "spark_catalog",
+            type="hadoop",
+            warehouse=f"{warehouse}/spark",
+            kind="SparkSessionCatalog",
+        ),
         **_catalog(
             "views",
             uri=f"jdbc:sqlite:{directory}/views.db",
@@ -143,11 +154,11 @@ def main(directory: Path) -> None:
     spark.stop()
 
 
-def _catalog(name: str, **properties: str) -> dict[str, str]:
+def _catalog(name: str, kind: str = "SparkCatalog", **properties: str) -> dict[str, str]:
     prefix = f"spark.sql.catalog.{name}"
     given = {f"{prefix}.{key}": value for key, value in properties.items()}
     return {
-        prefix: "org.apache.iceberg.spark.SparkCatalog",
+        prefix: f"org.apache.iceberg.spark.{kind}",
         f"{prefix}.cache-enabled": "false",
         **given,
     }

@@ -352,7 +352,9 @@ def test_tables_and_views_are_described_in_sql_through_connect(seen: Seen) -> No
         "SELECT * FROM cached": [[2]],
         "CACHE TABLE t": [],
         "SELECT * FROM t ORDER BY id": [[1, "a"], [2, "b"], [3, "c"]],
-        "SELECT a FROM seen ORDER BY a": [[1], [2]],
+        "SELECT a FROM seen ORDER BY a": [[1], [2], [3]],
+        "CREATE OR REPLACE TEMPORARY VIEW seen AS SELECT 7 AS a": [],
+        "SELECT max(a) FROM seen": [[7]],
     }
 
 

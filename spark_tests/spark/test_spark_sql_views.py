@@ -10,7 +10,7 @@ from pyspark.errors import AnalysisException, ParseException
 from pyspark.sql import SparkSession
 from sql_sessions import in_spark, lake_session, rows
 
-from icebergds import View, load_catalog
+from icebergds import Table, View, load_catalog
 from icebergds.errors import (
     AlreadyExistsError,
     InvalidStatementError,
@@ -242,20 +242,54 @@ def test_views_are_dropped_and_tables_are_not(lake: SparkSession) -> None:
     assert rows(lake, "SELECT count(*) FROM lake.db.t") == [(2,)]
 
 
-def test_temporary_view_keeps_the_state_that_it_was_created_with(lake: SparkSession) -> None:
-    table = load_catalog("lake").create_table("db.grows", "id bigint")
-    table.append(lake.range(1))
-    lake.sql("CREATE TEMP VIEW seen (a COMMENT 'x') AS SELECT id FROM lake.db.grows")
+@pytest.fixture
+def grows(lake: SparkSession) -> Iterator[Table]:
+    """A table of one row, and a temporary view of it."""
+    table = load_catalog("lake").create_table("db.grows", "id bigint, name string")
+    table.append(lake.range(1).selectExpr("id", "'a' AS name"))
+    lake.sql("CREATE TEMP VIEW seen (a COMMENT 'x', b) AS SELECT * FROM lake.db.grows")
+    yield table
+    lake.catalog.dropTempView("seen")
+    load_catalog("lake").drop_table("db.grows")
+
+
+def test_temporary_view_reads_the_newest_rows(lake: SparkSession, grows: Table) -> None:
     lake.sql("CREATE OR REPLACE GLOBAL TEMPORARY VIEW seen_by_all AS TABLE lake.db.grows")
-    table.append(lake.range(1, 3))
-    assert rows(lake, "SELECT a FROM seen") == [(0,)]
-    assert rows(lake, "SELECT id FROM global_temp.seen_by_all") == [(0,)]
+    lake.sql("CREATE TEMP VIEW seen_again AS SELECT s.a + 1 AS next FROM seen s")
+    lake.sql("INSERT INTO lake.db.grows VALUES (1, 'b'), (2, 'c')")
+    assert rows(lake, "SELECT seen.a FROM seen WHERE b > 'a' ORDER BY a") == [(1,), (2,)]
+    assert rows(lake, "SELECT max(id) FROM global_temp.seen_by_all") == [(2,)]
+    assert rows(lake, "SELECT sum(next) FROM seen_again") == [(6,)]
+    assert lake.table("seen").count() == 3
+    assert lake.read.table("seen").count() == 1
+    lake.sql("INSERT INTO lake.db.grows SELECT a + 10, b FROM seen")
+    assert rows(lake, "SELECT count(*) FROM seen") == [(6,)]
     with pytest.raises(AnalysisException, match="already exists"):
         lake.sql("CREATE TEMPORARY VIEW seen AS SELECT * FROM lake.db.grows")
-    lake.sql("CREATE OR REPLACE TEMPORARY VIEW seen AS SELECT * FROM lake.db.grows")
-    assert rows(lake, "SELECT count(*) FROM seen") == [(3,)]
     lake.sql("DROP VIEW global_temp.seen_by_all")
-    load_catalog("lake").drop_table("db.grows")
+    lake.sql("DROP VIEW seen_again")
+
+
+def test_temporary_view_that_spark_replaced_is_the_new_one(
+    lake: SparkSession, grows: Table
+) -> None:
+    lake.read.table("seen").where("a > 0").createOrReplaceTempView("seen")
+    assert rows(lake, "SELECT count(*) FROM seen") == [(0,)]
+    lake.sql("CREATE OR REPLACE TEMP VIEW seen AS SELECT id FROM lake.db.grows")
+    lake.sql("CREATE OR REPLACE TEMP VIEW seen AS SELECT id + 1 AS id FROM seen")
+    lake.sql("INSERT INTO lake.db.grows VALUES (1, 'b')")
+    assert rows(lake, "SELECT id FROM seen") == [(1,)]
+    lake.sql("DROP VIEW seen")
+    with pytest.raises(AnalysisException, match="seen"):
+        lake.sql("SELECT * FROM seen")
+
+
+def test_temporary_view_keeps_its_columns(lake: SparkSession, grows: Table) -> None:
+    lake.sql("ALTER TABLE lake.db.grows ADD COLUMN first int FIRST")
+    assert rows(lake, "SELECT * FROM seen") == [(0, "a")]
+    lake.sql("ALTER TABLE lake.db.grows DROP COLUMN name")
+    with pytest.raises(InvalidStatementError, match=r"temporary view seen: .* 0 columns name"):
+        lake.sql("SELECT a FROM seen")
 
 
 @pytest.mark.parametrize(

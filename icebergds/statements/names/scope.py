@@ -62,6 +62,16 @@ class NameScope:
         scope.__dict__["current"] = current
         return scope
 
+    def at(self, current: CurrentNamespace) -> NameScope:
+        """What names mean in the query of a temporary view.
+
+        Args:
+            current: where names without a catalog are looked for.
+        """
+        scope = NameScope(self.spark, (), self._loaded)
+        scope.__dict__["current"] = current
+        return scope
+
     def catalogs(self) -> list[str]:
         """The names of our catalogs, sorted."""
         return [name for name in sorted(self._of_session | self._configured) if self._is_free(name)]

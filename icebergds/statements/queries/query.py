@@ -10,6 +10,7 @@ from pyspark.errors import AnalysisException
 from pyspark.sql import DataFrame
 
 from icebergds.api.view import View
+from icebergds.expr.names import in_backticks, quote_name
 from icebergds.spark.session import session_setting, session_zone
 from icebergds.statements.names.scope import CatalogName, NameScope
 from icebergds.statements.names.table_names import name_in_query
@@ -20,7 +21,8 @@ from icebergds.statements.queries.pruning import prune
 from icebergds.statements.queries.references import Reference, find_references
 from icebergds.statements.queries.relations import Relation, open_relations, table_frame
 from icebergds.statements.queries.session_functions import session_functions
-from icebergds.statements.queries.view_columns import as_declared
+from icebergds.statements.queries.temporary_views import temporary_view
+from icebergds.statements.queries.view_columns import as_created, as_declared, with_columns
 from icebergds.statements.queries.views import definition_of, spark_qualifiers
 from icebergds.statements.spark_sql import Arguments, Replacement, spliced_sql
 from icebergds.statements.text.cursor import Cursor, Span
@@ -74,8 +76,12 @@ def replace_tables(
     references = references_of(scope, query, arguments, visible)
     relations = named_relations(scope, query, references)
     found = [*session_functions(scope, query), *replace_functions(scope, query)]
+    ours = {relation.reference.start for relation in relations}
+    others = [each for each in references if each.start not in ours]
+    for reference in others:
+        found.extend(_temporary(scope, reference))
     if not relations and not scope.views:
-        return found
+        return sorted(found, key=lambda each: each.span.start)
     aliases = aliases_of(query, relations, references)
     needed = needed_of(scope, query, relations)
     for relation, need, alias in zip(relations, needed, aliases, strict=True):
@@ -83,8 +89,7 @@ def replace_tables(
             need = replace(need, columns=None)
         found.extend(_replaced(scope, relation, need, alias))
     found.extend(qualifiers(query, relations, aliases))
-    ours = {relation.reference.start for relation in relations}
-    found += spark_qualifiers(scope, [each for each in references if each.start not in ours])
+    found += spark_qualifiers(scope, others)
     return sorted(found, key=lambda each: each.span.start)
 
 
@@ -127,6 +132,24 @@ def view_frame(scope: NameScope, name: CatalogName, view: View) -> DataFrame:
     """
     within, definition = definition_of(scope, name, view)
     return as_declared(run_query(within, definition, Arguments()), name, view.schema())
+
+
+def _temporary(scope: NameScope, reference: Reference) -> list[Replacement]:
+    """The newest rows of a temporary view over tables of ours."""
+    view = None if scope.views else temporary_view(scope.spark, reference.name)
+    if view is None:
+        return []
+    query = Cursor(view.query.statement, view.query.tokens, view.query.at, view.query.end)
+    frame = run_query(scope.at(view.current), query, view.arguments)
+    name = quote_name(reference.name)
+    frame = with_columns(as_created(frame, name, view.schema), name, view.columns)
+    if reference.suffix.alias is not None or not reference.can_have_alias:
+        return [Replacement(reference.span, "", frame)]
+    at = reference.suffix.alias_at
+    alias = f" AS {in_backticks(reference.name[-1:])}"
+    if at == reference.span.end:
+        return [Replacement(reference.span, alias, frame)]
+    return [Replacement(reference.span, "", frame), Replacement(Span(at, at), alias)]
 
 
 def _replaced(

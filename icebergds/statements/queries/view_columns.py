@@ -1,9 +1,12 @@
-"""Gives the result of a view's query the names and types that the view declares."""
+"""Gives the result of a view's query the names and types that the view has."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from pyspark.sql import DataFrame, types as spark
 from pyspark.sql.functions import col
+from pyspark.sql.types import StructField, StructType
 
 from icebergds.errors import InvalidStatementError
 from icebergds.spark.types import all_nullable, spark_schema
@@ -18,7 +21,70 @@ def as_declared(frame: DataFrame, name: CatalogName, declared: Schema) -> DataFr
         InvalidStatementError: the query has another number of columns now, or one of a type that
             does not fit without loss.
     """
-    wanted = spark_schema(declared).fields
+    return _as_fields(frame, str(name), spark_schema(declared).fields)
+
+
+def as_created(frame: DataFrame, view: str, created: StructType) -> DataFrame:
+    """The result of a temporary view's query with the columns that it had at first.
+
+    They are found by their names: other columns may have come.
+
+    Raises:
+        InvalidStatementError: the query lacks one now, or gives a type that does not fit without
+            loss.
+    """
+    names = [name.lower() for name in frame.columns]
+    wanted = [name.lower() for name in created.names]
+    if names != wanted:
+        if lacking := next((name for name in wanted if names.count(name) != 1), None):
+            raise InvalidStatementError(
+                f"temporary view {view}: its query has {names.count(lacking)} columns {lacking} "
+                "now, expected one; replace the view"
+            )
+        places = [f"c{at}" for at in range(len(names))]
+        frame = frame.toDF(*places).select(*(places[names.index(name)] for name in wanted))
+    return _as_fields(frame, view, created.fields)
+
+
+def with_columns(
+    frame: DataFrame, view: object, columns: Sequence[tuple[str, str | None]]
+) -> DataFrame:
+    """The result of a view's query with the names and comments that CREATE VIEW gives.
+
+    Args:
+        view: its name, for messages.
+
+    Raises:
+        InvalidStatementError: there are more or fewer of them, or names that differ in case only.
+    """
+    found = [field.name for field in frame.schema.fields]
+    names = [name for name, _ in columns] or found
+    if len(names) != len(found):
+        raise InvalidStatementError(
+            f"view {view} has {len(names)} columns ({', '.join(names)}), but its query gives "
+            f"{len(found)} ({', '.join(found)})"
+        )
+    lowered = [name.lower() for name in names]
+    if twice := next((name for name in names if lowered.count(name.lower()) > 1), None):
+        raise InvalidStatementError(
+            f"view {view} has two columns {twice}; give its columns other names: CREATE VIEW name "
+            "(first, second) AS ..."
+        )
+    if not columns:
+        return frame
+    # By position: names may occur twice in the query.
+    places = [f"c{at}" for at in range(len(names))]
+    return frame.toDF(*places).select(
+        *(
+            col(place).alias(name)
+            if comment is None
+            else col(place).alias(name, metadata={"comment": comment})
+            for place, (name, comment) in zip(places, columns, strict=True)
+        )
+    )
+
+
+def _as_fields(frame: DataFrame, name: str, wanted: Sequence[StructField]) -> DataFrame:
     found = frame.schema.fields
     if len(found) != len(wanted):
         raise InvalidStatementError(

@@ -59,6 +59,8 @@ _BEFORE = (
 _AFTER = (
     "SELECT * FROM t ORDER BY id",
     "SELECT a FROM seen ORDER BY a",
+    "CREATE OR REPLACE TEMPORARY VIEW seen AS SELECT 7 AS a",
+    "SELECT max(a) FROM seen",
 )
 
 

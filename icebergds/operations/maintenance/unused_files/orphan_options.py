@@ -183,12 +183,10 @@ def _table_of_files(given: pa.Table) -> pa.Table:
         raise InvalidOptionError(
             f"file_list: last_modified is of type {times.type}, expected a timestamp"
         )
-    try:
-        paths = paths.cast(pa.string())
-    except (pa.ArrowInvalid, pa.ArrowNotImplementedError):
-        raise InvalidOptionError(
-            f"file_list: file_path is of type {paths.type}, expected a string"
-        ) from None
+    kind = paths.type.value_type if pa.types.is_dictionary(paths.type) else paths.type
+    if not (pa.types.is_string(kind) or pa.types.is_large_string(kind)):
+        raise InvalidOptionError(f"file_list: file_path is of type {paths.type}, expected a string")
+    paths = paths.cast(pa.string())
     if paths.null_count:
         raise InvalidOptionError("file_list: a file_path is null")
     # Rounded up: never older than it is.

@@ -5,9 +5,6 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
-from pyspark.sql import DataFrame
-from pyspark.sql.functions import col
-
 from icebergds.errors import InvalidStatementError
 from icebergds.statements.text.cursor import Cursor
 from icebergds.statements.text.properties import read_properties
@@ -75,44 +72,6 @@ def read_view_properties(cursor: Cursor) -> dict[str, str]:
             f"{cursor.statement.strip()}: {reserved[0]} is reserved, and no property to be set"
         )
     return found
-
-
-def with_columns(
-    frame: DataFrame, view: object, columns: Sequence[tuple[str, str | None]]
-) -> DataFrame:
-    """The result of a view's query with the names and comments that CREATE VIEW gives.
-
-    Args:
-        view: its name, for messages.
-
-    Raises:
-        InvalidStatementError: there are more or fewer of them, or names that differ in case only.
-    """
-    found = [field.name for field in frame.schema.fields]
-    names = [name for name, _ in columns] or found
-    if len(names) != len(found):
-        raise InvalidStatementError(
-            f"view {view} has {len(names)} columns ({', '.join(names)}), but its query gives "
-            f"{len(found)} ({', '.join(found)})"
-        )
-    lowered = [name.lower() for name in names]
-    if twice := next((name for name in names if lowered.count(name.lower()) > 1), None):
-        raise InvalidStatementError(
-            f"view {view} has two columns {twice}; give its columns other names: CREATE VIEW name "
-            "(first, second) AS ..."
-        )
-    if not columns:
-        return frame
-    # By position: names may occur twice in the query.
-    places = [f"c{at}" for at in range(len(names))]
-    return frame.toDF(*places).select(
-        *(
-            col(place).alias(name)
-            if comment is None
-            else col(place).alias(name, metadata={"comment": comment})
-            for place, (name, comment) in zip(places, columns, strict=True)
-        )
-    )
 
 
 def _columns(listed: Cursor) -> list[tuple[str, str | None]]:

@@ -5,10 +5,12 @@ from __future__ import annotations
 from pyspark.sql import DataFrame
 
 from icebergds.errors import InvalidStatementError
-from icebergds.statements.commands.views.definition import read_definition, with_columns
+from icebergds.statements.commands.views.definition import read_definition
 from icebergds.statements.names.scope import NameScope
 from icebergds.statements.names.table_names import read_table_name
 from icebergds.statements.queries.query import our_frame
+from icebergds.statements.queries.temporary_views import TemporaryView, keep_temporary_view
+from icebergds.statements.queries.view_columns import with_columns
 from icebergds.statements.results import nothing
 from icebergds.statements.spark_sql import Arguments
 from icebergds.statements.text.cursor import Cursor
@@ -21,7 +23,8 @@ def create_temporary_view(
 ) -> DataFrame | None:
     """Runs `CREATE [OR REPLACE] [GLOBAL] TEMPORARY VIEW name ... AS query`.
 
-    The view keeps the state of our tables that it was created with.
+    Statements read it as our tables are then. For Spark alone it keeps the state of the tables
+    that it was created with.
     """
     cursor.expect("CREATE")
     replaces = cursor.take("OR", "REPLACE")
@@ -46,12 +49,17 @@ def create_temporary_view(
         raise InvalidStatementError(
             f"view {'.'.join(parts)}: the name of a temporary view has no other parts"
         )
+    query = frame.schema
     frame = with_columns(frame, parts[0], definition.columns)
     if is_global:
         create = frame.createOrReplaceGlobalTempView if replaces else frame.createGlobalTempView
     else:
         create = frame.createOrReplaceTempView if replaces else frame.createTempView
     create(parts[0])
+    view = TemporaryView(
+        definition.query, arguments, scope.current, query, tuple(definition.columns)
+    )
+    keep_temporary_view(scope.spark, (_GLOBAL, *parts) if is_global else parts, view)
     return nothing(scope.spark)
 
 

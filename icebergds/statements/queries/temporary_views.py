@@ -1,0 +1,86 @@
+"""Keeps the queries of temporary views over tables of ours, so that they read the newest rows.
+
+Spark itself has a view of the rows at the time of its creation.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import TypeAlias, cast
+
+from pyspark.errors import PySparkException
+from pyspark.sql import SparkSession
+from pyspark.sql.types import StructType
+
+from icebergds.expr.names import in_backticks
+from icebergds.statements.names.current import CurrentNamespace
+from icebergds.statements.queries.references import find_references
+from icebergds.statements.spark_sql import Arguments, spark_sql
+from icebergds.statements.text.cursor import Cursor
+
+_KEPT = "_icebergds_temporary_views"
+_Name: TypeAlias = tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class TemporaryView:
+    """A temporary view.
+
+    Attributes:
+        query: its tokens; `arguments` are those of the statement that created it.
+        current: where its names are looked for.
+        schema: of the query, when the view was created.
+        columns: other names for these, and comments.
+        reads: the temporary views that it may read, and that these may read.
+        mark: tells whether Spark's view is still the one of the query.
+    """
+
+    query: Cursor
+    arguments: Arguments
+    current: CurrentNamespace
+    schema: StructType
+    columns: tuple[tuple[str, str | None], ...]
+    reads: frozenset[_Name] = frozenset()
+    mark: int = 0
+
+
+def temporary_view(spark: SparkSession, parts: tuple[str, ...]) -> TemporaryView | None:
+    """The view of a name; None if Spark has another one now, or none."""
+    name = _key(parts)
+    kept = _views(spark)
+    view = kept.get(name)
+    if view is not None and _mark(spark, name) != view.mark:
+        del kept[name]
+        return None
+    return view
+
+
+def keep_temporary_view(spark: SparkSession, parts: tuple[str, ...], view: TemporaryView) -> None:
+    """Keeps a view that was just created in Spark, unless it reads one of its name."""
+    kept, name = _views(spark), _key(parts)
+    named = {_key(reference.name) for reference in find_references(view.query)}
+    reads = frozenset(named.union(*(kept[each].reads for each in named if each in kept)))
+    kept.pop(name, None)
+    mark = _mark(spark, name)
+    if name not in reads and mark is not None:
+        kept[name] = replace(view, reads=reads, mark=mark)
+
+
+def _mark(spark: SparkSession, name: _Name) -> int | None:
+    """A hash of the plan of Spark's view; None if there is none."""
+    try:
+        return spark_sql(spark, f"TABLE {in_backticks(name)}", Arguments()).semanticHash()
+    except PySparkException:
+        return None
+
+
+def _key(parts: tuple[str, ...]) -> _Name:
+    return tuple(part.lower() for part in parts)
+
+
+def _views(spark: SparkSession) -> dict[_Name, TemporaryView]:
+    found = getattr(spark, _KEPT, None)
+    if found is None:
+        found = {}
+        setattr(spark, _KEPT, found)
+    return cast(dict[_Name, TemporaryView], found)
