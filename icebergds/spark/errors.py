@@ -8,6 +8,7 @@ import sys
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
+from typing import Any
 
 from pyspark.errors import PySparkException
 from pyspark.sql import SparkSession
@@ -45,6 +46,25 @@ def own_errors() -> Iterator[None]:
         if found is None:
             raise
         raise found from None
+    except Exception as raised:
+        # PySpark unwraps the errors of Arrow's results only if they are direct causes.
+        java = getattr(raised, "java_exception", None)
+        of_spark = None if java is None else _of_spark(java)
+        if of_spark is None:
+            raise
+        raise of_spark from None
+
+
+def _of_spark(java: Any) -> PySparkException | None:
+    """The first of a Java exception and its causes that PySpark has a class for."""
+    from pyspark.errors.exceptions.captured import UnknownException, convert_exception
+
+    while java is not None:
+        converted: PySparkException = convert_exception(java)
+        if not isinstance(converted, UnknownException):
+            return converted
+        java = java.getCause()
+    return None
 
 
 @contextmanager

@@ -9,7 +9,7 @@ from pyspark.sql import DataFrame, SparkSession
 
 from icebergds.errors import InvalidStatementError
 from icebergds.expr.sql_tokens import sql_tokens
-from icebergds.spark.session import acting_in
+from icebergds.spark.session import acting_in, session_setting
 from icebergds.statements.commands import COMMANDS
 from icebergds.statements.immediate import read_immediate
 from icebergds.statements.names.scope import NameScope
@@ -18,6 +18,7 @@ from icebergds.statements.scripts import is_script, refuse_commands
 from icebergds.statements.spark_sql import Arguments, spark_sql
 from icebergds.statements.syntax import syntax_error
 from icebergds.statements.text.cursor import Cursor
+from icebergds.statements.text.double_quotes import with_backticks
 from icebergds.statements.text.parameters import with_literals
 
 
@@ -42,7 +43,9 @@ def sql(spark: SparkSession, sqlQuery: str, args: Any = None, **kwargs: Any) -> 
     >>> icebergds.sql(spark, "SELECT * FROM lake.db.events")  # doctest: +SKIP
     """
     arguments = Arguments(args, kwargs)
-    cursor = _read(sqlQuery)
+    is_text = isinstance(sqlQuery, str)
+    text = with_backticks(sqlQuery, session_setting(spark)) if is_text else sqlQuery
+    cursor = _read(text)
     if cursor is None:
         return spark_sql(spark, sqlQuery, arguments)
     with acting_in(spark):

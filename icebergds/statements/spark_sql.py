@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from string import Formatter
 from typing import Any
 
 from pyspark.errors import AnalysisException
 from pyspark.sql import DataFrame, SparkSession
 
-from icebergds.statements.text.cursor import Span
+from icebergds.errors import InvalidStatementError
+from icebergds.statements.text.cursor import Cursor, Span
 from icebergds.statements.user_text import Piece, Splicing
 
 OWN = "_icebergds_spark_sql"
@@ -33,6 +36,26 @@ class Replacement:
     span: Span
     text: str = ""
     frame: DataFrame | None = None
+
+
+def written(part: Cursor) -> Piece:
+    """A part of a statement as it was written."""
+    return Piece(part.written, part.span.start)
+
+
+def spliced_pieces(part: Cursor, replacements: Sequence[Replacement]) -> list[Piece]:
+    """A part of a statement with other text in some places.
+
+    Args:
+        replacements: in their order; they do not overlap, and are texts.
+    """
+    pieces: list[Piece] = []
+    at = part.span.start
+    for each in replacements:
+        pieces.append(Piece(part.statement[at : each.span.start], at))
+        pieces.append(Piece(each.text, each.span.start, is_users=False))
+        at = each.span.end
+    return [*pieces, Piece(part.statement[at : part.span.end], at)]
 
 
 def spark_sql(spark: SparkSession, text: str, arguments: Arguments) -> DataFrame:
@@ -71,6 +94,8 @@ def spliced_sql(
     names = iter(frames)
     ran = "".join(f"{{{next(names)}}}" if p.text is None else kept(p.text) for p in pieces)
     named = {**(arguments.named or {}), **frames}
+    if arguments.named:
+        _check_names(ran, named, ", ".join(arguments.named))
     try:
         return spark_sql(spark, ran, Arguments(arguments.parameters, named))
     except AnalysisException as error:
@@ -80,3 +105,19 @@ def spliced_sql(
 
 def _with_plain_braces(text: str) -> str:
     return text.replace("{", "{{").replace("}", "}}")
+
+
+def _check_names(text: str, named: Mapping[str, Any], shown: str) -> None:
+    """Raises InvalidStatementError for names in braces without a value.
+
+    PySpark would leave its temporary views behind.
+    """
+    try:
+        fields = [name for _, name, _, _ in Formatter().parse(text) if name is not None]
+    except ValueError as error:
+        raise InvalidStatementError(f"{text[:200]}: {error}; write {{{{ for a brace") from None
+    for name in fields:
+        if re.split(r"[.\[]", name)[0] not in named:
+            raise InvalidStatementError(
+                f"{{{name}}} has no value (there are {shown}); write {{{{ for a brace"
+            )

@@ -217,3 +217,10 @@ def test_a_name_of_the_right_side_of_a_semi_join_is_of_a_query_around(days: Tabl
     inner = "SELECT 1 FROM lake.db.days a LEFT SEMI JOIN lake.db.days b ON b.v < 3"
     query = f"SELECT 1 FROM lake.db.days b WHERE EXISTS ({inner} WHERE a.day = b.day)"
     assert _conditions_of(query, days=days) == ["TRUE", "TRUE", "v < 3"]
+
+
+def test_statements_that_sqlglot_does_not_know_are_not_warned_of(
+    table: Table, caplog: pytest.LogCaptureFixture
+) -> None:
+    assert _conditions(table, f"CREATE MADE UP THING AS SELECT 1 FROM {T} WHERE v = 1") == ["TRUE"]
+    assert not caplog.records

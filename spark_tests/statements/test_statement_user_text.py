@@ -4,6 +4,8 @@ from types import SimpleNamespace
 
 import pytest
 
+from icebergds.statements.syntax import without_explain
+from icebergds.statements.text.double_quotes import with_backticks
 from icebergds.statements.user_text import Piece, Splicing
 
 _NAME = "_pyspark_" + "0123456789abcdef" * 2
@@ -41,3 +43,18 @@ def test_generated_names_are_not_shown() -> None:
 
 def test_errors_without_such_a_text_stay() -> None:
     Splicing("", ()).restore(ValueError("x"))
+
+
+def test_syntax_errors_through_explain_are_those_of_the_text_alone() -> None:
+    message = "[X] near 'b'. (line 3, pos 2)\n\n== SQL ==\nEXPLAIN\nDELETE\na b\n--^^^\n"
+    expected = "[X] near 'b'. (line 2, pos 2)\n\n== SQL ==\nDELETE\na b\n--^^^\n"
+    assert without_explain(message) == expected
+
+
+def test_double_quotes_become_backticks_where_they_quote_names() -> None:
+    text = """SELECT "a""b`c", '"d"' -- "e"\nFROM t"""
+    settings = {"spark.sql.ansi.doubleQuotedIdentifiers": "true"}
+    changed = """SELECT `a"b``c`, '"d"' -- "e"\nFROM t"""
+    assert with_backticks(text, settings.get) == changed
+    assert with_backticks(text, lambda name: None) == text
+    assert with_backticks(text, {**settings, "spark.sql.ansi.enabled": "false"}.get) == text

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
+from pyspark.errors import AnalysisException
 from pyspark.sql import DataFrame
 
 from icebergds.errors import InvalidStatementError
@@ -13,6 +15,7 @@ from icebergds.statements.names.scope import NameScope
 from icebergds.statements.queries.query import run_query
 from icebergds.statements.spark_sql import Arguments
 from icebergds.statements.text.cursor import Cursor
+from icebergds.statements.user_text import Piece, Splicing
 
 
 @dataclass(frozen=True, slots=True)
@@ -22,28 +25,45 @@ class CommonTables:
     Attributes:
         text: the clause as it was written, from WITH on; empty if there is none.
         names: in lower case.
+        start: where the statement has the clause.
     """
 
     text: str = ""
     names: frozenset[str] = frozenset()
+    start: int = 0
 
-    def query(self, scope: NameScope, arguments: Arguments, text: str) -> DataFrame:
+    def query(
+        self, scope: NameScope, arguments: Arguments, statement: str, query: Sequence[Piece]
+    ) -> DataFrame:
         """Runs a query that may use them.
+
+        Args:
+            statement: the one that Spark's errors show the places of.
+            query: the text, in pieces of the statement and others.
 
         Errors are those of `run_query`.
         """
+        text = "".join(each.text or "" for each in query)
         tokens = sql_tokens(text)
-        if tokens and tokens[0].is_word("WITH") and self.text:
-            text = f"({text}\n)"
-        whole = f"{self.text} {text}" if self.text else text
+        pieces = list(query)
+        if self.text and tokens and tokens[0].is_word("WITH"):
+            pieces = [Piece("(", 0, is_users=False), *pieces, Piece("\n)", 0, is_users=False)]
+        if self.text:
+            pieces = [Piece(self.text, self.start), Piece(" ", 0, is_users=False), *pieces]
+        whole = "".join(each.text or "" for each in pieces)
         tokens = sql_tokens(whole)
         if tokens is None:
             raise InvalidStatementError(f"{text}: the query cannot be read")
-        return run_query(scope, Cursor(whole, tokens), arguments)
+        try:
+            return run_query(scope, Cursor(whole, tokens), arguments)
+        except AnalysisException as error:
+            Splicing(statement, tuple(pieces)).restore(error)
+            raise
 
-    def frame(self, scope: NameScope, arguments: Arguments, name: str) -> DataFrame:
+    def frame(self, scope: NameScope, arguments: Arguments, statement: str, name: str) -> DataFrame:
         """The rows of one of them."""
-        return self.query(scope, arguments, f"SELECT * FROM {in_backticks([name])}")
+        text = f"SELECT * FROM {in_backticks([name])}"
+        return self.query(scope, arguments, statement, [Piece(text, self.start, is_users=False)])
 
 
 NONE = CommonTables()
@@ -71,4 +91,4 @@ def read_common_tables(cursor: Cursor) -> CommonTables:
         if not cursor.take_sign(","):
             break
     clause = Cursor(cursor.statement, cursor.tokens, start, cursor.at)
-    return CommonTables(clause.written, frozenset(names))
+    return CommonTables(clause.written, frozenset(names), clause.span.start)

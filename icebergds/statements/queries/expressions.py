@@ -103,11 +103,12 @@ class Expressions:
             for each in find_references(expression)
             if len(each.name) == 1 and each.name[0].lower() in self.common.names
         ]
-        return [each for found in references for each in self._of_common(found)]
+        statement = expression.statement
+        return [each for found in references for each in self._of_common(statement, found)]
 
-    def _of_common(self, reference: Reference) -> list[Replacement]:
+    def _of_common(self, statement: str, reference: Reference) -> list[Replacement]:
         [name] = reference.name
-        frame = self.common.frame(self.scope, self.arguments, name)
+        frame = self.common.frame(self.scope, self.arguments, statement, name)
         span, at = reference.span, reference.suffix.alias_at
         if reference.suffix.alias is not None or not reference.can_have_alias:
             return [Replacement(span, "", frame)]

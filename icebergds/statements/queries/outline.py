@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -29,10 +30,19 @@ class Outline:
         import sqlglot
         from sqlglot.errors import SqlglotError
 
+        log = logging.getLogger("sqlglot")
+        log.addFilter(_is_no_warning)
         try:
             return sqlglot.parse_one(self.text, read="spark")
         except (SqlglotError, RecursionError, ValueError):
             return None
+        finally:
+            log.removeFilter(_is_no_warning)
+
+
+def _is_no_warning(record: logging.LogRecord) -> bool:
+    """Leaves out that sqlglot does not know a statement: Spark runs it."""
+    return record.levelno > logging.WARNING
 
 
 def outline_of(query: Cursor, hidden: Sequence[Span]) -> Outline | None:

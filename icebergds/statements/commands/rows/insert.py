@@ -18,8 +18,9 @@ from icebergds.statements.commands.rows.target import read_target
 from icebergds.statements.names.scope import NameScope
 from icebergds.statements.queries.common_tables import NONE, CommonTables
 from icebergds.statements.results import nothing
-from icebergds.statements.spark_sql import Arguments
+from icebergds.statements.spark_sql import Arguments, written
 from icebergds.statements.text.cursor import Cursor
+from icebergds.statements.user_text import Piece
 
 _MODE = "spark.sql.sources.partitionOverwriteMode"
 
@@ -29,7 +30,7 @@ def insert(
     cursor: Cursor,
     arguments: Arguments,
     common: CommonTables = NONE,
-    source: str = "",
+    source: Cursor | None = None,
 ) -> DataFrame | None:
     """Runs INSERT INTO and INSERT OVERWRITE in all forms that Spark has for tables of catalogs.
 
@@ -64,8 +65,11 @@ def insert(
         columns = columns.listed(names)
     condition = read_replaced_rows(cursor, target)
     query = cursor.rest()
-    text = with_defaults(query, columns) if not source else f"{source} {query.written}"
-    rows = with_columns(common.query(scope, arguments, text), columns)
+    if source is None:
+        pieces = with_defaults(query, columns)
+    else:
+        pieces = [written(source), Piece(" ", 0, is_users=False), written(query)]
+    rows = with_columns(common.query(scope, arguments, query.statement, pieces), columns)
     given = target.write_arguments(scope)
     if evolves:
         given["options"]["merge-schema"] = "true"

@@ -9,9 +9,9 @@ from icebergds.expr.sql_tokens import Token
 from icebergds.spark.sql_constants import constant_text
 from icebergds.spec.types import NestedField, is_scalar
 from icebergds.statements.commands.rows.inserted_columns import InsertedColumns
-from icebergds.statements.spark_sql import Replacement
+from icebergds.statements.spark_sql import Replacement, spliced_pieces, written
 from icebergds.statements.text.cursor import Cursor, Span
-from icebergds.statements.text.splice import spliced
+from icebergds.statements.user_text import Piece
 
 _ENDS_OF_SELECT = (
     *("FROM", "WHERE", "GROUP", "HAVING", "ORDER", "LIMIT", "OFFSET", "LATERAL", "WINDOW"),
@@ -19,8 +19,8 @@ _ENDS_OF_SELECT = (
 )
 
 
-def with_defaults(query: Cursor, columns: InsertedColumns) -> str:
-    """The text of a query, with the defaults of columns where it says DEFAULT.
+def with_defaults(query: Cursor, columns: InsertedColumns) -> list[Piece]:
+    """The text of a query, in pieces, with the defaults of columns where it says DEFAULT.
 
     As in Spark these are whole values of VALUES and of the SELECT that gives the rows.
 
@@ -28,7 +28,7 @@ def with_defaults(query: Cursor, columns: InsertedColumns) -> str:
         UnsupportedFeatureError: a nested column has a default.
     """
     if columns.is_by_name:
-        return query.written
+        return [written(query)]
     inner = query
     while inner.is_at_sign("(") and (group := _copy(inner).group()).end + 1 == inner.end:
         inner = group
@@ -38,7 +38,7 @@ def with_defaults(query: Cursor, columns: InsertedColumns) -> str:
         for value, field in zip(row, fields, strict=False):
             if (token := _only_token(value)) is not None and token.is_word("DEFAULT"):
                 found.append(Replacement(Span(token.start, token.end), _text(field)))
-    return spliced(query, found)
+    return spliced_pieces(query, found)
 
 
 def _rows(query: Cursor) -> Iterator[list[Cursor]]:

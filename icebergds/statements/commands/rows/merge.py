@@ -13,6 +13,7 @@ from icebergds.spark.row_level.merge import MergeBuilder
 from icebergds.statements.commands.rows.assignments import add_value, read_assignments
 from icebergds.statements.commands.rows.clauses import expression_until
 from icebergds.statements.commands.rows.merge_source import (
+    all_rows,
     merge_into_table_of_spark,
     read_merge_source,
     told_apart,
@@ -47,7 +48,7 @@ def merge(
     cursor.expect("USING")
     target, source = told_apart(target, read_merge_source(scope, cursor))
     target = target.within(scope, cursor)
-    rows = common.query(scope, arguments, f"SELECT * FROM {source.written}")
+    rows = all_rows(scope, arguments, common, source.relation)
     qualifiers = {**target.qualifiers(), **source.qualifiers()}
     with open_expressions(scope, arguments, common, qualifiers) as expressions:
         cursor.expect("ON")

@@ -13,8 +13,9 @@ from icebergds.statements.names.table_names import read_table_name
 from icebergds.statements.queries.common_tables import CommonTables
 from icebergds.statements.queries.naming import long_qualifiers
 from icebergds.statements.queries.query import replace_tables
-from icebergds.statements.spark_sql import Arguments, Replacement, spliced_sql
+from icebergds.statements.spark_sql import Arguments, Replacement, spliced_sql, written
 from icebergds.statements.text.cursor import Cursor
+from icebergds.statements.user_text import Piece
 
 _UNNAMED = "icebergds_source"
 
@@ -24,13 +25,13 @@ class MergeSource:
     """The source of a merge.
 
     Attributes:
-        written: the relation, for FROM.
+        relation: as written.
         alias: what the texts that Spark gets call it.
         name: its parts as written, if it has a name and no alias.
         full_name: if it is a table or view of ours.
     """
 
-    written: str
+    relation: Cursor
     alias: str
     name: tuple[str, ...] = ()
     full_name: CatalogName | None = None
@@ -57,11 +58,22 @@ def read_merge_source(scope: NameScope, cursor: Cursor) -> MergeSource:
         name = read_table_name(scope, cursor)
         if cursor.take("WITH"):
             cursor.group()
-    written = Cursor(cursor.statement, cursor.tokens, start, cursor.at).written
+    relation = Cursor(cursor.statement, cursor.tokens, start, cursor.at)
     alias = read_alias(cursor, "ON")
     if alias is not None or not name:
-        return MergeSource(written, alias or _UNNAMED)
-    return MergeSource(written, name[-1], name, scope.table(name))
+        return MergeSource(relation, alias or _UNNAMED)
+    return MergeSource(relation, name[-1], name, scope.table(name))
+
+
+def all_rows(
+    scope: NameScope, arguments: Arguments, common: CommonTables, relation: Cursor
+) -> DataFrame:
+    """The rows of a relation.
+
+    Errors are those of `run_query`.
+    """
+    query = [Piece("SELECT * FROM ", relation.span.start, is_users=False), written(relation)]
+    return common.query(scope, arguments, relation.statement, query)
 
 
 def told_apart(target: Target, source: MergeSource) -> tuple[Target, MergeSource]:
@@ -94,7 +106,7 @@ def merge_into_table_of_spark(
     if cursor.take("WITH"):
         cursor.group()
     source = Cursor(cursor.statement, cursor.tokens, start, cursor.at)
-    frame = common.query(scope, arguments, f"SELECT * FROM {source.written}")
+    frame = all_rows(scope, arguments, common, source)
     alias = read_alias(cursor, "ON")
     text = f" AS {in_backticks([name[-1]])}" if alias is None else ""
     whole = Cursor(cursor.statement, cursor.tokens, 0, cursor.end)

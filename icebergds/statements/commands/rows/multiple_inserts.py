@@ -34,7 +34,7 @@ def insert_from(
         _until_insert(cursor)
     cursor.at = start
     if len(places) == 1:
-        return insert(scope, cursor, arguments, common, source=source.written)
+        return insert(scope, cursor, arguments, common, source)
     for place in places:
         head = Cursor(cursor.statement, cursor.tokens, place, cursor.end)
         if _is_into_table_of_ours(scope, head):

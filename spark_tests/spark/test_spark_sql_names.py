@@ -1,0 +1,128 @@
+"""Names that are given in other ways than as they are: statements must not mean other tables."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from pyspark.errors import AnalysisException, PySparkException
+from pyspark.sql import SparkSession
+from sql_sessions import in_spark, lake_session, rows
+
+from icebergds import register
+from icebergds.errors import InvalidStatementError, UnsupportedFeatureError
+
+pytestmark = [pytest.mark.spark, pytest.mark.every_spark]
+
+
+@pytest.fixture(scope="module")
+def module_lake(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> SparkSession:
+    lake = lake_session(spark, Path(tmp_path_factory.mktemp("names")))
+    lake.sql("CREATE NAMESPACE lake.staging")
+    lake.sql("CREATE TABLE lake.staging.t AS SELECT 1L AS id")
+    return lake
+
+
+@pytest.fixture
+def lake(module_lake: SparkSession) -> Iterator[SparkSession]:
+    """A session with the rows 1 and 2 in `lake.db.t`, and row 1 in `lake.staging.t`."""
+    register(module_lake, sql=True)
+    module_lake.sql("CREATE OR REPLACE TABLE lake.db.t AS SELECT id, 0 AS v FROM range(1, 3)")
+    yield module_lake
+    in_spark(module_lake)
+    register(module_lake)
+
+
+def test_identifier_names_tables_in_queries(lake: SparkSession) -> None:
+    lake.sql("USE lake.db")
+    assert rows(lake, "SELECT t.id FROM IDENTIFIER('t') WHERE t.id = 2") == [(2,)]
+    [[count]] = lake.sql(
+        "SELECT count(*) FROM IDENTIFIER('lake.' || :name) WHERE id > :least",
+        args={"name": "db.t", "least": 1},
+    ).collect()
+    assert count == 1
+    with pytest.raises(UnsupportedFeatureError, match=r"IDENTIFIER\(\?\) names lake.db.t"):
+        lake.sql("SELECT * FROM IDENTIFIER(?)", args=["lake.db.t"])
+    assert rows(lake, "DESCRIBE IDENTIFIER('t')")[0] == ("id", "bigint", None)
+
+
+def test_execute_immediate_means_the_tables_that_its_text_means(lake: SparkSession) -> None:
+    lake.sql("USE lake.db")
+    lake.sql("EXECUTE IMMEDIATE 'INSERT INTO t VALUES (?, ?)' USING 3, 4")
+    found = rows(lake, "EXECUTE IMMEDIATE 'SELECT v FROM t WHERE id = :id' USING 3 AS id")
+    assert found == [(4,)]
+    with pytest.raises(UnsupportedFeatureError, match="INTO of a query on lake.db.t"):
+        lake.sql("EXECUTE IMMEDIATE 'SELECT id FROM t' INTO x")
+
+
+def test_statements_of_scripts_do_not_go_to_tables_of_sparks_instead(lake: SparkSession) -> None:
+    [[count]] = rows(lake, "BEGIN SELECT count(*) FROM lake.db.t; END")
+    assert count == 2
+    refused = [
+        "BEGIN DELETE FROM lake.db.t; END",
+        "BEGIN IF 1 = 1 THEN INSERT INTO lake.db.t VALUES (1, 1); END IF; END",
+    ]
+    unqualified = [
+        "BEGIN SELECT 1; CREATE TABLE u AS SELECT 1 AS a; END",
+        "x: BEGIN EXECUTE IMMEDIATE 'DROP TABLE t'; END x",
+    ]
+    for statement in refused:
+        with pytest.raises(UnsupportedFeatureError, match=r"in BEGIN \.\.\. END, only queries"):
+            lake.sql(statement)
+    lake.sql("USE lake.db")
+    for statement in unqualified:
+        with pytest.raises(UnsupportedFeatureError, match=r"in BEGIN \.\.\. END, only queries"):
+            lake.sql(statement)
+
+
+def test_tables_of_the_same_last_part_are_told_apart(lake: SparkSession) -> None:
+    exists = "EXISTS (SELECT 1 FROM lake.staging.t WHERE staging.t.id = db.t.id)"
+    assert rows(lake, f"SELECT id FROM lake.db.t WHERE {exists}") == [(1,)]
+    assert rows(lake, "SELECT t.id FROM lake.db.t EXCEPT SELECT t.id FROM lake.staging.t") == [(2,)]
+    lake.sql(f"UPDATE lake.db.t SET v = 1 WHERE {exists}")
+    assert sorted(rows(lake, "SELECT * FROM lake.db.t")) == [(1, 1), (2, 0)]
+    lake.sql(f"DELETE FROM lake.db.t WHERE {exists}")
+    assert rows(lake, "SELECT lake.db.t.* FROM lake.db.t") == [(2, 0)]
+
+
+def test_names_in_double_quotes_are_names_if_the_session_says_so(lake: SparkSession) -> None:
+    lake.conf.set("spark.sql.ansi.doubleQuotedIdentifiers", "true")
+    try:
+        lake.sql('UPDATE "lake"."db".t SET "v" = 5 WHERE "id" = 1')
+        assert rows(lake, 'SELECT x."v" FROM "lake".db."t" AS "x" WHERE "id" = 1') == [(5,)]
+    finally:
+        lake.conf.unset("spark.sql.ansi.doubleQuotedIdentifiers")
+
+
+def test_errors_name_places_of_the_whole_statement(lake: SparkSession) -> None:
+    if not isinstance(lake, SparkSession):
+        pytest.skip("Spark Connect gives no places")
+    for statement in (
+        "INSERT INTO lake.db.t SELECT id, nope FROM lake.db.t",
+        "INSERT INTO lake.db.t SELECT DEFAULT, nope FROM lake.db.t",
+        "WITH a AS (SELECT 1)\nINSERT INTO lake.db.t SELECT 1, nope FROM lake.db.t, a",
+        "MERGE INTO lake.db.t USING (SELECT nope FROM lake.db.t) s ON true\nWHEN MATCHED THEN "
+        "DELETE",
+    ):
+        before, _ = statement.split("nope")
+        line, position = before.count("\n") + 1, len(before.rpartition("\n")[2])
+        with pytest.raises(AnalysisException, match=f"line {line} pos {position};"):
+            lake.sql(statement)
+
+
+def test_explain_shows_sparks_error(lake: SparkSession) -> None:
+    [[text]] = rows(lake, "EXPLAIN SELECT nope FROM lake.db.t")
+    assert "UNRESOLVED_COLUMN" in text
+
+
+def test_a_sub_query_of_many_rows_in_a_condition_is_sparks_error(lake: SparkSession) -> None:
+    with pytest.raises(PySparkException, match="SCALAR_SUBQUERY_TOO_MANY_ROWS"):
+        lake.sql("DELETE FROM lake.db.t WHERE id = (SELECT id FROM lake.db.t)")
+
+
+def test_an_unknown_name_in_braces_leaves_nothing_behind(lake: SparkSession) -> None:
+    before = rows(lake, "SHOW TABLES IN spark_catalog.default")
+    with pytest.raises(InvalidStatementError, match=r"\{y\} has no value \(there are x\)"):
+        lake.sql("SELECT * FROM lake.db.t, {x}, {y}", x=lake.range(1))
+    assert rows(lake, "SHOW TABLES IN spark_catalog.default") == before
