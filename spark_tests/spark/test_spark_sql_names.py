@@ -52,7 +52,7 @@ def test_execute_immediate_means_the_tables_that_its_text_means(lake: SparkSessi
     lake.sql("EXECUTE IMMEDIATE 'INSERT INTO t VALUES (?, ?)' USING 3, 4")
     found = rows(lake, "EXECUTE IMMEDIATE 'SELECT v FROM t WHERE id = :id' USING 3 AS id")
     assert found == [(4,)]
-    with pytest.raises(UnsupportedFeatureError, match="INTO of a query on lake.db.t"):
+    with pytest.raises(UnsupportedFeatureError, match=r"INTO of a query on lake\.db\.t"):
         lake.sql("EXECUTE IMMEDIATE 'SELECT id FROM t' INTO x")
 
 
