@@ -148,8 +148,11 @@ def _hinted(io: FileIO, directory: str, candidates: list[str]) -> list[str]:
 def _no_such_table(io: FileIO, name: str, directory: str) -> NoSuchTableError:
     place = io.resolve(directory)
     where = directory if place == directory else f"{directory} (looked for at {place})"
+    hint = "; give the table's root directory, a metadata file, or a catalog and an identifier "
+    hint += "(option('catalog', ...))"
+    # Of a table that a catalog names, there is nothing else to give.
+    by_location = metadata_directory(name) == directory
     return NoSuchTableError(
         f"table {name}: no metadata file (v<N>.metadata.json or <N>-<uuid>.metadata.json) in "
-        f"{where}; give the table's root directory, a metadata file, or a catalog and an "
-        "identifier (option('catalog', ...))"
+        f"{where}{hint if by_location else ''}"
     )
