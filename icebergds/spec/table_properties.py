@@ -79,6 +79,9 @@ DATA_PATH = "write.data.path"
 METADATA_PATH = "write.metadata.path"
 ACCEPT_ANY_SCHEMA = "write.spark.accept-any-schema"
 """Java Iceberg needs it for writes with other columns; here every write is as if it were true."""
+AUTO_SCHEMA_EVOLUTION = "write.spark.auto-schema-evolution.enabled"
+"""Whether statements WITH SCHEMA EVOLUTION change the columns of the table."""
+AUTO_SCHEMA_EVOLUTION_DEFAULT = True
 
 OBJECT_STORAGE_ENABLED = "write.object-storage.enabled"
 OBJECT_STORAGE_ENABLED_DEFAULT = False

@@ -228,6 +228,7 @@ def test_names_keep_their_parts(text, name):
         ("a + 1 = 2", "a + 1"),
         ("upper(a) = 'X'", "UPPER(a)"),
         ("a = b", "b"),
+        ("1.5 = 1", "1.5 = 1"),
         ("NULL", "NULL"),
         ("a = 1 = true", "a = 1 = TRUE"),
         ("a LIKE '%x'", "a LIKE '%x'"),

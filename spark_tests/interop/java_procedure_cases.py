@@ -574,13 +574,13 @@ CASES: dict[str, SqlCase] = {
             "CREATE TABLE {case}_source (id bigint NOT NULL, data string) USING parquet "
             "LOCATION '{dir}/source'",
             "INSERT INTO {case}_source VALUES (1, 'a')",
-            _call("snapshot('spark_catalog.default.{case}_source', '{case}.t')"),
+            _call("snapshot('spark_catalog.default.{case}_source', 'lake.{case}.t')"),
             _ALL,
             _B,
             "SELECT * FROM {case}_source",
             _call(
                 "snapshot(source_table => 'spark_catalog.default.{case}_source', table => "
-                "'{case}.u', properties => map('foo', 'bar', 'gc.enabled', 'true', "
+                "'lake.{case}.u', properties => map('foo', 'bar', 'gc.enabled', 'true', "
                 "'snapshot', 'false'), parallelism => 2)"
             ),
             "SELECT * FROM {ns}.u",
@@ -591,7 +591,7 @@ CASES: dict[str, SqlCase] = {
             _call("snapshot('src', '')"),
             _call(
                 "snapshot(source_table => 'spark_catalog.default.{case}_source', "
-                "table => '{case}.v', parallelism => -1)"
+                "table => 'lake.{case}.v', parallelism => -1)"
             ),
             "DROP TABLE {case}_source",
         )
@@ -601,11 +601,11 @@ CASES: dict[str, SqlCase] = {
             "CREATE TABLE {case}_source (data string, id bigint) USING parquet "
             "PARTITIONED BY (id) LOCATION '{dir}/source'",
             "INSERT INTO {case}_source VALUES ('a', 1), ('b', 2)",
-            _call("snapshot('spark_catalog.default.{case}_source', '{case}.t')"),
+            _call("snapshot('spark_catalog.default.{case}_source', 'lake.{case}.t')"),
             "SELECT partition, record_count FROM {ns}.t.files",
             _call(
                 "snapshot(source_table => 'spark_catalog.default.{case}_source', table => "
-                "'{case}.u', properties => map('format-version', '1'), parallelism => 2)"
+                "'lake.{case}.u', properties => map('format-version', '1'), parallelism => 2)"
             ),
             "SELECT * FROM {ns}.u",
             "SHOW TBLPROPERTIES {ns}.u ('format-version')",

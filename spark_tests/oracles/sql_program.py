@@ -26,6 +26,7 @@ _FIRST_YEAR_OF_RUNS = 2025
 _UNSAID_BY_JAVA = {"changed_partition_count"}
 _OF_SNAPSHOTS = re.compile(r"\{(id|ms|time):(\d+)\}")
 _UUID = re.compile(r"[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}")
+_SPARK = re.compile(r"Spark \d+\.\d+\.\d+")
 _PATH = re.compile(r"(file:)?/[^\s']*")
 
 
@@ -110,7 +111,7 @@ def _without_chance(value: Any) -> Any:
     if isinstance(value, str):
         if value.lstrip("-").isdecimal() and len(value) > 12:
             return "<id>"
-        return _UUID.sub("<uuid>", _PATH.sub("<path>", value))
+        return _UUID.sub("<uuid>", _PATH.sub("<path>", _SPARK.sub("<Spark>", value)))
     if isinstance(value, dict):
         return {
             str(_without_chance(key)): _without_chance(each) for key, each in sorted(value.items())

@@ -253,6 +253,16 @@ def test_a_merge_of_queries_with_schema_evolution(
     ]
 
 
+def test_a_table_may_forbid_schema_evolution(lake: SparkSession, table: Table) -> None:
+    table.set_properties({"write.spark.auto-schema-evolution.enabled": "false"})
+    lake.sql(
+        "MERGE WITH SCHEMA EVOLUTION INTO lake.db.t "
+        "USING (SELECT id, name, day, 'new' AS more FROM lake.db.t WHERE id = 1) s ON t.id = s.id "
+        "WHEN MATCHED THEN UPDATE SET *"
+    )
+    assert rows_of(table) == _ROWS
+
+
 def test_tables_of_the_same_name_are_told_apart_in_a_merge(
     lake: SparkSession, catalog: Catalog, table: Table
 ) -> None:

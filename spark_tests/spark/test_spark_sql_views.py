@@ -220,6 +220,12 @@ def test_properties_and_name_of_a_view_change(lake: SparkSession) -> None:
     with pytest.raises(InvalidStatementError, match="no property 'a'"):
         lake.sql("ALTER VIEW lake.db.v UNSET TBLPROPERTIES ('a')")
     lake.sql("ALTER VIEW lake.db.v UNSET TBLPROPERTIES IF EXISTS ('a')")
+    for change in (
+        "SET TBLPROPERTIES ('spark.query-column-names' = 'a')",
+        "UNSET TBLPROPERTIES IF EXISTS ('format-version')",
+    ):
+        with pytest.raises(InvalidStatementError, match="is reserved"):
+            lake.sql(f"ALTER VIEW lake.db.v {change}")
     with pytest.raises(InvalidStatementError, match=r"RENAME TO lake\."):
         lake.sql("ALTER VIEW lake.db.v RENAME TO w")
     lake.sql("ALTER VIEW lake.db.v RENAME TO lake.db.w")

@@ -79,6 +79,7 @@ def _plain(table: TableMetadata) -> None:
         names.METADATA_DELETE_AFTER_COMMIT_ENABLED,
         names.OBJECT_STORAGE_PARTITIONED_PATHS,
         names.ACCEPT_ANY_SCHEMA,
+        names.AUTO_SCHEMA_EVOLUTION,
     ):
         bool_property(table.properties, name, False)
 

@@ -213,7 +213,10 @@ def _view_rows(name: CatalogName, view: View, is_extended: bool) -> Iterator[_Ro
     yield _EMPTY
     yield "# Detailed View Information", "", ""
     yield "Comment", view.properties.get(COMMENT, ""), ""
-    yield "View Catalog and Namespace", shown_name((name.catalog, *name.parts[:-1])), ""
+    # Where the names in its query are looked for.
+    version = view.current_version()
+    home = (version.default_catalog or name.catalog, *version.default_namespace)
+    yield "View Catalog and Namespace", shown_name(home), ""
     yield "View Query Output Columns", f"[{', '.join(names)}]", ""
     yield "View Properties", f"[{properties}]", ""
     yield "Created By", view.properties.get("create_engine_version", ""), ""

@@ -58,6 +58,7 @@ def insert(
         raise UnsupportedFeatureError(
             f"table {target.named.name}: INSERT ... IF NOT EXISTS is not supported"
         )
+    evolves = evolves and target.may_evolve
     columns = InsertedColumns(target, partition, evolves=evolves)
     if cursor.take("BY", "NAME"):
         columns = columns.by_name()

@@ -59,7 +59,7 @@ def merge(
             target_alias=target.called,
             **target.write_arguments(scope),
         )
-        if evolves:
+        if evolves and target.may_evolve:
             builder = builder.with_schema_evolution()
         sides = _Sides(target, source.alias, frozenset(rows.columns), expressions)
         while not cursor.is_done:

@@ -9,6 +9,11 @@ from typing import Any
 from icebergds.api.table import Table
 from icebergds.errors import InvalidFilterError, InvalidOptionError, InvalidStatementError
 from icebergds.expr.names import in_backticks, quote_name, resolve
+from icebergds.spec.table_properties import (
+    AUTO_SCHEMA_EVOLUTION,
+    AUTO_SCHEMA_EVOLUTION_DEFAULT,
+    bool_property,
+)
 from icebergds.spec.types import NestedField
 from icebergds.statements.names.audits import audit_options
 from icebergds.statements.names.scope import NameScope
@@ -49,6 +54,13 @@ class Target:
     def called(self) -> str:
         """What its columns are qualified with in the texts that Spark gets."""
         return self.alias or self.shown or self.name[-1]
+
+    @property
+    def may_evolve(self) -> bool:
+        """Whether statements WITH SCHEMA EVOLUTION change its columns."""
+        return bool_property(
+            self.table.properties, AUTO_SCHEMA_EVOLUTION, AUTO_SCHEMA_EVOLUTION_DEFAULT
+        )
 
     def qualifiers(self) -> dict[tuple[str, ...], str]:
         """What takes the place of longer qualifiers of its columns."""

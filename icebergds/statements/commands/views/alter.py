@@ -6,7 +6,11 @@ from pyspark.sql import DataFrame
 
 from icebergds.api.view import View
 from icebergds.errors import InvalidStatementError, NoSuchViewError, UnsupportedFeatureError
-from icebergds.statements.commands.views.definition import Definition, read_view_properties
+from icebergds.statements.commands.views.definition import (
+    Definition,
+    read_view_properties,
+    refuse_reserved,
+)
 from icebergds.statements.commands.views.new_view import analysed_view
 from icebergds.statements.commands.views.spark_views import refuse_ours_in_spark
 from icebergds.statements.names.scope import CatalogName, NameScope
@@ -101,6 +105,7 @@ def _unset(scope: NameScope, name: CatalogName, cursor: Cursor) -> None:
         keys.append(read_property_name(listed))
         if not listed.is_done:
             listed.expect_sign(",")
+    refuse_reserved(cursor, keys)
     view = _view(scope, name)
     missing = [key for key in keys if key not in view.properties]
     if missing and not may_be_missing:

@@ -2,17 +2,28 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from icebergds.errors import InvalidStatementError
+from icebergds.statements.queries.views import QUERY_COLUMNS
 from icebergds.statements.text.cursor import Cursor
 from icebergds.statements.text.properties import read_properties
 
 LOCATION = "location"
 """The property that sets the directory of a new view's metadata, as in Java."""
 # The view has these otherwise.
-_RESERVED = frozenset({"provider", LOCATION, "owner", "external", "is_managed_location"})
+_RESERVED = frozenset(
+    {
+        "provider",
+        LOCATION,
+        "owner",
+        "external",
+        "is_managed_location",
+        "format-version",
+        QUERY_COLUMNS,
+    }
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,11 +78,16 @@ def read_view_properties(cursor: Cursor) -> dict[str, str]:
         InvalidStatementError: it is malformed, or sets what is no property of views.
     """
     found = read_properties(cursor.group())
-    if reserved := sorted(found.keys() & _RESERVED):
-        raise InvalidStatementError(
-            f"{cursor.statement.strip()}: {reserved[0]} is reserved, and no property to be set"
-        )
+    refuse_reserved(cursor, found)
     return found
+
+
+def refuse_reserved(cursor: Cursor, properties: Iterable[str]) -> None:
+    """Raises InvalidStatementError if a statement changes what is no property of views."""
+    if reserved := sorted(_RESERVED.intersection(properties)):
+        raise InvalidStatementError(
+            f"{cursor.statement.strip()}: {reserved[0]} is reserved, and no property to be changed"
+        )
 
 
 def _columns(listed: Cursor) -> list[tuple[str, str | None]]:
