@@ -49,22 +49,22 @@ def own_errors() -> Iterator[None]:
     except Exception as raised:
         # PySpark unwraps the errors of Arrow's results only if they are direct causes.
         java = getattr(raised, "java_exception", None)
-        of_spark = None if java is None else _of_spark(java)
-        if of_spark is None:
+        if java is None:
             raise
-        raise of_spark from None
+        of_spark = _of_spark(java)
+        raise printed_error(str(of_spark)) or of_spark from None
 
 
-def _of_spark(java: Any) -> PySparkException | None:
-    """The first of a Java exception and its causes that PySpark has a class for."""
+def _of_spark(java: Any) -> PySparkException:
+    """The first of a Java exception and its causes that PySpark has a class for; else the last."""
     from pyspark.errors.exceptions.captured import UnknownException, convert_exception
 
-    while java is not None:
+    while True:
         converted: PySparkException = convert_exception(java)
-        if not isinstance(converted, UnknownException):
+        cause = java.getCause()
+        if cause is None or not isinstance(converted, UnknownException):
             return converted
-        java = java.getCause()
-    return None
+        java = cause
 
 
 @contextmanager

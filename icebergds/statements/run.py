@@ -19,7 +19,7 @@ from icebergds.statements.spark_sql import Arguments, spark_sql
 from icebergds.statements.syntax import syntax_error
 from icebergds.statements.text.cursor import Cursor
 from icebergds.statements.text.double_quotes import with_backticks
-from icebergds.statements.text.parameters import with_literals
+from icebergds.statements.text.parameters import with_literals, with_versions
 
 
 def sql(spark: SparkSession, sqlQuery: str, args: Any = None, **kwargs: Any) -> DataFrame:  # noqa: N803
@@ -79,6 +79,10 @@ def _run(scope: NameScope, cursor: Cursor, arguments: Arguments) -> DataFrame:
             return found
         break
     cursor.at = 0
+    if arguments.parameters is not None:
+        # Tables are read before Spark sees the parameters.
+        text = with_versions(cursor.statement, cursor.tokens, arguments.parameters)
+        cursor = cursor if text == cursor.statement else _read(text) or cursor
     return run_query(scope, cursor, arguments)
 
 

@@ -367,3 +367,5 @@ def test_procedures_and_functions_are_called(seen: Seen) -> None:
     assert "is of type decimal(2,1), expected BIGINT" in called["type"]
     assert "did you mean calls.system.ancestors_of" in called["unknown"]
     assert called["syntax"].startswith("ParseException")
+    assert "(line 1, pos 31)" in called["syntax"]
+    assert "EXPLAIN" not in called["syntax"]

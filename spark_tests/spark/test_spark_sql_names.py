@@ -47,12 +47,19 @@ def test_identifier_names_tables_in_queries(lake: SparkSession) -> None:
     assert rows(lake, "DESCRIBE IDENTIFIER('t')")[0] == ("id", "bigint", None)
 
 
+def test_versions_are_given_by_parameters(lake: SparkSession) -> None:
+    [[snapshot]] = rows(lake, "SELECT snapshot_id FROM lake.db.t.refs WHERE name = 'main'")
+    query = "SELECT max(id) FROM lake.db.t VERSION AS OF :snapshot WHERE id < :most"
+    lake.sql("DELETE FROM lake.db.t WHERE id = 2")
+    assert lake.sql(query, args={"snapshot": snapshot, "most": 9}).collect() == [(2,)]
+
+
 def test_execute_immediate_means_the_tables_that_its_text_means(lake: SparkSession) -> None:
     lake.sql("USE lake.db")
     lake.sql("EXECUTE IMMEDIATE 'INSERT INTO t VALUES (?, ?)' USING 3, 4")
     found = rows(lake, "EXECUTE IMMEDIATE 'SELECT v FROM t WHERE id = :id' USING 3 AS id")
     assert found == [(4,)]
-    with pytest.raises(UnsupportedFeatureError, match=r"INTO of a query on lake\.db\.t"):
+    with pytest.raises(UnsupportedFeatureError, match="INTO of a query on lake"):
         lake.sql("EXECUTE IMMEDIATE 'SELECT id FROM t' INTO x")
 
 

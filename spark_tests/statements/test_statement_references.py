@@ -6,6 +6,7 @@ from icebergds.errors import InvalidStatementError
 from icebergds.expr.sql_tokens import sql_tokens
 from icebergds.statements.queries.references import Reference, find_references
 from icebergds.statements.text.cursor import Cursor
+from icebergds.statements.text.parameters import with_versions
 
 
 def _found(query: str) -> list[Reference]:
@@ -126,3 +127,17 @@ def test_names_that_expressions_give_are_found(query: str, names: list[str]) -> 
 def test_places_know_their_from_clause() -> None:
     query = "SELECT * FROM a JOIN (SELECT * FROM b, c) JOIN (d JOIN e) UNION SELECT * FROM f"
     assert [each.clause for each in _found(query)] == [1, 2, 2, 1, 1, 3]
+
+
+def test_versions_are_given_by_parameters() -> None:
+    query = (
+        "SELECT :v FROM t VERSION AS OF :v JOIN u TIMESTAMP AS OF :at - INTERVAL 1 DAY ON a = :v"
+    )
+    tokens = sql_tokens(query)
+    assert tokens is not None
+    assert with_versions(query, tokens, {"v": 12, "at": "2026-01-01"}) == (
+        "SELECT :v FROM t VERSION AS OF 12 JOIN u TIMESTAMP AS OF '2026-01-01' - INTERVAL 1 DAY "
+        "ON a = :v"
+    )
+    with pytest.raises(InvalidStatementError, match="parameter :at has no value"):
+        with_versions(query, tokens, {"v": 12})

@@ -38,6 +38,22 @@ def with_literals(text: str, tokens: Sequence[Token], parameters: Any) -> str:
     return "".join([*pieces, text[at:]])
 
 
+def with_versions(text: str, tokens: Sequence[Token], parameters: Any) -> str:
+    """The text with the values of the parameters `:name` behind AS OF alone.
+
+    Errors are those of `with_literals`.
+    """
+    pieces: list[str] = []
+    at = 0
+    for index in range(2, len(tokens) - 1):
+        token, name = tokens[index], tokens[index + 1]
+        is_behind = tokens[index - 2].is_word("AS") and tokens[index - 1].is_word("OF")
+        if is_behind and token.is_sign(":") and _is_marker(tokens, index):
+            pieces += [text[at : token.start], literal(_named(parameters, name.text))]
+            at = name.end
+    return "".join([*pieces, text[at:]])
+
+
 def literal(value: Any) -> str:
     """A value as a literal of Spark SQL, of the type that Spark gives the value.
 
