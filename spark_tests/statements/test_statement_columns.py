@@ -106,6 +106,14 @@ def test_clauses_of_a_table_come_in_any_order() -> None:
     assert found.query is None
 
 
+def test_properties_that_describe_another_table_are_left_out() -> None:
+    found = _definition(
+        "(a int) TBLPROPERTIES ('current-snapshot-id' = 'none', 'format' = 'iceberg/parquet',"
+        " 'format-version' = '3', 'identifier-fields' = '[a]', 'p' = 'q', 'sort-order' = 'a ASC')"
+    )
+    assert found.properties == {"format-version": "3", "p": "q"}
+
+
 def test_columns_of_partitions_with_types_are_the_last_columns() -> None:
     found = _definition("(a int) PARTITIONED BY (b string COMMENT 'x', `c d` date)")
     assert [column.path[0] for column in found.columns] == ["a", "b", "c d"]

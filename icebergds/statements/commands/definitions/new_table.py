@@ -7,11 +7,17 @@ from dataclasses import dataclass, field
 
 from icebergds.errors import InvalidOptionError, InvalidStatementError, UnsupportedFeatureError
 from icebergds.expr.names import in_backticks
-from icebergds.spec.table_properties import DEFAULT_FILE_FORMAT
+from icebergds.spec.table_properties import (
+    DEFAULT_FILE_FORMAT,
+    FORMAT_VERSION,
+    RESERVED_PROPERTIES,
+)
 from icebergds.statements.commands.definitions.alter_properties import refuse_reserved
 from icebergds.statements.commands.definitions.columns import ColumnDefinition, read_column
 from icebergds.statements.text.cursor import Cursor
 from icebergds.statements.text.properties import read_properties
+
+_DESCRIBING = RESERVED_PROPERTIES - {FORMAT_VERSION} | {"sort-order", "identifier-fields"}
 
 
 @dataclass(slots=True)
@@ -146,7 +152,12 @@ def _properties(cursor: Cursor) -> dict[str, str]:
     refuse_reserved(properties)
     if "location" in properties:
         raise InvalidStatementError("property 'location' is reserved; use LOCATION")
-    return properties
+    return {name: value for name, value in properties.items() if not _describes(name, value)}
+
+
+def _describes(name: str, value: str) -> bool:
+    """Whether a property is one by which SHOW CREATE TABLE describes a table."""
+    return name in _DESCRIBING or (name == "format" and value.startswith("iceberg/"))
 
 
 def _refuse(cursor: Cursor) -> None:
