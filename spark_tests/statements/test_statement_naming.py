@@ -8,7 +8,7 @@ from icebergds import Table, load_catalog
 from icebergds.expr.sql_tokens import sql_tokens
 from icebergds.statements.names.scope import CatalogName
 from icebergds.statements.names.tables import NamedTable
-from icebergds.statements.queries.naming import aliases_of, qualifiers
+from icebergds.statements.queries.naming import aliases_of, is_name_of_other, qualifiers
 from icebergds.statements.queries.references import find_references
 from icebergds.statements.queries.relations import Relation
 from icebergds.statements.text.cursor import Cursor
@@ -72,3 +72,20 @@ def test_a_qualifier_is_of_the_table_that_it_names(
     table: Table, query: str, aliases: list[str | None], changed: str
 ) -> None:
     assert _named(table, query) == (aliases, changed)
+
+
+@pytest.mark.parametrize(
+    ("query", "is_other"),
+    [
+        ("SELECT t.id, db.t.id FROM t", False),
+        ("UPDATE t SET id = 1 WHERE db.t.id = 2", False),
+        ("SELECT db.t.id, t FROM t", True),
+        ("SELECT db.t.id FROM t JOIN (SELECT 1 AS x) t", True),
+    ],
+)
+def test_the_table_itself_is_nothing_else_of_its_name(query: str, is_other: bool) -> None:
+    tokens = sql_tokens(query)
+    assert tokens is not None
+    cursor = Cursor(query, tokens)
+    places = {reference.start for reference in find_references(cursor)}
+    assert is_name_of_other(cursor, "t", [], places) == is_other

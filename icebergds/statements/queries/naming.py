@@ -33,7 +33,8 @@ def aliases_of(
         same = {each.reference.start for each in relations if each.name == relation.name}
         others = [each for each in references if each.start not in same]
         is_whole = _is_shared(relation, relations) or (
-            is_qualified(query, names, places) and is_name_of_other(query, names[0][-1], others)
+            is_qualified(query, names, places)
+            and is_name_of_other(query, names[0][-1], others, places)
         )
         found.append(in_backticks([str(relation.name) if is_whole else reference.name[-1]]))
     return found
@@ -71,16 +72,24 @@ def is_qualified(
     return any(True for _ in replace_qualifiers(query, longer, places))
 
 
-def is_name_of_other(query: Cursor, last: str, others: Iterable[Reference]) -> bool:
+def is_name_of_other(
+    query: Cursor, last: str, others: Iterable[Reference], places: Collection[int]
+) -> bool:
     """Whether something else in a query may be called as the last part of a table's name is.
 
     Args:
         others: the places where the query names other tables.
+        places: where names of all tables begin that it reads.
     """
     if any(each.suffix.alias is None and each.name[-1].lower() == last.lower() for each in others):
         return True
     tokens = query.tokens
     for at in range(query.at, query.end):
+        is_table = tokens[at].start in places or (
+            at > query.at and tokens[at - 1].is_word("UPDATE", "INTO")
+        )
+        if is_table:
+            continue
         if tokens[at].is_identifier and tokens[at].identifier.lower() == last.lower():
             around = [tokens[n] for n in (at - 1, at + 1) if query.at <= n < query.end]
             # An alias, a common table expression, or a column.

@@ -84,7 +84,7 @@ class Target:
         full = (self.named.name.catalog, *self.named.name.parts)
         places = {each.start for each in references}
         if is_qualified(statement, (self.name, full), places) and is_name_of_other(
-            statement, self.name[-1], others
+            statement, self.name[-1], others, places
         ):
             return replace(self, shown=str(self.named.name))
         return self
