@@ -133,3 +133,14 @@ def test_an_unknown_name_in_braces_leaves_nothing_behind(lake: SparkSession) -> 
     with pytest.raises(InvalidStatementError, match=r"\{y\} has no value \(there are x\)"):
         lake.sql("SELECT * FROM lake.db.t, {x}, {y}", x=lake.range(1))
     assert rows(lake, "SHOW TABLES IN spark_catalog.default") == before
+
+
+def test_functions_that_would_read_our_tables_are_refused(lake: SparkSession) -> None:
+    for head in ("FUNCTION f()", "OR REPLACE TEMPORARY FUNCTION f() RETURNS TABLE (id bigint)"):
+        with pytest.raises(UnsupportedFeatureError, match=r"functions cannot read lake\.db\.t"):
+            lake.sql(f"CREATE {head} RETURN SELECT max(id) FROM lake.db.t")
+
+
+def test_a_misspelt_catalog_is_suggested(lake: SparkSession) -> None:
+    with pytest.raises(InvalidStatementError, match=r"no catalog lak is configured .*mean lake"):
+        lake.sql("SELECT * FROM lak.db.t")

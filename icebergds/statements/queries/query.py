@@ -26,6 +26,7 @@ from icebergds.statements.queries.view_columns import as_created, as_declared, w
 from icebergds.statements.queries.views import definition_of, spark_qualifiers
 from icebergds.statements.spark_sql import Arguments, Replacement, spliced_sql
 from icebergds.statements.text.cursor import Cursor, Span
+from icebergds.suggestions import did_you_mean
 
 
 def run_query(scope: NameScope, query: Cursor, arguments: Arguments) -> DataFrame:
@@ -108,11 +109,23 @@ def named_relations(
 ) -> list[Relation]:
     """The tables and views of ours among the references of a query.
 
-    Errors are those of `open_relations`.
+    Raises:
+        InvalidStatementError: a name begins with what is almost the name of a catalog of ours.
+
+    Other errors are those of `open_relations`.
     """
     named = [(each, scope.table(each.name)) for each in references]
+    for reference, found in named:
+        if found is None and len(reference.name) > 2:
+            _refuse_misspelt(scope, reference.name[0])
     ours = [(each, name) for each, name in named if name is not None]
     return open_relations(scope, query.statement, ours)
+
+
+def _refuse_misspelt(scope: NameScope, catalog: str) -> None:
+    """Refuses the name of a catalog that is almost one of ours; others are left to Spark."""
+    if not scope.is_of_spark(catalog) and did_you_mean(catalog, scope.catalogs()):
+        scope.require_catalog(catalog)
 
 
 def needed_of(scope: NameScope, query: Cursor, relations: Sequence[Relation]) -> list[Needed]:

@@ -27,8 +27,15 @@ _OF_NAMESPACES = tuple(
     )
 )
 
+_FUNCTIONS = tuple(
+    Command(("CREATE", *replaces, *is_temporary, "FUNCTION"), refused.create_function)
+    for replaces in ((), ("OR", "REPLACE"))
+    for is_temporary in ((), ("TEMPORARY",))
+)
+
 COMMANDS: tuple[Command, ...] = (
     *_OF_NAMESPACES,
+    *_FUNCTIONS,
     Command(("USE",), current.use),
     Command(("SET", "CATALOG"), current.set_catalog),
     Command(("SHOW", "CURRENT"), current.show_current_namespace),

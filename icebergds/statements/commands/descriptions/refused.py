@@ -7,6 +7,7 @@ from pyspark.sql import DataFrame
 from icebergds.errors import UnsupportedFeatureError
 from icebergds.statements.names.scope import NameScope
 from icebergds.statements.names.table_names import read_table_name
+from icebergds.statements.queries.references import find_references
 from icebergds.statements.spark_sql import Arguments
 from icebergds.statements.text.cursor import Cursor
 
@@ -44,6 +45,22 @@ def load_data(scope: NameScope, cursor: Cursor, arguments: Arguments) -> DataFra
         "LOAD DATA is of tables of Hive's; import the files into {name} with the "
         "procedure add_files, or insert their rows",
     )
+
+
+def create_function(scope: NameScope, cursor: Cursor, arguments: Arguments) -> DataFrame | None:
+    """Refuses `CREATE FUNCTION ... RETURN query` of a query on tables of ours.
+
+    Spark keeps the text, and does not know our catalogs when it calls the function.
+    """
+    cursor.until("RETURN")
+    for reference in find_references(cursor.rest()):
+        name = scope.table(reference.name)
+        if name is not None:
+            raise UnsupportedFeatureError(
+                f"CREATE FUNCTION: functions cannot read {name}; create a view, or give its rows "
+                "to the function"
+            )
+    return None
 
 
 def _refuse(scope: NameScope, cursor: Cursor, message: str) -> DataFrame | None:
