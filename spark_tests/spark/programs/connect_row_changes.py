@@ -53,7 +53,7 @@ def see(spark: SparkSession, directory: str, modes: Iterable[str]) -> dict[str, 
             "random": message(lambda table=table: table.update({"name": "'x'"}, "rand() > 0.5")),
             "twice": message(
                 lambda table=table, source=source: (
-                    table.merge(source.union(source), ["id"]).when_matched_delete().execute()
+                    table.merge(source.union(source), ["id"]).when_matched_update_all().execute()
                 )
             ),
         }
