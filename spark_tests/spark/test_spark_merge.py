@@ -490,7 +490,7 @@ def test_merges_that_do_not_fit(spark: SparkSession, tmp_path: Path) -> None:
     assert "a list of column names" in said(InvalidOptionError, [], delete)
     assert "DETERMINISTIC" in said(InvalidFilterError, "rand() > 0.5", delete).upper()
     assert "AMBIGUOUS" in said(InvalidFilterError, "id = id", delete)
-    assert "has no part" in said(
+    assert "has no column part" in said(
         InvalidDataError, ["id"], lambda merge: merge.when_not_matched_insert_all()
     )
     assert "not deterministic" in said(

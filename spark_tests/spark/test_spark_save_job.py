@@ -110,8 +110,8 @@ def test_an_interrupted_write_ends_its_tasks(spark: SparkSession, tmp_path: Path
     interrupter = Thread(target=interrupt)
     interrupter.start()
     try:
-        # Spark 4.1 fails with the error of the call that it interrupted.
-        with pytest.raises((KeyboardInterrupt, Py4JError)):
+        # Spark may fail with the error of the call that it interrupted.
+        with pytest.raises((KeyboardInterrupt, Py4JError, PySparkException)):
             load_table(path).append(spark.range(0, 2, 1, 2).mapInArrow(halt, "id long"))
     finally:
         interrupter.join()
