@@ -327,6 +327,16 @@ def test_changes_are_read_by_a_name(lake: SparkSession, table: Table) -> None:
         lake.sql("DELETE FROM lake.db.t.changes")
 
 
+def test_an_insert_of_a_merge_names_whole_columns(lake: SparkSession, catalog: Catalog) -> None:
+    table = catalog.create_table("db.nested", "id bigint, s struct<a: int, b: int>")
+    with pytest.raises(InvalidStatementError, match=r"s\.a is a field of a column"):
+        lake.sql(
+            "MERGE INTO lake.db.nested t USING (SELECT 1L AS id) x ON t.id = x.id "
+            "WHEN NOT MATCHED THEN INSERT (id, s.a) VALUES (x.id, 1)"
+        )
+    assert table.refresh().current_snapshot() is None
+
+
 def test_what_is_read_is_said_once(lake: SparkSession, table: Table) -> None:
     with pytest.raises(InvalidStatementError, match="give one"):
         lake.sql("SELECT * FROM lake.db.t.at_timestamp_4 TIMESTAMP AS OF '2024-01-01'")

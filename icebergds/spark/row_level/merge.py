@@ -312,10 +312,6 @@ class _Merge:
             raise InvalidOptionError(
                 f'{statement}: expected values by column, such as {{"name": "source.name"}}'
             )
-        if clause.action == INSERT and (nested := [n for n in given if len(split_name(n)) > 1]):
-            raise InvalidDataError(
-                f"{statement}: {nested[0]} is a field of a column; give the value of the column"
-            )
         planned = plan_assignments(
             self.target, given, joined, statement, lambda parts: self._of_target(*parts)
         )

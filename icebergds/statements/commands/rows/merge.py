@@ -8,6 +8,7 @@ from functools import partial
 
 from pyspark.sql import DataFrame
 
+from icebergds.errors import InvalidStatementError
 from icebergds.spark.row_level.conditions import Value
 from icebergds.spark.row_level.merge import MergeBuilder
 from icebergds.statements.commands.rows.assignments import add_value, read_assignments
@@ -135,7 +136,13 @@ def _inserted(
     columns = cursor.group().items()
     cursor.expect("VALUES")
     values: dict[str, Value] = {}
+    whole = {field.field_id for field in target.table.schema().fields}
     for name, value in zip(columns, cursor.group().items(), strict=True):
+        shown = name.written
         field = target.column(name.name("a column"), statement)
+        if field.field_id not in whole:
+            raise InvalidStatementError(
+                f"{statement}: {shown} is a field of a column; give the value of the column"
+            )
         add_value(values, field, value, target, text, statement)
     return values
