@@ -32,8 +32,9 @@ def _registered(spark: SparkSession) -> None:
 @pytest.fixture(autouse=True)
 def _data_source_alone(spark: SparkSession) -> Iterator[None]:
     """Most tests are of the data source, as where nothing is registered; some register."""
-    # The session of a test before may still be the active one.
+    # The session of a test before may still be the active one, for Spark and for PySpark.
     spark.sparkContext._jvm.SparkSession.setActiveSession(spark._jsparkSession)
+    type(spark)._activeSession = spark
     yield
     for name in ("reader", "writer", "native-scans"):
         spark.conf.set(f"spark.icebergpy.{name}", "false")

@@ -213,10 +213,8 @@ def _view_rows(name: CatalogName, view: View, is_extended: bool) -> Iterator[_Ro
     yield _EMPTY
     yield "# Detailed View Information", "", ""
     yield "Comment", view.properties.get(COMMENT, ""), ""
-    # Where the names in its query are looked for.
-    version = view.current_version()
-    home = (version.default_catalog or name.catalog, *version.default_namespace)
-    yield "View Catalog and Namespace", shown_name(home), ""
+    # Of nested namespaces the first, as Java Iceberg shows them.
+    yield "View Catalog and Namespace", shown_name((name.catalog, *name.parts[:-1])[:2]), ""
     yield "View Query Output Columns", f"[{', '.join(names)}]", ""
     yield "View Properties", f"[{properties}]", ""
     yield "Created By", view.properties.get("create_engine_version", ""), ""
