@@ -156,13 +156,8 @@ def _temporary(scope: NameScope, reference: Reference) -> list[Replacement]:
     frame = run_query(scope.at(view.current), query, view.arguments)
     name = quote_name(reference.name)
     frame = with_columns(as_created(frame, name, view.schema), name, view.columns)
-    if reference.suffix.alias is not None or not reference.can_have_alias:
-        return [Replacement(reference.span, "", frame)]
-    at = reference.suffix.alias_at
-    alias = f" AS {in_backticks(reference.name[-1:])}"
-    if at == reference.span.end:
-        return [Replacement(reference.span, alias, frame)]
-    return [Replacement(reference.span, "", frame), Replacement(Span(at, at), alias)]
+    needs_alias = reference.suffix.alias is None and reference.can_have_alias
+    return _placed(reference, frame, in_backticks(reference.name[-1:]) if needs_alias else None)
 
 
 def _replaced(
@@ -173,6 +168,11 @@ def _replaced(
         frame = view_frame(scope, relation.name, source)
     else:
         frame = table_frame(scope, relation, needed)
+    return _placed(reference, frame, alias)
+
+
+def _placed(reference: Reference, frame: DataFrame, alias: str | None) -> list[Replacement]:
+    """A DataFrame in the place of a name, and its alias behind what follows the name."""
     text = "" if alias is None else f" AS {alias}"
     at = reference.suffix.alias_at
     if at == reference.span.end:
