@@ -52,14 +52,14 @@ _FILES_AND_MORE = (
 )
 
 
-@pytest.mark.parametrize("name", _TABLES)
+@pytest.mark.parametrize("name", some(_TABLES, 7))
 def test_metadata_tables_are_those_of_java(
     java_process: JavaProcess, our_tables: Mapping[str, OurTable], name: str
 ) -> None:
     _assert_same(java_process, our_tables[name].table, name, _ALL_KINDS)
 
 
-@pytest.mark.parametrize("name", some(sorted(set(OUR_TABLES) - set(_TABLES)), 30))
+@pytest.mark.parametrize("name", some(sorted(set(OUR_TABLES) - set(_TABLES)), 20))
 def test_files_and_partitions_of_all_types_are_those_of_java(
     java_process: JavaProcess, our_tables: Mapping[str, OurTable], name: str
 ) -> None:

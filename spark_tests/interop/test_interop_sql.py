@@ -22,8 +22,9 @@ from icebergds.spec.json.name_mapping import NAME_MAPPING_PROPERTY
 from icebergds.spec.snapshot import Snapshot, SnapshotRef
 
 pytestmark = [pytest.mark.interop, pytest.mark.spark]
-_CHOSEN = {name: JAVA_CASES[name] for name in some(list(JAVA_CASES), pull=4)}
-CASES = {**SCRIPTS, **DEFINITIONS, **_CHOSEN}
+_ALL = {**SCRIPTS, **DEFINITIONS, **JAVA_CASES}
+_CHOSEN = [*some([*SCRIPTS, *DEFINITIONS], 20), *some(list(JAVA_CASES), 4)]
+CASES = {name: _ALL[name] for name in _CHOSEN}
 # Of who created a table, and Java's own defaults, which it writes out.
 _NOT_COMPARED = {"owner", "created-by", "write.parquet.compression-codec"}
 

@@ -34,6 +34,7 @@ def built(tmp_path_factory: pytest.TempPathFactory) -> TableBuilder:
     return table
 
 
+@pytest.mark.every_spark
 def test_a_feed_has_the_columns_of_the_table_and_of_the_change(
     spark: SparkSession, built: TableBuilder
 ) -> None:

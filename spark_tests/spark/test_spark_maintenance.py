@@ -14,6 +14,8 @@ from icebergds.errors import CorruptFileError
 from icebergds.spec.types import LONG, UUID, FixedType, NestedField
 from icebergds.testing.contents import data_files, live_files
 
+pytestmark = [pytest.mark.spark, pytest.mark.every_spark]
+
 COLUMNS = ["id", "day", "_row_id", "_last_updated_sequence_number"]
 
 

@@ -41,7 +41,7 @@ from icebergds.operations.write.row_counts import RowCounts
 from icebergds.spark.row_level import matching_rows
 from icebergds.spec.types import INT, LONG, STRING, NestedField, StructType
 
-pytestmark = pytest.mark.spark
+pytestmark = [pytest.mark.spark, pytest.mark.every_spark]
 
 
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:

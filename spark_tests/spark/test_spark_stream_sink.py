@@ -190,6 +190,7 @@ def test_options_that_no_query_can_have(feed: Feed, options: dict[str, str], sai
     assert (feed.loaded().metadata_location, files_besides_metadata(feed.table)) == before
 
 
+@pytest.mark.every_spark
 def test_checkpoint_of_another_table_is_refused(spark: SparkSession, feed: Feed) -> None:
     feed.add((1, "a"))
     feed.run()
@@ -221,6 +222,7 @@ def test_first_batch_without_rows_makes_the_table(spark: SparkSession, tmp_path:
     assert ids_of(feed.loaded()) == [1]
 
 
+@pytest.mark.every_spark
 def test_continuous_trigger_writes_nothing(spark: SparkSession, feed: Feed) -> None:
     """Spark ignores what commits raise there, and shows nothing of what tasks raise."""
     rate = spark.readStream.format("rate").load().selectExpr("value AS id", "'x' AS name")

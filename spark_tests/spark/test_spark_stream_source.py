@@ -98,6 +98,7 @@ def test_filter_and_columns(spark: SparkSession, tmp_path: Path) -> None:
     assert copy.rows() == expected([(f"n{i}", i) for i in (4, 7, 10)])
 
 
+@pytest.mark.every_spark
 def test_change_feed_of_every_statement(spark: SparkSession, tmp_path: Path) -> None:
     table = people(tmp_path, 3, count=4)
     df = stream(spark, table, read_change_feed="true").select("id", "name", "_change_type")
@@ -118,6 +119,7 @@ def test_change_feed_of_every_statement(spark: SparkSession, tmp_path: Path) -> 
     assert copy.rows() == expected([*first, *later])
 
 
+@pytest.mark.every_spark
 def test_commit_that_is_no_append_ends_the_query(spark: SparkSession, tmp_path: Path) -> None:
     table = people(tmp_path)
     df = stream(spark, table, stream_from="now")
@@ -130,6 +132,7 @@ def test_commit_that_is_no_append_ends_the_query(spark: SparkSession, tmp_path: 
     assert copy.run(skipping) == []
 
 
+@pytest.mark.every_spark
 def test_query_whose_snapshot_has_expired_says_so_and_may_go_on(
     spark: SparkSession, tmp_path: Path
 ) -> None:
@@ -153,6 +156,7 @@ def test_query_whose_snapshot_has_expired_says_so_and_may_go_on(
     assert copy.run(going_on) == [2]
 
 
+@pytest.mark.every_spark
 def test_added_columns_come_after_a_restart(spark: SparkSession, tmp_path: Path) -> None:
     table = people(tmp_path, count=2)
     df = stream(spark, table)
@@ -219,6 +223,7 @@ def test_options_of_streams_are_refused_elsewhere(spark: SparkSession, tmp_path:
     assert "needs readStream" in message_of(df.collect)
 
 
+@pytest.mark.every_spark
 def test_changes_of_properties_are_not_noticed(spark: SparkSession, tmp_path: Path) -> None:
     table = people(tmp_path, count=4)
     df = stream(spark, table)

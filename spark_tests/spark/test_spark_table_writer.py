@@ -202,6 +202,7 @@ def test_rows_are_appended_by_name(front: SparkSession, harbour: Catalog) -> Non
         front.range(1).writeTo("harbour.db.t").partitionedBy("id").append()
 
 
+@pytest.mark.every_spark
 def test_rows_that_meet_a_condition_are_replaced(front: SparkSession, harbour: Catalog) -> None:
     numbers(front, 1, 2, 3, 4).writeTo("harbour.db.t").partitionedBy("s").create()
     table = harbour.load_table("db.t")

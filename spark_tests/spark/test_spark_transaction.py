@@ -13,7 +13,7 @@ from icebergds import Table, load_table
 from icebergds.errors import ValidationError
 from icebergds.testing.contents import unused_files
 
-pytestmark = [pytest.mark.spark]
+pytestmark = [pytest.mark.spark, pytest.mark.every_spark]
 
 _SCHEMA = "id long, part int, name string"
 
