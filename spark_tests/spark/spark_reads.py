@@ -89,6 +89,7 @@ def run_program(
     directory: Path,
     log: Path | None = None,
     timeout: int = 600,
+    through_connect: bool = False,
 ) -> dict[str, Any]:
     """Runs a program of `programs` in a process of its own; what it printed, read as JSON.
 
@@ -98,6 +99,7 @@ def run_program(
     Args:
         log: what the program's processes open is noted here (`run_counted`).
         timeout: in seconds; many times what the program takes, for the machine may be busy.
+        through_connect: it starts a server of Spark Connect.
     """
     package = Path(icebergds.__file__).parent
     path = [str(package / "spark" / "discovery"), str(package.parent), str(_PROGRAMS)]
@@ -105,7 +107,7 @@ def run_program(
     if log is not None:
         path.insert(0, str(_COUNTING))
         counting = {read_log.LOG: str(log)}
-    with connect_port() if name == "connect.py" else nullcontext():
+    with connect_port() if through_connect else nullcontext():
         finished = subprocess.run(
             [sys.executable, str(_PROGRAMS / name), *arguments],
             cwd=directory,

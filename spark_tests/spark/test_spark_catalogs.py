@@ -91,7 +91,12 @@ def configured(request: pytest.FixtureRequest, directory: Path) -> Iterator[list
 def seen(configured: list[str], directory: Path) -> dict[str, Seen]:
     """What each kind of session saw of each catalog."""
     return {
-        kind: run_program("catalog_life.py", kind, str(directory), *configured, directory=directory)
+        kind: run_program(
+            "catalog_life.py",
+            *(kind, str(directory), *configured),
+            directory=directory,
+            through_connect=kind == "connect",
+        )
         for kind in KINDS
     }
 

@@ -27,6 +27,7 @@ def seen(tmp_path_factory: pytest.TempPathFactory) -> Seen:
         *(str(directory), table, "people", ",".join(MODES), str(programs), str(given_seed())),
         directory=directory,
         timeout=3600 if IS_NIGHTLY else 600,
+        through_connect=True,
     )
 
 
