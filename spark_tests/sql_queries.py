@@ -46,6 +46,11 @@ def random_query(rng: random.Random) -> str:
     return _Queries(rng).query(depth=2)
 
 
+def random_view(rng: random.Random) -> str:
+    """A query whose rows have the columns of the tables."""
+    return _Queries(rng).view()
+
+
 @dataclass
 class _Queries:
     rng: random.Random
@@ -58,9 +63,15 @@ class _Queries:
             return f"{self._plain(depth - 1, 2)} {operation} {self._plain(depth - 1, 2)}"
         if depth and roll < 0.3:
             name = self._name("c")
-            inner = f"WITH {name} AS ({self._plain(depth - 1, 5)}) "
-            return inner + self._over([(f"{name}", name)], depth - 1, self._width())
+            inner = f"WITH {name} AS ({self._derived(depth - 1)}) "
+            if self.rng.random() < 0.5:
+                one, other = (self._over([(name, name)], depth - 1, 5) for _ in range(2))
+                return f"{inner}{one} UNION ALL {other}"
+            return inner + self._over([(name, name)], depth - 1, self._width())
         return self._plain(depth, self._width())
+
+    def view(self) -> str:
+        return self._derived(1)
 
     def _width(self) -> int:
         return self.rng.choice([1, 2, 5])
@@ -100,10 +111,41 @@ class _Queries:
             )
         return f"SELECT {', '.join(columns)} FROM {text}{where}"
 
+    def _derived(self, depth: int) -> str:
+        """A query that has all columns, of which conditions around it may be."""
+        roll = self.rng.random()
+        if roll < 0.15:
+            operation = self.rng.choice(["UNION ALL", "UNION", "INTERSECT", "EXCEPT"])
+            return f"{self._plain(depth, 5)} {operation} {self._plain(depth, 5)}"
+        if roll < 0.3:
+            whole, alias = f"({self._plain(depth, 5)})", self._name("g")
+            keys, others = self._keys()
+            sums = ", ".join(f"max({alias}.{name}) AS {name}" for name in others)
+            columns = ", ".join(f"{alias}.{name}" for name in keys)
+            chosen = f"SELECT {columns}, {sums} FROM {whole} AS {alias} GROUP BY {columns}"
+            return f"SELECT {', '.join(_COLUMNS)} FROM ({chosen}) AS {self._name('o')}"
+        if roll < 0.4:
+            whole, alias = f"({self._plain(depth, 5)})", self._name("g")
+            keys, [first, *others] = self._keys()
+            window = f"max({first}) OVER (PARTITION BY {', '.join(keys)}) AS {first}"
+            chosen = f"SELECT {', '.join([*keys, window, *others])} FROM {whole} AS {alias}"
+            return f"SELECT {', '.join(_COLUMNS)} FROM ({chosen}) AS {self._name('o')}"
+        if roll < 0.55:
+            # Columns of others have these names.
+            columns = "w AS v, v AS w, id, day, name"
+            named = f"SELECT {columns} FROM ({self._plain(depth, 5)}) AS {self._name('n')}"
+            return f"SELECT id, v, w, name, day FROM ({named}) AS {self._name('o')}"
+        return self._plain(depth, 5)
+
+    def _keys(self) -> tuple[list[str], list[str]]:
+        """Some of the columns, and the others."""
+        keys = self.rng.sample(_COLUMNS, self.rng.choice([1, 2]))
+        return keys, [name for name in _COLUMNS if name not in keys]
+
     def _relation(self, depth: int) -> tuple[str, str]:
         alias = self._name("r")
         if depth and self.rng.random() < 0.25:
-            return f"({self._plain(depth - 1, 5)}) AS {alias}", alias
+            return f"({self._derived(depth - 1)}) AS {alias}", alias
         return f"{{{self.rng.randrange(TABLES)}}} AS {alias}", alias
 
     def _condition(self, visible: list[str], depth: int, *, joins: bool = False) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from datetime import date
 from pathlib import Path
 
 import pytest
@@ -313,3 +314,18 @@ def test_temporary_view_keeps_its_columns(lake: SparkSession, grows: Table) -> N
 def test_malformed_statement_has_the_error_of_spark(lake: SparkSession, statement: str) -> None:
     with pytest.raises(ParseException):
         lake.sql(statement)
+
+
+@pytest.mark.parametrize("created", ["VIEW lake.db.by_day", "TEMPORARY VIEW by_day"])
+def test_a_condition_on_a_view_leaves_files_out(lake: SparkSession, created: str) -> None:
+    days = "lake.db.days"
+    lake.sql(f"CREATE OR REPLACE TABLE {days} (id int, ts timestamp) PARTITIONED BY (days(ts))")
+    lake.sql(
+        f"INSERT INTO {days} SELECT id, timestamp'2026-01-01 12:00:00' + make_dt_interval(id % 4) "
+        "FROM (SELECT CAST(id AS INT) AS id FROM range(8))"
+    )
+    lake.sql(f"CREATE {created} AS SELECT date(ts) AS day, count(*) AS n FROM {days} GROUP BY 1")
+    query = f"SELECT * FROM {created.split()[-1]} WHERE day = '2026-01-02'"
+    assert rows(lake, query) == [(date(2026, 1, 2), 2)]
+    [(text,)] = rows(lake, f"EXPLAIN {query}")
+    assert "files      1 of 4 kept" in text

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pyarrow as pa
 import pytest
+from query_needs import conditions_of, needed_of
 
 from icebergds import Table, load_catalog
 from icebergds.errors import InvalidStatementError
@@ -13,7 +14,6 @@ from icebergds.operations.conditions import default_setting
 from icebergds.operations.read.options import ReadOptions
 from icebergds.statements.names.scope import CatalogName
 from icebergds.statements.names.tables import NamedTable
-from icebergds.statements.queries.needed import Needed
 from icebergds.statements.queries.pruning import prune
 from icebergds.statements.queries.references import find_references
 from icebergds.statements.queries.relations import Relation
@@ -25,28 +25,6 @@ def table(tmp_path_factory: pytest.TempPathFactory) -> Table:
     catalog = load_catalog("lake", warehouse=str(tmp_path_factory.mktemp("warehouse")))
     catalog.create_namespace("db")
     return catalog.create_table("db.t", "id bigint, v int, name string, s struct<y: int, v: int>")
-
-
-def _needed(table: Table, query: str) -> list[Needed]:
-    tokens = sql_tokens(query)
-    assert tokens is not None
-    cursor = Cursor(query, tokens)
-    relations = [
-        Relation(
-            reference,
-            CatalogName("lake", reference.name[1:]),
-            NamedTable(CatalogName("lake", reference.name[1:]), table),
-            ReadOptions(),
-            schema=table.schema(),
-        )
-        for reference in find_references(cursor)
-        if reference.name[0] == "lake"
-    ]
-    return prune(cursor, relations, default_setting, "UTC")
-
-
-def _conditions(table: Table, query: str) -> list[str]:
-    return [sql_text(each.condition, table.schema()) for each in _needed(table, query)]
 
 
 T = "lake.db.t"
@@ -71,7 +49,7 @@ T = "lake.db.t"
 def test_conjuncts_of_where_that_compare_columns_choose(
     table: Table, condition: str, expected: str
 ) -> None:
-    assert _conditions(table, f"SELECT 1 FROM {T} WHERE {condition}") == [expected]
+    assert conditions_of(table, f"SELECT 1 FROM {T} WHERE {condition}") == [expected]
 
 
 @pytest.mark.parametrize(
@@ -98,19 +76,19 @@ def test_conditions_choose_rows_of_the_sides_that_they_decide_over(
     table: Table, joins: str, left: str, right: str
 ) -> None:
     query = f"SELECT 1 FROM {T} a {joins.format(t=T)}"
-    assert _conditions(table, query) == [left, right]
+    assert conditions_of(table, query) == [left, right]
 
 
 def test_a_later_join_decides_over_a_side_that_may_be_missing_only_if_nulls_fail(
     table: Table,
 ) -> None:
     joined = f"{T} a LEFT JOIN {T} b ON a.id = b.id"
-    assert _conditions(table, f"SELECT 1 FROM {joined} JOIN {T} c ON b.v = 1") == [
+    assert conditions_of(table, f"SELECT 1 FROM {joined} JOIN {T} c ON b.v = 1") == [
         "TRUE",
         "v = 1",
         "TRUE",
     ]
-    assert _conditions(table, f"SELECT 1 FROM {joined} JOIN {T} c ON b.v IS NULL") == ["TRUE"] * 3
+    assert conditions_of(table, f"SELECT 1 FROM {joined} JOIN {T} c ON b.v IS NULL") == ["TRUE"] * 3
 
 
 @pytest.mark.parametrize(
@@ -127,7 +105,7 @@ def test_a_later_join_decides_over_a_side_that_may_be_missing_only_if_nulls_fail
     ],
 )
 def test_what_may_mean_something_else_chooses_nothing(table: Table, query: str) -> None:
-    assert _conditions(table, query.format(t=T)) == ["TRUE"]
+    assert conditions_of(table, query.format(t=T)) == ["TRUE"]
 
 
 def test_sub_queries_have_conditions_of_their_own(table: Table) -> None:
@@ -135,7 +113,7 @@ def test_sub_queries_have_conditions_of_their_own(table: Table) -> None:
         f"WITH c AS (SELECT * FROM {T} WHERE v = 1) SELECT * FROM c WHERE c.id NOT IN "
         f"(SELECT id FROM {T} u WHERE u.v = 2 AND u.id = c.id AND c.v = 3)"
     )
-    assert _conditions(table, query) == ["v = 1", "v = 2"]
+    assert conditions_of(table, query) == ["v = 1", "v = 2"]
 
 
 @pytest.mark.parametrize(
@@ -163,12 +141,12 @@ def test_sub_queries_have_conditions_of_their_own(table: Table) -> None:
 def test_columns_that_the_query_may_need_are_read(
     table: Table, query: str, columns: list[str] | None
 ) -> None:
-    assert [each.columns for each in _needed(table, query.format(t=T))] == [columns]
+    assert [each.columns for each in needed_of(table, query.format(t=T))] == [columns]
 
 
 def test_metadata_columns_beside_all_columns_are_refused(table: Table) -> None:
     with pytest.raises(InvalidStatementError, match=r"_file cannot be read beside \*"):
-        _needed(table, f"SELECT *, _file FROM {T}")
+        needed_of(table, f"SELECT *, _file FROM {T}")
 
 
 @pytest.fixture(scope="module")
@@ -222,5 +200,7 @@ def test_a_name_of_the_right_side_of_a_semi_join_is_of_a_query_around(days: Tabl
 def test_statements_that_sqlglot_does_not_know_are_not_warned_of(
     table: Table, caplog: pytest.LogCaptureFixture
 ) -> None:
-    assert _conditions(table, f"CREATE MADE UP THING AS SELECT 1 FROM {T} WHERE v = 1") == ["TRUE"]
+    assert conditions_of(table, f"CREATE MADE UP THING AS SELECT 1 FROM {T} WHERE v = 1") == [
+        "TRUE"
+    ]
     assert not caplog.records

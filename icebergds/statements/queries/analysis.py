@@ -2,14 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
-from functools import partial
+from functools import cached_property, partial
 from typing import Any, TypeAlias
 
+from icebergds.errors import IcebergError
+from icebergds.expr.names import quote_name, resolve
 from icebergds.expr.nodes import TRUE, Expr, and_
+from icebergds.expr.sql import column_parts
+from icebergds.expr.sql_text import sql_text
+from icebergds.expr.sql_tokens import sql_tokens
 from icebergds.operations.conditions import Setting, means_the_same
+from icebergds.spec.types import DATE, INT, IcebergType
+from icebergds.statements.queries.carried import Carrier, Condition, Reader
 from icebergds.statements.queries.conditions import (
     Names,
     Source,
@@ -19,6 +26,7 @@ from icebergds.statements.queries.conditions import (
     predicate_of,
 )
 from icebergds.statements.queries.dates import DateTerms
+from icebergds.statements.queries.derived import DerivedQueries
 from icebergds.statements.queries.joins import (
     Deciding,
     deciding_conditions,
@@ -26,8 +34,11 @@ from icebergds.statements.queries.joins import (
     joined_names,
     relations_of,
 )
-from icebergds.statements.queries.outline import Outline
+from icebergds.statements.queries.needed import ViewNeeded
+from icebergds.statements.queries.outline import Outline, outline_of
+from icebergds.statements.queries.outputs import Output, Term, by_name, unwrapped, with_names
 from icebergds.statements.queries.relations import Relation
+from icebergds.statements.text.cursor import Cursor
 
 # A class of sqlglot's tree.
 _Node = Any
@@ -51,11 +62,16 @@ class Equality:
     by_column: Path
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class QueryAnalysis:
-    """What the SELECTs of a query say of our relations, which go by their number."""
+    """What the SELECTs of a query say of our relations, which go by their number.
+
+    Attributes:
+        tree: sqlglot's, of the outline.
+    """
 
     relations: Sequence[Relation]
+    tree: _Node
     outline: Outline
     setting: Setting
     time_zone: str | None
@@ -63,11 +79,18 @@ class QueryAnalysis:
 
     def numbers(self, select: _Node) -> list[int | None]:
         """Which of our relations each relation of a SELECT is; None for others."""
-        starts = {each.reference.start: at for at, each in enumerate(self.relations)}
-        return [
-            None if (place := self._place(node)) is None else starts.get(place)
-            for node in relations_of(select)
-        ]
+        return self._numbers(relations_of(select))
+
+    def carry_conditions(self, needed: ViewNeeded | None) -> None:
+        """Adds what is needed of the results of queries within the query to these.
+
+        Args:
+            needed: of the query's own result, if it is one of a view.
+        """
+        carrier = Carrier(self._derived, self._names_of, self._type_of)
+        if needed is not None and needed.condition != TRUE:
+            self._add_needed(carrier, needed)
+        carrier.carry()
 
     def named(self, select: _Node, numbers: Sequence[int | None]) -> set[int]:
         """Those of our relations whose columns the query calls by their own names."""
@@ -141,6 +164,65 @@ class QueryAnalysis:
         sources = [self._source(*each) for each in zip(nodes, numbers, strict=True)]
         return Names(sources, joined_names(select))
 
+    def _add_needed(self, carrier: Carrier, needed: ViewNeeded) -> None:
+        text = f"SELECT 1 WHERE {sql_text(needed.condition, needed.schema)}"
+        tokens, query = sql_tokens(text), unwrapped(self.tree)
+        outline = tokens and outline_of(Cursor(text, tokens), literals=self.outline.literals)
+        tree = outline and outline.parsed()
+        if not tree or query is None:
+            return
+        fields = needed.schema.fields
+        reader = Reader(
+            [Condition(part, column_parts) for part in conjuncts_of(tree.args["where"].this)],
+            partial(_named, needed),
+        )
+        carrier.add(query, [reader], [field.field_type for field in fields])
+
+    def _names_of(self, select: _Node) -> Names:
+        return self._names(select, self.numbers(select))
+
+    @cached_property
+    def _derived(self) -> DerivedQueries:
+        return DerivedQueries(self.tree, self._columns_of)
+
+    def _columns_of(self, node: _Node) -> Sequence[str] | None:
+        """The columns of a relation if it is one of ours."""
+        [number] = self._numbers([node])
+        schema = None if number is None else self.relations[number].schema
+        if schema is None or _renames_columns(node):
+            return None
+        return [field.name for field in schema.fields]
+
+    def _type_of(self, select: _Node, term: Term) -> IcebergType | None:
+        """The type of a term, if it is of a column of ours."""
+        if term.period:
+            return DATE if term.period == "day" else INT
+        numbers, relations = self.numbers(select), relations_of(select)
+        found = self._names(select, numbers).resolved(term.parts, len(relations))
+        if found is None:
+            return None
+        at, path = found
+        number = numbers[at]
+        if number is None:
+            return self._type_of_result(relations[at], path)
+        schema = self.relations[number].schema
+        if schema is None:
+            return None
+        try:
+            return resolve(quote_name(path), schema, case_sensitive=False).field_type
+        except IcebergError:
+            return None
+
+    def _type_of_result(self, relation: _Node, path: Path) -> IcebergType | None:
+        """The type of a column of a query's result, if it is one of a single table."""
+        query, outputs = self._derived.query_of(relation), self._derived.result_of(relation)
+        if query is None or query.key != "select" or outputs is None:
+            return None
+        term = by_name(outputs).get(path[0].lower())
+        if term is None or (term.period and len(path) > 1):
+            return None
+        return self._type_of(query, Term((*term.parts, *path[1:]), term.period))
+
     def _read(
         self, node: _Node, number: int, name_of: Callable[[tuple[str, ...]], tuple[str, ...]]
     ) -> Expr:
@@ -166,6 +248,14 @@ class QueryAnalysis:
         # The sample is taken of all rows.
         return self.relations[number].reference.suffix.is_sampled
 
+    def _numbers(self, nodes: Sequence[_Node]) -> list[int | None]:
+        places = [self._place(node) for node in nodes]
+        return [None if place is None else self._starts.get(place) for place in places]
+
+    @cached_property
+    def _starts(self) -> Mapping[int, int]:
+        return {each.reference.start: at for at, each in enumerate(self.relations)}
+
     def _place(self, node: _Node) -> int | None:
         """Where a table that sqlglot found is named in the query; None for other relations."""
         if node.key != "table" or node.args.get("joins") or not hasattr(node.parts[0], "meta"):
@@ -176,7 +266,9 @@ class QueryAnalysis:
     def _source(self, node: _Node, number: int | None) -> Source:
         alias = str(node.alias_or_name).lower()
         if number is None:
-            return Source(frozenset({(alias,)}), None)
+            columns = self._derived.columns_of(node)
+            known = None if columns is None else frozenset(name.lower() for name in columns)
+            return Source(frozenset({(alias,)}), known)
         relation = self.relations[number]
         qualifiers: frozenset[tuple[str, ...]]
         if relation.reference.suffix.alias is not None:
@@ -192,6 +284,15 @@ class QueryAnalysis:
         if relation.schema is None or _renames_columns(node):
             return Source(qualifiers, None)
         return Source(qualifiers, frozenset(f.name.lower() for f in relation.schema.fields))
+
+
+def _named(needed: ViewNeeded, outputs: Sequence[Output]) -> list[Output] | None:
+    """The columns of a view's query by the names of the view; None if they are others now."""
+    if needed.of_query is not None:
+        for output, name in zip(outputs, needed.of_query, strict=False):
+            if output.name is not None and output.name.lower() != name.lower():
+                return None
+    return with_names(outputs, [field.name for field in needed.schema.fields])
 
 
 def _renames_columns(node: _Node) -> bool:

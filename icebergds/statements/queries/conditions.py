@@ -70,20 +70,21 @@ class Names:
             visible: how many relations a name may be of.
         """
         parts = column_parts(node)
-        return None if parts is None else self._resolved(parts, visible)
+        return None if parts is None else self.resolved(parts, visible)
 
     def column_of(self, at: int, visible: int) -> Callable[[tuple[str, ...]], tuple[str, ...]]:
         """Gives the paths of the columns of one relation, and refuses all other names."""
 
         def path(parts: tuple[str, ...]) -> tuple[str, ...]:
-            found = self._resolved(parts, visible)
+            found = self.resolved(parts, visible)
             if found is None or found[0] != at:
                 raise InvalidFilterError(f"{'.'.join(parts)} may be another relation's")
             return found[1]
 
         return path
 
-    def _resolved(self, parts: tuple[str, ...], visible: int) -> tuple[int, tuple[str, ...]] | None:
+    def resolved(self, parts: tuple[str, ...], visible: int) -> tuple[int, tuple[str, ...]] | None:
+        """The relation that the column of a name is of, and its path; None if it is not known."""
         lowered = tuple(part.lower() for part in parts)
         with_column = [at for at in self._by_column.get(lowered[0], ()) if at < visible]
         qualified: dict[int, tuple[str, ...]] = {}

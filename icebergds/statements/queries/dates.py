@@ -10,7 +10,6 @@ from __future__ import annotations
 import calendar
 import datetime as dt
 import re
-from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
@@ -27,6 +26,22 @@ _UNITS = {"DAY": (0, 1), "WEEK": (0, 7), "MONTH": (1, 0), "QUARTER": (3, 0), "YE
 _HOURS = ("HOUR", "MINUTE", "SECOND")
 # Today is another day in other time zones, and begins before now.
 _MARGIN = dt.timedelta(days=2)
+
+
+def period_of(term: _Node) -> tuple[_Node, str] | None:
+    """The column that a term is the "day" or the "year" of; None for other terms."""
+    if term.key not in _PERIODS:
+        return None
+    column = term.this
+    if term.key == "year":
+        if column.key == "tsordstodate":
+            column = column.this
+        return (column, "year") if column.key in ("column", "dot") else None
+    if term.args.get("format") or (
+        term.key != "tsordstodate" and term.args["to"].this.name != "DATE"
+    ):
+        return None
+    return (column, "day") if column.key in ("column", "dot") else None
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,7 +68,7 @@ class DateTerms:
             left, key, right = right, MIRRORED[key], left
         if self._is_of_now(right):
             return self._after(left, key, right) or node, True
-        if left.key in _PERIODS and (found := self._range(left, key, right)) is not None:
+        if (found := self._range(left, key, right)) is not None:
             return found, True
         return self._with_dates(node), False
 
@@ -88,13 +103,14 @@ class DateTerms:
 
     def _range(self, term: _Node, key: str, value: _Node) -> _Node | None:
         """The range of a column whose day or year compares so with a value."""
-        column, period = _period(term)
-        if column is None or period is None:
+        period = period_of(term)
+        if period is None:
             return None
-        first = period(self, value)
-        if first is None:
+        column, length = period
+        bounds = self._year(value) if length == "year" else self._day(value)
+        if bounds is None:
             return None
-        start, end = first
+        start, end = bounds
         match key:
             case "eq":
                 return _and(self._compared(column, "gte", start), self._compared(column, "lt", end))
@@ -194,22 +210,6 @@ class DateTerms:
         self.literals.append(value.isoformat())
         place = Literal.string(f"@{len(self.literals) - 1}")
         return Cast(this=place, to=DataType.build("date"))
-
-
-def _period(
-    term: _Node,
-) -> tuple[_Node | None, Callable[[DateTerms, _Node], tuple[dt.date, dt.date] | None] | None]:
-    """The column that a term is the day or the year of."""
-    column = term.this
-    if term.key == "year":
-        if column.key == "tsordstodate":
-            column = column.this
-        return (column, DateTerms._year) if column.key in ("column", "dot") else (None, None)
-    if term.args.get("format") or (
-        term.key != "tsordstodate" and term.args["to"].this.name != "DATE"
-    ):
-        return None, None
-    return (column, DateTerms._day) if column.key in ("column", "dot") else (None, None)
 
 
 def _is_now(node: _Node) -> bool:

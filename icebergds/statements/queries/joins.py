@@ -56,6 +56,14 @@ def relations_of(select: _Node) -> list[_Node]:
     return [start.this, *(join.this for join in select.args.get("joins") or ())]
 
 
+def hidden_relations(select: _Node) -> frozenset[int]:
+    """The relations, by their number, whose columns are not of the joined rows."""
+    joins = select.args.get("joins") or ()
+    return frozenset(
+        at for at, join in enumerate(joins, start=1) if _kind(join) in ("SEMI", "ANTI")
+    )
+
+
 def deciding_conditions(select: _Node) -> Iterator[Deciding]:
     """The conditions of a SELECT; none where its relations are not plainly joined."""
     joins: Sequence[_Node] = select.args.get("joins") or ()

@@ -1,4 +1,4 @@
-"""What a query can need of a table (`Needed`)."""
+"""What a query can need of a table (`Needed`), and of the result of a view (`ViewNeeded`)."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from icebergds.expr.nodes import TRUE, Expr
+from icebergds.spec.schema import Schema
 
 
 @dataclass(frozen=True, slots=True)
@@ -19,3 +20,18 @@ class Needed:
 
     condition: Expr = TRUE
     columns: Sequence[str] | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class ViewNeeded:
+    """What is needed of the result of a view's query.
+
+    Attributes:
+        schema: of the view.
+        condition: bound to it; rows for which it is not true change no result.
+        of_query: the names that the query's columns had; None if these are found by position.
+    """
+
+    schema: Schema
+    condition: Expr
+    of_query: Sequence[str] | None = None

@@ -45,14 +45,17 @@ def _is_no_warning(record: logging.LogRecord) -> bool:
     return record.levelno > logging.WARNING
 
 
-def outline_of(query: Cursor, hidden: Sequence[Span]) -> Outline | None:
+def outline_of(
+    query: Cursor, hidden: Sequence[Span] = (), literals: list[str | bytes] | None = None
+) -> Outline | None:
     """The outline of a query; None for one that cannot be analysed.
 
     Args:
         hidden: parts that are left out.
+        literals: of another outline, to which those of this one are added.
     """
     pieces: list[str] = []
-    literals: list[str | bytes] = []
+    literals = [] if literals is None else literals
     places: dict[int, int] = {}
     at = 0
     before: Token | None = None

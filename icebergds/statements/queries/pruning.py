@@ -16,9 +16,10 @@ from icebergds.scan.projection import metadata_columns
 from icebergds.statements.names.tables import NamedTable
 from icebergds.statements.queries.analysis import Equality, QueryAnalysis
 from icebergds.statements.queries.columns import named_columns, takes_all, words_of
+from icebergds.statements.queries.derived import selects_of
 from icebergds.statements.queries.joined_values import with_joined_values
 from icebergds.statements.queries.joins import is_plain
-from icebergds.statements.queries.needed import Needed
+from icebergds.statements.queries.needed import Needed, ViewNeeded
 from icebergds.statements.queries.outline import Outline, outline_of
 from icebergds.statements.queries.relations import Relation
 from icebergds.statements.text.cursor import Cursor, Span
@@ -28,13 +29,18 @@ _Node = Any
 
 
 def prune(
-    query: Cursor, relations: Sequence[Relation], setting: Setting, time_zone: str | None
+    query: Cursor,
+    relations: Sequence[Relation],
+    setting: Setting,
+    time_zone: str | None,
+    needed: ViewNeeded | None = None,
 ) -> list[Needed]:
     """What a query can need of each relation: more than that, where it is not known.
 
     Args:
         setting: of the session that runs the query.
         time_zone: of timestamps without an offset.
+        needed: of the query's result, if it is one of a view.
 
     Raises:
         InvalidStatementError: a query names metadata columns beside `*`.
@@ -44,9 +50,11 @@ def prune(
     equalities: list[Equality] = []
     explicit: set[int] = set()
     if tree is not None and outline is not None:
-        analysis = QueryAnalysis(relations, outline, setting, time_zone, datetime.now(UTC))
+        analysis = QueryAnalysis(relations, tree, outline, setting, time_zone, datetime.now(UTC))
         has_same_text = not is_read_by_setting(query.written, setting)
-        for select in _selects(tree):
+        if has_same_text:
+            analysis.carry_conditions(needed)
+        for select in selects_of(tree):
             numbers = analysis.numbers(select)
             if not takes_all(select):
                 explicit |= analysis.named(select, numbers)
@@ -78,18 +86,14 @@ def _end_of_name(query: Cursor, start: int) -> int:
     return query.tokens[cursor.at - 1].end
 
 
-def _selects(tree: _Node) -> list[_Node]:
-    from sqlglot.expressions import Select
-
-    return list(tree.find_all(Select))
-
-
 def _needed(
     relation: Relation, words: frozenset[str], condition: Expr, is_explicit: bool
 ) -> Needed:
     source = relation.source
-    if relation.schema is None or not isinstance(source, NamedTable):
+    if relation.schema is None:
         return Needed()
+    if not isinstance(source, NamedTable):
+        return Needed(condition)
     columns = named_columns(
         words,
         relation.schema,

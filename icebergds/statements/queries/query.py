@@ -11,17 +11,18 @@ from pyspark.sql import DataFrame
 
 from icebergds.api.view import View
 from icebergds.expr.names import in_backticks, quote_name
+from icebergds.expr.nodes import TRUE, Expr
 from icebergds.spark.session import session_setting, session_zone
 from icebergds.statements.names.scope import CatalogName, NameScope
 from icebergds.statements.names.table_names import name_in_query
 from icebergds.statements.queries.functions import replace_functions
 from icebergds.statements.queries.naming import aliases_of, qualifiers
-from icebergds.statements.queries.needed import Needed
+from icebergds.statements.queries.needed import Needed, ViewNeeded
 from icebergds.statements.queries.pruning import prune
 from icebergds.statements.queries.references import Reference, find_references
 from icebergds.statements.queries.relations import Relation, open_relations, table_frame
 from icebergds.statements.queries.session_functions import session_functions
-from icebergds.statements.queries.temporary_views import temporary_view
+from icebergds.statements.queries.temporary_views import TemporaryView, temporary_view
 from icebergds.statements.queries.view_columns import as_created, as_declared, with_columns
 from icebergds.statements.queries.views import definition_of, spark_qualifiers
 from icebergds.statements.spark_sql import Arguments, Replacement, spliced_sql
@@ -29,24 +30,29 @@ from icebergds.statements.text.cursor import Cursor, Span
 from icebergds.suggestions import did_you_mean
 
 
-def run_query(scope: NameScope, query: Cursor, arguments: Arguments) -> DataFrame:
+def run_query(
+    scope: NameScope, query: Cursor, arguments: Arguments, needed: ViewNeeded | None = None
+) -> DataFrame:
     """Runs a query, or another statement that only reads tables of ours.
 
     Its text stays as it is, but for the places where it names such tables.
+
+    Args:
+        needed: of the rows, if they are those of a view; others may be left out.
 
     Raises:
         NoSuchTableError: a table does not exist.
         InvalidStatementError: what is to be read of a table is malformed.
         IcebergError: a table cannot be read.
     """
-    replacements = replace_tables(scope, query, arguments)
+    replacements = replace_tables(scope, query, arguments, needed=needed)
     try:
         return spliced_sql(scope.spark, query.statement, query.span, replacements, arguments)
     except AnalysisException as error:
         if not (error.getCondition() or "").startswith("UNRESOLVED_COLUMN"):
             raise
     # Spark suggests similar columns among those of the scans, which are those that the query names.
-    replacements = replace_tables(scope, query, arguments, all_columns=True)
+    replacements = replace_tables(scope, query, arguments, all_columns=True, needed=needed)
     return spliced_sql(scope.spark, query.statement, query.span, replacements, arguments)
 
 
@@ -65,12 +71,14 @@ def replace_tables(
     visible: frozenset[str] = frozenset(),
     *,
     all_columns: bool = False,
+    needed: ViewNeeded | None = None,
 ) -> list[Replacement]:
     """What takes the place of the names of our tables in a query, or of a condition.
 
     Args:
         visible: names of common table expressions of the statement, in lower case.
         all_columns: scans have the columns that the query does not name, too.
+        needed: of the query's result, if it is one of a view.
 
     Errors are those of `run_query`.
     """
@@ -79,13 +87,14 @@ def replace_tables(
     found = [*session_functions(scope, query), *replace_functions(scope, query)]
     ours = {relation.reference.start for relation in relations}
     others = [each for each in references if each.start not in ours]
-    for reference in others:
-        found.extend(_temporary(scope, reference))
-    if not relations and not scope.views:
+    views = temporary_relations(scope, others)
+    if not relations and not views and not scope.views:
         return sorted(found, key=lambda each: each.span.start)
     aliases = aliases_of(query, relations, references)
-    needed = needed_of(scope, query, relations)
-    for relation, need, alias in zip(relations, needed, aliases, strict=True):
+    needs = needed_of(scope, query, [*relations, *views], needed)
+    for relation, need in zip(views, needs[len(relations) :], strict=True):
+        found.extend(_temporary(scope, relation, need))
+    for relation, need, alias in zip(relations, needs, aliases, strict=False):
         if all_columns:
             need = replace(need, columns=None)
         found.extend(_replaced(scope, relation, need, alias))
@@ -122,38 +131,72 @@ def named_relations(
     return open_relations(scope, query.statement, ours)
 
 
+def temporary_relations(scope: NameScope, references: Sequence[Reference]) -> list[Relation]:
+    """The temporary views over tables of ours among the references of a query."""
+    found = []
+    for reference in references:
+        view = None if scope.views else temporary_view(scope.spark, reference.name)
+        if view is not None:
+            name = CatalogName("", reference.name)
+            found.append(Relation(reference, name, view, schema=view.columns_schema()))
+    return found
+
+
 def _refuse_misspelt(scope: NameScope, catalog: str) -> None:
     """Refuses the name of a catalog that is almost one of ours; others are left to Spark."""
     if not scope.is_of_spark(catalog) and did_you_mean(catalog, scope.catalogs()):
         scope.require_catalog(catalog)
 
 
-def needed_of(scope: NameScope, query: Cursor, relations: Sequence[Relation]) -> list[Needed]:
+def needed_of(
+    scope: NameScope,
+    query: Cursor,
+    relations: Sequence[Relation],
+    needed: ViewNeeded | None = None,
+) -> list[Needed]:
     """What a query can need of its relations.
+
+    Args:
+        needed: of the query's result, if it is one of a view.
 
     Raises:
         InvalidStatementError: the query names metadata columns beside `*`.
     """
     setting, zone = cache(session_setting(scope.spark)), session_zone(scope.spark)
-    return prune(query, relations, setting, zone)
+    return prune(query, relations, setting, zone, needed)
 
 
-def view_frame(scope: NameScope, name: CatalogName, view: View) -> DataFrame:
+def view_needed(relation: Relation, condition: Expr) -> ViewNeeded | None:
+    """What is needed of the rows of a view, given a condition on them; None if all may be."""
+    if relation.schema is None:
+        return None
+    view = relation.source
+    of_query = view.schema.names if isinstance(view, TemporaryView) else None
+    return ViewNeeded(relation.schema, condition, of_query)
+
+
+def view_frame(
+    scope: NameScope, name: CatalogName, view: View, condition: Expr = TRUE
+) -> DataFrame:
     """The rows of a view.
+
+    Args:
+        condition: bound to the view's schema; rows for which it is not true may be left out.
 
     Errors are those of `definition_of`, `run_query` and `as_declared`.
     """
     within, definition = definition_of(scope, name, view)
-    return as_declared(run_query(within, definition, Arguments()), name, view.schema())
+    declared = view.schema()
+    frame = run_query(within, definition, Arguments(), ViewNeeded(declared, condition))
+    return as_declared(frame, name, declared)
 
 
-def _temporary(scope: NameScope, reference: Reference) -> list[Replacement]:
+def _temporary(scope: NameScope, relation: Relation, needed: Needed) -> list[Replacement]:
     """The newest rows of a temporary view over tables of ours."""
-    view = None if scope.views else temporary_view(scope.spark, reference.name)
-    if view is None:
-        return []
-    query = Cursor(view.query.statement, view.query.tokens, view.query.at, view.query.end)
-    frame = run_query(scope.at(view.current), query, view.arguments)
+    view, reference = relation.source, relation.reference
+    assert isinstance(view, TemporaryView), "it is read by its query"
+    within, of_rows = scope.at(view.current), view_needed(relation, needed.condition)
+    frame = run_query(within, view.whole_query(), view.arguments, of_rows)
     name = quote_name(reference.name)
     frame = with_columns(as_created(frame, name, view.schema), name, view.columns)
     needs_alias = reference.suffix.alias is None and reference.can_have_alias
@@ -165,7 +208,7 @@ def _replaced(
 ) -> list[Replacement]:
     source, reference = relation.source, relation.reference
     if isinstance(source, View):
-        frame = view_frame(scope, relation.name, source)
+        frame = view_frame(scope, relation.name, source, needed.condition)
     else:
         frame = table_frame(scope, relation, needed)
     return _placed(reference, frame, alias)

@@ -36,21 +36,22 @@ from icebergds.statements.names.tables import NamedTable, find_table
 from icebergds.statements.queries.cached import cached_rows
 from icebergds.statements.queries.needed import Needed
 from icebergds.statements.queries.references import Reference
+from icebergds.statements.queries.temporary_views import TemporaryView
 from icebergds.statements.spark_sql import Arguments, spark_sql
 
 
 @dataclass(frozen=True, slots=True)
 class Relation:
-    """A table or view of ours, in the place of a query that names it.
+    """A table or view of ours, or a temporary view over such, in the place that names it.
 
     Attributes:
         given: the options of the read.
-        schema: what is read of a table; None for changes and views.
+        schema: of what is read; None for changes.
     """
 
     reference: Reference
     name: CatalogName
-    source: NamedTable | View
+    source: NamedTable | View | TemporaryView
     options: ReadOptions = field(default_factory=ReadOptions)
     given: Mapping[str, str] = field(default_factory=dict)
     schema: Schema | None = None
@@ -179,7 +180,7 @@ def _needed_options(relation: Relation, needed: Needed) -> dict[str, str]:
 def _view(reference: Reference, name: CatalogName, view: View) -> Relation:
     if reference.suffix.options or reference.suffix.time is not None:
         raise InvalidStatementError(f"{name} is a view: it has no versions and no options of reads")
-    return Relation(reference, name, view)
+    return Relation(reference, name, view, schema=view.schema())
 
 
 def _time(scope: NameScope, text: str, reference: Reference) -> dict[str, str]:

@@ -10,9 +10,12 @@ from typing import TypeAlias, cast
 
 from pyspark.errors import PySparkException
 from pyspark.sql import SparkSession
-from pyspark.sql.types import StructType
+from pyspark.sql.types import StructField, StructType
 
+from icebergds.errors import InvalidDataError
 from icebergds.expr.names import in_backticks
+from icebergds.spark.dataframe_schema import iceberg_schema
+from icebergds.spec.schema import Schema
 from icebergds.statements.names.current import CurrentNamespace
 from icebergds.statements.queries.references import find_references
 from icebergds.statements.spark_sql import Arguments, spark_sql
@@ -42,6 +45,20 @@ class TemporaryView:
     columns: tuple[tuple[str, str | None], ...]
     reads: frozenset[_Name] = frozenset()
     mark: int = 0
+
+    def whole_query(self) -> Cursor:
+        """The query from its beginning on."""
+        query = self.query
+        return Cursor(query.statement, query.tokens, query.at, query.end)
+
+    def columns_schema(self) -> Schema | None:
+        """The columns of the view; None if Iceberg lacks the type of one."""
+        names = [name for name, _ in self.columns] or self.schema.names
+        fields = zip(names, self.schema.fields, strict=True)
+        try:
+            return iceberg_schema(StructType([StructField(n, f.dataType) for n, f in fields]))
+        except InvalidDataError:
+            return None
 
 
 def temporary_view(spark: SparkSession, parts: tuple[str, ...]) -> TemporaryView | None:

@@ -9,13 +9,17 @@ from pyspark.sql import DataFrame
 from icebergds.api.view import View
 from icebergds.statements.commands.descriptions.explained import query_of
 from icebergds.statements.names.scope import NameScope
+from icebergds.statements.queries.needed import ViewNeeded
 from icebergds.statements.queries.query import (
     named_relations,
     needed_of,
     references_of,
     replace_tables,
+    temporary_relations,
+    view_needed,
 )
 from icebergds.statements.queries.relations import scan_text
+from icebergds.statements.queries.temporary_views import TemporaryView
 from icebergds.statements.queries.views import definition_of
 from icebergds.statements.results import rows
 from icebergds.statements.spark_sql import Arguments, Replacement, spliced_sql
@@ -50,11 +54,23 @@ def explain(scope: NameScope, cursor: Cursor, arguments: Arguments) -> DataFrame
     return rows(scope.spark, "plan string", [(text,)])
 
 
-def _scans(scope: NameScope, query: Cursor, arguments: Arguments) -> Iterator[str]:
+def _scans(
+    scope: NameScope, query: Cursor, arguments: Arguments, of_view: ViewNeeded | None = None
+) -> Iterator[str]:
     """What the scans of a query read, with those of its views."""
-    relations = named_relations(scope, query, references_of(scope, query, arguments))
-    for relation, needed in zip(relations, needed_of(scope, query, relations), strict=True):
-        if isinstance(relation.source, View):
-            yield from _scans(*definition_of(scope, relation.name, relation.source), Arguments())
+    references = references_of(scope, query, arguments)
+    relations = named_relations(scope, query, references)
+    ours = {relation.reference.start for relation in relations}
+    others = [each for each in references if each.start not in ours]
+    relations += temporary_relations(scope, others)
+    all_needed = needed_of(scope, query, relations, of_view)
+    for relation, needed in zip(relations, all_needed, strict=True):
+        view, of_rows = relation.source, view_needed(relation, needed.condition)
+        if isinstance(view, View):
+            within, definition = definition_of(scope, relation.name, view)
+            yield from _scans(within, definition, Arguments(), of_rows)
+        elif isinstance(view, TemporaryView):
+            within = scope.at(view.current)
+            yield from _scans(within, view.whole_query(), view.arguments, of_rows)
         else:
             yield scan_text(scope, relation, needed)
