@@ -15,6 +15,7 @@ from typing import Any
 
 from icebergds.spec.types import IcebergType
 from icebergds.statements.queries.conditions import Names, conjuncts_of
+from icebergds.statements.queries.dates import day_of
 from icebergds.statements.queries.derived import DerivedQueries, Use
 from icebergds.statements.queries.joins import deciding_conditions, is_plain
 from icebergds.statements.queries.outputs import (
@@ -177,7 +178,7 @@ def _has_query(condition: _Node) -> bool:
 
 def _inner(condition: Condition, terms: Mapping[str, Term | None]) -> _Node:
     """A condition by the names that columns have within a query."""
-    from sqlglot.expressions import Cast, DataType, Paren, Year
+    from sqlglot.expressions import Paren, Year
 
     def replaced(node: _Node) -> _Node:
         if node.key != "column":
@@ -190,7 +191,7 @@ def _inner(condition: Condition, terms: Mapping[str, Term | None]) -> _Node:
         column = _column((*term.parts, *path[1:]))
         match term.period:
             case "day":
-                return Cast(this=column, to=DataType.build("date"))
+                return day_of(column)
             case "year":
                 return Year(this=column)
             case _:

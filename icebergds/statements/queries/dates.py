@@ -44,6 +44,14 @@ def period_of(term: _Node) -> tuple[_Node, str] | None:
     return (column, "day") if column.key in ("column", "dot") else None
 
 
+def day_of(term: _Node) -> _Node:
+    """The day of a term, as a part of the tree."""
+    from sqlglot.expressions import Cast, DataType
+
+    # `DataType.build` parses text.
+    return Cast(this=term, to=DataType(this=DataType.Type.DATE, nested=False))
+
+
 @dataclass(frozen=True, slots=True)
 class DateTerms:
     """Rewrites the conditions of one query.
@@ -205,11 +213,11 @@ class DateTerms:
             return None
 
     def _literal(self, value: dt.date) -> _Node:
-        from sqlglot.expressions import Cast, DataType, Literal
+        from sqlglot.expressions import Literal
 
         self.literals.append(value.isoformat())
         place = Literal.string(f"@{len(self.literals) - 1}")
-        return Cast(this=place, to=DataType.build("date"))
+        return day_of(place)
 
 
 def _is_now(node: _Node) -> bool:
