@@ -11,7 +11,7 @@ from pyspark.sql import SparkSession
 from sql_sessions import in_spark, lake_session, rows
 
 from icebergds import register
-from icebergds.errors import InvalidStatementError, UnsupportedFeatureError
+from icebergds.errors import InvalidFilterError, InvalidStatementError, UnsupportedFeatureError
 
 pytestmark = [pytest.mark.spark, pytest.mark.every_spark]
 
@@ -116,6 +116,24 @@ def test_errors_name_places_of_the_whole_statement(lake: SparkSession) -> None:
         line, position = before.count("\n") + 1, len(before.rpartition("\n")[2])
         with pytest.raises(AnalysisException, match=f"line {line} pos {position};"):
             lake.sql(statement)
+
+
+def test_errors_of_conditions_name_tables_as_they_were_written(lake: SparkSession) -> None:
+    for statement in (
+        "DELETE FROM lake.db.t WHERE id IN (SELECT nope FROM lake.db.t)",
+        "UPDATE lake.db.t SET id = 1 WHERE id IN (SELECT nope FROM lake.db.t)",
+    ):
+        with pytest.raises(
+            InvalidFilterError, match=r"'id IN \(SELECT nope FROM lake\.db\.t\)': .*`nope`"
+        ):
+            lake.sql(statement)
+
+
+def test_all_columns_may_stand_beside_metadata_columns(lake: SparkSession) -> None:
+    plain = lake.sql("SELECT * FROM lake.db.t")
+    both = lake.sql("SELECT x.*, _pos FROM lake.db.t x WHERE _file LIKE '%.parquet'")
+    assert both.columns == [*plain.columns, "_pos"]
+    assert sorted(both.drop("_pos").collect()) == sorted(plain.collect())
 
 
 def test_explain_shows_sparks_error(lake: SparkSession) -> None:

@@ -144,9 +144,39 @@ def test_columns_that_the_query_may_need_are_read(
     assert [each.columns for each in needed_of(table, query.format(t=T))] == [columns]
 
 
-def test_metadata_columns_beside_all_columns_are_refused(table: Table) -> None:
-    with pytest.raises(InvalidStatementError, match=r"_file cannot be read beside \*"):
-        needed_of(table, f"SELECT *, _file FROM {T}")
+@pytest.mark.parametrize(
+    ("query", "stars"),
+    [
+        ("SELECT *, _file FROM {t}", [("*", "`id`, `v`, `name`, `s`")]),
+        ("SELECT DISTINCT * FROM {t} WHERE _pos = 1", [("*", "`id`, `v`, `name`, `s`")]),
+        ("SELECT _file, x.*, 2 * 3 FROM {t} x", [("x.*", "x.`id`, x.`v`, x.`name`, x.`s`")]),
+    ],
+)
+def test_all_columns_beside_metadata_columns_are_written_out(
+    table: Table, query: str, stars: list[tuple[str, str]]
+) -> None:
+    text = query.format(t=T)
+    [needed] = needed_of(table, text)
+    assert [(star.span.of(text), star.text) for star in needed.stars] == stars
+    assert needed.columns is not None
+    assert list(needed.columns[:4]) == ["id", "v", "name", "s"]
+
+
+@pytest.mark.parametrize(
+    "query",
+    [
+        "SELECT *, _file FROM {t} a JOIN other",
+        "SELECT * EXCEPT (v), _file FROM {t}",
+        "SELECT struct(*), _file FROM {t}",
+        "SELECT lake.db.t.*, _file FROM {t}",
+        "SELECT *, _file FROM {t} AS t(a, b, c, d)",
+        "FROM {t} WHERE _pos = 1",
+        "SELECT * FROM (SELECT *, _file FROM {t})",
+    ],
+)
+def test_metadata_columns_beside_other_stars_are_refused(table: Table, query: str) -> None:
+    with pytest.raises(InvalidStatementError, match=r"cannot be read beside \* here; list"):
+        needed_of(table, query.format(t=T))
 
 
 @pytest.fixture(scope="module")

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import Any
 
-from icebergds.errors import InvalidStatementError
 from icebergds.spec.schema import Schema
 from icebergds.spec.types import NestedField
 from icebergds.statements.queries.joins import relations_of
@@ -37,7 +36,6 @@ def named_columns(
     further: Sequence[NestedField],
     *,
     takes_all: bool,
-    name: str,
 ) -> Sequence[str] | None:
     """The columns that a query can need; None for all of the table's and no others.
 
@@ -45,10 +43,6 @@ def named_columns(
         words: of the query.
         further: the table's metadata columns.
         takes_all: whether it may need columns that it does not name.
-        name: the table's, for messages.
-
-    Raises:
-        InvalidStatementError: it needs all columns, and names metadata columns, too.
     """
     own = [field.name for field in schema.fields]
     known = {name.lower() for name in own}
@@ -56,12 +50,7 @@ def named_columns(
         field.name for field in further if field.name in words and field.name not in known
     ]
     if takes_all:
-        if metadata_columns:
-            names = ", ".join(metadata_columns)
-            raise InvalidStatementError(
-                f"table {name}: {names} cannot be read beside *; list the columns"
-            )
-        return None
+        return [*own, *metadata_columns] if metadata_columns else None
     wanted = [name for name in own if name.lower() in words] + metadata_columns
     # A row has at least one column.
     return wanted or own[:1]

@@ -6,13 +6,17 @@ DataFrame.
 
 from __future__ import annotations
 
+import re
 import uuid
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any
 
-from icebergds.errors import InvalidStatementError
+from pyspark.errors import PySparkException
+
+from icebergds.errors import IcebergError, InvalidStatementError
 from icebergds.expr.names import in_backticks
 from icebergds.statements.names.scope import NameScope
 from icebergds.statements.queries.common_tables import CommonTables
@@ -41,6 +45,9 @@ def open_expressions(
     expressions = Expressions(scope, arguments, common, qualifiers)
     try:
         yield expressions
+    except (IcebergError, PySparkException) as error:
+        _restore(error, expressions.views)
+        raise
     finally:
         for name in expressions.views:
             scope.spark.catalog.dropTempView(name)
@@ -51,14 +58,14 @@ class Expressions:
     """Writes the expressions of one statement.
 
     Attributes:
-        views: the temporary views that they read.
+        views: the temporary views that they read, and what the user wrote for each.
     """
 
     scope: NameScope
     arguments: Arguments
     common: CommonTables
     qualifiers: Mapping[tuple[str, ...], str]
-    views: list[str] = field(default_factory=list)
+    views: dict[str, str] = field(default_factory=dict)
 
     def text(self, expression: Cursor, further: Sequence[Replacement] = ()) -> str:
         """An expression for Spark, as it was written but for names.
@@ -83,15 +90,15 @@ class Expressions:
             if not any(span.start < each.span.end and each.span.start < span.end for span in taken)
         ]
         found.sort(key=lambda each: each.span.start)
-        return spliced(expression, map(self._with_view, found))
+        return spliced(expression, map(partial(self._with_view, expression.statement), found))
 
-    def _with_view(self, replacement: Replacement) -> Replacement:
+    def _with_view(self, statement: str, replacement: Replacement) -> Replacement:
         """The replacement with the name of a view for its DataFrame."""
         if replacement.frame is None:
             return replacement
         name = f"icebergds_{uuid.uuid4().hex}"
         replacement.frame.createTempView(name)
-        self.views.append(name)
+        self.views[name] = replacement.span.of(statement)
         return Replacement(replacement.span, f"{name}{replacement.text}")
 
     def _common(self, expression: Cursor) -> list[Replacement]:
@@ -136,6 +143,24 @@ class Expressions:
             span = Span(tokens[at].start, tokens[at + 2].end)
             found.append(_given(span, given[name]))
         return found
+
+
+def _restore(error: Exception, views: Mapping[str, str]) -> None:
+    """Makes an error speak of what the user wrote, not of the views in its place."""
+
+    def written(text: str) -> str:
+        return _GENERATED.sub(lambda found: views.get(found["name"], found[0]), text)
+
+    if error.args and isinstance(error.args[0], str):
+        error.args = (written(error.args[0]), *error.args[1:])
+    # Where PySpark keeps messages of Spark, and its own.
+    for attribute in ("_desc", "_message"):
+        text = getattr(error, attribute, None)
+        if isinstance(text, str):
+            setattr(error, attribute, written(text))
+
+
+_GENERATED = re.compile(r"(?P<name>icebergds_[0-9a-f]{32})(?: AS `(?:[^`]|``)*`)?")
 
 
 def _comments(expression: Cursor) -> Iterator[Replacement]:

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 from icebergds.expr.nodes import TRUE, Expr
 from icebergds.spec.schema import Schema
+from icebergds.statements.queries.stars import StarOfColumns
 
 
 @dataclass(frozen=True, slots=True)
@@ -16,10 +17,12 @@ class Needed:
     Attributes:
         condition: bound; rows for which it is not true change no result.
         columns: names of columns; None for all.
+        stars: those of the query that must be written as columns, as others are read, too.
     """
 
     condition: Expr = TRUE
     columns: Sequence[str] | None = None
+    stars: Sequence[StarOfColumns] = ()
 
 
 @dataclass(frozen=True, slots=True)

@@ -82,7 +82,7 @@ def outputs_of(
     """
     outputs: list[Output] = []
     for node in select.expressions:
-        if _is_star(node):
+        if is_star(node):
             of_star = _outputs_of_star(node, select, columns_of)
             if of_star is None:
                 return None
@@ -204,7 +204,7 @@ def _alias(relation: _Node) -> str:
     return str(relation.alias_or_name).lower()
 
 
-def _is_star(node: _Node) -> bool:
+def is_star(node: _Node) -> bool:
     return bool(node.key == "star" or (node.key == "column" and node.this.key == "star"))
 
 

@@ -6,10 +6,12 @@ that matter are there. What cannot be analysed prunes nothing.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from datetime import UTC, datetime
+from functools import partial
 from typing import Any
 
+from icebergds.errors import InvalidStatementError
 from icebergds.expr.nodes import TRUE, Expr
 from icebergds.operations.conditions import Setting, is_read_by_setting
 from icebergds.scan.projection import metadata_columns
@@ -22,6 +24,7 @@ from icebergds.statements.queries.joins import is_plain
 from icebergds.statements.queries.needed import Needed, ViewNeeded
 from icebergds.statements.queries.outline import Outline, outline_of
 from icebergds.statements.queries.relations import Relation
+from icebergds.statements.queries.stars import StarOfColumns, stars_of_columns
 from icebergds.statements.text.cursor import Cursor, Span
 
 # A class of sqlglot's tree.
@@ -43,7 +46,7 @@ def prune(
         needed: of the query's result, if it is one of a view.
 
     Raises:
-        InvalidStatementError: a query names metadata columns beside `*`.
+        InvalidStatementError: a query over several tables names metadata columns beside `*`.
     """
     tree, outline = _parsed(query, relations)
     conditions: dict[int, Expr] = {}
@@ -65,7 +68,13 @@ def prune(
     words = words_of(query)
     is_turned = not words.isdisjoint({"pivot", "unpivot", "identifier"})
     return [
-        _needed(relation, words, conditions.get(at, TRUE), at in explicit and not is_turned)
+        _needed(
+            relation,
+            words,
+            conditions.get(at, TRUE),
+            partial(stars_of_columns, query, tree),
+            is_explicit=at in explicit and not is_turned,
+        )
         for at, relation in enumerate(relations)
     ]
 
@@ -87,7 +96,12 @@ def _end_of_name(query: Cursor, start: int) -> int:
 
 
 def _needed(
-    relation: Relation, words: frozenset[str], condition: Expr, is_explicit: bool
+    relation: Relation,
+    words: frozenset[str],
+    condition: Expr,
+    stars_of: Callable[[Sequence[str]], Sequence[StarOfColumns]],
+    *,
+    is_explicit: bool,
 ) -> Needed:
     source = relation.source
     if relation.schema is None:
@@ -99,6 +113,15 @@ def _needed(
         relation.schema,
         () if source.metadata_table is not None else metadata_columns(source.table.metadata),
         takes_all=not is_explicit,
-        name=str(relation.name),
     )
-    return Needed(condition, columns)
+    own = [field.name for field in relation.schema.fields]
+    if is_explicit or columns is None:
+        return Needed(condition, columns)
+    # A star would stand for metadata columns, too, which are read beside all others.
+    stars = stars_of(own)
+    if not stars:
+        names = ", ".join(name for name in columns if name not in own)
+        raise InvalidStatementError(
+            f"table {relation.name}: {names} cannot be read beside * here; list the columns"
+        )
+    return Needed(condition, columns, stars)

@@ -95,9 +95,10 @@ def replace_tables(
     for relation, need in zip(views, needs[len(relations) :], strict=True):
         found.extend(_temporary(scope, relation, need))
     for relation, need, alias in zip(relations, needs, aliases, strict=False):
-        if all_columns:
+        if all_columns and not need.stars:
             need = replace(need, columns=None)
         found.extend(_replaced(scope, relation, need, alias))
+        found.extend(Replacement(star.span, star.text) for star in need.stars)
     found.extend(qualifiers(query, relations, aliases))
     found += spark_qualifiers(scope, others)
     return sorted(found, key=lambda each: each.span.start)
