@@ -169,6 +169,19 @@ def test_a_common_table_that_reads_itself_is_read_whole(table: Table) -> None:
     assert conditions_of(table, query) == ["TRUE"]
 
 
+def test_a_common_table_may_have_the_name_of_a_table(table: Table) -> None:
+    query = f"WITH t AS (SELECT * FROM {T}) SELECT * FROM t WHERE id = 1"
+    assert conditions_of(table, query) == ["id = 1"]
+    # Names of tables that the list gives later, or the table itself, are others'.
+    own = f"c AS (SELECT t.id FROM c JOIN {T})"
+    assert conditions_of(table, f"WITH {own} SELECT * FROM c WHERE id = 1") == ["id = 1"]
+    circle = f"a AS (SELECT * FROM b WHERE id = 1), b AS (SELECT a.k, t.v FROM a JOIN {T})"
+    assert conditions_of(table, f"WITH {circle} SELECT * FROM b WHERE v = 2") == ["v = 2"]
+    inner = f"WITH b AS (SELECT * FROM a JOIN {T}) SELECT * FROM b"
+    nested = f"a AS (SELECT * FROM b), c AS ({inner}) SELECT * FROM c WHERE v = 2"
+    assert conditions_of(table, f"WITH {nested}") == ["TRUE"]
+
+
 def test_names_of_common_tables_that_occur_twice_let_nothing_in(table: Table) -> None:
     inner = f"WITH c AS (SELECT v AS id FROM {T}) SELECT * FROM c WHERE id = 2"
     query = f"WITH c AS (SELECT id FROM {T}) SELECT * FROM ({inner}) d, c WHERE c.id = 1"

@@ -183,7 +183,10 @@ class QueryAnalysis:
 
     @cached_property
     def _derived(self) -> DerivedQueries:
-        return DerivedQueries(self.tree, self._columns_of)
+        return DerivedQueries(self.tree, self._is_ours, self._columns_of)
+
+    def _is_ours(self, node: _Node) -> bool:
+        return self._numbers([node]) != [None]
 
     def _columns_of(self, node: _Node) -> Sequence[str] | None:
         """The columns of a relation if it is one of ours."""

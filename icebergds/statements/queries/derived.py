@@ -44,10 +44,12 @@ class DerivedQueries:
 
     Attributes:
         tree: sqlglot's.
+        is_ours: whether a table is one of our relations.
         columns_of_table: the columns of a table, in their order; None if they are not known.
     """
 
     tree: _Node
+    is_ours: Callable[[_Node], bool]
     columns_of_table: Callable[[_Node], Sequence[str] | None]
 
     def query_of(self, relation: _Node) -> _Node | None:
@@ -96,7 +98,8 @@ class DerivedQueries:
 
     def _common_of(self, relation: _Node) -> _Node | None:
         """The common table expression that a relation is; None for others."""
-        return self._common.get(relation.name.lower()) if relation.key == "table" else None
+        common = self._common.get(relation.name.lower()) if relation.key == "table" else None
+        return common if common is not None and self._may_be(relation, common) else None
 
     @cached_property
     def _common(self) -> Mapping[str, _Node]:
@@ -115,9 +118,24 @@ class DerivedQueries:
             if not has_more_than(relation, "this", "alias")
         }
         for table in self.tree.find_all(Table):
-            if id(table) not in known:
-                found.pop(table.name.lower(), None)
+            name = table.name.lower()
+            if id(table) not in known and any(
+                self._may_be(table, each) for each in found.get(name, ())
+            ):
+                del found[name]
         return {name: each[0] for name, each in found.items() if len(each) == 1}
+
+    def _may_be(self, table: _Node, common: _Node) -> bool:
+        """Whether a table of the name of a common table expression is where that can be read."""
+        if (
+            table.args.get("db")
+            or self.is_ours(table)
+            or not _is_within(table, common.parent.parent)
+        ):
+            return False
+        listed = common.parent.expressions
+        at = next(at for at, each in enumerate(listed) if each is common)
+        return not any(_is_within(table, each) for each in listed[: at + 1])
 
 
 def selects_of(tree: _Node) -> list[_Node]:
@@ -145,3 +163,10 @@ def _ordered(found: Mapping[int, tuple[_Node, list[Use]]]) -> list[tuple[_Node, 
     for key in found:
         add(key)
     return list(ordered.values())
+
+
+def _is_within(node: _Node, other: _Node) -> bool:
+    """Whether a node of the tree is below another one."""
+    while node is not None and node is not other:
+        node = node.parent
+    return node is other
