@@ -191,7 +191,7 @@ def days(table: Table) -> Table:
 _YEAR_10000 = 2_932_897
 
 
-def _conditions_of(query: str, **tables: Table) -> list[str]:
+def conditions_of_days(query: str, **tables: Table) -> list[str]:
     tokens = sql_tokens(query)
     assert tokens is not None
     cursor = Cursor(query, tokens)
@@ -210,21 +210,50 @@ def _conditions_of(query: str, **tables: Table) -> list[str]:
 
 def test_values_of_a_joined_table_choose(days: Table) -> None:
     query = "SELECT 1 FROM lake.db.days a JOIN lake.db.days b ON a.day = b.day AND b.v < 3"
-    assert _conditions_of(query, days=days) == [
+    assert conditions_of_days(query, days=days) == [
         "day IN (DATE '1970-01-01', DATE '1970-01-02')",
         "v < 3",
     ]
 
 
+_FEW = "JOIN {t} b ON a.day = b.day AND b.v < 2"
+
+
+@pytest.mark.parametrize(
+    ("query", "is_chosen"),
+    [
+        ("(SELECT day AS d FROM {t}) a JOIN (SELECT * FROM {t} WHERE v < 2) b ON d = b.day", True),
+        (f"(SELECT day, sum(v) FROM {{t}} GROUP BY 1) a {_FEW}", True),
+        ("(SELECT day FROM {t}) WHERE day IN (SELECT c.day FROM {t} c WHERE c.v < 2)", True),
+        (f"(SELECT max(day) AS day, v FROM {{t}} GROUP BY v) a {_FEW}", False),
+        (f"(SELECT day FROM {{t}} LIMIT 2) a {_FEW}", False),
+    ],
+)
+def test_values_of_a_joined_table_choose_within_sub_queries(
+    days: Table, query: str, is_chosen: bool
+) -> None:
+    found = conditions_of_days(f"SELECT 1 FROM {query.format(t='lake.db.days')}", days=days)
+    assert found[0] == ("day = DATE '1970-01-01'" if is_chosen else "TRUE")
+
+
+def test_values_choose_a_common_table_that_is_read_once(days: Table) -> None:
+    table = "WITH c AS (SELECT * FROM lake.db.days)"
+    joined = "SELECT 1 FROM c JOIN lake.db.days b ON c.day = b.day AND b.v < 2"
+    once = conditions_of_days(f"{table} {joined}", days=days)
+    assert once == ["day = DATE '1970-01-01'", "v < 2"]
+    twice = conditions_of_days(f"{table} {joined} UNION ALL SELECT v FROM c", days=days)
+    assert twice == ["TRUE", "v < 2"]
+
+
 def test_dates_that_python_does_not_have_choose_nothing(days: Table) -> None:
     query = "SELECT 1 FROM lake.db.days a JOIN lake.db.days b ON a.day = b.day AND b.v > 3"
-    assert _conditions_of(query, days=days) == ["TRUE", "v > 3"]
+    assert conditions_of_days(query, days=days) == ["TRUE", "v > 3"]
 
 
 def test_a_name_of_the_right_side_of_a_semi_join_is_of_a_query_around(days: Table) -> None:
     inner = "SELECT 1 FROM lake.db.days a LEFT SEMI JOIN lake.db.days b ON b.v < 3"
     query = f"SELECT 1 FROM lake.db.days b WHERE EXISTS ({inner} WHERE a.day = b.day)"
-    assert _conditions_of(query, days=days) == ["TRUE", "TRUE", "v < 3"]
+    assert conditions_of_days(query, days=days) == ["TRUE", "TRUE", "v < 3"]
 
 
 def test_statements_that_sqlglot_does_not_know_are_not_warned_of(

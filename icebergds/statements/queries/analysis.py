@@ -16,7 +16,13 @@ from icebergds.expr.sql_text import sql_text
 from icebergds.expr.sql_tokens import sql_tokens
 from icebergds.operations.conditions import Setting, means_the_same
 from icebergds.spec.types import DATE, INT, IcebergType
-from icebergds.statements.queries.carried import Carrier, Condition, Reader
+from icebergds.statements.queries.carried import (
+    Carrier,
+    Condition,
+    Reader,
+    lets_conditions_in,
+    same_column,
+)
 from icebergds.statements.queries.conditions import (
     Names,
     Source,
@@ -36,7 +42,14 @@ from icebergds.statements.queries.joins import (
 )
 from icebergds.statements.queries.needed import ViewNeeded
 from icebergds.statements.queries.outline import Outline, outline_of
-from icebergds.statements.queries.outputs import Output, Term, by_name, unwrapped, with_names
+from icebergds.statements.queries.outputs import (
+    Output,
+    Term,
+    by_name,
+    keys_of,
+    unwrapped,
+    with_names,
+)
 from icebergds.statements.queries.relations import Relation
 from icebergds.statements.text.cursor import Cursor
 
@@ -119,19 +132,19 @@ class QueryAnalysis:
                 found[number] = and_(found.get(number, TRUE), condition)
         return found
 
-    def equalities(self, select: _Node, numbers: Sequence[int | None]) -> Iterator[Equality]:
+    def equalities(self, select: _Node) -> Iterator[Equality]:
         """The columns of relations that must be equal to columns of others."""
-        names = self._names(select, numbers)
+        names = self._names_of(select)
         for deciding in deciding_conditions(select):
             for conjunct in conjuncts_of(deciding.node):
-                for at, path, by, by_path in self._equal(conjunct, names, numbers, deciding):
-                    number = numbers[at]
-                    if at in deciding.decided and number is not None:
-                        yield Equality(number, path, by, by_path)
+                for at, path, by in self._equal(conjunct, names, select, deciding):
+                    found = self._column(select, at, path, is_chosen=True)
+                    if at in deciding.decided and found is not None:
+                        yield Equality(*found, *by)
 
     def _equal(
-        self, node: _Node, names: Names, numbers: Sequence[int | None], deciding: Deciding
-    ) -> Iterator[tuple[int, Path, int, Path]]:
+        self, node: _Node, names: Names, select: _Node, deciding: Deciding
+    ) -> Iterator[tuple[int, Path, tuple[int, Path]]]:
         """Columns of the SELECT, by their place in it, with columns of ours that they equal."""
         if node.key == "eq":
             left, right = (
@@ -140,24 +153,56 @@ class QueryAnalysis:
             if left is None or right is None or left[0] == right[0]:
                 return
             for (at, path), (by, by_path) in ((left, right), (right, left)):
-                number = numbers[by]
+                found = self._column(select, by, by_path)
                 # The name of a hidden relation is one of another SELECT around.
-                if number is not None and by not in deciding.hidden:
-                    yield at, path, number, by_path
+                if found is not None and by not in deciding.hidden:
+                    yield at, path, found
         elif node.key == "in" and (query := node.args.get("query")) is not None:
-            found, chosen = names.owner(node.this, deciding.visible), self._chosen(query.this)
-            if found is not None and chosen is not None:
-                yield *found, *chosen
+            left, found = names.owner(node.this, deciding.visible), self._chosen(query.this)
+            if left is not None and found is not None:
+                yield *left, found
 
     def _chosen(self, select: _Node) -> tuple[int, Path] | None:
         """The relation and column whose values a sub-query chooses from, if it is of one table."""
         if select.key != "select" or len(select.expressions) != 1 or not is_plain(select):
             return None
-        numbers = self.numbers(select)
-        if len(numbers) != 1 or numbers[0] is None or select.args.get("laterals"):
+        if len(relations_of(select)) != 1 or select.args.get("laterals"):
             return None
-        found = self._names(select, numbers).owner(select.expressions[0].unalias(), 1)
-        return None if found is None else (numbers[0], found[1])
+        found = self._names_of(select).owner(select.expressions[0].unalias(), 1)
+        return None if found is None else self._column(select, *found)
+
+    def _column(
+        self, select: _Node, at: int, path: Path, *, is_chosen: bool = False
+    ) -> tuple[int, Path] | None:
+        """The column of ours that has all values of a column of a SELECT's relation.
+
+        Args:
+            at: the place of the relation in the SELECT.
+            is_chosen: whether rows of ours with other values must not matter at all.
+        """
+        number = self.numbers(select)[at]
+        if number is not None:
+            return number, path
+        relation = relations_of(select)[at]
+        query, columns = self._derived.query_of(relation), self._derived.result_of(relation)
+        if query is None or query.key != "select" or columns is None:
+            return None
+        names = self._names_of(query)
+        term = by_name(columns).get(path[0].lower())
+        if term is None or term.period:
+            return None
+        if is_chosen:
+            place = [output.term for output in columns].index(term)
+            keys = keys_of(query, columns, partial(same_column, names))
+            if self._uses.get(id(query)) != 1 or place not in keys or not lets_conditions_in(query):
+                return None
+        found = names.resolved((*term.parts, *path[1:]), len(names.sources))
+        return None if found is None else self._column(query, *found, is_chosen=is_chosen)
+
+    @cached_property
+    def _uses(self) -> Mapping[int, int]:
+        """How many relations each query within the query is."""
+        return {id(query): len(uses) for query, uses in self._derived.uses()}
 
     def _names(self, select: _Node, numbers: Sequence[int | None]) -> Names:
         nodes = relations_of(select)

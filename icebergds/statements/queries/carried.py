@@ -88,7 +88,7 @@ class Carrier:
         if not branches or not all(reader.conditions for reader in readers):
             return
         columns = self._columns(branches, types)
-        if columns is None or not all(map(_lets_conditions_in, branches)):
+        if columns is None or not all(map(lets_conditions_in, branches)):
             return
         from sqlglot.expressions import and_, or_
 
@@ -127,7 +127,7 @@ class Carrier:
         if types is not None and len(types) != len(known[0]):
             return None
         keys = [
-            keys_of(select, outputs, partial(_same, self.names_of(select)))
+            keys_of(select, outputs, partial(same_column, self.names_of(select)))
             for select, outputs in zip(branches, known, strict=True)
         ]
         columns: list[list[Output]] = [[] for _ in branches]
@@ -164,7 +164,7 @@ def _path_of(names: Names, at: int, visible: int, node: _Node) -> Parts | None:
     return None if owner is None or owner[0] != at else owner[1]
 
 
-def _same(names: Names, term: Term) -> tuple[int | None, Parts, str]:
+def same_column(names: Names, term: Term) -> tuple[int | None, Parts, str]:
     """What is equal for two names of the same column."""
     at, path = names.resolved(term.parts, len(names.sources)) or (None, term.parts)
     return at, tuple(part.lower() for part in path), term.period
@@ -219,7 +219,7 @@ def _add_to_where(select: _Node, condition: _Node) -> None:
     select.set("where", Where(this=whole))
 
 
-def _lets_conditions_in(select: _Node) -> bool:
+def lets_conditions_in(select: _Node) -> bool:
     """Whether a condition on the result may be applied to the rows that a SELECT reads."""
     from sqlglot.expressions import Func
 

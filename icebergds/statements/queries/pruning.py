@@ -63,7 +63,7 @@ def prune(
                 explicit |= analysis.named(select, numbers)
             if has_same_text and is_plain(select):
                 conditions |= analysis.conditions(select, numbers)
-                equalities.extend(analysis.equalities(select, numbers))
+                equalities.extend(analysis.equalities(select))
     conditions = with_joined_values(relations, conditions, equalities)
     words = words_of(query)
     is_turned = not words.isdisjoint({"pivot", "unpivot", "identifier"})
