@@ -12,7 +12,9 @@ from icebergds.expr.sql import parse_filter
 from icebergds.statements.queries.needed import ViewNeeded
 
 T = "lake.db.t"
-COLUMNS = "id bigint, v int, w int, name string, s struct<y: int, v: int>, ts timestamp"
+COLUMNS = (
+    "id bigint, v int, w int, name string, s struct<y: int, v: int>, ts timestamp, arr array<int>"
+)
 
 
 @pytest.fixture(scope="module")
@@ -82,6 +84,8 @@ def test_a_condition_on_a_sub_query_chooses_rows_within(
         "(SELECT id, count(*) FROM {t} GROUP BY ALL) WHERE id = 1",
         "(SELECT date(ts) AS day FROM {t} GROUP BY ts, v) WHERE day < '2026-01-02'",
         "(SELECT id, sum(v) OVER (PARTITION BY v) AS n FROM {t}) WHERE id = 1",
+        "(SELECT id, sum(v) OVER (PARTITION BY 1) AS n FROM {t}) WHERE id = 1",
+        "(SELECT id, sum(v) OVER (PARTITION BY -1) AS n FROM {t}) WHERE id = 1",
         "(SELECT id, sum(v) OVER w AS n FROM {t} WINDOW w AS (PARTITION BY id)) WHERE id = 1",
         "(SELECT id, rand() AS r FROM {t}) WHERE id = 1",
         "(SELECT id, monotonically_increasing_id() AS r FROM {t}) WHERE id = 1",
@@ -130,6 +134,39 @@ def test_a_set_operation_that_casts_or_chooses_lets_nothing_in(table: Table, que
     assert set(found) == {"TRUE"}
 
 
+def test_columns_without_names_count_in_set_operations(table: Table) -> None:
+    one, other = f"(SELECT v + 1, v, w FROM {T})", f"(SELECT w, v, w + 1 FROM {T})"
+    query = f"SELECT * FROM (SELECT * FROM {one} UNION ALL SELECT * FROM {other}) WHERE v = 1"
+    assert conditions_of(table, query) == ["v = 1", "v = 1"]
+
+
+@pytest.mark.parametrize(
+    "query",
+    [
+        # The place of a column is not known behind what may be several.
+        "SELECT posexplode(arr), v, w FROM {t} UNION ALL SELECT v, w, posexplode(arr) FROM {t}",
+        "SELECT f(id), v, w FROM {t} UNION ALL SELECT v, w, f(id) FROM {t}",
+        "SELECT * FROM {t} PIVOT (max(w) FOR id IN (1 AS w, 2 AS v)) UNION ALL SELECT * FROM {t}",
+        "SELECT v FROM {t} PIVOT (max(name) FOR id IN (1 AS v)) UNION ALL SELECT v FROM {t}",
+    ],
+)
+def test_a_set_operation_of_unknown_columns_lets_nothing_in(table: Table, query: str) -> None:
+    found = conditions_of(table, f"SELECT * FROM ({query.format(t=T)}) WHERE v = 1")
+    assert set(found) == {"TRUE"}
+
+
+def test_the_name_of_a_lateral_view_is_no_struct(table: Table) -> None:
+    view = f"{T} LATERAL VIEW explode(arr) s AS y"
+    assert conditions_of(table, f"SELECT 1 FROM {view} WHERE s.y = 1") == ["TRUE"]
+    assert conditions_of(table, f"SELECT 1 FROM (SELECT s.y FROM {view}) WHERE y = 1") == ["TRUE"]
+
+
+def test_queries_many_levels_deep_are_read_whole(table: Table) -> None:
+    further = "".join(f", c{at} AS (SELECT * FROM c{at - 1})" for at in range(1, 500))
+    chain = f"WITH c0 AS (SELECT * FROM {T}){further} SELECT * FROM c499 WHERE id = 1"
+    assert conditions_of(table, chain) == ["TRUE"]
+
+
 @pytest.mark.parametrize(
     ("query", "expected"),
     [
@@ -138,6 +175,7 @@ def test_a_set_operation_that_casts_or_chooses_lets_nothing_in(table: Table, que
         ("SELECT * FROM c WHERE id = 1 UNION ALL SELECT * FROM c WHERE id = 2", "id = 1 OR id = 2"),
         ("SELECT * FROM c WHERE id = 1 UNION ALL SELECT * FROM c", "TRUE"),
         ("SELECT * FROM c WHERE id = 1 UNION ALL TABLE c", "TRUE"),
+        ("SELECT * FROM c WHERE id = 1 UNION ALL SELECT * FROM IDENTIFIER('c')", "TRUE"),
         ("SELECT * FROM c WHERE id = 1 AND v IN (SELECT v FROM c)", "TRUE"),
         (
             "SELECT * FROM c WHERE id = 1 AND v IN (SELECT v FROM c x WHERE x.v = 2)",

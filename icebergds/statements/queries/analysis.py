@@ -38,6 +38,7 @@ from icebergds.statements.queries.joins import (
     deciding_conditions,
     is_plain,
     joined_names,
+    lateral_views,
     relations_of,
 )
 from icebergds.statements.queries.needed import ViewNeeded
@@ -205,9 +206,19 @@ class QueryAnalysis:
         return {id(query): len(uses) for query, uses in self._derived.uses()}
 
     def _names(self, select: _Node, numbers: Sequence[int | None]) -> Names:
-        nodes = relations_of(select)
-        sources = [self._source(*each) for each in zip(nodes, numbers, strict=True)]
-        return Names(sources, joined_names(select))
+        found = self._names_found
+        if id(select) not in found:
+            nodes = relations_of(select)
+            sources = [self._source(*each) for each in zip(nodes, numbers, strict=True)]
+            # Of a view's columns, those are known by their names that no relation has.
+            views = [Source(frozenset({(name,)}), frozenset()) for name in lateral_views(select)]
+            found[id(select)] = Names([*sources, *views], joined_names(select))
+        return found[id(select)]
+
+    @cached_property
+    def _names_found(self) -> dict[int, Names]:
+        """What names of SELECTs that were asked for mean, by the identities of these."""
+        return {}
 
     def _add_needed(self, carrier: Carrier, needed: ViewNeeded) -> None:
         text = f"SELECT 1 WHERE {sql_text(needed.condition, needed.schema)}"
@@ -246,7 +257,8 @@ class QueryAnalysis:
         if term.period:
             return DATE if term.period == "day" else INT
         numbers, relations = self.numbers(select), relations_of(select)
-        found = self._names(select, numbers).resolved(term.parts, len(relations))
+        names = self._names(select, numbers)
+        found = names.resolved(term.parts, len(names.sources))
         if found is None:
             return None
         at, path = found
@@ -315,7 +327,7 @@ class QueryAnalysis:
         alias = str(node.alias_or_name).lower()
         if number is None:
             columns = self._derived.columns_of(node)
-            known = None if columns is None else frozenset(name.lower() for name in columns)
+            known = None if columns is None else frozenset(name.lower() for name in columns if name)
             return Source(frozenset({(alias,)}), known)
         relation = self.relations[number]
         qualifiers: frozenset[tuple[str, ...]]

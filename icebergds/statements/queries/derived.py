@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
-from icebergds.statements.queries.joins import relations_of
+from icebergds.statements.queries.joins import is_plain, relations_of
 from icebergds.statements.queries.outputs import (
     Output,
     branches_of,
@@ -59,15 +59,15 @@ class DerivedQueries:
         common = self._common_of(relation)
         return None if common is None else unwrapped(common.this)
 
-    def columns_of(self, relation: _Node) -> Sequence[str] | None:
+    def columns_of(self, relation: _Node) -> Sequence[str | None] | None:
         """The columns of a relation, in their order; None if they are not known.
 
-        Those without a name that a query can have are left out.
+        Those of expressions without an alias are None.
         """
         found = self.result_of(relation)
         if found is None:
             return self.columns_of_table(relation)
-        return [output.name for output in found if output.name is not None]
+        return [output.name for output in found]
 
     def result_of(self, relation: _Node) -> list[Output] | None:
         """The columns of the result of a query that is a relation; None if they are not known."""
@@ -77,7 +77,12 @@ class DerivedQueries:
 
     def outputs(self, select: _Node) -> list[Output] | None:
         """The columns of a SELECT's result; None if they are not known."""
-        return outputs_of(select, self.columns_of)
+        found = self._outputs
+        if id(select) not in found:
+            # A relation that PIVOT turns has other columns.
+            known = is_plain(select)
+            found[id(select)] = outputs_of(select, self.columns_of) if known else None
+        return found[id(select)]
 
     def named(self, outputs: Sequence[Output] | None, relation: _Node) -> list[Output] | None:
         """Outputs of the query that is a relation by the names that columns of this have."""
@@ -102,11 +107,19 @@ class DerivedQueries:
         return common if common is not None and self._may_be(relation, common) else None
 
     @cached_property
+    def _outputs(self) -> dict[int, list[Output] | None]:
+        """The columns of SELECTs that were asked for, by the identities of these."""
+        return {}
+
+    @cached_property
     def _common(self) -> Mapping[str, _Node]:
         """Common table expressions by their names, if all places that read them are known."""
-        from sqlglot.expressions import CTE, Table, With
+        from sqlglot.expressions import CTE, Anonymous, Table, With
 
         if any(each.args.get("recursive") for each in self.tree.find_all(With)):
+            return {}
+        if any(each.name.upper() == "IDENTIFIER" for each in self.tree.find_all(Anonymous)):
+            # It may name any of them.
             return {}
         found: dict[str, list[_Node]] = {}
         for each in self.tree.find_all(CTE):

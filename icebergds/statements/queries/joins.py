@@ -35,7 +35,8 @@ class Deciding:
 
     Attributes:
         node: sqlglot's tree of it.
-        visible: how many of the relations, from the first on, its names may be of.
+        visible: how many of the relations, from the first on, its names may be of; lateral views
+            come last.
         hidden: those of them that its names are not of: the right sides of semi and anti joins.
         decided: the relations, by their number, whose rows it may choose.
         nullable: those of them whose columns may all be null instead.
@@ -54,6 +55,11 @@ def relations_of(select: _Node) -> list[_Node]:
     if start is None:
         return []
     return [start.this, *(join.this for join in select.args.get("joins") or ())]
+
+
+def lateral_views(select: _Node) -> list[str]:
+    """The names of a SELECT's lateral views, in lower case."""
+    return [str(each.alias_or_name).lower() for each in select.args.get("laterals") or ()]
 
 
 def hidden_relations(select: _Node) -> frozenset[int]:
@@ -91,7 +97,11 @@ def deciding_conditions(select: _Node) -> Iterator[Deciding]:
     if where is not None:
         visible = frozenset(set(range(len(joins) + 1)) - hidden)
         yield Deciding(
-            where.this, len(joins) + 1, visible, frozenset(nullable) & visible, frozenset(hidden)
+            where.this,
+            len(joins) + 1 + len(lateral_views(select)),
+            visible,
+            frozenset(nullable) & visible,
+            frozenset(hidden),
         )
 
 

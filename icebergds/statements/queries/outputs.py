@@ -73,12 +73,13 @@ def branches_of(query: _Node) -> list[_Node] | None:
 
 
 def outputs_of(
-    select: _Node, columns_of: Callable[[_Node], Sequence[str] | None]
+    select: _Node, columns_of: Callable[[_Node], Sequence[str | None] | None]
 ) -> list[Output] | None:
     """The columns of a SELECT's result, in their order; None if they are not known.
 
     Args:
-        columns_of: the columns of a relation of it, in their order; None if they are not known.
+        columns_of: the columns of a relation of it, in their order, with None for those whose
+            names are not known; None if they are not known.
     """
     outputs: list[Output] = []
     for node in select.expressions:
@@ -89,7 +90,7 @@ def outputs_of(
             outputs.extend(of_star)
         elif node.key == "alias":
             outputs.append(Output(str(node.alias), term_of(node.this)))
-        elif node.key == "aliases":
+        elif node.key == "aliases" or _may_be_several(node):
             return None
         else:
             parts = column_parts(node)
@@ -147,21 +148,23 @@ def keys_of(
     group = select.args.get("group")
     if group is not None:
         plain = () if has_more_than(group, "expressions") else group.expressions
-        keys &= _places(plain, outputs, same)
+        keys &= _places(plain, outputs, same) | _numbered(plain)
     return frozenset(keys)
 
 
 def _places(
     keys: Sequence[_Node], outputs: Sequence[Output], same: Callable[[Term], object]
 ) -> set[int]:
-    """The outputs that are among keys, which are terms or, in GROUP BY, numbers of outputs."""
+    """The outputs that are among keys."""
     terms = {same(term) for key in keys if (term := term_of(key)) is not None}
-    numbers = {int(key.this) - 1 for key in keys if key.is_int}
     return {
-        at
-        for at, each in enumerate(outputs)
-        if each.term is not None and (at in numbers or same(each.term) in terms)
+        at for at, each in enumerate(outputs) if each.term is not None and same(each.term) in terms
     }
+
+
+def _numbered(keys: Sequence[_Node]) -> set[int]:
+    """The outputs that GROUP BY names by their numbers; a window has constants there."""
+    return {int(key.this) - 1 for key in keys if key.key == "literal" and key.is_int}
 
 
 def has_more_than(node: _Node, *known: str) -> bool:
@@ -170,7 +173,7 @@ def has_more_than(node: _Node, *known: str) -> bool:
 
 
 def _outputs_of_star(
-    star: _Node, select: _Node, columns_of: Callable[[_Node], Sequence[str] | None]
+    star: _Node, select: _Node, columns_of: Callable[[_Node], Sequence[str | None] | None]
 ) -> list[Output] | None:
     joins = select.args.get("joins") or ()
     if any(join.args.get("using") or join.args.get("method") for join in joins):
@@ -191,8 +194,17 @@ def _outputs_of_star(
             return None
         alias = str(relation.alias_or_name)
         before = (alias,) if alias else ()
-        found.extend(Output(name, Term((*before, name))) for name in columns)
+        found.extend(
+            Output(name, None if name is None else Term((*before, name))) for name in columns
+        )
     return found
+
+
+def _may_be_several(node: _Node) -> bool:
+    """Whether an expression without an alias may give several columns, as `posexplode` does."""
+    from sqlglot.expressions import UDTF
+
+    return node.key in ("anonymous", "querytransform") or isinstance(node, UDTF)
 
 
 def _qualifier(star: _Node) -> str | None:

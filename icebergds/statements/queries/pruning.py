@@ -6,7 +6,9 @@ that matter are there. What cannot be analysed prunes nothing.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+import logging
+from collections.abc import Callable, Mapping, Sequence, Set
+from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from functools import partial
 from typing import Any
@@ -27,6 +29,7 @@ from icebergds.statements.queries.relations import Relation
 from icebergds.statements.queries.stars import StarOfColumns, stars_of_columns
 from icebergds.statements.text.cursor import Cursor, Span
 
+_LOG = logging.getLogger(__name__)
 # A class of sqlglot's tree.
 _Node = Any
 
@@ -49,22 +52,15 @@ def prune(
         InvalidStatementError: a query over several tables names metadata columns beside `*`.
     """
     tree, outline = _parsed(query, relations)
-    conditions: dict[int, Expr] = {}
-    equalities: list[Equality] = []
-    explicit: set[int] = set()
+    said = _Said()
     if tree is not None and outline is not None:
         analysis = QueryAnalysis(relations, tree, outline, setting, time_zone, datetime.now(UTC))
         has_same_text = not is_read_by_setting(query.written, setting)
-        if has_same_text:
-            analysis.carry_conditions(needed)
-        for select in selects_of(tree):
-            numbers = analysis.numbers(select)
-            if not takes_all(select):
-                explicit |= analysis.named(select, numbers)
-            if has_same_text and is_plain(select):
-                conditions |= analysis.conditions(select, numbers)
-                equalities.extend(analysis.equalities(select))
-    conditions = with_joined_values(relations, conditions, equalities)
+        try:
+            said = _said(tree, analysis, needed, has_same_text=has_same_text)
+        except RecursionError:
+            _LOG.info("too many queries within each other: %s", query.written[:200])
+    conditions = with_joined_values(relations, said.conditions, said.equalities)
     words = words_of(query)
     is_turned = not words.isdisjoint({"pivot", "unpivot", "identifier"})
     return [
@@ -73,10 +69,41 @@ def prune(
             words,
             conditions.get(at, TRUE),
             partial(stars_of_columns, query, tree),
-            is_explicit=at in explicit and not is_turned,
+            is_explicit=at in said.explicit and not is_turned,
         )
         for at, relation in enumerate(relations)
     ]
+
+
+@dataclass(frozen=True, slots=True)
+class _Said:
+    """What the SELECTs of a query say of relations, which go by their number.
+
+    Attributes:
+        explicit: those of which only columns that the query names can be needed.
+    """
+
+    conditions: Mapping[int, Expr] = field(default_factory=dict)
+    equalities: Sequence[Equality] = ()
+    explicit: Set[int] = frozenset()
+
+
+def _said(
+    tree: _Node, analysis: QueryAnalysis, needed: ViewNeeded | None, *, has_same_text: bool
+) -> _Said:
+    conditions: dict[int, Expr] = {}
+    equalities: list[Equality] = []
+    explicit: set[int] = set()
+    if has_same_text:
+        analysis.carry_conditions(needed)
+    for select in selects_of(tree):
+        numbers = analysis.numbers(select)
+        if not takes_all(select):
+            explicit |= analysis.named(select, numbers)
+        if has_same_text and is_plain(select):
+            conditions |= analysis.conditions(select, numbers)
+            equalities.extend(analysis.equalities(select))
+    return _Said(conditions, equalities, explicit)
 
 
 def _parsed(query: Cursor, relations: Sequence[Relation]) -> tuple[_Node | None, Outline | None]:
