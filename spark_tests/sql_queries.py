@@ -43,7 +43,7 @@ def random_rows(rng: random.Random, count: int) -> pa.Table:
 
 def random_query(rng: random.Random) -> str:
     """A query without an order of its rows, which are all of its columns' values."""
-    return _Queries(rng).query(depth=2)
+    return _Queries(rng).query(depth=rng.choice([2, 2, 3]))
 
 
 def random_view(rng: random.Random) -> str:
@@ -62,8 +62,7 @@ class _Queries:
             operation = self.rng.choice(["UNION ALL", "UNION", "INTERSECT", "EXCEPT"])
             return f"{self._plain(depth - 1, 2)} {operation} {self._plain(depth - 1, 2)}"
         if depth and roll < 0.3:
-            name = self._name("c")
-            inner = f"WITH {name} AS ({self._derived(depth - 1)}) "
+            inner, name = self._common(depth - 1)
             if self.rng.random() < 0.5:
                 one, other = (self._over([(name, name)], depth - 1, 5) for _ in range(2))
                 return f"{inner}{one} UNION ALL {other}"
@@ -114,9 +113,17 @@ class _Queries:
     def _derived(self, depth: int) -> str:
         """A query that has all columns, of which conditions around it may be."""
         roll = self.rng.random()
-        if roll < 0.15:
+        if roll < 0.12:
             operation = self.rng.choice(["UNION ALL", "UNION", "INTERSECT", "EXCEPT"])
             return f"{self._plain(depth, 5)} {operation} {self._plain(depth, 5)}"
+        if roll < 0.15:
+            # Rows that are equal are the only ones without an order.
+            order = ", ".join(_COLUMNS)
+            whole = f"({self._plain(depth, 5)}) AS {self._name('l')}"
+            return f"SELECT * FROM {whole} ORDER BY {order} LIMIT {self.rng.randrange(1, 6)}"
+        if depth and roll < 0.2:
+            inner, name = self._common(depth - 1)
+            return inner + self._over([(name, name)], depth - 1, 5)
         if roll < 0.3:
             whole, alias = f"({self._plain(depth, 5)})", self._name("g")
             keys, others = self._keys()
@@ -127,7 +134,8 @@ class _Queries:
         if roll < 0.4:
             whole, alias = f"({self._plain(depth, 5)})", self._name("g")
             keys, [first, *others] = self._keys()
-            window = f"max({first}) OVER (PARTITION BY {', '.join(keys)}) AS {first}"
+            by = self.rng.choice([*[", ".join(keys)] * 4, *keys, "1"])
+            window = f"max({first}) OVER (PARTITION BY {by}) AS {first}"
             chosen = f"SELECT {', '.join([*keys, window, *others])} FROM {whole} AS {alias}"
             return f"SELECT {', '.join(_COLUMNS)} FROM ({chosen}) AS {self._name('o')}"
         if roll < 0.55:
@@ -137,14 +145,35 @@ class _Queries:
             return f"SELECT id, v, w, name, day FROM ({named}) AS {self._name('o')}"
         return self._plain(depth, 5)
 
+    def _common(self, depth: int) -> tuple[str, str]:
+        """A WITH clause, and the name of its last table."""
+        name = self._name("c")
+        inner = f"WITH {name} AS ({self._derived(depth)})"
+        if self.rng.random() < 0.3:
+            before, name = name, self._name("c")
+            inner += f", {name} AS ({self._over([(before, before)], depth, 5)})"
+            if self.rng.random() < 0.5:
+                # The first one is read twice.
+                read, alias = f"{before} AS {self._name('r')}", self._name("c")
+                both = f"{self._over([(name, name)], 0, 5)} UNION ALL SELECT * FROM {read}"
+                inner, name = f"{inner}, {alias} AS ({both})", alias
+        return f"{inner} ", name
+
     def _keys(self) -> tuple[list[str], list[str]]:
         """Some of the columns, and the others."""
-        keys = self.rng.sample(_COLUMNS, self.rng.choice([1, 2]))
+        keys = self.rng.sample(_COLUMNS, self.rng.choice([1, 2, 3]))
         return keys, [name for name in _COLUMNS if name not in keys]
 
     def _relation(self, depth: int) -> tuple[str, str]:
         alias = self._name("r")
         if depth and self.rng.random() < 0.25:
+            roll = self.rng.random()
+            if roll < 0.1:
+                return f"({self._derived(depth - 1)}) AS {alias}(id, w, v, name, day)", alias
+            if roll < 0.2:
+                inner = f"SELECT id + 0, v, w, name, day FROM ({self._derived(depth - 1)})"
+                whole = f"SELECT * FROM ({inner} AS {self._name('n')}) AS {self._name('o')}"
+                return f"({whole}) AS {alias}({', '.join(_COLUMNS)})", alias
             return f"({self._derived(depth - 1)}) AS {alias}", alias
         return f"{{{self.rng.randrange(TABLES)}}} AS {alias}", alias
 
