@@ -167,6 +167,13 @@ def test_queries_many_levels_deep_are_read_whole(table: Table) -> None:
     assert conditions_of(table, chain) == ["TRUE"]
 
 
+def test_conditions_that_double_with_each_level_are_given_up(table: Table) -> None:
+    joined = "SELECT a.id, b.v FROM c{0} a JOIN c{0} b ON a.w = b.w"
+    further = "".join(f", c{at} AS ({joined.format(at - 1)})" for at in range(1, 40))
+    query = f"WITH c0 AS (SELECT * FROM {T}){further} SELECT * FROM c39 WHERE id = 1 AND v = 2"
+    assert conditions_of(table, query) == ["TRUE"]
+
+
 @pytest.mark.parametrize(
     ("query", "expected"),
     [

@@ -30,6 +30,8 @@ from icebergds.statements.queries.outputs import (
 
 # A class of sqlglot's tree.
 _Node = Any
+# Of conditions that are carried into one query: they may double with each query within.
+_MOST_NODES = 5000
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,6 +88,9 @@ class Carrier:
         """
         branches = branches_of(query)
         if not branches or not all(reader.conditions for reader in readers):
+            return
+        conditions = [each.node for reader in readers for each in reader.conditions]
+        if sum(1 for node in conditions for _ in node.walk()) > _MOST_NODES:
             return
         columns = self._columns(branches, types)
         if columns is None or not all(map(lets_conditions_in, branches)):

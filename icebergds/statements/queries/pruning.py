@@ -30,6 +30,8 @@ from icebergds.statements.queries.stars import StarOfColumns, stars_of_columns
 from icebergds.statements.text.cursor import Cursor, Span
 
 _LOG = logging.getLogger(__name__)
+# Names in backticks may then be of many columns.
+_REGEX_NAMES = "spark.sql.parser.quotedRegexColumnNames"
 # A class of sqlglot's tree.
 _Node = Any
 
@@ -51,6 +53,8 @@ def prune(
     Raises:
         InvalidStatementError: a query over several tables names metadata columns beside `*`.
     """
+    if setting(_REGEX_NAMES) == "true" and "`" in query.written:
+        return [Needed() for _ in relations]
     tree, outline = _parsed(query, relations)
     said = _Said()
     if tree is not None and outline is not None:
