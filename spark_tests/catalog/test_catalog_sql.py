@@ -70,7 +70,7 @@ def test_a_rule_of_the_database_is_not_taken_for_a_name_that_is_taken(
         lambda: catalog.rename(TABLE, ("db", "u")),
         lambda: catalog.create_namespace(("x",), {}),
     ):
-        with pytest.raises(StorageError, match=r"(?i)constraint"):
+        with pytest.raises(StorageError, match=r"(?i)check constraint|`CONSTRAINT_1` failed"):
             refused()
     assert catalog.list_tables(("db",)) == [TABLE]
     assert set((tmp_path / "warehouse").rglob("*.json")) == files

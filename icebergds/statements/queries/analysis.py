@@ -47,6 +47,7 @@ from icebergds.statements.queries.outputs import (
     Output,
     Term,
     by_name,
+    given_names,
     keys_of,
     unwrapped,
     with_names,
@@ -111,12 +112,12 @@ class QueryAnalysis:
         return {
             number
             for node, number in zip(relations_of(select), numbers, strict=True)
-            if number is not None and not _renames_columns(node)
+            if number is not None and not given_names(node)
         }
 
     def conditions(self, select: _Node, numbers: Sequence[int | None]) -> dict[int, Expr]:
         """What is true for all rows of a relation that a SELECT needs."""
-        names = self._names(select, numbers)
+        names = self._names_of(select)
         found: dict[int, Expr] = {}
         for deciding in deciding_conditions(select):
             said: dict[int, Expr] = {}
@@ -184,31 +185,41 @@ class QueryAnalysis:
         number = self.numbers(select)[at]
         if number is not None:
             return number, path
-        relation = relations_of(select)[at]
-        query, columns = self._derived.query_of(relation), self._derived.result_of(relation)
-        if query is None or query.key != "select" or columns is None:
+        within = self._within(relations_of(select)[at], path)
+        if within is None or within[1].period:
             return None
+        query, term = within
         names = self._names_of(query)
-        term = by_name(columns).get(path[0].lower())
-        if term is None or term.period:
-            return None
         if is_chosen:
-            place = [output.term for output in columns].index(term)
-            keys = keys_of(query, columns, partial(same_column, names))
-            if self._uses.get(id(query)) != 1 or place not in keys or not lets_conditions_in(query):
+            same = partial(same_column, names)
+            if self._uses.get(id(query)) != 1 or not lets_conditions_in(query):
+                return None
+            outputs = self._derived.outputs(query) or ()
+            keys = [outputs[key].term for key in keys_of(query, outputs, same)]
+            if not any(key is not None and same(key) == same(term) for key in keys):
                 return None
         found = names.resolved((*term.parts, *path[1:]), len(names.sources))
         return None if found is None else self._column(query, *found, is_chosen=is_chosen)
+
+    def _within(self, relation: _Node, path: Path) -> tuple[_Node, Term] | None:
+        """The SELECT whose result a relation is, and what the column of a path is there."""
+        query, outputs = self._derived.query_of(relation), self._derived.result_of(relation)
+        if query is None or query.key != "select" or outputs is None:
+            return None
+        term = by_name(outputs).get(path[0].lower())
+        if term is None or (term.period and len(path) > 1):
+            return None
+        return query, term
 
     @cached_property
     def _uses(self) -> Mapping[int, int]:
         """How many relations each query within the query is."""
         return {id(query): len(uses) for query, uses in self._derived.uses()}
 
-    def _names(self, select: _Node, numbers: Sequence[int | None]) -> Names:
+    def _names_of(self, select: _Node) -> Names:
         found = self._names_found
         if id(select) not in found:
-            nodes = relations_of(select)
+            nodes, numbers = relations_of(select), self.numbers(select)
             sources = [self._source(*each) for each in zip(nodes, numbers, strict=True)]
             # Of a view's columns, those are known by their names that no relation has.
             views = [Source(frozenset({(name,)}), frozenset()) for name in lateral_views(select)]
@@ -234,9 +245,6 @@ class QueryAnalysis:
         )
         carrier.add(query, [reader], [field.field_type for field in fields])
 
-    def _names_of(self, select: _Node) -> Names:
-        return self._names(select, self.numbers(select))
-
     @cached_property
     def _derived(self) -> DerivedQueries:
         return DerivedQueries(self.tree, self._is_ours, self._columns_of)
@@ -248,7 +256,7 @@ class QueryAnalysis:
         """The columns of a relation if it is one of ours."""
         [number] = self._numbers([node])
         schema = None if number is None else self.relations[number].schema
-        if schema is None or _renames_columns(node):
+        if schema is None or given_names(node):
             return None
         return [field.name for field in schema.fields]
 
@@ -256,15 +264,18 @@ class QueryAnalysis:
         """The type of a term, if it is of a column of ours."""
         if term.period:
             return DATE if term.period == "day" else INT
-        numbers, relations = self.numbers(select), relations_of(select)
-        names = self._names(select, numbers)
+        names = self._names_of(select)
         found = names.resolved(term.parts, len(names.sources))
         if found is None:
             return None
         at, path = found
-        number = numbers[at]
+        number = self.numbers(select)[at]
         if number is None:
-            return self._type_of_result(relations[at], path)
+            within = self._within(relations_of(select)[at], path)
+            if within is None:
+                return None
+            query, inner = within
+            return self._type_of(query, Term((*inner.parts, *path[1:]), inner.period))
         schema = self.relations[number].schema
         if schema is None:
             return None
@@ -272,16 +283,6 @@ class QueryAnalysis:
             return resolve(quote_name(path), schema, case_sensitive=False).field_type
         except IcebergError:
             return None
-
-    def _type_of_result(self, relation: _Node, path: Path) -> IcebergType | None:
-        """The type of a column of a query's result, if it is one of a single table."""
-        query, outputs = self._derived.query_of(relation), self._derived.result_of(relation)
-        if query is None or query.key != "select" or outputs is None:
-            return None
-        term = by_name(outputs).get(path[0].lower())
-        if term is None or (term.period and len(path) > 1):
-            return None
-        return self._type_of(query, Term((*term.parts, *path[1:]), term.period))
 
     def _read(
         self, node: _Node, number: int, name_of: Callable[[tuple[str, ...]], tuple[str, ...]]
@@ -341,7 +342,7 @@ class QueryAnalysis:
                 for name in names
                 for first in range(len(name))
             )
-        if relation.schema is None or _renames_columns(node):
+        if relation.schema is None or given_names(node):
             return Source(qualifiers, None)
         return Source(qualifiers, frozenset(f.name.lower() for f in relation.schema.fields))
 
@@ -353,9 +354,3 @@ def _named(needed: ViewNeeded, outputs: Sequence[Output]) -> list[Output] | None
             if output.name is not None and output.name.lower() != name.lower():
                 return None
     return with_names(outputs, [field.name for field in needed.schema.fields])
-
-
-def _renames_columns(node: _Node) -> bool:
-    """Whether a relation is given names of its columns, as in `t AS x(a, b)`."""
-    alias = node.args.get("alias")
-    return bool(alias is not None and alias.args.get("columns"))

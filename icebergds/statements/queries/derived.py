@@ -11,7 +11,6 @@ from icebergds.statements.queries.joins import is_plain, relations_of
 from icebergds.statements.queries.outputs import (
     Output,
     branches_of,
-    derived_query,
     has_more_than,
     outputs_of,
     renamed,
@@ -55,7 +54,7 @@ class DerivedQueries:
     def query_of(self, relation: _Node) -> _Node | None:
         """The query whose result a relation of a SELECT is; None for other relations."""
         if relation.key != "table":
-            return derived_query(relation)
+            return unwrapped(relation) if relation.key == "subquery" else None
         common = self._common_of(relation)
         return None if common is None else unwrapped(common.this)
 
@@ -116,7 +115,8 @@ class DerivedQueries:
         """Common table expressions by their names, if all places that read them are known."""
         from sqlglot.expressions import CTE, Anonymous, Table, With
 
-        if any(each.args.get("recursive") for each in self.tree.find_all(With)):
+        clauses = list(self.tree.find_all(With))
+        if not clauses or any(each.args.get("recursive") for each in clauses):
             return {}
         if any(each.name.upper() == "IDENTIFIER" for each in self.tree.find_all(Anonymous)):
             # It may name any of them.

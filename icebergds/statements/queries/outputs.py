@@ -42,15 +42,11 @@ class Output:
     term: Term | None
 
 
-def derived_query(relation: _Node) -> _Node | None:
-    """The query of a relation `(query) AS name`; None for all others."""
-    if relation.key != "subquery" or has_more_than(relation, "this", "alias"):
-        return None
-    return unwrapped(relation)
-
-
 def unwrapped(query: _Node) -> _Node | None:
-    """A query without the parentheses around it; None if something else belongs to these."""
+    """A query without the parentheses and the alias around it; None for anything else.
+
+    It is None as well if something else belongs to the parentheses, such as LIMIT.
+    """
     while query.key == "subquery":
         if has_more_than(query, "this", "alias"):
             return None
@@ -116,11 +112,17 @@ def by_name(outputs: Iterable[Output]) -> dict[str, Term | None]:
     return found
 
 
-def renamed(outputs: Sequence[Output], relation: _Node) -> list[Output] | None:
-    """Outputs by the names that `AS name (columns)` gives them; None if it gives another number."""
+def given_names(relation: _Node) -> list[str]:
+    """The names that `AS name (columns)` gives the columns of a relation; empty if none."""
     alias = relation.args.get("alias")
-    names = alias.args.get("columns") if alias is not None else None
-    return with_names(outputs, [str(name.name) for name in names]) if names else list(outputs)
+    columns = alias.args.get("columns") if alias is not None else None
+    return [str(column.name) for column in columns or ()]
+
+
+def renamed(outputs: Sequence[Output], relation: _Node) -> list[Output] | None:
+    """Outputs by the names that a relation gives them; None if it gives another number."""
+    names = given_names(relation)
+    return with_names(outputs, names) if names else list(outputs)
 
 
 def with_names(outputs: Sequence[Output], names: Sequence[str]) -> list[Output] | None:

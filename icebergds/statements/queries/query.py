@@ -85,8 +85,7 @@ def replace_tables(
     references = references_of(scope, query, arguments, visible)
     relations = named_relations(scope, query, references)
     found = [*session_functions(scope, query), *replace_functions(scope, query)]
-    ours = {relation.reference.start for relation in relations}
-    others = [each for each in references if each.start not in ours]
+    others = others_of(references, relations)
     views = temporary_relations(scope, others)
     if not relations and not views and not scope.views:
         return sorted(found, key=lambda each: each.span.start)
@@ -130,6 +129,12 @@ def named_relations(
             _refuse_misspelt(scope, reference.name[0])
     ours = [(each, name) for each, name in named if name is not None]
     return open_relations(scope, query.statement, ours)
+
+
+def others_of(references: Sequence[Reference], relations: Sequence[Relation]) -> list[Reference]:
+    """The references that are none of our relations."""
+    ours = {relation.reference.start for relation in relations}
+    return [each for each in references if each.start not in ours]
 
 
 def temporary_relations(scope: NameScope, references: Sequence[Reference]) -> list[Relation]:

@@ -9,7 +9,7 @@ from typing import Any
 from icebergds.expr.names import in_backticks
 from icebergds.statements.queries.derived import selects_of
 from icebergds.statements.queries.joins import relations_of
-from icebergds.statements.queries.outputs import has_more_than, is_star
+from icebergds.statements.queries.outputs import given_names, has_more_than, is_star
 from icebergds.statements.text.cursor import Cursor, Span
 
 # A class of sqlglot's tree.
@@ -49,7 +49,7 @@ def stars_of_columns(
     relations = relations_of(tree)
     if len(relations) != 1 or relations[0].key != "table" or tree.args.get("laterals"):
         return []
-    if has_more_than(relations[0], "this", "db", "catalog", "alias") or _renames(relations[0]):
+    if has_more_than(relations[0], "this", "db", "catalog", "alias") or given_names(relations[0]):
         return []
     found = list(_stars(query, columns))
     plain = [node for node in tree.expressions if is_star(node)]
@@ -70,8 +70,3 @@ def _stars(query: Cursor, columns: Sequence[str]) -> list[StarOfColumns]:
             alias = query.tokens[at - 2]
             found.append(StarOfColumns(Span(alias.start, token.end), alias.text, columns))
     return found
-
-
-def _renames(relation: _Node) -> bool:
-    alias = relation.args.get("alias")
-    return alias is not None and bool(alias.args.get("columns"))

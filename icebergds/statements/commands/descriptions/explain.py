@@ -13,6 +13,7 @@ from icebergds.statements.queries.needed import ViewNeeded
 from icebergds.statements.queries.query import (
     named_relations,
     needed_of,
+    others_of,
     references_of,
     replace_tables,
     temporary_relations,
@@ -60,9 +61,7 @@ def _scans(
     """What the scans of a query read, with those of its views."""
     references = references_of(scope, query, arguments)
     relations = named_relations(scope, query, references)
-    ours = {relation.reference.start for relation in relations}
-    others = [each for each in references if each.start not in ours]
-    relations += temporary_relations(scope, others)
+    relations += temporary_relations(scope, others_of(references, relations))
     all_needed = needed_of(scope, query, relations, of_view)
     for relation, needed in zip(relations, all_needed, strict=True):
         view, of_rows = relation.source, view_needed(relation, needed.condition)
