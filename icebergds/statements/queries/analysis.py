@@ -94,7 +94,10 @@ class QueryAnalysis:
 
     def numbers(self, select: _Node) -> list[int | None]:
         """Which of our relations each relation of a SELECT is; None for others."""
-        return self._numbers(relations_of(select))
+        found = self._numbers_found
+        if id(select) not in found:
+            found[id(select)] = self._numbers(relations_of(select))
+        return found[id(select)]
 
     def carry_conditions(self, needed: ViewNeeded | None) -> None:
         """Adds what is needed of the results of queries within the query to these.
@@ -225,6 +228,11 @@ class QueryAnalysis:
             views = [Source(frozenset({(name,)}), frozenset()) for name in lateral_views(select)]
             found[id(select)] = Names([*sources, *views], joined_names(select))
         return found[id(select)]
+
+    @cached_property
+    def _numbers_found(self) -> dict[int, list[int | None]]:
+        """The numbers of SELECTs that were asked for, by the identities of these."""
+        return {}
 
     @cached_property
     def _names_found(self) -> dict[int, Names]:
