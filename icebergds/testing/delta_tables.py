@@ -74,6 +74,11 @@ class DeltaTable:
         )
 
     @property
+    def head(self) -> Snapshot | None:
+        """The snapshot that is read and changed."""
+        return self.table.metadata.current_snapshot()
+
+    @property
     def version(self) -> int:
         return self.table.metadata.format_version
 
@@ -154,9 +159,17 @@ class DeltaTable:
         return self.commit(merge_deltas(results))
 
     def change(
-        self, *tasks: Sequence[pa.RecordBatch], granularity: str = "file", **more: Any
+        self,
+        *tasks: Sequence[pa.RecordBatch],
+        granularity: str = "file",
+        start: Snapshot | None = None,
+        **more: Any,
     ) -> DeltaFiles:
-        """Changes rows by position, one task group a task, and commits."""
+        """Changes rows by position, one task group a task, and commits.
+
+        The rows were read from snapshot `start`, or from the head.
+        """
+        start = start or self.head
         incoming = next(batch.schema for task in tasks for batch in task)
         columns = without_control_columns(incoming)
         with_lineage = ROW_ID.name in columns.names
@@ -167,11 +180,13 @@ class DeltaTable:
             specs=self.table.metadata.specs_by_id,
             **more,
         )
+        targets = self._targets(start)
         return self.commit(
             merge_deltas(
-                write_position_delta(plan, [self._targets(), *task], partition_id=at, attempt_id=at)
+                write_position_delta(plan, [targets, *task], partition_id=at, attempt_id=at)
                 for at, task in enumerate(tasks)
-            )
+            ),
+            start,
         )
 
     def change_where(
@@ -181,10 +196,11 @@ class DeltaTable:
         **more: Any,
     ) -> DeltaFiles:
         """Deletes the rows of a condition, or updates them, keeping their lineage."""
-        found = [row for row in self.read() if condition(row)]
+        start = self.head
+        found = [row for row in self.read(start) if condition(row)]
         if not found:
             return DeltaFiles()
-        return self.change([self.control(found, update)], **more)
+        return self.change([self.control(found, update)], start=start, **more)
 
     def control(
         self,
@@ -208,9 +224,11 @@ class DeltaTable:
             names.append(field.name)
         return pa.RecordBatch.from_arrays(columns, names=names)
 
-    def _targets(self) -> pa.RecordBatch:
-        """Rows that describe every data file, and change none."""
-        packed = [(path, pack_target(path, target)) for path, target in self.targets().items()]
+    def _targets(self, snapshot: Snapshot | None) -> pa.RecordBatch:
+        """Rows that describe every data file of a snapshot, and change none."""
+        packed = [
+            (path, pack_target(path, target)) for path, target in self.targets(snapshot).items()
+        ]
         return pa.RecordBatch.from_pydict(
             {
                 "_file": pa.array([path for path, _ in packed], pa.string()),
@@ -218,9 +236,10 @@ class DeltaTable:
             }
         )
 
-    def targets(self) -> dict[str, DeleteTarget]:
-        """Every data file of the table."""
-        if self.table.metadata.current_snapshot() is None:
+    def targets(self, snapshot: Snapshot | None = None) -> dict[str, DeleteTarget]:
+        """Every data file of a snapshot, or of the head."""
+        snapshot = snapshot or self.head
+        if snapshot is None:
             return {}
         return {
             file.entry.data_file.file_path: DeleteTarget(
@@ -231,25 +250,28 @@ class DeltaTable:
                 ),
                 tuple(entry.data_file for entry in file.deletes.position_deletes),
             )
-            for file in self.table.files()
+            for file in self.table.files(snapshot)
         }
 
-    def commit(self, delta: DeltaFiles) -> DeltaFiles:
-        head = self.table.metadata.current_snapshot()
+    def commit(self, delta: DeltaFiles, start: Snapshot | None = None) -> DeltaFiles:
+        """Commits changes of the rows of snapshot `start`, or of the head."""
+        start = start or self.head
         action = RowDelta(
             delta.files,
             delta.deletes,
             delta.replaced,
             delta.referenced,
-            Isolation(IsolationLevel.SERIALIZABLE, None if head is None else head.snapshot_id),
+            Isolation(IsolationLevel.SERIALIZABLE, None if start is None else start.snapshot_id),
         )
         self.table.commit(action)
         return delta
 
     def read(self, snapshot: Snapshot | None = None) -> list[dict[str, Any]]:
         """The rows with `_file` and `_pos`, and on version 3 their lineage."""
+        snapshot = snapshot or self.head
+        if snapshot is None:
+            return []
         metadata = self.table.metadata
-        snapshot = snapshot or metadata.current_snapshot()
         lineage = (ROW_ID, LAST_UPDATED_SEQUENCE_NUMBER) if self.version >= 3 else ()
         schema = metadata.schema()
         plan = ReadPlan(

@@ -21,6 +21,7 @@ from icebergds.operations.maintenance.deletes.convert_equality_deletes import (
 )
 from icebergds.operations.maintenance.runner import LocalRunner, Runner, TaskAttempt
 from icebergds.spec.manifest import DataFile, FileContent
+from icebergds.spec.snapshot import Snapshot
 from icebergds.testing.delta_tables import DeltaTable
 from icebergds.write.changes.deltas import DeltaFiles
 from icebergds.write.task import write_batches
@@ -31,10 +32,9 @@ class RacingTable(DeltaTable):
 
     _prepared: list[Action] | None = None
 
-    def commit(self, delta: DeltaFiles) -> DeltaFiles:
-        action = RowDelta(
-            delta.files, delta.deletes, delta.replaced, delta.referenced, self._isolation()
-        )
+    def commit(self, delta: DeltaFiles, start: Snapshot | None = None) -> DeltaFiles:
+        isolation = self._isolation(start or self.head)
+        action = RowDelta(delta.files, delta.deletes, delta.replaced, delta.referenced, isolation)
         self._take(action)
         return delta
 
@@ -64,7 +64,7 @@ class RacingTable(DeltaTable):
     def rewrite(self, gone: Sequence[int]) -> None:
         """Deletes rows by their ids: replaces all data files (copy-on-write)."""
         if removed := self.data_files():
-            self._take(RewriteRows(removed, self._rewritten(gone), self._isolation()))
+            self._take(RewriteRows(removed, self._rewritten(gone), self._isolation(self.head)))
 
     def data_files(self) -> tuple[DataFile, ...]:
         return tuple(file.entry.data_file for file in self.table.files())
@@ -81,9 +81,8 @@ class RacingTable(DeltaTable):
         loaded = LoadedTable(address, self.table.operations, self.table.state)
         return convert_equality_deletes(loaded, asked, runner or LocalRunner())[1]
 
-    def _isolation(self) -> Isolation:
-        head = self.table.metadata.current_snapshot()
-        return Isolation(IsolationLevel.SNAPSHOT, None if head is None else head.snapshot_id)
+    def _isolation(self, read: Snapshot | None) -> Isolation:
+        return Isolation(IsolationLevel.SNAPSHOT, None if read is None else read.snapshot_id)
 
     def _take(self, action: Action) -> None:
         if self._prepared is None:

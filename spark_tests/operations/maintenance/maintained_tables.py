@@ -40,8 +40,6 @@ from icebergds.operations.maintenance.rewrite.sorted_rewrite import SortedRewrit
 from icebergds.operations.maintenance.rewrite_manifests import rewrite_manifests
 from icebergds.operations.maintenance.runner import LocalRunner
 from icebergds.operations.write.options import WriteOptions
-from icebergds.scan.plan.files import plan_files
-from icebergds.spec.manifest import DataFileRef
 from icebergds.spec.metadata import TableMetadata
 from icebergds.spec.partition import PartitionSpec
 from icebergds.spec.snapshot import RefType, Snapshot, SnapshotRef
@@ -56,7 +54,6 @@ from icebergds.spec.updates.table_updates import (
 from icebergds.testing.contents import snapshot_entries
 from icebergds.testing.delta_tables import BY_DATA, BY_ID, DeltaTable
 from icebergds.write.changes.deltas import DeltaFiles
-from icebergds.write.changes.position_delta import DeleteTarget
 from icebergds.write.rows.arrangement import Curve
 from icebergds.write.task import write_batches
 
@@ -121,28 +118,13 @@ class BranchTable(DeltaTable):
         files = write_batches(self.plan(), [self.batch(*rows)], partition_id=0, attempt_id=0)
         self.table.commit(Append(tuple(files)), self.branch)
 
-    def read(self, snapshot: Snapshot | None = None) -> list[dict[str, Any]]:
-        snapshot = snapshot or self.head
-        return [] if snapshot is None else super().read(snapshot)
-
-    def commit(self, delta: DeltaFiles) -> DeltaFiles:
-        head = None if self.head is None else self.head.snapshot_id
-        isolation = Isolation(IsolationLevel.SERIALIZABLE, head)
+    def commit(self, delta: DeltaFiles, start: Snapshot | None = None) -> DeltaFiles:
+        start = start or self.head
+        read = None if start is None else start.snapshot_id
+        isolation = Isolation(IsolationLevel.SERIALIZABLE, read)
         files = (delta.files, delta.deletes, delta.replaced, delta.referenced)
         self.table.commit(RowDelta(*files, isolation), self.branch)
         return delta
-
-    def targets(self) -> dict[str, DeleteTarget]:
-        head, metadata = self.head, self.table.metadata
-        files = [] if head is None else plan_files(FileIO(), metadata, head, metadata.schema())
-        found = [(file.entry.data_file, file.deletes.position_deletes) for file in files]
-        return {
-            data.file_path: DeleteTarget(
-                DataFileRef(data.file_path, data.spec_id, data.partition),
-                tuple(entry.data_file for entry in deletes),
-            )
-            for data, deletes in found
-        }
 
 
 @dataclass(slots=True)
