@@ -10,7 +10,7 @@ from effort import rounds
 from frame_programs import filled, program, run
 from pyspark.sql import SparkSession
 
-pytestmark = pytest.mark.spark
+pytestmark = [pytest.mark.spark, pytest.mark.every_spark]
 
 
 @pytest.mark.parametrize("version", [2, 3])

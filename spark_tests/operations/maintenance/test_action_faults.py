@@ -28,8 +28,8 @@ _EXPIRED = "expired, but no file was deleted"
 # Of the many pieces of files that are written, so many fail.
 _PIECES = 10
 # Nightly, other ones each time.
-_CRASHES = rounds("ICEBERGDS_CRASHES", pull=1, nightly=40)
-_ERRORS = rounds("ICEBERGDS_ERRORS", pull=1, nightly=30)
+_CRASHES = rounds("ICEBERGDS_CRASHES", pull=1, nightly=20)
+_ERRORS = rounds("ICEBERGDS_ERRORS", pull=1, nightly=15)
 
 
 pytestmark = pytest.mark.parametrize(("action", "kind"), CASES)
