@@ -36,6 +36,11 @@ class Token:
     start: int
     end: int
 
+    @property
+    def keyword(self) -> str:
+        """The word that it is, in upper case; nothing for what is no word."""
+        return self.text.upper() if self.kind is TokenKind.WORD else ""
+
     def is_word(self, *words: str) -> bool:
         """Whether it is one of these keywords, which are given in upper case."""
         return self.kind is TokenKind.WORD and self.text.upper() in words

@@ -59,8 +59,12 @@ def outline_of(
     places: dict[int, int] = {}
     at = 0
     before: Token | None = None
+    ahead = sorted(hidden, key=lambda span: span.start, reverse=True)
+    hidden_to = 0
     for token in query.tokens[query.at : query.end]:
-        if any(span.start <= token.start < span.end for span in hidden):
+        while ahead and ahead[-1].start <= token.start:
+            hidden_to = max(hidden_to, ahead.pop().end)
+        if token.start < hidden_to:
             continue
         piece = token.text
         if token.is_sign("|>", "{", "}", "$"):

@@ -108,33 +108,34 @@ class _Walk:
         """
         cursor = self.cursor
         before: Token | None = None
+        word_before = ""
         while (token := cursor.peek()) is not None and not token.is_sign(")"):
             cursor.next()
+            word = token.keyword
             if before is not None and before.is_sign("."):
                 # A field may have any name.
                 pass
-            elif token.is_word("WITH") and self._defines_tables():
-                visible = self._common_tables(visible)
             elif token.is_sign("("):
-                self.group(visible, is_function=before is not None and before.is_word(*_FUNCTIONS))
+                self.group(visible, is_function=word_before in _FUNCTIONS)
                 cursor.take_sign(")")
-            elif (
-                token.is_word("FROM") and not is_function and not _is_word(before, "DISTINCT")
-            ) or token.is_word("JOIN"):
-                if token.is_word("FROM"):
+            elif token.is_sign(","):
+                if lists:
+                    self._relation(visible, clause)
+            elif word == "WITH" and self._defines_tables():
+                visible = self._common_tables(visible)
+            elif word == "JOIN" or (
+                word == "FROM" and not is_function and word_before != "DISTINCT"
+            ):
+                if word == "FROM":
                     self.clauses += 1
                     clause = self.clauses
                 lists = True
                 self._relation(visible, clause)
-            elif token.is_sign(",") and lists:
-                self._relation(visible, clause)
-            elif token.is_word("TABLE") and not _is_word(before, *_COMMANDS):
+            elif word == "TABLE" and word_before not in _COMMANDS:
                 self._named_by_table(visible)
-            elif token.is_word(*_ENDS_OF_FROM) or (
-                token.is_word("LATERAL") and cursor.is_at("VIEW")
-            ):
+            elif word in _ENDS_OF_FROM or (word == "LATERAL" and cursor.is_at("VIEW")):
                 lists = False
-            before = token
+            before, word_before = token, word
 
     def _relation(self, visible: frozenset[str], clause: int) -> None:
         """Reads the beginning of a relation: the whole of it if it is a name."""
@@ -212,7 +213,3 @@ class _Walk:
             visible |= {name}
             if not cursor.take_sign(","):
                 return visible
-
-
-def _is_word(token: Token | None, *words: str) -> bool:
-    return token is not None and token.is_word(*words)
