@@ -6,6 +6,7 @@ import sys
 from typing import TYPE_CHECKING
 
 from icebergds.errors import InvalidFilterError
+from icebergds.expr.nodes import Expr
 from icebergds.operations.maintenance.runner import LocalRunner, Runner
 
 if TYPE_CHECKING:
@@ -28,6 +29,15 @@ def zone_of(spark: SparkSession | None) -> str | None:
     from icebergds.spark.session import session_zone
 
     return session_zone(spark)
+
+
+def filter_argument(name: str, value: object) -> str | Expr | None:
+    """A condition as Spark SQL, or as a bound filter; or None.
+
+    Raises:
+        InvalidFilterError: it is neither.
+    """
+    return value if isinstance(value, Expr) else sql_argument(name, value)
 
 
 def sql_argument(name: str, value: object) -> str | None:

@@ -7,10 +7,11 @@ from contextlib import nullcontext
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from icebergds.api.maintenance import sql_argument, task_runner, zone_of
+from icebergds.api.maintenance import filter_argument, task_runner, zone_of
 from icebergds.api.rewrite_strategy import check_condition, rewriter_of
 from icebergds.catalog.loaded_table import LoadedTable
 from icebergds.commit.operations import TableState
+from icebergds.expr.nodes import Expr
 from icebergds.operations.maintenance.rewrite.options import RewriteOptions
 from icebergds.operations.maintenance.rewrite.rewrite_data_files import (
     RewrittenDataFiles,
@@ -28,17 +29,17 @@ if TYPE_CHECKING:
 def rewrite_files(
     table: LoadedTable,
     strategy: str,
-    where: str | None,
+    where: str | Expr | None,
     sort_order: str | SortOrder | None,
     write: WriteOptions,
     options: Mapping[str, str] | None,
     spark: SparkSession | None,
 ) -> tuple[RewrittenDataFiles, TableState]:
     """Implements `Table.rewrite_data_files`."""
-    where = sql_argument("where", where)
+    where = filter_argument("where", where)
     chosen = RewriteOptions.of(mapping_argument("options", options), table.metadata.properties)
     write = replace(write, time_zone=write.time_zone or zone_of(spark))
-    if where is not None:
+    if isinstance(where, str):
         check_condition(table, where, write.time_zone)
     rewriter = rewriter_of(table, strategy, sort_order, chosen, spark)
     with nullcontext() if chosen.partial_progress else nothing_committed(table.name):

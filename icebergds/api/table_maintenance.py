@@ -11,10 +11,11 @@ from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
-from icebergds.api.maintenance import sql_argument, task_runner, zone_of
+from icebergds.api.maintenance import filter_argument, sql_argument, task_runner, zone_of
 from icebergds.api.rewrite import rewrite_files
 from icebergds.api.rewrite_strategy import rewriter_of
 from icebergds.commit.retention import ExpiryRequest
+from icebergds.expr.nodes import Expr
 from icebergds.operations.maintenance.deletes.convert_equality_deletes import (
     ConvertedEqualityDeletes,
     conversion_options,
@@ -154,7 +155,7 @@ def maintain(
 def rewrite_data_files(
     self: Table,
     strategy: str = "binpack",
-    where: str | None = None,
+    where: str | Expr | None = None,
     sort_order: str | SortOrder | None = None,
     *,
     branch: str | None = None,
@@ -170,7 +171,8 @@ def rewrite_data_files(
     Args:
         strategy: `binpack`, which keeps the order of rows; or `sort`, or `zorder` or `hilbert`,
             which sort by several columns at once and, as `sort`, need a Spark session.
-        where: rewrite only files that may have rows that match this Spark SQL condition.
+        where: rewrite only files that may have rows that match this Spark SQL condition, or
+            filter that is bound to the table's schema.
         sort_order: for `sort`, such as `"region, ts desc"`, the table's by default; for
             `zorder` and `hilbert`, the columns. `"zorder(region, ts)"` and
             `"hilbert(region, ts)"` are orders of `sort`, too.
@@ -196,7 +198,7 @@ def rewrite_data_files(
 
 def rewrite_position_delete_files(
     self: Table,
-    where: str | None = None,
+    where: str | Expr | None = None,
     *,
     options: Mapping[str, str] | None = None,
     branch: str | None = None,
@@ -210,7 +212,8 @@ def rewrite_position_delete_files(
     nothing to do, nothing is committed.
 
     Args:
-        where: a Spark SQL condition; only partitions that may have matching rows are rewritten.
+        where: a Spark SQL condition, or a filter that is bound to the table's schema; only
+            partitions that may have matching rows are rewritten.
         options: Java Iceberg's, such as `min-input-files` and `rewrite-all`.
         branch: the branch whose deletes are rewritten; main by default.
         snapshot_properties: entries to add to the snapshot summary.
@@ -224,7 +227,7 @@ def rewrite_position_delete_files(
         ValidationError: other commits removed the delete files meanwhile.
         CommitConflictError, CommitStateUnknownError: as for `append`.
     """
-    condition = sql_argument("where", where)
+    condition = filter_argument("where", where)
     chosen = mapping_argument("options", options)
     write = self._options(None, snapshot_properties, branch=branch)
     write = write.in_zone(zone_of(spark))

@@ -17,6 +17,7 @@ from icebergds.expr.nodes import (
     And,
     BoundPredicate,
     Expr,
+    InBuckets,
     Not,
     Operation,
     Or,
@@ -66,7 +67,7 @@ def bind(expr: Expr, schema: Schema, case_sensitive: bool = True) -> Expr:
             return bind(not_(child), schema, case_sensitive)
         case Predicate():
             return _bind_predicate(expr, resolve(expr.name, schema, case_sensitive))
-        case BoundPredicate():
+        case BoundPredicate() | InBuckets():
             raise unbound_expected(expr)
 
 

@@ -13,6 +13,7 @@ from icebergds.expr.nodes import (
     And,
     BoundPredicate,
     Expr,
+    InBuckets,
     Operation,
     Or,
     and_,
@@ -59,6 +60,8 @@ def _expressible(expr: Expr, schema: Schema) -> Expr:
             return or_(*(_expressible(part, schema) for part in disjuncts(expr)))
         case BoundPredicate():
             return expr if _is_expressible(expr, schema) else TRUE
+        case InBuckets():
+            return TRUE
         case AlwaysTrue() | AlwaysFalse():
             return expr
         case _:

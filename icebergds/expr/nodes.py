@@ -13,6 +13,8 @@ A row is selected if the whole filter is true for it, in the three-valued logic 
 * strings compare by their UTF-8 bytes, byte strings and uuids by unsigned bytes, false before true;
 * `in` of no values is false and `not_in` of no values is true, also for null.
 
+`InBuckets` is of bound filters that choose files alone: rows are not tested for it.
+
 Negation is exact on unbound filters: `not_` moves it into the operations. It is not defined on
 bound filters: binding has already turned unknown into false.
 """
@@ -166,7 +168,27 @@ class BoundPredicate:
         return _describe(self.op, f"#{self.field_id}", self.values)
 
 
-Expr = AlwaysTrue | AlwaysFalse | And | Or | Not | Predicate | BoundPredicate
+@dataclass(frozen=True, slots=True)
+class InBuckets:
+    """Selects the rows whose values are in buckets of the transform `bucket[count]`.
+
+    Only the partitions of files are tested for it; everything else takes filters that are
+    `relaxed`.
+
+    Attributes:
+        field_id: of the column.
+        buckets: sorted and distinct.
+    """
+
+    field_id: int
+    count: int
+    buckets: tuple[int, ...]
+
+    def __str__(self) -> str:
+        return f"bucket({self.count}, #{self.field_id}) in {self.buckets}"
+
+
+Expr = AlwaysTrue | AlwaysFalse | And | Or | Not | Predicate | BoundPredicate | InBuckets
 
 TRUE = AlwaysTrue()
 FALSE = AlwaysFalse()
@@ -197,7 +219,7 @@ def not_(operand: Expr) -> Expr:
             return and_(*(not_(part) for part in disjuncts(operand)))
         case Predicate(op, name, values, time_zone):
             return Predicate(NEGATED[op], name, values, time_zone)
-        case BoundPredicate():
+        case BoundPredicate() | InBuckets():
             raise unbound_expected(operand)
 
 
@@ -211,19 +233,34 @@ def disjuncts(expr: Expr) -> list[Expr]:
     return _operands(Or, expr)
 
 
-def map_leaves(expr: Expr, leaf: Callable[[BoundPredicate], Expr]) -> Expr:
-    """Replaces every predicate of a bound filter and simplifies the result."""
+def map_leaves(
+    expr: Expr,
+    leaf: Callable[[BoundPredicate], Expr],
+    in_buckets: Callable[[InBuckets], Expr] | None = None,
+) -> Expr:
+    """Replaces every predicate of a bound filter and simplifies the result.
+
+    Args:
+        in_buckets: what replaces `InBuckets`; without it, there must be none.
+    """
     match expr:
         case And():
-            return and_(*(map_leaves(part, leaf) for part in conjuncts(expr)))
+            return and_(*(map_leaves(part, leaf, in_buckets) for part in conjuncts(expr)))
         case Or():
-            return or_(*(map_leaves(part, leaf) for part in disjuncts(expr)))
+            return or_(*(map_leaves(part, leaf, in_buckets) for part in disjuncts(expr)))
         case BoundPredicate():
             return leaf(expr)
+        case InBuckets() if in_buckets is not None:
+            return in_buckets(expr)
         case AlwaysTrue() | AlwaysFalse():
             return expr
         case _:
             raise bound_expected(expr)
+
+
+def relaxed(expr: Expr) -> Expr:
+    """A bound filter without `InBuckets`, which selects the same rows and others."""
+    return map_leaves(expr, lambda predicate: predicate, lambda _: TRUE)
 
 
 def evaluate(expr: Expr, leaf: Callable[[BoundPredicate], bool]) -> bool:

@@ -54,7 +54,16 @@ def project(expr: Expr, spec: PartitionSpec, schema: Schema) -> Expr:
     """
     targets = _targets(spec, schema)
     return map_leaves(
-        expr, lambda leaf: and_(*(_inclusive(leaf, *pair) for pair in _usable(leaf, targets)))
+        expr,
+        lambda leaf: and_(*(_inclusive(leaf, *pair) for pair in _usable(leaf, targets))),
+        lambda leaf: and_(
+            *(
+                _on(target, Operation.IN, leaf.buckets)
+                for part, target in targets
+                if part.source_ids == (leaf.field_id,)
+                and part.transform == BucketTransform(leaf.count)
+            )
+        ),
     )
 
 

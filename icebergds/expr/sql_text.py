@@ -17,6 +17,7 @@ from icebergds.expr.nodes import (
     And,
     BoundPredicate,
     Expr,
+    InBuckets,
     Operation,
     Or,
     Predicate,
@@ -68,6 +69,9 @@ def sql_text(expr: Expr, schema: Schema) -> str:
             return " OR ".join(sql_text(part, schema) for part in disjuncts(expr))
         case BoundPredicate():
             return _predicate(expr, _column(expr.field_id, schema))
+        case InBuckets():
+            buckets = ", ".join(map(str, expr.buckets))
+            return f"system.bucket({expr.count}, {_column(expr.field_id, schema)}) IN ({buckets})"
         case _:
             raise bound_expected(expr)
 

@@ -1,4 +1,4 @@
-"""Parses the conditions of statements and DataFrames that scans can be planned with."""
+"""Parses the conditions of statements, DataFrames and actions that scans can be planned with."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import TypeAlias
 from icebergds.errors import InvalidFilterError
 from icebergds.expr.bind import bind
 from icebergds.expr.coercion import are_dates_as_text, compares_own_types
-from icebergds.expr.nodes import Expr
+from icebergds.expr.nodes import TRUE, Expr
 from icebergds.expr.rounding import compares_exactly
 from icebergds.expr.sql import parse_filter
 from icebergds.spec.schema import Schema
@@ -60,6 +60,25 @@ def plannable_condition(
     if is_read_by_setting(condition, setting):
         return None
     return parsed if means_the_same(parsed, schema, setting) else None
+
+
+def choosing_filter(where: str | Expr | None, schema: Schema, time_zone: str | None) -> Expr:
+    """The bound filter by which an action chooses files: TRUE for all of them.
+
+    Args:
+        where: a condition as Spark SQL, or a filter that is bound already.
+        schema: the table's.
+        time_zone: of timestamps without an offset.
+
+    Raises:
+        InvalidFilterError: the condition is not plain enough to plan with, or does not fit the
+            schema.
+    """
+    if where is None:
+        return TRUE
+    if not isinstance(where, str):
+        return where
+    return bind(parse_filter(where, time_zone=time_zone), schema, case_sensitive=False)
 
 
 def is_read_by_setting(text: str, setting: Setting) -> bool:

@@ -16,10 +16,12 @@ from icebergds.expr.nodes import (
     SETS,
     TRUE,
     BoundPredicate,
+    InBuckets,
     Operation,
     Predicate,
     and_,
     or_,
+    relaxed,
 )
 from icebergds.expr.project import project, project_strict
 from icebergds.expr.residual import residual, residual_evaluator
@@ -383,3 +385,24 @@ def test_unbound_filters_are_refused():
 def test_residual_of_unpartitioned_files_is_the_filter():
     predicate = ask("eq", 1, of=INT)
     assert residual(predicate, PartitionSpec(), schema_of({1: INT}), ()) == predicate
+
+
+_BY_BUCKET = PartitionSpec(0, (PartitionField((1,), 1000, BucketTransform(4), "b"),))
+_ID = Schema((NestedField(1, "id", LONG), NestedField(2, "other", LONG)))
+
+
+def test_chosen_buckets_are_those_of_a_partition_field_of_as_many() -> None:
+    assert project(InBuckets(1, 4, (1, 3)), _BY_BUCKET, _ID) == BoundPredicate(
+        Operation.IN, 1000, INT, (1, 3)
+    )
+
+
+@pytest.mark.parametrize("chosen", [InBuckets(1, 8, (1,)), InBuckets(2, 4, (1,))])
+def test_other_buckets_say_nothing_of_partitions(chosen: InBuckets) -> None:
+    assert project(chosen, _BY_BUCKET, _ID) == TRUE
+
+
+def test_what_is_relaxed_chooses_no_buckets() -> None:
+    predicate = BoundPredicate(Operation.EQ, 2, LONG, (5,))
+    assert relaxed(and_(InBuckets(1, 4, (1,)), predicate)) == predicate
+    assert relaxed(or_(InBuckets(1, 4, (1,)), predicate)) == TRUE

@@ -182,6 +182,49 @@ def test_conditions_and_values_of_changes_have_calls(lake: SparkSession, table: 
     assert [row.id for row in found] == [0, 1, 4, 10, 100, 100]
 
 
+@pytest.fixture
+def bucketed(lake: SparkSession, table: str) -> str:
+    """A table of the ids 0 to 39 in four buckets, and a view of it."""
+    lake.sql("CREATE TABLE lake.db.b (id BIGINT, n INT) PARTITIONED BY (bucket(4, id))")
+    lake.sql("INSERT INTO lake.db.b SELECT id, CAST(id % 3 AS INT) FROM range(40)")
+    lake.sql("CREATE TEMPORARY VIEW v AS SELECT id AS key, n FROM lake.db.b")
+    return "lake.db.b"
+
+
+def _in_bucket(count: int, *buckets: int) -> list[int]:
+    return [at for at in range(40) if apply(BucketTransform(count), LONG, at) in buckets]
+
+
+@pytest.mark.parametrize(
+    ("query", "kept"),
+    [
+        ("SELECT id FROM lake.db.b WHERE lake.system.bucket(4, id) IN (1, 3)", 2),
+        ("SELECT id FROM lake.db.b t WHERE n >= 0 AND lake.system.bucket(4, t.id) IN (1, 3)", 2),
+        ("SELECT key FROM v WHERE lake.system.bucket(4, key) IN (1, 3)", 2),
+        ("SELECT id FROM lake.db.b WHERE lake.system.bucket(4, id) IN (1, 3) OR n = 7", 4),
+    ],
+)
+def test_conditions_on_buckets_choose_files(
+    lake: SparkSession, bucketed: str, query: str, kept: int
+) -> None:
+    assert sorted(row[0] for row in lake.sql(query).collect()) == _in_bucket(4, 1, 3)
+    [(text,)] = lake.sql(f"EXPLAIN {query}").collect()
+    assert f"files      {kept} of 4 kept" in text
+
+
+def test_other_buckets_than_those_of_partitions_choose_rows(
+    lake: SparkSession, bucketed: str
+) -> None:
+    found = lake.sql(f"SELECT id FROM {bucketed} WHERE lake.system.bucket(8, id) = 5").collect()
+    assert sorted(row.id for row in found) == _in_bucket(8, 5)
+
+
+def test_rows_of_buckets_are_deleted(lake: SparkSession, bucketed: str) -> None:
+    lake.sql(f"DELETE FROM {bucketed} WHERE lake.system.bucket(4, id) = 2")
+    found = lake.sql(f"SELECT id FROM {bucketed}").collect()
+    assert sorted(row.id for row in found) == _in_bucket(4, 0, 1, 3)
+
+
 def test_names_resolve_as_functions_of_the_current_catalog(lake: SparkSession, table: str) -> None:
     lake.conf.set("spark.icebergpy.default-catalog", "lake")
     text = "SELECT system.Years(at), lake.months(at), days(at), SYSTEM.iceberg_version() FROM db.t"

@@ -15,6 +15,7 @@ from pyspark.sql import SparkSession
 
 from icebergds import Catalog, Table, load_catalog, load_table, register
 from icebergds.errors import (
+    IcebergError,
     InvalidOptionError,
     InvalidStatementError,
     NoSuchSnapshotError,
@@ -168,6 +169,52 @@ def test_orphan_files_are_found_and_deleted(
     assert (orphan.exists(), listed.exists()) == (True, False)
     lake.catalog.dropTempView("files")
     assert _ids(table) == [0, 1, 2]
+
+
+@pytest.mark.parametrize(
+    ("where", "rewritten"),
+    [
+        ("lake.system.bucket(2, id) = 1", 2),
+        ("lake.system.days(ts) = DATE ''2026-01-01''", 2),
+        ("lake.system.truncate(2, s) = ''ab'' AND lake.system.bucket(2, id) >= 0", 4),
+        ("date(ts) > DATE ''2026-01-01''", 2),
+        ("lake.system.years(ts) < 56", 0),
+    ],
+)
+def test_files_are_chosen_by_transforms(
+    lake: SparkSession, catalog: Catalog, where: str, rewritten: int
+) -> None:
+    lake.sql(
+        "CREATE TABLE lake.db.b (id BIGINT, ts TIMESTAMP, s STRING) "
+        "PARTITIONED BY (bucket(2, id), days(ts))"
+    )
+    for _ in range(2):
+        lake.sql(
+            "INSERT INTO lake.db.b VALUES (0, TIMESTAMP'2026-01-01 01:00:00Z', 'abc'), "
+            "(3, TIMESTAMP'2026-01-02 01:00:00Z', 'abd')"
+        )
+    given = f"'db.b', where => '{where}', options => map('rewrite-all', 'true')"
+    [done] = _call(lake, f"rewrite_data_files({given})")
+    assert done[0] == rewritten
+    [(count,)] = lake.sql("SELECT count(*) FROM lake.db.b").collect()
+    assert count == 4
+
+
+@pytest.mark.parametrize(
+    ("where", "error"),
+    [
+        ("lake.system.buckets(2, id) = 1", r"buckets does not exist; did you mean bucket"),
+        ("lake.system.bucket(id) = 1", r"expected bucket\(numBuckets, value\)"),
+        ("lake.system.bucket(2, nope) = 1", "compare bucket of a column of the table with a"),
+        ("lake.system.bucket(2, id) = id", "compare bucket of a column of the table with a const"),
+        ("lake.system.bucket(2, id) = 1 ORDER BY id", "is not a condition of Spark SQL"),
+    ],
+)
+def test_conditions_that_cannot_choose_files_are_refused(
+    lake: SparkSession, table: Table, where: str, error: str
+) -> None:
+    with pytest.raises(IcebergError, match=error):
+        _call(lake, f"rewrite_data_files('db.t', where => '{where}')")
 
 
 def test_data_files_and_manifests_are_rewritten(lake: SparkSession, table: Table) -> None:

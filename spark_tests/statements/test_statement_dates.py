@@ -134,9 +134,33 @@ def test_transforms_become_ranges(condition: str, plain: str) -> None:
 
 
 @pytest.mark.parametrize(
+    ("condition", "buckets"),
+    [
+        ("lake.system.bucket(4, n) = 1", "system.bucket(4, n) IN (1)"),
+        ("2 < system.bucket(5, t)", "system.bucket(5, t) IN (3, 4)"),
+        ("lake.system.bucket(4, d) IN (7, 3, 0, 3)", "system.bucket(4, d) IN (0, 3)"),
+        ("lake.system.bucket(3, ts) <= 1", "system.bucket(3, ts) IN (0, 1)"),
+    ],
+)
+def test_conditions_on_buckets_choose_buckets(condition: str, buckets: str) -> None:
+    assert _read(condition) == buckets
+
+
+def test_a_bucket_that_no_value_is_in_is_never_chosen() -> None:
+    assert _read("lake.system.bucket(4, n) = 4") == "FALSE"
+
+
+@pytest.mark.parametrize(
     "condition",
     [
-        "lake.system.bucket(4, n) = 1",
+        "lake.system.bucket(4, n) <> 1",
+        "NOT lake.system.bucket(4, n) = 1",
+        "lake.system.bucket(4, n) NOT IN (1)",
+        "lake.system.bucket(4, n) IN (1, n)",
+        "lake.system.bucket(n, n) = 1",
+        "lake.system.bucket(0, n) = 0",
+        "lake.system.bucket(4, n + 1) = 1",
+        "lake.system.bucket(4, n) = 1 OR abs(n) = 3",
         "lake.system.truncate(10, n) = 3",
         "lake.system.truncate(2, t) > 'ab'",
         "lake.system.hours(d) = 3",

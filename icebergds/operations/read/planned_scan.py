@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from icebergds.commit.operations import TableState
-from icebergds.expr.nodes import TRUE, Expr, and_
+from icebergds.expr.nodes import TRUE, Expr, and_, relaxed
 from icebergds.expr.residual import residual_evaluator
 from icebergds.operations.read.chosen_files import choose_files, planner_of
 from icebergds.operations.read.options import ReadOptions, split_options
@@ -86,7 +86,9 @@ def plan_scan(
     splits = split_options(options, state.metadata.properties)
     files = tuple(found.files)
     for_native = for_native and planner_of(state, snapshot, plan) is None
-    return PlannedScan(state, snapshot, plan, files, splits, found.counts, for_native, rechecked)
+    return PlannedScan(
+        state, snapshot, plan, files, splits, found.counts, for_native, relaxed(rechecked)
+    )
 
 
 def task_groups_of(scan: PlannedScan, files: Iterable[PlannedFile]) -> list[ScanTaskGroup]:

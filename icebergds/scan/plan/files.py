@@ -18,7 +18,7 @@ import numpy as np
 
 from icebergds.errors import UnsupportedFeatureError
 from icebergds.expr.bind import field_ids
-from icebergds.expr.nodes import FALSE, TRUE, Expr
+from icebergds.expr.nodes import FALSE, TRUE, Expr, relaxed
 from icebergds.formats.manifests.counts import check_totals
 from icebergds.formats.manifests.manifest_list import read_snapshot_manifests
 from icebergds.formats.manifests.reader import (
@@ -192,6 +192,7 @@ def gather_files(
         return [], PlanCounts()
     started = time.perf_counter()
     filters = PartitionFilters(metadata.specs_by_id, schema, row_filter)
+    row_filter = relaxed(row_filter)
     listed, wrong_counts = all_manifests(io, snapshot, wrong_counts)
     manifests = [m for m in listed if filters.might_match(m)]
     deletes = [m for m in manifests if m.content is ManifestContent.DELETES]
@@ -244,7 +245,7 @@ def gather_files(
             # Files without rows may not exist: some writers list them and never create them.
             with_rows = columns.filter(columns.record_count != 0)
             empty = len(columns) - len(with_rows)
-            if not with_metrics and row_filter == TRUE:
+            if not with_metrics and row_filter == partition_filter == TRUE:
                 return gather(_bare_files(with_rows, index)), FileCounts(
                     len(with_rows), empty=empty
                 )

@@ -26,7 +26,7 @@ from icebergds.expr.sql import column_parts, read_condition
 from icebergds.spec.schema import Schema
 from icebergds.spec.types import DATE, TIMESTAMP, TIMESTAMPTZ
 from icebergds.statements.queries.dates import DateTerms
-from icebergds.statements.queries.transforms import transform_condition
+from icebergds.statements.queries.transforms import bucket_condition, transform_condition
 
 # A class of sqlglot's tree.
 _Node = Any
@@ -160,6 +160,9 @@ def predicate_of(
         means_the_same: whether Spark compares the same values as we do.
     """
     try:
+        buckets = bucket_condition(node, schema, terms, name_of)
+        if buckets is not None:
+            return buckets
         found = transform_condition(node, schema, terms, name_of)
         if found is not None:
             return bind(found, schema, case_sensitive=False)

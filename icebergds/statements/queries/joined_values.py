@@ -16,7 +16,7 @@ import pyarrow.compute as pc
 from icebergds.errors import IcebergError
 from icebergds.expr.bind import bind
 from icebergds.expr.names import quote_name, resolve
-from icebergds.expr.nodes import FALSE, TRUE, Expr, Operation, Predicate, and_
+from icebergds.expr.nodes import FALSE, TRUE, Expr, Operation, Predicate, and_, relaxed
 from icebergds.expr.sql_text import sql_text
 from icebergds.operations.read.snapshot_read import resolve_read
 from icebergds.spec.schema import Schema
@@ -139,7 +139,7 @@ def _values(relation: Relation, path: Path, condition: Expr) -> pa.Array | None:
     assert isinstance(source, NamedTable), "it is a table"
     assert relation.schema is not None, "it is read by its schema"
     scan = source.table.scan(
-        filter=None if condition is TRUE else sql_text(condition, relation.schema),
+        filter=None if condition is TRUE else sql_text(relaxed(condition), relation.schema),
         columns=[quote_name(path)],
         options=relation.given,
     )

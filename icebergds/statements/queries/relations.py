@@ -16,7 +16,7 @@ from icebergds.errors import (
     UnsupportedFeatureError,
 )
 from icebergds.expr.names import quote_name
-from icebergds.expr.nodes import TRUE
+from icebergds.expr.nodes import TRUE, relaxed
 from icebergds.expr.sql_text import sql_text
 from icebergds.operations.metadata_tables.schemas import metadata_table_schema
 from icebergds.operations.read.options import ReadOptions
@@ -172,8 +172,9 @@ def _needed_options(relation: Relation, needed: Needed) -> dict[str, str]:
     options: dict[str, str] = {}
     if needed.columns is not None:
         options["columns"] = ", ".join(quote_name((name,)) for name in needed.columns)
-    if needed.condition != TRUE:
-        options["filter"] = sql_text(needed.condition, relation.schema)
+    condition = relaxed(needed.condition)
+    if condition != TRUE:
+        options["filter"] = sql_text(condition, relation.schema)
     return {**options, **relation.given}
 
 

@@ -1,6 +1,7 @@
 """Reads conditions on Iceberg's transforms, such as `lake.system.days(ts) = DATE '2026-01-01'`.
 
-They are ranges of the column: days, months, years and hours are those of UTC.
+They are ranges of the column: days, months, years and hours are those of UTC. Buckets are no range:
+they choose files by their partitions.
 """
 
 from __future__ import annotations
@@ -10,16 +11,29 @@ from datetime import UTC, date, datetime, timedelta
 from typing import Any
 
 from icebergds.expr.names import quote_name, resolve
-from icebergds.expr.nodes import Expr, Operation, Predicate, and_
+from icebergds.expr.nodes import FALSE, Expr, InBuckets, Operation, Predicate, and_
 from icebergds.expr.sql import column_parts
 from icebergds.spec.schema import Schema
-from icebergds.spec.types import DATE, INT, LONG, STRING, TIMESTAMP, TIMESTAMPTZ, IcebergType
+from icebergds.spec.types import (
+    BINARY,
+    DATE,
+    INT,
+    LONG,
+    STRING,
+    TIMESTAMP,
+    TIMESTAMPTZ,
+    DecimalType,
+    IcebergType,
+)
 from icebergds.statements.queries.dates import MIRRORED, DateTerms
 
 # A class of sqlglot's tree.
 _Node = Any
 
 _EPOCH = datetime(1970, 1, 1)
+# Of which Spark's values have the hashes of the table's.
+_IN_BUCKETS = (INT, LONG, DATE, TIMESTAMP, TIMESTAMPTZ, STRING, BINARY)
+_MOST_BUCKETS = 100_000
 
 
 def transform_condition(
@@ -57,6 +71,56 @@ def transform_condition(
     return None if start is None or end is None else _between(name, key, start, end)
 
 
+def bucket_condition(
+    node: _Node,
+    schema: Schema,
+    terms: DateTerms,
+    name_of: Callable[[tuple[str, ...]], tuple[str, ...]],
+) -> Expr | None:
+    """The buckets that a condition on a bucket chooses; None for other conditions.
+
+    Raises:
+        InvalidFilterError: the column is not one of the table's.
+    """
+    if node.key == "in":
+        call, key, values = _call(node.this), "eq", node.expressions
+    elif node.key in MIRRORED:
+        call, key, values = _call(node.this), node.key, [node.expression]
+        if call is None:
+            call, key, values = _call(node.expression), MIRRORED[node.key], [node.this]
+    else:
+        return None
+    if call is None or call[0] != "bucket":
+        return None
+    count, parts = terms.integer(call[1][0]), column_parts(call[1][1])
+    numbers = [number for value in values if (number := terms.integer(value)) is not None]
+    if count is None or parts is None or not numbers or len(numbers) < len(values):
+        return None
+    field = resolve(quote_name(name_of(parts)), schema, case_sensitive=False)
+    if field.field_type not in _IN_BUCKETS and not isinstance(field.field_type, DecimalType):
+        return None
+    if not 0 < count <= _MOST_BUCKETS:
+        return None
+    chosen = sorted(_buckets(key, numbers, range(count)))
+    return InBuckets(field.field_id, count, tuple(chosen)) if chosen else FALSE
+
+
+def _buckets(key: str, numbers: list[int], buckets: range) -> set[int]:
+    """The buckets that equal one of the numbers, or compare so with the only one."""
+    first = numbers[0]
+    match key:
+        case "eq":
+            return set(numbers).intersection(buckets)
+        case "lt":
+            return {bucket for bucket in buckets if bucket < first}
+        case "lte":
+            return {bucket for bucket in buckets if bucket <= first}
+        case "gt":
+            return {bucket for bucket in buckets if bucket > first}
+        case _:
+            return {bucket for bucket in buckets if bucket >= first}
+
+
 def _call(node: _Node) -> tuple[str, list[_Node]] | None:
     """The name and arguments of a call of a function in a namespace `system`."""
     if node.key != "dot" or node.expression.key != "anonymous":
@@ -66,7 +130,7 @@ def _call(node: _Node) -> tuple[str, list[_Node]] | None:
     if namespace is None or namespace[-1].lower() != "system" or not arguments:
         return None
     function = str(node.expression.this).lower()
-    expected = 2 if function == "truncate" else 1
+    expected = 2 if function in ("truncate", "bucket") else 1
     return (function, arguments) if len(arguments) == expected else None
 
 

@@ -19,12 +19,11 @@ from icebergds.commit.replace_position_deletes import (
 )
 from icebergds.commit.snapshot_commit import commit_snapshot
 from icebergds.errors import CommitStateUnknownError, IcebergError
-from icebergds.expr.bind import bind
-from icebergds.expr.nodes import TRUE
-from icebergds.expr.sql import parse_filter
+from icebergds.expr.nodes import Expr
 from icebergds.formats.data_file.write_properties import WriteProperties
 from icebergds.formats.deletes.key_hash import new_seed
 from icebergds.formats.wrong_counts import Recorded
+from icebergds.operations.conditions import choosing_filter
 from icebergds.operations.maintenance.deletes.delete_targets import find_delete_targets
 from icebergds.operations.maintenance.deletes.live_files import LiveFiles
 from icebergds.operations.maintenance.deletes.position_delete_groups import (
@@ -80,7 +79,7 @@ class RewrittenPositionDeletes:
 
 def rewrite_position_deletes(
     table: LoadedTable,
-    where: str | None,
+    where: str | Expr | None,
     options: Mapping[str, str],
     write: WriteOptions,
     runner: Runner,
@@ -90,7 +89,8 @@ def rewrite_position_deletes(
     What other commits have replaced meanwhile is planned anew.
 
     Args:
-        where: a condition of Spark SQL; only partitions that may have such rows are rewritten.
+        where: a condition of Spark SQL, or a bound filter; only partitions that may have such rows
+            are rewritten.
         options: as `parse_position_delete_options` takes them.
         write: the branch, the snapshot properties, and the time zone of the condition.
         runner: runs the tasks that read and write delete files.
@@ -161,7 +161,7 @@ class _Done:
 
 def _pass(
     table: LoadedTable,
-    where: str | None,
+    where: str | Expr | None,
     options: Mapping[str, str],
     write: WriteOptions,
     runner: Runner,
@@ -170,8 +170,7 @@ def _pass(
     """Plans groups, rewrites and commits them."""
     metadata = table.metadata
     parsed = parse_position_delete_options(options, metadata)
-    condition = TRUE if where is None else parse_filter(where, time_zone=write.time_zone)
-    row_filter = bind(condition, metadata.schema(), case_sensitive=False)
+    row_filter = choosing_filter(where, metadata.schema(), write.time_zone)
     base = commit_base(table.keeping_reads().state, write.branch)
     planned = plan_delete_groups(base, row_filter, parsed, done.written)
     if not planned.groups or base.parent is None:

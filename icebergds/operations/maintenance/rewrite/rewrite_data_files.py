@@ -15,11 +15,10 @@ from icebergds.catalog.loaded_table import LoadedTable
 from icebergds.commit.operations import TableState
 from icebergds.display import counted
 from icebergds.errors import CommitStateUnknownError, IcebergError, InvalidOptionError
-from icebergds.expr.bind import bind
-from icebergds.expr.nodes import TRUE, Expr
-from icebergds.expr.sql import parse_filter
+from icebergds.expr.nodes import Expr
 from icebergds.formats.manifests.manifest_list import read_snapshot_manifests
 from icebergds.formats.manifests.packed_entries import Int64s, path_hashes
+from icebergds.operations.conditions import choosing_filter
 from icebergds.operations.maintenance.deletes.remove_dangling_deletes import remove_dangling_deletes
 from icebergds.operations.maintenance.listed_paths import ListedPaths
 from icebergds.operations.maintenance.maintained_branch import check_maintained_branch
@@ -78,7 +77,7 @@ def rewrite_data_files(
     runner: Runner,
     write: WriteOptions,
     options: RewriteOptions,
-    where: str | None = None,
+    where: str | Expr | None = None,
     rewriter: GroupRewriter | None = None,
     limits: RewriteLimits | None = None,
 ) -> tuple[RewrittenDataFiles, TableState]:
@@ -89,7 +88,8 @@ def rewrite_data_files(
     Args:
         runner: runs the tasks.
         write: the branch, and entries of the snapshot summary.
-        where: rewrite only files that may have rows that match this Spark SQL condition.
+        where: rewrite only files that may have rows that match this Spark SQL condition, or this
+            bound filter.
         rewriter: rewrites each group; by default, rows keep their order.
         limits: rewrite only the most useful groups, as far as these allow.
 
@@ -166,7 +166,7 @@ class _Wanted:
 
     write: WriteOptions
     options: RewriteOptions
-    where: str | None
+    where: str | Expr | None
     limits: RewriteLimits | None
 
 
@@ -177,7 +177,7 @@ def _groups(
     tally: _Tally,
 ) -> list[FileGroup]:
     metadata, options = table.metadata, wanted.options
-    condition = _condition(wanted.where, table, wanted.write.time_zone)
+    condition = choosing_filter(wanted.where, metadata.schema(), wanted.write.time_zone)
     listed, shared = ListedPaths(), SharedDeletes()
     done = np.concatenate([np.empty(0, np.int64), *tally.done])
 
@@ -352,10 +352,3 @@ def _output_spec_id(table: LoadedTable, options: RewriteOptions) -> int:
             f"{', '.join(map(str, sorted(specs)))}"
         )
     return table.metadata.default_spec_id if wanted is None else wanted
-
-
-def _condition(where: str | None, table: LoadedTable, time_zone: str | None) -> Expr:
-    if where is None:
-        return TRUE
-    parsed = parse_filter(where, time_zone=time_zone)
-    return bind(parsed, table.metadata.schema(), case_sensitive=False)

@@ -8,6 +8,7 @@ from icebergds.errors import InvalidStatementError
 from icebergds.expr.names import in_backticks
 from icebergds.statements.commands.procedures.signature import Call, Rows
 from icebergds.statements.commands.procedures.targets import branch_of, parts_of, table_of
+from icebergds.statements.commands.procedures.where import where_of
 from icebergds.statements.queries.query import run_query
 from icebergds.statements.spark_sql import Arguments
 from icebergds.statements.text.reading import cursor_of
@@ -54,7 +55,7 @@ def rewrite_data_files(call: Call) -> Rows:
     strategy = call.get("strategy", "binpack" if order is None else "sort").lower()
     done = found.table.rewrite_data_files(
         strategy,
-        call.get("where"),
+        where_of(call, found.table),
         order,
         branch=call.get("branch", found.branch),
         options=call.get("options"),
@@ -82,7 +83,7 @@ def rewrite_manifests(call: Call) -> Rows:
 def rewrite_position_delete_files(call: Call) -> Rows:
     found = branch_of(call)
     done = found.table.rewrite_position_delete_files(
-        call.get("where"),
+        where_of(call, found.table),
         options=call.get("options"),
         branch=found.branch,
         spark=call.scope.spark,
