@@ -126,5 +126,5 @@ $(SPARK41)/.installed: pyproject.toml
 	$(PYTHON) -m venv $(SPARK41)
 	$(SPARK41)/bin/python -m pip install --quiet --upgrade pip
 	$(SPARK41)/bin/python -m pip install --quiet --editable ".[s3,sql-postgres]" \
-		"pyspark[connect]==4.1.*" pytest pytest-xdist hypothesis
+		"pyspark[connect]==4.1.*" pytest pytest-xdist pytest-rerunfailures hypothesis
 	touch $@

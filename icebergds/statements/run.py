@@ -21,6 +21,8 @@ from icebergds.statements.text.cursor import Cursor
 from icebergds.statements.text.double_quotes import with_backticks
 from icebergds.statements.text.parameters import with_literals, with_versions
 
+_LONGEST_SHOWN = 200
+
 
 def sql(spark: SparkSession, sqlQuery: str, args: Any = None, **kwargs: Any) -> DataFrame:  # noqa: N803
     """Runs a statement of Spark SQL, or of Iceberg's extensions of it, on tables of our catalogs.
@@ -58,6 +60,10 @@ def sql(spark: SparkSession, sqlQuery: str, args: Any = None, **kwargs: Any) -> 
             if error is None:
                 raise
             raise error from None
+        except RecursionError:
+            raise InvalidStatementError(
+                f"{text[:_LONGEST_SHOWN]}...: parentheses are nested too deeply"
+            ) from None
 
 
 def _run(scope: NameScope, cursor: Cursor, arguments: Arguments) -> DataFrame:

@@ -12,6 +12,7 @@ from pyspark.errors import AnalysisException
 from pyspark.sql import DataFrame, SparkSession
 
 from icebergds.errors import InvalidStatementError
+from icebergds.expr.sql_tokens import sql_tokens
 from icebergds.statements.text.cursor import Cursor, Span
 from icebergds.statements.user_text import Piece, Splicing
 
@@ -97,10 +98,24 @@ def spliced_sql(
     if arguments.named:
         _check_names(ran, named, ", ".join(arguments.named))
     try:
-        return spark_sql(spark, ran, Arguments(arguments.parameters, named))
+        remaining = _remaining(text, replacements, arguments.parameters)
+        return spark_sql(spark, ran, Arguments(remaining, named))
     except AnalysisException as error:
         Splicing(text, tuple(pieces)).restore(error)
         raise
+
+
+def _remaining(text: str, replacements: Sequence[Replacement], parameters: Any) -> Any:
+    """The values of the parameters `?` that are not in what is replaced."""
+    gone = [each.span for each in replacements if "?" in each.span.of(text)]
+    if not gone or not isinstance(parameters, Sequence):
+        return parameters
+    markers = [token.start for token in sql_tokens(text) or () if token.is_sign("?")]
+    return [
+        value
+        for at, value in enumerate(parameters)
+        if at >= len(markers) or not any(span.start <= markers[at] < span.end for span in gone)
+    ]
 
 
 def _with_plain_braces(text: str) -> str:

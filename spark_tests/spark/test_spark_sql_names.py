@@ -42,9 +42,17 @@ def test_identifier_names_tables_in_queries(lake: SparkSession) -> None:
         args={"name": "db.t", "least": 1},
     ).collect()
     assert count == 1
-    with pytest.raises(UnsupportedFeatureError, match=r"IDENTIFIER\(\?\) names lake.db.t"):
-        lake.sql("SELECT * FROM IDENTIFIER(?)", args=["lake.db.t"])
+    query = "SELECT ? + t.id FROM IDENTIFIER('lake.' || ?) t JOIN IDENTIFIER(?) u USING (id) "
+    found = lake.sql(f"{query}WHERE id = ?", args=[10, "db.t", "lake.db.t", 2]).collect()
+    assert found == [(12,)]
+    assert lake.sql("SELECT max(id) FROM IDENTIFIER(?)", args=["lake.db.t"]).collect() == [(2,)]
     assert rows(lake, "DESCRIBE IDENTIFIER('t')")[0] == ("id", "bigint", None)
+
+
+def test_endless_parentheses_are_refused(lake: SparkSession) -> None:
+    query = f"SELECT {'(' * 2000}id{')' * 2000} FROM lake.db.t"
+    with pytest.raises(InvalidStatementError, match=r"^SELECT \(+\.\.\.: parentheses are nested"):
+        lake.sql(query)
 
 
 def test_versions_are_given_by_parameters(lake: SparkSession) -> None:

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from pyspark.errors import PySparkException
 
-from icebergds.errors import InvalidFilterError, InvalidStatementError, UnsupportedFeatureError
+from icebergds.errors import InvalidFilterError, InvalidStatementError
 from icebergds.expr.names import split_name
 from icebergds.statements.names.scope import NameScope
 from icebergds.statements.spark_sql import Arguments, spark_sql
@@ -26,28 +26,15 @@ def read_table_name(
 def name_in_query(
     scope: NameScope, arguments: Arguments, expression: Cursor
 ) -> tuple[str, ...] | None:
-    """The parts of the name that `IDENTIFIER(expression)` gives; None if Spark is to find it.
-
-    Raises:
-        UnsupportedFeatureError: it names a table of ours by a parameter without a name.
-    """
-    tokens = expression.tokens
-    markers = [at for at in range(expression.end) if tokens[at].is_sign("?")]
-    is_positional = bool(markers) and markers[-1] >= expression.at
+    """The parts of the name that `IDENTIFIER(expression)` gives; None if Spark is to find it."""
     given = arguments.parameters
-    if is_positional and isinstance(given, Sequence):
-        before = sum(at < expression.at for at in markers)
-        given = given[before : len(markers)]
+    if isinstance(given, Sequence):
+        markers = [token.is_sign("?") for token in expression.tokens[: expression.end]]
+        given = given[sum(markers[: expression.at]) : sum(markers)]
     try:
-        parts = _split(_text(scope, expression, Arguments(given)))
+        return _split(_text(scope, expression, Arguments(given)))
     except (InvalidStatementError, PySparkException):
         return None
-    if is_positional and scope.table(parts) is not None:
-        raise UnsupportedFeatureError(
-            f"IDENTIFIER({expression.written}) names {'.'.join(parts)} by a parameter ?, which is "
-            "not supported in queries; give it a name, such as :table"
-        )
-    return parts
 
 
 def _text(scope: NameScope, expression: Cursor, arguments: Arguments) -> str:

@@ -108,7 +108,7 @@ def references_of(
 ) -> list[Reference]:
     """The places where a query names tables, those of `IDENTIFIER(...)` among them.
 
-    Errors are those of `find_references` and `name_in_query`.
+    Errors are those of `find_references`.
     """
     return find_references(query, visible, partial(name_in_query, scope, arguments))
 

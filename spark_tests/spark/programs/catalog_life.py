@@ -13,7 +13,6 @@ import sys
 import urllib.request
 from typing import Any
 
-from pyspark.errors import StreamingQueryException
 from pyspark.sql import SparkSession
 
 import icebergds
@@ -129,21 +128,15 @@ def _stream(spark: SparkSession, name: str, database: str, directory: str) -> li
     stream = reader.option("streaming-skip-overwrite-snapshots", "true").option(
         "streaming-skip-delete-snapshots", "true"
     )
-    writer = (
+    query = (
         stream.load(source)
         .writeStream.format("icebergpy")
         .option("catalog", name)
         .option("checkpointLocation", os.path.join(directory, "checkpoint"))
         .trigger(availableNow=True)
+        .start(identifier)
     )
-    # Spark gives a Python process ten seconds to start, which is too little on a busy machine.
-    for last in (False, False, True):
-        try:
-            writer.start(identifier).awaitTermination()
-            break
-        except StreamingQueryException as error:
-            if last or "worker to connect back" not in str(error):
-                raise
+    query.awaitTermination()
     copied = icebergds.load_table(f"{name}.{identifier}").scan().to_arrow()
     return sorted(copied["id"].to_pylist())
 
