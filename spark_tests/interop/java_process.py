@@ -9,7 +9,12 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
+from oracles.canon import canonical_rows
+from oracles.comparison import difference
 from oracles.java_environment import JavaEnvironment
+
+from icebergds import load_table
+from icebergds.spec.json.schema import schema_to_json
 
 
 class JavaProcess:
@@ -35,6 +40,18 @@ class JavaProcess:
             error = "\n".join(line for line in lines if not line.lstrip().startswith("at "))
             raise RuntimeError(f"{command} of {arguments.get('table')}:\n{error[-6000:]}")
         return answer["answer"]
+
+
+def java_agrees(java: JavaProcess, location: str) -> int:
+    """Checks that Java has the rows that we have of a table at a location; their number."""
+    table = load_table(location)
+    rows = table.scan().to_arrow()
+    schema = schema_to_json(table.schema())
+    problem = difference(
+        java.ask("rows_at", location=location), canonical_rows(rows, schema), location
+    )
+    assert problem is None, problem
+    return int(rows.num_rows)
 
 
 @contextmanager

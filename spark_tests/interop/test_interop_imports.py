@@ -15,13 +15,10 @@ import pyarrow.parquet as pq
 import pytest
 import written_tables  # noqa: F401  (registers the tables)
 from effort import IS_NIGHTLY
-from java_process import JavaProcess
-from oracles.canon import canonical_rows
-from oracles.comparison import difference
+from java_process import JavaProcess, java_agrees
 from our_tables import OUR_TABLES, Writer
 
 from icebergds import Schema, load_table
-from icebergds.spec.json.schema import schema_to_json
 from icebergds.spec.types import DATE, DOUBLE, LONG, STRING, DecimalType
 from icebergds.testing.api_tables import new_table
 from icebergds.testing.schemas import optional
@@ -62,7 +59,7 @@ def test_java_reads_files_that_were_added(java_process: JavaProcess, tmp_path: P
         pq.write_table(rows, folder / "a.parquet")
         orc.write_table(rows, folder / "b.orc")
     table.add_files(tmp_path / "in")
-    _agree(java_process, table.location())
+    java_agrees(java_process, table.location())
 
 
 @pytest.mark.parametrize("name", _WRITTEN if IS_NIGHTLY else _WRITTEN[::9])
@@ -71,7 +68,7 @@ def test_java_reads_a_copy_by_the_list_of_its_files(
 ) -> None:
     table = OUR_TABLES[name](our_writer, f"copied_{name}").table
     _move(table, tmp_path / "a place with a longer name")
-    _agree(java_process, str(tmp_path / "a place with a longer name"))
+    java_agrees(java_process, str(tmp_path / "a place with a longer name"))
 
 
 @pytest.mark.parametrize("version", [2, 3])
@@ -92,7 +89,7 @@ def test_java_applies_deletes_of_a_copy(
         deletes = builder.deletion_vectors([(file, [at]) for at, file in enumerate(files)])
     builder.commit(*deletes, operation="delete")
     _move(load_table(tmp_path / "table"), tmp_path / "elsewhere")
-    assert _agree(java_process, str(tmp_path / "elsewhere")) == (5 if version == 2 else 9)
+    assert java_agrees(java_process, str(tmp_path / "elsewhere")) == (5 if version == 2 else 9)
 
 
 def _move(table: Any, target: Path) -> None:
@@ -104,15 +101,3 @@ def _move(table: Any, target: Path) -> None:
             Path(to).parent.mkdir(parents=True, exist_ok=True)
             shutil.copy(source.removeprefix("file:"), to)
     place.rename(place.with_name(f"gone_{place.name}"))
-
-
-def _agree(java: JavaProcess, location: str) -> int:
-    """Java has the rows that we have; their number."""
-    table = load_table(location)
-    rows = table.scan().to_arrow()
-    schema = schema_to_json(table.schema())
-    problem = difference(
-        java.ask("rows_at", location=location), canonical_rows(rows, schema), location
-    )
-    assert problem is None, problem
-    return int(rows.num_rows)

@@ -1,4 +1,4 @@
-"""Scripts of SQL give the same on Java Iceberg, and leave the same tables behind."""
+"""Scripts of SQL give the same on Java Iceberg, and leave the same tables behind, as Java sees."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 from effort import some
+from java_process import JavaProcess, java_agrees
 from java_sql_cases import JAVA_CASES
 from oracles.java_environment import JavaEnvironment
 from oracles.sql_program import create_namespaces, run_cases
@@ -63,6 +64,7 @@ def test_statements_give_what_java_gives(
     tmp_path: Path,
     theirs: Path,
     results: Mapping[str, list[Any]],
+    java_process: JavaProcess,
     name: str,
 ) -> None:
     case = CASES[name]
@@ -81,6 +83,7 @@ def test_statements_give_what_java_gives(
     for table in case.tables:
         left, expected = _state(catalog, name, table), _state(java, name, table)
         assert left == expected
+        java_agrees(java_process, catalog.load_table(f"{name}.{table}").location())
     if case.tables:
         operations = [_operations(each, name, case.tables) for each in (catalog, java)]
         assert (operations[0] != operations[1]) == bool(case.operations_differ)
