@@ -43,7 +43,13 @@ def active_session(asked: str = "this") -> SparkSession:
 
 
 def session_or_active(spark: SparkSession | None) -> SparkSession | None:
-    """A session, or else the active one; None if there is none."""
+    """A session, or else the active one; None if there is none.
+
+    Raises:
+        InvalidOptionError: what was given is no session.
+    """
+    if spark is not None and not hasattr(spark, "conf"):
+        raise InvalidOptionError(f"spark = {spark!r}: expected a SparkSession")
     try:
         return spark or active_session()
     except InvalidOptionError:

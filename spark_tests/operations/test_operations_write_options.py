@@ -205,6 +205,7 @@ def test_how_a_table_is_created() -> None:
         ("txnVersion", "1", ": use 'txn-version'"),
         ("userMetadata", "x", ": use 'snapshot-property.<key>'"),
         ("versionAsOf", "1", "'versionasof': it is an option of reads"),
+        ("metadata-table", "files", "'metadata-table': it is an option of reads"),
         (
             "maintain-every",
             "5",

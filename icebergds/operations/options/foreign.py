@@ -69,6 +69,7 @@ _OF_READS = {
     "versionasof",
     "timestampasof",
     *(name.lower() for name in _READS),
+    "metadata-table",
     "snapshot-id",
     "as-of-timestamp",
     "tag",

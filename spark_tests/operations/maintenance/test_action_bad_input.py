@@ -267,3 +267,15 @@ def test_an_expiry_that_does_not_know_which_files_are_needed_deletes_none(
     with pytest.raises(IcebergError, match=rf"expired, but no file was deleted.*{missing.name}"):
         act(place.table, "expire")
     assert place.files_now() >= files
+
+
+@pytest.mark.parametrize(
+    "call",
+    [
+        lambda table: table.rewrite_data_files(spark="text"),
+        lambda table: table.convert_equality_deletes(spark="text"),
+        lambda table: table.maintain(spark="text"),
+    ],
+)
+def test_what_is_no_session_is_refused(place: Place, call: Call) -> None:
+    _refused(place, call, InvalidOptionError, "spark = 'text': expected a SparkSession")
