@@ -14,7 +14,7 @@ from processes import CONTEXT
 
 from icebergds.testing.api_tables import Properties, open_table
 
-_KILLS = rounds("ICEBERGDS_KILLS", pull=1, nightly=50)
+_KILLS = rounds("ICEBERGDS_KILLS", pull=1, nightly=10)
 
 
 @pytest.mark.parametrize("kind", CATALOGS)
