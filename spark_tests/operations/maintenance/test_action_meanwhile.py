@@ -7,7 +7,9 @@ table stays as it is, and new files are removed.
 from __future__ import annotations
 
 import random
+import time
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
@@ -16,7 +18,7 @@ from effort import IS_NIGHTLY
 
 from icebergds.api.catalog import load_catalog
 from icebergds.catalog.metadata_files import VERSION_HINT
-from icebergds.errors import IcebergError, NoSuchTableError
+from icebergds.errors import AlreadyExistsError, IcebergError, NoSuchTableError
 from icebergds.testing.api_tables import TABLE, Properties, create_table, ids_of, open_table, rows
 from icebergds.testing.faults import Fault, Faults, When
 from icebergds.testing.faulty_system import faulty_system
@@ -61,7 +63,13 @@ def _purge(catalog: Properties) -> None:
 
 def _replace(catalog: Properties) -> None:
     _drop(catalog)
-    create_table(catalog).append(rows(1, 2))
+    for _ in range(500):
+        # A commit of just before it may still write its version, and takes it back.
+        with suppress(AlreadyExistsError):
+            create_table(catalog).append(rows(1, 2))
+            return
+        time.sleep(0.01)
+    raise AssertionError("the version of a table that is dropped was not taken back")
 
 
 @pytest.mark.parametrize("drop", [_drop, _purge])
