@@ -219,6 +219,20 @@ def test_other_buckets_than_those_of_partitions_choose_rows(
     assert sorted(row.id for row in found) == _in_bucket(8, 5)
 
 
+def test_functions_of_spark_with_the_names_of_transforms_choose_no_files(
+    lake: SparkSession, bucketed: str
+) -> None:
+    in_spark = "spark_catalog.system"
+    lake.sql(f"CREATE DATABASE {in_spark}")
+    lake.sql(f"CREATE FUNCTION {in_spark}.bucket(n INT, x BIGINT) RETURNS INT RETURN 1")
+    try:
+        query = f"SELECT count(*) FROM {bucketed} WHERE {in_spark}.bucket(4, id) = 1"
+        assert lake.sql(query).collect() == [(40,)]
+    finally:
+        lake.sql(f"DROP FUNCTION {in_spark}.bucket")
+        lake.sql(f"DROP DATABASE {in_spark}")
+
+
 def test_rows_of_buckets_are_deleted(lake: SparkSession, bucketed: str) -> None:
     lake.sql(f"DELETE FROM {bucketed} WHERE lake.system.bucket(4, id) = 2")
     found = lake.sql(f"SELECT id FROM {bucketed}").collect()

@@ -84,6 +84,24 @@ def find_calls(scope: NameScope, query: Cursor) -> list[FunctionCall]:
     return found
 
 
+def calls_namesakes(scope: NameScope, query: Cursor) -> bool:
+    """Whether a query calls `system.bucket` or the like of a catalog that is none of ours."""
+    tokens = query.tokens[query.at : query.end]
+    named = {
+        function.end
+        for system, dot, function, behind in zip(
+            tokens, tokens[1:], tokens[2:], tokens[3:], strict=False
+        )
+        if dot.is_sign(".")
+        and behind.is_sign("(")
+        and system.is_identifier
+        and system.identifier.lower() == _SYSTEM
+        and function.is_identifier
+        and function.identifier.lower() in _FUNCTIONS
+    }
+    return bool(named) and not named <= {call.name.end for call in find_calls(scope, query)}
+
+
 def replace_functions(scope: NameScope, query: Cursor) -> list[Replacement]:
     """What takes the place of the calls of functions of our catalogs.
 

@@ -15,7 +15,7 @@ from icebergds.expr.nodes import TRUE, Expr
 from icebergds.spark.session import session_setting, session_zone
 from icebergds.statements.names.scope import CatalogName, NameScope
 from icebergds.statements.names.table_names import name_in_query
-from icebergds.statements.queries.functions import replace_functions
+from icebergds.statements.queries.functions import calls_namesakes, replace_functions
 from icebergds.statements.queries.naming import aliases_of, qualifiers
 from icebergds.statements.queries.needed import Needed, ViewNeeded
 from icebergds.statements.queries.pruning import prune
@@ -168,6 +168,9 @@ def needed_of(
     Raises:
         InvalidStatementError: the query names metadata columns beside `*`.
     """
+    if calls_namesakes(scope, query):
+        # They would be taken for Iceberg's transforms.
+        return [Needed() for _ in relations]
     setting, zone = cache(session_setting(scope.spark)), session_zone(scope.spark)
     return prune(query, relations, setting, zone, needed)
 
