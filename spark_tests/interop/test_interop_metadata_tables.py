@@ -127,6 +127,8 @@ def _assert_same(
         statement = f"SELECT to_json(struct(*)) FROM oracle.db.{name}.{kind}"
         expected = [json.loads(text) for (text,) in java.ask("sql", statement=statement)]
         ours = metadata_rows.json_rows(getattr(table.inspect, kind)())
+        if kind.is_of_all_snapshots:
+            _drop_first_row_ids([*expected, *ours])
         assert _comparable(ours) == _comparable(expected), kind
 
 
@@ -158,6 +160,15 @@ def _comparable(rows: list[dict[str, Any]]) -> list[str]:
     """Rows as texts, in order, without what is null or empty, and with paths without a scheme."""
     texts = (json.dumps(_without_nothing(row), sort_keys=True) for row in rows)
     return sorted(text.replace('"file:/', '"/') for text in texts)
+
+
+def _drop_first_row_ids(rows: Iterable[dict[str, Any]]) -> None:
+    """Java takes a manifest from any manifest list that has it, of whatever version.
+
+    Those of version 2 have no first row id for it, and which list comes first is a race of threads.
+    """
+    for row in rows:
+        row.get("data_file", row).pop("first_row_id", None)
 
 
 def _without_nothing(value: Any) -> Any:
