@@ -106,12 +106,12 @@ def is_metadata_file(location: str) -> bool:
 def log_load(name: str, metadata_location: str, metadata: TableMetadata, started: float) -> None:
     """Logs that a table was loaded; `started` is the `time.perf_counter` before it."""
     _LOG.debug(
-        "table %s: loaded %s in %.0f ms: current snapshot %s of %d",
+        "table %s: loaded %s in %.0f ms: current snapshot %s of %s",
         name,
         metadata_location,
         1000 * (time.perf_counter() - started),
         metadata.current_snapshot_id,
-        len(metadata.snapshots),
+        metadata.snapshots_known(),
     )
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
@@ -10,6 +10,7 @@ from typing import Any
 from icebergds.display import WIDTH, html_table, joined, printable, time_text
 from icebergds.errors import InvalidMetadataError, NoSuchSnapshotError
 from icebergds.spec.encryption import EncryptedKey
+from icebergds.spec.lazy_snapshots import LazySnapshots
 from icebergds.spec.partition import PartitionSpec, partition_type
 from icebergds.spec.read_only import ReadOnlyDict, set_read_only
 from icebergds.spec.schema import Schema
@@ -38,8 +39,9 @@ class TableMetadata:
     """One version of a table's metadata, of format version 1, 2 or 3.
 
     Times are milliseconds since the epoch. `current_snapshot_id` is None if the table has no
-    current snapshot. `table_uuid` is None only in old version 1 tables. `unknown` keeps JSON
-    members that the spec does not define, so that they are written back.
+    current snapshot. `table_uuid` is None only in old version 1 tables. `snapshots` is a tuple, or
+    a sequence that is loaded when it is needed. `unknown` keeps JSON members that the spec does not
+    define, so that they are written back.
     """
 
     format_version: int
@@ -57,7 +59,7 @@ class TableMetadata:
     last_sequence_number: int = 0
     properties: Mapping[str, str] = field(default_factory=ReadOnlyDict)
     current_snapshot_id: int | None = None
-    snapshots: tuple[Snapshot, ...] = ()
+    snapshots: Sequence[Snapshot] = ()
     snapshot_log: tuple[SnapshotLogEntry, ...] = ()
     metadata_log: tuple[MetadataLogEntry, ...] = ()
     refs: Mapping[str, SnapshotRef] = field(default_factory=ReadOnlyDict)
@@ -87,11 +89,17 @@ class TableMetadata:
             ("schemas", f"{len(self.schemas):,}, current {self.current_schema_id}"),
             ("partition_specs", f"{len(self.partition_specs):,}, default {self.default_spec_id}"),
             ("sort_orders", f"{len(self.sort_orders):,}, default {self.default_sort_order_id}"),
-            ("snapshots", f"{len(self.snapshots):,}, current {self.current_snapshot_id}"),
+            ("snapshots", f"{self.snapshots_known()}, current {self.current_snapshot_id}"),
             ("refs", joined(list(self.refs), "reference", WIDTH - 10)),
             ("properties", joined(list(self.properties), "property", WIDTH - 16)),
             ("statistics", str(len(self.statistics) + len(self.partition_statistics))),
         ]
+
+    def snapshots_known(self) -> str:
+        """How many snapshots there are, for messages; never loads them."""
+        if isinstance(self.snapshots, LazySnapshots):
+            return self.snapshots.known_count()
+        return f"{len(self.snapshots):,}"
 
     def schema(self) -> Schema:
         """The current schema."""
@@ -203,8 +211,10 @@ class TableMetadata:
         return ReadOnlyDict({spec.spec_id: spec for spec in self.partition_specs})
 
     @cached_property
-    def snapshots_by_id(self) -> dict[int, Snapshot]:
+    def snapshots_by_id(self) -> Mapping[int, Snapshot]:
         """Every snapshot by its id."""
+        if isinstance(self.snapshots, LazySnapshots):
+            return self.snapshots.by_id
         return ReadOnlyDict({snapshot.snapshot_id: snapshot for snapshot in self.snapshots})
 
     def __getstate__(self) -> dict[str, Any]:

@@ -359,11 +359,6 @@ def rest_catalog(name: str, properties: Mapping[str, str], io: FileIO) -> RestCa
     """
     session = rest_session(name, properties)
     merged = session.config.properties
-    mode = merged.get("snapshot-loading-mode", "all").lower()
-    if mode not in ("all", "refs"):
-        raise InvalidOptionError(
-            f"catalog {name}: snapshot-loading-mode is {mode!r}, expected all or refs"
-        )
     check_planning(session)
     flag(name, merged, "rest-metrics-reporting-enabled", True)
     flag(name, merged, "view-endpoints-supported", False)

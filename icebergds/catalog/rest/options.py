@@ -10,7 +10,22 @@ from icebergds.errors import InvalidOptionError
 from icebergds.io.storage_options import is_of_storage
 from icebergds.suggestions import nearest_of
 
-__all__ = ["HttpOptions", "check_names", "flag", "http_options", "integer"]
+__all__ = [
+    "ALL",
+    "REFS",
+    "HttpOptions",
+    "check_names",
+    "flag",
+    "http_options",
+    "integer",
+    "snapshot_mode",
+]
+
+ALL = "all"
+"""A table is loaded with all of its snapshots."""
+
+REFS = "refs"
+"""A table is loaded with the snapshots that branches and tags refer to."""
 
 TOKEN_TYPES = "urn:ietf:params:oauth:token-type:"
 """The beginning of the properties that hold a token to exchange."""
@@ -150,6 +165,19 @@ def http_options(name: str, properties: Mapping[str, str]) -> HttpOptions:
         verify=properties.get("ssl.cabundle") or True,
         certificate=(certificate, key) if certificate and key else certificate or None,
     )
+
+
+def snapshot_mode(name: str, properties: Mapping[str, str]) -> str:
+    """Which snapshots a table is loaded with: `ALL` or `REFS`.
+
+    Raises InvalidOptionError if the property is neither.
+    """
+    mode = properties.get("snapshot-loading-mode", ALL).lower()
+    if mode not in (ALL, REFS):
+        raise InvalidOptionError(
+            f"catalog {name}: snapshot-loading-mode is {mode!r}, expected {ALL} or {REFS}"
+        )
+    return mode
 
 
 def flag(name: str, properties: Mapping[str, str], key: str, default: bool) -> bool:

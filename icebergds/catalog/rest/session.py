@@ -21,7 +21,13 @@ from icebergds.catalog.rest.http import (
     Request,
     idempotency_key,
 )
-from icebergds.catalog.rest.options import HttpOptions, check_names, http_options, web_address
+from icebergds.catalog.rest.options import (
+    HttpOptions,
+    check_names,
+    http_options,
+    snapshot_mode,
+    web_address,
+)
 from icebergds.catalog.rest.routes import SEPARATOR, TOKENS, Routes
 from icebergds.catalog.rest.secrets import Secrets
 from icebergds.commit.operations import TableState
@@ -40,6 +46,7 @@ class RestSession:
 
     Attributes:
         name: the catalog's name in messages.
+        snapshots: which ones a table is loaded with, by the server's words.
         seen: the tables that were loaded last, for conditional requests.
     """
 
@@ -47,6 +54,7 @@ class RestSession:
     client: HttpClient = field(repr=False)
     config: ServerConfig = field(repr=False)
     routes: Routes
+    snapshots: str
     seen: SeenTables = field(repr=False)
 
     def change(
@@ -148,7 +156,7 @@ def _session(name: str, properties: tuple[tuple[str, str], ...]) -> RestSession:
     if any(given.get(key) != merged[key] for key in merged if _is_of_requests(key)):
         client = _client(name, merged, secrets)
     routes = Routes(name, merged.get("prefix", ""), merged.get("namespace-separator") or SEPARATOR)
-    return RestSession(name, client, config, routes, SeenTables())
+    return RestSession(name, client, config, routes, snapshot_mode(name, merged), SeenTables())
 
 
 def _is_of_requests(key: str) -> bool:

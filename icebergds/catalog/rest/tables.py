@@ -12,6 +12,7 @@ from icebergds.catalog.metadata_files import log_load
 from icebergds.catalog.rest.config import CREDENTIALS
 from icebergds.catalog.rest.failures import RestError, refusals
 from icebergds.catalog.rest.http import Answer
+from icebergds.catalog.rest.options import ALL, REFS
 from icebergds.catalog.rest.scan_planning import scan_planner
 from icebergds.catalog.rest.session import RestSession
 from icebergds.catalog.rest.table_access import table_config
@@ -26,6 +27,9 @@ from icebergds.io.vended_credentials import (
 )
 from icebergds.spec.json.fields import optional, required, string_map, typed
 from icebergds.spec.json.metadata import metadata_from_json
+from icebergds.spec.lazy_snapshots import LazySnapshots
+from icebergds.spec.metadata import TableMetadata
+from icebergds.spec.snapshot import Snapshot
 
 _NOT_MODIFIED = 304
 
@@ -57,10 +61,12 @@ def load_table(session: RestSession, io: FileIO, identifier: Identifier, name: s
         return NoSuchTableError(f"table {name} does not exist in its catalog")
 
     with refusals({404: missing}):
-        answer = session.client.get(path, {"snapshots": "all"}, headers)
+        answer = session.client.get(path, {"snapshots": session.snapshots}, headers)
     if answer.status == _NOT_MODIFIED and seen is not None:
         return replace(seen[1], io=_with_io_of(io, seen[1].io))
     state = table_state(session, io, identifier, name, answer)
+    if session.snapshots == REFS:
+        state = replace(state, metadata=_lazy(session, identifier, name, state.metadata))
     session.seen.keep(path, answer, state)
     log_load(name, state.metadata_location, state.metadata, started)
     return state
@@ -95,6 +101,43 @@ def table_state(
         io = replace(io, vended=vended_before)
     planner = scan_planner(session, identifier, name, string_map(answer.body, "config", where))
     return TableState(name, location, metadata, io, planner)
+
+
+def _lazy(
+    session: RestSession, identifier: Identifier, name: str, metadata: TableMetadata
+) -> TableMetadata:
+    """Metadata whose snapshots without a branch or tag are asked for when they are needed."""
+
+    def load() -> tuple[Snapshot, ...]:
+        def missing(error: RestError) -> NoSuchTableError:
+            return NoSuchTableError(f"table {name} was dropped since it was loaded")
+
+        with refusals({404: missing}):
+            answer = session.client.get(session.routes.table(identifier), {"snapshots": ALL})
+        where = f"the answer for table {name}"
+        found = metadata_from_json(required(answer.body, "metadata", dict, where), where)
+        if found.table_uuid != metadata.table_uuid:
+            raise NoSuchTableError(
+                f"table {name} was replaced by another table since it was loaded; load it again"
+            )
+        return _as_of(metadata, found)
+
+    return replace(metadata, snapshots=LazySnapshots(metadata.snapshots, load))
+
+
+def _as_of(metadata: TableMetadata, later: TableMetadata) -> tuple[Snapshot, ...]:
+    """The snapshots that a table had at a version, from that version's and those of a later one.
+
+    Those that expired in between are gone, but for the version's own.
+    """
+    own = {snapshot.snapshot_id: snapshot for snapshot in metadata.snapshots}
+    past = {
+        snapshot.snapshot_id: snapshot
+        for snapshot in later.snapshots
+        if snapshot.sequence_number <= metadata.last_sequence_number
+        and (metadata.format_version > 1 or snapshot.timestamp_ms <= metadata.last_updated_ms)
+    }
+    return tuple({**past, **own}.values())
 
 
 def _vended(body: Mapping[str, Any], config: Mapping[str, str], where: str) -> Vended:

@@ -1,0 +1,171 @@
+"""Tables of REST catalogs that come with the snapshots of branches and tags; others come later."""
+
+from __future__ import annotations
+
+import copy
+import pickle
+from collections.abc import Callable, Iterator
+
+import pyarrow as pa
+import pytest
+from rest_proxy import RestProxy, rest_proxy
+from rest_server import RestServer
+
+import icebergds
+from icebergds.api.catalog import Catalog
+from icebergds.api.table import Table
+from icebergds.errors import NoSuchTableError
+
+_ALL = "snapshots=all"
+_REFS = "snapshots=refs"
+
+
+@pytest.fixture
+def proxy(rest: RestServer) -> Iterator[RestProxy]:
+    with rest_proxy(rest.port) as proxy:
+        yield proxy
+
+
+@pytest.fixture
+def whole(rest: RestServer) -> Catalog:
+    """A new catalog, that loads all snapshots."""
+    catalog = icebergds.load_catalog("lake", uri=rest.uri(rest.new_catalog()))
+    catalog.create_namespace("db")
+    return catalog
+
+
+@pytest.fixture
+def lazy(rest: RestServer, whole: Catalog, proxy: RestProxy) -> Catalog:
+    """The same catalog by way of the proxy, that loads the snapshots of branches and tags."""
+    uri = whole.address("db.t").catalog_properties["uri"]
+    return icebergds.load_catalog(
+        "lake",
+        uri=rest.uri(uri[uri.rindex("/") :], proxy.port),
+        **{"snapshot-loading-mode": "REFS", "rest-metrics-reporting-enabled": "false"},
+    )
+
+
+def _append(table: Table, *ids: int) -> None:
+    table.append(pa.table({"id": pa.array(ids, pa.int64())}))
+
+
+def _ids(table: Table, **options: int) -> list[int]:
+    return sorted(table.scan(**options).to_arrow()["id"].to_pylist())
+
+
+def _table(catalog: Catalog, version: int = 2) -> Table:
+    """A table of four snapshots, one of which has a tag."""
+    table = catalog.create_table("db.t", "id bigint", properties={"format-version": str(version)})
+    for number in range(4):
+        _append(table, number)
+    with table.manage_snapshots() as update:
+        update.create_tag("second", table.snapshots()[1].snapshot_id)
+    return table
+
+
+def _loads(proxy: RestProxy) -> list[str]:
+    """Which snapshots were asked for since this was called last."""
+    asked = [path.partition("?")[2] for path in proxy.paths("GET") if "/tables/" in path]
+    proxy.seen.clear()
+    return asked
+
+
+def test_reads_of_branches_and_tags_load_no_other_snapshots(
+    whole: Catalog, lazy: Catalog, proxy: RestProxy
+) -> None:
+    _table(whole)
+    table = lazy.load_table("db.t")
+    assert _ids(table) == [0, 1, 2, 3]
+    assert _ids(table, tag="second") == [0, 1]
+    assert _ids(table, snapshot_id=table.refs()["second"].snapshot_id) == [0, 1]
+    assert "2 of branches and tags" in repr(table.metadata)
+    assert "lake.db.t" in repr(table)
+    assert _loads(proxy) == [_REFS]
+
+
+@pytest.mark.parametrize("version", [1, 2, 3])
+def test_all_snapshots_are_loaded_once_when_they_are_needed(
+    whole: Catalog, lazy: Catalog, proxy: RestProxy, version: int
+) -> None:
+    expected = _table(whole, version)
+    table = lazy.load_table("db.t")
+    assert list(table.snapshots()) == list(expected.snapshots())
+    assert table.inspect.snapshots() == expected.inspect.snapshots()
+    assert table.metadata == expected.metadata
+    assert _ids(table, snapshot_id=expected.snapshots()[2].snapshot_id) == [0, 1, 2]
+    assert _loads(proxy) == [_REFS, _ALL]
+
+
+def test_an_unchanged_table_is_not_sent_again(
+    whole: Catalog, lazy: Catalog, proxy: RestProxy
+) -> None:
+    _table(whole)
+    assert len(lazy.load_table("db.t").snapshots()) == 4
+    assert len(lazy.load_table("db.t").snapshots()) == 4
+    assert [seen.status for seen in proxy.seen if "/tables/" in seen.path] == [200, 200, 304]
+
+
+@pytest.mark.parametrize("version", [1, 2])
+def test_snapshots_are_those_of_the_version_that_was_loaded(
+    whole: Catalog, lazy: Catalog, version: int
+) -> None:
+    others = _table(whole, version)
+    before = list(others.snapshots())
+    table = lazy.load_table("db.t")
+    _append(others, 9)
+    assert list(table.snapshots()) == before
+    assert _ids(table.refresh()) == [0, 1, 2, 3, 9]
+
+
+def test_what_has_expired_meanwhile_is_gone_but_for_what_was_loaded(
+    whole: Catalog, lazy: Catalog
+) -> None:
+    others = _table(whole)
+    table = lazy.load_table("db.t")
+    ids = [snapshot.snapshot_id for snapshot in others.snapshots()]
+    _append(others, 9)
+    others.expire_snapshots(snapshot_ids=[ids[0], ids[2], ids[3]])
+    assert {snapshot.snapshot_id for snapshot in table.snapshots()} == {ids[1], ids[3]}
+
+
+def test_changes_keep_every_snapshot(whole: Catalog, lazy: Catalog) -> None:
+    others = _table(whole)
+    ids = [snapshot.snapshot_id for snapshot in others.snapshots()]
+    table = lazy.load_table("db.t")
+    _append(table, 4)
+    table.delete("id = 0")
+    with table.manage_snapshots() as update:
+        update.create_branch("old", ids[2])
+    assert _ids(table) == [1, 2, 3, 4]
+    assert _ids(table, branch="old") == [0, 1, 2]
+    found = [snapshot.snapshot_id for snapshot in others.refresh().snapshots()]
+    assert found[:4] == ids
+    assert len(found) == 6
+    assert list(others.inspect.history()["snapshot_id"].to_pylist()) == found
+    table.expire_snapshots(snapshot_ids=ids[:1])
+    assert len(others.refresh().snapshots()) == 5
+
+
+def test_a_copy_has_all_snapshots(whole: Catalog, lazy: Catalog) -> None:
+    _table(whole)
+    copies: tuple[Callable[[Table], Table], ...] = (
+        copy.deepcopy,
+        lambda table: pickle.loads(pickle.dumps(table)),
+    )
+    for copied in copies:
+        table = lazy.load_table("db.t")
+        assert copied(table.metadata) == table.metadata
+        assert len(copied(table.metadata).snapshots) == 4
+
+
+def test_a_table_that_was_replaced_meanwhile_does_not_lend_its_snapshots(
+    whole: Catalog, lazy: Catalog
+) -> None:
+    _table(whole)
+    replaced, dropped = lazy.load_table("db.t"), lazy.load_table("db.t")
+    whole.drop_table("db.t")
+    with pytest.raises(NoSuchTableError, match=r"lake\.db\.t was dropped since it was loaded"):
+        dropped.snapshots()
+    _table(whole)
+    with pytest.raises(NoSuchTableError, match=r"lake\.db\.t was replaced by another table"):
+        replaced.snapshots()
