@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Protocol
 
@@ -37,6 +37,33 @@ class ServerPlanner(Protocol):
 
 
 @dataclass(frozen=True, slots=True)
+class ScanReport:
+    """What a planned scan reads and skips.
+
+    Attributes:
+        row_filter: bound to `schema`.
+        columns: those that are read.
+        planned_in_s: how long planning took, in seconds.
+        counts: Java Iceberg's names of scan metrics, with counts and sizes in bytes.
+    """
+
+    snapshot_id: int
+    row_filter: Expr
+    schema: Schema
+    columns: Schema
+    planned_in_s: float
+    counts: Callable[[], Mapping[str, int]]
+
+
+class ScanReporter(Protocol):
+    """Tells a catalog's server of scans."""
+
+    def report(self, scan: ScanReport) -> None:
+        """Reports a scan in the background; never fails."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
 class TableState:
     """A table as a catalog loaded it.
 
@@ -47,6 +74,7 @@ class TableState:
         io: storage that reaches files outside of the table only by locations without `..`.
         planner: plans reads; None: this process does, from the manifests. Other processes always
             do.
+        reporter: is told of scans that this process plans; None: nothing is.
     """
 
     name: str
@@ -54,6 +82,7 @@ class TableState:
     metadata: TableMetadata
     io: FileIO
     planner: ServerPlanner | None = field(default=None, compare=False, repr=False)
+    reporter: ScanReporter | None = field(default=None, compare=False, repr=False)
 
     def __post_init__(self) -> None:
         # The metadata of a table that exists does not say where it may lead.

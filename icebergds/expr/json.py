@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 from icebergds.expr.nodes import (
@@ -49,7 +50,16 @@ def filter_to_json(row_filter: Expr, schema: Schema) -> Any:
     Args:
         schema: has the names of the columns.
     """
-    return _to_json(_expressible(row_filter, schema), schema)
+    return _to_json(_expressible(row_filter, schema), schema, to_json)
+
+
+def anonymous_filter_to_json(row_filter: Expr, schema: Schema) -> Any:
+    """The JSON of a bound filter for reports: its values are told by kind and size only.
+
+    Args:
+        schema: has the names of the columns.
+    """
+    return _to_json(row_filter, schema, _anonymous)
 
 
 def _expressible(expr: Expr, schema: Schema) -> Expr:
@@ -85,21 +95,23 @@ def _is_known(field_type: IcebergType) -> bool:
     return getattr(field_type, "type_id", None) in _TYPES
 
 
-def _to_json(expr: Expr, schema: Schema) -> Any:
+def _to_json(expr: Expr, schema: Schema, literal: Callable[[IcebergType, Any], Any]) -> Any:
     match expr:
         case AlwaysTrue():
             return True
         case AlwaysFalse():
             return False
-        case And(left, right):
-            return {"type": "and", "left": _to_json(left, schema), "right": _to_json(right, schema)}
-        case Or(left, right):
-            return {"type": "or", "left": _to_json(left, schema), "right": _to_json(right, schema)}
+        case And(left, right) | Or(left, right):
+            return {
+                "type": "and" if isinstance(expr, And) else "or",
+                "left": _to_json(left, schema, literal),
+                "right": _to_json(right, schema, literal),
+            }
         case BoundPredicate(op, field_id, field_type, values):
             predicate = {"type": _NAMES[op], "term": schema.find_name(field_id)}
             if op in UNARY:
                 return predicate
-            literals = [to_json(field_type, value) for value in values]
+            literals = list(dict.fromkeys(literal(field_type, value) for value in values))
             return (
                 {**predicate, "values": literals}
                 if op in SETS
@@ -108,8 +120,17 @@ def _to_json(expr: Expr, schema: Schema) -> Any:
                     "value": literals[0],
                 }
             )
+        case InBuckets():
+            return True
         case _:
             raise bound_expected(expr)
+
+
+def _anonymous(field_type: IcebergType, value: Any) -> str:
+    type_id = getattr(field_type, "type_id", None)
+    if type_id in (TypeId.INT, TypeId.LONG):
+        return f"({len(str(abs(value)))}-digit-int)"
+    return "(float)" if type_id in (TypeId.FLOAT, TypeId.DOUBLE) else f"({field_type})"
 
 
 _NAMES = {op: op.value.replace("_", "-") for op in Operation}

@@ -566,47 +566,6 @@ def test_two_writers_do_not_create_the_same_table(uri: str) -> None:
     assert catalog.load(TABLE).metadata == created.metadata
 
 
-def test_commits_are_reported(uri: str, proxy: RestProxy) -> None:
-    catalog = icebergds.load_catalog("lake", uri=uri)
-    catalog.create_namespace("db")
-    table = catalog.create_table("db.t", "id bigint")
-    table.append(pa.table({"id": [1, 2]}))
-    (seen,) = _reports(proxy, 1)
-    assert seen.status == 204
-    report = json.loads(seen.body)
-    assert report["report-type"] == "commit-report"
-    assert report["snapshot-id"] == table.current_snapshot().snapshot_id
-    assert report["metrics"]["added-records"] == {"unit": "count", "value": 2}
-
-
-def test_a_report_that_fails_is_not_told(uri: str, proxy: RestProxy) -> None:
-    catalog = icebergds.load_catalog("lake", uri=uri)
-    catalog.create_namespace("db")
-    table = catalog.create_table("db.t", "id bigint")
-    proxy.fault = lambda seen: Fault.REFUSED_500 if seen.path.endswith("/metrics") else None
-    table.append(pa.table({"id": [1, 2]}))
-    assert [seen.status for seen in _reports(proxy, 1)] == [500]
-    assert len(table.refresh().snapshots()) == 1
-
-
-def test_reports_can_be_left_out(uri: str, proxy: RestProxy) -> None:
-    catalog = icebergds.load_catalog("lake", uri=uri, **{"rest-metrics-reporting-enabled": "false"})
-    catalog.create_namespace("db")
-    catalog.create_table("db.t", "id bigint").append(pa.table({"id": [1]}))
-    time.sleep(0.3)
-    assert _reports(proxy, 0) == []
-
-
-def _reports(proxy: RestProxy, count: int) -> list[Seen]:
-    """The reports that were sent, once there are so many, and all are answered."""
-    for _ in range(500):
-        found = [seen for seen in proxy.seen if seen.path.endswith("/metrics")]
-        if len(found) >= count and all(seen.status is not None for seen in found):
-            return found
-        time.sleep(0.02)
-    raise AssertionError("reports are missing")
-
-
 # Secrets.
 
 

@@ -1,10 +1,11 @@
-"""Reports commits to the server (REST catalog specification: `CommitReport`)."""
+"""Reports scans and commits to the server (REST catalog specification: `ReportMetricsRequest`)."""
 
 from __future__ import annotations
 
 import logging
 import threading
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
 from typing import Any
 
 from icebergds.catalog.base import Identifier
@@ -12,7 +13,8 @@ from icebergds.catalog.rest.config import METRICS
 from icebergds.catalog.rest.http import Request
 from icebergds.catalog.rest.options import flag
 from icebergds.catalog.rest.session import RestSession
-from icebergds.commit.operations import TableState
+from icebergds.commit.operations import ScanReport, TableState
+from icebergds.expr.json import anonymous_filter_to_json
 from icebergds.spec.snapshot import Snapshot
 from icebergds.spec.updates.table_updates import AddSnapshot, TableUpdate
 
@@ -51,8 +53,36 @@ _BYTES = {
     "removed-files-size-bytes": "removed-files-size",
     "total-files-size-bytes": "total-files-size",
 }
+_METADATA = {"engine-name": "icebergds"}
 # Further reports are dropped while so many wait for the server.
 _WAITING = threading.BoundedSemaphore(4)
+
+
+@dataclass(frozen=True, slots=True)
+class RestScanReporter:
+    """Implements `ScanReporter`; other processes, which have no session, get None.
+
+    Attributes:
+        name: the table's name in messages.
+    """
+
+    session: RestSession = field(repr=False)
+    identifier: Identifier
+    name: str
+
+    def report(self, scan: ScanReport) -> None:
+        """Implements `ScanReporter.report`."""
+        _send(self.session, self.identifier, self.name, lambda: _scan_report(self.name, scan))
+
+    def __reduce__(self) -> tuple[type[None], tuple[()]]:
+        return type(None), ()
+
+
+def scan_reporter(
+    session: RestSession, identifier: Identifier, name: str
+) -> RestScanReporter | None:
+    """What reports scans of a table to the server; None if it is not to be told."""
+    return RestScanReporter(session, identifier, name) if _is_told(session) else None
 
 
 def report_commit(
@@ -63,21 +93,25 @@ def report_commit(
 ) -> None:
     """Reports the last snapshot of a commit in the background; failures are only logged."""
     added = [each.snapshot for each in updates if isinstance(each, AddSnapshot)]
-    key = "rest-metrics-reporting-enabled"
-    if (
-        not added
-        or not flag(session.name, session.config.properties, key, True)
-        or not session.config.supports(session.name, METRICS)
-    ):
-        return
-    report = _report(state, added[-1])
+    if added and _is_told(session):
+        _send(session, identifier, state.name, lambda: _commit_report(state, added[-1]))
 
+
+def _is_told(session: RestSession) -> bool:
+    key = "rest-metrics-reporting-enabled"
+    enabled = flag(session.name, session.config.properties, key, True)
+    return enabled and session.config.supports(session.name, METRICS)
+
+
+def _send(
+    session: RestSession, identifier: Identifier, name: str, report: Callable[[], dict[str, Any]]
+) -> None:
     def send() -> None:
         try:
             path = session.routes.metrics(identifier)
-            session.client.send(Request("POST", path, body=report, answered=False))
+            session.client.send(Request("POST", path, body=report(), answered=False))
         except Exception as error:
-            _LOG.info("table %s: its commit was not reported: %s", state.name, error)
+            _LOG.info("table %s: the server did not take a report: %s", name, error)
         finally:
             _WAITING.release()
 
@@ -86,7 +120,31 @@ def report_commit(
         threading.Thread(target=send, name="icebergds-metrics", daemon=True).start()
 
 
-def _report(state: TableState, snapshot: Snapshot) -> dict[str, Any]:
+def _scan_report(name: str, scan: ScanReport) -> dict[str, Any]:
+    ids = sorted(scan.columns.fields_by_id)
+    metrics: dict[str, Any] = {
+        key: {"unit": "bytes" if key.endswith("-in-bytes") else "count", "value": value}
+        for key, value in scan.counts().items()
+    }
+    metrics["total-planning-duration"] = {
+        "count": 1,
+        "time-unit": "nanoseconds",
+        "total-duration": int(scan.planned_in_s * 1e9),
+    }
+    return {
+        "report-type": "scan-report",
+        "table-name": name,
+        "snapshot-id": scan.snapshot_id,
+        "filter": anonymous_filter_to_json(scan.row_filter, scan.schema),
+        "schema-id": scan.schema.schema_id,
+        "projected-field-ids": ids,
+        "projected-field-names": [scan.columns.find_name(field_id) for field_id in ids],
+        "metrics": metrics,
+        "metadata": _METADATA,
+    }
+
+
+def _commit_report(state: TableState, snapshot: Snapshot) -> dict[str, Any]:
     summary = snapshot.summary
     metrics: dict[str, Any] = {
         name: {"unit": unit, "value": int(summary[key])}
@@ -102,5 +160,5 @@ def _report(state: TableState, snapshot: Snapshot) -> dict[str, Any]:
         "sequence-number": snapshot.sequence_number,
         "operation": snapshot.operation,
         "metrics": metrics,
-        "metadata": {"engine-name": "icebergds"},
+        "metadata": _METADATA,
     }

@@ -12,6 +12,7 @@ from icebergds.catalog.metadata_files import log_load
 from icebergds.catalog.rest.config import CREDENTIALS
 from icebergds.catalog.rest.failures import RestError, refusals
 from icebergds.catalog.rest.http import Answer
+from icebergds.catalog.rest.metrics import scan_reporter
 from icebergds.catalog.rest.options import ALL, REFS
 from icebergds.catalog.rest.scan_planning import scan_planner
 from icebergds.catalog.rest.session import RestSession
@@ -100,7 +101,8 @@ def table_state(
     elif vended_before is not None:
         io = replace(io, vended=vended_before)
     planner = scan_planner(session, identifier, name, string_map(answer.body, "config", where))
-    return TableState(name, location, metadata, io, planner)
+    reporter = scan_reporter(session, identifier, name)
+    return TableState(name, location, metadata, io, planner, reporter)
 
 
 def _lazy(

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Iterable, Sequence
 
-from icebergds.commit.operations import ServerPlanner, TableState
+from icebergds.commit.operations import ScanReport, ServerPlanner, TableState
 from icebergds.expr.nodes import FALSE, Expr
+from icebergds.operations.read.scan_counts import scan_metrics
 from icebergds.scan.plan.counts import FileCounts, PlanCounts
 from icebergds.scan.plan.delete_index import AppliedDeletes
 from icebergds.scan.plan.files import PlannedFile, PlannedFiles, plan_files_counted
@@ -42,7 +44,8 @@ def choose_files(
             return PlannedFiles([], PlanCounts())
         listed = planner.plan(snapshot.snapshot_id, row_filter, plan.table_schema, state.metadata)
         return _planned(listed)
-    return plan_files_counted(
+    started = time.perf_counter()
+    found = plan_files_counted(
         state.io,
         state.metadata,
         snapshot,
@@ -51,6 +54,17 @@ def choose_files(
         stats_of=stats_of,
         wrong_counts=plan.wrong_counts,
     )
+    if state.reporter is not None and snapshot is not None:
+        report = ScanReport(
+            snapshot.snapshot_id,
+            row_filter,
+            plan.table_schema,
+            plan.columns,
+            time.perf_counter() - started,
+            lambda: scan_metrics(found),
+        )
+        state.reporter.report(report)
+    return found
 
 
 def planner_of(

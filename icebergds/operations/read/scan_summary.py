@@ -15,10 +15,11 @@ from icebergds.operations.read.planned_scan import (
     native_rule_of,
     task_groups_of,
 )
+from icebergds.operations.read.scan_counts import deletes_by_kind
 from icebergds.operations.read.scan_text import scan_lines, scan_text
 from icebergds.operations.read.time_travel import TimeTravel
 from icebergds.scan.plan.counts import PlanCounts
-from icebergds.spec.manifest import FileContent, ManifestEntry
+from icebergds.spec.manifest import DataFile
 from icebergds.spec.snapshot import MAIN_BRANCH, Snapshot
 
 
@@ -145,40 +146,23 @@ def _chosen_by(travel: TimeTravel) -> str:
 
 
 def _deletes(scan: PlannedScan) -> DeleteCounts:
-    applied = [file.deletes for file in scan.files]
-    # Many files share one tuple of deletes.
-    groups = {
-        id(d): d
-        for deletes in applied
-        for d in (deletes.position_deletes, deletes.equality_deletes)
-    }
-    entries = {
-        (entry.data_file.file_path, entry.data_file.content_offset): entry
-        for group in groups.values()
-        for entry in group
-    }
-    by_kind: dict[str, list[ManifestEntry]] = {"vectors": [], "positions": [], "keys": []}
-    for entry in entries.values():
-        by_keys = entry.data_file.content is FileContent.EQUALITY_DELETES
-        kind = (
-            "vectors" if entry.data_file.is_deletion_vector else "keys" if by_keys else "positions"
-        )
-        by_kind[kind].append(entry)
-    keys = {tuple(entry.data_file.equality_ids) for entry in by_kind["keys"]}
+    deletes = deletes_by_kind(scan.files)
+    keys = {tuple(file.equality_ids) for file in deletes.keys}
+    applied = (file.deletes for file in scan.files)
     return DeleteCounts(
-        sum(bool(d.position_deletes or d.equality_deletes) for d in applied),
-        len(by_kind["positions"]),
-        _rows(by_kind["positions"]),
-        len(by_kind["vectors"]),
-        _rows(by_kind["vectors"]),
-        len(by_kind["keys"]),
-        _rows(by_kind["keys"]),
+        sum(bool(each.position_deletes or each.equality_deletes) for each in applied),
+        len(deletes.positions),
+        _rows(deletes.positions),
+        len(deletes.vectors),
+        _rows(deletes.vectors),
+        len(deletes.keys),
+        _rows(deletes.keys),
         tuple(tuple(_name(scan, field_id) for field_id in ids) for ids in sorted(keys)),
     )
 
 
-def _rows(entries: list[ManifestEntry]) -> int:
-    return sum(max(entry.data_file.record_count, 0) for entry in entries)
+def _rows(files: list[DataFile]) -> int:
+    return sum(max(file.record_count, 0) for file in files)
 
 
 def _name(scan: PlannedScan, field_id: int) -> str:
