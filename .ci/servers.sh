@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # Fetches the servers that tests start: S3, REST catalogs and Hive Metastores (jars, with Maven),
 # Azure (with npm), PostgreSQL and MariaDB. In the nightly profile also those that are large or slow
-# to build: HDFS (jars), Nessie (a jar and a JVM) and Google Cloud Storage (built with Go).
+# to build: HDFS (jars), Nessie (a jar and a JVM), Google Cloud Storage and MinIO (built with Go).
 #
 # What is there is left alone. As root on Debian and Ubuntu it installs what lacks: Maven, a JDK,
 # npm, the databases. Fails, after a line for each, if something cannot be had; tests that need it
@@ -96,12 +96,11 @@ fetch_hdfs() {
     mv "$folder.incomplete" "$folder"
 }
 
-# It is built for minutes.
-fetch_gcs() {
-  [ -x .cache/go/fake-gcs-server ] && return
+# Builds a Go program, which takes minutes: its name, module and version.
+fetch_go() {
+  [ -x ".cache/go/$1" ] && return
   has go || return
-  GOBIN="$PWD/.cache/go" timeout 1800 \
-    go install github.com/fsouza/fake-gcs-server@v1.56.1 >/dev/null 2>&1
+  GOBIN="$PWD/.cache/go" timeout 1800 go install "$2@$3" >/dev/null 2>&1
 }
 
 packages=()
@@ -134,7 +133,10 @@ fetch_others() {
   fetch_npm azurite 3.35.0 .cache/azurite ||
     say_lacking "no Azure server: npm is not installed, or could not fetch it"
   if is_nightly; then
-    fetch_gcs || say_lacking "no GCS server: Go is not installed, or could not build it"
+    fetch_go fake-gcs-server github.com/fsouza/fake-gcs-server v1.56.1 ||
+      say_lacking "no GCS server: Go is not installed, or could not build it"
+    fetch_go minio github.com/minio/minio v0.0.0-20260212201848-7aac2a2c5b7c ||
+      say_lacking "no MinIO: Go is not installed, or could not build it"
   fi
   return $lacking
 }

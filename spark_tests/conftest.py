@@ -13,6 +13,7 @@ import effort
 import gcs_server
 import hdfs_server
 import hive_server
+import minio_server
 import processes  # noqa: F401  (also for the pools of `icebergds.testing`)
 import pytest
 from moto_server import MotoServer, has_moto, moto_server
@@ -164,6 +165,18 @@ def gcs() -> Iterator[gcs_server.GcsServer]:
     if (missing := gcs_server.what_is_missing()) is not None:
         pytest.skip(f"no GCS server: {missing}")
     with gcs_server.gcs_server() as server:
+        yield server
+
+
+@pytest.fixture(scope="session")
+def minio() -> Iterator[minio_server.MinioServer]:
+    """A MinIO server for the whole run."""
+    pytest.importorskip("s3fs", reason="s3fs is not installed")
+    if not effort.IS_NIGHTLY:
+        pytest.skip("MinIO is built for minutes: nightly only")
+    if (missing := minio_server.what_is_missing()) is not None:
+        pytest.skip(f"no MinIO: {missing}")
+    with minio_server.minio_server() as server:
         yield server
 
 

@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from azure_server import AzureServer
     from gcs_server import GcsServer
     from hdfs_server import HdfsServer
+    from minio_server import MinioServer
     from s3_server import S3Server
 
 _FILE_SYSTEM = CatalogCapabilities(
@@ -52,6 +53,17 @@ class TestS3(CatalogConformance):
     def open_catalog(self, s3: S3Server) -> OpenCatalog:
         warehouse = f"{s3.new_location()}/ware house%20#1"
         return partial(FileSystemCatalog, "lake", warehouse, FileIO(s3.properties))
+
+
+class TestMinio(CatalogConformance):
+    capabilities = _FILE_SYSTEM
+    threads = 3
+    processes = 2
+
+    @pytest.fixture
+    def open_catalog(self, minio: MinioServer) -> OpenCatalog:
+        warehouse = f"{minio.new_location()}/ware house%20#1"
+        return partial(FileSystemCatalog, "lake", warehouse, FileIO(minio.properties))
 
 
 @pytest.mark.skipif(not IS_NIGHTLY, reason="Azure's own tests are enough for a change")

@@ -5,18 +5,27 @@ A test module defines a subclass of `SharedCatalog` and the fixture `lake`.
 
 from __future__ import annotations
 
-import threading
 from collections.abc import Mapping
+from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass, field
 from typing import Any
 
 import pyarrow as pa
 import pytest
+from effort import IS_NIGHTLY
 from java_process import JavaProcess
+from processes import CONTEXT
 
 import icebergds
 from icebergds.errors import NoSuchTableError
 
+# Besides Java's one process.
+_PROCESSES, _APPENDS = (7, 25) if IS_NIGHTLY else (2, 4)
+_RETRIES = {
+    "commit.retry.num-retries": "10000",
+    "commit.retry.min-wait-ms": "10",
+    "commit.retry.max-wait-ms": "500",
+}
 ROWS = pa.schema([("id", pa.int64()), ("s", pa.string())])
 
 
@@ -97,29 +106,30 @@ class SharedCatalog:
         assert lake.sql("SHOW TABLES IN {db}") == []
 
     def test_both_commit_at_once_and_lose_nothing(self, lake: Lake) -> None:
-        each = 4
-        table = lake.ours().create_table(
-            lake.table("t"), ROWS, properties={"commit.retry.num-retries": "50"}
-        )
-        begin = threading.Barrier(3)
+        table = lake.ours().create_table(lake.table("t"), ROWS, properties=_RETRIES)
+        begin, *firsts = range(1000, 1000 * (_PROCESSES + 2), 1000)
+        properties = {**lake.properties, **lake.more}
+        with ProcessPoolExecutor(_PROCESSES, CONTEXT) as pool:
+            ours = [
+                pool.submit(_append_each, lake.name, properties, lake.table("t"), first)
+                for first in firsts
+            ]
+            for i in range(_APPENDS):
+                lake.sql(f"INSERT INTO {{db}}.t VALUES ({begin + i}, 'java')")
+            for future in ours:
+                future.result(timeout=600)
+        expected = {begin + i: "java" for i in range(_APPENDS)}
+        expected |= {first + i: "ours" for first in firsts for i in range(_APPENDS)}
+        lake.both_read("t", expected)
+        # None twice.
+        assert table.refresh().scan().count() == len(expected)
+        assert len(table.snapshots()) == len(expected)
 
-        def append(first: int) -> None:
-            mine = lake.ours().load_table(lake.table("t"))
-            begin.wait()
-            for i in range(each):
-                mine.append(rows({first + i: "ours"}))
 
-        threads = [threading.Thread(target=append, args=(first,)) for first in (100, 200)]
-        for thread in threads:
-            thread.start()
-        begin.wait()
-        for i in range(each):
-            lake.sql(f"INSERT INTO {{db}}.t VALUES ({300 + i}, 'java')")
-        for thread in threads:
-            thread.join()
-        ids = [first + i for first in (100, 200, 300) for i in range(each)]
-        lake.both_read("t", {i: "java" if i >= 300 else "ours" for i in ids})
-        assert len(table.refresh().snapshots()) == len(ids)
+def _append_each(name: str, properties: dict[str, str], table: str, first: int) -> None:
+    mine = icebergds.load_catalog(name, **properties).load_table(table)
+    for i in range(_APPENDS):
+        mine.append(rows({first + i: "ours"}))
 
 
 def _write_in_turn(lake: Lake, table: icebergds.Table) -> None:

@@ -31,6 +31,7 @@ from icebergds.io.fileio import FileIO
 from icebergds.spec.manifest import FileContent, FileFormat
 
 if TYPE_CHECKING:
+    from minio_server import MinioServer
     from s3_server import S3Server
 
 _NAMES = [
@@ -46,14 +47,21 @@ _NAMES = [
 ]
 
 
-@pytest.fixture
-def io(s3: S3Server) -> FileIO:
-    return FileIO(s3.properties)
+@pytest.fixture(params=["s3mock", "minio"])
+def server(request: pytest.FixtureRequest) -> S3Server | MinioServer:
+    found: S3Server | MinioServer
+    found = request.getfixturevalue({"s3mock": "s3"}.get(request.param, request.param))
+    return found
 
 
 @pytest.fixture
-def root(s3: S3Server) -> str:
-    return s3.new_location()
+def io(server: S3Server | MinioServer) -> FileIO:
+    return FileIO(server.properties)
+
+
+@pytest.fixture
+def root(server: S3Server | MinioServer) -> str:
+    return server.new_location()
 
 
 @pytest.fixture
@@ -80,7 +88,7 @@ def processes() -> Iterator[Pool]:
 
 
 @pytest.mark.parametrize("name", _NAMES)
-def test_a_name_is_taken_as_it_is(s3: S3Server, io: FileIO, root: str, name: str) -> None:
+def test_a_name_is_taken_as_it_is(io: FileIO, root: str, name: str) -> None:
     location = f"{root}/{name}/{name}.bin"
     io.write(location, b"one")
     assert io.read_bytes(location) == b"one"
@@ -89,7 +97,7 @@ def test_a_name_is_taken_as_it_is(s3: S3Server, io: FileIO, root: str, name: str
     assert io.size(location) == 3
     assert io.exists(location)
     assert io.is_directory(f"{root}/{name}")
-    with _arrow(s3).open_input_stream(_key(location)) as stream:
+    with _arrow(io).open_input_stream(_key(location)) as stream:
         assert stream.read() == b"one"
     io.write(location, b"second")
     assert io.read_bytes(location) == b"second"
@@ -219,11 +227,11 @@ def test_what_is_not_there_is_named(io: FileIO, root: str) -> None:
     assert not io.is_directory(f"{root}/nothing")
 
 
-def test_what_others_wrote_is_seen_at_once(s3: S3Server, io: FileIO, root: str) -> None:
+def test_what_others_wrote_is_seen_at_once(io: FileIO, root: str) -> None:
     io.write(f"{root}/a", b"x")
     assert io.list(root) == ["a"]
     assert not io.exists(f"{root}/b")
-    with _arrow(s3).open_output_stream(_key(f"{root}/b")) as stream:
+    with _arrow(io).open_output_stream(_key(f"{root}/b")) as stream:
         stream.write(b"y")
     assert sorted(io.list(root)) == ["a", "b"]
     assert io.read_bytes(f"{root}/b") == b"y"
@@ -278,10 +286,10 @@ def test_of_many_processes_one_creates_a_file(io: FileIO, root: str, processes: 
 
 
 def test_a_server_that_looks_and_then_writes_is_refused(
-    s3: S3Server, root: str, monkeypatch: pytest.MonkeyPatch
+    s3: S3Server, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Its single answers are right, only a race shows what it is; more than every other one."""
-    io = FileIO(s3.racing_properties)
+    io, root = FileIO(s3.racing_properties), s3.new_location()
     io.write(f"{root}/f", b"x")
 
     def prove_again_and_again() -> None:
@@ -295,8 +303,9 @@ def test_a_server_that_looks_and_then_writes_is_refused(
 
 
 def test_a_server_that_knows_no_conditions_is_refused(
-    s3: S3Server, root: str, monkeypatch: pytest.MonkeyPatch
+    s3: S3Server, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    root = s3.new_location()
     monkeypatch.setattr(exclusive, "_PROVED", set())
     with _Forgetful(s3) as proxy:
         io = FileIO({**s3.properties, "s3.endpoint": proxy.endpoint})
@@ -363,14 +372,14 @@ def test_directories_with_files_are_not_removed(io: FileIO, root: str) -> None:
 
 
 def test_a_mapping_leads_from_s3_to_local_files_and_back(
-    s3: S3Server, root: str, tmp_path: Path
+    io: FileIO, root: str, tmp_path: Path
 ) -> None:
-    here = FileIO(s3.properties, {"s3://elsewhere/t": f"file://{tmp_path}"})
+    here = FileIO(io.properties, {"s3://elsewhere/t": f"file://{tmp_path}"})
     here.write("s3://elsewhere/t/a b%20", b"x")
     assert (tmp_path / "a b%20").read_bytes() == b"x"
-    there = FileIO(s3.properties, {f"file:{tmp_path}": root})
+    there = FileIO(io.properties, {f"file:{tmp_path}": root})
     there.create(f"file:{tmp_path}/c d#", b"y")
-    assert FileIO(s3.properties).read_bytes(f"{root}/c d#") == b"y"
+    assert FileIO(io.properties).read_bytes(f"{root}/c d#") == b"y"
 
 
 class _Forgetful:
@@ -428,13 +437,13 @@ def _content(number: int) -> bytes:
     return b"%d" % number * 1000
 
 
-def _arrow(s3: S3Server) -> pyarrow.fs.S3FileSystem:
+def _arrow(io: FileIO) -> pyarrow.fs.S3FileSystem:
     """Another client of the same server."""
     return pyarrow.fs.S3FileSystem(
-        endpoint_override=f"http://127.0.0.1:{s3.atomic_port}",
-        access_key="tester",
-        secret_key="secret",
-        region="us-east-1",
+        endpoint_override=io.properties["s3.endpoint"],
+        access_key=io.properties["s3.access-key-id"],
+        secret_key=io.properties["s3.secret-access-key"],
+        region=io.properties["s3.region"],
     )
 
 

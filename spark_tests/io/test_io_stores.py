@@ -34,7 +34,7 @@ class _Store(Protocol):
     def new_location(self) -> str: ...
 
 
-@pytest.fixture(params=["azure", "gcs", "hdfs"])
+@pytest.fixture(params=["azure", "gcs", "hdfs", "minio"])
 def store(request: pytest.FixtureRequest) -> _Store:
     found: _Store = request.getfixturevalue(request.param)
     return found
