@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 
 from icebergds.catalog.address import TableAddress
 from icebergds.catalog.filesystem.commits import check_changeable
-from icebergds.commit.operations import TableOperations, TableState
+from icebergds.commit.operations import KeepsLastSeen, TableOperations, TableState
 from icebergds.io.fileio import FileIO
 from icebergds.spec.metadata import TableMetadata
 
@@ -62,6 +62,24 @@ def load_for_write(address: TableAddress, operations: TableOperations | None = N
             copied or moved, and its old location is not mapped to the new one.
     """
     operations = operations or address.operations()
-    state = operations.refresh()
+    return _loaded(address, operations, operations.refresh())
+
+
+def last_seen_for_write(address: TableAddress) -> LoadedTable | None:
+    """A table as this process has seen it last, without asking its catalog.
+
+    It may be old, which a commit to it finds out.
+
+    Returns:
+        None if the process has not seen it, or the catalog does not keep what was seen.
+
+    Errors are those of `load_for_write`.
+    """
+    operations = address.operations()
+    state = operations.last_seen() if isinstance(operations, KeepsLastSeen) else None
+    return None if state is None else _loaded(address, operations, state)
+
+
+def _loaded(address: TableAddress, operations: TableOperations, state: TableState) -> LoadedTable:
     check_changeable(operations, state)
     return LoadedTable(address, operations, state)

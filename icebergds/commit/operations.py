@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Protocol
+from typing import Protocol, runtime_checkable
 
 from icebergds.expr.nodes import Expr
 from icebergds.io.fileio import FileIO
@@ -88,6 +88,15 @@ class TableState:
         # The metadata of a table that exists does not say where it may lead.
         directory = self.metadata_location.rpartition("/")[0] or self.metadata.location
         object.__setattr__(self, "io", self.io.of_table(directory.removesuffix("/metadata")))
+
+
+@runtime_checkable
+class KeepsLastSeen(Protocol):
+    """`TableOperations` that keep the state that this process has seen last."""
+
+    def last_seen(self) -> TableState | None:
+        """A state that may be old, without asking the catalog; None if there is none."""
+        ...
 
 
 @dataclass(frozen=True, slots=True)

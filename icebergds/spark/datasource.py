@@ -159,15 +159,11 @@ class IcebergDataSource(DataSource):
     @without_frames()
     def streamWriter(self, schema: StructType, overwrite: bool) -> IcebergStreamWriter:
         """Creates the writer of a micro-batch; `overwrite` is true in output mode `complete`."""
-        from icebergds.operations.write.options import parse_write_options
         from icebergds.operations.write.stream_options import streaming_write_options
-        from icebergds.spark.stream_writer import IcebergStreamWriter
-        from icebergds.spark.write_jobs import plan_job
+        from icebergds.spark.stream_writer import batch_writer
 
         spare_archives()
-        options = streaming_write_options(self.options)
-        planned = plan_job(parse_write_options(options.write), schema, overwrite=overwrite)
-        return IcebergStreamWriter(planned, options)
+        return batch_writer(streaming_write_options(self.options), schema, overwrite=overwrite)
 
     def _planned_reader(self, plan: ReadPlan, task_groups: list[bytes]) -> IcebergReader:
         from icebergds.spark.reader import IcebergReader

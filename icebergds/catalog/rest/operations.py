@@ -18,7 +18,7 @@ from icebergds.catalog.rest.http import Answer
 from icebergds.catalog.rest.known_parts import without_known_parts
 from icebergds.catalog.rest.metrics import report_commit
 from icebergds.catalog.rest.session import RestSession
-from icebergds.catalog.rest.tables import load_table, table_state
+from icebergds.catalog.rest.tables import last_seen, load_table, table_state
 from icebergds.commit.operations import TableState
 from icebergds.errors import (
     CommitConflictError,
@@ -80,6 +80,10 @@ class RestTableOperations:
             StorageError: the server does not answer, or refuses to.
         """
         return load_table(self.session, self.io, self.identifier, self.name)
+
+    def last_seen(self) -> TableState | None:
+        """Implements `KeepsLastSeen.last_seen`."""
+        return last_seen(self.session, self.io, self.identifier)
 
     def commit(
         self,

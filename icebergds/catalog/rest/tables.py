@@ -51,10 +51,7 @@ def load_table(session: RestSession, io: FileIO, identifier: Identifier, name: s
     """
     started = time.perf_counter()
     path = session.routes.table(identifier)
-    seen = session.seen.find(path)
-    if seen is not None and _expires_soon(seen[1]):
-        # An unchanged table would come without new credentials.
-        seen = None
+    seen = _usable(session, path)
     headers = {} if seen is None else {"If-None-Match": seen[0]}
 
     def missing(error: RestError) -> NoSuchTableError:
@@ -64,13 +61,19 @@ def load_table(session: RestSession, io: FileIO, identifier: Identifier, name: s
     with refusals({404: missing}):
         answer = session.client.get(path, {"snapshots": session.snapshots}, headers)
     if answer.status == _NOT_MODIFIED and seen is not None:
-        return replace(seen[1], io=_with_io_of(io, seen[1].io))
+        return _at(io, seen[1])
     state = table_state(session, io, identifier, name, answer)
     if session.snapshots == REFS:
         state = replace(state, metadata=_lazy(session, identifier, name, state.metadata))
     session.seen.keep(path, answer, state)
     log_load(name, state.metadata_location, state.metadata, started)
     return state
+
+
+def last_seen(session: RestSession, io: FileIO, identifier: Identifier) -> TableState | None:
+    """The state of a table as this process has loaded it last; None if it has not."""
+    seen = _usable(session, session.routes.table(identifier))
+    return None if seen is None else _at(io, seen[1])
 
 
 def table_state(
@@ -185,13 +188,21 @@ def _renewing(
     return renew
 
 
-def _expires_soon(state: TableState) -> bool:
-    return state.io.vended is not None and state.io.vended.expires_soon
+def _usable(session: RestSession, path: str) -> tuple[str, TableState] | None:
+    """The ETag and the state of a table that this process has loaded.
+
+    Not if its credentials expire soon: an unchanged table would come without new ones.
+    """
+    seen = session.seen.find(path)
+    if seen is None:
+        return None
+    vended = seen[1].io.vended
+    return None if vended is not None and vended.expires_soon else seen
 
 
-def _with_io_of(io: FileIO, seen: FileIO) -> FileIO:
-    """The storage of a catalog object, with the credentials that the table came with."""
-    return replace(io, vended=seen.vended)
+def _at(io: FileIO, seen: TableState) -> TableState:
+    """A state with the storage of a catalog object, and the credentials that came with it."""
+    return replace(seen, io=replace(io, vended=seen.io.vended))
 
 
 def named(catalog: str, identifier: Identifier) -> str:
