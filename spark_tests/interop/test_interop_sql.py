@@ -83,7 +83,10 @@ def test_statements_give_what_java_gives(
     for table in case.tables:
         left, expected = _state(catalog, name, table), _state(java, name, table)
         assert left == expected
-        java_agrees(java_process, catalog.load_table(f"{name}.{table}").location())
+        left_table = catalog.load_table(f"{name}.{table}")
+        # Without Spark, Java reads imported files by the places of their columns.
+        if NAME_MAPPING_PROPERTY not in left_table.properties:
+            java_agrees(java_process, left_table.location())
     if case.tables:
         operations = [_operations(each, name, case.tables) for each in (catalog, java)]
         assert (operations[0] != operations[1]) == bool(case.operations_differ)

@@ -30,12 +30,14 @@ class _Partition:
     """What files add up to.
 
     Attributes:
+        known_fields: how many of the fields its partition spec has.
         sums: rows and files of data, their bytes, rows and files of position deletes, and of
             equality deletes.
         updated_ms: when the newest file was added; -1 if its snapshot has expired.
     """
 
     values: tuple[Any, ...]
+    known_fields: int
     spec_id: int
     sums: Int64s
     updated_ms: int
@@ -47,7 +49,7 @@ class PartitionTotals:
 
     Args:
         partition_type: fields of all partition specs. Partitions of different specs are one if
-            they have the same values in these.
+            they have the same values in these, and equally many of them, as in Java Iceberg.
         committed_ms: when each snapshot was committed, by its id.
     """
 
@@ -70,7 +72,12 @@ class PartitionTotals:
             own = tuple(None if i is None else values[i] for i in places)
             snapshot_id = int(columns.snapshot_id[newest[group]])
             part = _Partition(
-                own, columns.spec_id, sums[group], int(updated_ms[group]), snapshot_id
+                own,
+                sum(place is not None for place in places),
+                columns.spec_id,
+                sums[group],
+                int(updated_ms[group]),
+                snapshot_id,
             )
             self._put(part)
 
@@ -79,7 +86,7 @@ class PartitionTotals:
         return [self._row(part) for part in self._found.values()]
 
     def _put(self, part: _Partition) -> None:
-        known = self._found.setdefault(values_key(part.values), part)
+        known = self._found.setdefault((part.known_fields, *values_key(part.values)), part)
         if known is part:
             return
         known.sums = known.sums + part.sums
