@@ -1,17 +1,21 @@
 #!/usr/bin/env bash
 # Fetches the servers that tests start: S3, REST catalogs and Hive Metastores (jars, with Maven),
 # Azure (with npm), PostgreSQL and MariaDB. In the nightly profile also those that are large or slow
-# to build: HDFS (jars), Nessie (a jar and a JVM), Google Cloud Storage and MinIO (built with Go).
+# to build: HDFS (jars), Nessie (a jar and a JVM), Google Cloud Storage and MinIO (built with Go), and
+# Kerberos (Python packages for its client, one of them compiled).
 #
 # What is there is left alone. As root on Debian and Ubuntu it installs what lacks: Maven, a JDK,
-# npm, the databases. Fails, after a line for each, if something cannot be had; tests that need it
-# are skipped.
+# npm, the databases, Kerberos. Fails, after a line for each, if something cannot be had; tests that
+# need it are skipped.
 set -uo pipefail
 cd "$(dirname "$0")/.."
 
 has() { command -v "$1" >/dev/null; }
 has_mariadb() { has mariadb-install-db && has my_print_defaults; }
 has_postgresql() { has initdb || ls /usr/lib/postgresql/*/bin/initdb >/dev/null 2>&1; }
+# Users other than root do not find its servers; krb5-config comes with the headers.
+has_kerberos() { PATH="$PATH:/usr/sbin" has kadmin.local && has kinit && has krb5-config; }
+is_nightly() { [ "${ICEBERGDS_PROFILE:-}" = nightly ]; }
 
 install() {
   [ "$(id -u)" = 0 ] && has apt-get || return
@@ -103,17 +107,27 @@ fetch_go() {
   GOBIN="$PWD/.cache/go" timeout 1800 go install "$2@$3" >/dev/null 2>&1
 }
 
+fetch_kerberos() {
+  local folder=.cache/kerberos
+  [ -d "$folder" ] && return
+  has_kerberos || return
+  # Into a folder of its own first, so that an interrupted build is not taken for the packages.
+  rm -rf "$folder-incomplete"
+  timeout 300 "${PYTHON:-python3}" -m pip install --quiet --target "$folder-incomplete" \
+    "pure-sasl[gssapi]==0.6.2" >/dev/null 2>&1 && mv "$folder-incomplete" "$folder"
+}
+
 packages=()
 has java || packages+=(openjdk-17-jdk-headless)
 has mvn || packages+=(maven)
 has npm || packages+=(npm)
 has_postgresql || packages+=(postgresql)
 has_mariadb || packages+=(mariadb-server-core mariadb-client-core)
+! is_nightly || has_kerberos || packages+=(krb5-kdc krb5-admin-server krb5-user libkrb5-dev)
 [ ${#packages[@]} = 0 ] || install "${packages[@]}"
 
 lacking=0
 say_lacking() { echo "servers.sh: $1" >&2; lacking=1; }
-is_nightly() { [ "${ICEBERGDS_PROFILE:-}" = nightly ]; }
 
 # One after the other, for they share Maven's local repository.
 fetch_with_maven() {
@@ -137,6 +151,8 @@ fetch_others() {
       say_lacking "no GCS server: Go is not installed, or could not build it"
     fetch_go minio github.com/minio/minio v0.0.0-20260212201848-7aac2a2c5b7c ||
       say_lacking "no MinIO: Go is not installed, or could not build it"
+    fetch_kerberos ||
+      say_lacking "no Kerberos: its servers and headers are not installed, or pip could not build it"
   fi
   return $lacking
 }

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import shutil
 import tempfile
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
+from types import MappingProxyType
 from typing import TYPE_CHECKING
 from xml.sax.saxutils import escape
 
@@ -69,13 +70,23 @@ def what_is_missing(version: str) -> str | None:
 
 
 @contextmanager
-def hive_server(version: str, postgres: PostgresServer) -> Iterator[HiveServer]:
-    """Starts a metastore with a database of its own, and stops it in the end."""
+def hive_server(
+    version: str,
+    postgres: PostgresServer,
+    *,
+    settings: Mapping[str, str] = MappingProxyType({}),
+    jvm_options: Sequence[str] = (),
+) -> Iterator[HiveServer]:
+    """Starts a metastore with a database of its own, and stops it in the end.
+
+    Args:
+        settings: of the metastore and of Hadoop, beside those that every test needs.
+    """
     directory = Path(tempfile.mkdtemp(prefix="hive-"))
     try:
         server = HiveServer(version, free_ports(1)[0], directory, _new_database(version, postgres))
-        _configure(server, postgres.port)
-        with running(_command(server), directory, listens(server.port)):
+        _configure(server, postgres.port, settings)
+        with running(_command(server, jvm_options), directory, listens(server.port)):
             yield server
     finally:
         shutil.rmtree(directory, ignore_errors=True)
@@ -88,7 +99,7 @@ def _new_database(version: str, postgres: PostgresServer) -> str:
     return database
 
 
-def _configure(server: HiveServer, postgres_port: int) -> None:
+def _configure(server: HiveServer, postgres_port: int, others: Mapping[str, str]) -> None:
     url = f"jdbc:postgresql://127.0.0.1:{postgres_port}/{server.database}"
     settings = {
         "javax.jdo.option.ConnectionURL": url,
@@ -110,7 +121,8 @@ def _configure(server: HiveServer, postgres_port: int) -> None:
         # Two creations at once fail in the database, and are tried again after 2 s by default.
         "metastore.hmshandler.retry.interval": "100ms",
     }
-    (server.directory / "metastore-site.xml").write_text(_site(settings))
+    for name, given in ("metastore-site.xml", {**settings, **others}), ("core-site.xml", others):
+        (server.directory / name).write_text(_site(given))
     (server.directory / "log4j2.properties").write_text(_LOGGING)
 
 
@@ -122,7 +134,7 @@ def _site(settings: Mapping[str, str]) -> str:
     return f"<configuration>\n{properties}\n</configuration>\n"
 
 
-def _command(server: HiveServer) -> list[str]:
+def _command(server: HiveServer, options: Sequence[str]) -> list[str]:
     class_path = f"{server.directory}:{_CACHE / server.version}/lib/*"
-    jvm = ["java", *QUICK_JVM, "-Xmx512m", "-cp", class_path]
+    jvm = ["java", *QUICK_JVM, "-Xmx512m", *options, "-cp", class_path]
     return [*jvm, _CLASS, "-p", str(server.port)]

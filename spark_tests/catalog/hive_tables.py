@@ -27,8 +27,9 @@ TABLE: Identifier = ("db", "t")
 SCHEMA = Schema((optional(1, "id", LONG),))
 
 
-def metastore(server: HiveServer) -> Metastore:
-    return Metastore("lake", (Endpoint("127.0.0.1", server.port),))
+def metastore(server: HiveServer, kerberos_service: str | None = None) -> Metastore:
+    endpoint = Endpoint("127.0.0.1", server.port)
+    return Metastore("lake", (endpoint,), kerberos_service=kerberos_service)
 
 
 def open_hive_catalog(uri: str, tmp_path: Path, **properties: str) -> HiveCatalog:
@@ -52,9 +53,9 @@ def metadata_files(state: TableState) -> set[str]:
     return set(state.io.list(f"{state.metadata.location}/metadata"))
 
 
-def empty(server: HiveServer) -> None:
+def empty(server: HiveServer, kerberos_service: str | None = None) -> None:
     """Drops all tables, and all databases but the one that every metastore has."""
-    with metastore(server).connect() as connection:
+    with metastore(server, kerberos_service).connect() as connection:
         for database in connection.ask(GET_ALL_DATABASES):
             for table in connection.ask(GET_ALL_TABLES, database):
                 connection.tell(DROP_TABLE, database, table, False)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import pickle
 import socket
+import sys
 from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
@@ -471,7 +472,6 @@ def test_a_user_is_told_to_the_metastore(hive: HiveServer, tmp_path: Path) -> No
             {"lock-check-max-wait-time": "1", "iceberg.hive.lock-check-max-wait-ms": "1"},
             "set one of them",
         ),
-        ({"hive.kerberos-authentication": "true"}, r"pip install 'icebergds\[hive-kerberos\]'"),
     ],
 )
 def test_wrong_properties_are_refused(properties: dict[str, str], message: str) -> None:
@@ -482,6 +482,15 @@ def test_wrong_properties_are_refused(properties: dict[str, str], message: str) 
         load_catalog("lake", given)
     assert "catalog lake" in str(raised.value)
     assert "hush" not in str(raised.value)
+
+
+def test_kerberos_needs_its_packages(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "kerberos", None)
+    given = {"uri": "thrift://host:9083", "hive.kerberos-authentication": "true"}
+    with pytest.raises(
+        InvalidOptionError, match=r"catalog lake: .*pip install 'icebergds\[hive-kerberos\]'"
+    ):
+        load_catalog("lake", given)
 
 
 def test_a_storage_that_the_metastore_does_not_know_is_refused(catalog: HiveCatalog) -> None:

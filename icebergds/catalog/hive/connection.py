@@ -129,6 +129,7 @@ class Connection:
             StorageError: the metastore cannot be reached, so nothing was sent.
             InvalidOptionError: an argument cannot be sent.
         """
+        is_first = self._protocol is None
         if self._protocol is None:
             self._protocol = self._open()
         protocol = self._protocol
@@ -146,7 +147,7 @@ class Connection:
             raise
         except Exception as error:
             self.close()
-            raise AnswerLost(self._lost(error)) from error
+            raise AnswerLost(self._lost(error, is_first)) from error
         except BaseException:
             # The answer would be taken for that of the next call.
             self.close()
@@ -169,16 +170,15 @@ class Connection:
                 self._introduce(protocol)
                 return protocol
             except Exception as error:
+                reason = _reason(error)
                 _LOG.info(
-                    "catalog %s: %s is not reached: %s", self._metastore.catalog, endpoint, error
+                    "catalog %s: %s is not reached: %s", self._metastore.catalog, endpoint, reason
                 )
-                failures.append(f"{endpoint}: {_reason(error)}")
+                failures.append(f"{endpoint}: {reason}")
                 cause = error
-        kerberos = self._metastore.kerberos_service is not None
-        hint = "; is there a valid ticket (klist)?" if kerberos else ""
         raise StorageError(
             f"catalog {self._metastore.catalog}: its Hive Metastore cannot be reached "
-            f"({'; '.join(failures)}); check that one runs there, and the catalog's uri{hint}",
+            f"({'; '.join(failures)}); {self._remedy()}",
             location=", ".join(map(str, self._metastore.endpoints)),
         ) from cause
 
@@ -200,13 +200,27 @@ class Connection:
             handle.close()
             raise
 
-    def _lost(self, error: Exception) -> str:
+    def _remedy(self) -> str:
+        remedy = "check that one runs there, and the catalog's uri"
+        service = self._metastore.kerberos_service
+        if service is None:
+            return remedy
+        return (
+            f"{remedy}; for Kerberos also that it has the principal {service}/<host of the uri> "
+            "(hive.kerberos-service-name), and that klist shows a valid ticket (kinit gets one)"
+        )
+
+    def _lost(self, error: Exception, is_first: bool) -> str:
         if isinstance(error, TTransportException) and error.type == TTransportException.TIMED_OUT:
             return (
                 f"there was no answer in {self._metastore.answer_timeout_s} s "
                 "(hive.metastore.client.socket.timeout)"
             )
-        return f"the connection broke before the answer: {_reason(error)}"
+        lost = f"the connection broke before the answer: {_reason(error)}"
+        # A metastore with Kerberos does so if the catalog has none.
+        if is_first and _is_closed(error) and self._metastore.kerberos_service is None:
+            return f"{lost}; if it wants Kerberos, set hive.kerberos-authentication"
+        return lost
 
     def _introduce(self, protocol: TBinaryProtocolAccelerated) -> None:
         """Tells the metastore the user, which it then knows for the whole connection."""
@@ -221,7 +235,17 @@ class Connection:
             raise
 
 
+def _is_closed(error: Exception) -> bool:
+    return isinstance(error, TTransportException) and error.type == TTransportException.END_OF_FILE
+
+
 def _reason(error: Exception) -> str:
     if isinstance(error, OSError) and error.strerror:
         return error.strerror
+    if _is_closed(error):
+        return "the metastore closed it"
+    match error.args:
+        # Kerberos' own: what failed, and with a code other than 0, why.
+        case ((str(what), int()), (str(why), int(code))):
+            return why if code else what
     return str(error) or type(error).__name__
