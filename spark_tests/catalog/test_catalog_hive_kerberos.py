@@ -32,7 +32,7 @@ from icebergds.catalog.hive.calls import ALTER_TABLE, GET_ALL_DATABASES, Call
 from icebergds.catalog.hive.catalog import HiveCatalog
 from icebergds.errors import CommitConflictError, CommitStateUnknownError, StorageError
 from icebergds.spec.updates.table_updates import SetProperties
-from icebergds.testing import api_tables
+from icebergds.testing.api_tables import create_table as create_days, ids_of, open_table, rows
 
 pytestmark = pytest.mark.skipif(not IS_NIGHTLY, reason="Kerberos is installed for nightly runs")
 
@@ -153,10 +153,9 @@ def _cut(
 
 def test_rows_are_appended_and_read(hive: HiveServer, tmp_path: Path) -> None:
     given = {"uri": hive.uri, "warehouse": str(tmp_path / "warehouse"), **_KERBEROS}
-    table = api_tables.create_table(given)
-    api_tables.write(table.address, api_tables.rows(1, 2))
-    api_tables.write(table.address, api_tables.rows(3))
-    assert api_tables.ids_of(api_tables.open_table(given)) == [1, 2, 3]
+    create_days(given).append(rows(1, 2))
+    open_table(given).append(rows(3))
+    assert ids_of(open_table(given)) == [1, 2, 3]
 
 
 def test_a_commit_is_seen_by_another_catalog(
@@ -223,7 +222,7 @@ def test_a_lost_connection_is_opened_again(
         _cut(proxy, GET_ALL_DATABASES, Cut.AFTER)
         with pytest.raises(StorageError):
             connection.ask(GET_ALL_DATABASES)
-        assert connection.ask(GET_ALL_DATABASES) == ["default"]
+        assert list(connection.ask(GET_ALL_DATABASES)) == ["default"]
 
 
 def test_a_commit_whose_answer_is_lost_is_found(
@@ -263,7 +262,7 @@ def test_a_ticket_that_has_expired_is_told(
 ) -> None:
     monkeypatch.setenv("KRB5CCNAME", str(kerberos.new_ticket(_USER, keytab, lifetime="1s")))
     time.sleep(2)
-    with pytest.raises(StorageError, match=r"catalog lake: .*expired.*kinit"):
+    with pytest.raises(StorageError, match=r"catalog lake: .*\(\S+: Ticket expired\).*kinit"):
         catalog.list_namespaces()
 
 
@@ -290,7 +289,8 @@ def test_a_catalog_without_kerberos_is_told_that_it_may_need_it(
     hive: HiveServer, tmp_path: Path
 ) -> None:
     with pytest.raises(
-        StorageError, match=r"catalog lake: .*closed it; .* set hive\.kerberos-authentication"
+        StorageError,
+        match=r"catalog lake: .*closed the connection; .* set hive\.kerberos-authentication",
     ):
         open_hive_catalog(hive.uri, tmp_path).list_namespaces()
 
@@ -299,7 +299,9 @@ def test_a_metastore_without_kerberos_is_told(
     conditional_metastore: HiveServer, tmp_path: Path
 ) -> None:
     catalog = open_hive_catalog(conditional_metastore.uri, tmp_path, **_KERBEROS)
-    with pytest.raises(StorageError, match=r"catalog lake: .*closed it.* for Kerberos also"):
+    with pytest.raises(
+        StorageError, match=r"catalog lake: .*closed the connection.* for Kerberos also"
+    ):
         catalog.list_namespaces()
 
 
@@ -307,4 +309,4 @@ def test_tokens_are_not_logged(catalog: HiveCatalog, caplog: pytest.LogCaptureFi
     caplog.set_level(logging.DEBUG)
     create_table(catalog)
     # How they begin, in bytes and in base64.
-    assert not re.search(r"\\x60\\x82|`\\x82|YII", caplog.text)
+    assert not re.search(r"`\\x82|YII", caplog.text)

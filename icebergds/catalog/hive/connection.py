@@ -243,7 +243,7 @@ def _reason(error: Exception) -> str:
     if isinstance(error, OSError) and error.strerror:
         return error.strerror
     if _is_closed(error):
-        return "the metastore closed it"
+        return "the metastore closed the connection"
     match error.args:
         # Kerberos' own: what failed, and with a code other than 0, why.
         case ((str(what), int()), (str(why), int(code))):
