@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+import re
+import struct
+from collections.abc import Callable
 from pathlib import Path
 
+from breaking_proxy import BreakingProxy, Cut
 from hive_server import HiveServer
 
 from icebergds.catalog.base import Identifier
@@ -12,6 +16,7 @@ from icebergds.catalog.hive.calls import (
     DROP_TABLE,
     GET_ALL_DATABASES,
     GET_ALL_TABLES,
+    Call,
 )
 from icebergds.catalog.hive.catalog import HiveCatalog
 from icebergds.catalog.hive.connection import Endpoint, Metastore
@@ -61,3 +66,11 @@ def empty(server: HiveServer, kerberos_service: str | None = None) -> None:
                 connection.tell(DROP_TABLE, database, table, False)
             if database != "default":
                 connection.tell(DROP_DATABASE, database, False, False)
+
+
+def cut_call(
+    proxy: BreakingProxy, call: Call[object], cut: Cut, then: Callable[[], object] = bool
+) -> None:
+    """Cuts the connection of the next call of a kind, as `BreakingProxy.arm` does."""
+    name = call.name.encode()
+    proxy.arm(cut, then, request=re.escape(struct.pack(">I", len(name)) + name))

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import re
-import struct
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -13,6 +11,7 @@ from hive_server import HiveServer
 from hive_tables import (
     TABLE,
     create_table,
+    cut_call,
     empty,
     metadata_files,
     metastore,
@@ -70,13 +69,6 @@ def proxied(proxy: BreakingProxy, tmp_path: Path) -> HiveCatalog:
     return open_hive_catalog(f"thrift://127.0.0.1:{proxy.port}", tmp_path)
 
 
-def _cut(
-    proxy: BreakingProxy, call: Call[object], cut: Cut, then: Callable[[], object] = bool
-) -> None:
-    name = call.name.encode()
-    proxy.arm(cut, then, request=re.escape(struct.pack(">I", len(name)) + name))
-
-
 def _locks(server: HiveServer) -> list[ShownLock]:
     with metastore(server).connect() as connection:
         return list(connection.ask(SHOW_LOCKS, ShowLocksRequest(*TABLE)).locks)
@@ -89,7 +81,7 @@ def test_a_commit_whose_answer_is_lost_is_found(
     hive: HiveServer, catalog: HiveCatalog, proxied: HiveCatalog, proxy: BreakingProxy
 ) -> None:
     created = create_table(catalog)
-    _cut(proxy, ALTER_TABLE, Cut.AFTER)
+    cut_call(proxy, ALTER_TABLE, Cut.AFTER)
     committed = set_property(proxied)
     assert catalog.load(TABLE) == committed
     assert committed.metadata.properties["k"] == "v"
@@ -101,7 +93,7 @@ def test_a_commit_that_may_still_land_is_unknown_and_keeps_its_file(
     hive: HiveServer, catalog: HiveCatalog, proxied: HiveCatalog, proxy: BreakingProxy
 ) -> None:
     created = create_table(catalog)
-    _cut(proxy, ALTER_TABLE, Cut.BEFORE)
+    cut_call(proxy, ALTER_TABLE, Cut.BEFORE)
     with pytest.raises(
         CommitStateUnknownError, match=r"lake\.db\.t: it is unknown whether .*00001-"
     ):
@@ -120,7 +112,7 @@ def test_a_commit_that_others_overtook_is_unknown_in_a_lock(
 ) -> None:
     created = create_table(catalog)
     unlocked = open_hive_catalog(hive.uri, tmp_path, **_UNLOCKED)
-    _cut(proxy, ALTER_TABLE, Cut.BEFORE, lambda: set_property(unlocked, "other"))
+    cut_call(proxy, ALTER_TABLE, Cut.BEFORE, lambda: set_property(unlocked, "other"))
     with pytest.raises(CommitStateUnknownError):
         set_property(proxied)
     assert len(metadata_files(created)) == 3
@@ -131,7 +123,7 @@ def test_a_lock_whose_answer_is_lost_is_used_or_leaves_nothing(
     cut: Cut, hive: HiveServer, catalog: HiveCatalog, proxied: HiveCatalog, proxy: BreakingProxy
 ) -> None:
     created = create_table(catalog)
-    _cut(proxy, LOCK, cut)
+    cut_call(proxy, LOCK, cut)
     if cut is Cut.AFTER:
         set_property(proxied)
     else:
@@ -146,7 +138,7 @@ def test_a_lock_is_released_although_an_answer_is_lost(
     cut: Cut, hive: HiveServer, catalog: HiveCatalog, proxied: HiveCatalog, proxy: BreakingProxy
 ) -> None:
     create_table(catalog)
-    _cut(proxy, UNLOCK, cut)
+    cut_call(proxy, UNLOCK, cut)
     assert set_property(proxied).metadata.properties["k"] == "v"
     assert _locks(hive) == []
 
@@ -156,7 +148,7 @@ def test_a_commit_that_fails_before_the_change_leaves_no_file(
     call: Call[object], catalog: HiveCatalog, proxied: HiveCatalog, proxy: BreakingProxy
 ) -> None:
     created = create_table(catalog)
-    _cut(proxy, call, Cut.BEFORE)
+    cut_call(proxy, call, Cut.BEFORE)
     with pytest.raises(StorageError) as raised:
         set_property(proxied)
     assert not raised.value.outcome_unknown
@@ -213,7 +205,7 @@ def test_without_a_lock_a_commit_whose_answer_is_lost_is_found(
 ) -> None:
     create_table(catalog)
     unlocked = open_hive_catalog(f"thrift://127.0.0.1:{proxy.port}", tmp_path, **_UNLOCKED)
-    _cut(proxy, ALTER_TABLE, Cut.AFTER, lambda: set_property(catalog, "later"))
+    cut_call(proxy, ALTER_TABLE, Cut.AFTER, lambda: set_property(catalog, "later"))
     committed = set_property(unlocked)
     loaded = catalog.load(TABLE).metadata
     assert loaded.properties.keys() >= {"k", "later"}
@@ -225,7 +217,7 @@ def test_without_a_lock_a_commit_that_others_overtook_is_a_conflict(
 ) -> None:
     created = create_table(catalog)
     unlocked = open_hive_catalog(f"thrift://127.0.0.1:{proxy.port}", tmp_path, **_UNLOCKED)
-    _cut(proxy, ALTER_TABLE, Cut.BEFORE, lambda: set_property(catalog, "other"))
+    cut_call(proxy, ALTER_TABLE, Cut.BEFORE, lambda: set_property(catalog, "other"))
     with pytest.raises(CommitConflictError):
         set_property(unlocked)
     assert len(metadata_files(created)) == 2
@@ -236,7 +228,7 @@ def test_without_a_lock_a_commit_that_may_still_land_is_unknown(
 ) -> None:
     created = create_table(catalog)
     unlocked = open_hive_catalog(f"thrift://127.0.0.1:{proxy.port}", tmp_path, **_UNLOCKED)
-    _cut(proxy, ALTER_TABLE, Cut.BEFORE)
+    cut_call(proxy, ALTER_TABLE, Cut.BEFORE)
     with pytest.raises(CommitStateUnknownError):
         set_property(unlocked)
     assert len(metadata_files(created)) == 2
@@ -250,7 +242,7 @@ def test_a_creation_whose_answer_is_lost_is_found(
 ) -> None:
     catalog.create_namespace(("db",), {})
     updates = new_table(catalog, TABLE)
-    _cut(proxy, CREATE_TABLE, Cut.AFTER)
+    cut_call(proxy, CREATE_TABLE, Cut.AFTER)
     assert proxied.create(TABLE, updates) == catalog.load(TABLE)
 
 
@@ -259,7 +251,7 @@ def test_a_creation_that_may_still_land_is_unknown_and_keeps_its_file(
 ) -> None:
     catalog.create_namespace(("db",), {})
     updates = new_table(catalog, TABLE)
-    _cut(proxy, CREATE_TABLE, Cut.BEFORE)
+    cut_call(proxy, CREATE_TABLE, Cut.BEFORE)
     with pytest.raises(CommitStateUnknownError):
         proxied.create(TABLE, updates)
     assert len(catalog.io.list(f"{catalog.new_table_location(TABLE)}/metadata")) == 1
@@ -270,7 +262,7 @@ def test_a_creation_that_another_overtook_is_not_taken_for_the_own(
 ) -> None:
     catalog.create_namespace(("db",), {})
     updates = new_table(catalog, TABLE)
-    _cut(proxy, CREATE_TABLE, Cut.BEFORE, lambda: create_table(catalog))
+    cut_call(proxy, CREATE_TABLE, Cut.BEFORE, lambda: create_table(catalog))
     with pytest.raises((AlreadyExistsError, CommitStateUnknownError)):
         proxied.create(TABLE, updates)
 
@@ -279,7 +271,7 @@ def test_a_drop_whose_answer_is_lost_is_found(
     catalog: HiveCatalog, proxied: HiveCatalog, proxy: BreakingProxy
 ) -> None:
     created = create_table(catalog)
-    _cut(proxy, DROP_TABLE, Cut.AFTER)
+    cut_call(proxy, DROP_TABLE, Cut.AFTER)
     assert proxied.drop(TABLE) == created
     with pytest.raises(NoSuchTableError):
         catalog.load(TABLE)
@@ -289,7 +281,7 @@ def test_a_drop_that_may_still_land_is_unknown(
     catalog: HiveCatalog, proxied: HiveCatalog, proxy: BreakingProxy
 ) -> None:
     create_table(catalog)
-    _cut(proxy, DROP_TABLE, Cut.BEFORE)
+    cut_call(proxy, DROP_TABLE, Cut.BEFORE)
     with pytest.raises(CommitStateUnknownError, match=r"drop table lake\.db\.t"):
         proxied.drop(TABLE)
 
@@ -298,7 +290,7 @@ def test_a_rename_whose_answer_is_lost_is_found(
     hive: HiveServer, catalog: HiveCatalog, proxied: HiveCatalog, proxy: BreakingProxy
 ) -> None:
     created = create_table(catalog)
-    _cut(proxy, ALTER_TABLE, Cut.AFTER)
+    cut_call(proxy, ALTER_TABLE, Cut.AFTER)
     proxied.rename(TABLE, ("db", "u"))
     assert catalog.load(("db", "u")).metadata == created.metadata
     assert _locks(hive) == []
@@ -308,7 +300,7 @@ def test_a_rename_that_may_still_land_is_unknown(
     hive: HiveServer, catalog: HiveCatalog, proxied: HiveCatalog, proxy: BreakingProxy
 ) -> None:
     create_table(catalog)
-    _cut(proxy, ALTER_TABLE, Cut.BEFORE)
+    cut_call(proxy, ALTER_TABLE, Cut.BEFORE)
     with pytest.raises(CommitStateUnknownError, match=r"rename table lake\.db\.t"):
         proxied.rename(TABLE, ("db", "u"))
     assert _locks(hive) == []
@@ -317,13 +309,13 @@ def test_a_rename_that_may_still_land_is_unknown(
 def test_a_change_of_a_namespace_whose_answer_is_lost_is_found(
     catalog: HiveCatalog, proxied: HiveCatalog, proxy: BreakingProxy
 ) -> None:
-    _cut(proxy, CREATE_DATABASE, Cut.AFTER)
+    cut_call(proxy, CREATE_DATABASE, Cut.AFTER)
     proxied.create_namespace(("db",), {"k": "v"})
-    _cut(proxy, ALTER_DATABASE, Cut.AFTER)
+    cut_call(proxy, ALTER_DATABASE, Cut.AFTER)
     proxied.update_namespace_properties(("db",), ["k"], {"l": "w"})
     found = catalog.namespace_properties(("db",))
     assert (found.get("k"), found.get("l")) == (None, "w")
-    _cut(proxy, DROP_DATABASE, Cut.AFTER)
+    cut_call(proxy, DROP_DATABASE, Cut.AFTER)
     proxied.drop_namespace(("db",))
     with pytest.raises(NoSuchNamespaceError):
         catalog.namespace_properties(("db",))
@@ -332,14 +324,14 @@ def test_a_change_of_a_namespace_whose_answer_is_lost_is_found(
 def test_a_change_of_a_namespace_that_may_still_land_is_unknown(
     catalog: HiveCatalog, proxied: HiveCatalog, proxy: BreakingProxy
 ) -> None:
-    _cut(proxy, CREATE_DATABASE, Cut.BEFORE)
+    cut_call(proxy, CREATE_DATABASE, Cut.BEFORE)
     with pytest.raises(CommitStateUnknownError, match=r"create namespace lake\.db"):
         proxied.create_namespace(("db",), {})
     catalog.create_namespace(("db",), {})
-    _cut(proxy, ALTER_DATABASE, Cut.BEFORE)
+    cut_call(proxy, ALTER_DATABASE, Cut.BEFORE)
     with pytest.raises(CommitStateUnknownError, match=r"change namespace lake\.db"):
         proxied.update_namespace_properties(("db",), [], {"k": "v"})
-    _cut(proxy, DROP_DATABASE, Cut.BEFORE)
+    cut_call(proxy, DROP_DATABASE, Cut.BEFORE)
     with pytest.raises(CommitStateUnknownError, match=r"drop namespace lake\.db"):
         proxied.drop_namespace(("db",))
 
@@ -348,9 +340,9 @@ def test_a_look_whose_answer_is_lost_fails(
     catalog: HiveCatalog, proxied: HiveCatalog, proxy: BreakingProxy
 ) -> None:
     create_table(catalog)
-    _cut(proxy, GET_TABLE, Cut.AFTER)
+    cut_call(proxy, GET_TABLE, Cut.AFTER)
     with pytest.raises(StorageError, match=r"catalog lake: .*the connection broke before the"):
         proxied.load(TABLE)
-    _cut(proxy, GET_DATABASE, Cut.AFTER)
+    cut_call(proxy, GET_DATABASE, Cut.AFTER)
     with pytest.raises(StorageError, match=r"catalog lake: .*the connection broke before the"):
         proxied.namespace_properties(("db",))
