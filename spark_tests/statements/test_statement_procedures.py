@@ -147,7 +147,7 @@ def test_arguments_may_have_commas_and_arrows_in_them() -> None:
         ("'t', 1, 2", "more arguments than parameters, of which there are 2"),
         ("snapshot_id => 1", "argument table is missing"),
         ("", "argument table is missing"),
-        ("tabel => 't'", "unknown argument tabel; did you mean table"),
+        ("tabel => 't'", r"unknown argument tabel; did you mean table\? Arguments: table, "),
         ("'t', table => 'u'", "argument table is given twice"),
         ("table => 't', table => 'u'", "argument table is given twice"),
         ("table => 't', 1", "argument 1 has no name but follows one with a name"),

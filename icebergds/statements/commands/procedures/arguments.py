@@ -219,8 +219,9 @@ def _check(procedure: Procedure, parameter: Parameter, value: Any) -> None:
 
 
 def _error(procedure: Procedure, problem: str) -> InvalidStatementError:
+    stop = "" if problem.endswith("?") else "."
     return InvalidStatementError(
-        f"CALL {procedure.name}: {problem}. Arguments: "
+        f"CALL {procedure.name}: {problem}{stop} Arguments: "
         + ", ".join(
             each.name if each.is_required else f"[{each.name}]" for each in procedure.parameters
         )
