@@ -134,6 +134,19 @@ def test_transforms_become_ranges(condition: str, plain: str) -> None:
 
 
 @pytest.mark.parametrize(
+    ("condition", "plain"),
+    [
+        ("lake.system.truncate(10, n) >= 20", "n >= 20 OR n < -2147483640"),
+        ("lake.system.truncate(10, n) > 20", "n >= 30 OR n < -2147483640"),
+        ("lake.system.truncate(10, n) < 20", "n < 20"),
+        ("lake.system.truncate(16, n) > 16", "n >= 32"),
+    ],
+)
+def test_truncations_of_the_least_integers_are_the_greatest(condition: str, plain: str) -> None:
+    assert _read(condition) == _read(plain)
+
+
+@pytest.mark.parametrize(
     ("condition", "buckets"),
     [
         ("lake.system.bucket(4, n) = 1", "system.bucket(4, n) IN (1)"),

@@ -11,7 +11,7 @@ from datetime import UTC, date, datetime, timedelta
 from typing import Any
 
 from icebergds.expr.names import quote_name, resolve
-from icebergds.expr.nodes import FALSE, Expr, InBuckets, Operation, Predicate, and_
+from icebergds.expr.nodes import FALSE, Expr, InBuckets, Operation, Predicate, and_, or_
 from icebergds.expr.sql import column_parts
 from icebergds.spec.schema import Schema
 from icebergds.spec.types import (
@@ -34,6 +34,7 @@ _EPOCH = datetime(1970, 1, 1)
 # Of which Spark's values have the hashes of the table's.
 _IN_BUCKETS = (INT, LONG, DATE, TIMESTAMP, TIMESTAMPTZ, STRING, BINARY)
 _MOST_BUCKETS = 100_000
+_LEAST = {INT: -(2**31), LONG: -(2**63)}
 
 
 def transform_condition(
@@ -170,7 +171,12 @@ def _truncated(
     start = terms.integer(value) if kind in (INT, LONG) else None
     if start is None or start % width:
         return None
-    return _between(name, key, start, start + width)
+    found, least = _between(name, key, start, start + width), _LEAST[kind]
+    if key in ("gt", "gte") and least % width:
+        # Values within a width of the least one wrap around to the greatest ones.
+        end = least - least % width + width
+        return or_(found, Predicate(Operation.LT, name, (end,)))
+    return found
 
 
 def _between(name: str, key: str, start: Any, end: Any) -> Expr:
