@@ -6,9 +6,9 @@ from collections.abc import Callable
 from typing import TypeAlias
 
 from icebergds.errors import InvalidFilterError
-from icebergds.expr.bind import bind
+from icebergds.expr.bind import bind, field_ids
 from icebergds.expr.coercion import are_dates_as_text, compares_own_types
-from icebergds.expr.nodes import TRUE, Expr
+from icebergds.expr.nodes import TRUE, Expr, InBuckets, map_leaves
 from icebergds.expr.rounding import compares_exactly
 from icebergds.expr.sql import parse_filter
 from icebergds.spec.schema import Schema
@@ -72,13 +72,34 @@ def choosing_filter(where: str | Expr | None, schema: Schema, time_zone: str | N
 
     Raises:
         InvalidFilterError: the condition is not plain enough to plan with, or does not fit the
-            schema.
+            schema; or the filter is not bound to it.
     """
     if where is None:
         return TRUE
     if not isinstance(where, str):
+        _check_is_bound(where, schema)
         return where
     return bind(parse_filter(where, time_zone=time_zone), schema, case_sensitive=False)
+
+
+def _check_is_bound(row_filter: Expr, schema: Schema) -> None:
+    found: set[int] = set()
+
+    def in_buckets(leaf: InBuckets) -> Expr:
+        found.add(leaf.field_id)
+        return TRUE
+
+    try:
+        found |= field_ids(map_leaves(row_filter, lambda leaf: leaf, in_buckets))
+    except TypeError:
+        raise InvalidFilterError(
+            f"filter {row_filter} is not bound to the table's schema; write the condition as SQL"
+        ) from None
+    unknown = sorted(each for each in found if schema.find_field(each) is None)
+    if unknown:
+        raise InvalidFilterError(
+            f"filter {row_filter} is bound to another schema: the table has no field {unknown[0]}"
+        )
 
 
 def is_read_by_setting(text: str, setting: Setting) -> bool:

@@ -4,7 +4,14 @@ from __future__ import annotations
 
 import pytest
 
-from icebergds.operations.conditions import default_setting, plannable_condition
+from icebergds.errors import InvalidFilterError
+from icebergds.expr.bind import bind
+from icebergds.expr.nodes import Expr, InBuckets, Not, Operation, Predicate, and_
+from icebergds.operations.conditions import (
+    choosing_filter,
+    default_setting,
+    plannable_condition,
+)
 from icebergds.spec.schema import Schema
 from icebergds.spec.types import (
     BOOLEAN,
@@ -113,3 +120,25 @@ def test_numbers_that_spark_rounds() -> None:
 def test_uuids_are_text_to_spark() -> None:
     assert is_plannable("u = 'f79c3e09-677c-4bbd-a479-3f349cb785e7'")
     assert not is_plannable("u != 'F79C3E09-677C-4BBD-A479-3F349CB785E7'")
+
+
+_IS_ONE = Predicate(Operation.EQ, "i", (1,))
+
+
+@pytest.mark.parametrize(
+    ("given", "error"),
+    [
+        (_IS_ONE, "not bound to the table's schema"),
+        (Not(_IS_ONE), "not bound to the table's schema"),
+        (bind(_IS_ONE, Schema((NestedField(77, "i", INT),))), "the table has no field 77"),
+        (InBuckets(78, 4, (1,)), "the table has no field 78"),
+    ],
+)
+def test_filters_that_are_not_of_the_table_choose_no_files(given: Expr, error: str) -> None:
+    with pytest.raises(InvalidFilterError, match=error):
+        choosing_filter(given, _SCHEMA, "UTC")
+
+
+def test_bound_filters_choose_files_as_they_are() -> None:
+    given = and_(bind(_IS_ONE, _SCHEMA), InBuckets(2, 4, (1,)))
+    assert choosing_filter(given, _SCHEMA, "UTC") == given

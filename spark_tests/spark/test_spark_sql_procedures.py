@@ -208,6 +208,7 @@ def test_files_are_chosen_by_transforms(
         ("lake.system.bucket(2, nope) = 1", "compare bucket of a column of the table with a"),
         ("lake.system.bucket(2, id) = id", "compare bucket of a column of the table with a const"),
         ("lake.system.bucket(2, id) = 1 ORDER BY id", "is not a condition of Spark SQL"),
+        ("no.system.bucket(2, id) = 1", "no.system.bucket.* is not supported"),
     ],
 )
 def test_conditions_that_cannot_choose_files_are_refused(

@@ -16,7 +16,7 @@ from icebergds.spec.schema import Schema
 from icebergds.statements.commands.procedures.signature import Call
 from icebergds.statements.queries.conditions import at_least, predicate_of
 from icebergds.statements.queries.dates import DateTerms
-from icebergds.statements.queries.functions import find_calls
+from icebergds.statements.queries.functions import calls_namesakes, find_calls
 from icebergds.statements.queries.outline import outline_of
 from icebergds.statements.text.cursor import Cursor
 
@@ -53,7 +53,10 @@ def _of_terms(call: Call, text: str, schema: Schema, zone: str | None) -> Expr |
     tree = outline and outline.parsed()
     if not tokens or not outline or not tree or not _is_condition(tree):
         return None
-    calls = find_calls(call.scope, Cursor(query, tokens))
+    condition = Cursor(query, tokens)
+    if calls_namesakes(call.scope, condition):
+        return None
+    calls = find_calls(call.scope, condition)
     terms, is_understood = DateTerms(outline.literals, datetime.now(UTC)), True
 
     def read(node: _Node) -> Expr | None:
@@ -70,13 +73,13 @@ def _of_terms(call: Call, text: str, schema: Schema, zone: str | None) -> Expr |
         is_understood = is_understood and found is not None
         return found
 
-    condition = at_least(tree.args["where"].this, read)
+    chosen = at_least(tree.args["where"].this, read)
     if not is_understood and calls:
         raise InvalidStatementError(
             f"where = {text!r}: to choose files, compare {calls[0].function} of a column of the "
             "table with a constant, by =, <, <=, > or >=, or bucket by IN"
         )
-    return condition if is_understood else None
+    return chosen if is_understood else None
 
 
 def _is_condition(tree: _Node) -> bool:
