@@ -34,6 +34,8 @@ _EPOCH = datetime(1970, 1, 1)
 # Of which Spark's values have the hashes of the table's.
 _IN_BUCKETS = (INT, LONG, DATE, TIMESTAMP, TIMESTAMPTZ, STRING, BINARY)
 _MOST_BUCKETS = 100_000
+# Conditions on views are analysed again within these, each bucket by its number.
+_MOST_CHOSEN = 2000
 _LEAST = {INT: -(2**31), LONG: -(2**63)}
 
 
@@ -103,6 +105,8 @@ def bucket_condition(
     if not 0 < count <= _MOST_BUCKETS:
         return None
     chosen = sorted(_buckets(key, numbers, range(count)))
+    if len(chosen) > _MOST_CHOSEN:
+        return None
     return InBuckets(field.field_id, count, tuple(chosen)) if chosen else FALSE
 
 
