@@ -49,6 +49,22 @@ def test_identifier_names_tables_in_queries(lake: SparkSession) -> None:
     assert rows(lake, "DESCRIBE IDENTIFIER('t')")[0] == ("id", "bigint", None)
 
 
+@pytest.mark.parametrize(
+    "expression", ["explode(array('t', 'u'))", "'t' LIMIT 0", "'t', 'u'", "'t' FROM VALUES (1), (2)"]
+)
+def test_identifier_of_no_single_text_is_refused_as_by_spark(
+    lake: SparkSession, expression: str
+) -> None:
+    lake.sql("USE lake.db")
+    with pytest.raises(PySparkException):
+        lake.sql(f"SELECT * FROM IDENTIFIER({expression})")
+
+
+def test_identifier_of_null_names_no_table(lake: SparkSession) -> None:
+    with pytest.raises(InvalidStatementError, match="expected an expression whose value is one t"):
+        lake.sql("TRUNCATE TABLE IDENTIFIER(NULL)")
+
+
 def test_endless_parentheses_are_refused(lake: SparkSession) -> None:
     query = f"SELECT {'(' * 2000}id{')' * 2000} FROM lake.db.t"
     with pytest.raises(InvalidStatementError, match=r"^SELECT \(+\.\.\.: parentheses are nested"):

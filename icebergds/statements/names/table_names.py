@@ -40,8 +40,13 @@ def name_in_query(
 def _text(scope: NameScope, expression: Cursor, arguments: Arguments) -> str:
     if expression.is_at_text() and expression.at + 1 == expression.end:
         return expression.text()
-    [row] = spark_sql(scope.spark, f"SELECT {expression.written}", arguments).collect()
-    return str(row[0])
+    rows = spark_sql(scope.spark, f"SELECT ({expression.written})", arguments).collect()
+    text = rows[0][0] if len(rows) == 1 else None
+    if not isinstance(text, str):
+        raise InvalidStatementError(
+            f"IDENTIFIER({expression.written}): expected an expression whose value is one text"
+        )
+    return text
 
 
 def _split(name: str) -> tuple[str, ...]:
