@@ -16,14 +16,16 @@ from icebergds.spec.schema import Schema
 Setting: TypeAlias = Callable[[str], str | None]
 """A setting of a Spark session by its name; None if it is not known."""
 
-_ESCAPED = "spark.sql.parser.escapedStringLiterals"
+ESCAPED = "spark.sql.parser.escapedStringLiterals"
+"""The setting of a session by which backslashes in texts begin no escape sequences."""
+
 _CONSECUTIVE = "spark.sql.legacy.consecutiveStringLiterals.enabled"
 # Pieces of text that Spark reads in another way if a setting is on, and whether it is by default.
 _READ_BY_SETTING = (
     ('"', "spark.sql.ansi.doubleQuotedIdentifiers", False),
-    ("\\", _ESCAPED, False),
-    ("''", _ESCAPED, False),
-    ('""', _ESCAPED, False),
+    ("\\", ESCAPED, False),
+    ("''", ESCAPED, False),
+    ('""', ESCAPED, False),
     ("''", _CONSECUTIVE, False),
     ('""', _CONSECUTIVE, False),
     # Spark replaces ${name} by the value of a setting or an environment variable.

@@ -9,6 +9,7 @@ from pyspark.sql import DataFrame, SparkSession
 
 from icebergds.errors import InvalidStatementError
 from icebergds.expr.sql_tokens import sql_tokens
+from icebergds.operations.conditions import ESCAPED
 from icebergds.spark.session import acting_in, session_setting
 from icebergds.statements.commands import COMMANDS
 from icebergds.statements.immediate import read_immediate
@@ -70,13 +71,13 @@ def _run(scope: NameScope, cursor: Cursor, arguments: Arguments) -> DataFrame:
     if is_script(cursor):
         refuse_commands(scope, cursor)
     if cursor.is_at("EXECUTE", "IMMEDIATE"):
-        immediate = read_immediate(scope, _with_parameters(cursor, arguments))
+        immediate = read_immediate(scope, _with_parameters(scope, cursor, arguments))
         if immediate is not None:
             return sql(scope.spark, immediate.text, immediate.parameters)
     for command in COMMANDS:
         if not command.is_of(cursor):
             continue
-        given = _with_parameters(cursor, arguments)
+        given = _with_parameters(scope, cursor, arguments)
         try:
             found = command.run(scope, given, Arguments(named=arguments.named))
         finally:
@@ -92,11 +93,17 @@ def _run(scope: NameScope, cursor: Cursor, arguments: Arguments) -> DataFrame:
     return run_query(scope, cursor, arguments)
 
 
-def _with_parameters(cursor: Cursor, arguments: Arguments) -> Cursor:
+def _with_parameters(scope: NameScope, cursor: Cursor, arguments: Arguments) -> Cursor:
     """The statement with the values of its parameters as literals."""
     if arguments.parameters is None:
         return cursor
-    return _read(with_literals(cursor.statement, cursor.tokens, arguments.parameters)) or cursor
+    text = with_literals(
+        cursor.statement,
+        cursor.tokens,
+        arguments.parameters,
+        has_escapes=session_setting(scope.spark)(ESCAPED) != "true",
+    )
+    return _read(text) or cursor
 
 
 def _read(text: object) -> Cursor | None:

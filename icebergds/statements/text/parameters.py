@@ -11,11 +11,14 @@ from icebergds.errors import InvalidStatementError
 from icebergds.expr.sql_tokens import Token
 
 
-def with_literals(text: str, tokens: Sequence[Token], parameters: Any) -> str:
+def with_literals(
+    text: str, tokens: Sequence[Token], parameters: Any, *, has_escapes: bool = True
+) -> str:
     """The text with the values of parameters in the places of `:name` and `?`.
 
     Args:
         parameters: values by name, or in order.
+        has_escapes: as of `literal`.
 
     Raises:
         InvalidStatementError: a parameter has no value, or one that cannot be a literal.
@@ -33,7 +36,10 @@ def with_literals(text: str, tokens: Sequence[Token], parameters: Any) -> str:
             end = tokens[index + 1].end
         else:
             continue
-        pieces += [text[at : token.start], literal(value)]
+        before = " " if _is_of_word(text[token.start - 1 : token.start]) else ""
+        after = " " if _is_of_word(text[end : end + 1]) else ""
+        written = literal(value, has_escapes=has_escapes)
+        pieces += [text[at : token.start], before, written, after]
         at = end
     return "".join([*pieces, text[at:]])
 
@@ -54,8 +60,12 @@ def with_versions(text: str, tokens: Sequence[Token], parameters: Any) -> str:
     return "".join([*pieces, text[at:]])
 
 
-def literal(value: Any) -> str:
+def literal(value: Any, *, has_escapes: bool = True) -> str:
     """A value as a literal of Spark SQL, of the type that Spark gives the value.
+
+    Args:
+        has_escapes: whether the session reads a backslash in a text as the beginning of an escape
+            sequence, as is Spark's default.
 
     Raises:
         InvalidStatementError: there is none.
@@ -66,13 +76,14 @@ def literal(value: Any) -> str:
         case bool():
             return str(value).upper()
         case int():
-            return str(value)
+            # Behind a minus, another one would begin a comment.
+            return f"({value})" if value < 0 else str(value)
         case float():
             return f"CAST('{value!r}' AS DOUBLE)"
         case Decimal():
             return f"CAST('{value}' AS DECIMAL({_digits(value)}))"
         case str():
-            return "'" + value.replace("\\", "\\\\").replace("'", "\\'") + "'"
+            return _text(value, has_escapes=has_escapes)
         case bytes() | bytearray():
             return f"X'{bytes(value).hex()}'"
         case datetime():
@@ -84,6 +95,18 @@ def literal(value: Any) -> str:
         f"a parameter is a {type(value).__name__}; expected None, a bool, a number, text, bytes, a "
         "date or a datetime"
     )
+
+
+def _text(value: str, *, has_escapes: bool) -> str:
+    if not has_escapes and any(piece in value for piece in ("'", "\\", "${")):
+        return f"CAST(X'{value.encode().hex()}' AS STRING)"
+    # Spark would replace ${name} by the value of a setting or an environment variable.
+    plain = value.replace("\\", "\\\\").replace("'", "\\'").replace("${", "\\u0024{")
+    return f"'{plain}'"
+
+
+def _is_of_word(character: str) -> bool:
+    return character.isalnum() or character == "_"
 
 
 def _digits(value: Decimal) -> str:
