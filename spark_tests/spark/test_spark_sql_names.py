@@ -50,7 +50,8 @@ def test_identifier_names_tables_in_queries(lake: SparkSession) -> None:
 
 
 @pytest.mark.parametrize(
-    "expression", ["explode(array('t', 'u'))", "'t' LIMIT 0", "'t', 'u'", "'t' FROM VALUES (1), (2)"]
+    "expression",
+    ["explode(array('t', 'u'))", "'t' LIMIT 0", "'t', 'u'", "'t' FROM VALUES (1), (2)"],
 )
 def test_identifier_of_no_single_text_is_refused_as_by_spark(
     lake: SparkSession, expression: str

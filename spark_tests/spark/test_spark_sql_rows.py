@@ -62,6 +62,19 @@ def other(catalog: Catalog, lake: SparkSession) -> Table:
     return created
 
 
+@pytest.mark.parametrize("escaped", ["false", "true"])
+def test_values_of_parameters_are_no_text_of_statements(
+    lake: SparkSession, table: Table, escaped: str
+) -> None:
+    lake.conf.set("spark.sql.parser.escapedStringLiterals", escaped)
+    before = rows_of(table)
+    lake.sql("DELETE FROM lake.db.t WHERE id >= 0 -:n AND name = 'none'", args={"n": -1})
+    assert rows_of(table) == before
+    name = "${env:HOME} it's \\ ${spark.app.name}"
+    lake.sql("UPDATE lake.db.t SET name = ? WHERE id = 1", args=[name])
+    assert [row[1] for row in rows_of(table) if row[0] == 1] == [name]
+
+
 def rows_of(table: Table, branch: str | None = None) -> list[tuple[Any, ...]]:
     found = table.refresh().scan(branch=branch).to_arrow().to_pylist()
     return sorted((tuple(row.values()) for row in found), key=lambda row: (row[0] or 0, str(row)))

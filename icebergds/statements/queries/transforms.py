@@ -36,7 +36,6 @@ _IN_BUCKETS = (INT, LONG, DATE, TIMESTAMP, TIMESTAMPTZ, STRING, BINARY)
 _MOST_BUCKETS = 100_000
 # Conditions on views are analysed again within these, each bucket by its number.
 _MOST_CHOSEN = 2000
-_LEAST = {INT: -(2**31), LONG: -(2**63)}
 
 
 def transform_condition(
@@ -175,7 +174,8 @@ def _truncated(
     start = terms.integer(value) if kind in (INT, LONG) else None
     if start is None or start % width:
         return None
-    found, least = _between(name, key, start, start + width), _LEAST[kind]
+    found = _between(name, key, start, start + width)
+    least = -(2**31) if kind == INT else -(2**63)
     if key in ("gt", "gte") and least % width:
         # Values within a width of the least one wrap around to the greatest ones.
         end = least - least % width + width
