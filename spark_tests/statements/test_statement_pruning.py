@@ -79,6 +79,20 @@ def test_conditions_choose_rows_of_the_sides_that_they_decide_over(
     assert conditions_of(table, query) == [left, right]
 
 
+@pytest.mark.parametrize(
+    ("query", "conditions"),
+    [
+        ("SELECT 1 FROM {t} v WHERE v.id > 5", ["id > 5"]),
+        ("SELECT 1 FROM {t} a JOIN {t} s ON s.v = 1 AND a.s.v = 2", ["s.v = 2", "v = 1"]),
+        ("SELECT 1 FROM {t} s WHERE s.y = 1", ["TRUE"]),
+    ],
+)
+def test_a_qualifier_may_be_called_as_a_column_is(
+    table: Table, query: str, conditions: list[str]
+) -> None:
+    assert conditions_of(table, query.format(t=T)) == conditions
+
+
 def test_a_later_join_decides_over_a_side_that_may_be_missing_only_if_nulls_fail(
     table: Table,
 ) -> None:

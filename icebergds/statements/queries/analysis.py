@@ -226,8 +226,14 @@ class QueryAnalysis:
             sources = [self._source(*each) for each in zip(nodes, numbers, strict=True)]
             # Of a view's columns, those are known by their names that no relation has.
             views = [Source(frozenset({(name,)}), frozenset()) for name in lateral_views(select)]
-            found[id(select)] = Names([*sources, *views], joined_names(select))
+            found[id(select)] = Names(
+                [*sources, *views], joined_names(select), self._is_case_sensitive
+            )
         return found[id(select)]
+
+    @cached_property
+    def _is_case_sensitive(self) -> bool:
+        return self.setting("spark.sql.caseSensitive") == "true"
 
     @cached_property
     def _numbers_found(self) -> dict[int, list[int | None]]:

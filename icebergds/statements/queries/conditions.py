@@ -51,10 +51,12 @@ class Names:
 
     Attributes:
         joined: names of columns that a join makes of one of each side; None if not known.
+        case_sensitive: whether names that differ in case only are different ones to Spark.
     """
 
     sources: Sequence[Source]
     joined: frozenset[str] | None
+    case_sensitive: bool = False
 
     def owners(self, condition: _Node, visible: int) -> frozenset[int]:
         """The relations that have columns in a condition."""
@@ -93,8 +95,8 @@ class Names:
                 if at < visible:
                     qualified.setdefault(at, parts[length:])
         if qualified:
-            # A struct of the qualifier's name has fields, too.
-            if len(qualified) > 1 or with_column:
+            # A struct of the qualifier's name has fields, too: Spark tries it after qualifiers.
+            if len(qualified) > 1 or (self.case_sensitive and with_column):
                 return None
             [(at, path)] = qualified.items()
             return (at, path) if path[0].lower() in (self.sources[at].columns or ()) else None
