@@ -127,6 +127,20 @@ def test_the_current_time_bounds_from_below(condition: str, plain: str) -> None:
         ("lake.system.truncate(10, n) = -20", "n >= -20 AND n < -10"),
         ("lake.system.truncate(2, t) = 'ab'", "t LIKE 'ab%'"),
         ("lake.system.truncate(3, t) = 'ab'", "t = 'ab'"),
+        ("lake.system.truncate(2, t) >= 'ab'", "t >= 'ab'"),
+        ("lake.system.truncate(2, t) > 'ab'", "t > 'ab'"),
+        ("lake.system.truncate(2, t) < 'ab'", "t < 'ab'"),
+        ("lake.system.truncate(2, t) <= 'ab'", "t < 'ab' OR t LIKE 'ab%'"),
+        ("lake.system.truncate(3, t) <= 'ab'", "t <= 'ab'"),
+        (
+            "lake.system.truncate(10, n) IN (10, 30)",
+            "n >= 10 AND n < 20 OR n >= 30 AND n < 40",
+        ),
+        (
+            "lake.system.days(d) IN (DATE '2026-01-31', DATE '2026-02-02')",
+            "d >= DATE '2026-01-31' AND d < DATE '2026-02-01' "
+            "OR d >= DATE '2026-02-02' AND d < DATE '2026-02-03'",
+        ),
     ],
 )
 def test_transforms_become_ranges(condition: str, plain: str) -> None:
@@ -176,7 +190,9 @@ def test_a_bucket_that_no_value_is_in_is_never_chosen() -> None:
         "lake.system.bucket(100000, n) < 99999",
         "lake.system.bucket(4, n) = 1 OR abs(n) = 3",
         "lake.system.truncate(10, n) = 3",
-        "lake.system.truncate(2, t) > 'ab'",
+        "lake.system.truncate(2, t) > 'abc'",
+        "lake.system.truncate(10, n) IN (10, 33)",
+        "lake.system.truncate(10, n) IN (SELECT 10)",
         "lake.system.hours(d) = 3",
         "days(ts) = DATE '2026-01-31'",
         "d < current_date()",

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from datetime import UTC, date, datetime, timedelta
-from typing import Any
+from typing import Any, TypeAlias
 
 from icebergds.expr.names import quote_name, resolve
 from icebergds.expr.nodes import FALSE, Expr, InBuckets, Operation, Predicate, and_, or_
@@ -30,6 +30,15 @@ from icebergds.statements.queries.dates import MIRRORED, DateTerms
 # A class of sqlglot's tree.
 _Node = Any
 
+_OPERATIONS = {
+    "eq": Operation.EQ,
+    "lt": Operation.LT,
+    "lte": Operation.LT_EQ,
+    "gt": Operation.GT,
+    "gte": Operation.GT_EQ,
+}
+_Call: TypeAlias = tuple[str, list[_Node]]
+
 _EPOCH = datetime(1970, 1, 1)
 # Of which Spark's values have the hashes of the table's.
 _IN_BUCKETS = (INT, LONG, DATE, TIMESTAMP, TIMESTAMPTZ, STRING, BINARY)
@@ -44,20 +53,29 @@ def transform_condition(
     terms: DateTerms,
     name_of: Callable[[tuple[str, ...]], tuple[str, ...]],
 ) -> Expr | None:
-    """What a comparison of a transform with a constant says of its column; None for others.
+    """What a comparison of a transform with constants says of its column; None for others.
 
     The condition is not bound yet.
 
     Raises:
         InvalidFilterError: the column is not one of the table's.
     """
-    if node.key not in MIRRORED:
+    call, key, values = _compared(node)
+    if call is None or call[0] == "bucket":
         return None
-    call, key, value = _call(node.this), node.key, node.expression
-    if call is None:
-        call, key, value = _call(node.expression), MIRRORED[node.key], node.this
-    if call is None:
-        return None
+    found = [_of_value(call, key, value, schema, terms, name_of) for value in values]
+    said = [each for each in found if each is not None]
+    return or_(*said) if said and len(said) == len(found) else None
+
+
+def _of_value(
+    call: _Call,
+    key: str,
+    value: _Node,
+    schema: Schema,
+    terms: DateTerms,
+    name_of: Callable[[tuple[str, ...]], tuple[str, ...]],
+) -> Expr | None:
     function, arguments = call
     parts = column_parts(arguments[-1])
     if parts is None:
@@ -84,14 +102,7 @@ def bucket_condition(
     Raises:
         InvalidFilterError: the column is not one of the table's.
     """
-    if node.key == "in":
-        call, key, values = _call(node.this), "eq", node.expressions
-    elif node.key in MIRRORED:
-        call, key, values = _call(node.this), node.key, [node.expression]
-        if call is None:
-            call, key, values = _call(node.expression), MIRRORED[node.key], [node.this]
-    else:
-        return None
+    call, key, values = _compared(node)
     if call is None or call[0] != "bucket":
         return None
     count, parts = terms.integer(call[1][0]), column_parts(call[1][1])
@@ -125,7 +136,19 @@ def _buckets(key: str, numbers: list[int], buckets: range) -> set[int]:
             return {bucket for bucket in buckets if bucket >= first}
 
 
-def _call(node: _Node) -> tuple[str, list[_Node]] | None:
+def _compared(node: _Node) -> tuple[_Call | None, str, list[_Node]]:
+    """The call in a comparison, how it is compared, and with which values: with one, or by IN."""
+    if node.key == "in":
+        return _call(node.this), "eq", node.expressions
+    if node.key not in MIRRORED:
+        return None, "", []
+    call = _call(node.this)
+    if call is not None:
+        return call, node.key, [node.expression]
+    return _call(node.expression), MIRRORED[node.key], [node.this]
+
+
+def _call(node: _Node) -> _Call | None:
     """The name and arguments of a call of a function in a namespace `system`."""
     if node.key != "dot" or node.expression.key != "anonymous":
         return None
@@ -165,12 +188,11 @@ def _truncated(
 ) -> Expr | None:
     if width is None or width <= 0:
         return None
-    if kind == STRING and key == "eq":
+    if kind == STRING:
         text = terms.text(value)
         if text is None or len(text) > width:
             return None
-        operation = Operation.STARTS_WITH if len(text) == width else Operation.EQ
-        return Predicate(operation, name, (text,))
+        return _of_beginning(name, key, text, is_whole=len(text) == width)
     start = terms.integer(value) if kind in (INT, LONG) else None
     if start is None or start % width:
         return None
@@ -181,6 +203,22 @@ def _truncated(
         end = least - least % width + width
         return or_(found, Predicate(Operation.LT, name, (end,)))
     return found
+
+
+def _of_beginning(name: str, key: str, text: str, *, is_whole: bool) -> Expr:
+    """What is true for texts whose beginning compares so.
+
+    Args:
+        is_whole: whether the text is as long as a beginning can be.
+    """
+    starts = Predicate(Operation.STARTS_WITH, name, (text,))
+    match key:
+        case "eq" if is_whole:
+            return starts
+        case "lte" if is_whole:
+            return or_(Predicate(Operation.LT, name, (text,)), starts)
+        case _:
+            return Predicate(_OPERATIONS[key], name, (text,))
 
 
 def _between(name: str, key: str, start: Any, end: Any) -> Expr:

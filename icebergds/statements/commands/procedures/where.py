@@ -77,7 +77,7 @@ def _of_terms(call: Call, text: str, schema: Schema, zone: str | None) -> Expr |
     if not is_understood and calls:
         raise InvalidStatementError(
             f"where = {text!r}: to choose files, compare {calls[0].function} of a column of the "
-            "table with a constant, by =, <, <=, > or >=, or bucket by IN"
+            "table with constants, by =, <, <=, >, >= or IN"
         )
     return chosen if is_understood else None
 
