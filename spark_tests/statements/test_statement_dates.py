@@ -2,53 +2,15 @@
 
 from __future__ import annotations
 
-import datetime as dt
-
 import pytest
+from read_conditions import SCHEMA, read_condition
 
-from icebergds.expr.nodes import TRUE
 from icebergds.expr.sql_text import sql_text
-from icebergds.expr.sql_tokens import sql_tokens
-from icebergds.operations.conditions import default_setting, means_the_same
-from icebergds.spec.schema import Schema
-from icebergds.spec.types import DATE, INT, STRING, TIMESTAMP, TIMESTAMPTZ, NestedField
-from icebergds.statements.queries.conditions import at_least, predicate_of
-from icebergds.statements.queries.dates import DateTerms
-from icebergds.statements.queries.outline import outline_of
-from icebergds.statements.text.cursor import Cursor
-
-_SCHEMA = Schema(
-    tuple(
-        NestedField(number, name, kind, required=False)
-        for number, (name, kind) in enumerate(
-            [("d", DATE), ("ts", TIMESTAMPTZ), ("ntz", TIMESTAMP), ("n", INT), ("t", STRING)], 1
-        )
-    )
-)
-_NOW = dt.datetime(2026, 3, 31, 12, tzinfo=dt.UTC)
 
 
 def _read(condition: str) -> str:
     """What a condition says of the rows, as a filter."""
-    tokens = sql_tokens(f"SELECT 1 FROM x WHERE {condition}")
-    assert tokens is not None
-    outline = outline_of(Cursor("", tokens), [])
-    assert outline is not None
-    tree = outline.parsed()
-    assert tree is not None
-    found = at_least(
-        tree.args["where"].this,
-        lambda node: predicate_of(
-            node,
-            outline.literals,
-            _SCHEMA,
-            terms=DateTerms(outline.literals, _NOW),
-            time_zone="UTC",
-            name_of=lambda parts: parts,
-            means_the_same=lambda parsed: means_the_same(parsed, _SCHEMA, default_setting),
-        ),
-    )
-    return "TRUE" if found is TRUE else sql_text(found, _SCHEMA)
+    return sql_text(read_condition(condition), SCHEMA)
 
 
 @pytest.mark.parametrize(
