@@ -205,8 +205,8 @@ def test_files_are_chosen_by_transforms(
     [
         ("lake.system.buckets(2, id) = 1", r"buckets does not exist; did you mean bucket"),
         ("lake.system.bucket(id) = 1", r"expected bucket\(numBuckets, value\)"),
-        ("lake.system.bucket(2, nope) = 1", "compare bucket of a column of the table with a"),
-        ("lake.system.bucket(2, id) = id", "compare bucket of a column of the table with a const"),
+        ("lake.system.bucket(2, nope) = 1", "compare bucket of a column .* with constants"),
+        ("lake.system.bucket(2, id) = id", "compare bucket of a column .* with constants"),
         ("lake.system.bucket(2, id) = 1 ORDER BY id", "is not a condition of Spark SQL"),
         ("no.system.bucket(2, id) = 1", "no.system.bucket.* is not supported"),
     ],
