@@ -49,6 +49,16 @@ def test_identifier_names_tables_in_queries(lake: SparkSession) -> None:
     assert rows(lake, "DESCRIBE IDENTIFIER('t')")[0] == ("id", "bigint", None)
 
 
+def test_identifier_names_namespaces(lake: SparkSession) -> None:
+    named = {"args": {"name": "lake.staging"}}
+    found = lake.sql("SHOW TABLES IN IDENTIFIER(:name)", **named).collect()
+    assert [each[1] for each in found] == ["t"]
+    lake.sql("USE IDENTIFIER(:name)", **named)
+    assert rows(lake, "SHOW CURRENT NAMESPACE") == [("lake", "staging")]
+    assert ("staging",) in rows(lake, "SHOW NAMESPACES IN IDENTIFIER('lake')")
+    assert rows(lake, "DESCRIBE NAMESPACE IDENTIFIER('lake.staging')")[1][1] == "staging"
+
+
 @pytest.mark.parametrize(
     "expression",
     ["explode(array('t', 'u'))", "'t' LIMIT 0", "'t', 'u'", "'t' FROM VALUES (1), (2)"],

@@ -159,6 +159,16 @@ def test_replace_where_replaces_the_rows_of_a_condition(lake: SparkSession, tabl
     assert [row[0] for row in rows_of(table)] == [2, 3, 8]
 
 
+def test_conditions_of_replaced_rows_have_icebergs_functions(
+    lake: SparkSession, table: Table
+) -> None:
+    lake.sql(
+        "INSERT INTO lake.db.t REPLACE WHERE lake.system.truncate(2, t.id) = 2 AND t.id > 2 "
+        "SELECT 8, 'h', NULL"
+    )
+    assert [row[0] for row in rows_of(table)] == [1, 2, 4, 8]
+
+
 def test_rows_of_common_tables_and_of_a_leading_from_are_inserted(
     lake: SparkSession, table: Table, other: Table
 ) -> None:

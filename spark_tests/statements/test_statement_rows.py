@@ -117,7 +117,7 @@ def test_replaced_rows_end_where_the_query_begins(
     target: Target, text: str, condition: str
 ) -> None:
     cursor = read(f"REPLACE WHERE {text}")
-    assert read_replaced_rows(cursor, target) == condition
+    assert read_replaced_rows(cursor, target, lambda _: []) == condition
     assert cursor.rest().written in text
 
 
@@ -131,7 +131,7 @@ def test_replaced_rows_end_where_the_query_begins(
 )
 def test_other_replacements_are_refused(target: Target, text: str) -> None:
     with pytest.raises(UnsupportedFeatureError, match="REPLACE USING and REPLACE ON"):
-        read_replaced_rows(read(text), target)
+        read_replaced_rows(read(text), target, lambda _: [])
 
 
 @pytest.mark.parametrize(

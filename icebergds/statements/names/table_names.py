@@ -1,4 +1,4 @@
-"""Reads the names of tables in statements, also those that `IDENTIFIER(...)` gives."""
+"""Reads names in statements, also those that `IDENTIFIER(...)` gives."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from icebergds.statements.spark_sql import Arguments, spark_sql
 from icebergds.statements.text.cursor import Cursor
 
 
-def read_table_name(
+def read_name(
     scope: NameScope, cursor: Cursor, expected: str = "the name of a table"
 ) -> tuple[str, ...]:
     """Reads the parts of a name, or those of the text that `IDENTIFIER(...)` gives."""

@@ -35,7 +35,7 @@ from icebergds.statements.commands.definitions.alter_references import (
 from icebergds.statements.commands.definitions.change import AlteredTable, Change
 from icebergds.statements.commands.definitions.columns import refused_constraint
 from icebergds.statements.names.scope import CatalogName, NameScope
-from icebergds.statements.names.table_names import read_table_name
+from icebergds.statements.names.table_names import read_name
 from icebergds.statements.names.tables import find_table_to_write
 from icebergds.statements.results import nothing
 from icebergds.statements.spark_sql import Arguments
@@ -45,7 +45,7 @@ from icebergds.statements.text.cursor import Cursor
 def alter_table(scope: NameScope, cursor: Cursor, arguments: Arguments) -> DataFrame | None:
     """Runs `ALTER TABLE`: in one commit, when the whole statement has been read."""
     cursor.expect("ALTER", "TABLE")
-    name = scope.table(read_table_name(scope, cursor))
+    name = scope.table(read_name(scope, cursor))
     if name is None:
         return None
     if cursor.take("RENAME", "TO"):

@@ -9,7 +9,7 @@ from icebergds.errors import NoSuchNamespaceError, NoSuchTableError
 from icebergds.statements.commands.definitions.alter_columns import set_column_comment
 from icebergds.statements.commands.definitions.change import AlteredTable
 from icebergds.statements.names.scope import CatalogName, NameScope
-from icebergds.statements.names.table_names import read_table_name
+from icebergds.statements.names.table_names import read_name
 from icebergds.statements.names.tables import find_table_to_write
 from icebergds.statements.results import nothing
 from icebergds.statements.spark_sql import Arguments
@@ -19,7 +19,7 @@ from icebergds.statements.text.cursor import Cursor
 def comment_on_table(scope: NameScope, cursor: Cursor, arguments: Arguments) -> DataFrame | None:
     """Runs `COMMENT ON TABLE table IS 'text'`, which sets the property `comment`."""
     cursor.expect("COMMENT", "ON", "TABLE")
-    name = scope.table(read_table_name(scope, cursor))
+    name = scope.table(read_name(scope, cursor))
     if name is None:
         return None
     text = _text(cursor)

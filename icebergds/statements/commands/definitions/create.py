@@ -30,7 +30,7 @@ from icebergds.statements.commands.definitions.creation import create_once, with
 from icebergds.statements.commands.definitions.defaults import evaluate_default
 from icebergds.statements.commands.definitions.new_table import TableDefinition, read_definition
 from icebergds.statements.names.scope import CatalogName, NameScope
-from icebergds.statements.names.table_names import read_table_name
+from icebergds.statements.names.table_names import read_name
 from icebergds.statements.queries.query import run_query
 from icebergds.statements.results import nothing
 from icebergds.statements.spark_sql import Arguments
@@ -43,7 +43,7 @@ def create_table(scope: NameScope, cursor: Cursor, arguments: Arguments) -> Data
     external = cursor.take("EXTERNAL")
     cursor.expect("TABLE")
     if_not_exists = cursor.take("IF", "NOT", "EXISTS")
-    name = scope.table(read_table_name(scope, cursor))
+    name = scope.table(read_name(scope, cursor))
     if cursor.take("LIKE"):
         return create_like(scope, name, cursor, if_not_exists=if_not_exists)
     if name is None:
@@ -58,7 +58,7 @@ def replace_table(scope: NameScope, cursor: Cursor, arguments: Arguments) -> Dat
     """Runs `[CREATE OR] REPLACE TABLE`: one commit that keeps the history."""
     or_create = cursor.take("CREATE", "OR")
     cursor.expect("REPLACE", "TABLE")
-    name = scope.table(read_table_name(scope, cursor))
+    name = scope.table(read_name(scope, cursor))
     if name is None:
         return None
     definition = read_definition(cursor)

@@ -13,7 +13,7 @@ from icebergds.spec.table_properties import FORMAT_VERSION
 from icebergds.statements.commands.definitions.creation import create_once, with_owner
 from icebergds.statements.commands.definitions.new_table import TableDefinition, read_like_clause
 from icebergds.statements.names.scope import CatalogName, NameScope
-from icebergds.statements.names.table_names import read_table_name
+from icebergds.statements.names.table_names import read_name
 from icebergds.statements.names.tables import find_table
 from icebergds.statements.results import nothing
 from icebergds.statements.text.cursor import Cursor
@@ -26,7 +26,7 @@ def create_like(
 
     It has neither its rows nor its properties, but for the format version of a table of Iceberg.
     """
-    given = read_table_name(scope, cursor)
+    given = read_name(scope, cursor)
     source = scope.table(given)
     if name is None:
         if source is None:

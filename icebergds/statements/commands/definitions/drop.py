@@ -6,7 +6,7 @@ from pyspark.sql import DataFrame
 
 from icebergds.errors import NoSuchNamespaceError, NoSuchTableError
 from icebergds.statements.names.scope import NameScope
-from icebergds.statements.names.table_names import read_table_name
+from icebergds.statements.names.table_names import read_name
 from icebergds.statements.results import nothing
 from icebergds.statements.spark_sql import Arguments
 from icebergds.statements.text.cursor import Cursor
@@ -16,7 +16,7 @@ def drop_table(scope: NameScope, cursor: Cursor, arguments: Arguments) -> DataFr
     """Runs `DROP TABLE [IF EXISTS] table [PURGE]`; only with PURGE are files deleted."""
     cursor.expect("DROP", "TABLE")
     if_exists = cursor.take("IF", "EXISTS")
-    name = scope.table(read_table_name(scope, cursor))
+    name = scope.table(read_name(scope, cursor))
     if name is None:
         return None
     purge = cursor.take("PURGE")

@@ -10,7 +10,7 @@ from pyspark.sql import DataFrame
 from icebergds.api.view import View
 from icebergds.errors import InvalidStatementError, NoSuchTableError, UnsupportedFeatureError
 from icebergds.statements.names.scope import NameScope
-from icebergds.statements.names.table_names import read_table_name
+from icebergds.statements.names.table_names import read_name
 from icebergds.statements.queries.cached import cache_rows, forget_all_rows, forget_rows
 from icebergds.statements.queries.query import our_frame
 from icebergds.statements.queries.relations import table_or_view
@@ -32,7 +32,7 @@ def cache_table(scope: NameScope, cursor: Cursor, arguments: Arguments) -> DataF
     cursor.expect("CACHE")
     is_lazy = cursor.take("LAZY")
     cursor.expect("TABLE")
-    parts = read_table_name(scope, cursor)
+    parts = read_name(scope, cursor)
     options = read_properties(cursor.group()) if cursor.take("OPTIONS") else {}
     if not cursor.is_done:
         cursor.take("AS")
@@ -54,7 +54,7 @@ def uncache_table(scope: NameScope, cursor: Cursor, arguments: Arguments) -> Dat
     """Runs `UNCACHE TABLE [IF EXISTS] name`; a table that is not cached is left as it is."""
     cursor.expect("UNCACHE", "TABLE")
     may_be_missing = cursor.take("IF", "EXISTS")
-    name = scope.table(read_table_name(scope, cursor))
+    name = scope.table(read_name(scope, cursor))
     if name is None:
         return None
     cursor.expect_end()
@@ -78,7 +78,7 @@ def clear_cache(scope: NameScope, cursor: Cursor, arguments: Arguments) -> DataF
 def refresh_table(scope: NameScope, cursor: Cursor, arguments: Arguments) -> DataFrame | None:
     """Runs `REFRESH TABLE name`: each statement reads the newest state anyway."""
     cursor.expect("REFRESH", "TABLE")
-    name = scope.table(read_table_name(scope, cursor))
+    name = scope.table(read_name(scope, cursor))
     if name is None:
         return None
     cursor.expect_end()

@@ -7,6 +7,7 @@ from pyspark.sql import DataFrame
 from icebergds.statements.names.current import CurrentNamespace, set_current_namespace
 from icebergds.statements.names.quoting import shown_name
 from icebergds.statements.names.scope import NameScope
+from icebergds.statements.names.table_names import read_name
 from icebergds.statements.results import nothing, rows
 from icebergds.statements.spark_sql import Arguments, spark_sql
 from icebergds.statements.text.cursor import Cursor
@@ -21,7 +22,7 @@ def use(scope: NameScope, cursor: Cursor, arguments: Arguments) -> DataFrame | N
     then = cursor.peek(1)
     is_word = then is not None and not then.is_sign(".")
     in_catalog = is_word and cursor.take_any(*NAMESPACE) is not None
-    parts = cursor.name("the name of a catalog or namespace")
+    parts = read_name(scope, cursor, "the name of a catalog or namespace")
     cursor.expect_end()
     catalog = scope.current.catalog
     if not in_catalog and scope.is_catalog(parts[0]):

@@ -5,7 +5,7 @@ from __future__ import annotations
 from icebergds.errors import UnsupportedFeatureError
 from icebergds.expr.sql_tokens import sql_tokens
 from icebergds.statements.names.scope import CatalogName, NameScope
-from icebergds.statements.names.table_names import read_table_name
+from icebergds.statements.names.table_names import read_name
 from icebergds.statements.text.cursor import Cursor
 
 _QUERIES = ("SELECT", "WITH", "VALUES", "FROM", "TABLE", "MAP", "REDUCE")
@@ -63,7 +63,7 @@ def _written_query(scope: NameScope, head: Cursor) -> Cursor | None:
 
 
 def _target(scope: NameScope, cursor: Cursor) -> CatalogName | None:
-    return scope.table(read_table_name(scope, cursor))
+    return scope.table(read_name(scope, cursor))
 
 
 def _until(statement: Cursor, start: int, end: int) -> str:

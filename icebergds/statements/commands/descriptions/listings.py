@@ -11,6 +11,7 @@ from icebergds.statements.commands.descriptions.details import table_information
 from icebergds.statements.commands.descriptions.patterns import matches, read_pattern
 from icebergds.statements.names.quoting import shown_name
 from icebergds.statements.names.scope import CatalogName, NameScope
+from icebergds.statements.names.table_names import read_name
 from icebergds.statements.results import rows
 from icebergds.statements.spark_sql import Arguments, spark_sql
 from icebergds.statements.text.cursor import Cursor
@@ -35,7 +36,7 @@ def show_namespaces(scope: NameScope, cursor: Cursor, arguments: Arguments) -> D
     cursor.expect("SHOW")
     cursor.next()
     if cursor.take_any("FROM", "IN") is not None:
-        parent = scope.namespace(cursor.name("the name of a namespace"))
+        parent = scope.namespace(read_name(scope, cursor, "the name of a namespace"))
     else:
         catalog = scope.current.catalog
         parent = None if catalog is None else CatalogName(catalog, ())
@@ -100,7 +101,7 @@ def show_views(scope: NameScope, cursor: Cursor, arguments: Arguments) -> DataFr
 def _namespace(scope: NameScope, cursor: Cursor) -> CatalogName | None:
     if cursor.take_any("FROM", "IN") is None:
         return scope.namespace(())
-    return scope.namespace(cursor.name("the name of a namespace"))
+    return scope.namespace(read_name(scope, cursor, "the name of a namespace"))
 
 
 def _listed(names: Sequence[tuple[str, ...]], pattern: str | None) -> list[tuple[str, str, bool]]:

@@ -9,6 +9,7 @@ from pyspark.sql import DataFrame
 from icebergds.errors import AlreadyExistsError, InvalidStatementError, NoSuchNamespaceError
 from icebergds.statements.names.quoting import shown_name
 from icebergds.statements.names.scope import CatalogName, NameScope
+from icebergds.statements.names.table_names import read_name
 from icebergds.statements.results import nothing, rows
 from icebergds.statements.spark_sql import Arguments
 from icebergds.statements.text.cursor import Cursor
@@ -133,7 +134,7 @@ def describe_namespace(scope: NameScope, cursor: Cursor, arguments: Arguments) -
 
 
 def _name(scope: NameScope, cursor: Cursor) -> CatalogName | None:
-    name = scope.namespace(cursor.name("the name of a namespace"))
+    name = scope.namespace(read_name(scope, cursor, "the name of a namespace"))
     if name is not None and not name.parts:
         raise InvalidStatementError(
             f"{name.catalog} is a catalog; name a namespace in it, such as {name.catalog}.db"

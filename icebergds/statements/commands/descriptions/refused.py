@@ -6,7 +6,7 @@ from pyspark.sql import DataFrame
 
 from icebergds.errors import UnsupportedFeatureError
 from icebergds.statements.names.scope import NameScope
-from icebergds.statements.names.table_names import read_table_name
+from icebergds.statements.names.table_names import read_name
 from icebergds.statements.queries.references import find_references
 from icebergds.statements.spark_sql import Arguments
 from icebergds.statements.text.cursor import Cursor
@@ -64,7 +64,7 @@ def create_function(scope: NameScope, cursor: Cursor, arguments: Arguments) -> D
 
 
 def _refuse(scope: NameScope, cursor: Cursor, message: str) -> DataFrame | None:
-    name = scope.table(read_table_name(scope, cursor))
+    name = scope.table(read_name(scope, cursor))
     if name is None:
         return None
     raise UnsupportedFeatureError(message.format(name=name))

@@ -8,7 +8,7 @@ from icebergds.api.view import View
 from icebergds.errors import InvalidStatementError, UnsupportedFeatureError
 from icebergds.expr.names import quote_name
 from icebergds.statements.names.scope import CatalogName, NameScope
-from icebergds.statements.names.table_names import read_table_name
+from icebergds.statements.names.table_names import read_name
 from icebergds.statements.queries.relations import table_or_view
 from icebergds.statements.results import nothing
 from icebergds.statements.spark_sql import Arguments
@@ -22,7 +22,7 @@ def analyze_table(scope: NameScope, cursor: Cursor, arguments: Arguments) -> Dat
     `compute_table_stats`. Nothing else needs to be computed, so NOSCAN does nothing.
     """
     cursor.expect("ANALYZE", "TABLE")
-    name = scope.table(read_table_name(scope, cursor))
+    name = scope.table(read_name(scope, cursor))
     if name is None:
         return None
     if cursor.is_at("PARTITION"):
@@ -49,7 +49,7 @@ def analyze_tables(scope: NameScope, cursor: Cursor, arguments: Arguments) -> Da
     cursor.expect("ANALYZE", "TABLES")
     parts: tuple[str, ...] = ()
     if cursor.take_any("FROM", "IN") is not None:
-        parts = cursor.name("the name of a namespace")
+        parts = read_name(scope, cursor, "the name of a namespace")
     namespace = scope.namespace(parts)
     if namespace is None:
         return None

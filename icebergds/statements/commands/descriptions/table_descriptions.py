@@ -38,7 +38,7 @@ from icebergds.statements.commands.descriptions.details import (
 from icebergds.statements.commands.descriptions.namespaces import describe_namespace
 from icebergds.statements.names.quoting import shown_name
 from icebergds.statements.names.scope import CatalogName, NameScope
-from icebergds.statements.names.table_names import read_table_name
+from icebergds.statements.names.table_names import read_name
 from icebergds.statements.names.tables import NamedTable
 from icebergds.statements.queries.relations import source_schema, table_or_view
 from icebergds.statements.queries.views import QUERY_COLUMNS
@@ -73,7 +73,7 @@ def describe(scope: NameScope, cursor: Cursor, arguments: Arguments) -> DataFram
         and _is_alone(cursor)
         and cursor.take_any("EXTENDED", "FORMATTED") is not None
     )
-    name = scope.table(read_table_name(scope, cursor))
+    name = scope.table(read_name(scope, cursor))
     if name is None:
         return None
     if cursor.is_at("PARTITION"):
@@ -106,7 +106,7 @@ def _is_alone(cursor: Cursor) -> bool:
 def _refuse_history(scope: NameScope, cursor: Cursor) -> DataFrame | None:
     """Refuses `DESCRIBE HISTORY name`, which Spark reads as the column of a table `history`."""
     cursor.expect("HISTORY")
-    name = scope.table(read_table_name(scope, cursor))
+    name = scope.table(read_name(scope, cursor))
     if name is None:
         return None
     raise UnsupportedFeatureError(

@@ -21,7 +21,7 @@ from icebergds.statements.commands.descriptions.details import (
 )
 from icebergds.statements.names.quoting import shown_name
 from icebergds.statements.names.scope import CatalogName, NameScope
-from icebergds.statements.names.table_names import read_table_name
+from icebergds.statements.names.table_names import read_name
 from icebergds.statements.names.tables import NamedTable
 from icebergds.statements.queries.relations import source_schema, table_or_view
 from icebergds.statements.results import rows
@@ -33,7 +33,7 @@ from icebergds.statements.text.properties import read_property_name
 def show_create_table(scope: NameScope, cursor: Cursor, arguments: Arguments) -> DataFrame | None:
     """Runs `SHOW CREATE TABLE name`, of a table or a view."""
     cursor.expect("SHOW", "CREATE", "TABLE")
-    name = scope.table(read_table_name(scope, cursor))
+    name = scope.table(read_name(scope, cursor))
     if name is None:
         return None
     if cursor.take("AS", "SERDE"):
@@ -51,7 +51,7 @@ def show_create_table(scope: NameScope, cursor: Cursor, arguments: Arguments) ->
 def show_properties(scope: NameScope, cursor: Cursor, arguments: Arguments) -> DataFrame | None:
     """Runs `SHOW TBLPROPERTIES name [(key)]`, of a table or a view."""
     cursor.expect("SHOW", "TBLPROPERTIES")
-    name = scope.table(read_table_name(scope, cursor))
+    name = scope.table(read_name(scope, cursor))
     if name is None:
         return None
     key = None
@@ -74,10 +74,10 @@ def show_columns(scope: NameScope, cursor: Cursor, arguments: Arguments) -> Data
     """Runs `SHOW COLUMNS IN name [IN namespace]`, of a table or a view."""
     cursor.expect("SHOW", "COLUMNS")
     _expect_in(cursor)
-    parts = read_table_name(scope, cursor)
+    parts = read_name(scope, cursor)
     if not cursor.is_done:
         _expect_in(cursor)
-        namespace = cursor.name("the name of a namespace")
+        namespace = read_name(scope, cursor, "the name of a namespace")
         cursor.expect_end()
         if len(parts) == 1:
             parts = (*namespace, *parts)

@@ -11,6 +11,7 @@ from icebergds.statements.commands.procedures.call import SYSTEM, procedure_name
 from icebergds.statements.commands.procedures.known import PROCEDURES, find_procedure
 from icebergds.statements.commands.procedures.signature import Procedure
 from icebergds.statements.names.scope import NameScope
+from icebergds.statements.names.table_names import read_name
 from icebergds.statements.results import rows
 from icebergds.statements.spark_sql import Arguments
 from icebergds.statements.text.cursor import Cursor
@@ -30,7 +31,7 @@ def show_procedures(scope: NameScope, cursor: Cursor, arguments: Arguments) -> D
     cursor.expect("SHOW", "PROCEDURES")
     parts: tuple[str, ...] = ()
     if cursor.take_any("FROM", "IN"):
-        parts = cursor.name("the name of a namespace")
+        parts = read_name(scope, cursor, "the name of a namespace")
     cursor.expect_end()
     if parts and parts[0].lower() == SYSTEM and scope.current.catalog is not None:
         parts = (scope.current.catalog, *parts)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from functools import partial
+
 from pyspark.sql import DataFrame
 
 from icebergds.errors import UnsupportedFeatureError
@@ -17,6 +19,7 @@ from icebergds.statements.commands.rows.replaced_rows import read_replaced_rows
 from icebergds.statements.commands.rows.target import read_target
 from icebergds.statements.names.scope import NameScope
 from icebergds.statements.queries.common_tables import NONE, CommonTables
+from icebergds.statements.queries.functions import replace_functions
 from icebergds.statements.results import nothing
 from icebergds.statements.spark_sql import Arguments, written
 from icebergds.statements.text.cursor import Cursor
@@ -64,7 +67,7 @@ def insert(
         columns = columns.by_name()
     elif (names := read_column_list(cursor)) is not None:
         columns = columns.listed(names)
-    condition = read_replaced_rows(cursor, target)
+    condition = read_replaced_rows(cursor, target, partial(replace_functions, scope))
     query = cursor.rest()
     if source is None:
         pieces = with_defaults(query, columns)

@@ -9,7 +9,7 @@ from pyspark.sql import DataFrame
 from icebergds.expr.names import in_backticks, quote_name
 from icebergds.statements.commands.rows.target import Target, read_alias
 from icebergds.statements.names.scope import CatalogName, NameScope
-from icebergds.statements.names.table_names import read_table_name
+from icebergds.statements.names.table_names import read_name
 from icebergds.statements.queries.common_tables import CommonTables
 from icebergds.statements.queries.naming import long_qualifiers
 from icebergds.statements.queries.query import replace_tables
@@ -55,7 +55,7 @@ def read_merge_source(scope: NameScope, cursor: Cursor) -> MergeSource:
         while not cursor.take_sign("}"):
             cursor.next()
     else:
-        name = read_table_name(scope, cursor)
+        name = read_name(scope, cursor)
         if cursor.take("WITH"):
             cursor.group()
     relation = Cursor(cursor.statement, cursor.tokens, start, cursor.at)
@@ -99,7 +99,7 @@ def merge_into_table_of_spark(
     if cursor.is_at_sign("(", "{"):
         return None
     start = cursor.at
-    name = read_table_name(scope, cursor)
+    name = read_name(scope, cursor)
     is_common = len(name) == 1 and name[0].lower() in common.names
     if is_common or scope.table(name) is None:
         return None

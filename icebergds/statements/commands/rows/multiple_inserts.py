@@ -7,7 +7,7 @@ from pyspark.sql import DataFrame
 from icebergds.errors import UnsupportedFeatureError
 from icebergds.statements.commands.rows.insert import insert, is_at_directory
 from icebergds.statements.names.scope import NameScope
-from icebergds.statements.names.table_names import read_table_name
+from icebergds.statements.names.table_names import read_name
 from icebergds.statements.queries.common_tables import NONE, CommonTables
 from icebergds.statements.spark_sql import Arguments
 from icebergds.statements.text.cursor import Cursor
@@ -52,7 +52,7 @@ def _is_into_table_of_ours(scope: NameScope, head: Cursor) -> bool:
         return False
     head.take("INTO")
     head.take("TABLE")
-    return scope.table(read_table_name(scope, head)) is not None
+    return scope.table(read_name(scope, head)) is not None
 
 
 def begins_with_insert(cursor: Cursor) -> bool:

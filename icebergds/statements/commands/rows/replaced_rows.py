@@ -2,16 +2,24 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
+
 from icebergds.errors import UnsupportedFeatureError
 from icebergds.expr.sql_tokens import Token, TokenKind
 from icebergds.statements.commands.rows.target import Target
 from icebergds.statements.queries.naming import long_qualifiers, replace_qualifiers
+from icebergds.statements.spark_sql import Replacement
 from icebergds.statements.text.cursor import Cursor
 from icebergds.statements.text.splice import spliced
 
 
-def read_replaced_rows(cursor: Cursor, target: Target) -> str | None:
+def read_replaced_rows(
+    cursor: Cursor, target: Target, functions: Callable[[Cursor], Sequence[Replacement]]
+) -> str | None:
     """Reads `REPLACE WHERE condition`; returns the condition without qualifiers of columns.
+
+    Args:
+        functions: what takes the place of Iceberg's functions in the condition.
 
     None if the statement replaces none.
 
@@ -41,7 +49,9 @@ def read_replaced_rows(cursor: Cursor, target: Target) -> str | None:
     columns = {field.name.lower() for field in target.table.schema().fields}
     if target.called.lower() not in columns:
         names.append((target.called.lower(),))
-    return spliced(condition, replace_qualifiers(condition, dict.fromkeys(names, "")))
+    qualifiers = replace_qualifiers(condition, dict.fromkeys(names, ""))
+    replaced = [*qualifiers, *functions(condition)]
+    return spliced(condition, sorted(replaced, key=lambda each: (each.span.start, each.span.end)))
 
 
 _QUERIES = ("SELECT", "WITH", "VALUES", "TABLE", "FROM", "MAP", "REDUCE")

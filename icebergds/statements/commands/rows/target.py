@@ -17,7 +17,7 @@ from icebergds.spec.table_properties import (
 from icebergds.spec.types import NestedField
 from icebergds.statements.names.audits import audit_options
 from icebergds.statements.names.scope import NameScope
-from icebergds.statements.names.table_names import read_table_name
+from icebergds.statements.names.table_names import read_name
 from icebergds.statements.names.tables import NamedTable, find_table_to_write
 from icebergds.statements.queries.naming import is_name_of_other, is_qualified, long_qualifiers
 from icebergds.statements.queries.references import find_references
@@ -137,7 +137,7 @@ def read_target(scope: NameScope, cursor: Cursor) -> Target | None:
             malformed as a whole.
         ParseException: Spark cannot parse the statement.
     """
-    parts = read_table_name(scope, cursor)
+    parts = read_name(scope, cursor)
     name = scope.table(parts)
     if name is None:
         return None

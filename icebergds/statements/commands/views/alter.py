@@ -14,7 +14,7 @@ from icebergds.statements.commands.views.definition import (
 from icebergds.statements.commands.views.new_view import analysed_view
 from icebergds.statements.commands.views.spark_views import refuse_ours_in_spark
 from icebergds.statements.names.scope import CatalogName, NameScope
-from icebergds.statements.names.table_names import read_table_name
+from icebergds.statements.names.table_names import read_name
 from icebergds.statements.results import nothing
 from icebergds.statements.spark_sql import Arguments
 from icebergds.statements.text.cursor import Cursor
@@ -27,7 +27,7 @@ _HIVE = ("ADD", "DROP")
 def alter_view(scope: NameScope, cursor: Cursor, arguments: Arguments) -> DataFrame | None:
     """Runs `ALTER VIEW name SET|UNSET TBLPROPERTIES ...`, `RENAME TO name` and `[AS] query`."""
     cursor.expect("ALTER", "VIEW")
-    parts = read_table_name(scope, cursor, "the name of a view")
+    parts = read_name(scope, cursor, "the name of a view")
     name = scope.table(parts)
     if name is None:
         refuse_ours_in_spark(scope, parts, cursor.rest())
@@ -56,7 +56,7 @@ def drop_view(scope: NameScope, cursor: Cursor, arguments: Arguments) -> DataFra
     """Runs `DROP VIEW [IF EXISTS] name`."""
     cursor.expect("DROP", "VIEW")
     may_be_missing = cursor.take("IF", "EXISTS")
-    name = scope.table(read_table_name(scope, cursor, "the name of a view"))
+    name = scope.table(read_name(scope, cursor, "the name of a view"))
     if name is None:
         return None
     cursor.expect_end()

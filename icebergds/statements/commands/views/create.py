@@ -9,7 +9,7 @@ from icebergds.statements.commands.views.definition import read_definition
 from icebergds.statements.commands.views.new_view import analysed_view
 from icebergds.statements.commands.views.spark_views import refuse_ours_in_spark
 from icebergds.statements.names.scope import NameScope
-from icebergds.statements.names.table_names import read_table_name
+from icebergds.statements.names.table_names import read_name
 from icebergds.statements.results import nothing
 from icebergds.statements.spark_sql import Arguments
 from icebergds.statements.text.cursor import Cursor
@@ -23,7 +23,7 @@ def create_view(scope: NameScope, cursor: Cursor, arguments: Arguments) -> DataF
     may_exist = cursor.take("IF", "NOT", "EXISTS")
     if may_exist and replaces:
         raise cursor.error("the name of a view: OR REPLACE does without IF NOT EXISTS, before")
-    parts = read_table_name(scope, cursor, "the name of a view")
+    parts = read_name(scope, cursor, "the name of a view")
     name = scope.table(parts, may_be_temporary=False)
     if name is None:
         refuse_ours_in_spark(scope, parts, cursor.rest())

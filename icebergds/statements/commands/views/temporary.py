@@ -7,7 +7,7 @@ from pyspark.sql import DataFrame
 from icebergds.errors import InvalidStatementError
 from icebergds.statements.commands.views.definition import read_definition
 from icebergds.statements.names.scope import NameScope
-from icebergds.statements.names.table_names import read_table_name
+from icebergds.statements.names.table_names import read_name
 from icebergds.statements.queries.query import our_frame
 from icebergds.statements.queries.temporary_views import TemporaryView, keep_temporary_view
 from icebergds.statements.queries.view_columns import with_columns
@@ -34,7 +34,7 @@ def create_temporary_view(
     if not _has_query(cursor):
         # CREATE TEMPORARY VIEW ... USING.
         return None
-    parts = read_table_name(scope, cursor, "the name of a view")
+    parts = read_name(scope, cursor, "the name of a view")
     definition = read_definition(cursor)
     frame = our_frame(scope, definition.query, arguments)
     if frame is None:
