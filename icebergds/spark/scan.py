@@ -161,13 +161,18 @@ def planned_dataframe(
 
 
 def _no_rows(spark: SparkSession, columns: Schema) -> DataFrame:
-    """No rows, which Spark knows when it plans a query."""
+    """No rows, which Spark knows when it plans a query.
+
+    Spark would compile conditions on local rows at once, and fails to compile `typeof`; on their
+    partitions it finds first that there are none.
+    """
     schema = spark_schema(columns)
     if is_connect(spark):
-        return spark.createDataFrame([], schema)
+        return spark.createDataFrame([], schema).coalesce(1)
     session: Any = spark._jsparkSession
     rows = in_jvm(spark, "java.util.ArrayList")()
-    return DataFrame(session.createDataFrame(rows, session.parseDataType(schema.json())), spark)
+    local = session.createDataFrame(rows, session.parseDataType(schema.json()))
+    return DataFrame(local.coalesce(1), spark)
 
 
 def count_scan(spark: SparkSession, scan: PlannedScan) -> int:

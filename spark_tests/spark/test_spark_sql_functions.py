@@ -212,6 +212,18 @@ def test_conditions_on_buckets_choose_files(
     assert f"files      {kept} of 4 kept" in text
 
 
+def test_functions_are_compiled_where_their_conditions_choose_no_file(
+    lake: SparkSession, bucketed: str
+) -> None:
+    """Spark would log that it failed to, and go on without."""
+    lake.conf.set("spark.sql.codegen.factoryMode", "CODEGEN_ONLY")
+    try:
+        query = f"SELECT id FROM {bucketed} WHERE n > 1000 AND lake.system.truncate(2, n) = 5"
+        assert lake.sql(query).collect() == []
+    finally:
+        lake.conf.unset("spark.sql.codegen.factoryMode")
+
+
 def test_other_buckets_than_those_of_partitions_choose_rows(
     lake: SparkSession, bucketed: str
 ) -> None:
