@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import hive_tables
 import pytest
@@ -13,14 +14,28 @@ from hive_server import CONDITIONAL, LOCKING, HiveServer
 from mariadb_server import MariaDbServer
 from moto_server import MotoServer
 from postgres_server import PostgresServer
+from rest_proxy import RestProxy, rest_proxy
 
 from icebergds.testing.catalog_races import CatalogRaces
+
+if TYPE_CHECKING:
+    from rest_server import RestServer
 
 if not IS_NIGHTLY:
     CatalogRaces.commits = 24
 
 # What is special about MariaDB is tested in each change (`test_catalog_sql_mariadb`).
 _DATABASES = ["sqlite", "postgresql", *(["mariadb"] if IS_NIGHTLY else [])]
+
+
+@pytest.fixture
+def quick_proxy(rest: RestServer, monkeypatch: pytest.MonkeyPatch) -> Iterator[RestProxy]:
+    """A proxy in front of the REST server; clients repeat failed requests soon."""
+    from icebergds.catalog.rest import http
+
+    monkeypatch.setattr(http, "_FIRST_WAIT_S", 0.01)
+    with rest_proxy(rest.port) as proxy:
+        yield proxy
 
 
 @pytest.fixture(params=_DATABASES)

@@ -7,18 +7,16 @@ import logging
 import pickle
 import re
 import time
-from collections.abc import Iterator
 from dataclasses import replace
 from typing import Any
 
 import pyarrow as pa
 import pytest
-from rest_proxy import Fault, RestProxy, Seen, rest_proxy
+from rest_proxy import Fault, RestProxy, Seen
 from rest_server import RestServer
 from rest_tables import TABLE, appending, create_table, open_rest_catalog
 
 import icebergds
-from icebergds.catalog.rest import http
 from icebergds.errors import (
     AlreadyExistsError,
     CommitConflictError,
@@ -41,10 +39,8 @@ from icebergds.testing.catalog_steps import new_table
 
 
 @pytest.fixture
-def proxy(rest: RestServer, monkeypatch: pytest.MonkeyPatch) -> Iterator[RestProxy]:
-    monkeypatch.setattr(http, "_FIRST_WAIT_S", 0.01)
-    with rest_proxy(rest.port) as proxy:
-        yield proxy
+def proxy(quick_proxy: RestProxy) -> RestProxy:
+    return quick_proxy
 
 
 @pytest.fixture

@@ -7,13 +7,13 @@ raises an error that does not leave the outcome open, it is not done.
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
 import pytest
 from effort import some
-from rest_proxy import Fault, RestProxy, Seen, rest_proxy
+from rest_proxy import Fault, RestProxy, Seen
 from rest_server import RestServer
 from rest_tables import TABLE, appending, create_table, open_rest_catalog
 
@@ -244,10 +244,8 @@ def _is_done(fault: Fault) -> bool:
 
 
 @pytest.fixture
-def proxy(rest: RestServer, monkeypatch: pytest.MonkeyPatch) -> Iterator[RestProxy]:
-    monkeypatch.setattr(http, "_FIRST_WAIT_S", 0.01)
-    with rest_proxy(rest.port) as proxy:
-        yield proxy
+def proxy(quick_proxy: RestProxy) -> RestProxy:
+    return quick_proxy
 
 
 @pytest.mark.parametrize(

@@ -5,23 +5,19 @@ from __future__ import annotations
 import json
 import pickle
 import time
-from collections.abc import Iterator
 from typing import Any
 
 import pyarrow as pa
 import pytest
-from rest_proxy import Fault, RestProxy, Seen, rest_proxy
+from rest_proxy import Fault, RestProxy, Seen
 from rest_server import RestServer
 
 import icebergds
-from icebergds.catalog.rest import http
 
 
 @pytest.fixture
-def proxy(rest: RestServer, monkeypatch: pytest.MonkeyPatch) -> Iterator[RestProxy]:
-    monkeypatch.setattr(http, "_FIRST_WAIT_S", 0.01)
-    with rest_proxy(rest.port) as proxy:
-        yield proxy
+def proxy(quick_proxy: RestProxy) -> RestProxy:
+    return quick_proxy
 
 
 @pytest.fixture

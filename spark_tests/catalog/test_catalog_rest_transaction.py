@@ -4,15 +4,13 @@ from __future__ import annotations
 
 import json
 import urllib.request
-from collections.abc import Iterator
 
 import pyarrow as pa
 import pytest
-from rest_proxy import Fault, RestProxy, Seen, rest_proxy
+from rest_proxy import Fault, RestProxy, Seen
 from rest_server import RestServer
 
 from icebergds import Catalog, load_catalog
-from icebergds.catalog.rest import http
 from icebergds.errors import (
     CommitConflictError,
     CommitStateUnknownError,
@@ -32,10 +30,8 @@ _NOT_DONE = [Fault.NEVER_SENT, Fault.REFUSED_500, Fault.REFUSED_503, Fault.REFUS
 
 
 @pytest.fixture
-def proxy(rest: RestServer, monkeypatch: pytest.MonkeyPatch) -> Iterator[RestProxy]:
-    monkeypatch.setattr(http, "_FIRST_WAIT_S", 0.01)
-    with rest_proxy(rest.port) as proxy:
-        yield proxy
+def proxy(quick_proxy: RestProxy) -> RestProxy:
+    return quick_proxy
 
 
 @pytest.fixture
