@@ -292,11 +292,12 @@ class _Converted:
 
     def new_deletes(self, units: Mask, is_gone: Mask) -> Iterator[DataFile]:
         """The deletes of the marked units that do not only delete rows of files that are gone."""
-        for unit in np.flatnonzero(units).tolist():
-            for delete in self._units[unit].deletes:
-                path = only_data_path(delete)
-                if path is None or not is_gone[self.index.find(pa.array([path], pa.string()))[0]]:
-                    yield delete
+        numbers = np.flatnonzero(units).tolist()
+        deletes = [delete for number in numbers for delete in self._units[number].deletes]
+        at = self.index.find(pa.array(map(only_data_path, deletes), pa.string()))
+        is_dead = at >= 0
+        is_dead[is_dead] = is_gone[at[is_dead]]
+        return (delete for delete, dead in zip(deletes, is_dead, strict=True) if not dead)
 
     def replaced(self, mask: Mask) -> Iterator[DataFile]:
         """The deletes of the marked files that new vectors replace."""

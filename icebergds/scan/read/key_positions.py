@@ -7,8 +7,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 
-import numpy as np
-
 from icebergds.formats.data_reader import ReadRequest
 from icebergds.formats.deletes.positions import PositionCollector, Positions, PositionSet
 from icebergds.scan.column_paths import column_at, locate
@@ -27,9 +25,10 @@ def positions_of_keys(
     task: FileScanTask,
     key_sets: Mapping[int, EqualityKeySet],
 ) -> Iterator[Positions]:
-    """Finds the rows of a task that sets of keys delete, by batches.
+    """Finds the rows of a task that sets of keys delete, by batches and sets, in any order.
 
-    The columns and the filter of the plan are not used.
+    A row that several sets delete comes several times. The columns and the filter of the plan are
+    not used.
 
     Args:
         key_sets: by the number of the group of equality deletes.
@@ -44,13 +43,11 @@ def positions_of_keys(
     with open_task_file(plan, task) as reader:
         request = ReadRequest(keys, constants, batch_size=plan.batch_size)
         for read in reader.batches(request, task.start, task.length_to_read):
-            deleted = np.zeros(read.num_rows, np.bool_)
             for index, key_set in key_sets.items():
                 columns = [column_at(read.batch, path) for path in paths[index]]
-                deleted |= key_set.contains(columns, task.data_sequence_number)
-            positions = np.flatnonzero(deleted)
-            if len(positions):
-                yield positions + read.first_position
+                rows = key_set.find(columns, task.data_sequence_number)
+                if len(rows):
+                    yield rows + read.first_position
 
 
 def positions_of_large_set(

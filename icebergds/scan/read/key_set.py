@@ -26,6 +26,7 @@ from icebergds.formats.deletes.key_columns import (
     is_one_lane,
 )
 from icebergds.formats.deletes.key_hash import hash_columns, mix, new_seed, odd_multipliers, widen
+from icebergds.scan.read.hash_table import Rows
 from icebergds.scan.read.key_index import ExactIndex, HashedIndex
 from icebergds.scan.read.key_merge import (
     NO_KEYS,
@@ -39,6 +40,7 @@ from icebergds.scan.read.key_merge import (
 from icebergds.spec.types import NestedField
 
 _MIN_MERGED_ROWS = 1 << 20
+_NO_ROWS: Rows = np.empty(0, dtype=np.intp)
 
 
 class EqualityKeySet:
@@ -57,7 +59,17 @@ class EqualityKeySet:
         self._numbers = sequence_numbers
 
     def contains(self, columns: Sequence[pa.Array], data_sequence_number: int) -> Mask:
-        """Marks the deleted rows of a data file.
+        """Marks the deleted rows of a data file: True for those that `find` finds.
+
+        Args and errors are those of `find`.
+        """
+        rows = self.find(columns, data_sequence_number)
+        deleted = np.zeros(len(columns[0]), dtype=np.bool_)
+        deleted[rows] = True
+        return deleted
+
+    def find(self, columns: Sequence[pa.Array], data_sequence_number: int) -> Rows:
+        """Finds the deleted rows of a data file.
 
         Args:
             columns: the file's key columns in the order of `fields`, of equal length; for a nested
@@ -65,21 +77,17 @@ class EqualityKeySet:
             data_sequence_number: of the data file; only deletes with a higher one apply.
 
         Returns:
-            True for deleted rows.
+            Indices of the rows, each once, in any order.
 
         Raises:
             UnsupportedFeatureError: a column does not have the type of its field.
         """
         length = _check_columns(self.fields, columns)
-        deleted = np.zeros(length, dtype=np.bool_)
         oldest = bisect_right(self._numbers, data_sequence_number)
-        if length and oldest < len(self._numbers):
-            encoded = _encode(self.fields, columns)
-            rows, codes = self._index.find(encoded, length)
-            if oldest and codes is not None:
-                rows = rows[codes >= oldest]
-            deleted[rows] = True
-        return deleted
+        if not length or oldest == len(self._numbers):
+            return _NO_ROWS
+        rows, codes = self._index.find(_encode(self.fields, columns), length)
+        return rows[codes >= oldest] if oldest and codes is not None else rows
 
     @property
     def nbytes(self) -> int:
@@ -125,7 +133,7 @@ class EqualityKeySetBuilder:
         """Adds a batch of a delete file.
 
         Args:
-            columns: the key columns, as in `EqualityKeySet.contains`.
+            columns: the key columns, as in `EqualityKeySet.find`.
             sequence_number: the delete file's data sequence number.
 
         Raises:
