@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
-from icebergds.api.maintenance import filter_argument, sql_argument, task_runner, zone_of
+from icebergds.api.maintenance import filter_argument, task_runner, zone_of
 from icebergds.api.rewrite import rewrite_files
 from icebergds.api.rewrite_strategy import rewriter_of
 from icebergds.commit.retention import ExpiryRequest
@@ -240,7 +240,7 @@ def rewrite_position_delete_files(
 
 def convert_equality_deletes(
     self: Table,
-    where: str | None = None,
+    where: str | Expr | None = None,
     *,
     branch: str | None = None,
     options: Mapping[str, str] | None = None,
@@ -258,9 +258,9 @@ def convert_equality_deletes(
     that was not converted stay too.
 
     Args:
-        where: convert deletes only in data files that may have rows that match this Spark SQL
-            condition, such as one on partition columns. An equality delete file is removed
-            only if no other data file needs it.
+        where: a Spark SQL condition, such as one on partition columns, or a filter that is bound to
+            the table's schema: convert deletes only in data files that may have rows that match
+            it. An equality delete file is removed only if no other data file needs it.
         branch: the branch whose deletes are converted; main by default.
         options: `split-size`, `lookback`, `file-open-cost`, `batch-size`,
             `delete-cache-bytes` and `time-zone`, as for reads.
@@ -282,7 +282,7 @@ def convert_equality_deletes(
     given = conversion_options(
         self._address,
         mapping_argument("options", options),
-        where=sql_argument("where", where),
+        where=filter_argument("where", where),
         branch=text_argument("branch", branch),
         snapshot_properties=snapshot_properties,
         time_zone=zone_of(spark),

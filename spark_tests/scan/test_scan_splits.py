@@ -8,6 +8,7 @@ from dataclasses import replace
 from itertools import pairwise
 from pathlib import Path
 
+import numpy as np
 import pytest
 from hypothesis import given, strategies as st
 
@@ -92,6 +93,26 @@ def test_packing_fills_open_bins_first() -> None:
 def test_packing_closes_the_fullest_bin_when_too_many_are_open() -> None:
     options = SplitOptions(split_size=10, lookback=1, file_open_cost=0)
     assert list(pack([6, 7, 3, 4], lambda item: item, options)) == [[7], [6, 3], [4]]
+
+
+@given(st.lists(st.integers(0, 50), max_size=60), st.integers(1, 200), st.integers(0, 20))
+def test_even_bins_are_not_more_nor_fuller(
+    sizes: list[int], split_size: int, open_cost: int
+) -> None:
+    options = SplitOptions(split_size, len(sizes) + 1, open_cost)
+    even = options.evened(np.array(sizes, np.int64))
+
+    def weigh(size: int) -> int:
+        return max(size, open_cost)
+
+    assert even.split_size <= options.split_size
+    assert len(list(pack(sizes, weigh, even))) <= len(list(pack(sizes, weigh, options)))
+
+
+def test_the_last_even_bin_is_not_nearly_empty() -> None:
+    sizes = [4] * 100
+    even = SplitOptions(128, file_open_cost=0).evened(np.array(sizes, np.int64))
+    assert [len(packed) for packed in pack(sizes, int, even)] == [26, 26, 26, 22]
 
 
 def test_what_items_of_a_bin_need_alike_has_no_weight() -> None:

@@ -264,6 +264,22 @@ def test_deletes_are_rewritten_converted_and_removed(lake: SparkSession, table: 
     assert _ids(table) == [0, 1, 2]
 
 
+def test_deletes_of_files_that_a_transform_chooses_are_converted(
+    lake: SparkSession, catalog: Catalog
+) -> None:
+    created = catalog.create_table(
+        "db.b", "id bigint, day date", partition_spec="day", properties={"format-version": "2"}
+    )
+    days = pa.array([20_000, 20_001], pa.int32()).cast(pa.date32())
+    created.append(pa.table({"id": pa.array([1, 1], pa.int64()), "day": days}))
+    for day in days:
+        keys = pa.table({"id": pa.array([1], pa.int64()), "day": pa.array([day])})
+        created.delete_keys(keys, ["id", "day"])
+    where = 'lake.system.days(day) = DATE"2024-10-04"'
+    assert _call(lake, f"convert_equality_deletes('db.b', where => '{where}')") == [(1, 1, 1, 1)]
+    assert _call(lake, "convert_equality_deletes('db.b')") == [(1, 0, 1, 1)]
+
+
 def test_statistics_files_are_computed(lake: SparkSession, catalog: Catalog) -> None:
     created = catalog.create_table("db.t", "id bigint, day int", partition_spec="day")
     assert _call(lake, "compute_table_stats('db.t')") == []

@@ -8,9 +8,13 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import pairwise
+from math import ceil
 from typing import Generic, TypeVar
+
+import numpy as np
+import numpy.typing as npt
 
 from icebergds.spec.manifest import DataFile, FileFormat
 from icebergds.spec.table_properties import int_property
@@ -58,6 +62,19 @@ class SplitOptions:
             choose(lookback, "read.split.planning-lookback", unset.lookback, 1),
             choose(file_open_cost, "read.split.open-file-cost", unset.file_open_cost, 0),
         )
+
+    def evened(self, sizes: npt.NDArray[np.int64]) -> SplitOptions:
+        """For whole files of these sizes, in bytes: as few tasks, of about the same weight.
+
+        Of few tasks that are full, the last one may have next to nothing to do.
+        """
+        if not len(sizes):
+            return self
+        weights = np.maximum(sizes, self.file_open_cost)
+        total = int(weights.sum())
+        tasks = max(ceil(total / self.split_size), 1)
+        even = ceil(total / tasks) + int(weights.max())
+        return replace(self, split_size=min(self.split_size, even))
 
 
 def split_file(data_file: DataFile, split_size: int) -> list[tuple[int, int]]:

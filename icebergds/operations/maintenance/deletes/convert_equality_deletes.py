@@ -26,7 +26,9 @@ from icebergds.commit.file_selection import FileKey, file_key
 from icebergds.commit.operations import TableState
 from icebergds.commit.snapshot_commit import commit_snapshot
 from icebergds.errors import CommitStateUnknownError, InvalidOptionError
+from icebergds.expr.nodes import Expr
 from icebergds.formats.data_file.write_properties import WriteProperties
+from icebergds.operations.conditions import choosing_filter
 from icebergds.operations.maintenance.deletes.conversion_tasks import (
     ConversionPlan,
     ConvertedRows,
@@ -36,7 +38,7 @@ from icebergds.operations.maintenance.listed_paths import ListedPaths
 from icebergds.operations.maintenance.maintained_branch import check_maintained_branch
 from icebergds.operations.maintenance.runner import Runner
 from icebergds.operations.read.options import ReadOptions, parse_read_options, split_options
-from icebergds.operations.read.snapshot_read import make_read_plan
+from icebergds.operations.read.snapshot_read import bound_filter, make_read_plan
 from icebergds.operations.write.cleanup import WRITE_ID, delete_files, delete_files_of_write
 from icebergds.operations.write.commit_options import commit_options
 from icebergds.operations.write.data_file_settings import data_file_format
@@ -92,19 +94,21 @@ class ConversionOptions:
     """What to convert, and how.
 
     Attributes:
-        read: chooses the data files, and how they are read.
+        read: how the data files are read, and by its filter, which ones.
         write: chooses the branch, and the entries of the snapshot's summary.
+        bound_filter: chooses data files, instead of the filter of `read`; None if that does.
     """
 
     read: ReadOptions
     write: WriteOptions
+    bound_filter: Expr | None = None
 
 
 def conversion_options(
     address: TableAddress,
     options: Mapping[str, str],
     *,
-    where: str | None,
+    where: str | Expr | None,
     branch: str | None,
     snapshot_properties: Mapping[str, str] | None,
     time_zone: str | None,
@@ -113,7 +117,8 @@ def conversion_options(
 
     Args:
         options: as text, by name in any case.
-        where: a condition as Spark SQL; None for all data files.
+        where: a condition as Spark SQL, or a filter that is bound to the table's schema; None for
+            all data files.
         time_zone: of timestamps without an offset in `where`, if the options have none.
 
     Raises:
@@ -128,9 +133,11 @@ def conversion_options(
                 + (f"{near} " if near else "")
                 + f"Known options: {', '.join(_OPTIONS)}"
             )
+    text, bound = (where, None) if where is None or isinstance(where, str) else (None, where)
     return ConversionOptions(
-        parse_read_options(options, filter=where, time_zone=time_zone),
+        parse_read_options(options, filter=text, time_zone=time_zone),
         WriteOptions.of(address, None, snapshot_properties, branch=branch),
+        bound,
     )
 
 
@@ -248,7 +255,10 @@ def _plan(
         targets: the equality deletes to convert; None for all.
     """
     metadata, schema = table.metadata, table.metadata.schema()
-    plan = make_read_plan(options.read, table.state, schema, Schema(()))
+    if options.bound_filter is None:
+        row_filter = bound_filter(options.read, schema)
+    else:
+        row_filter = choosing_filter(options.bound_filter, schema, None)
     snapshot = metadata.head_of(options.write.branch)
     if metadata.format_version < 2 or snapshot is None:
         return None
@@ -269,9 +279,7 @@ def _plan(
         mask: Mask = files.by_deletes(_key_count) > 0
         return mask
 
-    files = plan_packed_files(
-        table.io, metadata, snapshot, schema, plan.row_filter, chosen=have_keys
-    )
+    files = plan_packed_files(table.io, metadata, snapshot, schema, row_filter, chosen=have_keys)
     ids = {i for entry in chosen for i in entry.data_file.equality_ids}
     index = DeleteIndex(chosen, metadata.specs_by_id, key_types(metadata.schema_history, ids))
 
@@ -338,7 +346,7 @@ def _convert_files(table: LoadedTable, found: _Found, work: _Work) -> None:
     if not len(files):
         return
     metadata, schema, read = table.metadata, table.metadata.schema(), work.options.read
-    splits = split_options(read, metadata.properties)
+    splits = split_options(read, metadata.properties).evened(files.entries.file_size_in_bytes)
     groups = partial(pack_files, files, metadata, schema, splits, whole=True)
     _LOG.info("table %s: converting deletes of %d data files", table.name, len(files))
     locations = LocationProvider.of(metadata.location, metadata.properties)

@@ -11,6 +11,7 @@ from icebergds.io.storage_options import storage_properties_of
 from icebergds.operations.maintenance.policy import MaintenancePolicy
 from icebergds.statements.commands.procedures.signature import Call, Rows
 from icebergds.statements.commands.procedures.targets import branch_of
+from icebergds.statements.commands.procedures.where import where_of
 from icebergds.statements.queries.query import run_query
 from icebergds.statements.spark_sql import Arguments
 from icebergds.statements.text.reading import cursor_of
@@ -34,7 +35,7 @@ def upsert(call: Call) -> Rows:
 def convert_equality_deletes(call: Call) -> Rows:
     found = branch_of(call)
     done = found.table.convert_equality_deletes(
-        call.get("where"),
+        where_of(call, found.table),
         branch=call.get("branch", found.branch),
         options=call.get("options"),
         spark=call.scope.spark,
