@@ -278,6 +278,18 @@ def test_columns_with_another_name_keep_it(lake: SparkSession, table: str) -> No
     assert found.columns == ["lake.system.days(at)", "year", "next"]
 
 
+def test_columns_without_a_name_have_that_of_their_text(lake: SparkSession, table: str) -> None:
+    columns = [
+        "date_add(lake.system.days(at), 1)",
+        "lake.system.years(at) + 1 <=> lake.system.years(at)",
+        "concat('x', -lake.system.years(at)) || 'y'",
+    ]
+    found = lake.sql(f"SELECT {', '.join(columns)}, lake.system.years(at) y FROM {table}")
+    assert found.columns == [*columns, "y"]
+    [name] = lake.sql(f"SELECT (SELECT max(lake.system.years(at)) FROM {table})").columns
+    assert name == "scalarsubquery()"
+
+
 def test_wrong_calls_are_refused(lake: SparkSession) -> None:
     for call, problem in {
         "dayz(x)": "did you mean days",
@@ -285,9 +297,20 @@ def test_wrong_calls_are_refused(lake: SparkSession) -> None:
         "years((SELECT DATE '2026-01-01'))": "a sub-query cannot be an argument of years",
         "days()": r"has 0 arguments, expected days\(value\)",
         "bucket(x)": r"has 1 arguments, expected bucket\(numBuckets, value\)",
+        "bucket(0, x)": "numBuckets = 0, expected a number above 0",
+        "truncate(-1, x)": "width = -1, expected a number above 0",
     }.items():
         with pytest.raises(InvalidStatementError, match=problem):
             lake.sql(f"SELECT lake.system.{call} FROM VALUES (1) AS v(x)")
+
+
+def test_catalogs_and_namespaces_that_are_nearly_right_are_named(lake: SparkSession) -> None:
+    for call, problem in {
+        "lake.sytem.years(x)": "did you mean lake.system.years",
+        "laek.system.years(x)": "there is no catalog laek; did you mean lake",
+    }.items():
+        with pytest.raises(InvalidStatementError, match=problem):
+            lake.sql(f"SELECT {call} FROM VALUES (DATE '2026-01-01') AS v(x)")
 
 
 def test_wrong_types_are_refused(lake: SparkSession) -> None:
@@ -298,7 +321,7 @@ def test_wrong_types_are_refused(lake: SparkSession) -> None:
         "truncate(2, true)": "truncate cannot process boolean",
         "truncate(2L, 1)": "as the width, not bigint",
         "bucket(2, 1.5D)": "bucket: expected a date, tinyint",
-        "bucket(0, 1)": "number of buckets above 0, not 0",
+        "bucket(1 - 1, 1)": "number of buckets above 0, not 0",
         "bucket(2L, 1)": "as the number of buckets, not a int64",
     }.items():
         with pytest.raises(PySparkException, match=problem):

@@ -209,6 +209,7 @@ def test_files_are_chosen_by_transforms(
         ("lake.system.bucket(2, id) = id", "compare bucket of a column .* with constants"),
         ("lake.system.bucket(2, id) = 1 ORDER BY id", "is not a condition of Spark SQL"),
         ("no.system.bucket(2, id) = 1", "no.system.bucket.* is not supported"),
+        ("bucket(2, id) = 1", "Iceberg's function is lake.system.bucket"),
     ],
 )
 def test_conditions_that_cannot_choose_files_are_refused(
@@ -418,6 +419,8 @@ def test_arguments_of_wrong_types_are_refused(lake: SparkSession, table: Table) 
         "ancestors_of(map('a', 1))": "of type map<string,int>, expected STRING",
         "rollback_to_timestamp('db.t', 5)": "is of type int, expected TIMESTAMP",
         "expire_snapshots('db.t', retain_last => true)": "of type boolean, expected INT",
+        "expire_snapshots('db.t', older_than => 'then')": r"older_than = 'then' \(TIMESTAMP\): ",
+        "expire_snapshots(table = 'db.t')": "table = 'db.t': expected table => and its value",
         "expire_snapshots('db.t', retain_last => 3000000000)": "out of the range of INT",
         "expire_snapshots('db.t', snapshot_ids => array('a'))": "expected ARRAY<BIGINT>",
         "expire_snapshots('db.t', snapshot_ids => array(1, NULL))": "has NULL in it",

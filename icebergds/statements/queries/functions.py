@@ -10,21 +10,20 @@ from dataclasses import dataclass
 
 from icebergds.errors import InvalidStatementError
 from icebergds.expr.names import in_backticks
-from icebergds.expr.sql_tokens import Token
+from icebergds.expr.sql_tokens import sql_tokens
 from icebergds.spark.bucket_function import BUCKET_FUNCTION, register_bucket_function
 from icebergds.statements.names.scope import NameScope
 from icebergds.statements.queries.transform_sql import DAYS, HOURS, MONTHS, TRUNCATED, YEARS
+from icebergds.statements.queries.unnamed_columns import (
+    BEHIND_LISTS,
+    begins_column,
+    unnamed_column,
+)
 from icebergds.statements.spark_sql import Replacement
 from icebergds.statements.text.cursor import Cursor, Span
 from icebergds.suggestions import did_you_mean
 
 _SYSTEM = "system"
-_BEHIND_LISTS = frozenset(
-    """
-    FROM WHERE GROUP HAVING ORDER SORT CLUSTER DISTRIBUTE LIMIT OFFSET WINDOW QUALIFY LATERAL UNION
-    INTERSECT EXCEPT MINUS
-    """.split()  # noqa: SIM905
-)
 # Names of what is defined or written have parentheses behind them, too.
 _BEFORE_DEFINED = ("FUNCTION", "TABLE", "VIEW", "INTO", "EXISTS", "REPLACE")
 
@@ -38,14 +37,14 @@ class FunctionCall:
         name: where its whole name stands.
         end: where the call ends, behind the parenthesis.
         arguments: as written.
-        is_column: whether it is a column of a SELECT, which has no other name.
+        column: the column of a SELECT that it is part of, if that has no name.
     """
 
     function: str
     name: Span
     end: int
     arguments: Sequence[Cursor]
-    is_column: bool = False
+    column: Span | None = None
 
 
 def find_calls(scope: NameScope, query: Cursor) -> list[FunctionCall]:
@@ -56,19 +55,22 @@ def find_calls(scope: NameScope, query: Cursor) -> list[FunctionCall]:
     """
     cursor = Cursor(query.statement, query.tokens, query.at, query.end)
     found: list[FunctionCall] = []
-    # Whether each group of parentheses around is in the list of a SELECT.
-    lists = [False]
+    # Whether each group of parentheses around is in the list of a SELECT, and in which column.
+    lists, columns = [False], [0]
     while (token := cursor.peek()) is not None:
         before = cursor.tokens[cursor.at - 1] if cursor.at else None
+        if lists[-1] and begins_column(before):
+            columns[-1] = cursor.at
         parts = _name(cursor)
         end = cursor.tokens[cursor.at - 1].end
         if token.is_sign("("):
             lists.append(False)
+            columns.append(0)
         elif token.is_sign(")"):
-            lists[1:] = lists[1:-1]
+            lists[1:], columns[1:] = lists[1:-1], columns[1:-1]
         if not parts or (before is not None and before.is_sign(".")):
             continue
-        if token.is_word("SELECT", *_BEHIND_LISTS):
+        if token.is_word("SELECT", *BEHIND_LISTS):
             lists[-1] = token.is_word("SELECT")
         is_defined = before is not None and before.is_word(*_BEFORE_DEFINED)
         is_call = cursor.is_at_sign("(") and not is_defined
@@ -77,11 +79,24 @@ def find_calls(scope: NameScope, query: Cursor) -> list[FunctionCall]:
             behind = Cursor(cursor.statement, cursor.tokens, cursor.at, cursor.end)
             arguments = behind.group().items()
             _check_number(parts, function, len(arguments))
+            if function in ("bucket", "truncate"):
+                _check_first(parts, arguments[0])
             closed = behind.tokens[behind.at - 1].end
-            is_column = lists[-1] and _begins_column(before) and _ends_column(behind.peek())
+            around = [at for at, is_list in zip(columns, lists, strict=True) if is_list]
+            column = unnamed_column(cursor, around[-1]) if around else None
             span = Span(token.start, end)
-            found.append(FunctionCall(function, span, closed, arguments, is_column))
+            found.append(FunctionCall(function, span, closed, arguments, column))
     return found
+
+
+def names_transform(condition: str) -> str | None:
+    """The first of Iceberg's functions that a condition calls by its name alone."""
+    tokens = sql_tokens(condition) or ()
+    for before, function, behind in zip((None, *tokens), tokens, tokens[1:], strict=False):
+        is_whole = before is None or not before.is_sign(".")
+        if is_whole and behind.is_sign("(") and function.text.lower() in _FUNCTIONS:
+            return function.text.lower()
+    return None
 
 
 def calls_namesakes(scope: NameScope, query: Cursor) -> bool:
@@ -109,13 +124,15 @@ def replace_functions(scope: NameScope, query: Cursor) -> list[Replacement]:
         InvalidStatementError: as `find_calls` does, or an argument has a sub-query.
     """
     found: list[Replacement] = []
+    named: set[Span] = set()
     for call in find_calls(scope, query):
         if call.function == "bucket":
             register_bucket_function(scope.spark)
         found.extend(_FUNCTIONS[call.function].replace(call))
-        if call.is_column:
-            written = query.statement[call.name.start : call.end]
-            found.append(Replacement(Span(call.end, call.end), f" AS {in_backticks([written])}"))
+        if call.column is not None and call.column not in named:
+            named.add(call.column)
+            end, written = call.column.end, call.column.of(query.statement)
+            found.append(Replacement(Span(end, end), f" AS {in_backticks([written])}"))
     return found
 
 
@@ -174,14 +191,6 @@ _FUNCTIONS: Mapping[str, _Function] = {
 }
 
 
-def _begins_column(before: Token | None) -> bool:
-    return before is not None and (before.is_sign(",") or before.is_word("SELECT", "DISTINCT"))
-
-
-def _ends_column(behind: Token | None) -> bool:
-    return behind is None or behind.is_sign(",", ")") or behind.is_word(*_BEHIND_LISTS)
-
-
 def _name(cursor: Cursor) -> list[str]:
     """Reads a name, as far as it goes, or another token."""
     token = cursor.next()
@@ -201,6 +210,12 @@ def _function(scope: NameScope, parts: Sequence[str]) -> str | None:
     match before:
         case [catalog, namespace] if namespace.lower() == _SYSTEM and scope.is_catalog(catalog):
             return _known(parts)
+        case [catalog, _] if name in _FUNCTIONS and scope.is_catalog(catalog):
+            raise _no_function(parts, f"did you mean {catalog}.{_SYSTEM}.{name}?")
+        case [catalog, namespace] if name in _FUNCTIONS and namespace.lower() == _SYSTEM:
+            near = did_you_mean(catalog, scope.catalogs())
+            if near and not scope.is_of_spark(catalog):
+                raise _no_function(parts, f"there is no catalog {catalog}; {near}")
         case [namespace] if namespace.lower() == _SYSTEM and current.catalog is not None:
             return _known(parts)
         case [catalog] if name in _FUNCTIONS and scope.is_catalog(catalog):
@@ -215,8 +230,12 @@ def _known(parts: Sequence[str]) -> str:
     name = parts[-1].lower()
     if name not in _FUNCTIONS:
         hint = did_you_mean(name, _FUNCTIONS) or f"there are {', '.join(_FUNCTIONS)}"
-        raise InvalidStatementError(f"function {'.'.join(parts)} does not exist; {hint}")
+        raise _no_function(parts, hint)
     return name
+
+
+def _no_function(parts: Sequence[str], hint: str) -> InvalidStatementError:
+    return InvalidStatementError(f"function {'.'.join(parts)} does not exist; {hint}")
 
 
 def _check_number(parts: Sequence[str], function: str, number: int) -> None:
@@ -225,4 +244,14 @@ def _check_number(parts: Sequence[str], function: str, number: int) -> None:
         raise InvalidStatementError(
             f"function {'.'.join(parts)} has {number} arguments, expected "
             f"{function}({', '.join(parameters)})"
+        )
+
+
+def _check_first(parts: Sequence[str], argument: Cursor) -> None:
+    """Refuses a number of buckets or a width that is written, and is not above 0."""
+    written = argument.written.strip("() ").replace(" ", "")
+    if written.removeprefix("-").isdecimal() and int(written) < 1:
+        first = _FUNCTIONS[parts[-1].lower()].parameters[0]
+        raise InvalidStatementError(
+            f"function {'.'.join(parts)}: {first} = {written}, expected a number above 0"
         )

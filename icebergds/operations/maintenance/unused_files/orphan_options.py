@@ -11,6 +11,7 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from icebergds.display import time_text
 from icebergds.errors import InvalidOptionError
 from icebergds.formats.wrong_counts import WrongCounts
 from icebergds.io.recursive_listing import FILE_SCHEMA
@@ -143,11 +144,12 @@ def _older_than(name: str, value: Any, *, is_listing: bool) -> int:
     moment = _moment(name, value)
     now = now_ms()
     if is_listing and moment > now - _DAY_MS:
+        shown = time_text(moment) if isinstance(value, int) else repr(value)
         raise InvalidOptionError(
-            f"{name} = {value!r} is less than 24 hours ago: files of writes that are still under "
+            f"{name} = {shown} is less than 24 hours ago: files of writes that are still under "
             "way would be removed, and their commits would leave a table that cannot be read; "
-            "give an age of at least timedelta(days=1), or an earlier time. Only "
-            "remove_orphan_files with a file_list takes a later one"
+            f"give a time before {time_text(now - _DAY_MS)}, or an age of at least a day. Only "
+            "remove_orphan_files with a file_list takes a later time"
         )
     return moment
 

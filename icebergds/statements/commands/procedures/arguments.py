@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from pyspark.errors import PySparkException
 from pyspark.sql.types import (
     ArrayType,
     AtomicType,
@@ -53,6 +54,8 @@ def match_arguments(procedure: Procedure, listed: Cursor) -> dict[str, Cursor]:
     are_named = False
     for position, item in enumerate(listed.items()):
         name = _name_of(item)
+        if name is None and (like := _compared(item)) in by_name:
+            raise _error(procedure, f"argument {item.written}: expected {like} => and its value")
         if name is None and are_named:
             raise _error(
                 procedure, f"argument {item.written} has no name but follows one with a name"
@@ -81,9 +84,9 @@ def evaluate(scope: NameScope, procedure: Procedure, given: Mapping[str, Cursor]
     """The values of arguments; of those that are null, none. Spark evaluates other than literals.
 
     Raises:
-        InvalidStatementError: a value is of a type that the parameter does not take, or a required
-            one is null or empty.
-        PySparkException: Spark cannot evaluate it.
+        InvalidStatementError: a value is of a type that the parameter does not take, Spark cannot
+            evaluate it, or a required one is null or empty.
+        PySparkException: Spark cannot resolve it.
     """
     asked = [each for each in procedure.parameters if each.name in given]
     values: dict[str, Any] = {}
@@ -127,6 +130,14 @@ def _name_of(item: Cursor) -> str | None:
     name = item.identifier()
     item.expect_sign("=>")
     return name
+
+
+def _compared(item: Cursor) -> str:
+    """The name before an equals sign, in lower case: no argument refers to a column."""
+    token, then = item.peek(), item.peek(1)
+    if token is None or then is None or not (token.is_identifier and then.is_sign("=")):
+        return ""
+    return token.identifier.lower()
 
 
 def _name_at(procedure: Procedure, position: int) -> str:
@@ -174,7 +185,14 @@ def _evaluated(
                 f"argument {parameter.name} = {given[parameter.name].written} is of type "
                 f"{field.dataType.simpleString()}, expected {parameter.type.value}",
             )
-    [row] = frame.selectExpr(*map(_cast, parameters)).collect()
+    try:
+        [row] = frame.selectExpr(*map(_cast, parameters)).collect()
+    except PySparkException as error:
+        problem = str(error).strip().split("\n")[0]
+        of = " and ".join(
+            f"{each.name} = {given[each.name].written} ({each.type.value})" for each in parameters
+        )
+        raise _error(procedure, f"argument {of}: {problem}") from error
     return {each.name: row[each.name] for each in parameters}
 
 

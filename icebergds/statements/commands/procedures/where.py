@@ -16,7 +16,7 @@ from icebergds.spec.schema import Schema
 from icebergds.statements.commands.procedures.signature import Call
 from icebergds.statements.queries.conditions import at_least, predicate_of
 from icebergds.statements.queries.dates import DateTerms
-from icebergds.statements.queries.functions import calls_namesakes, find_calls
+from icebergds.statements.queries.functions import calls_namesakes, find_calls, names_transform
 from icebergds.statements.queries.outline import outline_of
 from icebergds.statements.text.cursor import Cursor
 
@@ -39,8 +39,12 @@ def where_of(call: Call, table: Table) -> str | Expr | None:
         return None
     try:
         bind(parse_filter(text, time_zone=zone), schema, case_sensitive=False)
-    except InvalidFilterError:
+    except InvalidFilterError as error:
         found = _of_terms(call, text, schema, zone)
+        if found is None and (named := names_transform(text)):
+            raise InvalidFilterError(
+                f"{error}. Iceberg's function is {call.catalog}.system.{named}"
+            ) from error
         return text if found is None else found
     return str(text)
 
