@@ -60,7 +60,7 @@ def load_table(
     except NoSuchTableError as error:
         if catalog is None and names:
             raise NoSuchTableError(
-                f"{error}; as a name, it begins with no configured catalog ({known_catalogs()})"
+                f"{error}; as a name, it begins with no configured catalog ({known_catalogs(path)})"
             ) from None
         raise
     _LOG.info("table %s: loaded, at snapshot %s", state.name, state.metadata.current_snapshot_id)

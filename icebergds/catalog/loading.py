@@ -144,8 +144,11 @@ def _infer_type(name: str, properties: Mapping[str, str]) -> str:
     kind = TYPES_BY_SCHEME.get(scheme)
     if kind is None:
         shown = f" {scheme!r}" if "://" in uri else ""
+        begin = (
+            "" if "://" in uri else "begin it with https:// if it is that of a REST catalog, or "
+        )
         raise InvalidOptionError(
             f"catalog {name}: its type cannot be inferred from the scheme{shown} of its uri; "
-            f"set option('catalog.type', ...) to one of {', '.join(sorted(OWN_TYPES))}"
+            f"{begin}set option('catalog.type', ...) to one of {', '.join(sorted(OWN_TYPES))}"
         )
     return kind

@@ -10,6 +10,13 @@ from icebergds.catalog.config import configured_catalogs, default_catalog_name, 
 from icebergds.catalog.metadata_files import is_metadata_file
 from icebergds.errors import InvalidFilterError, InvalidOptionError
 from icebergds.expr.names import quote_name, split_name
+from icebergds.suggestions import did_you_mean
+
+REGISTERED = (
+    "those of Spark's configuration are read by register(spark); call it again after configuring "
+    "one"
+)
+"""For errors of catalogs that are not known."""
 
 
 def table_name_parts(path: str) -> tuple[str, ...]:
@@ -39,15 +46,18 @@ def named_catalog(path: str) -> tuple[str | None, str]:
     return None, path
 
 
-def known_catalogs() -> str:
+def known_catalogs(name: str) -> str:
     """For errors: the configured catalogs, and how those of Spark's configuration get known.
 
-    Raises InvalidOptionError as `configured_catalogs` does.
+    Args:
+        name: of a table, which begins with none of them.
+
+    Raises:
+        InvalidOptionError: as `configured_catalogs` does.
     """
-    return (
-        f"there are: {', '.join(configured_catalogs()) or 'none'}; those of Spark's configuration "
-        "are read by register(spark); call it again after configuring one"
-    )
+    known = configured_catalogs()
+    near = did_you_mean(name.partition(".")[0], known)
+    return f"there are: {', '.join(known) or 'none'}{'; ' + near if near else ''}; {REGISTERED}"
 
 
 def default_hint(catalog: str, identifier: Sequence[str]) -> str:

@@ -569,7 +569,8 @@ class FileIO:
                     raise
                 where = "" if path == location else f" (looked for at {path!r})"
                 raise MissingFileError(
-                    f"no such file: {location!r}{where}; if the table was moved, map the locations"
+                    f"no such file: {location!r}{where}; if snapshots of the table have expired "
+                    "since it was loaded, load it again; if the table was moved, map the locations"
                     " in its metadata to the new ones with 'location-map'"
                 ) from error
 

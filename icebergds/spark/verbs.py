@@ -35,8 +35,8 @@ def named_table(given: Mapping[str, str], name: str) -> dict[str, str]:
     catalog, identifier = named_catalog(name)
     if catalog is None:
         raise NoSuchTableError(
-            f"table {name}: its name begins with no configured catalog ({known_catalogs()}). Set "
-            "option('catalog', '<name>') and the catalog's properties, or give the table's "
+            f"table {name}: its name begins with no configured catalog ({known_catalogs(name)}). "
+            "Set option('catalog', '<name>') and the catalog's properties, or give the table's "
             "location to load or save"
         )
     return {**given, "catalog": catalog, "path": identifier}

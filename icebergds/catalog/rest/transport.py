@@ -82,7 +82,10 @@ def _failure(error: requests.RequestException, options: HttpOptions) -> UnsentEr
             return UnsentError(f"its certificate is not trusted: {cause.verify_message}")
     if not isinstance(error, requests.ConnectionError | requests.exceptions.ChunkedEncodingError):
         return LostError(_told(error)) if _maybe_sent(error) else _malformed(error)
-    return LostError(_told(chain[-1]))
+    why = _told(chain[-1])
+    if isinstance(error, requests.exceptions.SSLError) and "WRONG_VERSION_NUMBER" in why:
+        why = f"{why}; if the server does not speak TLS, its uri begins with http://"
+    return LostError(why)
 
 
 def _malformed(error: Exception) -> UnsentError:

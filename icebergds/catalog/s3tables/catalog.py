@@ -128,7 +128,7 @@ class S3TablesCatalog:
         """Raises UnsupportedFeatureError: S3 Tables deletes files with their table."""
         raise UnsupportedFeatureError(
             f"table {self._named(identifier)} was not dropped: S3 Tables cannot drop a table and "
-            "keep its files; purge_table drops it with its files"
+            "keep its files; purge_table or DROP TABLE ... PURGE drops it with its files"
         )
 
     def purge(self, identifier: Identifier) -> TableState | None:

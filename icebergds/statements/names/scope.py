@@ -10,6 +10,7 @@ from pyspark.sql import SparkSession
 
 from icebergds.api.catalog import Catalog, load_catalog
 from icebergds.catalog.config import catalogs_of_active_session, configured_catalogs
+from icebergds.catalog.naming import REGISTERED
 from icebergds.errors import InvalidStatementError
 from icebergds.expr.names import quote_name
 from icebergds.spark.session import acting_in
@@ -147,7 +148,7 @@ class NameScope:
         near = did_you_mean(name, known)
         raise InvalidStatementError(
             f"no catalog {name} is configured (there are {', '.join(known) or 'none'})"
-            f"{'; ' + near if near else ''}"
+            f"{'; ' + near if near else ''}; {REGISTERED}"
         )
 
     @cached_property
