@@ -67,8 +67,10 @@ class Schema:
 
     def has_same_columns(self, other: Schema) -> bool:
         """Whether both have the same columns and identifier fields, whatever their own ids."""
-        ids, others = set(self.identifier_field_ids), set(other.identifier_field_ids)
-        return self.fields == other.fields and ids == others
+        # From behind: most schemas of a table differ in what was added last.
+        if len(self.fields) != len(other.fields) or self.fields[::-1] != other.fields[::-1]:
+            return False
+        return set(self.identifier_field_ids) == set(other.identifier_field_ids)
 
     def as_struct(self) -> StructType:
         return StructType(self.fields)
