@@ -5,16 +5,22 @@ from __future__ import annotations
 import copy
 import pickle
 from collections.abc import Callable, Iterator
+from contextlib import nullcontext
+from dataclasses import replace
+from pathlib import Path
 
 import pyarrow as pa
 import pytest
-from rest_proxy import RestProxy, rest_proxy
+from rest_proxy import Fault, RestProxy, Seen, rest_proxy
 from rest_server import RestServer
 
 import icebergds
 from icebergds.api.catalog import Catalog
 from icebergds.api.table import Table
-from icebergds.errors import NoSuchTableError
+from icebergds.errors import CommitStateUnknownError, NoSuchTableError
+from icebergds.spec.snapshot import MAIN_BRANCH, RefType, SnapshotRef
+from icebergds.spec.updates.table_updates import AddSnapshot, SetSnapshotRef
+from icebergds.testing.catalog_steps import new_snapshot
 
 _ALL = "snapshots=all"
 _REFS = "snapshots=refs"
@@ -169,3 +175,87 @@ def test_a_table_that_was_replaced_meanwhile_does_not_lend_its_snapshots(
     _table(whole)
     with pytest.raises(NoSuchTableError, match=r"lake\.db\.t was replaced by another table"):
         replaced.snapshots()
+
+
+def _after_a_commit(proxy: RestProxy, others: Table, fault: Fault | None) -> None:
+    """Breaks the next commit; then another one comes, and only snapshots with a name are given."""
+
+    def of_commit(seen: Seen) -> Fault | None:
+        if seen.method != "POST":
+            return None
+        proxy.fault = then
+        return fault
+
+    def then(seen: Seen) -> None:
+        proxy.fault = lambda seen: None
+        proxy.refuse = lambda seen: 501 if seen.path.endswith(_ALL) else None
+        _append(others.refresh(), 9)
+
+    proxy.fault = of_commit
+
+
+def test_a_commit_is_unknown_if_its_answer_and_its_snapshot_cannot_be_had(
+    whole: Catalog, lazy: Catalog, proxy: RestProxy
+) -> None:
+    others = _table(whole)
+    others.set_properties({"commit.status-check.num-retries": "0"})
+    table = lazy.load_table("db.t")
+    _after_a_commit(proxy, others, Fault.ANSWER_LOST)
+    with pytest.raises(CommitStateUnknownError, match=r"lake\.db\.t"):
+        _append(table, 5)
+    assert _ids(others.refresh()) == [0, 1, 2, 3, 5, 9]
+
+
+@pytest.mark.parametrize("fault", [None, Fault.ANSWER_LOST])
+def test_a_transaction_whose_snapshots_cannot_be_had_is_not_undone(
+    whole: Catalog, lazy: Catalog, proxy: RestProxy, fault: Fault | None
+) -> None:
+    others = _table(whole)
+    others.set_properties({"commit.status-check.num-retries": "0"})
+    whole.create_table("db.other", "id bigint")
+    expected = nullcontext() if fault is None else pytest.raises(CommitStateUnknownError)
+    with expected, lazy.transaction() as tx:
+        for name in ("db.t", "db.other"):
+            _append(tx.table(name), 5)
+        _after_a_commit(proxy, others, fault)
+    assert _ids(others.refresh()) == [0, 1, 2, 3, 5, 9]
+    assert _ids(whole.load_table("db.other")) == [5]
+
+
+def test_a_table_is_purged_with_what_others_commit_meanwhile(
+    whole: Catalog, lazy: Catalog, proxy: RestProxy
+) -> None:
+    others = _table(whole)
+    loads = iter(range(9))
+
+    def commit_first(seen: Seen) -> None:
+        # Another commit comes between the first look at the table and its end.
+        if seen.path.endswith(_REFS) and next(loads) == 1:
+            _append(others, 9)
+
+    proxy.fault = commit_first
+    lazy.purge_table("db.t")
+    assert next(loads) >= 2
+    # The server's own checksums stay.
+    assert list(Path(others.location().removeprefix("file:")).glob("*/[!.]*")) == []
+
+
+def test_snapshots_are_those_of_the_version_even_if_clocks_differ(
+    whole: Catalog, lazy: Catalog, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    table = _table(whole, 1)
+    operations = whole._catalog.operations(("db", "t"))
+    # Writers of Java Iceberg take the time of their own machines.
+    for seconds in (40, 20, 0):
+        state = operations.refresh()
+        snapshot = replace(
+            new_snapshot(0),
+            parent_snapshot_id=state.metadata.current_snapshot_id,
+            timestamp_ms=table.metadata.last_updated_ms + 1000 * seconds,
+        )
+        ref = SnapshotRef(snapshot.snapshot_id, RefType.BRANCH)
+        operations.commit(state, [], [AddSnapshot(snapshot), SetSnapshotRef(MAIN_BRANCH, ref)])
+    table.refresh()
+    loaded = lazy.load_table("db.t")
+    table.set_properties({"a": "b"})
+    assert list(loaded.snapshots()) == list(table.snapshots())

@@ -210,11 +210,12 @@ class RestTableOperations:
         """
         try:
             state = self.refresh()
+            # It may load further snapshots.
+            return state if is_in_effect(updates, base, state) else None
         except NoSuchTableError:
             return None
         except Exception as failure:
             raise unknown_outcome(f"commit to table {self.name}", error, failure) from None
-        return state if is_in_effect(updates, base, state) else None
 
     def _refused(self, error: RestError) -> IcebergError:
         why = error.explanation or error.reason

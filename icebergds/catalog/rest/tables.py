@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
 from typing import Any
 
@@ -64,7 +64,7 @@ def load_table(session: RestSession, io: FileIO, identifier: Identifier, name: s
         return _at(io, seen[1])
     state = table_state(session, io, identifier, name, answer)
     if session.snapshots == REFS:
-        state = replace(state, metadata=_lazy(session, identifier, name, state.metadata))
+        state = _lazy(session, identifier, state)
     session.seen.keep(path, answer, state)
     log_load(name, state.metadata_location, state.metadata, started)
     return state
@@ -108,10 +108,16 @@ def table_state(
     return TableState(name, location, metadata, io, planner, reporter)
 
 
-def _lazy(
-    session: RestSession, identifier: Identifier, name: str, metadata: TableMetadata
-) -> TableMetadata:
-    """Metadata whose snapshots without a branch or tag are asked for when they are needed."""
+def with_all_snapshots(state: TableState) -> TableState:
+    """A state that needs no further request. Errors are those of `load_table`."""
+    return replace(
+        state, metadata=replace(state.metadata, snapshots=tuple(state.metadata.snapshots))
+    )
+
+
+def _lazy(session: RestSession, identifier: Identifier, state: TableState) -> TableState:
+    """A state whose snapshots without a branch or tag are asked for when they are needed."""
+    name, metadata = state.name, state.metadata
 
     def load() -> tuple[Snapshot, ...]:
         def missing(error: RestError) -> NoSuchTableError:
@@ -120,14 +126,18 @@ def _lazy(
         with refusals({404: missing}):
             answer = session.client.get(session.routes.table(identifier), {"snapshots": ALL})
         where = f"the answer for table {name}"
+        location = optional(answer.body, "metadata-location", str, where)
         found = metadata_from_json(required(answer.body, "metadata", dict, where), where)
         if found.table_uuid != metadata.table_uuid:
             raise NoSuchTableError(
                 f"table {name} was replaced by another table since it was loaded; load it again"
             )
-        return _as_of(metadata, found)
+        is_same = bool(location) and location == state.metadata_location
+        return tuple(found.snapshots) if is_same else _as_of(metadata, found)
 
-    return replace(metadata, snapshots=LazySnapshots(metadata.snapshots, load))
+    return replace(
+        state, metadata=replace(metadata, snapshots=LazySnapshots(metadata.snapshots, load))
+    )
 
 
 def _as_of(metadata: TableMetadata, later: TableMetadata) -> tuple[Snapshot, ...]:
@@ -136,13 +146,33 @@ def _as_of(metadata: TableMetadata, later: TableMetadata) -> tuple[Snapshot, ...
     Those that expired in between are gone, but for the version's own.
     """
     own = {snapshot.snapshot_id: snapshot for snapshot in metadata.snapshots}
-    past = {
-        snapshot.snapshot_id: snapshot
-        for snapshot in later.snapshots
-        if snapshot.sequence_number <= metadata.last_sequence_number
-        and (metadata.format_version > 1 or snapshot.timestamp_ms <= metadata.last_updated_ms)
-    }
+    before = _numbered_before if metadata.format_version > 1 else _known_before
+    past = {snapshot.snapshot_id: snapshot for snapshot in before(metadata, later)}
     return tuple({**past, **own}.values())
+
+
+def _numbered_before(metadata: TableMetadata, later: TableMetadata) -> Iterator[Snapshot]:
+    return (s for s in later.snapshots if s.sequence_number <= metadata.last_sequence_number)
+
+
+def _known_before(metadata: TableMetadata, later: TableMetadata) -> Iterator[Snapshot]:
+    """The snapshots of a version 1 table, which have no numbers.
+
+    The clocks of their writers differ, so that a time alone leaves out some: it counts only if the
+    version's log and the ancestors of its own snapshots do not have them.
+    """
+    logged = {entry.snapshot_id for entry in metadata.snapshot_log}
+    ancestors: set[int] = set()
+    for snapshot in metadata.snapshots:
+        parent_id = snapshot.parent_snapshot_id
+        while parent_id is not None and parent_id not in ancestors:
+            ancestors.add(parent_id)
+            parent = later.snapshot_by_id(parent_id)
+            parent_id = None if parent is None else parent.parent_snapshot_id
+    for snapshot in later.snapshots:
+        is_known = snapshot.snapshot_id in ancestors or snapshot.snapshot_id in logged
+        if is_known or snapshot.timestamp_ms <= metadata.last_updated_ms:
+            yield snapshot
 
 
 def _vended(body: Mapping[str, Any], config: Mapping[str, str], where: str) -> Vended:

@@ -99,25 +99,25 @@ def _committed(parts: Sequence[_Part]) -> list[TableState]:
     Raises:
         CommitStateUnknownError: a table does not have the new snapshot.
     """
-    states = [_after(part) for part in parts]
-    lacking = [
-        state.name
-        for part, state in zip(parts, states, strict=True)
-        if not has_snapshots(part.prepared.updates, state)
-    ]
+    after = [_after(part) for part in parts]
+    lacking = [state.name for state, is_whole in after if not is_whole]
     if lacking:
         reason = f"the server confirmed it, but the new snapshot is not in {', '.join(lacking)}"
         raise unknown_outcome(_what(parts), RestError(reason, maybe_done=True))
-    return states
+    return [state for state, _ in after]
 
 
-def _after(part: _Part) -> TableState:
-    """The table after a commit; as it must be by the commit if it cannot be loaded."""
+def _after(part: _Part) -> tuple[TableState, bool]:
+    """The table after a commit, and whether it has the new snapshots.
+
+    If it or its snapshots cannot be loaded, it is as it must be by the commit.
+    """
     try:
-        return part.operations.refresh()
+        state = part.operations.refresh()
+        return state, has_snapshots(part.prepared.updates, state)
     except Exception as error:
         _LOG.warning("table %s: committed, but not loaded since: %s", part.operations.name, error)
-        return replace(part.commit.base, metadata=part.prepared.changed)
+        return replace(part.commit.base, metadata=part.prepared.changed), True
 
 
 def _looked_for(parts: Sequence[_Part], error: RestError) -> list[TableState]:
@@ -142,13 +142,15 @@ def _found(parts: Sequence[_Part], error: RestError) -> list[TableState] | None:
     for part in parts:
         try:
             state = part.operations.refresh()
+            # It may load further snapshots.
+            is_in = part.is_in(state)
         except NoSuchTableError:
             found.append((part.commit.base, False))
             continue
         except Exception as failure:
             raise unknown_outcome(_what(parts), error, failure) from None
         states.append(state)
-        found.append((state, part.is_in(state)))
+        found.append((state, is_in))
     return states if all_or_none(_what(parts), found) else None
 
 
