@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import json
+import logging
 import pickle
+import threading
 import time
 from typing import Any
 
@@ -13,6 +15,9 @@ from rest_proxy import Fault, RestProxy, Seen
 from rest_server import RestServer
 
 import icebergds
+
+# Of a thread's stack, in bytes: none can be started.
+_TOO_LARGE = 1 << 46
 
 
 @pytest.fixture
@@ -113,6 +118,40 @@ def test_a_report_that_fails_is_not_told(uri: str, proxy: RestProxy) -> None:
     table.append(pa.table({"id": [1, 2]}))
     assert [seen.status for seen in _reports(proxy, 1)] == [500]
     assert len(table.refresh().snapshots()) == 1
+
+
+def test_a_report_that_is_not_permitted_renews_no_token(
+    uri: str, proxy: RestProxy, caplog: pytest.LogCaptureFixture
+) -> None:
+    catalog = icebergds.load_catalog("lake", uri=uri, token="first")
+    catalog.create_namespace("db")
+    table = catalog.create_table("db.t", "id bigint")
+    proxy.refuse = lambda seen: 401 if seen.path.endswith(("/metrics", "/tokens")) else None
+    caplog.clear()
+    table.append(pa.table({"id": [1, 2]}))
+    assert [seen.status for seen in _reports(proxy, 1)] == [401]
+    time.sleep(0.3)
+    assert len(table.refresh().snapshots()) == 1
+    assert not any(path.endswith("/tokens") for path in proxy.paths("POST"))
+    assert not [each for each in caplog.records if each.levelno >= logging.WARNING]
+
+
+def test_a_commit_stands_if_no_thread_can_report_it(
+    uri: str, proxy: RestProxy, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    catalog = icebergds.load_catalog("lake", uri=uri)
+    catalog.create_namespace("db")
+    table = catalog.create_table("db.t", "id bigint")
+    # As under a limit of processes.
+    before = threading.stack_size(_TOO_LARGE)
+    try:
+        for _ in range(5):
+            table.append(pa.table({"id": [1, 2]}))
+    finally:
+        threading.stack_size(before)
+    assert len(table.refresh().snapshots()) == 5
+    table.append(pa.table({"id": [1, 2]}))
+    assert [seen.status for seen in _reports(proxy, 1)] == [204]
 
 
 def test_reports_can_be_left_out(uri: str, proxy: RestProxy) -> None:

@@ -77,6 +77,7 @@ class Request:
         repeatable: whether it may be sent again although it may have taken effect.
         repeatable_for_s: for how long it may be sent again.
         answered: whether the answer to a success has a body.
+        renews: whether a token that the server refuses is renewed.
     """
 
     method: str
@@ -88,6 +89,7 @@ class Request:
     repeatable: bool = False
     repeatable_for_s: float = float("inf")
     answered: bool = True
+    renews: bool = True
 
 
 class HttpClient:
@@ -165,7 +167,8 @@ class HttpClient:
                 if answer is not None:
                     return answer
                 error = self._refusal(request, response)
-                if error.status in _UNAUTHORIZED and not renewed and self._renew(sent_auth):
+                may_renew = request.renews and not renewed and error.status in _UNAUTHORIZED
+                if may_renew and self._renew(sent_auth):
                     renewed = True
                     continue
                 retry_after = _retry_after(response)

@@ -109,15 +109,23 @@ def _send(
     def send() -> None:
         try:
             path = session.routes.metrics(identifier)
-            session.client.send(Request("POST", path, body=report(), answered=False))
+            # A server may refuse reports alone, and other requests would wait for a new token.
+            request = Request("POST", path, body=report(), answered=False, renews=False)
+            session.client.send(request)
         except Exception as error:
             _LOG.info("table %s: the server did not take a report: %s", name, error)
         finally:
             _WAITING.release()
 
     # The end of the process does not wait for it.
-    if _WAITING.acquire(blocking=False):
+    if not _WAITING.acquire(blocking=False):
+        return
+    try:
         threading.Thread(target=send, name="icebergds-metrics", daemon=True).start()
+    except RuntimeError as error:
+        # The process may have no further threads.
+        _WAITING.release()
+        _LOG.info("table %s: nothing is reported: %s", name, error)
 
 
 def _scan_report(name: str, scan: ScanReport) -> dict[str, Any]:
